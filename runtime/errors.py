@@ -1,0 +1,152 @@
+"""The errors of a run. The type says whose fault it is; the text names the place, the values and the rule that was broken.
+
+Exceptions keep their fields as positional arguments: SimPy and pickle rebuild an exception as `type(exc)(*exc.args)`.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from runtime.simtime import format_ps
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?` for the known word closest to `word`, else `; known: a, b, c`."""
+    choices = sorted(known)
+    match = get_close_matches(word, choices, n=1, cutoff=0.5)
+    if match:
+        return f"; did you mean {match[0]!r}?"
+    return f"; known: {', '.join(choices)}" if choices else ""
+
+
+class KernbenchError(Exception):
+    """Base of every error that kernbench raises on purpose."""
+
+
+class UsageError(KernbenchError):
+    """The command line asks for something that does not exist. Fields: what is wrong, in one line."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return self.problem
+
+
+class ConfigError(KernbenchError):
+    """A configuration file is wrong. Fields: file, key path such as `system.sips.count`, what is wrong."""
+
+    def __init__(self, source: str, key_path: str, problem: str) -> None:
+        super().__init__(source, key_path, problem)
+        self.source, self.key_path, self.problem = source, key_path, problem
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.key_path}: {self.problem}" if self.key_path else f"{self.source}: {self.problem}"
+
+
+class ProtocolError(KernbenchError):
+    """A peer sent what the protocol does not allow. Fields: who sent it, what is wrong with it."""
+
+    def __init__(self, peer: str, problem: str) -> None:
+        super().__init__(peer, problem)
+        self.peer, self.problem = peer, problem
+
+    def __str__(self) -> str:
+        return f"protocol error from {self.peer}: {self.problem}"
+
+
+class CausalityError(KernbenchError):
+    """Our own synchronisation is wrong. Fields: channel, the time of the message, the bound it broke, the rule."""
+
+    def __init__(self, channel: str, time_ps: int, bound_ps: int, rule: str) -> None:
+        super().__init__(channel, time_ps, bound_ps, rule)
+        self.channel, self.time_ps, self.bound_ps, self.rule = channel, time_ps, bound_ps, rule
+
+    def __str__(self) -> str:
+        return f"{self.channel}: message at {format_ps(self.time_ps)} is before {format_ps(self.bound_ps)}: {self.rule}"
+
+
+class PhysAddrError(KernbenchError):
+    """A physical address cannot be encoded or decoded. Fields: the address or field, the reason."""
+
+    def __init__(self, what: str, problem: str) -> None:
+        super().__init__(what, problem)
+        self.what, self.problem = what, problem
+
+    def __str__(self) -> str:
+        return f"physical address: {self.what}: {self.problem}"
+
+
+class AllocationError(KernbenchError):
+    """A memory cannot hold what is asked. Fields: the memory, bytes asked, the reason."""
+
+    def __init__(self, memory: str, nbytes: int, problem: str) -> None:
+        super().__init__(memory, nbytes, problem)
+        self.memory, self.nbytes, self.problem = memory, nbytes, problem
+
+    def __str__(self) -> str:
+        return f"{self.memory}: cannot allocate {self.nbytes:,} bytes: {self.problem}"
+
+
+class PageFaultError(KernbenchError):
+    """A kernel touched an unmapped address. Fields: kernel, (sip, cube, pe), address, bytes, nearest tensor."""
+
+    def __init__(self, kernel: str, place: tuple[int, int, int], address: int, nbytes: int, tensor: str) -> None:
+        super().__init__(kernel, place, address, nbytes, tensor)
+        self.kernel, self.place, self.address, self.nbytes, self.tensor = kernel, place, address, nbytes, tensor
+
+    def __str__(self) -> str:
+        sip, cube, pe = self.place
+        return (
+            f"page fault in kernel {self.kernel!r} on sip {sip} cube {cube} pe {pe}: "
+            f"{self.nbytes} bytes at virtual address {self.address:#x} are not mapped ({self.tensor})"
+        )
+
+
+class KernelError(KernbenchError):
+    """A kernel asks for what hardware or language do not allow. Fields: kernel, (sip, cube, pe), the problem."""
+
+    def __init__(self, kernel: str, place: tuple[int, int, int], problem: str) -> None:
+        super().__init__(kernel, place, problem)
+        self.kernel, self.place, self.problem = kernel, place, problem
+
+    def __str__(self) -> str:
+        sip, cube, pe = self.place
+        return f"kernel {self.kernel!r} on sip {sip} cube {cube} pe {pe}: {self.problem}"
+
+
+class IpcqInstallError(KernbenchError):
+    """A queue table cannot be installed. Fields: (sip, cube, pe), the problem."""
+
+    def __init__(self, place: tuple[int, int, int], problem: str) -> None:
+        super().__init__(place, problem)
+        self.place, self.problem = place, problem
+
+    def __str__(self) -> str:
+        sip, cube, pe = self.place
+        return f"ipcq install on sip {sip} cube {cube} pe {pe}: {self.problem}"
+
+
+class IpcqDeadlock(KernbenchError):  # noqa: N818 - the name users know from the specification
+    """Nothing can happen any more and kernels still wait. Fields: simulated time, one line per blocked PE or rank."""
+
+    def __init__(self, time_ps: int, blocked: tuple[str, ...]) -> None:
+        super().__init__(time_ps, blocked)
+        self.time_ps, self.blocked = time_ps, blocked
+
+    def __str__(self) -> str:
+        lines = "\n".join(f"  {line}" for line in self.blocked)
+        return (
+            f"IpcqDeadlock at {format_ps(self.time_ps)}: no event is left, {len(self.blocked)} wait for ever\n{lines}"
+        )
+
+
+class InvariantError(KernbenchError):
+    """The model broke one of its own laws (conservation, causality). Fields: the place, the law with both values."""
+
+    def __init__(self, place: str, law: str) -> None:
+        super().__init__(place, law)
+        self.place, self.law = place, law
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.law}"

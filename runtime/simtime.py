@@ -1,0 +1,33 @@
+"""Simulated time: integer picoseconds inside, nanoseconds only in YAML and reports.
+
+Integer addition is associative, so a sum of latencies does not depend on how a run is split over processes.
+"""
+
+from fractions import Fraction
+
+PS_PER_NS = 1000
+NEVER_PS = 1 << 62
+"""Later than any event: the time of an event that will not happen, and the promise of a finished LP."""
+
+
+def ps_from_ns(ns: float) -> int:
+    """Round `ns` to the nearest picosecond, the resolution of the model."""
+    return round(Fraction(str(ns)) * PS_PER_NS)
+
+
+def ns_from_ps(ps: int) -> float:
+    """Nanoseconds for a report; never fed back into the model."""
+    return ps / PS_PER_NS
+
+
+def serialisation_ps(nbytes: int, bw_gbs: float) -> int:
+    """Time to move `nbytes` at `bw_gbs` (1 GB/s = 1 byte/ns), rounded up to the picosecond.
+
+    Rounding up keeps every throughput at or below the bandwidth it was computed from.
+    """
+    return -(-nbytes * PS_PER_NS // Fraction(str(bw_gbs))).__index__()
+
+
+def format_ps(ps: int) -> str:
+    """`12.345 ns`, or `never`."""
+    return "never" if ps >= NEVER_PS else f"{ps / PS_PER_NS:,.3f} ns"

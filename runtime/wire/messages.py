@@ -1,0 +1,227 @@
+"""Everything that crosses a process boundary, as flat MessagePack arrays `[tag, field, field, ...]`.
+
+Control messages run between the coordinator and each LP; `Frame` runs between LPs. A change to any field is a change of
+`PROTOCOL_VERSION`. Strings and arrays are bounded by the codec, types are checked while decoding.
+"""
+
+from msgspec import Struct
+
+from runtime.bench import BenchOutcome, Scalar
+
+PROTOCOL_VERSION = 1
+
+
+class Wire(Struct, array_like=True, frozen=True, tag=True, forbid_unknown_fields=True):
+    """Base of all messages: a tagged, typed, fixed-length array."""
+
+
+class Flat(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """Base of the records inside messages: the same without a tag."""
+
+
+# --- between LPs ------------------------------------------------------------------------------------------------------
+
+
+class Message(Struct, frozen=True, gc=False):
+    """One timestamped message on a channel.
+
+    `(time_ps, source, seq)` is the total order of everything that reaches `target`: `source` and `target` are the
+    entities (SIPs) at the ends of the channel, `seq` counts the messages from one to the other. `body` is a flat record
+    that only the model understands. `payload` are the modelled bytes; on the wire they travel in a raw part of their
+    own.
+    """
+
+    time_ps: int
+    source: int
+    target: int
+    seq: int
+    body: tuple[int, ...]
+    payload: bytes | memoryview = b""
+
+
+class Frame(Struct, frozen=True):
+    """What one LP tells another in one round: messages in sending order and a promise.
+
+    No later frame carries a message before `promise_ps`. `null_hops` counts the LPs a promise has crossed since an LP
+    that executed an event; it is the time-to-live that stops promises from creeping through idle gaps.
+    """
+
+    promise_ps: int
+    null_hops: int
+    messages: tuple[Message, ...] = ()
+
+
+class SilenceReport(Wire, frozen=True):
+    """An LP that has fallen silent: its next event and, per peer LP, how many messages it has sent and received."""
+
+    next_ps: int
+    sent: tuple[int, ...]
+    received: tuple[int, ...]
+
+
+class Grant(Wire, frozen=True):
+    """The lower bound on time stamp (LBTS): no LP will ever execute an event before `lbts_ps`."""
+
+    lbts_ps: int
+
+
+class MessageHeader(Flat, frozen=True):
+    """A `Message` on the wire: the next `payload_bytes` bytes of the raw part are its payload."""
+
+    time_ps: int
+    source: int
+    target: int
+    seq: int
+    body: tuple[int, ...]
+    payload_bytes: int
+
+
+class FrameHeader(Wire, frozen=True):
+    """A `Frame` on the wire."""
+
+    promise_ps: int
+    null_hops: int
+    messages: tuple[MessageHeader, ...]
+
+
+class Envelope(Flat, frozen=True):
+    """The first part of everything between LPs: which run, which LP, what."""
+
+    run_id: str
+    lp: int
+    content: FrameHeader | SilenceReport | Grant
+
+
+PeerContent = Frame | SilenceReport | Grant
+
+# --- between the coordinator and the LPs ------------------------------------------------------------------------------
+
+
+class Hello(Wire, frozen=True):
+    """LP to coordinator, first message: who it is and where its peers reach it."""
+
+    protocol: int
+    run_id: str
+    lp: int
+    pid: int
+    endpoint: str
+
+
+class Job(Flat, frozen=True):
+    """What every LP runs. Configuration travels as the text the user wrote, so that both sides parse the same file.
+
+    `program` is `module:function` for a bench, a path for a script, or empty when the function came through the private
+    pipe of the parent. `arguments` are the flags of a bench or the `argv` of a script.
+    """
+
+    topology_yaml: str
+    ccl_yaml: str
+    sips: int
+    program: str
+    kind: str
+    arguments: dict[str, Scalar]
+    argv: tuple[str, ...]
+    data: bool
+    trace: bool
+    jitter_seed: int
+    jitter_ms: float
+
+
+class Peers(Wire, frozen=True):
+    """Coordinator to LP: where everybody is (index = LP), which SIPs each LP holds, and what to run."""
+
+    endpoints: tuple[str, ...]
+    sips_of_lp: tuple[tuple[int, ...], ...]
+    job: Job
+
+
+class Ready(Wire, frozen=True):
+    """LP to coordinator: chips are built and channels are connected. `config_hash` must be the same everywhere."""
+
+    lp: int
+    config_hash: str
+
+
+class Start(Wire, frozen=True):
+    """Coordinator to LP: go."""
+
+
+class Status(Wire, frozen=True):
+    """LP to coordinator, a few times a second: alive, and how far. `blocked_s` is wall time spent waiting for peers."""
+
+    lp: int
+    time_ps: int
+    events: int
+    blocked_s: float
+
+
+class TraceChunk(Wire, frozen=True):
+    """LP to coordinator: consecutive op records of one SIP, encoded with `codec.encode_records`."""
+
+    lp: int
+    sip: int
+    records: bytes
+
+
+class BlockedPe(Flat, frozen=True):
+    """A PE that waits: what it does (`send`, `recv`), in which direction, on which peer, since when."""
+
+    sip: int
+    cube: int
+    pe: int
+    kernel: str
+    operation: str
+    direction: str
+    peer: tuple[int, int, int] | None
+    since_ps: int
+
+
+class SipReport(Flat, frozen=True):
+    """The end of one SIP: its digest, its last event, what its rank returned, and what its components counted."""
+
+    sip: int
+    digest: str
+    time_ps: int
+    finished: bool
+    outcome: BenchOutcome | None
+    counters: dict[str, int]
+    blocked: tuple[BlockedPe, ...]
+    waiting_for: str
+
+
+class Done(Wire, frozen=True):
+    """LP to coordinator: no event is left. A SIP whose rank has not finished is part of a global deadlock."""
+
+    lp: int
+    sips: tuple[SipReport, ...]
+    events: int
+    rounds: int
+    messages: int
+    null_messages: int
+    blocked_s: float
+    busy_s: float
+
+
+class Failed(Wire, frozen=True):
+    """LP to coordinator: a rank, a kernel or the LP itself raised. `rank` is -1 where no rank is to blame."""
+
+    lp: int
+    rank: int
+    error: str
+    message: str
+    traceback: str
+    time_ps: int
+
+
+class Abort(Wire, frozen=True):
+    """Coordinator to LP: stop at once; also the answer to a Hello that is refused."""
+
+    reason: str
+
+
+class Bye(Wire, frozen=True):
+    """Coordinator to LP: everything has arrived, exit."""
+
+
+FromLp = Hello | Ready | Status | TraceChunk | Done | Failed
+FromCoordinator = Peers | Start | Abort | Bye
