@@ -55,6 +55,17 @@ class ProtocolError(KernbenchError):
         return f"protocol error from {self.peer}: {self.problem}"
 
 
+class RunAborted(KernbenchError):  # noqa: N818 - not this LP's fault
+    """The coordinator stopped the run. Fields: its reason."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"the run was stopped: {self.reason}"
+
+
 class CausalityError(KernbenchError):
     """Our own synchronisation is wrong. Fields: channel, the time of the message, the bound it broke, the rule."""
 
@@ -136,9 +147,7 @@ class IpcqDeadlock(KernbenchError):  # noqa: N818 - the name users know from the
 
     def __str__(self) -> str:
         lines = "\n".join(f"  {line}" for line in self.blocked)
-        return (
-            f"IpcqDeadlock at {format_ps(self.time_ps)}: no event is left, {len(self.blocked)} wait for ever\n{lines}"
-        )
+        return f"IpcqDeadlock at {format_ps(self.time_ps)}: no event is left, {len(self.blocked)} wait for ever\n{lines}"
 
 
 class InvariantError(KernbenchError):

@@ -37,9 +37,7 @@ def encode_peer(run_id: str, lp: int, content: PeerContent) -> tuple[bytes, byte
     """What LP `lp` says to another: a MessagePack part, and a raw part with the payloads of its messages in order."""
     if not isinstance(content, Frame):
         return _encoder.encode(Envelope(run_id, lp, content)), b""
-    headers = tuple(
-        MessageHeader(m.time_ps, m.source, m.target, m.seq, m.body, len(m.payload)) for m in content.messages
-    )
+    headers = tuple(MessageHeader(m.time_ps, m.source, m.target, m.seq, m.body, len(m.payload)) for m in content.messages)
     header = FrameHeader(content.promise_ps, content.null_hops, headers)
     return _encoder.encode(Envelope(run_id, lp, header)), b"".join(m.payload for m in content.messages)
 

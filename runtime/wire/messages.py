@@ -6,7 +6,7 @@ Control messages run between the coordinator and each LP; `Frame` runs between L
 
 from msgspec import Struct
 
-from runtime.bench import BenchOutcome, Scalar
+from runtime.bench_registry import BenchOutcome, Scalar
 
 PROTOCOL_VERSION = 1
 

@@ -1,0 +1,200 @@
+"""From what the LPs sent to one account of the run: the merged op log, the digest, and the contents of `run.json`."""
+
+import platform
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+
+from msgspec import Struct
+
+from coordinator.plan import Plan
+from coordinator.session import RunResult
+from runtime.bench_registry import BenchOutcome, PerfRow, Scalar
+from runtime.errors import ProtocolError
+from runtime.simtime import ns_from_ps
+from runtime.trace import OpRecord
+from runtime.wire.messages import PROTOCOL_VERSION, Done, SipReport
+
+_PACKAGES = ("kernbench", "numpy", "simpy", "pyzmq")
+
+
+class LoggedOp(Struct, frozen=True):
+    """One record of the merged op log: which SIP, which place in that SIP's own log, what happened."""
+
+    sip: int
+    index: int
+    record: OpRecord
+
+
+class SyncFigures(Struct, frozen=True):
+    """What synchronisation cost: rounds of the busiest LP; messages between LPs and null messages of all of them."""
+
+    rounds: int
+    messages: int
+    null_messages: int
+
+
+class RankFigures(Struct, frozen=True):
+    """One rank and its SIP. `ok` and `wrong` count the checks of a bench."""
+
+    rank: int
+    digest: str
+    sim_time_ns: float
+    finished: bool
+    ok: int
+    wrong: int
+    counters: dict[str, int]
+
+
+class LpFigures(Struct, frozen=True):
+    """One LP: wall seconds it computed and wall seconds it waited for its peers."""
+
+    lp: int
+    sips: tuple[int, ...]
+    events: int
+    busy_s: float
+    blocked_s: float
+
+
+class RunReport(Struct, frozen=True):
+    """The contents of `run.json`. `sim_time_ns` is the last event of the last SIP, or the last time heard of."""
+
+    bench: str
+    sips: int
+    procs: int
+    passed: bool
+    error: str | None
+    digest: str
+    sim_time_ns: float
+    startup_s: float
+    wall_s: float
+    events: int
+    config_hash: str
+    topology: str
+    ccl: str
+    arguments: dict[str, Scalar]
+    argv: tuple[str, ...]
+    data: bool
+    jitter_ms: float
+    jitter_seed: int
+    sync: SyncFigures
+    ranks: tuple[RankFigures, ...]
+    lps: tuple[LpFigures, ...]
+    versions: dict[str, str]
+    protocol: int
+
+
+def merge_op_log(logs: Mapping[int, Sequence[OpRecord]]) -> list[LoggedOp]:
+    """The records of all SIPs in the order of `(start_ps, sip, index)`."""
+    merged = [LoggedOp(sip, index, record) for sip in sorted(logs) for index, record in enumerate(logs[sip])]
+    merged.sort(key=lambda op: (op.record.start_ps, op.sip, op.index))
+    return merged
+
+
+def run_digest(sips: Sequence[SipReport]) -> str:
+    """SHA-256 over the digests of all SIPs, one a line, in the order of their numbers."""
+    ordered = sorted(sips, key=lambda report: report.sip)
+    return sha256("".join(f"{report.digest}\n" for report in ordered).encode()).hexdigest()
+
+
+def merge_outcomes(sips: Sequence[SipReport]) -> BenchOutcome | None:
+    """The outcome of all ranks: checks are summed, a row takes as long as on the slowest rank. None without a bench."""
+    outcomes = [report.outcome for report in sorted(sips, key=lambda report: report.sip) if report.outcome]
+    if not outcomes:
+        return None
+    first = outcomes[0]
+    if any(len(outcome.rows) != len(first.rows) for outcome in outcomes):
+        raise ProtocolError("the ranks", f"their tables have {[len(o.rows) for o in outcomes]} rows")
+    rows = tuple(_merge_row(same) for same in zip(*(outcome.rows for outcome in outcomes), strict=True))
+    return BenchOutcome(first.label, sum(o.ok for o in outcomes), sum(o.wrong for o in outcomes), rows)
+
+
+def summarise(plan: Plan, result: RunResult) -> RunReport:
+    """The account of the run; partial when it failed, which `error` then says."""
+    error = None if result.error is None else str(result.error)
+    done = result.gathered.done
+    sips = sip_reports(done)
+    outcome = merge_outcomes(sips) if error is None else None
+    return RunReport(
+        bench=plan.program.name,
+        sips=plan.sips,
+        procs=plan.procs,
+        passed=error is None and len(sips) == plan.sips and (outcome is None or outcome.wrong == 0),
+        error=error,
+        digest=run_digest(sips) if len(sips) == plan.sips else "",
+        sim_time_ns=ns_from_ps(result.gathered.time_ps),
+        startup_s=round(result.startup_s, 6),
+        wall_s=round(result.wall_s, 6),
+        events=sum(lp.events for lp in done.values()),
+        config_hash=plan.config.hash,
+        topology=plan.config.topology_file,
+        ccl=plan.config.ccl_file,
+        arguments=dict(plan.program.arguments),
+        argv=plan.program.argv,
+        data=plan.data,
+        jitter_ms=plan.jitter_ms,
+        jitter_seed=plan.jitter_seed,
+        sync=_sync_figures(done),
+        ranks=tuple(_rank_figures(report) for report in sips),
+        lps=tuple(_lp_figures(done[lp]) for lp in sorted(done)),
+        versions=versions(),
+        protocol=PROTOCOL_VERSION,
+    )
+
+
+def sip_reports(done: Mapping[int, Done]) -> tuple[SipReport, ...]:
+    """The reports of all SIPs, in the order of their numbers."""
+    return tuple(sorted((report for lp in done.values() for report in lp.sips), key=lambda report: report.sip))
+
+
+def versions() -> dict[str, str]:
+    """What was run: kernbench, python and the packages that results could depend on."""
+    return {"python": platform.python_version()} | {package: _version(package) for package in _PACKAGES}
+
+
+def _merge_row(rows: tuple[PerfRow, ...]) -> PerfRow:
+    slowest = max(rows, key=lambda row: row.time_ps)
+    first = rows[0]
+    # Bandwidth goes with the slowest rank: the collective is over when the last rank has its result.
+    share = first.time_ps / slowest.time_ps if slowest.time_ps else 1.0
+    return PerfRow(
+        first.size_bytes,
+        first.count,
+        first.dtype,
+        first.redop,
+        slowest.time_ps,
+        first.algbw_gbs * share,
+        first.busbw_gbs * share,
+        sum(row.wrong for row in rows),
+    )
+
+
+def _sync_figures(done: Mapping[int, Done]) -> SyncFigures:
+    lps = done.values()
+    rounds = max((lp.rounds for lp in lps), default=0)
+    return SyncFigures(rounds, sum(lp.messages for lp in lps), sum(lp.null_messages for lp in lps))
+
+
+def _rank_figures(report: SipReport) -> RankFigures:
+    outcome = report.outcome or BenchOutcome("", 0, 0)
+    return RankFigures(
+        report.sip,
+        report.digest,
+        ns_from_ps(report.time_ps),
+        report.finished,
+        outcome.ok,
+        outcome.wrong,
+        report.counters,
+    )
+
+
+def _lp_figures(done: Done) -> LpFigures:
+    sips = tuple(report.sip for report in done.sips)
+    return LpFigures(done.lp, sips, done.events, done.busy_s, done.blocked_s)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,83 @@
+"""What ends a run before its time. Each error names the LP, its ranks, the cause and the simulated time it had reached."""
+
+import signal
+from dataclasses import dataclass
+
+from runtime.errors import KernbenchError
+from runtime.simtime import format_ps
+from runtime.wire.messages import Failed
+
+
+@dataclass(frozen=True)
+class LpPlace:
+    """Which LP an error speaks of: its number, its SIPs, its process."""
+
+    lp: int
+    sips: tuple[int, ...]
+    pid: int
+
+    def __str__(self) -> str:
+        ranks = f"rank {self.sips[0]}" if len(self.sips) == 1 else f"ranks {self.sips[0]}-{self.sips[-1]}"
+        return f"LP {self.lp} ({ranks}, pid {self.pid})"
+
+
+class RankFailed(KernbenchError):  # noqa: N818 - it is the rank that failed
+    """A rank, a kernel or an LP raised. Fields: the LP, what it said of it."""
+
+    def __init__(self, place: LpPlace, failed: Failed) -> None:
+        super().__init__(place, failed)
+        self.place, self.failed = place, failed
+
+    def __str__(self) -> str:
+        who = f"rank {self.failed.rank}" if self.failed.rank >= 0 else str(self.place)
+        return f"{who} raised {self.failed.error} at {format_ps(self.failed.time_ps)}: {self.failed.message}"
+
+
+class LpDied(KernbenchError):  # noqa: N818 - it is the LP that died
+    """The process of an LP ended on its own. Fields: the LP, exit code (-n: signal n), last time heard in ps."""
+
+    def __init__(self, place: LpPlace, exit_code: int, time_ps: int) -> None:
+        super().__init__(place, exit_code, time_ps)
+        self.place, self.exit_code, self.time_ps = place, exit_code, time_ps
+
+    @property
+    def signal_name(self) -> str | None:
+        """The signal that killed it, such as `SIGKILL`."""
+        return signal_name(-self.exit_code) if self.exit_code < 0 else None
+
+    def __str__(self) -> str:
+        cause = f"was killed by {self.signal_name}" if self.exit_code < 0 else f"exited with code {self.exit_code}"
+        return f"{self.place} {cause} before the end of the run; last heard of at {format_ps(self.time_ps)}"
+
+
+class LpSilent(KernbenchError):  # noqa: N818 - it is the LP that is silent
+    """An LP gives no sign of life. Fields: the LP, what was due from it, the limit in s, last time heard in ps."""
+
+    def __init__(self, place: LpPlace, due: str, limit_s: float, time_ps: int) -> None:
+        super().__init__(place, due, limit_s, time_ps)
+        self.place, self.due, self.limit_s, self.time_ps = place, due, limit_s, time_ps
+
+    def __str__(self) -> str:
+        return (
+            f"{self.place} hangs: no {self.due} from it for {self.limit_s:g} s, the limit set by --timeout; "
+            f"last heard of at {format_ps(self.time_ps)}"
+        )
+
+
+class Interrupted(KernbenchError):  # noqa: N818 - the user did it
+    """A signal told the coordinator to stop. Fields: its number, the simulated time reached in ps."""
+
+    def __init__(self, signum: int, time_ps: int) -> None:
+        super().__init__(signum, time_ps)
+        self.signum, self.time_ps = signum, time_ps
+
+    def __str__(self) -> str:
+        return f"stopped by {signal_name(self.signum)} at {format_ps(self.time_ps)}"
+
+
+def signal_name(signum: int) -> str:
+    """`SIGKILL` for 9; `signal 64` where the number has no name."""
+    try:
+        return signal.Signals(signum).name
+    except ValueError:
+        return f"signal {signum}"

@@ -1,0 +1,101 @@
+"""What a run is: the configuration, the program, and how the SIPs are dealt to LPs. All is decided before it starts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runtime.bench_registry import Scalar
+from runtime.ccl.config import CclConfig, parse_ccl
+from runtime.config_file import config_hash, default_file, read_text
+from runtime.errors import UsageError
+from runtime.hardware.topology import Topology, parse_topology
+from runtime.wire.messages import Job
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Both configuration files: parsed, and as the text from which every LP parses them again."""
+
+    topology_file: str
+    topology_text: str
+    topology: Topology
+    ccl_file: str
+    ccl_text: str
+    ccl: CclConfig
+
+    @property
+    def hash(self) -> str:
+        """The hash that every LP must arrive at."""
+        return config_hash(self.topology, self.ccl.file)
+
+
+def load_config(topology: Path | None, ccl: Path | None, sips: int | None) -> RunConfig:
+    """Read both files, the shipped ones by default; `sips` overrides the topology file's. Raises `ConfigError`."""
+    topology_file = topology or default_file("topology.yaml")
+    ccl_file = ccl or default_file("ccl.yaml")
+    topology_text, ccl_text = read_text(topology_file), read_text(ccl_file)
+    return RunConfig(
+        str(topology_file),
+        topology_text,
+        parse_topology(topology_text, str(topology_file), sips),
+        str(ccl_file),
+        ccl_text,
+        parse_ccl(ccl_text, str(ccl_file)),
+    )
+
+
+@dataclass(frozen=True)
+class Program:
+    """What every rank runs. `kind` is `bench`, `script` or `function`; `path` is as in `Job.program`."""
+
+    kind: str
+    name: str
+    path: str = ""
+    arguments: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    argv: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run. `timeout_s` is how long an LP may be silent, 0 for ever; `trace` asks the LPs for their op logs."""
+
+    config: RunConfig
+    program: Program
+    procs: int
+    data: bool = True
+    trace: bool = True
+    timeout_s: float = 60.0
+    jitter_ms: float = 0.0
+    jitter_seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.procs <= self.sips:
+            raise UsageError(f"procs is {self.procs}: {self.sips} SIPs can be dealt to 1 to {self.sips} processes")
+
+    @property
+    def sips(self) -> int:
+        """Number of SIPs, and of ranks."""
+        return self.config.topology.system.sips.count
+
+    @property
+    def sips_of_lp(self) -> tuple[tuple[int, ...], ...]:
+        """The SIPs of every LP: contiguous blocks whose sizes differ by at most one."""
+        bounds = [lp * self.sips // self.procs for lp in range(self.procs + 1)]
+        return tuple(tuple(range(bounds[lp], bounds[lp + 1])) for lp in range(self.procs))
+
+    @property
+    def job(self) -> Job:
+        """The plan as the LPs are told it."""
+        return Job(
+            topology_yaml=self.config.topology_text,
+            ccl_yaml=self.config.ccl_text,
+            sips=self.sips,
+            program=self.program.path,
+            kind=self.program.kind,
+            arguments=dict(self.program.arguments),
+            argv=self.program.argv,
+            data=self.data,
+            trace=self.trace,
+            jitter_seed=self.jitter_seed,
+            jitter_ms=self.jitter_ms,
+        )

@@ -1,0 +1,110 @@
+"""Where the LPs of a run meet: a ROUTER socket in the run's private directory that knows its LPs by their Hello.
+
+Whoever does not say a valid Hello is a stranger: it is told why it is refused, and the run goes on without it. An LP that has
+been admitted and breaks the protocol ends the run.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+import zmq  # noqa: TID251 - this module owns the coordinator's socket
+
+from runtime.errors import ProtocolError
+from runtime.wire.codec import MAX_HEADER_BYTES, decode_from_lp, encode_control
+from runtime.wire.messages import PROTOCOL_VERSION, Abort, FromCoordinator, FromLp, Hello
+
+_LINGER_MS = 500
+
+
+class Rendezvous:
+    """The coordinator's end of the control channel of `lps` LPs that know `run_id`."""
+
+    def __init__(self, endpoint: str, run_id: str, lps: int) -> None:
+        self._run_id = run_id
+        self._lps = lps
+        self._lp_of: dict[bytes, int] = {}
+        self._refusals: list[str] = []
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.ROUTER)
+        self._socket.set(zmq.LINGER, _LINGER_MS)
+        self._socket.set(zmq.RCVHWM, 0)
+        self._socket.set(zmq.SNDHWM, 0)
+        self._socket.set(zmq.MAXMSGSIZE, MAX_HEADER_BYTES)
+        self._socket.set(zmq.ROUTER_MANDATORY, 1)
+        self._socket.bind(endpoint)
+
+    @property
+    def refusals(self) -> Sequence[str]:
+        """Why strangers were refused, in order."""
+        return self._refusals
+
+    def receive(self, timeout_s: float) -> tuple[int, FromLp] | None:
+        """The next message of an LP, or None. Raises `ProtocolError` for an LP that breaks the protocol."""
+        if not self._socket.poll(round(timeout_s * 1000)):
+            return None
+        identity, *parts = self._socket.recv_multipart()
+        if identity not in self._lp_of:
+            return self._admit(identity, parts)
+        lp = self._lp_of[identity]
+        message = _decode(parts, f"LP {lp}")
+        if message.lp != lp:
+            raise ProtocolError(f"LP {lp}", f"it speaks as LP {message.lp}")
+        if isinstance(message, Hello):
+            raise ProtocolError(f"LP {lp}", "it says Hello a second time")
+        return lp, message
+
+    def send(self, lp: int, message: FromCoordinator) -> None:
+        """Send to LP `lp`; without effect when it has not joined or is gone."""
+        for identity, joined in self._lp_of.items():
+            if joined == lp:
+                self._send(identity, message)
+
+    def broadcast(self, message: FromCoordinator) -> None:
+        """Send to every LP that has joined; without effect on those that are gone."""
+        for identity in self._lp_of:
+            self._send(identity, message)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._socket.close()
+        self._context.term()
+
+    def _admit(self, identity: bytes, parts: Sequence[bytes]) -> tuple[int, Hello] | None:
+        try:
+            hello = self._check_hello(_decode(parts, "a stranger"))
+        except ProtocolError as error:
+            self._refusals.append(error.problem)
+            self._send(identity, Abort(f"refused: {error.problem}"))
+            return None
+        if hello.protocol != PROTOCOL_VERSION:
+            problem = f"it speaks protocol {hello.protocol}, this coordinator {PROTOCOL_VERSION}"
+            self._send(identity, Abort(f"refused: {problem}"))
+            raise ProtocolError(f"LP {hello.lp}", problem)
+        self._lp_of[identity] = hello.lp
+        return hello.lp, hello
+
+    def _check_hello(self, message: FromLp) -> Hello:
+        if not isinstance(message, Hello):
+            raise ProtocolError("a stranger", f"{type(message).__name__} before Hello")
+        if message.run_id != self._run_id:
+            raise ProtocolError("a stranger", "it belongs to another run")
+        if not 0 <= message.lp < self._lps:
+            raise ProtocolError("a stranger", f"there is no LP {message.lp}, the run has {self._lps}")
+        if message.lp in self._lp_of.values():
+            raise ProtocolError("a stranger", f"LP {message.lp} has joined already")
+        return message
+
+    def _send(self, identity: bytes, message: FromCoordinator) -> None:
+        # A peer that has hung up needs no telling; what that means for the run is seen from its process.
+        with suppress(zmq.ZMQError):
+            self._socket.send_multipart([identity, encode_control(message)], flags=zmq.NOBLOCK)
+
+
+def _decode(parts: Sequence[bytes], peer: str) -> FromLp:
+    if len(parts) != 1:
+        raise ProtocolError(peer, f"a control message of {len(parts)} parts, not 1")
+    return decode_from_lp(parts[0], peer)

@@ -1,0 +1,66 @@
+"""What a run prints: the pass line, the table in the form of nccl-tests, and the figures of the simulation."""
+
+from collections.abc import Iterator, Sequence
+
+from coordinator.aggregate import RunReport
+from coordinator.plan import Plan
+from runtime.bench_registry import BenchOutcome, PerfRow
+from runtime.simtime import PS_PER_NS, format_ps
+
+_COLUMNS = "#{:>12} {:>13} {:>9} {:>8} {:>13} {:>9} {:>9} {:>8}"
+_ROW = " {:>12} {:>13} {:>9} {:>8} {:>13.3f} {:>9.3f} {:>9.3f} {:>8}"
+_PS_PER_US = 1_000_000
+
+
+def heading(plan: Plan) -> Iterator[str]:
+    """What runs, before it does."""
+    program = plan.program
+    flags = "".join(f" --{name.replace('_', '-')} {value}" for name, value in program.arguments.items())
+    yield f"# {program.kind} {program.name}{flags}{''.join(f' {argument}' for argument in program.argv)}"
+    yield f"# {_count(plan.sips, 'sip')} in {_count(plan.procs, 'process', 'processes')}, {_topology(plan)}"
+
+
+def pass_line(label: str, world_size: int, outcome: BenchOutcome | None) -> str:
+    """`intercube_allreduce (ws=2): 32 OK`."""
+    if outcome is None:
+        return f"{label} (ws={world_size}): {_count(world_size, 'rank')} finished"
+    wrong = f", {outcome.wrong} WRONG" if outcome.wrong else ""
+    return f"{outcome.label} (ws={world_size}): {outcome.ok} OK{wrong}"
+
+
+def nccl_table(rows: Sequence[PerfRow]) -> Iterator[str]:
+    """The rows under the headings of nccl-tests, and its two lines of summary. Times are simulated."""
+    yield _COLUMNS.format("size", "count", "type", "redop", "time", "algbw", "busbw", "#wrong").rstrip()
+    yield _COLUMNS.format("(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)", "").rstrip()
+    for row in rows:
+        time_us = row.time_ps / _PS_PER_US
+        yield _ROW.format(row.size_bytes, row.count, row.dtype, row.redop, time_us, row.algbw_gbs, row.busbw_gbs, row.wrong)
+    wrong = sum(row.wrong for row in rows)
+    yield f"# Out of bounds values : {wrong} {'OK' if wrong == 0 else 'FAILED'}"
+    yield f"# Avg bus bandwidth    : {sum(row.busbw_gbs for row in rows) / len(rows):.3f} GB/s"
+
+
+def figures(report: RunReport) -> Iterator[str]:
+    """Simulated time, speed, cost of synchronisation, digest."""
+    rate = report.events / report.wall_s if report.wall_s else 0.0
+    yield f"simulated time  {format_ps(round(report.sim_time_ns * PS_PER_NS))}"
+    yield f"events          {report.events:,}"
+    yield f"wall time       {report.wall_s:.3f} s, after {report.startup_s:.3f} s to start ({rate:,.0f} events/s)"
+    yield f"sync            {_sync(report)}"
+    yield f"digest          {report.digest[:16]}"
+
+
+def _sync(report: RunReport) -> str:
+    if report.procs == 1:
+        return "one LP, no protocol"
+    sync = report.sync
+    return f"{sync.rounds:,} rounds, {sync.messages:,} messages, {sync.null_messages:,} null messages"
+
+
+def _topology(plan: Plan) -> str:
+    sips = plan.config.topology.system.sips
+    return f"{sips.topology} {sips.fabric}, config {plan.config.hash[:12]}"
+
+
+def _count(number: int, noun: str, plural: str = "") -> str:
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"

@@ -1,0 +1,46 @@
+"""Mappers: which PEs of a SIP take part in a collective, which of them meet their neighbours inside and outside the SIP."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from runtime.ccl.topologies import mesh_2d_no_wrap
+from runtime.hardware.topology import Topology
+
+CubePe = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """The PEs of one SIP that take part; `local` are neighbours inside the SIP, `exchange` have neighbours outside it."""
+
+    participants: tuple[CubePe, ...]
+    local: dict[CubePe, dict[str, CubePe]]
+    exchange: frozenset[CubePe]
+
+
+def leader_only(topology: Topology, root_cube: int) -> Mapping:  # noqa: ARG001 - the signature of a mapper
+    """PE 0 of cube 0 alone speaks for its SIP."""
+    return Mapping(((0, 0),), {}, frozenset({(0, 0)}))
+
+
+def all_pes(topology: Topology, root_cube: int) -> Mapping:  # noqa: ARG001 - the signature of a mapper
+    """Every PE meets the PE at the same place in other SIPs."""
+    everyone = tuple((cube, pe) for cube in range(topology.cubes) for pe in range(topology.pes_per_cube))
+    return Mapping(everyone, {}, frozenset(everyone))
+
+
+def cube_leaders(topology: Topology, root_cube: int) -> Mapping:
+    """PE 0 of every cube, neighbours as the cube mesh; the one on the root cube meets its like in other SIPs."""
+    mesh = topology.sip.cube_mesh
+    local = {
+        (cube, 0): {way: (peer, 0) for way, peer in mesh_2d_no_wrap(cube, mesh.w, mesh.h).items()}
+        for cube in range(topology.cubes)
+    }
+    return Mapping(tuple(local), local, frozenset({(root_cube, 0)}))
+
+
+MAPPERS: dict[str, Callable[[Topology, int], Mapping]] = {
+    "leader_only": leader_only,
+    "all_pes": all_pes,
+    "cube_leaders": cube_leaders,
+}

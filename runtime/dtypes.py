@@ -1,0 +1,46 @@
+"""Element types, shared by tensors, kernels and the op log."""
+
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+
+@dataclass(frozen=True)
+class DType:
+    """One element type. `name` is the short name of the op log (`f16`), `torch_name` the one PyTorch users know."""
+
+    name: str
+    torch_name: str
+    numpy: np.dtype[np.generic]
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.numpy.itemsize
+
+    @property
+    def is_floating_point(self) -> bool:
+        """Whether the type has a fraction; integers do not."""
+        return self.numpy.kind != "i"
+
+    def __repr__(self) -> str:
+        return f"torch.{self.torch_name}"
+
+
+float16 = DType("f16", "float16", np.dtype(np.float16))
+bfloat16 = DType("bf16", "bfloat16", np.dtype(ml_dtypes.bfloat16))
+float32 = DType("f32", "float32", np.dtype(np.float32))
+int8 = DType("i8", "int8", np.dtype(np.int8))
+int32 = DType("i32", "int32", np.dtype(np.int32))
+
+ALL = (float16, bfloat16, float32, int8, int32)
+
+
+def from_numpy(dtype: np.dtype[np.generic]) -> DType:
+    """The element type of a numpy array; `TypeError` for one the hardware does not have."""
+    for known in ALL:
+        if known.numpy == dtype:
+            return known
+    supported = ", ".join(str(known.numpy) for known in ALL)
+    raise TypeError(f"dtype {dtype} does not exist on this hardware; convert to one of {supported}")

@@ -1,0 +1,143 @@
+"""What a host program asks of its device. Every request travels the modelled path and takes simulated time.
+
+Host -> PCIE_EP -> IO_CPU, and from there to a memory (`MemoryWriteMsg`, `MemoryReadMsg`) or to the M_CPU of a cube and the
+PEs below it (`MmuMapMsg`, `IpcqInitMsg`, `KernelLaunchMsg`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from runtime.places import Place
+
+
+@dataclass(frozen=True)
+class MemoryWriteMsg:
+    """Write `nbytes` at a physical address; `data` is empty in a run without data."""
+
+    address: int
+    nbytes: int
+    data: bytes
+
+
+@dataclass(frozen=True)
+class MemoryReadMsg:
+    """Read `nbytes` at a physical address; the result is the bytes (empty in a run without data)."""
+
+    address: int
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Extent:
+    """A contiguous piece of a mapping: virtual [virtual, virtual + nbytes) lies at physical address `physical`."""
+
+    virtual: int
+    nbytes: int
+    physical: int
+    tensor: str
+
+
+@dataclass(frozen=True)
+class MmuMapMsg:
+    """Extend the page tables of PEs of one cube: pairs of (pe, extents)."""
+
+    cube: int
+    extents: tuple[tuple[int, tuple[Extent, ...]], ...]
+
+    ENTRY_BYTES = 24  # virtual address, physical address and length, 8 bytes each
+
+
+@dataclass(frozen=True)
+class QueuePair:
+    """One direction of a PE's IPCQ: where arrivals land here, and where sends land at the peer."""
+
+    direction: str
+    peer: Place
+    rx_base: int
+    tx_base: int
+    n_slots: int
+    slot_size: int
+    credit_bytes: int
+    packet_bytes: int
+
+    @property
+    def ring_bytes(self) -> int:
+        """Bytes of one receive ring."""
+        return self.n_slots * self.slot_size
+
+
+@dataclass(frozen=True)
+class IpcqInitMsg:
+    """Install queue pairs on PEs of one cube: pairs of (pe, queue pairs)."""
+
+    cube: int
+    queues: tuple[tuple[int, tuple[QueuePair, ...]], ...]
+
+    ENTRY_BYTES = 32  # two ring bases, peer, geometry
+
+
+@dataclass(frozen=True)
+class PerPe:
+    """A kernel argument that differs from PE to PE, by (cube, pe)."""
+
+    values: Mapping[tuple[int, int], object]
+
+
+@dataclass(frozen=True)
+class KernelLaunchMsg:
+    """Run `kernel(*arguments)` on (cube, pe) of this SIP; they start together, at a time that the IO_CPU stamps."""
+
+    name: str
+    kernel: Callable[..., object]
+    arguments: tuple[object, ...]
+    pes: tuple[tuple[int, int], ...]
+
+    ARGUMENT_BYTES = 8
+    HEADER_BYTES = 64
+
+
+Request = MemoryWriteMsg | MemoryReadMsg | MmuMapMsg | IpcqInitMsg | KernelLaunchMsg
+
+
+@dataclass
+class Handle:
+    """A batch of requests on its way. Results align with the requests; times are picoseconds.
+
+    `total_ps` is the time from leaving the host to the last completion, `pe_exec_ps` the part of it during which a kernel
+    ran, `network_ps` the rest.
+    """
+
+    requests: tuple[Request, ...]
+    submitted_ps: int
+    done: bool = False
+    completed_ps: int = 0
+    pe_exec_ps: int = 0
+    results: list[bytes] = field(default_factory=list[bytes])
+
+    @property
+    def total_ps(self) -> int:
+        """From leaving the host to the last completion."""
+        return self.completed_ps - self.submitted_ps
+
+    @property
+    def network_ps(self) -> int:
+        """What of `total_ps` was not kernel execution."""
+        return self.total_ps - self.pe_exec_ps
+
+
+class Device(Protocol):
+    """The accelerator as the host program of one rank sees it."""
+
+    def submit(self, requests: Sequence[Request], why: str) -> Handle:
+        """Queue a batch behind everything submitted before; its requests run together. Does not wait."""
+        ...
+
+    def wait(self, handle: Handle) -> Handle:
+        """Let simulated time pass until the batch is complete."""
+        ...
+
+    @property
+    def now_ps(self) -> int:
+        """The simulated time at which the host program stands."""
+        ...

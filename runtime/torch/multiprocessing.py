@@ -1,0 +1,140 @@
+"""`torch.multiprocessing`: start ranks from a program of one's own. Every rank is a real process with its own SIP engine."""
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from threading import Thread
+from typing import Any, Protocol
+
+from runtime.wire.environment import coordinator_pid
+
+__all__ = ["ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext", "spawn"]
+
+
+class ProcessException(Exception):  # noqa: N818 - the name is PyTorch's
+    """A process of a spawned run failed. Fields: text, index of the process (its first rank), its pid."""
+
+    def __init__(self, msg: str, error_index: int, pid: int) -> None:
+        super().__init__(msg, error_index, pid)
+        self.msg, self.error_index, self.pid = msg, error_index, pid
+
+    @property
+    def error_pid(self) -> int:
+        """The pid under the name that newer releases of PyTorch use."""
+        return self.pid
+
+    def __str__(self) -> str:
+        return self.msg
+
+
+class ProcessRaisedException(ProcessException):
+    """A rank raised: the text holds its traceback."""
+
+    def __init__(self, msg: str, error_index: int, error_pid: int) -> None:
+        super().__init__(msg, error_index, error_pid)
+
+
+class ProcessExitedException(ProcessException):
+    """A process exited or was killed. Fields: as above, exit code (negative after a signal), name of the signal."""
+
+    def __init__(self, msg: str, error_index: int, error_pid: int, exit_code: int, signal_name: str | None = None) -> None:
+        super().__init__(msg, error_index, error_pid)
+        self.args = (msg, error_index, error_pid, exit_code, signal_name)
+        self.exit_code, self.signal_name = exit_code, signal_name
+
+
+class _Session(Protocol):
+    """What this module needs of the coordinator."""
+
+    def run(self) -> None: ...
+    def stop(self) -> None: ...
+    def pids(self) -> tuple[int, ...]: ...
+
+
+class SpawnContext:
+    """A run that goes on while the caller does something else."""
+
+    def __init__(self, session: _Session, *, daemon: bool) -> None:
+        self._session = session
+        self._error: BaseException | None = None
+        self._thread = Thread(target=self._run, name="spawned session", daemon=daemon)
+        self._thread.start()
+
+    def pids(self) -> list[int]:
+        """The process ids; waits until the processes have been started."""
+        return list(self._session.pids())
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait up to `timeout` seconds; True when every rank has finished. Raises as `spawn` does."""
+        try:
+            self._thread.join(timeout)
+        except KeyboardInterrupt:
+            self._session.stop()
+            self._thread.join()
+            raise
+        if self._thread.is_alive():
+            return False
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def _run(self) -> None:
+        try:
+            self._session.run()
+        except BaseException as error:  # noqa: BLE001 - `join` raises it in the caller's thread
+            self._error = error
+
+
+def spawn(
+    fn: Callable[..., object],
+    args: tuple[Any, ...] = (),
+    nprocs: int = 1,
+    join: bool = True,  # noqa: FBT001, FBT002 - the signature is PyTorch's
+    daemon: bool = False,  # noqa: FBT001, FBT002
+    start_method: str = "spawn",
+    *,
+    procs: int | None = None,
+) -> SpawnContext | None:
+    """Call `fn(rank, *args)` on `nprocs` ranks, one SIP and one process each; `procs` packs them into fewer processes.
+
+    Returns when all have finished, or at once a context to join when `join` is false. A rank that raises is a
+    `ProcessRaisedException`, a process that exits or is killed a `ProcessExitedException`; the others are stopped. `fn` and
+    `args` travel to other processes, so `fn` must be importable there: defined at the top level of a module. The environment
+    names the configuration (`KERNBENCH_TOPOLOGY`, `KERNBENCH_CCL`) and a directory for the report (`KERNBENCH_OUT`).
+    """
+    _check(fn, nprocs, start_method)
+    # The one place where the vocabulary reaches for the coordinator: a program of the user's own starts the run.
+    coordinator: Any = import_module("coordinator.spawned")
+    session: _Session = coordinator.SpawnedSession(
+        fn,
+        tuple(args),
+        nprocs,
+        procs=procs,
+        daemon=daemon,
+        topology=_path("KERNBENCH_TOPOLOGY"),
+        ccl=_path("KERNBENCH_CCL"),
+        out=_path("KERNBENCH_OUT"),
+    )
+    if not join:
+        return SpawnContext(session, daemon=daemon)
+    session.run()
+    return None
+
+
+def _check(fn: Callable[..., object], nprocs: int, start_method: str) -> None:
+    if coordinator_pid() is not None:
+        raise RuntimeError("torch.multiprocessing.spawn: this process is a rank of a run already, ranks cannot spawn ranks")
+    if start_method != "spawn":
+        raise ValueError(f"torch.multiprocessing.spawn: start_method is 'spawn', got {start_method!r}")
+    if nprocs < 1:
+        raise ValueError(f"torch.multiprocessing.spawn: nprocs is at least 1, got {nprocs}")
+    name = getattr(fn, "__qualname__", "")
+    if "<" in name:
+        problem = "cannot be imported in another process: define it at the top level of a module"
+        raise TypeError(f"torch.multiprocessing.spawn: {name!r} {problem}")
+
+
+def _path(variable: str) -> Path | None:
+    value = os.environ.get(variable)
+    return Path(value) if value else None

@@ -1,0 +1,46 @@
+"""Launching kernels."""
+
+from collections.abc import Callable, Sequence
+
+from runtime.language.value import Pointer
+from runtime.rank_state import running_rank
+from runtime.requests import Handle, KernelLaunchMsg, PerPe, Request
+from runtime.torch.tensor import Tensor
+
+
+def launch(name: str, kernel: Callable[..., object], *arguments: object) -> Handle:
+    """Run `kernel(*arguments)` on every PE that holds a shard of one of the tensors among `arguments`.
+
+    A tensor arrives as a `tl.Pointer` to the start of its virtual range on this SIP, everything else as it is. Returns at
+    once; launches and tensor accesses of a rank take effect in the order in which they were made. The handle tells what the
+    launch cost once it is done.
+    """
+    tensors = [argument for argument in arguments if isinstance(argument, Tensor)]
+    if not tensors:
+        raise ValueError(f"launch of {name!r}: a kernel runs where its tensors are, so one argument must be a tensor")
+    pes = sorted({(shard.spec.cube, shard.spec.pe) for tensor in tensors for shard in tensor.shards})
+    passed = tuple(Pointer(each.address, each.dtype) if isinstance(each, Tensor) else each for each in arguments)
+    return launch_on(name, kernel, passed, tensors, pes)
+
+
+def shard_pointers(tensor: Tensor) -> PerPe:
+    """The argument that gives every PE the virtual address of its own shard."""
+    return PerPe({
+        (shard.spec.cube, shard.spec.pe): Pointer(tensor.address + shard.spec.offset_bytes, tensor.dtype)
+        for shard in tensor.shards
+    })  # fmt: skip
+
+
+def launch_on(
+    name: str,
+    kernel: Callable[..., object],
+    arguments: tuple[object, ...],
+    tensors: Sequence[Tensor],
+    pes: Sequence[tuple[int, int]],
+) -> Handle:
+    """Run a kernel on given PEs, with `tensors` mapped there first."""
+    device = running_rank().device
+    mapping: list[Request] = [request for tensor in tensors for request in tensor.map_requests(pes)]
+    if mapping:
+        device.submit(mapping, f"mapping the tensors of kernel {name!r}")
+    return device.submit([KernelLaunchMsg(name, kernel, arguments, tuple(pes))], f"kernel {name!r}")

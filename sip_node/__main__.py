@@ -1,0 +1,41 @@
+"""`python -m sip_node --connect ENDPOINT --run-id ID --lp K`: an LP of a run, started by its coordinator or by hand."""
+
+import argparse
+import signal
+import sys
+from collections.abc import Callable
+from importlib import import_module
+
+from sip_node import lifeline
+
+
+def enter(
+    endpoint: str,
+    run_id: str,
+    lp: int,
+    function: Callable[..., object] | None = None,
+    args: tuple[object, ...] = (),
+) -> int:
+    """Be LP `lp` of a run until it ends; returns the exit code of the process."""
+    # Ctrl-C in a terminal reaches the whole process group. The coordinator alone decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    lifeline.follow_parent()
+    # The chip model is loaded after the lifeline is up: importing it takes a good part of a second.
+    code: int = import_module("sip_node.node").main(endpoint, run_id, lp, function, args)
+    return code
+
+
+def main() -> int:
+    """Read the command line and enter the run."""
+    parser = argparse.ArgumentParser(prog="python -m sip_node", description="One LP of a run.", allow_abbrev=False)
+    parser.add_argument("--connect", required=True, metavar="ENDPOINT", help="control endpoint of the coordinator")
+    parser.add_argument("--run-id", required=True, metavar="ID", help="id of the run: a stranger is refused")
+    parser.add_argument("--lp", required=True, type=int, metavar="K", help="which LP of the run this is, from 0")
+    options = parser.parse_args()
+    return enter(options.connect, options.run_id, options.lp)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

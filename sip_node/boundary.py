@@ -1,0 +1,70 @@
+"""Where a SIP ends: the UCIe ports of its IO chiplet, towards its neighbours among the SIPs."""
+
+from collections.abc import Callable
+
+from runtime.hardware.routing import SipFabric
+from runtime.simtime import ps_from_ns
+from runtime.trace import OpRecord
+from runtime.wire.messages import Message
+from sip_node.components.packet import Packet, from_message, to_message
+from sip_node.components.server import Server
+from sip_node.components.surroundings import Surroundings
+
+
+def lookahead_ps(noc_overhead_ns: float, crossing_ps: int) -> int:
+    """The least time from the event in which a packet leaves one IO NoC to the event in which it enters the next one."""
+    return crossing_ps + ps_from_ns(noc_overhead_ns)
+
+
+class Boundary:
+    """The endpoint at the IO NoC for all that leaves, and the origin there of all that comes in.
+
+    A packet whose head is at the IO NoC reserves the link of the next hop and becomes a message for the neighbour, timed when
+    its head enters the neighbour's IO NoC. Behind a switch, packets from several SIPs meet in the switch's port to their
+    target; that port is served here, at the receiver, in the total order of arrivals.
+    """
+
+    def __init__(self, chip: Surroundings, sips: SipFabric, post: Callable[[Message], None]) -> None:
+        self._chip, self._sips, self._post = chip, sips, post
+        self._gateway = chip.graph.io_noc
+        noc_ns = chip.topology.sip.io_chiplet.noc.overhead_ns
+        self._links = {neighbour: sips.link(chip.sip, neighbour) for neighbour in sips.neighbours(chip.sip)}
+        self._latency_ps = {neighbour: lookahead_ps(noc_ns, link.latency_ps) for neighbour, link in self._links.items()}
+        self.servers = {neighbour: Server(link.port, link.bw_gbs) for neighbour, link in self._links.items()}
+        self._next_seq = dict.fromkeys(self._links, 0)
+        switched = chip.topology.system.sips.fabric == "switch"
+        self.switch_port = Server("switch port", chip.topology.ucie.bw_gbs) if switched else None
+        self.sent = 0
+
+    def accept(self, packet: Packet, tail_ps: int) -> None:
+        """A packet for another SIP is at the IO NoC."""
+        engine, chip = self._chip.engine, self._chip
+        if packet.source_sip == chip.sip:
+            chip.outlook.entered(packet.entrance_ps)
+        neighbour = self._sips.next_hop(chip.sip, packet.sip)
+        server = self.servers[neighbour]
+        start_ps, left_ps = server.reserve(engine.now_ps, tail_ps, packet.size)
+        latency_ps = self._latency_ps[neighbour]
+        seq = self._next_seq[neighbour]
+        self._next_seq[neighbour] += 1
+        self.sent += 1
+        chip.log.add(
+            OpRecord(server.name, packet.kind.name.lower(), start_ps, left_ps, address=packet.address, nbytes=packet.size)
+        )
+        self._post(to_message(packet, chip.sip, neighbour, seq, start_ps + latency_ps, left_ps + latency_ps))
+
+    def receive(self, message: Message) -> None:
+        """A message from a neighbour: its head is at our IO NoC, or at the port of the switch that leads here."""
+        packet, tail_ps = from_message(message)
+        if self.switch_port is None:
+            self._enter(packet, tail_ps)
+            return
+        now_ps = self._chip.engine.now_ps
+        start_ps, tail_ps = self.switch_port.reserve(now_ps, tail_ps, packet.size)
+        self._chip.engine.at(start_ps, self._enter, packet, tail_ps)
+
+    def _enter(self, packet: Packet, tail_ps: int) -> None:
+        if packet.sip == self._chip.sip:
+            self._chip.fabric.send(packet, self._gateway, tail_ps)
+        else:
+            self.accept(packet, tail_ps)

@@ -1,0 +1,119 @@
+"""One SIP: its components on one fabric, its boundary to other SIPs, its op log."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from runtime.errors import InvariantError
+from runtime.hardware.addresses import AddressMap
+from runtime.hardware.graph import ChipGraph
+from runtime.hardware.routing import ChipRoutes, SipFabric
+from runtime.hardware.topology import Topology
+from runtime.registry import look_up
+from runtime.simtime import ps_from_ns
+from runtime.wire.messages import BlockedPe, Message
+from sip_node.boundary import Boundary
+from sip_node.components.fabric import Fabric
+from sip_node.components.host import Host
+from sip_node.components.pe import Pe
+from sip_node.components.registry import COMPONENTS
+from sip_node.components.surroundings import Flows, Surroundings
+from sip_node.engine import Engine
+from sip_node.inbox import Inbox
+from sip_node.memory import Memory
+from sip_node.op_log import OpLog
+from sip_node.outlook import Outlook
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """What all SIPs of a run have in common."""
+
+    topology: Topology
+    graph: ChipGraph
+    routes: ChipRoutes
+    addresses: AddressMap
+    sips: SipFabric
+    data: bool
+
+    @classmethod
+    def of(cls, topology: Topology, *, data: bool) -> "Blueprint":
+        """Lay out the graph once for all SIPs of this process."""
+        graph = ChipGraph(topology)
+        return cls(topology, graph, ChipRoutes(graph), AddressMap(topology), SipFabric(topology), data)
+
+
+class Chip:
+    """The components of SIP `sip`. `post` takes the messages that leave it."""
+
+    def __init__(self, plan: Blueprint, sip: int, engine: Engine, log: OpLog, post: Callable[[Message], None]) -> None:
+        self.sip, self.log, self._engine = sip, log, engine
+        self.outlook = _outlook(plan, sip)
+        self.fabric = Fabric(engine, plan.graph, plan.routes, sip, self.outlook)
+        around = Surroundings(
+            sip, plan.topology, plan.graph, plan.routes, plan.addresses, engine, self.fabric, log, self.outlook, plan.data,
+            Flows(sip), {},
+        )  # fmt: skip
+        self.boundary = Boundary(around, plan.sips, post)
+        self.fabric.attach(plan.graph.io_noc, self.boundary)
+        self.inbox = Inbox(engine, self.boundary.receive)
+        self.pes: list[Pe] = []
+        for node in plan.graph.nodes:
+            if node.kind in COMPONENTS:
+                component = look_up(node.impl, COMPONENTS, "topology", f"impl.{node.kind}")(around, node.index)
+                self.fabric.attach(node.index, component)
+                if isinstance(component, Pe):
+                    self.pes.append(component)
+                if isinstance(component, Host):
+                    self.host = component
+        self._ports = around.memory_ports
+
+    @property
+    def memories(self) -> Iterator[Memory]:
+        """All memories of the SIP, in the order of their nodes."""
+        return (self._ports[node].memory for node in sorted(self._ports))
+
+    def blocked(self) -> tuple[BlockedPe, ...]:
+        """Every PE whose kernel waits for a peer, in (cube, pe) order."""
+        return tuple(blocked for pe in self.pes if (blocked := pe.blocked()) is not None)
+
+    def check_laws(self) -> None:
+        """At the end of a run that completed: nothing in flight, credits home, no link busier than time has passed."""
+        where = f"sip {self.sip}"
+        if self.fabric.sent != self.fabric.delivered:
+            raise InvariantError(where, f"{self.fabric.sent} packets were sent, {self.fabric.delivered} delivered")
+        for server in self.fabric.busiest():
+            if server.busy_ps > self._engine.now_ps:
+                raise InvariantError(f"{where}: {server.name}", f"busy {server.busy_ps} ps of {self._engine.now_ps} ps")
+        for pe in self.pes:
+            pe.check_idle()
+
+    def counters(self) -> dict[str, int]:
+        """What the components counted, by name with its unit."""
+        servers = list(self.fabric.busiest())
+        return {
+            "packets": self.fabric.sent,
+            "link_bytes": sum(server.nbytes for server in servers),
+            "link_queued_ps": sum(server.queued_ps for server in servers),
+            "busiest_link_ps": servers[0].busy_ps if servers else 0,
+            "sip_messages_sent": self.boundary.sent,
+            "sip_messages_received": self.inbox.received,
+            "sip_bytes_sent": sum(server.nbytes for server in self.boundary.servers.values()),
+            "dma_bytes": sum(pe.dma.nbytes for pe in self.pes),
+            "math_busy_ps": sum(pe.math.busy_ps for pe in self.pes),
+        }
+
+
+def _outlook(plan: Blueprint, sip: int) -> Outlook:
+    """The least times on the way out of a SIP, from its routes."""
+    graph, routes = plan.graph, plan.routes
+    out: dict[tuple[int, int], int] = {}
+    launch: list[int] = []
+    for cube in range(plan.topology.cubes):
+        down_ps = routes.route(graph.io_cpu, graph.m_cpu(cube)).latency_ps
+        for pe in range(plan.topology.pes_per_cube):
+            out[cube, pe] = routes.route(graph.pe(cube, pe), graph.io_noc).latency_ps
+            launch.append(down_ps + routes.route(graph.m_cpu(cube), graph.pe(cube, pe)).latency_ps + out[cube, pe])
+    margin_ps = ps_from_ns(plan.topology.sip.io_chiplet.io_cpu.launch_margin_ns)
+    everyone = range(plan.topology.sips)
+    forwards = any(sip in plan.sips.path(a, b)[1:-1] for a in everyone for b in everyone if a != b)
+    return Outlook(out, min(launch) + margin_ps, forwards=forwards)

@@ -1,0 +1,136 @@
+"""The host side of a SIP: one stream of request batches, in the order in which the host program submitted them."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+
+from runtime.requests import Handle, IpcqInitMsg, KernelLaunchMsg, MemoryReadMsg, MemoryWriteMsg, MmuMapMsg, Request
+from runtime.trace import OpRecord
+from sip_node.completion import Completion
+from sip_node.components.commands import CubeCommand, Done, PeInstall, PeMap
+from sip_node.components.packet import Kind, Packet
+from sip_node.components.surroundings import Surroundings
+
+
+@dataclass
+class Batch(Handle):
+    """Requests that run together; the next batch starts when the last of them has completed."""
+
+    why: str = ""
+    left: int = 0
+    finished: "Completion[Batch]" = field(default_factory=Completion["Batch"])
+
+
+class _Pending(Struct):
+    """A request on its way: which of its batch it is, and the bytes that have come back."""
+
+    batch: Batch
+    index: int
+    start_ps: int
+    data: bytes = b""
+
+
+class Host:
+    """Sends requests down the modelled path: host, PCIe endpoint, IO_CPU and on."""
+
+    def __init__(self, chip: Surroundings, node: int) -> None:
+        self._chip, self._node, self._engine = chip, node, chip.engine
+        self._queue: deque[Batch] = deque()
+        self._pending: dict[int, _Pending] = {}
+        self._tags = 0
+
+    @property
+    def current(self) -> str:
+        """What the batch at work is for; empty when there is none."""
+        return self._queue[0].why if self._queue else ""
+
+    def submit(self, requests: Sequence[Request], why: str) -> Batch:
+        """Queue a batch behind all earlier ones."""
+        batch = Batch(tuple(requests), self._engine.now_ps, results=[b""] * len(requests), why=why, left=len(requests))
+        self._queue.append(batch)
+        if len(self._queue) == 1:
+            self._engine.at(self._engine.now_ps, self._begin)
+        return batch
+
+    def accept(self, packet: Packet, tail_ps: int) -> None:
+        """An answer to one of our requests."""
+        pending = self._pending[packet.tag]
+        if packet.kind is Kind.DATA:
+            pending.data += packet.payload
+        if packet.last:
+            self._engine.at(tail_ps, self._answered, packet)
+
+    def _begin(self) -> None:
+        batch = self._queue[0]
+        batch.submitted_ps = self._engine.now_ps
+        if not batch.left:
+            self._complete(batch)
+        for index, request in enumerate(batch.requests):
+            self._tags += 1
+            self._pending[self._tags] = _Pending(batch, index, self._engine.now_ps)
+            self._issue(request, self._tags)
+
+    def _issue(self, request: Request, tag: int) -> None:
+        graph, control_bytes = self._chip.graph, self._chip.topology.control_bytes
+        match request:
+            case MemoryWriteMsg():
+                self._write(request, tag)
+            case MemoryReadMsg():
+                sip, node = self._chip.locate(request.address)
+                self._send(Packet(
+                    Kind.READ, self._chip.sip, self._node, sip, node, control_bytes, request.address, tag, request.nbytes
+                ))  # fmt: skip
+            case MmuMapMsg():
+                orders = tuple((pe, PeMap(extents), len(extents) * MmuMapMsg.ENTRY_BYTES) for pe, extents in request.extents)
+                self._control(graph.m_cpu(request.cube), CubeCommand(orders), CubeCommand(orders).nbytes, tag)
+            case IpcqInitMsg():
+                installs = tuple(
+                    (pe, PeInstall(queues), len(queues) * IpcqInitMsg.ENTRY_BYTES) for pe, queues in request.queues
+                )
+                self._control(graph.m_cpu(request.cube), CubeCommand(installs), CubeCommand(installs).nbytes, tag)
+            case KernelLaunchMsg():
+                nbytes = KernelLaunchMsg.HEADER_BYTES + KernelLaunchMsg.ARGUMENT_BYTES * len(request.arguments)
+                self._control(graph.io_cpu, request, nbytes, tag)
+
+    def _write(self, request: MemoryWriteMsg, tag: int) -> None:
+        sip, node = self._chip.locate(request.address)
+        step = self._chip.topology.packet_bytes
+        for done in range(0, request.nbytes, step):
+            size = min(step, request.nbytes - done)
+            self._send(Packet(
+                Kind.WRITE, self._chip.sip, self._node, sip, node, size, request.address + done, tag, request.nbytes,
+                done + size == request.nbytes, payload=request.data[done : done + size],
+            ))  # fmt: skip
+
+    def _control(self, node: int, body: object, nbytes: int, tag: int) -> None:
+        size = max(nbytes, self._chip.topology.control_bytes)
+        self._send(Packet(Kind.CONTROL, self._chip.sip, self._node, self._chip.sip, node, size, 0, tag, size, body=body))
+
+    def _send(self, packet: Packet) -> None:
+        packet.sent_ps = self._engine.now_ps
+        self._chip.fabric.send(packet, self._node, self._engine.now_ps)
+
+    def _answered(self, packet: Packet) -> None:
+        pending = self._pending.pop(packet.tag)
+        batch, now_ps = pending.batch, self._engine.now_ps
+        request = batch.requests[pending.index]
+        batch.results[pending.index] = pending.data
+        if isinstance(packet.body, Done):
+            batch.pe_exec_ps = max(batch.pe_exec_ps, packet.body.end_ps - packet.body.start_ps)
+        address, nbytes = 0, 0
+        if isinstance(request, MemoryWriteMsg | MemoryReadMsg):
+            address, nbytes = request.address, request.nbytes
+        name = type(request).__name__
+        self._chip.log.add(OpRecord("host", name, pending.start_ps, now_ps, address=address, nbytes=nbytes))
+        batch.left -= 1
+        if not batch.left:
+            self._complete(batch)
+
+    def _complete(self, batch: Batch) -> None:
+        batch.done, batch.completed_ps = True, self._engine.now_ps
+        self._queue.popleft()
+        if self._queue:
+            self._begin()
+        batch.finished.complete(batch)

@@ -1,0 +1,90 @@
+"""The PE_CPU: carries out orders of the M_CPU and runs kernels, one at a time."""
+
+from contextvars import copy_context
+from typing import Protocol
+
+from runtime.language.context import current_pe
+from runtime.trace import OpRecord
+from runtime.wire.messages import BlockedPe
+from sip_node.completion import Completion
+from sip_node.components.commands import Done, PeCommand, PeInstall, PeLaunch, PeMap
+from sip_node.components.kernel_run import KernelRun
+from sip_node.components.packet import Packet
+from sip_node.components.pe_dma import PeDma
+from sip_node.components.pe_ipcq import PeIpcq
+from sip_node.components.pe_math import PeMath
+from sip_node.components.pe_mmu import PeMmu
+from sip_node.components.surroundings import Surroundings
+from sip_node.components.wiring import PeWiring
+from sip_node.failure import ProgramRaised
+from sip_node.program import Program
+
+
+class Engines(Protocol):
+    """The engines of a PE that a kernel uses."""
+
+    dma: PeDma
+    mmu: PeMmu
+    ipcq: PeIpcq
+    math: PeMath
+
+
+class PeCpu:
+    """The CPU of one PE."""
+
+    def __init__(self, chip: Surroundings, wiring: PeWiring, engines: Engines) -> None:
+        self._chip, self._wiring, self._engines = chip, wiring, engines
+        self._port = chip.cpu_port(wiring.node)
+        self._at = (wiring.place.cube, wiring.place.pe)
+        self.running: KernelRun | None = None
+
+    def ordered(self, packet: Packet) -> None:
+        """An order of the M_CPU is there."""
+        assert isinstance(packet.body, PeCommand)
+        order = packet.body.order
+        match order:
+            case PeMap():
+                self._engines.mmu.map(order.extents)
+                self._port.answer(packet, Done())
+            case PeInstall():
+                self._install(order)
+                self._port.answer(packet, Done())
+            case PeLaunch():
+                start_ps = max(order.start_ps, self._wiring.engine.now_ps)
+                self._wiring.engine.at(start_ps, self._start, packet, order)
+
+    def blocked(self) -> BlockedPe | None:
+        """What the kernel waits for, if it waits for a peer."""
+        return None if self.running is None else self.running.blocked
+
+    def _install(self, order: PeInstall) -> None:
+        ipcq = self._engines.ipcq
+        ipcq.install(order.queues)
+        for pair in order.queues:
+            self._chip.watch_ring(pair.rx_base, pair.ring_bytes, self._wiring.node)
+        if ipcq.reaches_other_sips:
+            self._chip.outlook.reaches_out(self._at)
+
+    def _start(self, packet: Packet, launch: PeLaunch) -> None:
+        run = KernelRun(self._chip, self._wiring, self._engines, launch)
+        context = copy_context()
+        context.run(current_pe.set, run)
+        program = Program(lambda: launch.kernel(*launch.arguments), context)
+        run.program = program
+        self.running = run
+        start_ps = self._wiring.engine.now_ps
+
+        def ended(finished: Completion[object]) -> None:
+            self._ended(packet, launch, start_ps, finished)
+
+        program.finished.then(ended)
+        program.start()
+
+    def _ended(self, packet: Packet, launch: PeLaunch, start_ps: int, finished: Completion[object]) -> None:
+        self.running = None
+        self._chip.outlook.ended(self._at)
+        if finished.error is not None:
+            raise ProgramRaised(self._chip.sip, finished.error)
+        now_ps, place = self._wiring.engine.now_ps, self._wiring.place
+        self._wiring.record(OpRecord("pe_cpu", f"kernel {launch.name}", start_ps, now_ps, place.cube, place.pe))
+        self._port.answer(packet, Done(start_ps, now_ps))

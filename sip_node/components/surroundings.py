@@ -1,0 +1,68 @@
+"""What a component is handed when the chip is built: the clock, the fabric and the facts of its SIP."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runtime.hardware.addresses import AddressMap
+from runtime.hardware.graph import ChipGraph
+from runtime.hardware.routing import ChipRoutes
+from runtime.hardware.topology import Topology
+from sip_node.components.cpu_port import CpuPort
+from sip_node.components.fabric import Fabric
+from sip_node.engine import Engine
+from sip_node.op_log import OpLog
+from sip_node.outlook import Outlook
+
+
+if TYPE_CHECKING:
+    from sip_node.components.memory_port import MemoryPort
+
+
+class Flows:
+    """Numbers the transfers of a SIP to each other SIP; a trace draws them as arrows."""
+
+    def __init__(self, sip: int) -> None:
+        self._sip = sip
+        self._sent: Counter[int] = Counter()
+
+    def next(self, target: int) -> tuple[int, int, int]:
+        """(source sip, target sip, sequence) of the next transfer to `target`."""
+        self._sent[target] += 1
+        return self._sip, target, self._sent[target]
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """One per SIP. A component's constructor takes it and the index of the component's node."""
+
+    sip: int
+    topology: Topology
+    graph: ChipGraph
+    routes: ChipRoutes
+    addresses: AddressMap
+    engine: Engine
+    fabric: Fabric
+    log: OpLog
+    outlook: Outlook
+    data: bool
+    flows: "Flows"
+    memory_ports: "dict[int, MemoryPort]"
+
+    def watch_ring(self, base: int, nbytes: int, pe_node: int) -> None:
+        """Let the memory at physical address `base` announce slots that fill in [base, base + nbytes) to a PE."""
+        _, node = self.locate(base)
+        self.memory_ports[node].watch(base, nbytes, pe_node)
+
+    def cpu_port(self, node: int) -> CpuPort:
+        """The control side of the CPU at `node`."""
+        return CpuPort(self.engine, self.fabric, self.sip, node, self.topology.control_bytes)
+
+    def locate(self, address: int) -> tuple[int, int]:
+        """(sip, node) of the memory that holds a physical address; all SIPs have the same nodes."""
+        where = self.addresses.decode(address)
+        if where.resource == "hbm":
+            return where.sip, self.graph.hbm(where.cube, where.pe)
+        if where.resource == "sram":
+            return where.sip, self.graph.sram(where.cube)
+        return where.sip, self.graph.pe(where.cube, where.pe)

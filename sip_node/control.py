@@ -1,0 +1,146 @@
+"""The control side of an LP: what it tells the coordinator, and what it waits for.
+
+Every wait is bounded: a coordinator that is gone is noticed by the lifeline, one that is stuck by `PATIENCE_S`.
+"""
+
+from os import getpid
+from threading import Event
+from typing import TypeVar
+
+import zmq  # noqa: TID251 - this module owns the control socket
+from zmq.utils.monitor import recv_monitor_message  # noqa: TID251 - and watches its connection
+
+from runtime.errors import ConfigError, ProtocolError, RunAborted
+from runtime.wallclock import now_s
+from runtime.wire.codec import decode_from_coordinator, encode_control
+from runtime.wire.environment import coordinator_pid
+from runtime.wire.messages import (
+    PROTOCOL_VERSION,
+    Abort,
+    Bye,
+    FromCoordinator,
+    FromLp,
+    Hello,
+    Peers,
+    Ready,
+    Start,
+    Status,
+)
+from sip_node import lifeline
+
+PATIENCE_S = 600.0
+"""Longest wait for the coordinator's next word; its own time limits are shorter and come with a reason."""
+STATUS_PERIOD_S = 0.25
+_LINGER_MS = 2000
+_HEARTBEAT_MS = 1000
+_COORDINATOR = "the coordinator"
+_LOCAL = ("ipc://", "inproc://", "tcp://127.0.0.1:", "tcp://localhost:", "tcp://[::1]:")
+
+_Expected = TypeVar("_Expected", Peers, Start, Bye)
+
+
+class Control:
+    """A DEALER socket to the coordinator at `endpoint`, for LP `lp` of run `run_id`.
+
+    An LP that its coordinator did not start ends when the connection is lost. Raises `ConfigError` for an endpoint
+    beyond loopback; every method that receives raises `RunAborted` with the coordinator's reason.
+    """
+
+    def __init__(self, endpoint: str, run_id: str, lp: int, patience_s: float = PATIENCE_S) -> None:
+        if not endpoint.startswith(_LOCAL):
+            raise ConfigError("--connect", "", f"{endpoint!r} leaves this host, and connections are not encrypted")
+        self._run_id = run_id
+        self._lp = lp
+        self._patience_s = patience_s
+        self._reported_s = float("-inf")
+        self._context = zmq.Context()
+        self.socket = self._context.socket(zmq.DEALER)
+        self.socket.set(zmq.LINGER, _LINGER_MS)
+        self.socket.set(zmq.SNDHWM, 0)
+        self._connection = None if coordinator_pid() is not None else _Connection(self.socket)
+        self.socket.connect(endpoint)
+
+    def hello(self, data_endpoint: str) -> Peers:
+        """Join the run: peers will reach this LP at `data_endpoint`. Returns when every LP has joined."""
+        self.send(Hello(PROTOCOL_VERSION, self._run_id, self._lp, getpid(), data_endpoint))
+        return self._expect(Peers)
+
+    def ready(self, config_hash: str) -> None:
+        """Say that the chips are built and the channels connected."""
+        self.send(Ready(self._lp, config_hash))
+
+    def wait_start(self) -> None:
+        """Return when every LP is ready."""
+        self._expect(Start)
+
+    def report_status(self, time_ps: int, events: int, blocked_s: float) -> None:
+        """Say how far this LP is. May be called every round: it sends four times a second at most."""
+        now = now_s()
+        if now - self._reported_s >= STATUS_PERIOD_S:
+            self._reported_s = now
+            self.send(Status(self._lp, time_ps, events, blocked_s))
+
+    def check(self) -> None:
+        """Take what the coordinator has sent, without waiting; during a run that can only be the end of it."""
+        # Reading the socket's events is cheaper than a receive that fails, and this runs once a round.
+        if int(self.socket.get(zmq.EVENTS)) & zmq.POLLIN:
+            message = self._receive()
+            raise ProtocolError(_COORDINATOR, f"{type(message).__name__} during a run")
+
+    def send(self, message: FromLp) -> None:
+        """Send a message; never blocks."""
+        self.socket.send(encode_control(message))
+
+    def finish(self) -> None:
+        """Wait for the coordinator's goodbye, after `Done`: everything that was sent has arrived."""
+        self._expect(Bye)
+
+    def close(self) -> None:
+        """Close the socket; what was sent is delivered within two seconds or dropped."""
+        if self._connection is not None:
+            self._connection.release()
+        self.socket.close()
+        self._context.term()
+
+    def _expect(self, kind: type[_Expected]) -> _Expected:
+        if not self.socket.poll(round(self._patience_s * 1000)):
+            raise RunAborted(f"the coordinator did not send {kind.__name__} within {self._patience_s:g} s")
+        message = self._receive()
+        if not isinstance(message, kind):
+            raise ProtocolError(_COORDINATOR, f"{type(message).__name__} where {kind.__name__} is due")
+        return message
+
+    def _receive(self) -> FromCoordinator:
+        message = decode_from_coordinator(self.socket.recv(), _COORDINATOR)
+        if self._connection is not None and isinstance(message, Abort | Bye):
+            # The coordinator hangs up after its last word, and this LP still has to end in its own way.
+            self._connection.release()
+        if isinstance(message, Abort):
+            raise RunAborted(message.reason)
+        return message
+
+
+class _Connection:
+    """The connection of a control socket: this process ends when it is lost, be it closed or without heartbeats."""
+
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        socket.set(zmq.HEARTBEAT_IVL, _HEARTBEAT_MS)
+        socket.set(zmq.HEARTBEAT_TIMEOUT, 3 * _HEARTBEAT_MS)
+        self._socket = socket
+        self._events = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED | zmq.EVENT_MONITOR_STOPPED)
+        self._released = Event()
+        self._lifeline = lifeline.follow(self._lost, self._released)
+
+    def release(self) -> None:
+        """Stop following the connection."""
+        if self._released.is_set():
+            return
+        self._released.set()
+        self._socket.disable_monitor()
+        self._lifeline.join()
+        self._events.close()
+
+    def _lost(self) -> bool:
+        if not self._events.poll(200):
+            return False
+        return recv_monitor_message(self._events)["event"] == zmq.EVENT_DISCONNECTED

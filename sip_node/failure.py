@@ -1,0 +1,28 @@
+"""What a program of a rank raised, on its way out of the event loop."""
+
+import traceback
+from types import TracebackType
+
+
+class ProgramRaised(Exception):
+    """A rank program or a kernel of its SIP raised. Fields: rank, the exception."""
+
+    def __init__(self, rank: int, error: BaseException) -> None:
+        super().__init__(rank, error)
+        self.rank, self.error = rank, error
+
+    def __str__(self) -> str:
+        return f"rank {self.rank}: {type(self.error).__name__}: {self.error}"
+
+
+def user_traceback(error: BaseException) -> str:
+    """The traceback of `error` as Python prints it, from the user's outermost frame on."""
+    shown = error.__traceback__
+    while shown is not None and shown.tb_next is not None and _is_ours(shown):
+        shown = shown.tb_next
+    return "".join(traceback.format_exception(type(error), error, shown))
+
+
+def _is_ours(frame: TracebackType) -> bool:
+    module: str = frame.tb_frame.f_globals.get("__name__", "")
+    return module.partition(".")[0] in ("sip_node", "runpy") or module == "<frozen runpy>"

@@ -1,0 +1,54 @@
+"""Random delivery delays around any transport: the proof that results do not depend on when frames arrive."""
+
+from collections import deque
+from collections.abc import Callable
+from math import inf
+
+from runtime.rng import seeded
+from runtime.wallclock import now_s
+from runtime.wire.messages import PeerContent
+from sip_node.pdes.transport import Transport
+
+
+class JitterTransport:
+    """Holds back what `inner` receives for up to `max_delay_s` of real time each; the order per peer stays.
+
+    `seed` fixes the sequence of delays. `clock` is in seconds.
+    """
+
+    def __init__(self, inner: Transport, max_delay_s: float, seed: tuple[int, ...], clock: Callable[[], float] = now_s) -> None:
+        self._inner = inner
+        self._max_delay_s = max_delay_s
+        self._rng = seeded(*seed)
+        self._clock = clock
+        self._held: dict[int, deque[tuple[float, PeerContent]]] = {}
+
+    def send(self, peer: int, content: PeerContent) -> None:
+        """Send at once; delays happen where content is received."""
+        self._inner.send(peer, content)
+
+    def poll(self) -> list[tuple[int, PeerContent]]:
+        """What has been held long enough."""
+        now = self._clock()
+        for peer, content in self._inner.poll():
+            self._hold(peer, content, now + self._rng.uniform(0, self._max_delay_s))
+        due: list[tuple[int, PeerContent]] = []
+        for peer, queue in self._held.items():
+            while queue and queue[0][0] <= now:
+                due.append((peer, queue.popleft()[1]))
+        return due
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait for the inner transport, but not longer than until the next content is due."""
+        due_s = min((queue[0][0] for queue in self._held.values() if queue), default=inf)
+        self._inner.wait(min(timeout_s, max(0.0, due_s - self._clock())))
+
+    def close(self) -> None:
+        """Drop what is held and close the inner transport."""
+        self._held.clear()
+        self._inner.close()
+
+    def _hold(self, peer: int, content: PeerContent, until_s: float) -> None:
+        queue = self._held.setdefault(peer, deque())
+        # Content is never due before what the same peer sent earlier: channels are FIFO.
+        queue.append((max(until_s, queue[-1][0]) if queue else until_s, content))

@@ -1,0 +1,106 @@
+"""LPs in processes of their own: one PULL socket bound per LP, one PUSH socket per peer, over ZeroMQ ipc or loopback tcp.
+
+A pair of PUSH and PULL is a FIFO. Queues are unlimited: an LP must never wait for a peer to drain, for both might.
+"""
+
+from collections.abc import Mapping
+from ipaddress import ip_address
+from math import ceil
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import zmq  # noqa: TID251 - this module owns the sockets between LPs
+
+from runtime.errors import ConfigError, ProtocolError
+from runtime.wire.codec import MAX_PAYLOAD_BYTES, decode_peer, encode_peer
+from runtime.wire.messages import PeerContent
+
+LINGER_MS = 1000
+"""How long closing waits for a peer to take what was sent."""
+
+
+class ZmqTransport:
+    """The end of LP `lp` in run `run_id`. It is bound to `endpoint` at once, and reaches its peers after `connect`.
+
+    `endpoint` is `ipc://<path>` or a loopback `tcp://127.0.0.1:*`; another host is refused with `ConfigError`, since the
+    channels are not encrypted. `wait` also returns when the socket `wake` has something to read; its owner reads it.
+    """
+
+    def __init__(self, lp: int, run_id: str, endpoint: str, wake: zmq.Socket[bytes] | None = None) -> None:
+        _require_local(endpoint)
+        self._lp = lp
+        self._run_id = run_id
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._push: dict[int, zmq.Socket[bytes]] = {}
+        self._pull = self._socket(zmq.PULL)
+        self.endpoint = self._bound(endpoint)
+        self._poller = zmq.Poller()
+        self._poller.register(self._pull, zmq.POLLIN)
+        if wake is not None:
+            self._poller.register(wake, zmq.POLLIN)
+
+    def connect(self, endpoints: Mapping[int, str]) -> None:
+        """Reach each peer at its endpoint; a peer may bind it later. Raises `ConfigError` for an endpoint elsewhere."""
+        for endpoint in endpoints.values():
+            _require_local(endpoint)
+        for peer, endpoint in endpoints.items():
+            self._push[peer] = self._socket(zmq.PUSH)
+            self._push[peer].connect(endpoint)
+
+    def send(self, peer: int, content: PeerContent) -> None:
+        """Queue `content` for LP `peer`."""
+        self._push[peer].send_multipart(encode_peer(self._run_id, self._lp, content), copy=True)
+
+    def poll(self) -> list[tuple[int, PeerContent]]:
+        """What has arrived; `ProtocolError` for input that is malformed or belongs to another run."""
+        received: list[tuple[int, PeerContent]] = []
+        while True:
+            try:
+                parts = self._pull.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return received
+            if len(parts) != 2:
+                raise ProtocolError("a peer LP", f"{len(parts)} parts where a header and a payload belong")
+            received.append(decode_peer(parts[0], parts[1], self._run_id))
+
+    def wait(self, timeout_s: float) -> None:
+        """Sleep until something arrives here or on `wake`, at most `timeout_s`."""
+        self._poller.poll(ceil(timeout_s * 1000))
+
+    def close(self) -> None:
+        """Close all sockets; waits at most `LINGER_MS` for peers to take what was sent."""
+        for socket in (self._pull, *self._push.values()):
+            socket.close()
+        self._context.term()
+        # ZeroMQ leaves the file of an ipc endpoint behind.
+        if self.endpoint.startswith("ipc://"):
+            Path(self.endpoint.removeprefix("ipc://")).unlink(missing_ok=True)
+
+    def _bound(self, endpoint: str) -> str:
+        try:
+            self._pull.bind(endpoint)
+        except zmq.ZMQError as error:
+            self._context.destroy()
+            raise ConfigError(endpoint, "", f"LP {self._lp} cannot bind it: {error}") from error
+        return self._pull.getsockopt_string(zmq.LAST_ENDPOINT)
+
+    def _socket(self, kind: int) -> zmq.Socket[bytes]:
+        socket = self._context.socket(kind)
+        socket.set_hwm(0)
+        socket.linger = LINGER_MS
+        socket.setsockopt(zmq.MAXMSGSIZE, MAX_PAYLOAD_BYTES)
+        return socket
+
+
+def _require_local(endpoint: str) -> None:
+    url = urlsplit(endpoint)
+    if url.scheme == "ipc" or (url.scheme == "tcp" and _is_loopback(url.hostname)):
+        return
+    raise ConfigError(endpoint, "", "channels are not encrypted: use ipc:// or tcp:// on a loopback address")
+
+
+def _is_loopback(host: str | None) -> bool:
+    try:
+        return host == "localhost" or ip_address(host or "").is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,76 @@
+"""The rank program: user code as a greenlet beside the chip of its SIP."""
+
+from collections.abc import Callable, Sequence
+from contextvars import copy_context
+
+from runtime.ccl.config import CclConfig
+from runtime.hardware.topology import Topology
+from runtime.rank_state import RankState, current_rank
+from runtime.requests import Handle, Request
+from sip_node.completion import Completion, completed
+from sip_node.components.host import Batch, Host
+from sip_node.engine import Engine
+from sip_node.failure import ProgramRaised
+from sip_node.program import Program
+
+
+class RankDevice:
+    """The `Device` of a rank program: its calls go to the host component, from the event loop."""
+
+    def __init__(self, engine: Engine, host: Host) -> None:
+        self._engine, self._host = engine, host
+        self.program: Program | None = None
+
+    @property
+    def now_ps(self) -> int:
+        """Simulated time."""
+        return self._engine.now_ps
+
+    def submit(self, requests: Sequence[Request], why: str) -> Handle:
+        """Queue a batch on the host's stream."""
+
+        return self._program_wait(lambda: completed(self._host.submit(requests, why)))
+
+    def wait(self, handle: Handle) -> Handle:
+        """Sleep until the batch has completed."""
+        assert isinstance(handle, Batch)
+        return self._program_wait(lambda: handle.finished)
+
+    def _program_wait(self, start: Callable[[], Completion[Batch]]) -> Handle:
+        assert self.program is not None
+        return self.program.wait(start)
+
+
+class Rank:
+    """One rank program on one SIP. `outcome` is what it returned, once `finished`."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        host: Host,
+        rank: int,
+        configs: tuple[Topology, CclConfig],
+        *,
+        data: bool,
+        main: Callable[[], object],
+    ) -> None:
+        self.rank, self._host = rank, host
+        device = RankDevice(engine, host)
+        self.state = RankState(rank, device, *configs, data)
+        context = copy_context()
+        context.run(current_rank.set, self.state)
+        self._program = device.program = Program(main, context)
+        self._program.finished.then(self._ended)
+        self.finished = False
+        self.outcome: object = None
+        engine.at(0, self._program.start)
+
+    @property
+    def waiting_for(self) -> str:
+        """What a rank that has not finished waits for."""
+        return "" if self.finished else self._host.current
+
+    def _ended(self, completion: Completion[object]) -> None:
+        if completion.error is not None:
+            raise ProgramRaised(self.rank, completion.error)
+        self.finished, self.outcome = True, completion.value

@@ -1,0 +1,180 @@
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from threading import Timer
+
+import pytest
+
+from coordinator.failure import Interrupted, LpDied, LpSilent, RankFailed
+from coordinator.session import Session
+from runtime.errors import IpcqDeadlock, ProtocolError
+from tests.support.fake_lp import TIME_PS
+from tests.support.sessions import ROOT, Recorder, fake_launcher, is_running, plan, run_fakes, wait_until_gone
+
+pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
+LIMIT_S = 5.0
+
+
+@pytest.fixture(autouse=True)
+def _private_temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    yield
+    assert not list(tmp_path.glob("kernbench-*"))
+
+
+def fail(*behaviours: str, timeout_s: float = 30.0):
+    result, recorder = run_fakes(*behaviours, timeout_s=timeout_s)
+    assert not any(is_running(pid) for pid in recorder.pids)
+    assert recorder.has_ended
+    return result
+
+
+def test_a_rank_that_raises_ends_the_run_with_its_traceback_and_time():
+    error = fail("waits", "raises").error
+    assert isinstance(error, RankFailed)
+    assert error.failed.rank == 1
+    assert "ValueError: rank says no" in error.failed.traceback
+    assert str(error) == "rank 1 raised ValueError at 5.000 ns: rank says no"
+
+
+def test_what_was_traced_before_a_failure_is_kept():
+    assert fail("waits", "raises").gathered.logs[1]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "code", "cause"), [("dies", -9, "was killed by SIGKILL"), ("exits", 3, "exited with code 3")]
+)
+def test_an_lp_that_ends_on_its_own_is_named_with_ranks_cause_and_time(behaviour: str, code: int, cause: str):
+    error = fail("waits", behaviour).error
+    assert isinstance(error, LpDied)
+    assert (error.place.lp, error.place.sips, error.exit_code, error.time_ps) == (1, (1,), code, TIME_PS)
+    assert cause in str(error)
+    assert "LP 1 (rank 1, pid" in str(error)
+
+
+def test_an_lp_that_dies_before_it_joins_does_not_keep_the_others_waiting():
+    error = fail("normal", "dies_before_hello").error
+    assert isinstance(error, LpDied)
+    assert error.signal_name == "SIGKILL"
+
+
+@pytest.mark.parametrize(("behaviour", "due"), [("hangs", "Status"), ("never_joins", "Hello")])
+def test_an_lp_without_sign_of_life_is_ended_at_the_time_limit(behaviour: str, due: str):
+    error = fail("waits", behaviour, timeout_s=1.5).error
+    assert isinstance(error, LpSilent)
+    assert (error.place.lp, error.due) == (1, due)
+
+
+def test_an_lp_that_ignores_every_request_to_stop_is_killed():
+    assert isinstance(fail("raises", "hangs_stubbornly").error, RankFailed)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "problem"),
+    [
+        ("malformed", "malformed message"),
+        ("malformed_trace", "malformed message"),
+        ("speaks_for_another", "it speaks as LP 2"),
+        ("reports_foreign_sips", "it speaks for SIPs (2,), it holds (1,)"),
+        ("wrong_protocol", "it speaks protocol 99"),
+        ("wrong_hash", "its config hash is 0123456789abcdef"),
+    ],
+)
+def test_an_lp_that_breaks_the_protocol_ends_the_run_by_name(behaviour: str, problem: str):
+    error = fail("waits", behaviour).error
+    assert isinstance(error, ProtocolError)
+    assert error.peer == "LP 1"
+    assert problem in error.problem
+
+
+def test_a_deadlock_names_every_blocked_pe_and_every_waiting_rank():
+    error = fail("deadlocks").error
+    assert isinstance(error, IpcqDeadlock)
+    assert error.time_ps == TIME_PS
+    assert error.blocked == (
+        "sip 0 cube 3 pe 1: kernel 'ring' recv E (sip 1 cube 3 pe 1) since 5.000 ns",
+        "rank 0: waits for all_reduce",
+        "sip 1 cube 3 pe 1: kernel 'ring' recv E (sip 2 cube 3 pe 1) since 5.000 ns",
+        "rank 1: waits for all_reduce",
+    )
+
+
+def test_an_lp_that_ends_badly_after_its_report_fails_the_run():
+    error = fail("normal", "ends_badly").error
+    assert isinstance(error, LpDied)
+    assert error.exit_code == 5
+
+
+def test_a_session_is_stopped_from_another_thread():
+    recorder = Recorder()
+    session = Session(plan(), fake_launcher("waits"), recorder)
+    timer = Timer(0.3, session.stop)
+    timer.start()
+    error = session.run().error
+    timer.join()
+    assert isinstance(error, Interrupted)
+    assert error.signum == signal.SIGINT
+    assert not any(is_running(pid) for pid in recorder.pids)
+
+
+class Broken(Recorder):
+    def status(self, status, sips):
+        raise ZeroDivisionError
+
+
+def test_an_error_of_the_coordinator_itself_leaves_nothing_behind():
+    recorder = Broken()
+    with pytest.raises(ZeroDivisionError):
+        Session(plan(), fake_launcher("waits"), recorder).run()
+    assert not any(is_running(pid) for pid in recorder.pids)
+
+
+COORDINATOR = """
+import sys
+from coordinator.session import Session
+from tests.support.sessions import Recorder, fake_launcher, plan
+
+class Announcing(Recorder):
+    def status(self, status, sips):
+        super().status(status, sips)
+        if len({s.lp for s, _ in self.statuses}) == 2:
+            print(*self.pids, flush=True)
+
+result = Session(plan(), fake_launcher(*sys.argv[1:]), Announcing()).run()
+print(result.error, file=sys.stderr)
+"""
+
+
+def start_coordinator(tmp_path: Path, *behaviours: str) -> tuple[subprocess.Popen[str], list[int]]:
+    """A coordinator in a process of its own, and the pids of its LPs once all of them run."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", COORDINATOR, *behaviours],
+        cwd=ROOT,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    return process, [int(pid) for pid in process.stdout.readline().split()]
+
+
+def test_when_the_coordinator_is_killed_its_lps_and_its_directory_go_too(tmp_path: Path):
+    process, pids = start_coordinator(tmp_path, "waits", "hangs_stubbornly")
+    assert len(pids) == 2
+    assert len(list(tmp_path.glob("kernbench-*"))) == 1
+    process.kill()
+    process.communicate()
+    assert all(wait_until_gone(pid, LIMIT_S) for pid in pids)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_the_coordinator_ends_all_within_five_seconds(tmp_path: Path, signum: signal.Signals):
+    process, pids = start_coordinator(tmp_path, "waits", "hangs_stubbornly")
+    process.send_signal(signum)
+    _, errors = process.communicate(timeout=LIMIT_S)
+    assert f"stopped by {signum.name}" in errors
+    assert not any(is_running(pid) for pid in pids)

@@ -1,0 +1,72 @@
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from coordinator.aggregate import merge_op_log, merge_outcomes, run_digest, sip_reports, summarise
+from coordinator.launcher import SpawnLauncher
+from coordinator.session import Session
+from tests.support.fake_lp import EVENTS, TIME_PS, digest_of
+from tests.support.sessions import Recorder, is_running, plan, run_fakes
+
+pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
+
+
+@pytest.fixture(autouse=True)
+def _private_temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Every run of a test makes its directory here, and none may be left."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    yield
+    assert not list(tmp_path.glob("kernbench-*"))
+
+
+def test_a_session_collects_the_reports_and_op_logs_of_all_sips():
+    result, recorder = run_fakes("normal", sips=3)
+    assert result.error is None
+    assert [report.sip for report in sip_reports(result.gathered.done)] == [0, 1, 2]
+    merged = [(op.record.start_ps, op.sip, op.index) for op in merge_op_log(result.gathered.logs)]
+    assert merged == [(0, 0, 0), (100, 0, 1), (100, 1, 0), (100, 1, 1), (100, 2, 1), (200, 2, 0)]
+    assert recorder.has_ended
+    assert not any(is_running(pid) for pid in recorder.pids)
+
+
+def test_the_report_of_a_session_holds_its_figures_and_passes():
+    result, _ = run_fakes("normal", sips=2)
+    report = summarise(plan(2), result)
+    assert (report.passed, report.error, report.sips, report.procs) == (True, None, 2, 2)
+    assert report.digest == run_digest(sip_reports(result.gathered.done))
+    assert [rank.digest for rank in report.ranks] == [digest_of(0), digest_of(1)]
+    assert report.events == 2 * EVENTS
+    assert report.sim_time_ns == TIME_PS / 1000
+    assert (report.sync.rounds, report.sync.messages, report.sync.null_messages) == (10, 40, 60)
+    outcome = merge_outcomes(sip_reports(result.gathered.done))
+    assert outcome is not None
+    assert (outcome.ok, outcome.rows[0].time_ps) == (32, 2_000_001)
+
+
+def test_status_messages_reach_the_observer_with_the_sips_of_the_lp():
+    _, recorder = run_fakes("normal", sips=2)
+    assert {(status.lp, sips) for status, sips in recorder.statuses} == {(0, (0,)), (1, (1,))}
+
+
+def test_a_stranger_is_refused_and_the_run_goes_on():
+    result, _ = run_fakes("brings_a_stranger", "normal")
+    assert result.error is None
+
+
+def _write_rank(rank: int, directory: str) -> None:
+    seen = {name: os.environ.get(name) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR")}
+    Path(directory, str(rank)).write_text(repr(seen))
+
+
+@pytest.mark.parametrize("procs", [1, 2])
+def test_a_spawned_function_runs_on_every_rank(tmp_path: Path, procs: int):
+    launcher = SpawnLauncher(_write_rank, (str(tmp_path),), entry="tests.support.fake_lp:enter")
+    result = Session(plan(2, procs), launcher, Recorder()).run()
+    assert result.error is None
+    for rank in ("0", "1"):
+        seen = eval((tmp_path / rank).read_text())
+        # Only a process that is one rank can say in its environment which.
+        assert seen["RANK"] == seen["LOCAL_RANK"] == (rank if procs == 2 else None)
+        assert seen["WORLD_SIZE"] == ("2" if procs == 2 else None)

@@ -1,0 +1,55 @@
+"""Any split over LPs, any delays and any turns give what one event list gives."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.pdes_network import prompt, scrambled
+from tests.support.pdes_world import Link, World, reference, run_world
+
+PS = st.sampled_from([1, 2, 3, 10, 50])
+SEEDS = st.integers(0, 2**32)
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    """Up to 6 entities on up to 4 LPs; the graph of channels may be cyclic, one-way, or in pieces."""
+    homes = draw(st.lists(st.integers(0, 3), min_size=1, max_size=6))
+    ranks = {home: rank for rank, home in enumerate(sorted(set(homes)))}
+    pairs = [(a, b) for a in range(len(homes)) for b in range(len(homes)) if a != b]
+    chosen = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=10)) if pairs else []
+    links = tuple(Link(a, b, draw(PS), draw(st.sampled_from([0, 0, 1, 5]))) for a, b in chosen)
+    gap_ps = draw(st.sampled_from([0, 100, 1_000_000]))
+    return World(tuple(ranks[home] for home in homes), links, draw(SEEDS), draw(st.integers(0, 8)), gap_ps)
+
+
+@pytest.mark.slow
+@settings(max_examples=200, deadline=None)
+@given(worlds(), SEEDS, st.booleans())
+def test_every_entity_executes_what_one_event_list_would(world: World, schedule: int, promises: bool):
+    run = run_world(world, *scrambled(world.lps, schedule), promises=promises)
+    assert run.logs == reference(world)
+    assert all(lp.ended for lp in run.lps)
+
+
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None)
+@given(worlds(), SEEDS)
+def test_the_figures_of_two_schedules_differ_only_in_what_synchronisation_cost(world: World, schedule: int):
+    prompt_run = run_world(world, *prompt(world.lps))
+    scrambled_run = run_world(world, *scrambled(world.lps, schedule))
+    assert prompt_run.messages == scrambled_run.messages
+    events = [[lp.figures.events for lp in run.lps] for run in (prompt_run, scrambled_run)]
+    assert events[0] == events[1]
+
+
+def test_ties_at_one_time_are_executed_in_the_order_of_source_and_sequence():
+    """Three LPs send to one entity with equal lookaheads and no jitter in their delays: most arrivals tie."""
+    links = tuple(Link(source, 0, 10) for source in (1, 2, 3))
+    ties = 0
+    for seed in range(20):
+        world = World((0, 1, 2, 3), links, seed, budget=8)
+        log = run_world(world, *scrambled(4, seed)).logs[0]
+        assert log == sorted(log)
+        ties += len(log) - len({(time_ps, kind) for time_ps, kind, _, _ in log})
+    assert ties > 50

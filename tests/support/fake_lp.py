@@ -1,0 +1,258 @@
+"""An LP without a chip: it speaks the control protocol as scripted, so that the coordinator can be tested alone.
+
+Started like `python -m sip_node`, with one behaviour per LP in front: `fake_lp.py normal,raise --connect E --run-id I --lp 1`.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from hashlib import sha256
+from threading import Event
+
+from runtime.bench_registry import BenchOutcome, PerfRow
+from runtime.ccl.config import parse_ccl
+from runtime.config_file import config_hash
+from runtime.errors import RunAborted
+from runtime.hardware.topology import parse_topology
+from runtime.trace import OpRecord
+from runtime.wire.codec import encode_records
+from runtime.wire.messages import (
+    PROTOCOL_VERSION,
+    BlockedPe,
+    Done,
+    Failed,
+    Hello,
+    Job,
+    Peers,
+    SipReport,
+    Status,
+    TraceChunk,
+)
+from sip_node import lifeline
+from sip_node.control import Control
+
+TIME_PS = 5_000
+EVENTS = 1000
+
+
+def expected_hash(job: Job) -> str:
+    topology = parse_topology(job.topology_yaml, "topology", job.sips)
+    return config_hash(topology, parse_ccl(job.ccl_yaml, "ccl").file)
+
+
+def digest_of(sip: int) -> str:
+    return sha256(str(sip).encode()).hexdigest()
+
+
+class FakeLp:
+    def __init__(self, endpoint: str, run_id: str, lp: int) -> None:
+        self.endpoint, self.run_id, self.lp = endpoint, run_id, lp
+        self.control = Control(endpoint, run_id, lp)
+        self.sips: tuple[int, ...] = ()
+
+    def join(self) -> Peers:
+        peers = self.control.hello(f"ipc://lp{self.lp}")
+        self.sips = peers.sips_of_lp[self.lp]
+        return peers
+
+    def start(self) -> None:
+        self.control.ready(expected_hash(self.join().job))
+        self.control.wait_start()
+        self.control.report_status(TIME_PS, EVENTS, 0.0)
+
+    def trace(self) -> None:
+        for sip in self.sips:
+            sent = OpRecord("ucie", "send", 100 * sip, 100 * sip + 50, nbytes=64, flow=(sip, sip + 1, 0))
+            received = OpRecord("ucie", "recv", 100, 150, flow=(sip - 1, sip, 0), flow_end=True)
+            self.control.send(TraceChunk(self.lp, sip, encode_records([sent, received])))
+
+    def report(self, sip: int, *, finished: bool = True) -> SipReport:
+        row = PerfRow(1024, 256, "f32", "sum", 2_000_000 + sip, 0.5, 0.5, 0)
+        blocked = () if finished else (BlockedPe(sip, 3, 1, "ring", "recv", "E", (sip + 1, 3, 1), TIME_PS),)
+        waiting_for = "" if finished else "all_reduce"
+        outcome = BenchOutcome("fake", 16, 0, (row,)) if finished else None
+        return SipReport(sip, digest_of(sip), TIME_PS, finished, outcome, {"bytes": 64}, blocked, waiting_for)
+
+    def done(self, *, finished: bool = True, sips: tuple[int, ...] | None = None) -> None:
+        reports = tuple(self.report(sip, finished=finished) for sip in sips or self.sips)
+        self.control.send(Done(self.lp, reports, EVENTS, 10, 20, 30, 0.5, 1.5))
+
+    def finish(self) -> int:
+        self.control.finish()
+        self.control.close()
+        return 0
+
+
+def normal(lp: FakeLp) -> int:
+    lp.start()
+    lp.trace()
+    lp.done()
+    return lp.finish()
+
+
+def raises(lp: FakeLp) -> int:
+    lp.start()
+    lp.trace()
+    text = "Traceback (most recent call last):\nValueError: rank says no"
+    lp.control.send(Failed(lp.lp, lp.sips[0], "ValueError", "rank says no", text, TIME_PS))
+    lp.control.close()
+    return 1
+
+
+def exits(lp: FakeLp) -> int:
+    lp.start()
+    lp.control.close()
+    return 3
+
+
+def dies(lp: FakeLp) -> int:
+    lp.start()
+    lp.control.close()
+    os.kill(os.getpid(), signal.SIGKILL)
+    return 0
+
+
+def dies_before_hello(_: FakeLp) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return 0
+
+
+def hangs(lp: FakeLp) -> int:
+    lp.start()
+    Event().wait()
+    return 0
+
+
+def hangs_stubbornly(lp: FakeLp) -> int:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    return hangs(lp)
+
+
+def never_joins(_: FakeLp) -> int:
+    Event().wait()
+    return 0
+
+
+def waits(lp: FakeLp) -> int:
+    """Follows the protocol, but its run does not end."""
+    lp.start()
+    lp.trace()
+    while True:
+        lp.control.check()
+        lp.control.report_status(TIME_PS, EVENTS, 0.0)
+        lp.control.socket.poll(100)
+
+
+def malformed(lp: FakeLp) -> int:
+    lp.start()
+    lp.control.socket.send(b"\xc1 not msgpack")
+    return lp.finish()
+
+
+def malformed_trace(lp: FakeLp) -> int:
+    lp.start()
+    lp.control.send(TraceChunk(lp.lp, lp.sips[0], b"\xc1"))
+    return lp.finish()
+
+
+def speaks_for_another(lp: FakeLp) -> int:
+    lp.start()
+    lp.control.send(Status(lp.lp + 1, TIME_PS, EVENTS, 0.0))
+    return lp.finish()
+
+
+def reports_foreign_sips(lp: FakeLp) -> int:
+    lp.start()
+    lp.done(sips=(lp.sips[0] + 1,))
+    return lp.finish()
+
+
+def brings_a_stranger(lp: FakeLp) -> int:
+    stranger = Control(lp.endpoint, "another run", lp.lp)
+    try:
+        stranger.hello("ipc://stranger")
+    except RunAborted as refusal:
+        refused = "another run" in refusal.reason
+    else:
+        refused = False
+    stranger.close()
+    return normal(lp) if refused else 1
+
+
+def wrong_protocol(lp: FakeLp) -> int:
+    lp.control.send(Hello(PROTOCOL_VERSION + 98, lp.run_id, lp.lp, os.getpid(), ""))
+    return lp.finish()
+
+
+def wrong_hash(lp: FakeLp) -> int:
+    lp.join()
+    lp.control.ready("0123456789abcdef")
+    lp.control.wait_start()
+    return lp.finish()
+
+
+def deadlocks(lp: FakeLp) -> int:
+    lp.start()
+    lp.done(finished=False)
+    return lp.finish()
+
+
+def ends_badly(lp: FakeLp) -> int:
+    return normal(lp) + 5
+
+
+BEHAVIOURS: dict[str, Callable[[FakeLp], int]] = {
+    behaviour.__name__: behaviour
+    for behaviour in (
+        normal,
+        raises,
+        exits,
+        dies,
+        dies_before_hello,
+        hangs,
+        hangs_stubbornly,
+        never_joins,
+        waits,
+        malformed,
+        malformed_trace,
+        speaks_for_another,
+        reports_foreign_sips,
+        brings_a_stranger,
+        wrong_protocol,
+        wrong_hash,
+        deadlocks,
+        ends_badly,
+    )
+}
+
+
+def be(behaviour: str, endpoint: str, run_id: str, lp: int) -> int:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    lifeline.follow_parent()
+    fake = FakeLp(endpoint, run_id, lp)
+    try:
+        return BEHAVIOURS[behaviour](fake)
+    except RunAborted:
+        fake.control.close()
+        return 1
+
+
+def enter(endpoint: str, run_id: str, lp: int, function: Callable[..., object] | None, args: tuple[object, ...]) -> int:
+    """The entry of a spawned child: calls the function for each of its ranks."""
+    assert function is not None
+    lifeline.follow_parent()
+    fake = FakeLp(endpoint, run_id, lp)
+    fake.start()
+    for sip in fake.sips:
+        function(sip, *args)
+    fake.done()
+    return fake.finish()
+
+
+if __name__ == "__main__":
+    words = sys.argv[1:]
+    value = dict(zip(words[1::2], words[2::2], strict=True))
+    number = int(value["--lp"])
+    behaviours = words[0].split(",")
+    sys.exit(be(behaviours[min(number, len(behaviours) - 1)], value["--connect"], value["--run-id"], number))

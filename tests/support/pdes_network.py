@@ -1,0 +1,54 @@
+"""A network whose delivery delays and turns come from a seed: every interleaving of a run can be had again."""
+
+from collections import deque
+from collections.abc import Callable
+from itertools import cycle
+
+from runtime.rng import seeded
+from runtime.wire.messages import PeerContent
+from sip_node.pdes.transport import Transport
+from sip_node.pdes.transport_memory import MemoryNetwork
+
+
+class DelayingTransport:
+    """Holds what the inner transport receives; each poll lets a random number of items pass, per peer in order."""
+
+    def __init__(self, inner: Transport, *seed: int) -> None:
+        self._inner = inner
+        self._rng = seeded(*seed)
+        self._held: dict[int, deque[PeerContent]] = {}
+
+    def send(self, peer: int, content: PeerContent) -> None:
+        self._inner.send(peer, content)
+
+    def poll(self) -> list[tuple[int, PeerContent]]:
+        for peer, content in self._inner.poll():
+            self._held.setdefault(peer, deque()).append(content)
+        passed: list[tuple[int, PeerContent]] = []
+        for peer in self._rng.sample(sorted(self._held), len(self._held)):
+            queue = self._held[peer]
+            passed += [(peer, queue.popleft()) for _ in range(self._rng.randint(0, len(queue)))]
+        return passed
+
+    def wait(self, timeout_s: float) -> None:
+        pass
+
+    def close(self) -> None:
+        self._held.clear()
+        self._inner.close()
+
+
+def prompt(lps: int) -> tuple[list[Transport], Callable[[], int]]:
+    """Everything arrives at once, and the LPs take turns."""
+    network = MemoryNetwork(lps)
+    turns = cycle(range(lps))
+    return [network.transport(lp) for lp in range(lps)], lambda: next(turns)
+
+
+def scrambled(lps: int, seed: int) -> tuple[list[Transport], Callable[[], int]]:
+    """Random delays per item, and random turns in which an LP may be held up for long."""
+    network = MemoryNetwork(lps)
+    rng = seeded(seed)
+    weights = [rng.choice((1, 1, 8)) for _ in range(lps)]
+    transports: list[Transport] = [DelayingTransport(network.transport(lp), seed, lp) for lp in range(lps)]
+    return transports, lambda: rng.choices(range(lps), weights)[0]

@@ -1,0 +1,49 @@
+from hashlib import sha256
+
+import pytest
+
+from coordinator.aggregate import merge_op_log, merge_outcomes, run_digest
+from runtime.bench_registry import BenchOutcome, PerfRow
+from runtime.errors import ProtocolError
+from runtime.trace import OpRecord
+from runtime.wire.messages import SipReport
+
+
+def report(sip: int, digest: str = "", outcome: BenchOutcome | None = None) -> SipReport:
+    return SipReport(sip, digest, 0, True, outcome, {}, (), "")
+
+
+def op(start_ps: int) -> OpRecord:
+    return OpRecord("pe_dma", "read", start_ps, start_ps + 1)
+
+
+def test_records_that_start_together_are_ordered_by_sip_and_then_by_their_place_in_its_log():
+    merged = merge_op_log({1: [op(5), op(3)], 0: [op(5), op(5)]})
+    assert [(o.record.start_ps, o.sip, o.index) for o in merged] == [(3, 1, 1), (5, 0, 0), (5, 0, 1), (5, 1, 0)]
+
+
+def test_the_digest_of_a_run_covers_the_sips_in_the_order_of_their_numbers():
+    assert run_digest([report(1, "b"), report(0, "a")]) == sha256(b"a\nb\n").hexdigest()
+    assert run_digest([report(0, "b"), report(1, "a")]) != run_digest([report(0, "a"), report(1, "b")])
+
+
+def row(time_ps: int, wrong: int = 0) -> PerfRow:
+    return PerfRow(1024, 256, "f32", "sum", time_ps, 2.0, 3.0, wrong)
+
+
+def test_a_row_takes_as_long_as_on_the_slowest_rank_and_its_bandwidth_goes_with_it():
+    ranks = [
+        report(0, outcome=BenchOutcome("x", 16, 0, (row(100),))),
+        report(1, outcome=BenchOutcome("x", 14, 2, (row(200, 2),))),
+    ]
+    merged = merge_outcomes(ranks)
+    assert merged == BenchOutcome("x", 30, 2, (PerfRow(1024, 256, "f32", "sum", 200, 1.0, 1.5, 2),))
+
+
+def test_ranks_without_outcome_have_none_together():
+    assert merge_outcomes([report(0), report(1)]) is None
+
+
+def test_tables_of_different_length_cannot_be_merged():
+    with pytest.raises(ProtocolError, match=r"\[1, 0\] rows"):
+        merge_outcomes([report(0, outcome=BenchOutcome("x", 1, 0, (row(1),))), report(1, outcome=BenchOutcome("x", 1, 0))])

@@ -1,0 +1,24 @@
+import pytest
+
+from runtime.errors import UsageError
+from tests.support.sessions import plan
+
+
+@pytest.mark.parametrize(
+    ("sips", "procs", "blocks"),
+    [(4, 4, ((0,), (1,), (2,), (3,))), (4, 1, ((0, 1, 2, 3),)), (5, 2, ((0, 1), (2, 3, 4))), (3, 2, ((0,), (1, 2)))],
+)
+def test_sips_are_dealt_in_contiguous_blocks_whose_sizes_differ_by_one_at_most(sips, procs, blocks):
+    assert plan(sips, procs).sips_of_lp == blocks
+
+
+def test_more_processes_than_sips_are_refused():
+    with pytest.raises(UsageError, match="procs is 3: 2 SIPs can be dealt to 1 to 2 processes"):
+        plan(2, 3)
+
+
+def test_the_job_carries_the_configuration_as_the_user_wrote_it():
+    job = plan(3).job
+    assert job.sips == 3
+    assert "ns_per_mm" in job.topology_yaml
+    assert "algorithms:" in job.ccl_yaml

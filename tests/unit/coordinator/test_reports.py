@@ -1,0 +1,123 @@
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from coordinator.aggregate import merge_op_log, summarise
+from coordinator.report.files import prepare_directory, write_files
+from coordinator.report.progress import PlainProgress, progress
+from coordinator.report.tables import figures, heading, nccl_table, pass_line
+from coordinator.session import RunResult
+from coordinator.watch import Gathered
+from runtime.bench_registry import BenchOutcome, PerfRow
+from runtime.errors import UsageError
+from runtime.trace import OpRecord
+from runtime.wire.messages import Done, SipReport, Status
+from tests.support.sessions import plan
+
+
+def result(sips: int = 2, wrong: int = 0, error: UsageError | None = None) -> RunResult:
+    outcome = BenchOutcome("x", 16 - wrong, wrong)
+    reports = [SipReport(sip, f"{sip}", 5_000, True, outcome, {}, (), "") for sip in range(sips)]
+    done = {sip: Done(sip, (reports[sip],), 500, 10, 20, 30, 0.25, 0.75) for sip in range(sips)}
+    return RunResult(Gathered(done, {0: [OpRecord("ucie", "send", 0, 5)]}, {0: 5_000}), error, 0.5, 2.0)
+
+
+def test_the_pass_line_counts_the_checks_of_all_ranks():
+    assert pass_line("x", 2, BenchOutcome("intercube_allreduce", 32, 0)) == "intercube_allreduce (ws=2): 32 OK"
+    assert pass_line("x", 2, BenchOutcome("ring", 30, 2)) == "ring (ws=2): 30 OK, 2 WRONG"
+    assert pass_line("train", 2, None) == "train (ws=2): 2 ranks finished"
+
+
+def test_the_table_has_the_columns_of_nccl_tests():
+    lines = list(nccl_table([PerfRow(1024, 256, "f32", "sum", 12_345_678, 1.5, 2.25, 0)]))
+    assert lines[0].split() == ["#", "size", "count", "type", "redop", "time", "algbw", "busbw", "#wrong"]
+    assert lines[2].split() == ["1024", "256", "f32", "sum", "12.346", "1.500", "2.250", "0"]
+    assert lines[3:] == ["# Out of bounds values : 0 OK", "# Avg bus bandwidth    : 2.250 GB/s"]
+
+
+def test_the_figures_name_time_speed_synchronisation_and_digest():
+    text = "\n".join(figures(summarise(plan(), result())))
+    for words in ("5.000 ns", "1,000\n", "500 events/s", "10 rounds, 40 messages, 60 null messages"):
+        assert words in text
+
+
+def test_one_lp_needs_no_protocol():
+    assert "one LP, no protocol" in "\n".join(figures(summarise(plan(1), result(sips=1))))
+
+
+def test_the_heading_says_what_runs_on_what():
+    first, second = heading(plan(3, procs=1))
+    assert first == "# bench fake"
+    assert second.startswith("# 3 sips in 1 process, ring_1d direct, config ")
+
+
+def test_a_wrong_check_or_an_error_is_a_run_that_has_not_passed():
+    assert summarise(plan(), result()).passed
+    assert not summarise(plan(), result(wrong=1)).passed
+    failed = summarise(plan(), result(error=UsageError("broken")))
+    assert (failed.passed, failed.error) == (False, "broken")
+
+
+def test_a_run_without_the_report_of_every_sip_has_neither_passed_nor_a_digest():
+    partial = summarise(plan(2), result(sips=1))
+    assert (partial.passed, partial.digest) == (False, "")
+
+
+def test_the_files_of_a_run_are_readable_and_others_are_left_alone(tmp_path: Path):
+    (tmp_path / "notes.txt").write_text("mine")
+    directory = prepare_directory(tmp_path, "fake")
+    write_files(directory, summarise(plan(), result()), merge_op_log(result().gathered.logs))
+    run = json.loads((tmp_path / "run.json").read_text())
+    assert {"bench", "sips", "procs", "passed", "digest", "sim_time_ns", "wall_s", "events", "config_hash"} <= set(run)
+    assert run["sync"] == {"rounds": 10, "messages": 40, "null_messages": 60}
+    assert set(run["versions"]) == {"kernbench", "python", "numpy", "simpy", "pyzmq"}
+    (line,) = (tmp_path / "oplog.jsonl").read_text().splitlines()
+    assert (json.loads(line)["engine"], json.loads(line)["sip"]) == ("ucie", 0)
+    assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_run_that_fails_does_not_keep_the_summary_of_an_earlier_one(tmp_path: Path):
+    (tmp_path / "run.json").write_text("{}")
+    prepare_directory(tmp_path, "fake")
+    assert not (tmp_path / "run.json").exists()
+
+
+def test_default_directories_are_numbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path("runs/0041-other").mkdir(parents=True)
+    Path("runs/notes").mkdir()
+    assert [prepare_directory(None, "fake").name for _ in range(2)] == ["0042-fake", "0043-fake"]
+
+
+def test_an_output_directory_that_is_a_file_is_refused(tmp_path: Path):
+    (tmp_path / "out").touch()
+    with pytest.raises(UsageError, match="--out: cannot write"):
+        prepare_directory(tmp_path / "out", "fake")
+
+
+def test_a_short_run_prints_no_plain_progress():
+    stream = io.StringIO()
+    plain = progress(stream)
+    assert isinstance(plain, PlainProgress)
+    plain.launched((1,))
+    plain.status(Status(0, 5_000, 100, 0.0), (0,))
+    plain.ended()
+    assert stream.getvalue() == ""
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_a_line_for_each_lp_while_the_run_lasts():
+    stream = _Terminal()
+    live = progress(stream)
+    live.launched((1, 2))
+    live.status(Status(1, 5_000, 100, 0.0), (4, 5))
+    live.ended()
+    assert "sips 4-5" in stream.getvalue()
+    assert "5.000 ns" in stream.getvalue()

@@ -1,0 +1,77 @@
+import pickle
+import signal
+
+import pytest
+
+from coordinator.failure import Interrupted, LpDied, LpPlace, RankFailed
+from coordinator.spawned import raise_as_torch_does
+from runtime.errors import ConfigError, UsageError
+from runtime.torch.multiprocessing import ProcessExitedException, ProcessRaisedException, spawn
+from runtime.wire.environment import COORDINATOR_PID
+from runtime.wire.messages import Failed
+
+PLACE = LpPlace(1, (2, 3), 4711)
+
+
+def _rank_program(rank: int) -> None:
+    pass
+
+
+def test_a_rank_that_raised_is_torchs_exception_with_its_traceback():
+    failed = Failed(1, 3, "ValueError", "no", "Traceback: ValueError: no", 5_000)
+    with pytest.raises(ProcessRaisedException, match="-- Process 3 terminated with the following error") as caught:
+        raise_as_torch_does(RankFailed(PLACE, failed))
+    assert (caught.value.error_index, caught.value.error_pid) == (3, 4711)
+    assert caught.value.msg.endswith("Traceback: ValueError: no")
+
+
+def test_a_process_that_was_killed_is_torchs_exception_with_the_signal():
+    with pytest.raises(ProcessExitedException, match="was killed by SIGKILL") as caught:
+        raise_as_torch_does(LpDied(PLACE, -9, 5_000))
+    assert (caught.value.error_index, caught.value.exit_code, caught.value.signal_name) == (2, -9, "SIGKILL")
+
+
+def test_ctrl_c_is_the_callers():
+    with pytest.raises(KeyboardInterrupt):
+        raise_as_torch_does(Interrupted(signal.SIGINT, 0))
+
+
+def test_other_errors_are_raised_as_they_are():
+    error = ConfigError("f", "k", "p")
+    with pytest.raises(ConfigError) as caught:
+        raise_as_torch_does(error)
+    assert caught.value is error
+
+
+def test_the_exceptions_survive_pickling():
+    error = ProcessExitedException("text", 1, 2, -9, "SIGKILL")
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.exit_code, again.signal_name) == ("text", -9, "SIGKILL")
+    raised = pickle.loads(pickle.dumps(ProcessRaisedException("text", 1, 2)))
+    assert (str(raised), raised.error_index, raised.error_pid) == ("text", 1, 2)
+
+
+def test_a_function_that_no_other_process_can_import_is_refused():
+    def local(rank: int) -> None:
+        pass
+
+    for function in (local, lambda rank: None):
+        with pytest.raises(TypeError, match="define it at the top level of a module"):
+            spawn(function, nprocs=2)
+
+
+def test_a_rank_cannot_spawn_ranks(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(COORDINATOR_PID, "1")
+    with pytest.raises(RuntimeError, match="a rank of a run already"):
+        spawn(_rank_program, nprocs=2)
+
+
+def test_impossible_numbers_and_methods_are_refused():
+    with pytest.raises(ValueError, match="nprocs is at least 1, got 0"):
+        spawn(_rank_program, nprocs=0)
+    with pytest.raises(ValueError, match="start_method is 'spawn', got 'fork'"):
+        spawn(_rank_program, start_method="fork")
+    with pytest.raises(UsageError, match="procs is 3"):
+        spawn(_rank_program, nprocs=2, procs=3)
+    with pytest.raises(ConfigError, match=r"system\.sips\.count"):
+        spawn(_rank_program, nprocs=257)
