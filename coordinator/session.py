@@ -13,7 +13,7 @@ from coordinator.launcher import Children, Launcher, Seat
 from coordinator.plan import Plan
 from coordinator.rendezvous import Rendezvous
 from coordinator.watch import Gathered, Observer, Watch
-from runtime.errors import IpcqDeadlock, KernbenchError, ProtocolError
+from runtime.errors import InvariantError, IpcqDeadlock, KernbenchError, ProtocolError
 from runtime.rng import fresh_run_id
 from runtime.simtime import format_ps
 from runtime.wallclock import now_s
@@ -98,6 +98,9 @@ class Session:
 def _require_finished(done: Mapping[int, Done]) -> None:
     reports = [report for lp in sorted(done) for report in done[lp].sips]
     if all(report.finished for report in reports):
+        broken = [report for report in reports if report.broken_law]
+        if broken:
+            raise InvariantError(f"sip {broken[0].sip} at the end of the run", broken[0].broken_law)
         return
     lines = [line for report in sorted(reports, key=lambda report: report.sip) for line in _waiting(report)]
     raise IpcqDeadlock(max(report.time_ps for report in reports), tuple(lines))

@@ -20,8 +20,8 @@ class Boundary:
     """The endpoint at the IO NoC for all that leaves, and the origin there of all that comes in.
 
     A packet whose head is at the IO NoC reserves the link of the next hop and becomes a message for the neighbour, timed when
-    its head enters the neighbour's IO NoC. Behind a switch, packets from several SIPs meet in the switch's port to their
-    target; that port is served here, at the receiver, in the total order of arrivals.
+    its head enters the neighbour's IO NoC. With a switch a SIP has one port for all it sends, and packets from several SIPs
+    meet in the switch's port to their target; that one is served here, at the receiver, in the total order of arrivals.
     """
 
     def __init__(self, chip: Surroundings, sips: SipFabric, post: Callable[[Message], None]) -> None:
@@ -30,11 +30,18 @@ class Boundary:
         noc_ns = chip.topology.sip.io_chiplet.noc.overhead_ns
         self._links = {neighbour: sips.link(chip.sip, neighbour) for neighbour in sips.neighbours(chip.sip)}
         self._latency_ps = {neighbour: lookahead_ps(noc_ns, link.latency_ps) for neighbour, link in self._links.items()}
-        self.servers = {neighbour: Server(link.port, link.bw_gbs) for neighbour, link in self._links.items()}
-        self._next_seq = dict.fromkeys(self._links, 0)
         switched = chip.topology.system.sips.fabric == "switch"
-        self.switch_port = Server("switch port", chip.topology.ucie.bw_gbs) if switched else None
+        bw_gbs = chip.topology.ucie.bw_gbs
+        up = Server("io.ucie.switch", bw_gbs)
+        self._ports = {neighbour: up if switched else Server(link.port, link.bw_gbs) for neighbour, link in self._links.items()}
+        self._next_seq = dict.fromkeys(self._links, 0)
+        self._switch_port = Server("switch.out", bw_gbs) if switched else None
         self.sent = 0
+
+    @property
+    def ports(self) -> tuple[Server, ...]:
+        """The UCIe ports to other SIPs."""
+        return tuple({id(server): server for server in self._ports.values()}.values())
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """A packet for another SIP is at the IO NoC."""
@@ -42,7 +49,7 @@ class Boundary:
         if packet.source_sip == chip.sip:
             chip.outlook.entered(packet.entrance_ps)
         neighbour = self._sips.next_hop(chip.sip, packet.sip)
-        server = self.servers[neighbour]
+        server = self._ports[neighbour]
         start_ps, left_ps = server.reserve(engine.now_ps, tail_ps, packet.size)
         latency_ps = self._latency_ps[neighbour]
         seq = self._next_seq[neighbour]
@@ -56,11 +63,11 @@ class Boundary:
     def receive(self, message: Message) -> None:
         """A message from a neighbour: its head is at our IO NoC, or at the port of the switch that leads here."""
         packet, tail_ps = from_message(message)
-        if self.switch_port is None:
+        if self._switch_port is None:
             self._enter(packet, tail_ps)
             return
         now_ps = self._chip.engine.now_ps
-        start_ps, tail_ps = self.switch_port.reserve(now_ps, tail_ps, packet.size)
+        start_ps, tail_ps = self._switch_port.reserve(now_ps, tail_ps, packet.size)
         self._chip.engine.at(start_ps, self._enter, packet, tail_ps)
 
     def _enter(self, packet: Packet, tail_ps: int) -> None:

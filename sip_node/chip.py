@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from runtime.ccl.config import CclConfig
+from runtime.ccl.plan import connected_sips
 from runtime.errors import InvariantError
 from runtime.hardware.addresses import AddressMap
 from runtime.hardware.graph import ChipGraph
@@ -33,13 +35,19 @@ class Blueprint:
     routes: ChipRoutes
     addresses: AddressMap
     sips: SipFabric
+    connected: frozenset[tuple[int, int]]
     data: bool
 
     @classmethod
-    def of(cls, topology: Topology, *, data: bool) -> "Blueprint":
+    def of(cls, topology: Topology, ccl: CclConfig, *, data: bool) -> "Blueprint":
         """Lay out the graph once for all SIPs of this process."""
         graph = ChipGraph(topology)
-        return cls(topology, graph, ChipRoutes(graph), AddressMap(topology), SipFabric(topology), data)
+        connected = connected_sips(topology, ccl)
+        return cls(topology, graph, ChipRoutes(graph), AddressMap(topology), SipFabric(topology), connected, data)
+
+    def forwards(self, sip: int) -> bool:
+        """Whether traffic between two other SIPs passes through `sip`. All traffic between SIPs is that of queue pairs."""
+        return any(sip in self.sips.path(a, b)[1:-1] for a, b in self.connected)
 
 
 class Chip:
@@ -51,7 +59,7 @@ class Chip:
         self.fabric = Fabric(engine, plan.graph, plan.routes, sip, self.outlook)
         around = Surroundings(
             sip, plan.topology, plan.graph, plan.routes, plan.addresses, engine, self.fabric, log, self.outlook, plan.data,
-            Flows(sip), {},
+            plan.connected, Flows(sip), {},
         )  # fmt: skip
         self.boundary = Boundary(around, plan.sips, post)
         self.fabric.attach(plan.graph.io_noc, self.boundary)
@@ -76,12 +84,22 @@ class Chip:
         """Every PE whose kernel waits for a peer, in (cube, pe) order."""
         return tuple(blocked for pe in self.pes if (blocked := pe.blocked()) is not None)
 
-    def check_laws(self) -> None:
-        """At the end of a run that completed: nothing in flight, credits home, no link busier than time has passed."""
+    def broken_law(self) -> str:
+        """The first law of the model that does not hold at the end of a run, or nothing.
+
+        Whoever was sent has arrived, no link was busy longer than time has passed, no kernel runs, every credit is home.
+        """
+        try:
+            self._check_laws()
+        except InvariantError as broken:
+            return str(broken)
+        return ""
+
+    def _check_laws(self) -> None:
         where = f"sip {self.sip}"
         if self.fabric.sent != self.fabric.delivered:
             raise InvariantError(where, f"{self.fabric.sent} packets were sent, {self.fabric.delivered} delivered")
-        for server in self.fabric.busiest():
+        for server in (*self.fabric.busiest(), *self.boundary.ports):
             if server.busy_ps > self._engine.now_ps:
                 raise InvariantError(f"{where}: {server.name}", f"busy {server.busy_ps} ps of {self._engine.now_ps} ps")
         for pe in self.pes:
@@ -97,7 +115,7 @@ class Chip:
             "busiest_link_ps": servers[0].busy_ps if servers else 0,
             "sip_messages_sent": self.boundary.sent,
             "sip_messages_received": self.inbox.received,
-            "sip_bytes_sent": sum(server.nbytes for server in self.boundary.servers.values()),
+            "sip_bytes_sent": sum(server.nbytes for server in self.boundary.ports),
             "dma_bytes": sum(pe.dma.nbytes for pe in self.pes),
             "math_busy_ps": sum(pe.math.busy_ps for pe in self.pes),
         }
@@ -114,6 +132,4 @@ def _outlook(plan: Blueprint, sip: int) -> Outlook:
             out[cube, pe] = routes.route(graph.pe(cube, pe), graph.io_noc).latency_ps
             launch.append(down_ps + routes.route(graph.m_cpu(cube), graph.pe(cube, pe)).latency_ps + out[cube, pe])
     margin_ps = ps_from_ns(plan.topology.sip.io_chiplet.io_cpu.launch_margin_ns)
-    everyone = range(plan.topology.sips)
-    forwards = any(sip in plan.sips.path(a, b)[1:-1] for a in everyone for b in everyone if a != b)
-    return Outlook(out, min(launch) + margin_ps, forwards=forwards)
+    return Outlook(out, min(launch) + margin_ps, forwards=plan.forwards(sip))

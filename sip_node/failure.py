@@ -4,7 +4,7 @@ import traceback
 from types import TracebackType
 
 
-class ProgramRaised(Exception):
+class ProgramRaised(Exception):  # noqa: N818 - says what happened, the error is inside
     """A rank program or a kernel of its SIP raised. Fields: rank, the exception."""
 
     def __init__(self, rank: int, error: BaseException) -> None:

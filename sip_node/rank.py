@@ -28,7 +28,6 @@ class RankDevice:
 
     def submit(self, requests: Sequence[Request], why: str) -> Handle:
         """Queue a batch on the host's stream."""
-
         return self._program_wait(lambda: completed(self._host.submit(requests, why)))
 
     def wait(self, handle: Handle) -> Handle:

@@ -3,6 +3,7 @@
 import runpy
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
@@ -12,14 +13,23 @@ from runtime.wire.messages import Job
 Function = Callable[..., object]
 
 
-def rank_program(job: Job, rank: int, function: Function | None, args: tuple[object, ...]) -> Callable[[], object]:
-    """The program of one rank, ready to be called without arguments."""
-    if job.kind == "script":
-        return lambda: _script(job)
-    if job.kind == "bench":
-        return lambda: _bench(job, rank)
-    assert function is not None, "a function comes through the private pipe of the parent"
-    return lambda: function(rank, *args)
+@dataclass(frozen=True)
+class Programs:
+    """The program of a run. `function` and `args` are set where it came through the private pipe of the parent."""
+
+    job: Job
+    function: Function | None = None
+    args: tuple[object, ...] = ()
+
+    def of(self, rank: int) -> Callable[[], object]:
+        """The program of one rank, ready to be called without arguments."""
+        if self.job.kind == "script":
+            return lambda: _script(self.job)
+        if self.job.kind == "bench":
+            return lambda: _bench(self.job, rank)
+        function = self.function
+        assert function is not None, "a function comes through the private pipe of the parent"
+        return lambda: function(rank, *self.args)
 
 
 def _bench(job: Job, rank: int) -> BenchOutcome:

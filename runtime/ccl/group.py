@@ -32,6 +32,11 @@ class Group:
         return 1 if self.sip_topology == "ring_1d" else self.topology.sip_grid[1]
 
     @property
+    def fits(self) -> bool:
+        """Whether the SIP grid has a place for every rank and no other."""
+        return self.grid_w * self.grid_h == self.world_size <= self.topology.sips
+
+    @property
     def wraps(self) -> bool:
         """Whether rows and columns of the SIP grid are closed to rings."""
         return self.sip_topology != "mesh_2d_no_wrap"

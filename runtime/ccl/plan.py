@@ -5,7 +5,7 @@ A rank knows the addresses of its peers' receive rings without asking, since the
 
 from collections.abc import Mapping
 
-from runtime.ccl.config import AlgorithmConfig
+from runtime.ccl.config import AlgorithmConfig, CclConfig
 from runtime.ccl.directions import OPPOSITE
 from runtime.ccl.group import Group
 from runtime.ccl.mappers import MAPPERS, CubePe
@@ -21,6 +21,26 @@ from runtime.requests import QueuePair
 Plan = Mapping[CubePe, tuple[QueuePair, ...]]
 
 
+def connected_sips(topology: Topology, ccl: CclConfig) -> frozenset[tuple[int, int]]:
+    """All (sip, peer sip) that a queue pair of any algorithm of `ccl` may join: where IPCQ traffic starts and ends.
+
+    An algorithm whose topology does not fit the number of SIPs joins none: `init_process_group` refuses it.
+    """
+    pairs: set[tuple[int, int]] = set()
+    for name in ccl.file.algorithms:
+        config = ccl.resolve(name)
+        group = Group(0, config.ranks(topology.sips), config, topology)
+        if group.fits:
+            for rank, neighbours in enumerate(_sip_neighbours(group, ccl.source)):
+                pairs |= {(rank, peer) for peer in neighbours.values()}
+    return frozenset(pairs)
+
+
+def _sip_neighbours(group: Group, source: str) -> list[dict[str, int]]:
+    between_sips = look_up(group.sip_topology, TOPOLOGIES, source, f"algorithms.{group.algorithm.name}.topology")
+    return [between_sips(rank, group.grid_w, group.grid_h) for rank in range(group.world_size)]
+
+
 class InstallPlan:
     """The queue pairs of one group, for any of its SIPs."""
 
@@ -31,10 +51,7 @@ class InstallPlan:
         self.mapping: PeMapping = look_up(self._config.mapper, MAPPERS, source, f"{key}.mapper")(
             group.topology, group.root_cube
         )
-        between_sips = look_up(group.sip_topology, TOPOLOGIES, source, f"{key}.topology")
-        self._sip_neighbours = [
-            between_sips(rank, group.grid_w, group.grid_h) if group.world_size > 1 else {} for rank in range(group.world_size)
-        ]
+        self._sip_neighbours = _sip_neighbours(group, source)
         self._most_directions = max(
             (len(self._neighbours(Place(sip, *at))) for sip in range(group.world_size) for at in self.mapping.participants),
             default=0,

@@ -53,7 +53,7 @@ def _group(state: RankState, algorithm: str | None) -> Group:
     if world_size > sips or state.rank >= world_size:
         raise ConfigError(state.ccl.source, f"{where}.world_size", f"is {world_size}, but rank {state.rank} of {sips} joins")
     group = Group(state.rank, world_size, config, state.topology)
-    if group.grid_w * group.grid_h != world_size:
+    if not group.fits:
         problem = f"{group.sip_topology} joins {group.grid_w} x {group.grid_h} SIPs, the world size is {world_size}"
         raise ConfigError(state.ccl.source, f"{where}.topology", problem)
     if group.root_cube >= state.topology.cubes:

@@ -177,7 +177,11 @@ class BlockedPe(Flat, frozen=True):
 
 
 class SipReport(Flat, frozen=True):
-    """The end of one SIP: its digest, its last event, what its rank returned, and what its components counted."""
+    """The end of one SIP: its digest, its last event, what its rank returned, and what its components counted.
+
+    `broken_law` is empty, or says which law of the model does not hold at the end; while a rank has not finished that is
+    only natural.
+    """
 
     sip: int
     digest: str
@@ -187,6 +191,7 @@ class SipReport(Flat, frozen=True):
     counters: dict[str, int]
     blocked: tuple[BlockedPe, ...]
     waiting_for: str
+    broken_law: str = ""
 
 
 class Done(Wire, frozen=True):

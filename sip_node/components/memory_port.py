@@ -10,6 +10,8 @@ from sip_node.memory import Memory
 Serve = Callable[[int, int, int, int, bool], tuple[int, int]]
 """(offset, bytes, head, tail, whether it writes) -> (start, tail) of the access, both in ps."""
 
+READS, WRITES = False, True
+
 
 class MemoryPort:
     """One memory at node `node` of the fabric, occupying physical addresses from `base`."""
@@ -34,7 +36,7 @@ class MemoryPort:
             self._engine.at(tail_ps, self._read, packet)
             return
         offset = packet.address - self._base
-        _, done_ps = self._serve(offset, packet.size, self._engine.now_ps, tail_ps, True)
+        _, done_ps = self._serve(offset, packet.size, self._engine.now_ps, tail_ps, WRITES)
         self._engine.at(done_ps, self._written, packet)
 
     def _written(self, packet: Packet) -> None:
@@ -64,7 +66,7 @@ class MemoryPort:
         for done in range(0, request.total, self._packet_bytes):
             size = min(self._packet_bytes, request.total - done)
             now_ps = self._engine.now_ps
-            start_ps, tail_ps = self._serve(begin + done, size, now_ps, now_ps, False)
+            start_ps, tail_ps = self._serve(begin + done, size, now_ps, now_ps, READS)
             self._engine.at(start_ps, self._reply, request, done, size, tail_ps)
 
     def _reply(self, request: Packet, done: int, size: int, tail_ps: int) -> None:

@@ -3,6 +3,7 @@
 from contextvars import copy_context
 from typing import Protocol
 
+from runtime.errors import IpcqInstallError
 from runtime.language.context import current_pe
 from runtime.trace import OpRecord
 from runtime.wire.messages import BlockedPe
@@ -58,7 +59,11 @@ class PeCpu:
         return None if self.running is None else self.running.blocked
 
     def _install(self, order: PeInstall) -> None:
-        ipcq = self._engines.ipcq
+        ipcq, place = self._engines.ipcq, self._wiring.place
+        for pair in order.queues:
+            # Which SIPs forward for others, and so what each can promise, was worked out from the files before the run.
+            if pair.peer.sip != place.sip and (place.sip, pair.peer.sip) not in self._chip.connected:
+                raise IpcqInstallError(place, f"direction {pair.direction}: no algorithm of the files joins it to {pair.peer}")
         ipcq.install(order.queues)
         for pair in order.queues:
             self._chip.watch_ring(pair.rx_base, pair.ring_bytes, self._wiring.node)

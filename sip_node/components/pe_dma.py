@@ -127,19 +127,11 @@ class PeDma:
         now_ps, place = self._engine.now_ps, self._wiring.place
         self.busy_ps += now_ps - request.start_ps
         self.nbytes += request.nbytes
-        self._wiring.record(
-            OpRecord(
-                "pe_dma",
-                request.name,
-                request.start_ps,
-                now_ps,
-                place.cube,
-                place.pe,
-                request.address,
-                request.nbytes,
-                flow=request.flow,
-            )  # fmt: skip
-        )
+        record = OpRecord(
+            "pe_dma", request.name, request.start_ps, now_ps, place.cube, place.pe, request.address, request.nbytes,
+            flow=request.flow,
+        )  # fmt: skip
+        self._wiring.record(record)
         self._idle_channels += 1
         self._fill_channels()
         request.done.complete(request.data)

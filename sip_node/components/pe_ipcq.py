@@ -121,20 +121,11 @@ class PeIpcq:
     def _arrived(self, packet: Packet) -> None:
         queue = self._owner(packet.address, receive=True)
         now_ps, place = self._wiring.engine.now_ps, self._wiring.place
-        self._wiring.record(
-            OpRecord(
-                "pe_ipcq",
-                "arrival",
-                packet.sent_ps,
-                now_ps,
-                place.cube,
-                place.pe,
-                packet.address,
-                packet.total,
-                flow=packet.flow,
-                flow_end=True,
-            )  # fmt: skip
-        )
+        record = OpRecord(
+            "pe_ipcq", "arrival", packet.sent_ps, now_ps, place.cube, place.pe, packet.address, packet.total,
+            flow=packet.flow, flow_end=True,
+        )  # fmt: skip
+        self._wiring.record(record)
         slot = queue.pair.rx_base + (packet.address - queue.pair.rx_base) // queue.pair.slot_size * queue.pair.slot_size
         queue.arrived.append((slot, packet.total))
         if queue.receiver is not None:

@@ -14,7 +14,6 @@ from sip_node.engine import Engine
 from sip_node.op_log import OpLog
 from sip_node.outlook import Outlook
 
-
 if TYPE_CHECKING:
     from sip_node.components.memory_port import MemoryPort
 
@@ -46,6 +45,7 @@ class Surroundings:
     log: OpLog
     outlook: Outlook
     data: bool
+    connected: frozenset[tuple[int, int]]
     flows: "Flows"
     memory_ports: "dict[int, MemoryPort]"
 

@@ -31,9 +31,11 @@ class JitterTransport:
         """What has been held long enough."""
         now = self._clock()
         for peer, content in self._inner.poll():
-            self._hold(peer, content, now + self._rng.uniform(0, self._max_delay_s))
+            due_s = now + self._rng.uniform(0, self._max_delay_s)
+            self._held.setdefault(peer, deque()).append((due_s, content))
         due: list[tuple[int, PeerContent]] = []
         for peer, queue in self._held.items():
+            # Whatever is due behind something that is not waits for it: channels are FIFO.
             while queue and queue[0][0] <= now:
                 due.append((peer, queue.popleft()[1]))
         return due
@@ -47,8 +49,3 @@ class JitterTransport:
         """Drop what is held and close the inner transport."""
         self._held.clear()
         self._inner.close()
-
-    def _hold(self, peer: int, content: PeerContent, until_s: float) -> None:
-        queue = self._held.setdefault(peer, deque())
-        # Content is never due before what the same peer sent earlier: channels are FIFO.
-        queue.append((max(until_s, queue[-1][0]) if queue else until_s, content))
