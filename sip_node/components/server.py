@@ -1,6 +1,7 @@
 """A FIFO server by calendar arithmetic: who comes first is served first, and service times are known on arrival."""
 
 from fractions import Fraction
+from functools import cache
 
 from runtime.simtime import PS_PER_NS
 
@@ -40,6 +41,7 @@ class Server:
         return start, tail
 
 
+@cache
 def _ratio(bw_gbs: float) -> tuple[int, int]:
     """Bytes per picosecond as a fraction: 1 GB/s is one byte a nanosecond."""
     ratio = Fraction(str(bw_gbs)) / PS_PER_NS
