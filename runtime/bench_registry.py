@@ -14,7 +14,10 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class PerfRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """One line of the table of a collective, in the terms of nccl-tests; `time_ps` is simulated."""
+    """One line of the table of a collective, in the terms of nccl-tests; `time_ps` is simulated.
+
+    `wrong` counts wrong elements; None in a run without data, where nobody can know.
+    """
 
     size_bytes: int
     count: int
@@ -23,16 +26,20 @@ class PerfRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
     time_ps: int
     algbw_gbs: float
     busbw_gbs: float
-    wrong: int
+    wrong: int | None
 
 
 class BenchOutcome(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """What a bench returns on every rank: what was checked (`label`), how many checks held, and its table."""
+    """What a bench returns on every rank: what was checked (`label`), how many checks held and failed, and its table.
+
+    `unchecked` are those that a run without data cannot make.
+    """
 
     label: str
     ok: int
     wrong: int
     rows: tuple[PerfRow, ...] = ()
+    unchecked: int = 0
 
 
 @dataclass(frozen=True)

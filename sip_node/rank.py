@@ -41,7 +41,7 @@ class RankDevice:
 
 
 class Rank:
-    """One rank program on one SIP. `outcome` is what it returned, once `finished`."""
+    """One rank program on one SIP. `outcome` is what it returned."""
 
     def __init__(
         self,
@@ -60,16 +60,21 @@ class Rank:
         context.run(current_rank.set, self.state)
         self._program = device.program = Program(main, context)
         self._program.finished.then(self._ended)
-        self.finished = False
+        self._returned = False
         self.outcome: object = None
         engine.at(0, self._program.start)
 
     @property
+    def finished(self) -> bool:
+        """Whether the program has returned and all that it has queued on its device has completed."""
+        return self._returned and not self._host.current
+
+    @property
     def waiting_for(self) -> str:
-        """What a rank that has not finished waits for."""
-        return "" if self.finished else self._host.current
+        """What the device of a rank that has not finished is at work on."""
+        return self._host.current
 
     def _ended(self, completion: Completion[object]) -> None:
         if completion.error is not None:
             raise ProgramRaised(self.rank, completion.error)
-        self.finished, self.outcome = True, completion.value
+        self._returned, self.outcome = True, completion.value

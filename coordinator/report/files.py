@@ -14,14 +14,16 @@ RUN, OP_LOG, TRACE = "run.json", "oplog.jsonl", "trace.json"
 _RUNS = "runs"
 
 
-def prepare_directory(out: Path | None, name: str) -> Path:
-    """Make `out`, or by default the next `runs/NNNN-<name>`; raises `UsageError` where files cannot be written."""
+def prepare_directory(out: Path | None, program: str) -> Path:
+    """Make `out`, or by default the next `runs/NNNN-<program>`; raises `UsageError` where files cannot be written."""
     directory = out or Path(_RUNS)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if out is None:
-            directory = _next_numbered(directory, name)
-        (directory / RUN).unlink(missing_ok=True)
+            directory = _next_numbered(directory, program)
+        # What an earlier run left would pass for this one's if this one were killed.
+        for name in (RUN, OP_LOG, TRACE):
+            (directory / name).unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(f"--out: cannot write to {directory}: {error.strerror}") from error
     return directory

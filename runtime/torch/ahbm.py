@@ -34,3 +34,8 @@ def elapsed_ps() -> int:
 def cube_count() -> int:
     """How many cubes a SIP has."""
     return running_rank().topology.cubes
+
+
+def has_data() -> bool:
+    """Whether tensors of this run have elements; not so with `--no-data`."""
+    return running_rank().data

@@ -79,10 +79,11 @@ def test_the_files_of_a_run_are_readable_and_others_are_left_alone(tmp_path: Pat
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
-def test_a_run_that_fails_does_not_keep_the_summary_of_an_earlier_one(tmp_path: Path):
-    (tmp_path / "run.json").write_text("{}")
+def test_a_run_that_is_killed_does_not_leave_the_files_of_an_earlier_one(tmp_path: Path):
+    for name in ("run.json", "oplog.jsonl", "trace.json"):
+        (tmp_path / name).write_text("earlier")
     prepare_directory(tmp_path, "fake")
-    assert not (tmp_path / "run.json").exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_default_directories_are_numbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
