@@ -58,16 +58,22 @@ def _run(control: Control, run_id: str, lp: int, function: Function | None, args
         control.send(node.run())
         control.finish()
     except RunAborted:
+        if node is not None:
+            node.flush_logs()
         raise
     except ProgramRaised as raised:
-        _fail(control, lp, raised.rank, raised.error, 0 if node is None else node.now_ps)
+        _fail(control, lp, node, raised.rank, raised.error)
     except Exception as error:  # noqa: BLE001 - whatever it is, the coordinator has to hear of it
-        _fail(control, lp, -1, error, 0 if node is None else node.now_ps)
+        _fail(control, lp, node, -1, error)
     finally:
         transport.close()
 
 
-def _fail(control: Control, lp: int, rank: int, error: BaseException, now_ps: int) -> None:
+def _fail(control: Control, lp: int, node: "Node | None", rank: int, error: BaseException) -> None:
+    now_ps = 0
+    if node is not None:
+        now_ps = node.now_ps
+        node.flush_logs()
     control.send(Failed(lp, rank, type(error).__name__, str(error), user_traceback(error), now_ps))
     control.finish()
 
@@ -140,6 +146,11 @@ class Node:
             self._lp, reports, figures.events, figures.rounds, figures.messages, figures.null_messages, figures.blocked_s,
             cpu_s() - began_s,
         )  # fmt: skip
+
+    def flush_logs(self) -> None:
+        """Hand over what the op logs hold back: a run that fails keeps what was traced."""
+        for chip in self.chips.values():
+            chip.log.flush()
 
     def _report(self, rank: Rank) -> SipReport:
         chip = self.chips[rank.rank]
