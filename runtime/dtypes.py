@@ -24,6 +24,13 @@ class DType:
         """Whether the type has a fraction; integers do not."""
         return self.numpy.kind != "i"
 
+    def holds(self, number: float) -> bool:
+        """Whether a Python number can stand beside a value of this type: integers take integers in their range only."""
+        if self.is_floating_point:
+            return True
+        limits = np.iinfo(self.numpy.name)
+        return int(number) == number and limits.min <= number <= limits.max
+
     def __repr__(self) -> str:
         return f"torch.{self.torch_name}"
 

@@ -22,7 +22,10 @@ class ProcessGroup:
 
 @dataclass
 class RankState:
-    """One rank: its device, the memories of its SIP, and its process group once there is one."""
+    """One rank: its device, the memories of its SIP, and its process group once there is one.
+
+    `installed` is the group whose queues are on the PEs; they outlive it.
+    """
 
     rank: int
     device: Device
@@ -33,6 +36,7 @@ class RankState:
     addresses: AddressMap = field(init=False)
     virtual: VirtualAllocator = field(init=False)
     process_group: ProcessGroup | None = None
+    installed: ProcessGroup | None = None
     tensors: int = 0
 
     def __post_init__(self) -> None:

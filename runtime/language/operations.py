@@ -41,6 +41,9 @@ def result_shape(name: str, operands: Sequence[Value | float]) -> tuple[tuple[in
     dtype = values[0].dtype
     if not dtype.is_floating_point and (name == "div" or (name in UNARY and name != "abs")):
         raise TypeError(f"{name}: not defined for {dtype.name}, only for floating-point values")
+    for operand in operands:
+        if not isinstance(operand, Value) and not dtype.holds(operand):
+            raise TypeError(f"{name}: {operand} beside a value of {dtype.name} is not an {dtype.name} itself")
     try:
         return np.broadcast_shapes(*(value.shape for value in values)), dtype
     except ValueError:
@@ -49,13 +52,16 @@ def result_shape(name: str, operands: Sequence[Value | float]) -> tuple[tuple[in
 
 
 def evaluate(name: str, operands: Sequence[Value | float]) -> Value:
-    """Compute `name(*operands)`, rounding once to the type of the operands; without data only shape and type result."""
+    """Compute `name(*operands)`, rounding once to the type of the operands; without data only shape and type result.
+
+    Types of 16 bits are computed in float32.
+    """
     shape, dtype = result_shape(name, operands)
     if any(isinstance(operand, Value) and operand.data is None for operand in operands):
         return Value(shape, dtype, None)
+    compute = np.dtype(np.float32) if dtype.is_floating_point and dtype.itemsize < 4 else dtype.numpy
     arrays: list[Array] = [
-        operand.data if isinstance(operand, Value) and operand.data is not None else np.asarray(operand, dtype.numpy)
-        for operand in operands
+        np.asarray(operand.data if isinstance(operand, Value) else dtype.numpy.type(operand), compute) for operand in operands
     ]
     with np.errstate(all="ignore"):
         result = BINARY[name](*arrays) if name in BINARY else UNARY[name](*arrays)

@@ -57,10 +57,11 @@ class Value:
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview, shape: Shape, dtype: DType) -> "Value":
-        """The inverse of `tobytes`; no bytes at all make a value without data."""
-        if len(data) == 0:
-            return cls(shape, dtype, None)
-        return cls(shape, dtype, np.frombuffer(data, dtype.numpy).reshape(shape))
+        """The inverse of `tobytes`; elements without bytes make a value without data."""
+        value = cls(shape, dtype, None)
+        if len(data) == value.nbytes:
+            value.data = np.frombuffer(data, dtype.numpy).reshape(shape)
+        return value
 
     def __getitem__(self, index: slice) -> "Value":
         """A view of a contiguous range of the first axis; it costs nothing."""
@@ -85,6 +86,9 @@ class Value:
     def __sub__(self, other: "Value | float") -> "Value":
         return _tl().sub(self, other)
 
+    def __rsub__(self, other: float) -> "Value":
+        return _tl().sub(other, self)
+
     def __mul__(self, other: "Value | float") -> "Value":
         return _tl().mul(self, other)
 
@@ -93,6 +97,9 @@ class Value:
 
     def __truediv__(self, other: "Value | float") -> "Value":
         return _tl().div(self, other)
+
+    def __rtruediv__(self, other: float) -> "Value":
+        return _tl().div(other, self)
 
     def __neg__(self) -> "Value":
         return _tl().mul(self, -1)

@@ -26,8 +26,9 @@ class ReduceOp(Enum):
 def init_process_group(backend: str = BACKEND, *, algorithm: str | None = None) -> None:
     """Join the default process group and install its queues on the PEs: this takes simulated time.
 
-    `algorithm` is the one in `ccl.yaml` that its collectives use, by default `defaults.algorithm`. `ValueError` for an
-    unknown backend, `RuntimeError` if the group exists already, `ConfigError` if the files do not fit together.
+    `algorithm` is the one in `ccl.yaml` that its collectives use, by default `defaults.algorithm`. The queues outlive the
+    group: a later one with the same algorithm finds them installed, one with another is a `RuntimeError`. `ValueError` for
+    an unknown backend or if the group exists already, `ConfigError` if the files do not fit together.
     """
     state = running_rank()
     if backend != BACKEND:
@@ -35,8 +36,17 @@ def init_process_group(backend: str = BACKEND, *, algorithm: str | None = None) 
     if state.process_group is not None:
         raise ValueError("trying to initialize the default process group twice!")
     group = _group(state, algorithm)
+    if state.installed is not None:
+        if state.installed.group != group:
+            installed = state.installed.group.algorithm.name
+            raise RuntimeError(
+                f"the queues of algorithm {installed!r} are on the PEs of this rank, and a PE takes one installation: "
+                f"a process group with algorithm {group.algorithm.name!r} needs a run of its own"
+            )
+        state.process_group = state.installed
+        return
     plan = InstallPlan(group, state.ccl.source)
-    state.process_group = ProcessGroup(group, plan)
+    state.process_group = state.installed = ProcessGroup(group, plan)
     installs = plan.of_sip(state.rank)
     for cube, pe in installs:
         state.memories.reserve_rings(group.algorithm.buffer_kind, cube, pe, plan.ring_bytes_a_pe)
@@ -63,7 +73,7 @@ def _group(state: RankState, algorithm: str | None) -> Group:
 
 
 def destroy_process_group() -> None:
-    """Leave the process group. Its queues stay installed: a PE takes one installation."""
+    """Leave the process group. Its queues stay installed, and a later group with the same algorithm uses them again."""
     running_rank().process_group = None
 
 

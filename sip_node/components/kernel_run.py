@@ -53,7 +53,7 @@ class KernelRun:
         value = Value(shape, pointer.dtype, None)
         self._reserve_scratch(value.nbytes)
         if value.nbytes == 0:
-            return value
+            return Value.from_bytes(b"", shape, pointer.dtype)
         pieces = self._translate(pointer, value.nbytes)
         data = self._command(self._mmu_ps, lambda: all_of([self._engines.dma.read(*piece) for piece in pieces]))
         return Value.from_bytes(b"".join(data), shape, pointer.dtype)

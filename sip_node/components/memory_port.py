@@ -23,6 +23,7 @@ class MemoryPort:
         self._serve = serve
         self._packet_bytes, self._control_bytes = chip.topology.packet_bytes, chip.topology.control_bytes
         self._rings: list[tuple[int, int, int]] = []
+        self._written_ps: dict[tuple[int, int, int], int] = {}
         chip.memory_ports[node] = self
 
     def watch(self, ring_base: int, nbytes: int, pe_node: int) -> None:
@@ -37,12 +38,16 @@ class MemoryPort:
             return
         offset = packet.address - self._base
         _, done_ps = self._serve(offset, packet.size, self._engine.now_ps, tail_ps, WRITES)
-        self._engine.at(done_ps, self._written, packet)
+        self._engine.at(done_ps, self.memory.write, offset, packet.payload)
+        # Packets of a message lie on different channels: the last one to come need not be the last one written.
+        message = (packet.source_sip, packet.source_node, packet.tag)
+        written_ps = max(done_ps, self._written_ps.pop(message, 0))
+        if packet.last:
+            self._engine.at(written_ps, self._written, packet)
+        else:
+            self._written_ps[message] = written_ps
 
     def _written(self, packet: Packet) -> None:
-        self.memory.write(packet.address - self._base, packet.payload)
-        if not packet.last:
-            return
         if packet.kind is Kind.WRITE:
             self._answer(packet, Kind.ACK, packet.source_sip, packet.source_node)
         else:

@@ -57,7 +57,9 @@ def test_a_switch_gives_one_result_too(tmp_path: Path) -> None:
     file = tmp_path / "switch.yaml"
     file.write_text(variant_text(sip__cube_mesh={"w": 2, "h": 2}, system__sips__fabric="switch"))
     runs = [
-        kernbench(tmp_path / f"p{procs}", "--sips", "3", "--topology", str(file), "--procs", procs, "--algorithm", "ring", *SMALL)
+        kernbench(
+            tmp_path / f"p{procs}", "--sips", "3", "--topology", str(file), "--procs", procs, "--algorithm", "ring", *SMALL
+        )
         for procs in ("1", "2", "3")
     ]
     assert len({result_of(run)[0] for run in runs}) == 1

@@ -1,0 +1,179 @@
+"""What goes wrong in real runs: who is named, and that nothing is left behind."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.runs import ROOT, kernbench
+from tests.support.sessions import wait_until_gone
+
+pytestmark = [pytest.mark.multiproc, pytest.mark.slow]
+LIMIT_S = 5.0
+
+ENDLESS = """
+from runtime import torch
+dist = torch.distributed
+dist.init_process_group("ahbm")
+t = torch.ones(64)
+if dist.get_rank() == 0:
+    print("up", flush=True)
+while True:
+    dist.all_reduce(t)
+    torch.ahbm.synchronize()
+"""
+
+
+class Running:
+    """A run that would never end by itself."""
+
+    def __init__(self, directory: Path) -> None:
+        script = directory / "endless.py"
+        script.write_text(ENDLESS)
+        self.temp = directory / "tmp"
+        self.temp.mkdir()
+        command = [sys.executable, str(ROOT / "launch.py"), "--out", str(directory / "out"), "--sips", "2", str(script)]
+        self.process = subprocess.Popen(
+            command, env=os.environ | {"TMPDIR": str(self.temp)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        assert "up\n" in iter(self.process.stdout.readline, "")
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        self.lps = [int(pid) for pid in children.split()]
+
+    def everything_is_gone(self) -> bool:
+        return all(wait_until_gone(pid, LIMIT_S) for pid in self.lps) and not list(self.temp.iterdir())
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    run = Running(tmp_path)
+    yield run
+    if run.process.poll() is None:
+        run.process.kill()
+        run.process.communicate()
+    assert all(wait_until_gone(pid, LIMIT_S) for pid in run.lps)
+
+
+def test_a_run_is_one_process_per_sip_and_the_coordinator_and_no_socket_beyond_ipc(running: Running) -> None:
+    assert len(running.lps) == 2
+    tcp_inodes = {
+        line.split()[9] for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
+    }
+    for lp, pid in enumerate(running.lps):
+        words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        assert words[1:4] == ["-P", "-m", "sip_node"]
+        assert words[words.index("--lp") + 1] == str(lp)
+        links = [str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir() if fd.exists()]
+        assert not {re.sub(r"\D", "", link) for link in links if link.startswith("socket:")} & tcp_inodes
+
+
+def test_a_killed_rank_ends_the_run_and_is_named_with_signal_and_time(running: Running) -> None:
+    os.kill(running.lps[1], signal.SIGKILL)
+    _, errors = running.process.communicate(timeout=LIMIT_S)
+    assert running.process.returncode == 1
+    assert re.search(r"LP 1 \(rank 1, pid \d+\) was killed by SIGKILL .*last heard of at [\d,.]+ ns", errors)
+    assert running.everything_is_gone()
+
+
+@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_stops_everything(running: Running, signum: int, code: int) -> None:
+    os.killpg(running.process.pid, signum) if signum == signal.SIGINT else running.process.send_signal(signum)
+    running.process.communicate(timeout=LIMIT_S)
+    assert running.process.returncode == code
+    assert running.everything_is_gone()
+
+
+def test_when_the_coordinator_is_killed_nothing_survives_it(running: Running) -> None:
+    running.process.kill()
+    running.process.communicate()
+    assert running.everything_is_gone()
+
+
+def script_run(tmp_path: Path, body: str, *words: str):
+    script = tmp_path / "user.py"
+    script.write_text(f"from runtime import DPPolicy, tl, torch\ndist = torch.distributed\n{body}")
+    return kernbench(tmp_path / "out", "--sips", "2", *words, str(script))
+
+
+def test_a_rank_that_raises_shows_its_own_traceback_rank_and_simulated_time(tmp_path: Path) -> None:
+    body = "dist.init_process_group('ahbm')\nif dist.get_rank() == 1:\n    raise ValueError('no luck')\ndist.barrier()\n"
+    run = script_run(tmp_path, body)
+    assert run.code == 1
+    lines = run.err.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[1].endswith('user.py", line 5, in <module>')
+    assert re.search(r"^kernbench: error: rank 1 raised ValueError at [\d,.]+ ns: no luck$", run.err, re.MULTILINE)
+    assert run.report["passed"] is False
+    assert (run.directory / "oplog.jsonl").stat().st_size > 0
+
+
+def test_a_kernel_that_only_receives_is_a_deadlock_that_names_every_blocked_pe(tmp_path: Path) -> None:
+    body = (
+        "dist.init_process_group('ahbm')\n"
+        "def listen(x):\n    tl.recv('global_W', 8, tl.float32)\n"
+        "torch.launch('listen', listen, torch.ones(8, dp=DPPolicy(num_cubes=2, num_pes=1)))\n"
+    )
+    run = script_run(tmp_path, body)
+    assert run.code == 1
+    for sip in (0, 1):
+        for cube in (0, 1):
+            assert (
+                f"sip {sip} cube {cube} pe 0: kernel 'listen' recv global_W (sip {1 - sip} cube {cube} pe 0) since" in run.err
+            )
+    assert "IpcqDeadlock" in run.err
+    assert "Traceback" not in run.err
+
+
+def test_a_page_fault_names_kernel_place_address_and_tensor(tmp_path: Path) -> None:
+    body = "def wild(x):\n    tl.load(x + 100, 4)\ntorch.launch('wild', wild, torch.ones(8))\ntorch.ahbm.synchronize()\n"
+    run = script_run(tmp_path, body)
+    assert run.code == 1
+    assert re.search(r"page fault in kernel 'wild' on sip \d cube 0 pe 0: 16 bytes at virtual address 0x1\d+", run.err)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--sips", "0"), "--sips"),
+        (("--sips", "257"), "an address names 1 to 256"),
+        (("--bench", "ccl-alreduce"), "did you mean 'ccl-allreduce'?"),
+        (("--sip", "2"), "did you mean '--sips'?"),
+        (("--algorithm", "rnig"), "did you mean 'ring'?"),
+        (("--sips", "2", "--procs", "3"), "procs is 3"),
+        (("--topology", "nowhere.yaml"), "nowhere.yaml: no such file"),
+        (("no-such-script.py",), "no such script"),
+    ],
+)
+def test_bad_input_gets_one_clear_line_and_exit_code_2(tmp_path: Path, words: tuple[str, ...], problem: str) -> None:
+    run = kernbench(tmp_path / "out", *words)
+    assert run.code == 2
+    assert len(run.err.splitlines()) == 1
+    assert run.err.startswith("kernbench: error: ")
+    assert problem in run.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("count: 2 ", "cuont: 2 ", "system.sips.cuont: unknown key; did you mean 'count'?"),
+        ("count: 2 ", "count: two ", "system.sips.count: should be a valid integer, got 'two'"),
+        ("topology: ring_1d ", "topology: mesh_2d ", "system.sips"),
+        ("bw_gbs: 128\n\nxbar", "\n\nxbar", "ucie.bw_gbs: this key is missing"),
+    ],
+)
+def test_a_mistake_in_the_topology_file_is_told_with_its_key_path(tmp_path: Path, old: str, new: str, problem: str) -> None:
+    text = (ROOT / "topology.yaml").read_text()
+    assert old in text
+    file = tmp_path / "t.yaml"
+    file.write_text(text.replace(old, new))
+    run = kernbench(tmp_path / "out", "--topology", str(file))
+    assert run.code == 2
+    assert len(run.err.splitlines()) == 1
+    assert problem in run.err
