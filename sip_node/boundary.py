@@ -32,8 +32,11 @@ class Boundary:
         self._latency_ps = {neighbour: lookahead_ps(noc_ns, link.latency_ps) for neighbour, link in self._links.items()}
         switched = chip.topology.system.sips.fabric == "switch"
         bw_gbs = chip.topology.ucie.bw_gbs
-        up = Server("io.ucie.switch", bw_gbs)
-        self._ports = {neighbour: up if switched else Server(link.port, link.bw_gbs) for neighbour, link in self._links.items()}
+        up = Server("ucie.switch", bw_gbs)
+        self._ports = {
+            neighbour: up if switched else Server(link.port.removeprefix("io."), link.bw_gbs)
+            for neighbour, link in self._links.items()
+        }
         self._next_seq = dict.fromkeys(self._links, 0)
         self._switch_port = Server("switch.out", bw_gbs) if switched else None
         self.sent = 0

@@ -13,15 +13,20 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class OpLog:
-    """Collects records, hands full chunks to `sink`, and keeps a running hash of everything it saw."""
+    """Collects records, hands full chunks to `sink`, and keeps a running hash of everything it saw.
+
+    `last_ps` is the latest end of an operation.
+    """
 
     def __init__(self, sink: Callable[[list[OpRecord]], None] | None) -> None:
         self._sink = sink
         self._chunk: list[OpRecord] = []
         self._hash = hashlib.sha256()
+        self.last_ps = 0
 
     def add(self, record: OpRecord) -> None:
         """Append one completed operation."""
+        self.last_ps = max(self.last_ps, record.end_ps)
         self._chunk.append(record)
         if len(self._chunk) >= CHUNK_RECORDS:
             self.flush()

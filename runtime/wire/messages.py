@@ -177,7 +177,7 @@ class BlockedPe(Flat, frozen=True):
 
 
 class SipReport(Flat, frozen=True):
-    """The end of one SIP: its digest, its last event, what its rank returned, and what its components counted.
+    """The end of one SIP: its digest, the end of its last operation, what its rank returned, what its components counted.
 
     `broken_law` is empty, or says which law of the model does not hold at the end; while a rank has not finished that is
     only natural.

@@ -9,7 +9,8 @@ class PseudoChannels:
     """The calendars of one slice. Effective bandwidth = pseudo channels x their bandwidth x efficiency.
 
     Consecutive bursts lie on consecutive channels. An access occupies each channel it touches for its bytes there; it starts
-    when all of them are its own. Reads and writes share a channel, and changing direction costs the switch penalty.
+    when all of them are its own. Reads and writes share a channel; one that changes direction is ready again the switch
+    penalty after its last access.
     """
 
     def __init__(self, name: str, topology: Topology) -> None:
@@ -17,7 +18,7 @@ class PseudoChannels:
         bw_gbs = topology.hbm.pc_bw_gbs * topology.cube.hbm_ctrl.efficiency
         self.channels = [Server(f"{name}.pc{index}", bw_gbs) for index in range(topology.hbm.num_pcs)]
         self._penalty_ps = ps_from_ns(topology.cube.hbm_ctrl.switch_penalty_ns)
-        self._wrote = [False] * topology.hbm.num_pcs
+        self._wrote: list[bool | None] = [None] * topology.hbm.num_pcs
 
     def serve(self, offset: int, nbytes: int, head_ps: int, tail_ps: int, writes: bool) -> tuple[int, int]:  # noqa: FBT001
         """(start, tail) of an access to `nbytes` at `offset` whose request or data is there from `head_ps` to `tail_ps`."""
@@ -25,9 +26,11 @@ class PseudoChannels:
         for index, share in enumerate(self.shares(offset, nbytes)):
             if not share:
                 continue
-            turn_ps = self._penalty_ps if self._wrote[index] is not writes else 0
+            channel = self.channels[index]
+            if self._wrote[index] is (not writes):
+                channel.free_ps += self._penalty_ps
             self._wrote[index] = writes
-            begin, end = self.channels[index].reserve(head_ps + turn_ps, tail_ps, share)
+            begin, end = channel.reserve(head_ps, tail_ps, share)
             start_ps, done_ps = max(start_ps, begin), max(done_ps, end)
         return start_ps, done_ps
 
