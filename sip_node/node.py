@@ -156,8 +156,8 @@ class Node:
         chip = self.chips[rank.rank]
         outcome = rank.outcome if isinstance(rank.outcome, BenchOutcome) else None
         return SipReport(
-            rank.rank, chip.log.digest(chip.memories), chip.log.last_ps, rank.finished, outcome, chip.counters(), chip.blocked(),
-            rank.waiting_for, chip.broken_law(),
+            rank.rank, chip.log.digest(chip.memories), chip.log.last_ps, rank.finished, outcome, chip.counters(),
+            chip.blocked(), rank.waiting_for, chip.broken_law(),
         )  # fmt: skip
 
     def _round(self) -> None:

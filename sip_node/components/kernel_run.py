@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import Protocol, TypeVar
 
 from runtime.dtypes import DType
 from runtime.errors import KernelError, PageFaultError, nearest
@@ -13,21 +13,30 @@ from runtime.simtime import ps_from_ns
 from runtime.wire.messages import BlockedPe
 from sip_node.completion import Completion, all_of, completed
 from sip_node.components.commands import PeLaunch
+from sip_node.components.pe_dma import PeDma
+from sip_node.components.pe_ipcq import PeIpcq
+from sip_node.components.pe_math import PeMath
+from sip_node.components.pe_mmu import PeMmu
 from sip_node.components.surroundings import Surroundings
 from sip_node.components.wiring import PeWiring
 from sip_node.program import Program
 
-if TYPE_CHECKING:
-    from sip_node.components.pe_cpu import Engines
-
-
 _T = TypeVar("_T")
+
+
+class Engines(Protocol):
+    """The engines of a PE that a kernel uses."""
+
+    dma: PeDma
+    mmu: PeMmu
+    ipcq: PeIpcq
+    math: PeMath
 
 
 class KernelRun:
     """The `KernelContext` of a running kernel. Its methods are called by the kernel's greenlet and block it."""
 
-    def __init__(self, chip: Surroundings, wiring: PeWiring, engines: "Engines", launch: PeLaunch) -> None:
+    def __init__(self, chip: Surroundings, wiring: PeWiring, engines: Engines, launch: PeLaunch) -> None:
         pe = chip.topology.pe
         self._chip, self._wiring, self._engines, self._launch = chip, wiring, engines, launch
         self._engine = wiring.engine

@@ -1,7 +1,6 @@
 """The PE_CPU: carries out orders of the M_CPU and runs kernels, one at a time."""
 
 from contextvars import copy_context
-from typing import Protocol
 
 from runtime.errors import IpcqInstallError
 from runtime.language.context import current_pe
@@ -9,25 +8,12 @@ from runtime.trace import OpRecord
 from runtime.wire.messages import BlockedPe
 from sip_node.completion import Completion
 from sip_node.components.commands import Done, PeCommand, PeInstall, PeLaunch, PeMap
-from sip_node.components.kernel_run import KernelRun
+from sip_node.components.kernel_run import Engines, KernelRun
 from sip_node.components.packet import Packet
-from sip_node.components.pe_dma import PeDma
-from sip_node.components.pe_ipcq import PeIpcq
-from sip_node.components.pe_math import PeMath
-from sip_node.components.pe_mmu import PeMmu
 from sip_node.components.surroundings import Surroundings
 from sip_node.components.wiring import PeWiring
 from sip_node.failure import ProgramRaised
 from sip_node.program import Program
-
-
-class Engines(Protocol):
-    """The engines of a PE that a kernel uses."""
-
-    dma: PeDma
-    mmu: PeMmu
-    ipcq: PeIpcq
-    math: PeMath
 
 
 class PeCpu:

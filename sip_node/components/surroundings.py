@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from runtime.hardware.addresses import AddressMap
 from runtime.hardware.graph import ChipGraph
@@ -11,11 +11,19 @@ from runtime.hardware.topology import Topology
 from sip_node.components.cpu_port import CpuPort
 from sip_node.components.fabric import Fabric
 from sip_node.engine import Engine
+from sip_node.memory import Memory
 from sip_node.op_log import OpLog
 from sip_node.outlook import Outlook
 
-if TYPE_CHECKING:
-    from sip_node.components.memory_port import MemoryPort
+
+class RingMemory(Protocol):
+    """A memory that receive rings can lie in."""
+
+    memory: Memory
+
+    def watch(self, ring_base: int, nbytes: int, pe_node: int) -> None:
+        """Announce slots that fill in [ring_base, ring_base + nbytes) to the PE at `pe_node`."""
+        ...
 
 
 class Flows:
@@ -46,8 +54,8 @@ class Surroundings:
     outlook: Outlook
     data: bool
     connected: frozenset[tuple[int, int]]
-    flows: "Flows"
-    memory_ports: "dict[int, MemoryPort]"
+    flows: Flows
+    memory_ports: dict[int, RingMemory]
 
     def watch_ring(self, base: int, nbytes: int, pe_node: int) -> None:
         """Let the memory at physical address `base` announce slots that fill in [base, base + nbytes) to a PE."""
