@@ -1,5 +1,7 @@
 """All-reduce over all SIPs, measured and checked in the terms of nccl-tests."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from runtime import DPPolicy, bench, torch
@@ -31,19 +33,20 @@ def ccl_allreduce(
     dtype: str = "float32",
     warmup: int = 1,
 ) -> BenchOutcome:
-    """Rank r starts every cube with r + 1; afterwards every cube must hold the sum."""
+    """Rank r starts every cube with r + 1; afterwards every cube must hold the sum.
+
+    `n_elem` of the algorithm in `ccl.yaml`, where it is set, takes the place of the sizes.
+    """
     _check(min_bytes, max_bytes, factor, dtype, warmup)
     torch.ahbm.set_device(rank)
     dist.init_process_group("ahbm", algorithm=algorithm)
     rows: list[PerfRow] = []
     cubes = torch.ahbm.cube_count()
     bad: set[int] = set()
-    size = min_bytes
-    while size <= max_bytes:
-        row, wrong_cubes = _measure(rank, algorithm, size, DTYPES[dtype], warmup)
+    for count in _counts(min_bytes, max_bytes, factor, DTYPES[dtype]):
+        row, wrong_cubes = _measure(rank, algorithm, count, DTYPES[dtype], warmup)
         rows.append(row)
         bad |= wrong_cubes
-        size *= factor
     dist.destroy_process_group()
     label = f"{algorithm}_allreduce"
     if not torch.ahbm.has_data():
@@ -51,10 +54,21 @@ def ccl_allreduce(
     return BenchOutcome(label, cubes - len(bad), len(bad), tuple(rows))
 
 
-def _measure(rank: int, algorithm: str, size: int, dtype: DType, warmup: int) -> tuple[PerfRow, set[int]]:
+def _counts(min_bytes: int, max_bytes: int, factor: int, dtype: DType) -> Iterator[int]:
+    """Elements per cube: what `n_elem` of the algorithm says, else the sizes of the flags."""
+    configured = dist.get_algorithm().n_elem
+    if configured is not None:
+        yield configured
+        return
+    size = min_bytes
+    while size <= max_bytes:
+        yield max(size // dtype.itemsize, 1)
+        size *= factor
+
+
+def _measure(rank: int, algorithm: str, count: int, dtype: DType, warmup: int) -> tuple[PerfRow, set[int]]:
     """One size: the row, and the cubes that hold a wrong sum."""
     cubes, world_size = torch.ahbm.cube_count(), dist.get_world_size()
-    count = max(size // dtype.itemsize, 1)
     tensor = torch.empty(cubes, count, dtype=dtype, dp=DPPolicy(cube="row_wise", num_pes=1))
     for _ in range(warmup):
         tensor.copy_(0)

@@ -139,15 +139,18 @@ class IpcqInstallError(KernbenchError):
 
 
 class IpcqDeadlock(KernbenchError):  # noqa: N818 - the name users know from the specification
-    """Nothing can happen any more and kernels still wait. Fields: simulated time, one line per blocked PE or rank."""
+    """Nothing can happen any more and kernels or ranks still wait. Fields: simulated time, a line per PE, a line per rank."""
 
-    def __init__(self, time_ps: int, blocked: tuple[str, ...]) -> None:
-        super().__init__(time_ps, blocked)
-        self.time_ps, self.blocked = time_ps, blocked
+    def __init__(self, time_ps: int, pes: tuple[str, ...], ranks: tuple[str, ...]) -> None:
+        super().__init__(time_ps, pes, ranks)
+        self.time_ps, self.pes, self.ranks = time_ps, pes, ranks
 
     def __str__(self) -> str:
-        lines = "\n".join(f"  {line}" for line in self.blocked)
-        return f"IpcqDeadlock at {format_ps(self.time_ps)}: no event is left, {len(self.blocked)} wait for ever\n{lines}"
+        counted = [(len(self.pes), "PE"), (len(self.ranks), "rank")]
+        waiting = " and ".join(f"{count} {noun if count == 1 else noun + 's'}" for count, noun in counted if count)
+        verb = "waits" if len(self.pes) + len(self.ranks) == 1 else "wait"
+        lines = "".join(f"\n  {line}" for line in (*self.pes, *self.ranks))
+        return f"IpcqDeadlock at {format_ps(self.time_ps)}: no event is left; {waiting} {verb} for ever{lines}"
 
 
 class InvariantError(KernbenchError):

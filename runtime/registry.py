@@ -10,13 +10,13 @@ _T = TypeVar("_T")
 
 
 def look_up(name: str, registry: Mapping[str, _T], source: str, key_path: str) -> _T:
-    """The registered object called `name`, or the object at the dotted path `package.module.attribute`.
+    """The registered object called `name`, or the one at `package.module:attribute` (or `package.module.attribute`).
 
     `ConfigError` with the nearest registered name, or with the reason why the path does not import.
     """
     if name in registry:
         return registry[name]
-    module_name, _, attribute = name.rpartition(".")
+    module_name, _, attribute = name.rpartition(":" if ":" in name else ".")
     if not module_name:
         raise ConfigError(source, key_path, f"{name!r} is not known{nearest(name, registry)}")
     try:

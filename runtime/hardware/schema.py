@@ -265,23 +265,21 @@ class Pe(Section):
 
 
 class Implementations(Section):
-    """Which class implements each kind of node: a registry key, by default the kind, or `dotted.path:Class`."""
+    """Which class implements a component: a registry key, by default the kind, or `dotted.path:Class`.
+
+    Only what packets end at can be replaced; routers, ports and crossbars are part of the fabric.
+    """
 
     host: Implementation = "host"
-    pcie_ep: Implementation = "pcie_ep"
     io_cpu: Implementation = "io_cpu"
-    io_noc: Implementation = "io_noc"
-    ucie: Implementation = "ucie"
     m_cpu: Implementation = "m_cpu"
-    router: Implementation = "router"
-    xbar: Implementation = "xbar"
     hbm_ctrl: Implementation = "hbm_ctrl"
     sram: Implementation = "sram"
     pe: Implementation = "pe"
 
     def of(self, kind: NodeKind) -> str:
-        """The implementation of one kind."""
-        implementation: str = getattr(self, kind)
+        """The implementation of one kind; the kind itself for what cannot be replaced."""
+        implementation: str = getattr(self, kind, kind)
         return implementation
 
 

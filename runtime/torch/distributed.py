@@ -3,6 +3,7 @@
 from enum import Enum
 from importlib import import_module
 
+from runtime.ccl.config import AlgorithmConfig
 from runtime.ccl.group import Group
 from runtime.ccl.plan import InstallPlan
 from runtime.ccl.validators import VALIDATORS
@@ -96,6 +97,11 @@ def get_backend() -> str:
     """The backend of the process group."""
     _joined()
     return BACKEND
+
+
+def get_algorithm() -> AlgorithmConfig:
+    """The algorithm of the process group, as `ccl.yaml` configures it."""
+    return _joined().group.algorithm
 
 
 def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM) -> None:
