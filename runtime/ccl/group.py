@@ -41,6 +41,11 @@ class Group:
         """Whether rows and columns of the SIP grid are closed to rings."""
         return self.sip_topology != "mesh_2d_no_wrap"
 
+    def ring_bytes_within_scratch(self, copies: int) -> int:
+        """How many bytes fit into one receive ring, and `copies` of them into the scratch of a kernel; at least 64."""
+        ring_bytes = self.algorithm.n_slots * self.algorithm.slot_size
+        return max(min(ring_bytes, self.topology.kernel_scratch_bytes // copies) // 64 * 64, 64)
+
     @property
     def root_cube(self) -> int:
         """The cube that speaks for its SIP; by default the last one."""

@@ -60,12 +60,13 @@ def evaluate(name: str, operands: Sequence[Value | float]) -> Value:
     if any(isinstance(operand, Value) and operand.data is None for operand in operands):
         return Value(shape, dtype, None)
     compute = np.dtype(np.float32) if dtype.is_floating_point and dtype.itemsize < 4 else dtype.numpy
-    arrays: list[Array] = [
-        np.asarray(operand.data if isinstance(operand, Value) else dtype.numpy.type(operand), compute) for operand in operands
-    ]
     with np.errstate(all="ignore"):
+        arrays: list[Array] = [
+            np.asarray(operand.data if isinstance(operand, Value) else dtype.numpy.type(operand), compute)
+            for operand in operands
+        ]
         result = BINARY[name](*arrays) if name in BINARY else UNARY[name](*arrays)
-    return Value(shape, dtype, result.astype(dtype.numpy, copy=False))
+        return Value(shape, dtype, result.astype(dtype.numpy, copy=False))
 
 
 def concatenated(values: Sequence[Value]) -> Value:

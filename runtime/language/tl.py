@@ -70,7 +70,7 @@ def load(pointer: Pointer, shape: Shape | int) -> Value:
 
 def store(pointer: Pointer, value: Value) -> None:
     """Copy `value` to a contiguous row-major block of memory, and wait until the memory has acknowledged it."""
-    running_kernel().store(pointer, value)
+    running_kernel().store(pointer, _value(value, "tl.store"))
 
 
 def send(direction: str, value: Value) -> None:
@@ -78,7 +78,7 @@ def send(direction: str, value: Value) -> None:
 
     A value larger than a slot goes as several slots.
     """
-    running_kernel().send(direction, value)
+    running_kernel().send(direction, _value(value, "tl.send"))
 
 
 def recv(direction: str, shape: Shape | int, dtype: DType) -> Value:
@@ -162,4 +162,14 @@ def cos(x: Value) -> Value:
 
 
 def _shape(shape: Shape | int) -> Shape:
-    return (shape,) if isinstance(shape, int) else tuple(shape)
+    lengths = (shape,) if isinstance(shape, int) else tuple(shape)
+    if any(length < 0 for length in lengths):
+        raise ValueError(f"shape {lengths}: a length cannot be negative")
+    return lengths
+
+
+def _value(value: Value, operation: str) -> Value:
+    # Kernels are not type-checked before they run, and an AttributeError deep inside the PE would not say what to do.
+    if not isinstance(value, Value):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"{operation} takes a value in TCM, such as tl.load returns, not {type(value).__name__} {value!r}")
+    return value

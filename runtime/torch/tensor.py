@@ -162,7 +162,9 @@ def empty(*size: int | Sequence[int], dtype: DType = float32, dp: DPPolicy = ONE
 
 
 def full(size: int | Sequence[int], fill_value: float, *, dtype: DType = float32, dp: DPPolicy = ONE_PE) -> Tensor:
-    """A tensor of one value."""
+    """A tensor of one value; `RuntimeError` for a value that an integer type does not hold."""
+    if not dtype.holds(fill_value):
+        raise RuntimeError(f"value {fill_value} cannot be converted to type {dtype.torch_name} without overflow")
     return Tensor(_size((size,)), dtype, dp, running_rank()).copy_(np.asarray(fill_value))
 
 

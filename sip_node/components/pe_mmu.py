@@ -42,7 +42,7 @@ class PeMmu:
         extent = self._extents[index]
         past = address - extent.virtual - extent.nbytes
         if past < 0:
-            return f"it starts inside tensor {extent.tensor} and runs {extent.virtual:#x}+{extent.nbytes}"
+            return f"it starts inside tensor {extent.tensor} at {extent.virtual:#x}+{extent.nbytes} and runs past its end"
         return f"{past} bytes past the end of tensor {extent.tensor} at {extent.virtual:#x}+{extent.nbytes}"
 
     def _at(self, address: int) -> Extent | None:

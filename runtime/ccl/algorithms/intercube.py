@@ -17,12 +17,15 @@ Arguments = tuple[int, int, int, Line, Line, int]
 
 
 def arguments(group: Group, itemsize: int) -> Arguments:
-    """(cube columns, cube rows, root cube, SIP line along E, SIP line along S, elements a block)."""
+    """(cube columns, cube rows, root cube, SIP line along E, SIP line along S, elements a block).
+
+    A block fits one receive ring, and all its copies the scratch: on the root cube it is loaded, received from four sides and
+    summed each time, and in each of two SIP rings received twice, summed and put together: at most 9 + 2 x 4 blocks.
+    """
     mesh = group.topology.sip.cube_mesh
     row, col = divmod(group.rank, group.grid_w)
     along_e, along_s = (col, group.grid_w, group.wraps), (row, group.grid_h, group.wraps)
-    queue = group.algorithm
-    return mesh.w, mesh.h, group.root_cube, along_e, along_s, queue.n_slots * (queue.slot_size // itemsize)
+    return mesh.w, mesh.h, group.root_cube, along_e, along_s, group.ring_bytes_within_scratch(17) // itemsize
 
 
 def all_reduce(  # noqa: PLR0917 - the arguments of a kernel are flat scalars

@@ -9,9 +9,13 @@ Arguments = tuple[int, int, int]
 
 
 def arguments(group: Group, itemsize: int) -> Arguments:
-    """(rank, world size, elements a block): a block is as large as the receive ring takes in one step."""
-    queue = group.algorithm
-    return group.rank, group.world_size, queue.n_slots * (queue.slot_size // itemsize) * group.world_size
+    """(rank, world size, elements a block): a chunk of a block fits the receive ring, and all its copies the scratch.
+
+    A block of n chunks is loaded whole; n - 1 chunks are received and summed, n - 1 are received complete: 4n - 3 chunks.
+    """
+    world_size = group.world_size
+    chunk_bytes = group.ring_bytes_within_scratch(4 * world_size - 3)
+    return group.rank, world_size, chunk_bytes // itemsize * world_size
 
 
 def all_reduce(shard: Pointer, numel: int, rank: int, world_size: int, block: int) -> None:
