@@ -35,7 +35,7 @@ class SyncFigures(Struct, frozen=True):
 
 
 class RankFigures(Struct, frozen=True):
-    """One rank and its SIP. `ok` and `wrong` count the checks of a bench."""
+    """One rank and its SIP. `ok`, `wrong` and `unchecked` count the checks of a bench."""
 
     rank: int
     digest: str
@@ -43,6 +43,7 @@ class RankFigures(Struct, frozen=True):
     finished: bool
     ok: int
     wrong: int
+    unchecked: int
     counters: dict[str, int]
 
 
@@ -106,7 +107,19 @@ def merge_outcomes(sips: Sequence[SipReport]) -> BenchOutcome | None:
     if any(len(outcome.rows) != len(first.rows) for outcome in outcomes):
         raise ProtocolError("the ranks", f"their tables have {[len(o.rows) for o in outcomes]} rows")
     rows = tuple(_merge_row(same) for same in zip(*(outcome.rows for outcome in outcomes), strict=True))
-    return BenchOutcome(first.label, sum(o.ok for o in outcomes), sum(o.wrong for o in outcomes), rows)
+    return BenchOutcome(
+        first.label,
+        sum(outcome.ok for outcome in outcomes),
+        sum(outcome.wrong for outcome in outcomes),
+        rows,
+        sum(outcome.unchecked for outcome in outcomes),
+    )
+
+
+def wrong_elements(rows: Sequence[PerfRow]) -> int | None:
+    """The wrong elements of all rows; None as soon as one of them could not be checked."""
+    known = [row.wrong for row in rows if row.wrong is not None]
+    return sum(known) if len(known) == len(rows) else None
 
 
 def summarise(plan: Plan, result: RunResult) -> RunReport:
@@ -165,7 +178,7 @@ def _merge_row(rows: tuple[PerfRow, ...]) -> PerfRow:
         slowest.time_ps,
         first.algbw_gbs * share,
         first.busbw_gbs * share,
-        sum(row.wrong for row in rows),
+        wrong_elements(rows),
     )
 
 
@@ -184,6 +197,7 @@ def _rank_figures(report: SipReport) -> RankFigures:
         report.finished,
         outcome.ok,
         outcome.wrong,
+        outcome.unchecked,
         report.counters,
     )
 

@@ -3,7 +3,7 @@
 import signal
 from dataclasses import dataclass
 
-from runtime.errors import KernbenchError
+from runtime.errors import ConfigError, KernbenchError, UsageError
 from runtime.simtime import format_ps
 from runtime.wire.messages import Failed
 
@@ -27,6 +27,11 @@ class RankFailed(KernbenchError):  # noqa: N818 - it is the rank that failed
     def __init__(self, place: LpPlace, failed: Failed) -> None:
         super().__init__(place, failed)
         self.place, self.failed = place, failed
+
+    @property
+    def is_about_input(self) -> bool:
+        """Whether the rank refused what the user asked for: a flag, a configuration file."""
+        return self.failed.error in (UsageError.__name__, ConfigError.__name__)
 
     def __str__(self) -> str:
         who = f"rank {self.failed.rank}" if self.failed.rank >= 0 else str(self.place)

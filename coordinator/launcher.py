@@ -1,6 +1,5 @@
 """How LPs become processes: fresh interpreters for benches and scripts, spawned children for functions of the caller."""
 
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -10,11 +9,14 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
+from coordinator.relay import Relay
 from runtime.wire.environment import COORDINATOR_PID, RUN_DIRECTORY
+
+if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
 
 _TERMINATE_S = 1.0
 _KILL_S = 1.0
@@ -90,25 +92,32 @@ class InterpreterLauncher:
     def start(self, seat: Seat) -> Child:
         """Start the LP at `seat`."""
         arguments = ["--connect", seat.control_endpoint, "--run-id", seat.run_id, "--lp", str(seat.lp)]
-        # A lone LP keeps the terminal's input: it is the debugger's mode.
-        stdin = None if len(seat.sips) == seat.world_size else subprocess.DEVNULL
-        environment = _with_import_path(os.environ) | seat.environment
+        # Into a pipe Python prints in blocks: a rank's lines are to be seen when they are printed.
+        environment = _with_import_path(os.environ) | seat.environment | {"PYTHONUNBUFFERED": "1"}
+        # A lone LP keeps the terminal: it is the debugger's mode.
+        lone = len(seat.sips) == seat.world_size
+        stdin, stdout = (None, None) if lone else (subprocess.DEVNULL, subprocess.PIPE)
         with _interrupts_blocked():
-            return _Interpreter(subprocess.Popen([*self.command, *arguments], stdin=stdin, env=environment))  # noqa: S603 - our own command
+            process = subprocess.Popen(  # noqa: S603 - our own command
+                [*self.command, *arguments], env=environment, stdin=stdin, stdout=stdout, stderr=stdout
+            )
+        return _Interpreter(process)
 
 
 class _Interpreter:
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
+        self._relay = Relay(process.stdout, process.stderr) if process.stdout and process.stderr else None
         self.pid = process.pid
 
     def wait(self, timeout_s: float) -> int | None:
-        if timeout_s <= 0:
-            return self._process.poll()
         try:
-            return self._process.wait(timeout_s)
+            code = self._process.wait(max(0.0, timeout_s))
         except subprocess.TimeoutExpired:
             return None
+        if self._relay:
+            self._relay.drain()
+        return code
 
     def terminate(self) -> None:
         self._process.terminate()
@@ -132,6 +141,8 @@ class SpawnLauncher:
 
     def start(self, seat: Seat) -> Child:
         """Start the LP at `seat`."""
+        import multiprocessing
+
         process = multiprocessing.get_context("spawn").Process(
             target=_enter,
             args=(self.entry, seat, self.function, self.args),
@@ -151,7 +162,7 @@ def _enter(entry: str, seat: Seat, function: Callable[..., object], args: tuple[
 
 
 class _Spawned:
-    def __init__(self, process: BaseProcess) -> None:
+    def __init__(self, process: "BaseProcess") -> None:
         assert process.pid is not None, "the process has been started"
         self._process = process
         self.pid = process.pid

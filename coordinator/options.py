@@ -1,30 +1,39 @@
-"""The grammar of the command line: a table of options, and one pass over the words.
+"""The command line as a table of options, by group. Click reads the words and prints the help.
 
-It is our own because the words after `--bench` depend on the bench, and those after a script belong to the script.
+The flags of a bench are options of the same command, so a first look at the words finds out which bench it is.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
+from itertools import chain
+from math import inf, nan
 from pathlib import Path
 from typing import Any
+
+import click
+from click.core import ParameterSource
 
 from runtime.bench_registry import Bench, Flag, Scalar
 from runtime.errors import UsageError, nearest
 
-COMMANDS = ("run", "list")
 DEFAULT_BENCH = "ccl-allreduce"
+COMMANDS: Mapping[str, Sequence[str]] = {"run": (), "list": ("--list",)}
+"""The commands and the options they stand for: to run is what is done anyway."""
 
 
 @dataclass(frozen=True)
 class Invocation:
-    """What the command line asks for, with its defaults: the fields are the options of the same names."""
+    """A run that the command line asks for, of a bench with its flags or of a script with its words.
 
-    command: str = "run"
-    help: bool = False
+    The other fields are the options of the same names.
+    """
+
+    bench: Bench | None = None
+    flags: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    script: Path | None = None
+    argv: tuple[str, ...] = ()
     sips: int | None = None
     procs: int | None = None
-    bench: str = DEFAULT_BENCH
     topology: Path | None = None
     ccl: Path | None = None
     data: bool = True
@@ -32,78 +41,21 @@ class Invocation:
     timeout: float = 60.0
     jitter_ms: float = 0.0
     jitter_seed: int = 0
-    flags: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
-    script: Path | None = None
-    argv: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Option:
-    """One option of `run`: how its value is read, and what `--help` says. Without a reader it is a switch."""
+def parse(words: Sequence[str], benches: Sequence[Bench]) -> Invocation | None:
+    """The run that `words` ask for, or None where they ask for a text (help, list), which has been printed.
 
-    name: str
-    metavar: str
-    read: Callable[[str], object] | None
-    group: str
-    help: str
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
-
-
-def _natural(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise ValueError
-    return number
-
-
-def _duration(text: str) -> float:
-    number = float(text)
-    if number < 0 or not isfinite(number):
-        raise ValueError
-    return number
-
-
-_EXPECTED: Mapping[Callable[[str], object], str] = {
-    _count: "an integer of at least 1",
-    _natural: "an integer of at least 0",
-    _duration: "a number of at least 0",
-    int: "an integer",
-    float: "a number",
-}
-
-OPTIONS = (
-    Option("sips", "N", _count, "what runs", "number of SIPs, one rank each (default: the topology file's count)"),
-    Option("bench", "NAME", str, "what runs", f"bench to run, by name or number (default: {DEFAULT_BENCH})"),
-    Option("list", "", None, "what runs", "list the benches and end"),
-    Option("topology", "FILE", Path, "what is simulated", "hardware (default: the topology.yaml of kernbench)"),
-    Option("ccl", "FILE", Path, "what is simulated", "collectives (default: the ccl.yaml of kernbench)"),
-    Option("data", "", None, "what is simulated", "operations carry real data (default)"),
-    Option("no-data", "", None, "what is simulated", "simulate the timing alone; simulated times are the same"),
-    Option("procs", "P", _count, "how it runs", "processes that share the SIPs (default: one for each SIP)"),
-    Option("timeout", "S", _duration, "how it runs", "longest silence of a process in seconds, 0: no limit (default: 60)"),
-    Option("jitter-ms", "MS", _duration, "how it runs", "hold every frame back up to MS ms: results must not change"),
-    Option("jitter-seed", "SEED", _natural, "how it runs", "seed of the delays of --jitter-ms (default: 0)"),
-    Option("out", "DIR", Path, "what is kept", "directory for run.json, oplog.jsonl, trace.json (default: runs/NNNN-NAME)"),
-    Option("help", "", None, "other", "show this text and end"),
-)
-_OPTION = {option.name: option for option in OPTIONS}
-_SWITCHES: Mapping[str, tuple[str, object]] = {
-    "list": ("command", "list"),
-    "data": ("data", True),
-    "no-data": ("data", False),
-    "help": ("help", True),
-}
-
-
-def parse(words: Sequence[str], benches: Sequence[Bench]) -> Invocation:
-    """What `words` ask for, given the benches there are. Raises `UsageError` in one line, with the nearest known word."""
-    return _Reading(words, benches).invocation()
+    Raises `UsageError` in one line, with the nearest known word.
+    """
+    bench = _first_look(words, benches)
+    options = [*COMMANDS.get(words[0], words[:1]), *words[1:]] if words else []
+    try:
+        asked = _command(bench).main(options, "kernbench", standalone_mode=False, obj=benches)
+    except click.UsageError as error:
+        raise UsageError(_problem(error, words, bench, benches)) from error
+    # Where the help has been printed, click returns an exit code.
+    return asked if isinstance(asked, Invocation) else None
 
 
 def find_bench(name: str, benches: Sequence[Bench]) -> Bench:
@@ -118,110 +70,185 @@ def find_bench(name: str, benches: Sequence[Bench]) -> Bench:
     raise UsageError(f"unknown bench {name!r}{nearest(name, [bench.name for bench in benches])}")
 
 
-def option_of(flag: Flag) -> str:
-    """`n-elem` for the parameter `n_elem`."""
-    return flag.name.replace("_", "-")
+def _number(kind: Callable[[Any], float], expected: str, least: float = -inf) -> Callable[[Any], float]:
+    def read(text: Any) -> float:
+        try:
+            number = kind(text)
+        except ValueError:
+            number = nan
+        if not least <= number < inf:
+            raise click.BadParameter(f"expected {expected}, got {text!r}")
+        return number
+
+    return read
 
 
-class _Reading:
-    """One pass over the words."""
-
-    def __init__(self, words: Sequence[str], benches: Sequence[Bench]) -> None:
-        self._words = list(words)
-        self._benches = benches
-        self._values: dict[str, Any] = {}
-        self._flags: dict[str, Scalar] = {}
-        self._command_allowed = True
-
-    def invocation(self) -> Invocation:
-        while self._words:
-            word = self._words.pop(0)
-            if word == "--" and self._words:
-                self._take_script(self._words.pop(0))
-            elif word in ("-h", "--help"):
-                self._values["help"] = True
-            elif word.startswith("-") and word != "-":
-                self._take_option(word)
-            elif self._command_allowed and word in COMMANDS:
-                self._values["command"] = word
-                self._command_allowed = False
-            else:
-                self._take_script(word)
-        return self._checked()
-
-    def _take_script(self, word: str) -> None:
-        script = Path(word)
-        if not script.is_file():
-            # A word that could be the name of a command is more likely a misspelt one than a file.
-            if script.suffix or len(script.parts) > 1:
-                raise UsageError(f"no such script: {word!r}")
-            raise UsageError(f"unknown command {word!r}{nearest(word, COMMANDS)}")
-        self._values["script"] = script
-        self._values["argv"] = tuple(self._words)
-        self._words.clear()
-
-    def _take_option(self, word: str) -> None:
-        name, equals, value = word.removeprefix("--").partition("=")
-        option = _OPTION.get(name) if word.startswith("--") else None
-        if option is None:
-            self._take_flag(word, name, value if equals else None)
-        elif option.read is not None:
-            text = self._value(name, value if equals else None)
-            self._values[name.replace("-", "_")] = _read(option.read, name, text)
-        elif equals:
-            raise UsageError(f"--{name} takes no value, got {value!r}")
-        else:
-            target, constant = _SWITCHES[name]
-            self._values[target] = constant
-
-    def _take_flag(self, word: str, name: str, value: str | None) -> None:
-        """A flag of the bench named so far, or of the default one."""
-        flags = {option_of(flag): flag for flag in self._bench_flags()}
-        negated = flags.get(name.removeprefix("no-")) if name.startswith("no-") else None
-        flag = flags.get(name) or negated
-        if flag is None or not word.startswith("--") or (negated and negated.kind is not bool):
-            known = [f"--{known}" for known in [*_OPTION, *flags]]
-            raise UsageError(f"unknown option {word.partition('=')[0]!r}{nearest(word.partition('=')[0], known)}")
-        if flag.kind is bool:
-            if value is not None:
-                raise UsageError(f"--{name} takes no value, got {value!r}")
-            self._flags[flag.name] = negated is None
-        else:
-            self._flags[flag.name] = _read(flag.kind, name, self._value(name, value))
-
-    def _bench_flags(self) -> tuple[Flag, ...]:
-        name: str = self._values.get("bench", DEFAULT_BENCH)
-        if name == DEFAULT_BENCH and name not in [bench.name for bench in self._benches]:
-            return ()
-        return find_bench(name, self._benches).flags
-
-    def _value(self, name: str, value: str | None) -> str:
-        if value is not None:
-            return value
-        if not self._words:
-            raise UsageError(f"--{name} needs a value")
-        return self._words.pop(0)
-
-    def _checked(self) -> Invocation:
-        invocation = Invocation(**self._values, flags=self._flags)
-        if invocation.script is not None:
-            self._check_script(invocation)
-        elif invocation.command == "run" and not invocation.help:
-            bench = find_bench(invocation.bench, self._benches)
-            for name in self._flags:
-                if name not in [flag.name for flag in bench.flags]:
-                    raise UsageError(f"--{name.replace('_', '-')} is not an option of the bench {bench.name}")
-        return invocation
-
-    def _check_script(self, invocation: Invocation) -> None:
-        if invocation.command != "run":
-            raise UsageError(f"{invocation.command!r} takes no argument, got {str(invocation.script)!r}")
-        if "bench" in self._values or self._flags:
-            raise UsageError(f"either a bench or a script: {str(invocation.script)!r} comes with bench options")
+_COUNT = _number(int, "an integer of at least 1", 1)
+_NATURAL = _number(int, "an integer of at least 0", 0)
+_DURATION = _number(float, "a number of at least 0", 0)
+_FILE = click.Path(path_type=Path)
+_FLAG_TYPES: Mapping[type, tuple[Any, str]] = {
+    bool: (bool, ""),
+    int: (_number(int, "an integer"), "N"),
+    float: (_number(float, "a number"), "X"),
+    str: (str, "NAME"),
+}
 
 
-def _read(kind: Callable[[str], Any], name: str, text: str) -> Any:
-    try:
-        return kind(text)
-    except ValueError as error:
-        raise UsageError(f"--{name}: expected {_EXPECTED[kind]}, got {text!r}") from error
+def _bench(name: str) -> Bench:
+    return find_bench(name, click.get_current_context().obj)
+
+
+def _option(word: str, metavar: str, kind: Any, text: str, default: object = None) -> click.Option:
+    return click.Option([word], metavar=metavar, type=kind, default=default, show_default=default is not None, help=text)
+
+
+_BENCH = _option("--bench", "NAME", _bench, "bench to run, by name or number", DEFAULT_BENCH)
+_LIST = click.Option(["--list"], is_flag=True, help="list the benches and end")
+_DATA = click.Option(
+    ["--data/--no-data"], default=True, help="with real data, or the timing alone, which is the same [default: data]"
+)
+GROUPS: Mapping[str, tuple[click.Option, ...]] = {
+    "what runs": (
+        _option("--sips", "N", _COUNT, "number of SIPs, one rank each  [default: the topology file's count]"),
+        _BENCH,
+        _LIST,
+    ),
+    "what is simulated": (
+        _option("--topology", "FILE", _FILE, "hardware  [default: the topology.yaml of kernbench]"),
+        _option("--ccl", "FILE", _FILE, "collectives  [default: the ccl.yaml of kernbench]"),
+        _DATA,
+    ),
+    "how it runs": (
+        _option("--procs", "P", _COUNT, "processes that share the SIPs  [default: one for each SIP]"),
+        _option("--timeout", "S", _DURATION, "longest silence of a process in seconds, 0: no limit", 60),
+        _option("--jitter-ms", "MS", _DURATION, "hold every frame back up to MS ms: results must not change", 0),
+        _option("--jitter-seed", "SEED", _NATURAL, "seed of the delays of --jitter-ms", 0),
+    ),
+    "what is kept": (
+        _option("--out", "DIR", _FILE, "where run.json, oplog.jsonl and trace.json go  [default: runs/NNNN-NAME]"),
+    ),
+}
+_EXAMPLES = """\b
+examples:
+  kernbench --sips 4                        the default bench on four SIPs
+  kernbench --sips 4 --procs 1              the same in one process, for a debugger
+  kernbench --sips 2 train.py --steps 10    your own script, started as torchrun does
+  kernbench --help --bench NAME             the flags of another bench"""
+# Everything after a script's name belongs to the script.
+_SETTINGS: dict[str, Any] = {
+    "help_option_names": ["-h", "--help"],
+    "max_content_width": 110,
+    "allow_interspersed_args": False,
+}
+
+
+class _Grouped(click.Command):
+    """A command whose help shows its options in groups."""
+
+    def __init__(self, groups: Mapping[str, Sequence[click.Option]], **rest: Any) -> None:
+        super().__init__("kernbench", context_settings=_SETTINGS, **rest)
+        self.params[:0] = chain.from_iterable(groups.values())
+        self._groups = groups
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """One section a group."""
+        own = self.get_help_option(ctx)
+        for title, options in {**self._groups, "other": [own] if own else []}.items():
+            with formatter.section(title):
+                formatter.write_dl([record for option in options if (record := option.get_help_record(ctx))])
+
+
+def _command(bench: Bench) -> click.Command:
+    flags = {flag.name: _flag_option(flag) for flag in bench.flags}
+    return _Grouped(
+        {**GROUPS, f"flags of {bench.name}": tuple(flags.values())} if flags else GROUPS,
+        params=[click.Argument(["words"], nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT [arguments of the script]]")],
+        callback=_asked,
+        help="Simulate multi-chip AI accelerators: one process per SIP, the same result for any number of processes.",
+        options_metavar="[run | list] [options]",
+        epilog=_EXAMPLES,
+    )
+
+
+def _first_look(words: Sequence[str], benches: Sequence[Bench]) -> Bench:
+    """The bench whose flags are options: the one that is named, or the default one.
+
+    It may be named in the words of a script: that does no harm, for a script takes no flags of any bench.
+    """
+    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
+    look = click.Command("look", params=[_BENCH], add_help_option=False, context_settings=settings)
+    named: Bench | None = look.make_context("look", list(words), obj=benches, resilient_parsing=True).params["bench"]
+    return named or find_bench(DEFAULT_BENCH, benches)
+
+
+def _flag_option(flag: Flag) -> click.Option:
+    kind, metavar = _FLAG_TYPES[flag.kind]
+    word = "--" + flag.name.replace("_", "-")
+    words = f"{word}/--no-{word[2:]}" if flag.kind is bool else word
+    return click.Option(
+        # Flags have a name space of their own: a bench may call one `words`.
+        [f"flag_{flag.name}", words],
+        type=kind,
+        metavar=metavar or None,
+        default=flag.default,
+        show_default=flag.default != "",
+        help=flag.help,
+    )
+
+
+@click.pass_context
+def _asked(context: click.Context, /, bench: Bench, words: tuple[str, ...], **values: Any) -> Invocation | None:
+    flags = {name.removeprefix("flag_"): values.pop(name) for name in tuple(values) if name.startswith("flag_")}
+    if values.pop("list"):
+        return _print_list(context.obj, words)
+    if not words:
+        return Invocation(bench, flags, **values)
+    for name in ("bench", *(f"flag_{name}" for name in flags)):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise UsageError(f"either a bench or a script: {words[0]!r} comes with bench options")
+    return Invocation(script=_script(words[0]), argv=words[1:], **values)
+
+
+def _print_list(benches: Sequence[Bench], words: tuple[str, ...]) -> None:
+    if words:
+        raise UsageError(f"'list' takes no argument, got {words[0]!r}")
+    for number, bench in enumerate(benches, start=1):
+        click.echo(f"{number:3}  {bench.name:<24} {bench.description}")
+
+
+def _script(word: str) -> Path:
+    script = Path(word)
+    if script.is_file():
+        return script
+    # A word that could be the name of a command is more likely a misspelt one than a file.
+    if script.suffix or len(script.parts) > 1:
+        raise UsageError(f"no such script: {word!r}")
+    if word in COMMANDS:
+        raise UsageError(f"the command {word!r} comes before the options")
+    raise UsageError(f"unknown command {word!r}{nearest(word, COMMANDS)}")
+
+
+def _problem(error: click.UsageError, words: Sequence[str], bench: Bench, benches: Sequence[Bench]) -> str:
+    """What click found, in our words and with the nearest known one."""
+    match error:
+        case click.NoSuchOption(ctx=click.Context() as context):
+            word = _as_given(error.option_name, words).partition("=")[0]
+            if word in [option for other in benches for flag in other.flags for option in _flag_option(flag).opts]:
+                return f"{word} is not an option of the bench {bench.name}"
+            parameters = context.command.get_params(context)
+            known = [option for parameter in parameters for option in (*parameter.opts, *parameter.secondary_opts)]
+            return f"unknown option {word!r}{nearest(word, [option for option in known if option.startswith('--')])}"
+        case click.BadOptionUsage():
+            word, equals, value = _as_given(error.option_name, words).partition("=")
+            return f"{word} takes no value, got {value!r}" if equals else f"{word} needs a value"
+        case click.BadParameter(param=click.Option() as option):
+            return f"{option.opts[0]}: {error.message}"
+        case _:
+            return error.format_message()
+
+
+def _as_given(option: str, words: Sequence[str]) -> str:
+    """The word in which click found `option`: with its value, or `-sips` where click saw `-s`."""
+    long = option.startswith("--")
+    return next((word for word in words if (word.partition("=")[0] == option if long else word.startswith(option))), option)

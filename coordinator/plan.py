@@ -46,7 +46,10 @@ def load_config(topology: Path | None, ccl: Path | None, sips: int | None) -> Ru
 
 @dataclass(frozen=True)
 class Program:
-    """What every rank runs. `kind` is `bench`, `script` or `function`; `path` is as in `Job.program`."""
+    """What every rank runs. `kind` is `bench`, `script` or `function`; `path` is as in `Job.program`.
+
+    `name` is what the user calls it: the name of a bench or function, or the file of a script as it was given.
+    """
 
     kind: str
     name: str

@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import getpid
@@ -102,18 +102,18 @@ def _require_finished(done: Mapping[int, Done]) -> None:
         if broken:
             raise InvariantError(f"sip {broken[0].sip} at the end of the run", broken[0].broken_law)
         return
-    lines = [line for report in sorted(reports, key=lambda report: report.sip) for line in _waiting(report)]
-    raise IpcqDeadlock(max(report.time_ps for report in reports), tuple(lines))
+    raise IpcqDeadlock(
+        max(report.time_ps for report in reports),
+        tuple(_blocked_pe(pe) for report in reports for pe in report.blocked),
+        tuple(_blocked_rank(report) for report in reports if not report.finished),
+    )
 
 
-def _waiting(report: SipReport) -> Iterator[str]:
-    for pe in report.blocked:
-        yield _blocked_text(pe)
-    if not report.finished:
-        yield f"rank {report.sip}: waits for {report.waiting_for or 'something that was never asked for'}"
+def _blocked_rank(report: SipReport) -> str:
+    return f"rank {report.sip}: waits for {report.waiting_for or 'something that was never asked for'}"
 
 
-def _blocked_text(pe: BlockedPe) -> str:
+def _blocked_pe(pe: BlockedPe) -> str:
     place = f"sip {pe.sip} cube {pe.cube} pe {pe.pe}"
     peer = "any peer" if pe.peer is None else "sip {} cube {} pe {}".format(*pe.peer)
     return f"{place}: kernel {pe.kernel!r} {pe.operation} {pe.direction} ({peer}) since {format_ps(pe.since_ps)}"

@@ -15,12 +15,15 @@ _RUNS = "runs"
 
 
 def prepare_directory(out: Path | None, program: str) -> Path:
-    """Make `out`, or by default the next `runs/NNNN-<program>`; raises `UsageError` where files cannot be written."""
+    """Make `out`, or by default the next `runs/NNNN-<program>`, a script without folder and suffix.
+
+    Raises `UsageError` where files cannot be written.
+    """
     directory = out or Path(_RUNS)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if out is None:
-            directory = _next_numbered(directory, program)
+            directory = _next_numbered(directory, Path(program).stem)
         # What an earlier run left would pass for this one's if this one were killed.
         for name in (RUN, OP_LOG, TRACE):
             (directory / name).unlink(missing_ok=True)

@@ -1,6 +1,7 @@
-"""How far a run is, while it runs: a live line per LP on a terminal, a plain line now and then otherwise."""
+"""How far a run is, while it runs: a live line per LP on a terminal, a plain line for all of them now and then otherwise."""
 
 import sys
+from collections.abc import Callable
 from typing import TextIO
 
 from coordinator.watch import Observer
@@ -12,58 +13,66 @@ PLAIN_PERIOD_S = 5.0
 
 
 class Pace:
-    """Events a second and blocked share of one LP, between its last two reports."""
+    """Events a second and the share of wall time that is spent waiting, from one report to the next."""
 
-    def __init__(self, sips: tuple[int, ...]) -> None:
-        self._name = f"sip {sips[0]}" if len(sips) == 1 else f"sips {sips[0]}-{sips[-1]}"
-        self._since_s = now_s()
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._since_s = clock()
         self._events = 0
         self._blocked_s = 0.0
 
-    def line(self, status: Status) -> tuple[str, str, str, str]:
-        """Who, simulated time, events a second, blocked share."""
-        now = now_s()
-        elapsed_s = max(now - self._since_s, 1e-9)
-        rate = (status.events - self._events) / elapsed_s
-        blocked = min(1.0, (status.blocked_s - self._blocked_s) / elapsed_s)
-        self._since_s, self._events, self._blocked_s = now, status.events, status.blocked_s
-        return self._name, format_ps(status.time_ps), f"{rate:,.0f} events/s", f"blocked {blocked:.0%}"
+    @property
+    def age_s(self) -> float:
+        """Seconds since the last report."""
+        return self._clock() - self._since_s
+
+    def report(self, time_ps: int, events: int, blocked_s: float) -> tuple[str, str, str]:
+        """Simulated time, events a second, blocked share."""
+        elapsed_s = max(self.age_s, 1e-9)
+        rate = (events - self._events) / elapsed_s
+        blocked = min(1.0, (blocked_s - self._blocked_s) / elapsed_s)
+        self._since_s, self._events, self._blocked_s = self._clock(), events, blocked_s
+        return format_ps(time_ps), f"{rate:,.0f} events/s", f"blocked {blocked:.0%}"
 
 
 class PlainProgress:
-    """One line per LP every few seconds: a short run prints none."""
+    """One line every few seconds: the LP that is furthest behind, the events of all, the mean of what is blocked."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = now_s) -> None:
         self._stream = stream
-        self._paces: dict[int, Pace] = {}
-        self._printed_s: dict[int, float] = {}
-        self._launched_s = now_s()
+        self._clock = clock
+        self._pace = Pace(clock)
+        self._lps = 0
+        self._latest: dict[tuple[int, ...], Status] = {}
 
     def launched(self, pids: tuple[int, ...]) -> None:
         """Every process has been started."""
-        self._launched_s = now_s()
-        self._paces.clear()
-        self._printed_s = dict.fromkeys(range(len(pids)), self._launched_s)
+        self._pace = Pace(self._clock)
+        self._lps = len(pids)
 
     def status(self, status: Status, sips: tuple[int, ...]) -> None:
         """An LP says how far it is."""
-        pace = self._paces.setdefault(status.lp, Pace(sips))
-        if now_s() - self._printed_s[status.lp] >= PLAIN_PERIOD_S:
-            self._printed_s[status.lp] = now_s()
-            print("  ".join(pace.line(status)), file=self._stream, flush=True)
+        self._latest[sips] = status
+        if self._pace.age_s >= PLAIN_PERIOD_S:
+            lps = self._latest.values()
+            mean_blocked_s = sum(lp.blocked_s for lp in lps) / self._lps
+            line = self._pace.report(min(lp.time_ps for lp in lps), sum(lp.events for lp in lps), mean_blocked_s)
+            print("  ".join(line), file=self._stream, flush=True)
 
     def ended(self) -> None:
         """Nothing more will come."""
 
 
 class LiveProgress:
-    """A table that is rewritten in place and gone when the run ends."""
+    """A table that is rewritten in place and gone when the run ends. What is printed meanwhile appears above it."""
 
     def __init__(self, stream: TextIO) -> None:
         from rich.console import Console
         from rich.live import Live
 
-        self._live = Live(console=Console(file=stream), transient=True, auto_refresh=False)
+        # Where the standard output is a file, what is printed must go there and not above the table.
+        console, shared = Console(file=stream), sys.stdout.isatty()
+        self._live = Live(console=console, transient=True, auto_refresh=False, redirect_stdout=shared)
         self._paces: dict[int, Pace] = {}
         self._lines: dict[int, tuple[str, str, str, str]] = {}
 
@@ -76,7 +85,9 @@ class LiveProgress:
         """An LP says how far it is."""
         from rich.table import Table
 
-        self._lines[status.lp] = self._paces.setdefault(status.lp, Pace(sips)).line(status)
+        who = f"sip {sips[0]}" if len(sips) == 1 else f"sips {sips[0]}-{sips[-1]}"
+        pace = self._paces.setdefault(status.lp, Pace(now_s))
+        self._lines[status.lp] = (who, *pace.report(status.time_ps, status.events, status.blocked_s))
         table = Table.grid(padding=(0, 2))
         for lp in sorted(self._lines):
             table.add_row(*self._lines[lp])
@@ -87,6 +98,6 @@ class LiveProgress:
         self._live.stop()
 
 
-def progress(stream: TextIO = sys.stderr) -> Observer:
-    """Live on a terminal, plain elsewhere."""
-    return LiveProgress(stream) if stream.isatty() else PlainProgress(stream)
+def progress(stream: TextIO, *, alone: bool = False) -> Observer:
+    """Live on a terminal, plain elsewhere, and plain for an LP that runs `alone`: the terminal is its own."""
+    return LiveProgress(stream) if stream.isatty() and not alone else PlainProgress(stream)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from coordinator.aggregate import RunReport
+from coordinator.aggregate import RunReport, wrong_elements
 from coordinator.plan import Plan
 from runtime.bench_registry import BenchOutcome, PerfRow
 from runtime.simtime import PS_PER_NS, format_ps
@@ -24,8 +24,10 @@ def pass_line(label: str, world_size: int, outcome: BenchOutcome | None) -> str:
     """`intercube_allreduce (ws=2): 32 OK`."""
     if outcome is None:
         return f"{label} (ws={world_size}): {_count(world_size, 'rank')} finished"
-    wrong = f", {outcome.wrong} WRONG" if outcome.wrong else ""
-    return f"{outcome.label} (ws={world_size}): {outcome.ok} OK{wrong}"
+    parts = [f"{outcome.ok} OK"] if outcome.ok or not outcome.unchecked else []
+    parts += [f"{outcome.wrong} WRONG"] if outcome.wrong else []
+    parts += [f"{outcome.unchecked} NOT CHECKED (no data)"] if outcome.unchecked else []
+    return f"{outcome.label} (ws={world_size}): {', '.join(parts)}"
 
 
 def nccl_table(rows: Sequence[PerfRow]) -> Iterator[str]:
@@ -34,9 +36,9 @@ def nccl_table(rows: Sequence[PerfRow]) -> Iterator[str]:
     yield _COLUMNS.format("(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)", "").rstrip()
     for row in rows:
         time_us = row.time_ps / _PS_PER_US
-        yield _ROW.format(row.size_bytes, row.count, row.dtype, row.redop, time_us, row.algbw_gbs, row.busbw_gbs, row.wrong)
-    wrong = sum(row.wrong for row in rows)
-    yield f"# Out of bounds values : {wrong} {'OK' if wrong == 0 else 'FAILED'}"
+        wrong = "N/A" if row.wrong is None else row.wrong
+        yield _ROW.format(row.size_bytes, row.count, row.dtype, row.redop, time_us, row.algbw_gbs, row.busbw_gbs, wrong)
+    yield f"# Out of bounds values : {_verdict(wrong_elements(rows))}"
     yield f"# Avg bus bandwidth    : {sum(row.busbw_gbs for row in rows) / len(rows):.3f} GB/s"
 
 
@@ -48,6 +50,12 @@ def figures(report: RunReport) -> Iterator[str]:
     yield f"wall time       {report.wall_s:.3f} s, after {report.startup_s:.3f} s to start ({rate:,.0f} events/s)"
     yield f"sync            {_sync(report)}"
     yield f"digest          {report.digest[:16]}"
+
+
+def _verdict(wrong: int | None) -> str:
+    if wrong is None:
+        return "N/A, nothing was checked"
+    return f"{wrong} {'OK' if wrong == 0 else 'FAILED'}"
 
 
 def _sync(report: RunReport) -> str:

@@ -94,12 +94,13 @@ def test_a_deadlock_names_every_blocked_pe_and_every_waiting_rank():
     error = fail("deadlocks").error
     assert isinstance(error, IpcqDeadlock)
     assert error.time_ps == TIME_PS
-    assert error.blocked == (
-        "sip 0 cube 3 pe 1: kernel 'ring' recv E (sip 1 cube 3 pe 1) since 5.000 ns",
-        "rank 0: waits for all_reduce",
-        "sip 1 cube 3 pe 1: kernel 'ring' recv E (sip 2 cube 3 pe 1) since 5.000 ns",
-        "rank 1: waits for all_reduce",
-    )
+    assert str(error).splitlines() == [
+        "IpcqDeadlock at 5.000 ns: no event is left; 2 PEs and 2 ranks wait for ever",
+        "  sip 0 cube 3 pe 1: kernel 'ring' recv E (sip 1 cube 3 pe 1) since 5.000 ns",
+        "  sip 1 cube 3 pe 1: kernel 'ring' recv E (sip 2 cube 3 pe 1) since 5.000 ns",
+        "  rank 0: waits for all_reduce",
+        "  rank 1: waits for all_reduce",
+    ]
 
 
 def test_an_lp_that_ends_badly_after_its_report_fails_the_run():

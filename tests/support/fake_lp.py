@@ -100,6 +100,22 @@ def raises(lp: FakeLp) -> int:
     return 1
 
 
+def refuses_a_flag(lp: FakeLp, error: str = "UsageError") -> int:
+    lp.start()
+    lp.control.send(Failed(lp.lp, lp.sips[0], error, "unknown dtype 'f99'", "Traceback", 0))
+    return lp.finish()
+
+
+def refuses_a_key(lp: FakeLp) -> int:
+    return refuses_a_flag(lp, "ConfigError")
+
+
+def prints(lp: FakeLp) -> int:
+    sys.stdout.write("first\nwithout end")
+    sys.stderr.write("a warning")
+    return normal(lp)
+
+
 def exits(lp: FakeLp) -> int:
     lp.start()
     lp.control.close()
@@ -207,6 +223,9 @@ BEHAVIOURS: dict[str, Callable[[FakeLp], int]] = {
     for behaviour in (
         normal,
         raises,
+        refuses_a_flag,
+        refuses_a_key,
+        prints,
         exits,
         dies,
         dies_before_hello,

@@ -72,6 +72,7 @@ def simulate(
         raise raised.error from None
     if not all(report.finished for report in done.sips):
         blocked = [each for report in done.sips for each in report.blocked]
-        raise IpcqDeadlock(node.now_ps, tuple(f"{each.operation} {each.direction} {each.peer}" for each in blocked))
+        pes = tuple(f"{each.operation} {each.direction} {each.peer}" for each in blocked)
+        raise IpcqDeadlock(node.now_ps, pes, tuple(f"rank {r.sip}: {r.waiting_for}" for r in done.sips if not r.finished))
     assert [report.broken_law for report in done.sips] == [""] * sips
     return World(done, node, recorder.records, returned)

@@ -27,7 +27,7 @@ def test_the_digest_of_a_run_covers_the_sips_in_the_order_of_their_numbers():
     assert run_digest([report(0, "b"), report(1, "a")]) != run_digest([report(0, "a"), report(1, "b")])
 
 
-def row(time_ps: int, wrong: int = 0) -> PerfRow:
+def row(time_ps: int, wrong: int | None = 0) -> PerfRow:
     return PerfRow(1024, 256, "f32", "sum", time_ps, 2.0, 3.0, wrong)
 
 
@@ -38,6 +38,16 @@ def test_a_row_takes_as_long_as_on_the_slowest_rank_and_its_bandwidth_goes_with_
     ]
     merged = merge_outcomes(ranks)
     assert merged == BenchOutcome("x", 30, 2, (PerfRow(1024, 256, "f32", "sum", 200, 1.0, 1.5, 2),))
+
+
+def test_what_one_rank_could_not_check_is_unknown_for_all():
+    ranks = [
+        report(0, outcome=BenchOutcome("x", 0, 0, (row(100, None),), unchecked=16)),
+        report(1, outcome=BenchOutcome("x", 0, 0, (row(100, 0),), unchecked=16)),
+    ]
+    merged = merge_outcomes(ranks)
+    assert merged is not None
+    assert (merged.unchecked, merged.rows[0].wrong) == (32, None)
 
 
 def test_ranks_without_outcome_have_none_together():

@@ -45,4 +45,4 @@ def test_the_list_numbers_the_benches(capsys: pytest.CaptureFixture[str]):
 
 def test_the_help_is_printed_and_nothing_runs(capsys: pytest.CaptureFixture[str]):
     assert main(["--sips", "2", "--help"]) == 0
-    assert "usage: kernbench" in capsys.readouterr().out
+    assert "Usage: kernbench" in capsys.readouterr().out

@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.help_text import help_text
-from coordinator.options import find_bench, parse
+from coordinator.options import Invocation, find_bench, parse
 from runtime.bench_registry import Bench, Flag
 from runtime.errors import UsageError
 
@@ -30,30 +29,40 @@ def refusal(*words: str) -> str:
     return str(caught.value)
 
 
-def test_without_words_the_default_bench_runs():
-    invocation = parse([], BENCHES)
-    assert (invocation.command, invocation.bench, invocation.sips, invocation.data) == (
-        "run",
-        "ccl-allreduce",
-        None,
-        True,
-    )
+def run_of(*words: str) -> Invocation:
+    invocation = parse(words, BENCHES)
+    assert invocation is not None
+    return invocation
+
+
+def test_without_words_the_default_bench_runs_with_the_defaults_of_its_flags():
+    flags = {"algorithm": "", "n_elem": 256, "check": True}
+    assert run_of() == Invocation(BENCHES[0], flags)
 
 
 @pytest.mark.parametrize(
     "words", [["--sips", "4", "--procs", "2"], ["--sips=4", "--procs=2"], ["run", "--sips=4", "--procs", "2"]]
 )
 def test_a_value_follows_its_option_or_an_equals_sign(words: list[str]):
-    invocation = parse(words, BENCHES)
+    invocation = run_of(*words)
     assert (invocation.sips, invocation.procs) == (4, 2)
 
 
 def test_flags_of_the_bench_are_options_after_its_name():
-    assert parse(["--bench", "probe", "--sweep", "2.5"], BENCHES).flags == {"sweep": 2.5}
+    assert run_of("--bench", "probe", "--sweep", "2.5").flags == {"sweep": 2.5}
+
+
+def test_flags_of_a_bench_may_come_before_its_name():
+    assert run_of("--sweep", "2.5", "--sips=2", "--bench=probe").flags == {"sweep": 2.5}
+
+
+def test_a_flag_may_have_any_name_that_is_not_an_option():
+    benches = (_bench("ccl-allreduce", Flag("words", int, 5, "")),)
+    assert parse(["--words", "6"], benches) == Invocation(benches[0], {"words": 6})
 
 
 def test_flags_of_the_default_bench_need_no_name():
-    assert parse(["--algorithm", "ring", "--n-elem=8", "--no-check"], BENCHES).flags == {
+    assert run_of("--algorithm", "ring", "--n-elem=8", "--no-check").flags == {
         "algorithm": "ring",
         "n_elem": 8,
         "check": False,
@@ -67,19 +76,21 @@ def test_a_bench_is_found_by_number():
 def test_everything_after_a_script_belongs_to_the_script(tmp_path: Path):
     script = tmp_path / "train.py"
     script.touch()
-    invocation = parse(["--sips", "2", str(script), "--sips", "9", "list", "--bench"], BENCHES)
-    assert (invocation.sips, invocation.script, invocation.argv) == (2, script, ("--sips", "9", "list", "--bench"))
+    words = ("--sips", "9", "list", "--", "--help", "--bench")
+    invocation = run_of("--sips", "2", str(script), *words)
+    assert (invocation.sips, invocation.bench, invocation.script, invocation.argv) == (2, None, script, words)
 
 
 def test_after_two_dashes_comes_a_script_whatever_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     Path("list").touch()
-    assert parse(["--", "list", "--x"], BENCHES).script == Path("list")
+    assert run_of("--", "list", "--x").script == Path("list")
 
 
 @pytest.mark.parametrize("words", [["list"], ["--list"]])
-def test_the_benches_are_listed_by_command_and_by_option(words: list[str]):
-    assert parse(words, BENCHES).command == "list"
+def test_the_benches_are_listed_by_command_and_by_option(words: list[str], capsys: pytest.CaptureFixture[str]):
+    assert parse(words, BENCHES) is None
+    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()] == [["1", "ccl-allreduce"], ["2", "probe"]]
 
 
 @pytest.mark.parametrize(
@@ -91,6 +102,9 @@ def test_the_benches_are_listed_by_command_and_by_option(words: list[str]):
         (["-sips", "4"], "unknown option '-sips'; did you mean '--sips'?"),
         (["--bench", "prob"], "unknown bench 'prob'; did you mean 'probe'?"),
         (["--bench", "3"], "--bench 3: benches have numbers from 1 to 2, see --list"),
+        (["--sip", "4"], "unknown option '--sip'; did you mean '--sips'?"),
+        (["--no-sweep", "--bench", "probe"], "unknown option '--no-sweep'; did you mean '--sweep'?"),
+        (["--sips", "2", "run"], "the command 'run' comes before the options"),
         (["lst"], "unknown command 'lst'; did you mean 'list'?"),
         (["missing/train.py"], "no such script: 'missing/train.py'"),
         (["--sips", "0"], "--sips: expected an integer of at least 1, got '0'"),
@@ -115,7 +129,18 @@ def test_a_script_takes_no_options_of_a_bench(tmp_path: Path):
     assert "'list' takes no argument" in refusal("list", str(script))
 
 
-def test_the_help_shows_every_option_and_the_flags_of_the_bench():
-    text = "\n".join(help_text(BENCHES[0]))
-    for option in ("--sips N", "--procs P", "--jitter-ms MS", "--out DIR", "--n-elem N", "(default: 256)", "(default: on)"):
-        assert option in text
+@pytest.mark.parametrize("asked", ["--help", "-h"])
+def test_the_help_shows_every_option_in_its_group_and_the_flags_of_the_bench(asked: str, capsys: pytest.CaptureFixture[str]):
+    assert parse(["--sips", "2", asked], BENCHES) is None
+    text = capsys.readouterr().out
+    for words in ("what runs:", "--sips N", "--procs P", "--jitter-ms MS", "--out DIR", "examples:", "train.py --steps 10"):
+        assert words in text
+    for words in ("flags of ccl-allreduce:", "--n-elem N", "[default: 256]", "--check / --no-check", "[default: check]"):
+        assert words in text
+
+
+def test_the_help_shows_the_flags_of_the_bench_that_is_named(capsys: pytest.CaptureFixture[str]):
+    assert parse(["--help", "--bench", "probe"], BENCHES) is None
+    text = capsys.readouterr().out
+    assert "--sweep X" in text
+    assert "--n-elem" not in text

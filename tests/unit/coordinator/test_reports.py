@@ -1,10 +1,12 @@
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from coordinator.aggregate import merge_op_log, summarise
+from coordinator.plan import Program
 from coordinator.report.files import prepare_directory, write_files
 from coordinator.report.progress import PlainProgress, progress
 from coordinator.report.tables import figures, heading, nccl_table, pass_line
@@ -17,8 +19,8 @@ from runtime.wire.messages import Done, SipReport, Status
 from tests.support.sessions import plan
 
 
-def result(sips: int = 2, wrong: int = 0, error: UsageError | None = None) -> RunResult:
-    outcome = BenchOutcome("x", 16 - wrong, wrong)
+def result(sips: int = 2, wrong: int = 0, error: UsageError | None = None, outcome: BenchOutcome | None = None) -> RunResult:
+    outcome = outcome or BenchOutcome("x", 16 - wrong, wrong)
     reports = [SipReport(sip, f"{sip}", 5_000, True, outcome, {}, (), "") for sip in range(sips)]
     done = {sip: Done(sip, (reports[sip],), 500, 10, 20, 30, 0.25, 0.75) for sip in range(sips)}
     return RunResult(Gathered(done, {0: [OpRecord("ucie", "send", 0, 5)]}, {0: 5_000}), error, 0.5, 2.0)
@@ -27,6 +29,7 @@ def result(sips: int = 2, wrong: int = 0, error: UsageError | None = None) -> Ru
 def test_the_pass_line_counts_the_checks_of_all_ranks():
     assert pass_line("x", 2, BenchOutcome("intercube_allreduce", 32, 0)) == "intercube_allreduce (ws=2): 32 OK"
     assert pass_line("x", 2, BenchOutcome("ring", 30, 2)) == "ring (ws=2): 30 OK, 2 WRONG"
+    assert pass_line("x", 2, BenchOutcome("ring", 0, 32)) == "ring (ws=2): 0 OK, 32 WRONG"
     assert pass_line("train", 2, None) == "train (ws=2): 2 ranks finished"
 
 
@@ -35,6 +38,17 @@ def test_the_table_has_the_columns_of_nccl_tests():
     assert lines[0].split() == ["#", "size", "count", "type", "redop", "time", "algbw", "busbw", "#wrong"]
     assert lines[2].split() == ["1024", "256", "f32", "sum", "12.346", "1.500", "2.250", "0"]
     assert lines[3:] == ["# Out of bounds values : 0 OK", "# Avg bus bandwidth    : 2.250 GB/s"]
+
+
+def test_a_run_without_data_says_that_nothing_was_checked_and_passes():
+    outcome = BenchOutcome("ring", 0, 0, (PerfRow(1024, 256, "f32", "sum", 1, 1.5, 2.25, None),), unchecked=16)
+    assert pass_line("x", 1, outcome) == "ring (ws=1): 16 NOT CHECKED (no data)"
+    lines = list(nccl_table(outcome.rows))
+    assert lines[2].split()[-1] == "N/A"
+    assert lines[3] == "# Out of bounds values : N/A, nothing was checked"
+    report = summarise(plan(), result(outcome=outcome))
+    assert report.passed
+    assert [rank.unchecked for rank in report.ranks] == [16, 16]
 
 
 def test_the_figures_name_time_speed_synchronisation_and_digest():
@@ -51,6 +65,11 @@ def test_the_heading_says_what_runs_on_what():
     first, second = heading(plan(3, procs=1))
     assert first == "# bench fake"
     assert second.startswith("# 3 sips in 1 process, ring_1d direct, config ")
+
+
+def test_the_heading_of_a_script_is_the_file_as_it_was_given_and_its_words():
+    script = Program("script", "examples/a.py", "/somewhere/examples/a.py", argv=("--its", "arguments"))
+    assert next(heading(replace(plan(), program=script))) == "# script examples/a.py --its arguments"
 
 
 def test_a_wrong_check_or_an_error_is_a_run_that_has_not_passed():
@@ -90,7 +109,8 @@ def test_default_directories_are_numbered(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     Path("runs/0041-other").mkdir(parents=True)
     Path("runs/notes").mkdir()
-    assert [prepare_directory(None, "fake").name for _ in range(2)] == ["0042-fake", "0043-fake"]
+    names = [prepare_directory(None, program).name for program in ("fake", "examples/train.py")]
+    assert names == ["0042-fake", "0043-train"]
 
 
 def test_an_output_directory_that_is_a_file_is_refused(tmp_path: Path):
@@ -107,6 +127,25 @@ def test_a_short_run_prints_no_plain_progress():
     plain.status(Status(0, 5_000, 100, 0.0), (0,))
     plain.ended()
     assert stream.getvalue() == ""
+
+
+def test_plain_progress_is_one_line_for_all_lps_however_many_there_are():
+    now_s = 0.0
+    stream = io.StringIO()
+    plain = PlainProgress(stream, lambda: now_s)
+    plain.launched((1, 2))
+    for now_s in (1.0, 2.0, 5.0, 6.0, 9.0):
+        plain.status(Status(0, 7_000, round(100 * now_s), 0.5 * now_s), (0,))
+        plain.status(Status(1, 4_000, round(300 * now_s), 0.0), (1,))
+    # When LP 0 spoke at 5 s, LP 1 had last spoken at 2 s.
+    assert stream.getvalue() == "4.000 ns  220 events/s  blocked 25%\n"
+    now_s = 10.0
+    plain.status(Status(0, 9_000, 1_000, 5.0), (0,))
+    assert stream.getvalue().splitlines()[1:] == ["4.000 ns  520 events/s  blocked 25%"]
+
+
+def test_an_lp_that_runs_alone_keeps_its_terminal():
+    assert isinstance(progress(_Terminal(), alone=True), PlainProgress)
 
 
 class _Terminal(io.StringIO):
