@@ -13,7 +13,7 @@ from coordinator.plan import Plan, Program, load_config
 from coordinator.report.files import prepare_directory, write_files
 from coordinator.session import Session
 from runtime.errors import KernbenchError
-from runtime.torch.multiprocessing import ProcessExitedException, ProcessRaisedException
+from runtime.torch.process_errors import ProcessExitedException, ProcessRaisedException
 from runtime.wire.messages import Status
 
 
