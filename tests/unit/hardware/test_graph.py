@@ -134,12 +134,12 @@ def test_bandwidths_come_from_the_file() -> None:
 
 
 def test_an_implementation_is_the_kind_unless_the_file_names_another() -> None:
-    graph = ChipGraph(small(impl={"router": "my.routers:Adaptive", "sram": "banked"}))
+    graph = ChipGraph(small(impl={"hbm_ctrl": "my.memories:Paged", "sram": "banked"}))
     implementations = {node.kind: node.impl for node in graph.nodes}
-    assert (implementations["router"], implementations["sram"], implementations["pe"]) == (
-        "my.routers:Adaptive",
+    assert (implementations["hbm_ctrl"], implementations["sram"], implementations["router"]) == (
+        "my.memories:Paged",
         "banked",
-        "pe",
+        "router",
     )
 
 

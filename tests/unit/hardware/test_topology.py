@@ -99,9 +99,9 @@ def test_a_topology_cannot_be_changed_after_it_was_read() -> None:
         ({"pe__tcm_mb": 129}, "pe.tcm_mb: 129 MiB; an address reaches 128 MiB"),
         ({"cube__sram_mb": 16385}, "cube.sram_mb: 16385 MiB; an address reaches 16384 MiB"),
         ({"control_bytes": 8192}, "control_bytes: 8192 is more than packet_bytes, 4096"),
-        ({"impl__routter": "router"}, "impl.routter: unknown key; did you mean 'router'?"),
-        ({"impl__router": "a b"}, "impl.router: "),
-        ({"impl__router": "my.module"}, "impl.router: "),
+        ({"impl__srma": "sram"}, "impl.srma: unknown key; did you mean 'sram'?"),
+        ({"impl__sram": "a b"}, "impl.sram: "),
+        ({"impl__sram": "my.module"}, "impl.sram: "),
     ],
 )
 def test_an_impossible_topology_is_one_line_that_names_the_key(changes: dict[str, Any], message: str) -> None:

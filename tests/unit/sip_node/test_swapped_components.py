@@ -1,0 +1,33 @@
+import pytest
+
+from runtime import torch
+from runtime.errors import ConfigError
+from sip_node.components.packet import Packet
+from sip_node.components.storage import HbmController
+from tests.support.topologies import variant_text
+from tests.support.world import simulate
+
+ONE_PE = {"sip__cube_mesh": {"w": 1, "h": 1}, "cube__pe_layout__corners": ["NW"], "cube__pe_layout__pe_per_corner": 1}
+
+
+class SlowHbm(HbmController):
+    """An HBM controller that thinks for a microsecond before it serves anything."""
+
+    def accept(self, packet: Packet, tail_ps: int) -> None:
+        super().accept(packet, tail_ps + 1_000_000)
+
+
+def program(_rank: int) -> None:
+    torch.zeros(4)
+
+
+def test_a_class_named_by_its_dotted_path_takes_the_place_of_a_component() -> None:
+    plain = simulate(program, 1, topology=variant_text(**ONE_PE))
+    slow = simulate(program, 1, topology=variant_text(**ONE_PE, impl={"hbm_ctrl": f"{__name__}:SlowHbm"}))
+    # The data is in the memory by the time the controller has thought: only its service of 62.5 ps is hidden.
+    assert slow.time_ps == plain.time_ps + 1_000_000 - 63
+
+
+def test_a_class_that_does_not_exist_is_a_configuration_error() -> None:
+    with pytest.raises(ConfigError, match=r"impl\.hbm_ctrl: 'no\.such:Thing' cannot be imported"):
+        simulate(program, 1, topology=variant_text(**ONE_PE, impl={"hbm_ctrl": "no.such:Thing"}))
