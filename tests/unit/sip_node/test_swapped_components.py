@@ -24,8 +24,9 @@ def program(_rank: int) -> None:
 def test_a_class_named_by_its_dotted_path_takes_the_place_of_a_component() -> None:
     plain = simulate(program, 1, topology=variant_text(**ONE_PE))
     slow = simulate(program, 1, topology=variant_text(**ONE_PE, impl={"hbm_ctrl": f"{__name__}:SlowHbm"}))
-    # The data is in the memory by the time the controller has thought: only its service of 62.5 ps is hidden.
-    assert slow.time_ps == plain.time_ps + 1_000_000 - 63
+    # 16 bytes take one channel 625 ps from their head on; their tail, 250 ps behind the head at PCIe's 64 GB/s, is what counts
+    # when it comes a microsecond late.
+    assert slow.time_ps == plain.time_ps - 625 + 250 + 1_000_000
 
 
 def test_a_class_that_does_not_exist_is_a_configuration_error() -> None:
