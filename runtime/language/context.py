@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from runtime.dtypes import DType
-from runtime.language.value import Pointer, Shape, Value
+
+if TYPE_CHECKING:
+    # Values compute on the PE that runs the kernel, so they import this module.
+    from runtime.language.value import Pointer, Shape, Value
 
 
 class KernelContext(Protocol):
@@ -20,27 +23,27 @@ class KernelContext(Protocol):
         """PEs a cube (axis 0) or cubes a SIP (axis 1) that run this launch."""
         ...
 
-    def load(self, pointer: Pointer, shape: Shape) -> Value:
+    def load(self, pointer: "Pointer", shape: "Shape") -> "Value":
         """Copy a contiguous block from memory to TCM."""
         ...
 
-    def store(self, pointer: Pointer, value: Value) -> None:
+    def store(self, pointer: "Pointer", value: "Value") -> None:
         """Copy a value from TCM to a contiguous block of memory; returns when the memory has acknowledged it."""
         ...
 
-    def math(self, name: str, operands: Sequence[Value | float]) -> Value:
+    def math(self, name: str, operands: "Sequence[Value | float]") -> "Value":
         """Run one elementwise operation on the math engine."""
         ...
 
-    def cat(self, values: Sequence[Value]) -> Value:
+    def cat(self, values: "Sequence[Value]") -> "Value":
         """Copy values of one type behind each other."""
         ...
 
-    def send(self, direction: str, value: Value) -> None:
+    def send(self, direction: str, value: "Value") -> None:
         """Write a value into the peer's receive ring; blocks while the ring is full."""
         ...
 
-    def recv(self, direction: str, shape: Shape, dtype: DType) -> Value:
+    def recv(self, direction: str, shape: "Shape", dtype: DType) -> "Value":
         """Take the next value out of the receive ring of a direction; blocks until it has arrived."""
         ...
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from runtime.dtypes import DType
+from runtime.language.context import running_kernel
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Shape = tuple[int, ...]
@@ -78,34 +79,28 @@ class Value:
         raise TypeError("a value in TCM has no truth value: kernels cannot branch on data")
 
     def __add__(self, other: "Value | float") -> "Value":
-        return _tl().add(self, other)
+        return running_kernel().math("add", (self, other))
 
     def __radd__(self, other: float) -> "Value":
-        return _tl().add(self, other)
+        return running_kernel().math("add", (self, other))
 
     def __sub__(self, other: "Value | float") -> "Value":
-        return _tl().sub(self, other)
+        return running_kernel().math("sub", (self, other))
 
     def __rsub__(self, other: float) -> "Value":
-        return _tl().sub(other, self)
+        return running_kernel().math("sub", (other, self))
 
     def __mul__(self, other: "Value | float") -> "Value":
-        return _tl().mul(self, other)
+        return running_kernel().math("mul", (self, other))
 
     def __rmul__(self, other: float) -> "Value":
-        return _tl().mul(self, other)
+        return running_kernel().math("mul", (self, other))
 
     def __truediv__(self, other: "Value | float") -> "Value":
-        return _tl().div(self, other)
+        return running_kernel().math("div", (self, other))
 
     def __rtruediv__(self, other: float) -> "Value":
-        return _tl().div(other, self)
+        return running_kernel().math("div", (other, self))
 
     def __neg__(self) -> "Value":
-        return _tl().mul(self, -1)
-
-
-def _tl() -> Any:
-    from runtime.language import tl
-
-    return tl
+        return running_kernel().math("mul", (self, -1))
