@@ -25,7 +25,7 @@ def serialisation_ps(nbytes: int, bw_gbs: float) -> int:
 
     Rounding up keeps every throughput at or below the bandwidth it was computed from.
     """
-    return -(-nbytes * PS_PER_NS // Fraction(str(bw_gbs))).__index__()
+    return -(-nbytes * PS_PER_NS // Fraction(str(bw_gbs)))
 
 
 def format_ps(ps: int) -> str:

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from runtime.simtime import PS_PER_NS, ps_from_ns
+from runtime.simtime import PS_PER_NS
 from runtime.trace import OpRecord
 from sip_node.components.server import Server
 from sip_node.components.wiring import PeWiring
@@ -29,7 +29,6 @@ class PeMath:
         self._wiring, self._fetch_store = wiring, fetch_store
         self._lanes, self._pipeline_cycles = math.lanes, math.pipeline_cycles
         self._cycle_ps = Fraction(PS_PER_NS) / Fraction(str(math.clock_ghz))
-        self._scheduler_ps = ps_from_ns(wiring.topology.pe.scheduler.overhead_ns)
         self.free_ps = 0
         self.busy_ps = 0
 

@@ -1,0 +1,99 @@
+"""A whole run inside the calling process: one LP with every SIP, no coordinator, no sockets, no protocol.
+
+What a run from the command line does with `--procs 1`, for programs that look at the result themselves.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from runtime.config_file import default_file, read_text
+from runtime.errors import InvariantError, IpcqDeadlock
+from runtime.trace import OpRecord
+from runtime.wire.messages import Done, Job, Peers
+from sip_node.failure import ProgramRaised
+from sip_node.lp import Figures
+from sip_node.node import Node
+from sip_node.user_program import Programs
+
+
+@dataclass(frozen=True)
+class World:
+    """What a run left behind: its report, its chips, the op log of each SIP, and what each rank returned."""
+
+    done: Done
+    node: Node
+    records: dict[int, list[OpRecord]]
+    returned: dict[int, Any]
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """The digests of all SIPs."""
+        return tuple(report.digest for report in self.done.sips)
+
+    @property
+    def time_ps(self) -> int:
+        """The end of the last operation."""
+        return max(report.time_ps for report in self.done.sips)
+
+    def of(self, engine: str, name: str = "") -> list[tuple[int, OpRecord]]:
+        """(sip, record) of an engine, whose names start with `name`."""
+        return [
+            (sip, record)
+            for sip, records in self.records.items()
+            for record in records
+            if record.engine == engine and record.name.startswith(name)
+        ]
+
+
+class _Recorder:
+    def __init__(self) -> None:
+        self.records: dict[int, list[OpRecord]] = {}
+
+    def round(self, time_ps: int, figures: Figures) -> None:
+        pass
+
+    def trace(self, sip: int, records: list[OpRecord]) -> None:
+        self.records.setdefault(sip, []).extend(records)
+
+
+def simulate(
+    program: Callable[[int], object], sips: int = 2, *, topology: str | None = None, ccl: str | None = None, data: bool = True
+) -> World:
+    """Run `program(rank)` on every SIP to the end. The files are given as text, by default those that ship with kernbench.
+
+    What a rank or kernel raises is raised here, a global deadlock is an `IpcqDeadlock`, a broken law of the model an
+    `InvariantError`.
+    """
+    job = Job(
+        topology_yaml=topology or read_text(default_file("topology.yaml")),
+        ccl_yaml=ccl or read_text(default_file("ccl.yaml")),
+        sips=sips,
+        program="",
+        kind="function",
+        arguments={},
+        argv=(),
+        data=data,
+        trace=True,
+        jitter_seed=0,
+        jitter_ms=0.0,
+    )
+    recorder = _Recorder()
+    returned: dict[int, Any] = {}
+
+    def main(rank: int) -> None:
+        returned[rank] = program(rank)
+
+    node = Node(0, Peers(("",), (tuple(range(sips)),), job), Programs(job, main), None, recorder)
+    try:
+        done = node.run()
+    except ProgramRaised as raised:
+        raise raised.error from None
+    if not all(report.finished for report in done.sips):
+        blocked = [each for report in done.sips for each in report.blocked]
+        pes = tuple(f"{each.operation} {each.direction} {each.peer}" for each in blocked)
+        raise IpcqDeadlock(node.now_ps, pes, tuple(f"rank {r.sip}: {r.waiting_for}" for r in done.sips if not r.finished))
+    for report in done.sips:
+        if report.broken_law:
+            raise InvariantError(f"sip {report.sip} at the end of the run", report.broken_law)
+    return World(done, node, recorder.records, returned)
