@@ -91,7 +91,9 @@ def simulate(
         raise raised.error from None
     if not all(report.finished for report in done.sips):
         blocked = [each for report in done.sips for each in report.blocked]
-        pes = tuple(f"{each.operation} {each.direction} {each.peer}" for each in blocked)
+        pes = tuple(
+            f"sip {each.sip} cube {each.cube} pe {each.pe}: {each.operation} {each.direction} {each.peer}" for each in blocked
+        )
         raise IpcqDeadlock(node.now_ps, pes, tuple(f"rank {r.sip}: {r.waiting_for}" for r in done.sips if not r.finished))
     for report in done.sips:
         if report.broken_law:

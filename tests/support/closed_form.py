@@ -112,7 +112,7 @@ class ClosedForm:
         assert packet == self.number("hbm.burst_bytes")
         between_ps = ceil(packet / self.narrowest_gbs(way) * 1000)
         burst_ps, channels = ceil(packet / self.channel_gbs() * 1000), int(self.number("hbm.num_pcs"))
-        done_ps = []
+        done_ps: list[int] = []
         for index, size in enumerate(_packets(nbytes, packet)):
             rounds, channel = divmod(index, channels)
             start_ps = channel * between_ps + rounds * max(channels * between_ps, burst_ps)

@@ -1,0 +1,124 @@
+"""HBM: bursts striped over pseudo channels, reads and writes in one queue, one slice a PE."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime import DPPolicy, torch
+from runtime.hardware.topology import Topology
+from runtime.language import tl
+from runtime.language.value import Pointer
+from sip_node.components.hbm import PseudoChannels
+from tests.support.topologies import variant, variant_text
+from tests.support.world import simulate
+
+pytestmark = pytest.mark.fidelity
+
+READS, WRITES = False, True
+BURST, CHANNELS = 256, 8
+SLICE_GBS = 204.8
+"""8 pseudo channels of 32 GB/s at an efficiency of 0.8."""
+BURST_PS = 10_000
+"""256 B on one channel: 256 / (32 * 0.8) = 10 ns."""
+
+
+TOPOLOGY = variant()
+
+
+def slice_of(topology: Topology = TOPOLOGY) -> PseudoChannels:
+    return PseudoChannels("hbm", topology)
+
+
+def test_consecutive_bursts_reach_the_full_rate_of_the_slice() -> None:
+    hbm = slice_of()
+    done_ps = max(hbm.serve(start, BURST, 0, 0, READS)[1] for start in range(0, 1 << 20, BURST))
+    assert done_ps == (1 << 20) * 1000 / SLICE_GBS
+
+
+def test_one_large_access_takes_as_long_as_its_bursts_one_by_one() -> None:
+    assert slice_of().serve(0, 1 << 20, 0, 0, READS) == (0, (1 << 20) * 1000 / SLICE_GBS)
+
+
+def test_a_stride_that_stays_on_one_channel_gets_an_eighth() -> None:
+    hbm = slice_of()
+    bursts = 64
+    done_ps = max(hbm.serve(index * BURST * CHANNELS, BURST, 0, 0, READS)[1] for index in range(bursts))
+    assert done_ps == bursts * BURST * 1000 / (SLICE_GBS / 8)
+
+
+@pytest.mark.parametrize(("stride", "share"), [(1, 1), (2, 1 / 2), (4, 1 / 4), (3, 1), (5, 1)])
+def test_a_stride_uses_the_channels_that_it_reaches(stride: int, share: float) -> None:
+    hbm, bursts = slice_of(), 64
+    done_ps = max(hbm.serve(index * BURST * stride, BURST, 0, 0, READS)[1] for index in range(bursts))
+    assert done_ps == bursts * BURST * 1000 / (SLICE_GBS * share)
+
+
+@given(st.integers(0, 1 << 20), st.integers(1, 1 << 16))
+def test_the_shares_of_the_channels_are_the_bytes_whose_burst_they_hold(offset: int, nbytes: int) -> None:
+    expected = [0] * CHANNELS
+    first, last = offset // BURST, (offset + nbytes - 1) // BURST
+    for burst in range(first, last + 1):
+        inside = min(offset + nbytes, (burst + 1) * BURST) - max(offset, burst * BURST)
+        expected[burst % CHANNELS] += inside
+    assert slice_of().shares(offset, nbytes) == expected
+
+
+def test_reads_and_writes_share_a_channel() -> None:
+    hbm = slice_of()
+    assert hbm.serve(0, BURST, 0, 0, READS) == (0, BURST_PS)
+    assert hbm.serve(0, BURST, 0, 0, WRITES) == (BURST_PS, 2 * BURST_PS)
+
+
+def test_accesses_to_different_channels_overlap() -> None:
+    hbm = slice_of()
+    assert hbm.serve(0, BURST, 0, 0, READS) == hbm.serve(BURST, BURST, 0, 0, WRITES) == (0, BURST_PS)
+
+
+def test_turning_round_costs_the_penalty_and_going_on_costs_nothing() -> None:
+    hbm = slice_of(variant(cube__hbm_ctrl__switch_penalty_ns=7.0))
+    directions = [READS, READS, WRITES, WRITES, READS]
+    ends = [hbm.serve(0, BURST, 0, 0, writes)[1] for writes in directions]
+    turns = [0, 0, 1, 1, 2]
+    assert ends == [BURST_PS * (index + 1) + 7_000 * turn for index, turn in enumerate(turns)]
+
+
+def test_a_turn_is_hidden_where_the_channel_is_idle_and_paid_where_it_is_not() -> None:
+    hbm = slice_of(variant(cube__hbm_ctrl__switch_penalty_ns=7.0))
+    hbm.serve(0, BURST, 0, 0, READS)
+    assert hbm.serve(0, 2 * BURST, 20_000, 20_000, WRITES) == (20_000, 20_000 + BURST_PS)
+    assert hbm.serve(0, 2 * BURST, 30_000, 30_000, READS) == (37_000, 37_000 + BURST_PS)
+
+
+def test_data_that_arrives_slowly_occupies_the_channel_until_its_last_byte() -> None:
+    hbm = slice_of()
+    assert hbm.serve(0, BURST, 0, 25_000, WRITES) == (0, 25_000)
+    assert hbm.serve(0, BURST, 0, 0, READS) == (25_000, 25_000 + BURST_PS)
+
+
+EIGHT_PES = variant_text(sip__cube_mesh={"w": 1, "h": 1})
+PART = 64 << 10
+
+
+def load_gbs(*, one_slice: bool) -> float:
+    """The bandwidth that the PEs of a cube get together while each loads `PART` bytes of its own, or all the same slice."""
+
+    def kernel(shared: Pointer, spread: Pointer) -> None:
+        tl.load(shared if one_slice else spread + tl.program_id(0) * PART, PART)
+
+    def program(rank: int) -> None:
+        shared = torch.empty(PART, dtype=torch.int8)
+        spread = torch.empty(8, PART, dtype=torch.int8, dp=DPPolicy(pe="row_wise"))
+        torch.launch("load", kernel, shared, spread)
+        torch.ahbm.synchronize()
+
+    loads = [record for _, record in simulate(program, 1, topology=EIGHT_PES, data=False).of("pe_dma", "load")]
+    assert len(loads) == 8
+    return 8 * PART * 1000 / (max(load.end_ps for load in loads) - min(load.start_ps for load in loads))
+
+
+def test_eight_pes_on_their_own_slices_get_eight_times_the_rate_of_one() -> None:
+    assert load_gbs(one_slice=False) == pytest.approx(8 * SLICE_GBS, rel=0.03)
+
+
+def test_eight_pes_on_one_slice_get_the_rate_of_one_in_all() -> None:
+    assert load_gbs(one_slice=True) == pytest.approx(SLICE_GBS, rel=0.03)

@@ -1,0 +1,130 @@
+"""Uncontended accesses of a PE to its own HBM and of the host to any HBM take exactly the closed form."""
+
+import pytest
+
+from runtime import dtypes, torch
+from runtime.hardware.addresses import AddressMap
+from runtime.hardware.topology import parse_topology
+from runtime.language import tl
+from runtime.language.value import Pointer
+from runtime.rank_state import running_rank
+from runtime.requests import MemoryReadMsg, MemoryWriteMsg, Request
+from runtime.trace import OpRecord
+from tests.support.closed_form import (
+    CUBE_TO_IO,
+    HOST_TO_IO,
+    IO_TO_CUBE,
+    IO_TO_HOST,
+    TO_NEXT_CUBE,
+    TO_XBAR,
+    XBAR_TO_HBM,
+    XBAR_TO_PE,
+    XBAR_TO_ROUTER,
+    ClosedForm,
+    mesh,
+)
+from tests.support.topologies import variant_text
+from tests.support.world import simulate
+
+pytestmark = pytest.mark.fidelity
+
+ONE_CUBE = variant_text(sip__cube_mesh={"w": 1, "h": 1})
+TWO_CUBES = variant_text(sip__cube_mesh={"w": 1, "h": 2})
+ODD_NUMBERS = variant_text(
+    sip__cube_mesh={"w": 1, "h": 2}, ns_per_mm=0.0137, hbm__pc_bw_gbs=29.1, xbar={"overhead_ns": 1.7, "to_hbm_bw_gbs": 219.3},
+    cube__hbm_ctrl={"overhead_ns": 0.4, "efficiency": 0.77, "switch_penalty_ns": 0.0}, pe__dma__overhead_ns=1.3,
+    sip__io_chiplet__pcie_ep={"overhead_ns": 87.3, "bw_gbs": 31.7}, ucie={"overhead_ns": 7.3, "bw_gbs": 96.7},
+)  # fmt: skip
+SIZES = (16, 256, 1000, 2048, 4096, 10_000, 65_536)
+
+
+def own_access(nbytes: int, text: str) -> dict[str, OpRecord]:
+    """A load and a store of PE 0 at the start of its own slice: the DMA records by name."""
+
+    def program(rank: int) -> None:
+        tensor = torch.empty(nbytes, dtype=torch.int8)
+
+        def kernel(at: Pointer) -> None:
+            tl.store(at, tl.load(at, nbytes))
+
+        torch.launch("copy", kernel, tensor)
+        torch.ahbm.synchronize()
+
+    return {record.name: record for _, record in simulate(program, 1, topology=text, data=False).of("pe_dma")}
+
+
+def host_access(request: Request, text: str) -> OpRecord:
+    def program(rank: int) -> None:
+        device = running_rank().device
+        device.wait(device.submit([request], "a request of the host"))
+
+    [(_, record)] = simulate(program, 1, topology=text, data=False).of("host")
+    return record
+
+
+def took_ps(record: OpRecord) -> int:
+    return record.end_ps - record.start_ps
+
+
+def test_a_load_of_4_kib_from_local_hbm_takes_26_ns() -> None:
+    # DMA 2 ns; crossbar 2 ns; the 16 B of the request at 256 GB/s, rounded up, 0.063 ns; 4096 B / 204.8 GB/s = 20 ns;
+    # crossbar 2 ns. No router, and no wire worth a picosecond.
+    assert took_ps(own_access(4096, ONE_CUBE)["load"]) == 2_000 + 2_000 + 63 + 20_000 + 2_000
+
+
+@pytest.mark.parametrize("text", [ONE_CUBE, ODD_NUMBERS], ids=["default", "odd numbers"])
+@pytest.mark.parametrize("nbytes", SIZES[::2])
+def test_loads_and_stores_of_local_hbm_take_the_closed_form(nbytes: int, text: str) -> None:
+    form, there, back = ClosedForm(text), TO_XBAR + XBAR_TO_HBM, TO_XBAR + XBAR_TO_PE
+    records, dma_ps = own_access(nbytes, text), form.ps("pe.dma.overhead_ns")
+    assert took_ps(records["load"]) == dma_ps + form.control_ps(there) + form.bulk_ps(back, nbytes)
+    assert took_ps(records["store"]) == dma_ps + form.bulk_ps(there, nbytes) + form.control_ps(back)
+
+
+TO_CUBE_1 = HOST_TO_IO + IO_TO_CUBE + mesh(7) + TO_XBAR + XBAR_TO_HBM
+"""r5c2 to r0c0, where PE 0 stands, and its slice."""
+FROM_CUBE_1 = TO_XBAR + XBAR_TO_ROUTER + mesh(7) + CUBE_TO_IO + IO_TO_HOST
+
+
+@pytest.mark.parametrize("text", [TWO_CUBES, ODD_NUMBERS], ids=["default", "odd numbers"])
+@pytest.mark.parametrize("nbytes", SIZES[::2])
+def test_the_host_writes_and_reads_hbm_in_the_closed_form(nbytes: int, text: str) -> None:
+    form, address = ClosedForm(text), _slice_of_pe_0(text, cube=1)
+    writing = host_access(MemoryWriteMsg(address, nbytes, b""), text)
+    assert took_ps(writing) == form.bulk_ps(TO_CUBE_1, nbytes) + form.control_ps(FROM_CUBE_1)
+    reading = host_access(MemoryReadMsg(address, nbytes), text)
+    assert took_ps(reading) == form.control_ps(TO_CUBE_1) + form.bulk_ps(FROM_CUBE_1, nbytes)
+
+
+def test_a_cube_behind_another_costs_the_way_through_it() -> None:
+    text, nbytes = TWO_CUBES, 1000
+    writing = host_access(MemoryWriteMsg(_slice_of_pe_0(text, cube=0), nbytes, b""), text)
+    form = ClosedForm(text)
+    # In cube 1 from the south to the north port round the stack, r5c2 - r0c2, seven steps; the same to r0c0 in cube 0.
+    there = HOST_TO_IO + IO_TO_CUBE + mesh(7) + TO_NEXT_CUBE + mesh(7) + TO_XBAR + XBAR_TO_HBM
+    back = TO_XBAR + XBAR_TO_ROUTER + mesh(7) + TO_NEXT_CUBE + mesh(7) + CUBE_TO_IO + IO_TO_HOST
+    assert took_ps(writing) == form.bulk_ps(there, nbytes) + form.control_ps(back)
+
+
+def test_the_host_path_is_as_fast_as_pcie_for_large_transfers() -> None:
+    text, nbytes = ONE_CUBE, 1 << 20
+    writing = host_access(MemoryWriteMsg(_slice_of_pe_0(text, cube=0), nbytes, b""), text)
+    gbs = nbytes / took_ps(writing) * 1000
+    assert 0.98 * 64 < gbs < 64
+
+
+def _slice_of_pe_0(text: str, cube: int) -> int:
+    return AddressMap(parse_topology(text, "topology.yaml", 1)).pe_hbm_addr(0, cube, 0, 0)
+
+
+def test_elements_of_every_type_move_as_bytes() -> None:
+    times = set()
+    for dtype in (dtypes.float32, dtypes.bfloat16):
+
+        def program(rank: int, dtype: dtypes.DType = dtype) -> None:
+            tensor = torch.empty(4096 // dtype.itemsize, dtype=dtype)
+            torch.launch("load", lambda at: tl.load(at, 4096 // dtype.itemsize), tensor)
+            torch.ahbm.synchronize()
+
+        times |= {took_ps(record) for _, record in simulate(program, 1, topology=ONE_CUBE).of("pe_dma")}
+    assert times == {26_063}

@@ -1,0 +1,41 @@
+import re
+
+import pytest
+
+from runtime.ccl.mappers import CubePe
+from runtime.ccl.validators import VALIDATORS
+from runtime.placement import DPPolicy, ShardSpec, resolve_dp_policy
+
+LEADERS: list[CubePe] = [(0, 0), (1, 0)]
+
+
+def shards(policy: DPPolicy) -> tuple[ShardSpec, ...]:
+    return resolve_dp_policy(policy, (4, 4), 4, cubes=2, pes=2, target_sip=1)
+
+
+SUITED = {
+    "any_placement": [DPPolicy(num_pes=1), DPPolicy(num_cubes=1, num_pes=1), DPPolicy(cube="row_wise", num_pes=1)],
+    "single_shard_per_rank": [DPPolicy(num_cubes=1, num_pes=1)],
+    "multi_pe_sip_local": [DPPolicy(num_pes=1), DPPolicy(cube="row_wise", num_pes=1)],
+}
+UNSUITED = {
+    "any_placement": (DPPolicy(num_cubes=1), "the shard on sip 1 cube 0 pe 1 is not on a PE that takes part"),
+    "single_shard_per_rank": (DPPolicy(num_pes=1), "needs a single shard on cube 0 pe 0, the tensor has 2 shards"),
+    "multi_pe_sip_local": (
+        DPPolicy(num_cubes=1),
+        "needs one shard on pe 0 of each of 2 cubes, the tensor has 2 shards; place it with DPPolicy(",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VALIDATORS)
+def test_a_placement_that_suits_is_accepted(name: str) -> None:
+    for policy in SUITED[name]:
+        VALIDATORS[name](shards(policy), LEADERS)
+
+
+@pytest.mark.parametrize("name", VALIDATORS)
+def test_a_placement_that_does_not_suit_says_what_is_needed(name: str) -> None:
+    policy, complaint = UNSUITED[name]
+    with pytest.raises(ValueError, match=re.escape(complaint)):
+        VALIDATORS[name](shards(policy), LEADERS)
