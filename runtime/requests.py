@@ -1,12 +1,12 @@
 """What a host program asks of its device. Every request travels the modelled path and takes simulated time.
 
 Host -> PCIE_EP -> IO_CPU, and from there to a memory (`MemoryWriteMsg`, `MemoryReadMsg`) or to the M_CPU of a cube and the
-PEs below it (`MmuMapMsg`, `IpcqInitMsg`, `KernelLaunchMsg`).
+PEs below it (`PeDmaMsg`, `MmuMapMsg`, `IpcqInitMsg`, `KernelLaunchMsg`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from runtime.places import Place
 
@@ -26,6 +26,24 @@ class MemoryReadMsg:
 
     address: int
     nbytes: int
+
+
+@dataclass(frozen=True)
+class PeDmaMsg:
+    """Let the DMA of a PE of this SIP copy `nbytes` between its TCM and a physical address anywhere.
+
+    `read` copies from `address` to TCM, `write` from TCM to `address`; `tcm_offset` counts from the start of the TCM. An
+    address in another SIP takes a run with `remote_dma`.
+    """
+
+    cube: int
+    pe: int
+    operation: Literal["read", "write"]
+    address: int
+    nbytes: int
+    tcm_offset: int = 0
+
+    ENTRY_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -97,7 +115,7 @@ class KernelLaunchMsg:
     HEADER_BYTES = 64
 
 
-Request = MemoryWriteMsg | MemoryReadMsg | MmuMapMsg | IpcqInitMsg | KernelLaunchMsg
+Request = MemoryWriteMsg | MemoryReadMsg | PeDmaMsg | MmuMapMsg | IpcqInitMsg | KernelLaunchMsg
 
 
 @dataclass

@@ -37,17 +37,24 @@ class Blueprint:
     sips: SipFabric
     connected: frozenset[tuple[int, int]]
     data: bool
+    remote_dma: bool
 
     @classmethod
-    def of(cls, topology: Topology, ccl: CclConfig, *, data: bool) -> "Blueprint":
+    def of(cls, topology: Topology, ccl: CclConfig, *, data: bool, remote_dma: bool = False) -> "Blueprint":
         """Lay out the graph once for all SIPs of this process."""
         graph = ChipGraph(topology)
         connected = connected_sips(topology, ccl)
-        return cls(topology, graph, ChipRoutes(graph), AddressMap(topology), SipFabric(topology), connected, data)
+        return cls(
+            topology, graph, ChipRoutes(graph), AddressMap(topology), SipFabric(topology), connected, data, remote_dma
+        )  # fmt: skip
 
     def forwards(self, sip: int) -> bool:
-        """Whether traffic between two other SIPs passes through `sip`. All traffic between SIPs is that of queue pairs."""
-        return any(sip in self.sips.path(a, b)[1:-1] for a, b in self.connected)
+        """Whether traffic between two other SIPs passes through `sip`.
+
+        Without DMA between SIPs, all traffic between them is that of queue pairs. With it any memory may answer anyone at any
+        time, which is treated like forwarding: no promise beyond the next event.
+        """
+        return self.remote_dma or any(sip in self.sips.path(a, b)[1:-1] for a, b in self.connected)
 
 
 class Chip:
@@ -59,7 +66,7 @@ class Chip:
         self.fabric = Fabric(engine, plan.graph, plan.routes, sip, self.outlook)
         around = Surroundings(
             sip, plan.topology, plan.graph, plan.routes, plan.addresses, engine, self.fabric, log, self.outlook, plan.data,
-            plan.connected, Flows(sip), {},
+            plan.connected, plan.remote_dma, Flows(sip), {},
         )  # fmt: skip
         self.boundary = Boundary(around, plan.sips, post)
         self.fabric.attach(plan.graph.io_noc, self.boundary)

@@ -58,8 +58,9 @@ class _Recorder:
 
 
 def simulate(
-    program: Callable[[int], object], sips: int = 2, *, topology: str | None = None, ccl: str | None = None, data: bool = True
-) -> World:
+    program: Callable[[int], object], sips: int = 2, *, topology: str | None = None, ccl: str | None = None, data: bool = True,
+    remote_dma: bool = False,
+) -> World:  # fmt: skip
     """Run `program(rank)` on every SIP to the end. The files are given as text, by default those that ship with kernbench.
 
     What a rank or kernel raises is raised here, a global deadlock is an `IpcqDeadlock`, a broken law of the model an
@@ -77,6 +78,7 @@ def simulate(
         trace=True,
         jitter_seed=0,
         jitter_ms=0.0,
+        remote_dma=remote_dma,
     )
     recorder = _Recorder()
     returned: dict[int, Any] = {}

@@ -114,7 +114,7 @@ class Node:
         self.config_hash = config_hash(topology, ccl.file)
         self._lp, self._observer = lp, observer
         sips, lps = peers.sips_of_lp[lp], len(peers.sips_of_lp)
-        plan = Blueprint.of(topology, ccl, data=job.data)
+        plan = Blueprint.of(topology, ccl, data=job.data, remote_dma=job.remote_dma)
         partition = Partition(peers.sips_of_lp, plan.sips, topology.sip.io_chiplet.noc.overhead_ns)
         sync = Sync(lp, lps, partition.channels_in(lp), partition.channels_out(lp))
         logs = {sip: OpLog(partial(observer.trace, sip) if job.trace else None) for sip in sips}

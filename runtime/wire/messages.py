@@ -111,7 +111,8 @@ class Job(Flat, frozen=True):
     """What every LP runs. Configuration travels as the text the user wrote, so that both sides parse the same file.
 
     `program` is `module:function` for a bench, a path for a script, or empty when the function came through the private
-    pipe of the parent. `arguments` are the flags of a bench or the `argv` of a script.
+    pipe of the parent. `arguments` are the flags of a bench or the `argv` of a script. `remote_dma` declares that DMA engines
+    may reach into other SIPs: then no SIP can promise more than its next event.
     """
 
     topology_yaml: str
@@ -125,6 +126,7 @@ class Job(Flat, frozen=True):
     trace: bool
     jitter_seed: int
     jitter_ms: float
+    remote_dma: bool = False
 
 
 class Peers(Wire, frozen=True):

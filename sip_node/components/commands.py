@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from runtime.requests import Extent, QueuePair
+from runtime.requests import Extent, PeDmaMsg, QueuePair
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class PeInstall:
     queues: tuple[QueuePair, ...]
 
 
-PeOrder = PeLaunch | PeMap | PeInstall
+PeOrder = PeLaunch | PeDmaMsg | PeMap | PeInstall
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from msgspec import Struct
 
-from runtime.requests import Handle, IpcqInitMsg, KernelLaunchMsg, MemoryReadMsg, MemoryWriteMsg, MmuMapMsg, Request
+from runtime.requests import Handle, IpcqInitMsg, KernelLaunchMsg, MemoryReadMsg, MemoryWriteMsg, MmuMapMsg, PeDmaMsg, Request
 from runtime.trace import OpRecord
 from sip_node.completion import Completion
 from sip_node.components.commands import CubeCommand, Done, PeInstall, PeMap
@@ -68,6 +68,8 @@ class Host:
         if not batch.left:
             self._complete(batch)
         for index, request in enumerate(batch.requests):
+            if isinstance(request, MemoryWriteMsg | MemoryReadMsg | PeDmaMsg) and request.nbytes < 1:
+                raise ValueError(f"{request}: a request moves at least one byte")
             self._tags += 1
             self._pending[self._tags] = _Pending(batch, index, self._engine.now_ps)
             self._issue(request, self._tags)
@@ -82,6 +84,9 @@ class Host:
                 self._send(Packet(
                     Kind.READ, self._chip.sip, self._node, sip, node, control_bytes, request.address, tag, request.nbytes
                 ))  # fmt: skip
+            case PeDmaMsg():
+                command = CubeCommand(((request.pe, request, PeDmaMsg.ENTRY_BYTES),))
+                self._control(graph.m_cpu(request.cube), command, command.nbytes, tag)
             case MmuMapMsg():
                 orders = tuple((pe, PeMap(extents), len(extents) * MmuMapMsg.ENTRY_BYTES) for pe, extents in request.extents)
                 self._control(graph.m_cpu(request.cube), CubeCommand(orders), CubeCommand(orders).nbytes, tag)
@@ -120,7 +125,7 @@ class Host:
         if isinstance(packet.body, Done):
             batch.pe_exec_ps = max(batch.pe_exec_ps, packet.body.end_ps - packet.body.start_ps)
         address, nbytes = 0, 0
-        if isinstance(request, MemoryWriteMsg | MemoryReadMsg):
+        if isinstance(request, MemoryWriteMsg | MemoryReadMsg | PeDmaMsg):
             address, nbytes = request.address, request.nbytes
         name = type(request).__name__
         self._chip.log.add(OpRecord("host", name, pending.start_ps, now_ps, address=address, nbytes=nbytes))

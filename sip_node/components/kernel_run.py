@@ -13,6 +13,7 @@ from runtime.simtime import ps_from_ns
 from runtime.wire.messages import BlockedPe
 from sip_node.completion import Completion, all_of, completed
 from sip_node.components.commands import PeLaunch
+from sip_node.components.memory_port import MemoryPort
 from sip_node.components.pe_dma import PeDma
 from sip_node.components.pe_ipcq import PeIpcq
 from sip_node.components.pe_math import PeMath
@@ -25,12 +26,13 @@ _T = TypeVar("_T")
 
 
 class Engines(Protocol):
-    """The engines of a PE that a kernel uses."""
+    """The engines of a PE that its CPU commands."""
 
     dma: PeDma
     mmu: PeMmu
     ipcq: PeIpcq
     math: PeMath
+    tcm_port: MemoryPort
 
 
 class KernelRun:

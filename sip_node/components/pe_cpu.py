@@ -4,6 +4,7 @@ from contextvars import copy_context
 
 from runtime.errors import IpcqInstallError
 from runtime.language.context import current_pe
+from runtime.requests import PeDmaMsg
 from runtime.trace import OpRecord
 from runtime.wire.messages import BlockedPe
 from sip_node.completion import Completion
@@ -36,6 +37,8 @@ class PeCpu:
             case PeInstall():
                 self._install(order)
                 self._port.answer(packet, Done())
+            case PeDmaMsg():
+                self._transfer(packet, order)
             case PeLaunch():
                 start_ps = max(order.start_ps, self._wiring.engine.now_ps)
                 self._wiring.engine.at(start_ps, self._start, packet, order)
@@ -43,6 +46,24 @@ class PeCpu:
     def blocked(self) -> BlockedPe | None:
         """What the kernel waits for, if it waits for a peer."""
         return None if self.running is None else self.running.blocked
+
+    def _transfer(self, packet: Packet, order: PeDmaMsg) -> None:
+        engines, began_ps = self._engines, self._wiring.engine.now_ps
+        sip, _ = self._wiring.locate(order.address)
+        if sip != self._wiring.place.sip and not self._chip.remote_dma:
+            problem = f"DMA of {self._wiring.place} to sip {sip}: the run was not declared to have DMA between SIPs"
+            raise ProgramRaised(self._chip.sip, RuntimeError(problem))
+
+        def finished(transfer: Completion[bytes]) -> None:
+            if order.operation == "read":
+                engines.tcm_port.memory.write(order.tcm_offset, transfer.value)
+            self._port.answer(packet, Done(began_ps, self._wiring.engine.now_ps))
+
+        if order.operation == "read":
+            engines.dma.read(order.address, order.nbytes).then(finished)
+        else:
+            data = engines.tcm_port.memory.read(order.tcm_offset, order.nbytes)
+            engines.dma.write(order.address, order.nbytes, data).then(finished)
 
     def _install(self, order: PeInstall) -> None:
         ipcq, place = self._engines.ipcq, self._wiring.place

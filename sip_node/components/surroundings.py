@@ -54,6 +54,7 @@ class Surroundings:
     outlook: Outlook
     data: bool
     connected: frozenset[tuple[int, int]]
+    remote_dma: bool
     flows: Flows
     memory_ports: dict[int, RingMemory]
 

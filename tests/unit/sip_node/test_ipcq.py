@@ -159,7 +159,7 @@ def test_kernels_that_only_receive_are_a_deadlock_that_lists_every_pe() -> None:
 
     with pytest.raises(IpcqDeadlock) as raised:
         simulate(program, 2, topology=TOPOLOGY)
-    expected = {f"recv global_W sip {sip} cube 0 pe {pe}" for sip in (0, 1) for pe in (0, 1)}
+    expected = {f"sip {s} cube 0 pe {pe}: recv global_W sip {1 - s} cube 0 pe {pe}" for s in (0, 1) for pe in (0, 1)}
     assert set(raised.value.pes) == expected
     assert len(raised.value.pes) == 4
     assert len(raised.value.ranks) == 2
@@ -168,7 +168,7 @@ def test_kernels_that_only_receive_are_a_deadlock_that_lists_every_pe() -> None:
 def test_senders_that_nobody_listens_to_are_a_deadlock_once_the_ring_is_full() -> None:
     with pytest.raises(IpcqDeadlock) as raised:
         converse(send(5, 64), lambda: None, n_slots=4)
-    assert raised.value.pes == ("send E sip 0 cube 0 pe 1",)
+    assert raised.value.pes == ("sip 0 cube 0 pe 0: send E sip 0 cube 0 pe 1",)
 
 
 def chip() -> Chip:
