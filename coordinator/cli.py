@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from coordinator.ending import ExitCode, complain
 from coordinator.options import parse
+from coordinator.tools import TOOLS, run_tool
 from runtime.bench_registry import Bench, registered
 from runtime.errors import ConfigError, KernbenchError, UsageError
 
@@ -30,6 +31,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _main(words: Sequence[str]) -> int:
+    if words and words[0] in TOOLS:
+        return run_tool(words[0], words[1:])
     invocation = parse(words, _load_benches())
     if invocation is None:
         return ExitCode.PASSED

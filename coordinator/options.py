@@ -13,6 +13,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from coordinator.tools import TOOLS
 from runtime.bench_registry import Bench, Flag, Scalar
 from runtime.errors import UsageError, nearest
 
@@ -166,7 +167,7 @@ def _command(bench: Bench) -> click.Command:
         params=[click.Argument(["words"], nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT [arguments of the script]]")],
         callback=_asked,
         help="Simulate multi-chip AI accelerators: one process per SIP, the same result for any number of processes.",
-        options_metavar="[run | list] [options]",
+        options_metavar=f"[{' | '.join((*COMMANDS, *TOOLS))}] [options]",
         epilog=_EXAMPLES,
     )
 
@@ -224,9 +225,9 @@ def _script(word: str) -> Path:
     # A word that could be the name of a command is more likely a misspelt one than a file.
     if script.suffix or len(script.parts) > 1:
         raise UsageError(f"no such script: {word!r}")
-    if word in COMMANDS:
+    if word in (*COMMANDS, *TOOLS):
         raise UsageError(f"the command {word!r} comes before the options")
-    raise UsageError(f"unknown command {word!r}{nearest(word, COMMANDS)}")
+    raise UsageError(f"unknown command {word!r}{nearest(word, (*COMMANDS, *TOOLS))}")
 
 
 def _problem(error: click.UsageError, words: Sequence[str], bench: Bench, benches: Sequence[Bench]) -> str:

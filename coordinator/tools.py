@@ -1,0 +1,30 @@
+"""The commands that look at the model itself: programs of their own, which read their words with click."""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+
+import click
+
+from runtime.errors import UsageError, nearest
+
+TOOLS: Mapping[str, str] = {
+    "probe": "benches.probe.command",
+    "validate": "benches.validate.command",
+}
+"""Command -> the module that has it as `COMMAND`, a click command that returns the exit code."""
+
+
+def run_tool(name: str, words: Sequence[str]) -> int:
+    """Run the command `name`; raises `UsageError` in one line for words that it does not know."""
+    command: click.Command = import_module(TOOLS[name]).COMMAND
+    try:
+        code: int | None = command.main(list(words), f"kernbench {name}", standalone_mode=False)
+    except click.NoSuchOption as error:
+        known = [option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)]
+        raise UsageError(f"{name}: unknown option {error.option_name!r}{nearest(error.option_name, known)}") from error
+    except click.BadParameter as error:
+        option = error.param.opts[0] if error.param else name
+        raise UsageError(f"{name}: {option}: {error.message}") from error
+    except click.UsageError as error:
+        raise UsageError(f"{name}: {error.format_message()}") from error
+    return code or 0
