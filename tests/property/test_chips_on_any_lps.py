@@ -1,0 +1,83 @@
+"""Whole chips under the protocol: however the SIPs are dealt to LPs and whenever frames arrive, the result is one."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runtime import DPPolicy, tl, torch
+from runtime.rank_state import running_rank
+from runtime.requests import PeDmaMsg
+from runtime.wire.messages import SipReport
+from tests.support.lps import reports_of
+from tests.support.topologies import variant_text
+
+dist = torch.distributed
+SIPS = 4
+LONE_CUBE = {"sip__cube_mesh": {"w": 1, "h": 1}, "cube__pe_layout__pe_per_corner": 1}
+RING = variant_text(**LONE_CUBE)
+TORUS = variant_text(**LONE_CUBE, system__sips__topology="torus_2d", system__sips__count=4)
+SWITCH = variant_text(**LONE_CUBE, system__sips__fabric="switch")
+DEALS = [((0, 1, 2, 3),), ((0,), (1, 2, 3)), ((0, 2), (1, 3)), ((3, 0), (1,), (2,)), ((0,), (1,), (2,), (3,))]
+
+
+def collectives(numel: int, algorithm: str) -> Callable[[int], None]:
+    def triple(x: tl.Pointer, n: int) -> None:
+        tl.store(x, tl.load(x, n) * 3)
+
+    def program(rank: int) -> None:
+        dist.init_process_group("ahbm", algorithm=algorithm)
+        x = torch.full((numel,), rank + 1, dp=DPPolicy(num_pes=1))
+        dist.all_reduce(x)
+        if rank % 2:
+            torch.launch("triple", triple, x, numel)
+        dist.barrier()
+        assert (x.numpy() == 10 * (3 if rank % 2 else 1)).all()
+
+    return program
+
+
+def transfers(targets: list[int]) -> Callable[[int], None]:
+    """Every rank's PE 0 reads and writes HBM slices of other SIPs: answers leave SIPs whose own PEs are idle."""
+
+    def program(rank: int) -> None:
+        state = running_rank()
+        for number, target in enumerate(targets):
+            address = state.addresses.pe_hbm_addr((rank + target) % SIPS, 0, number % 4, 4096 * rank)
+            operation = "read" if number % 2 else "write"
+            state.device.wait(state.device.submit([PeDmaMsg(0, 0, operation, address, 300 + number)], "a transfer"))
+
+    return program
+
+
+def essence(reports: list[SipReport]) -> list[tuple[object, ...]]:
+    assert [(report.finished, report.broken_law) for report in reports] == [(True, "")] * SIPS
+    return [(report.digest, report.time_ps, sorted(report.counters.items())) for report in reports]
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_collectives_do_not_depend_on_the_partition_or_on_delays(data: st.DataObject) -> None:
+    topology = data.draw(st.sampled_from([RING, TORUS, SWITCH]), label="topology")
+    program = collectives(data.draw(st.sampled_from([1, 5, 3000])), data.draw(st.sampled_from(["ring", "intercube"])))
+    deal, seed = data.draw(st.sampled_from(DEALS)), data.draw(st.integers(0, 1 << 30))
+    alone = essence(reports_of(program, DEALS[0], topology, seed=0))
+    assert essence(reports_of(program, deal, topology, seed=seed)) == alone
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_dma_between_sips_does_not_depend_on_the_partition_or_on_delays(data: st.DataObject) -> None:
+    topology = data.draw(st.sampled_from([RING, TORUS, SWITCH]), label="topology")
+    program = transfers(data.draw(st.lists(st.integers(0, 3), min_size=1, max_size=4)))
+    deal, seed = data.draw(st.sampled_from(DEALS)), data.draw(st.integers(0, 1 << 30))
+    alone = essence(reports_of(program, DEALS[0], topology, seed=0, remote_dma=True))
+    assert essence(reports_of(program, deal, topology, seed=seed, remote_dma=True)) == alone
+
+
+def test_dma_between_sips_has_to_be_declared() -> None:
+    with pytest.raises(Exception, match="was not declared to have DMA between SIPs"):
+        reports_of(transfers([1]), DEALS[0], RING, seed=0)

@@ -1,0 +1,48 @@
+"""The LPs of a chip run in one thread: real nodes on scrambled transports, whose every interleaving a seed brings back."""
+
+from collections.abc import Callable, Sequence
+
+from runtime.config_file import default_file
+from runtime.trace import OpRecord
+from runtime.wire.messages import Job, Peers, SipReport
+from sip_node.lp import Figures
+from sip_node.node import Node
+from sip_node.user_program import Programs
+from tests.support.pdes_network import scrambled
+
+ROUNDS = 200_000
+
+
+class _Nobody:
+    def round(self, time_ps: int, figures: Figures) -> None:
+        pass
+
+    def trace(self, sip: int, records: list[OpRecord]) -> None:
+        pass
+
+
+def reports_of(
+    program: Callable[[int], object],
+    sips_of_lp: Sequence[tuple[int, ...]],
+    topology: str,
+    *,
+    seed: int,
+    remote_dma: bool = False,
+) -> list[SipReport]:
+    """Run `program(rank)` on SIPs dealt to LPs as given, to the end; the reports of all SIPs in their order."""
+    sips = sum(len(own) for own in sips_of_lp)
+    job = Job(
+        topology_yaml=topology, ccl_yaml=default_file("ccl.yaml").read_text(), sips=sips, program="", kind="function",
+        arguments={}, argv=(), data=True, trace=True, jitter_seed=0, jitter_ms=0.0, remote_dma=remote_dma,
+    )  # fmt: skip
+    transports, next_turn = scrambled(len(sips_of_lp), seed)
+    peers = Peers(("",) * len(sips_of_lp), tuple(sips_of_lp), job)
+    nodes = [Node(lp, peers, Programs(job, program), transport, _Nobody()) for lp, transport in enumerate(transports)]
+    for _ in range(ROUNDS):
+        running = [node for node in nodes if not node._loop.ended]
+        if not running:
+            return sorted((report for node in nodes for report in node.run().sips), key=lambda report: report.sip)
+        node = nodes[next_turn()]
+        if not node._loop.ended:
+            node._loop.round()
+    raise AssertionError(f"the run has not ended after {ROUNDS} rounds")
