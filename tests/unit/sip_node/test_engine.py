@@ -1,4 +1,7 @@
+from collections.abc import Generator
+
 import pytest
+import simpy
 
 from runtime.simtime import NEVER_PS
 from sip_node.engine import ARRIVALS_FIRST, Engine
@@ -82,3 +85,30 @@ def test_an_error_in_a_call_is_itself(engine: Engine) -> None:
     with pytest.raises(LookupError) as raised:
         engine.run_before(NEVER_PS)
     assert raised.value is error
+
+
+def test_simpy_processes_and_calls_share_one_queue_and_one_order() -> None:
+    engine = Engine()
+    seen: list[tuple[str, int]] = []
+
+    def story() -> Generator[simpy.Event, None, None]:
+        yield engine.timeout(5)
+        seen.append(("process", engine.now_ps))
+        yield engine.timeout(5)
+        seen.append(("process", engine.now_ps))
+
+    engine.process(story())
+    engine.at(5, lambda: seen.append(("call", engine.now_ps)))
+    engine.at(7, lambda: seen.append(("call", engine.now_ps)))
+    engine.run()
+    # The process asked for 5 only when it started, at 0, after the call had.
+    assert seen == [("call", 5), ("process", 5), ("call", 7), ("process", 10)]
+
+
+def test_running_up_to_a_time_leaves_what_happens_then() -> None:
+    engine, seen = Engine(), list[int]()
+    engine.at(3, seen.append, 3)
+    engine.run(until=3)
+    assert (seen, engine.next_ps()) == ([], 3)
+    engine.run_before(4)
+    assert seen == [3]
