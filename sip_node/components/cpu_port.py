@@ -1,5 +1,7 @@
 """How a CPU of the chip (IO_CPU, M_CPU, PE_CPU) sends control packets and keeps track of the answers."""
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from sip_node.components.commands import Done, Gathering
@@ -24,11 +26,6 @@ class CpuPort:
         self._outstanding: dict[int, _Outstanding] = {}
         self._tags = 0
 
-    @property
-    def in_flight(self) -> int:
-        """Commands without all their answers."""
-        return len(self._outstanding)
-
     def send(self, node: int, body: object, nbytes: int, tag: int = 0) -> None:
         """Send `body` as a packet of `nbytes`, at least the size of a control packet."""
         size = max(nbytes, self._control_bytes)
@@ -38,7 +35,7 @@ class CpuPort:
         )
         self._fabric.send(packet, self._node, now_ps)
 
-    def forward(self, asked_by: Packet, commands: list[tuple[int, object, int]]) -> None:
+    def forward(self, asked_by: Packet, commands: Sequence[tuple[int, object, int]]) -> None:
         """Send every `(node, body, bytes)`; when all have answered, `asked_by` gets one answer."""
         self._tags += 1
         self._outstanding[self._tags] = _Outstanding(asked_by, Gathering(len(commands)))

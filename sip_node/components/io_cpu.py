@@ -3,39 +3,27 @@
 from runtime.requests import KernelLaunchMsg, PerPe
 from runtime.simtime import ps_from_ns, serialisation_ps
 from runtime.trace import OpRecord
-from sip_node.components.commands import CubeCommand, Done, PeLaunch
+from sip_node.components.commands import CubeCommand, PeLaunch
 from sip_node.components.packet import Packet
-from sip_node.components.surroundings import Surroundings
+from sip_node.components.relay_cpu import RelayCpu
 
 
-class IoCpu:
+class IoCpu(RelayCpu):
     """One IO_CPU. `launch_margin_ns` is added to the longest way so that contention does not make a PE late."""
 
-    def __init__(self, chip: Surroundings, node: int) -> None:
-        self._chip, self._node = chip, node
-        self._engine, self._graph = chip.engine, chip.graph
-        self._margin_ps = ps_from_ns(chip.topology.sip.io_chiplet.io_cpu.launch_margin_ns)
-        self.port = chip.cpu_port(node)
-
-    def accept(self, packet: Packet, tail_ps: int) -> None:
-        """A launch from the host or an answer from a cube; it counts when its last byte is there."""
-        self._engine.at(tail_ps, self._received, packet)
-
-    def _received(self, packet: Packet) -> None:
-        if isinstance(packet.body, Done):
-            self.port.answered(packet)
-            return
+    def _commanded(self, packet: Packet) -> None:
         assert isinstance(packet.body, KernelLaunchMsg)
         launch = packet.body
         nbytes = KernelLaunchMsg.HEADER_BYTES + KernelLaunchMsg.ARGUMENT_BYTES * len(launch.arguments)
-        start_ps = self._engine.now_ps + self._longest_way_ps(launch, nbytes) + self._margin_ps
+        margin_ps = ps_from_ns(self._chip.topology.sip.io_chiplet.io_cpu.launch_margin_ns)
+        start_ps = self._chip.engine.now_ps + self._longest_way_ps(launch, nbytes) + margin_ps
         self._chip.outlook.launched(launch.pes, start_ps)
         commands: list[tuple[int, object, int]] = []
         for cube, pes in _by_cube(launch.pes).items():
             command = CubeCommand(tuple((pe, self._order(launch, (cube, pe), start_ps), nbytes) for pe in pes))
-            commands.append((self._graph.m_cpu(cube), command, command.nbytes))
-        self._chip.log.add(OpRecord("io_cpu", f"launch {launch.name}", self._engine.now_ps, start_ps))
-        self.port.forward(packet, commands)
+            commands.append((self._chip.graph.m_cpu(cube), command, command.nbytes))
+        self._chip.log.add(OpRecord("io_cpu", f"launch {launch.name}", self._chip.engine.now_ps, start_ps))
+        self._port.forward(packet, commands)
 
     def _order(self, launch: KernelLaunchMsg, place: tuple[int, int], start_ps: int) -> PeLaunch:
         arguments = tuple(each.values[place] if isinstance(each, PerPe) else each for each in launch.arguments)
@@ -51,9 +39,9 @@ class IoCpu:
         cubes = _by_cube(launch.pes)
         all_down_ps = sum(serialisation_ps(nbytes * len(pes), down_gbs) for pes in cubes.values())
         return all_down_ps + max(
-            routes.route(self._node, self._graph.m_cpu(cube)).latency_ps
+            routes.route(self._node, self._chip.graph.m_cpu(cube)).latency_ps
             + len(pes) * serialisation_ps(nbytes, spread_gbs)
-            + max(routes.route(self._graph.m_cpu(cube), self._graph.pe(cube, pe)).latency_ps for pe in pes)
+            + max(routes.route(self._chip.graph.m_cpu(cube), self._chip.graph.pe(cube, pe)).latency_ps for pe in pes)
             for cube, pes in cubes.items()
         )
 

@@ -1,28 +1,16 @@
-"""The M_CPU of a cube: passes commands on to its PEs and gathers their answers."""
+"""The M_CPU of a cube: passes commands on to its PEs."""
 
-from sip_node.components.commands import CubeCommand, Done, PeCommand
+from sip_node.components.commands import CubeCommand, PeCommand
 from sip_node.components.packet import Packet
-from sip_node.components.surroundings import Surroundings
+from sip_node.components.relay_cpu import RelayCpu
 
 
-class MCpu:
-    """One M_CPU; its overhead is charged by the fabric when a packet enters its node."""
+class MCpu(RelayCpu):
+    """One M_CPU."""
 
-    def __init__(self, chip: Surroundings, node: int) -> None:
-        self._engine, self._graph = chip.engine, chip.graph
-        self._cube = chip.graph.nodes[node].cube
-        self.port = chip.cpu_port(node)
-
-    def accept(self, packet: Packet, tail_ps: int) -> None:
-        """A command from above or an answer from below; it counts when its last byte is there."""
-        self._engine.at(tail_ps, self._received, packet)
-
-    def _received(self, packet: Packet) -> None:
-        if isinstance(packet.body, Done):
-            self.port.answered(packet)
-            return
+    def _commanded(self, packet: Packet) -> None:
         assert isinstance(packet.body, CubeCommand)
-        self.port.forward(
-            packet,
-            [(self._graph.pe(self._cube, pe), PeCommand(order), nbytes) for pe, order, nbytes in packet.body.orders],
-        )
+        graph = self._chip.graph
+        cube = graph.nodes[self._node].cube
+        orders = [(graph.pe(cube, pe), PeCommand(order), nbytes) for pe, order, nbytes in packet.body.orders]
+        self._port.forward(packet, orders)
