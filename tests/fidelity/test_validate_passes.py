@@ -1,0 +1,75 @@
+"""`validate` on the files that ship and on others: every check within its tolerance."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from benches.validate.mesh_network import MeshNetwork, Traffic
+from benches.validate.plan import missed, parts, run
+from benches.validate.variant import Variant
+from coordinator.tools import run_tool
+from tests.support.topologies import default_text, variant_text
+
+pytestmark = [pytest.mark.fidelity, pytest.mark.slow]
+
+OTHER = variant_text(
+    sip__cube_mesh={"w": 3, "h": 1}, sip__io_chiplet__edge="E", ucie={"overhead_ns": 2.3, "bw_gbs": 77.7},
+    cube__noc__link_bw_gbs=111.1, cube__noc__router_overhead_ns=0.7, cube__pe_layout__pe_per_corner=1,
+    hbm__num_pcs=16, hbm__burst_bytes=128, cube__hbm_ctrl__efficiency=0.91, pe__tcm__bw_gbs=333.3, control_bytes=24,
+    system__sips={"count": 9, "topology": "torus_2d", "fabric": "switch", "spacing_mm": 31.0},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("prefix", ["a.0.", "a.1.", "b.", "c.", "d.md1.0.5", "e.zero", "e.uniform.0.4", "f.", "g.", "h.", "i."])
+def test_expectations_follow_the_numbers_of_the_file(prefix: str) -> None:
+    chosen = [part for part in parts(7, full=False) if part.may_match(prefix)]
+    found = run(OTHER, chosen, prefix, procs=1)
+    assert found
+    assert missed(found) == []
+
+
+@pytest.mark.parametrize("seed", [11, 12])
+def test_uncontended_accesses_are_exact_on_topologies_of_any_seed(seed: int) -> None:
+    chosen = [part for part in parts(seed, full=False) if part.may_match("a.")]
+    assert missed(run(default_text(), chosen, "a.", procs=1)) == []
+
+
+@pytest.mark.multiproc
+def test_the_number_of_processes_does_not_change_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def rows(procs: int) -> str:
+        path = tmp_path / f"{procs}.csv"
+        assert run_tool("validate", ["--only", "a.1", "--procs", str(procs), "--csv", str(path)]) == 0
+        return path.read_text()
+
+    assert rows(1) == rows(2)
+
+
+def test_the_csv_has_the_numbers_in_full(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "checks.csv"
+    run_tool("validate", ["--only", "h.", "--procs", "1", "--csv", str(path)])
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    printed = capsys.readouterr().out
+    assert {row["verdict"] for row in rows} == {"ok"}
+    assert all(row["id"] in printed and row["says"] in printed and row["formula"] in printed for row in rows)
+    assert [row["measured"] for row in rows if row["id"] == "h.stride.8"] == ["25.6"]
+
+
+@pytest.mark.parametrize(("pattern", "mean_hops"), [("transpose", 3.5), ("bitcomp", 5.0), ("neighbor", 4.0)])
+def test_other_patterns_take_their_zero_load_latency_when_hardly_loaded(pattern: str, mean_hops: float) -> None:
+    # Mean routers of the pattern: |row - column| twice on average 2 x 1.25; opposite corners 4; a step or three back in each
+    # dimension, 2 x 1.5; each and the first router.
+    outcome = MeshNetwork(Variant.of(default_text())).run(Traffic(pattern, 0.01, 1, 1), 3_000, 300)
+    assert outcome.latency_cycles == pytest.approx(3 * mean_hops + 2, rel=0.05)
+    assert outcome.accepted == pytest.approx(0.01, rel=0.3)
+
+
+def test_traffic_on_the_mesh_is_printed_as_csv(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--mesh", "--pattern", "neighbor", "--load", "0.02", "--load", "0.01", "--flits", "8", "--seed", "3"]
+    assert run_tool("validate", words) == 0
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert header == "pattern,flits,offered,seed,avg_latency_cycles,accepted"
+    assert [line.split(",")[:4] for line in lines] == [["neighbor", "8", "0.02", "3"], ["neighbor", "8", "0.01", "3"]]
+    # Four routers on average, 3 x 4 + 1 + 8 cycles and a little waiting.
+    assert 20.5 < float(lines[1].split(",")[4]) < 22
