@@ -67,12 +67,14 @@ class MemoryPort:
 
     def _read(self, request: Packet) -> None:
         """Stream the data back in packets; each leaves when the memory starts to deliver it."""
-        begin = request.address - self._base
+        begin, now_ps = request.address - self._base, self._engine.now_ps
+        leaves_ps = now_ps
         for done in range(0, request.total, self._packet_bytes):
             size = min(self._packet_bytes, request.total - done)
-            now_ps = self._engine.now_ps
             start_ps, tail_ps = self._serve(begin + done, size, now_ps, now_ps, READS)
-            self._engine.at(start_ps, self._reply, request, done, size, tail_ps)
+            # The channels of a short packet may be free before those of the one it follows; data goes back in order.
+            leaves_ps = max(leaves_ps, start_ps)
+            self._engine.at(leaves_ps, self._reply, request, done, size, max(tail_ps, leaves_ps))
 
     def _reply(self, request: Packet, done: int, size: int, tail_ps: int) -> None:
         payload = self.memory.read(request.address - self._base + done, size)

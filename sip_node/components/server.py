@@ -30,10 +30,13 @@ class Server:
 
     def reserve(self, head_ps: int, tail_ps: int, nbytes: int) -> tuple[int, int]:
         """(start, tail) of a message whose first byte arrives at `head_ps` and whose last one at `tail_ps`."""
-        start = max(head_ps, self.free_ps)
+        start = self.free_ps
+        if start < head_ps:  # noqa: PLR1730 - two calls of max() here cost a tenth of all hops per second
+            start = head_ps
         numerator, denominator = self._bytes_per_ps
         tail = start - (-nbytes * denominator // numerator)
-        tail = max(tail, tail_ps)
+        if tail < tail_ps:  # noqa: PLR1730 - see above
+            tail = tail_ps
         self.free_ps = tail
         self.busy_ps += tail - start
         self.queued_ps += start - head_ps

@@ -1,10 +1,11 @@
 """Requests of the host: their order, their records, and the common start that the IO_CPU stamps."""
 
+import numpy as np
 import pytest
 
 from runtime import DPPolicy, tl, torch
 from runtime.rank_state import running_rank
-from runtime.requests import Handle, MemoryReadMsg, MemoryWriteMsg
+from runtime.requests import Handle, MemoryReadMsg, MemoryWriteMsg, PeDmaMsg
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
 
@@ -89,3 +90,22 @@ def test_counters_agree_with_the_records() -> None:
     # 4 cycles of fill and one for each 128 of 64 elements, at 1 GHz.
     assert counters["math_busy_ps"] == 5_000
     assert (add.name, add.shape, add.dtype) == ("add", (64,), "f32")
+
+
+@pytest.mark.parametrize("packet_bytes", [100, 1000, 3000])
+def test_data_comes_back_in_order_when_packets_are_not_whole_rounds_of_the_channels(packet_bytes: int) -> None:
+    """A last packet of 96 bytes lies on one channel, which may be free before those of the packet it follows."""
+    values = np.arange(1024, dtype=np.float32)
+
+    def program(_rank: int) -> bool:
+        state = running_rank()
+        tensor = torch.from_numpy(values)
+        address = tensor.shards[0].address
+        read = PeDmaMsg(0, 0, "read", address, values.nbytes)
+        back = PeDmaMsg(0, 0, "write", state.addresses.pe_hbm_addr(0, 0, 0, 1 << 20), values.nbytes)
+        for request in (read, back):
+            state.device.wait(state.device.submit([request], "there and back"))
+        copied = state.device.wait(state.device.submit([MemoryReadMsg(back.address, values.nbytes)], "the copy"))
+        return bool((tensor.numpy() == values).all()) and copied.results[0] == values.tobytes()
+
+    assert simulate(program, 1, topology=variant_text(packet_bytes=packet_bytes)).returned[0]
