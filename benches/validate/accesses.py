@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from random import Random  # noqa: TID251 - the type; generators come from runtime/rng.py
 
 import numpy as np
 import yaml
@@ -18,6 +17,7 @@ from runtime.language import tl
 from runtime.language.value import Value
 from runtime.rank_state import running_rank
 from runtime.requests import MemoryReadMsg, MemoryWriteMsg, PeDmaMsg, Request
+from runtime.rng import Random
 from runtime.torch.ops import launch_on
 from runtime.trace import OpRecord
 from sip_node.local_run import simulate

@@ -1,9 +1,9 @@
 """Topologies drawn at random around the user's file: other sizes, other floor plans, other numbers, a seed for each."""
 
-from random import Random  # noqa: TID251 - the type; generators come from runtime/rng.py
 from typing import Any
 
 from benches.validate.variant import Variant
+from runtime.rng import Random
 
 OVERHEADS = (
     "ucie.overhead_ns", "xbar.overhead_ns", "sip.host.overhead_ns", "sip.io_chiplet.pcie_ep.overhead_ns",

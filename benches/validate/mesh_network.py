@@ -13,13 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import log
-from random import Random  # noqa: TID251 - the type; generators come from runtime/rng.py
 
 from benches.validate.variant import Variant
 from runtime.hardware.graph import ChipGraph
 from runtime.hardware.routing import ChipRoutes
 from runtime.hardware.topology import parse_topology
-from runtime.rng import seeded
+from runtime.rng import Random, seeded
 from runtime.simtime import NEVER_PS
 from sip_node.components.fabric import Fabric
 from sip_node.components.packet import Kind, Packet

@@ -1,12 +1,11 @@
 """Group g: changes of the file that must halve every time, or change nothing."""
 
-from random import Random  # noqa: TID251 - the type; generators come from runtime/rng.py
 from typing import Any, cast
 
 from benches.validate.all_reduce import all_reduce, integral_ccl
 from benches.validate.check import Check
 from benches.validate.variant import Variant
-from runtime.rng import seeded
+from runtime.rng import Random, seeded
 
 STEPS = (1, 2, 4, 5, 8, 10, 16, 20, 25, 32, 40, 50, 64, 80, 100, 125)
 """Bandwidths for which a byte takes a whole, even number of picoseconds: 500 / step GB/s, all of them finite decimals."""

@@ -1,13 +1,12 @@
 """Groups a and b: one access alone, and one long stream."""
 
 from collections.abc import Iterator
-from random import Random  # noqa: TID251 - the type; generators come from runtime/rng.py
 
 from benches.validate.accesses import SLOT_BYTES, Accesses, Bank, Timed
 from benches.validate.check import Check
 from benches.validate.drawn import drawn
 from benches.validate.variant import Variant
-from runtime.rng import seeded
+from runtime.rng import Random, seeded
 
 TOPOLOGIES = 8
 FORMULA = "sum overheads + sum wires + bytes / narrowest"
