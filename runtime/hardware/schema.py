@@ -267,7 +267,7 @@ class Pe(Section):
 class Implementations(Section):
     """Which class implements a component: a registry key, by default the kind, or `dotted.path:Class`.
 
-    Only what packets end at can be replaced; routers, ports and crossbars are part of the fabric.
+    What packets end at can be replaced, and the engines of a PE; routers, ports and crossbars are part of the fabric.
     """
 
     host: Implementation = "host"
@@ -276,8 +276,14 @@ class Implementations(Section):
     hbm_ctrl: Implementation = "hbm_ctrl"
     sram: Implementation = "sram"
     pe: Implementation = "pe"
+    pe_cpu: Implementation = "pe_cpu"
+    pe_dma: Implementation = "pe_dma"
+    pe_fetch_store: Implementation = "pe_fetch_store"
+    pe_ipcq: Implementation = "pe_ipcq"
+    pe_math: Implementation = "pe_math"
+    pe_mmu: Implementation = "pe_mmu"
 
-    def of(self, kind: NodeKind) -> str:
+    def of(self, kind: str) -> str:
         """The implementation of one kind; the kind itself for what cannot be replaced."""
         implementation: str = getattr(self, kind, kind)
         return implementation

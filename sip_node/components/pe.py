@@ -1,9 +1,11 @@
 """One processing element: its engines, and its port on the fabric."""
 
 from collections.abc import Callable
+from typing import Any
 
 from runtime.errors import InvariantError
 from runtime.places import Place
+from runtime.registry import look_up
 from runtime.wire.messages import BlockedPe
 from sip_node.components.commands import PeCommand
 from sip_node.components.memory_port import MemoryPort
@@ -17,6 +19,16 @@ from sip_node.components.server import Server
 from sip_node.components.surroundings import Surroundings
 from sip_node.components.wiring import PeWiring
 from sip_node.memory import Memory
+
+ENGINES: dict[str, Callable[..., Any]] = {
+    "pe_cpu": PeCpu,
+    "pe_dma": PeDma,
+    "pe_fetch_store": PeFetchStore,
+    "pe_ipcq": PeIpcq,
+    "pe_math": PeMath,
+    "pe_mmu": PeMmu,
+}
+"""The engines of a PE; `impl:` in the topology file replaces one by a class with the same constructor and methods."""
 
 
 class Pe:
@@ -36,9 +48,12 @@ class Pe:
             chip, node, Memory(f"{at.name}.tcm", topology.tcm_bytes, data=chip.data),
             chip.addresses.pe_tcm_addr(*place, 0), self._serve_tcm,
         )  # fmt: skip
-        self.dma, self.mmu, self.ipcq = PeDma(wiring), PeMmu(), PeIpcq(wiring)
-        self.math = PeMath(wiring, PeFetchStore(wiring))
-        self.cpu = PeCpu(chip, wiring, self)
+        chosen = {kind: look_up(topology.impl.of(kind), ENGINES, "topology", f"impl.{kind}") for kind in ENGINES}
+        self.dma: PeDma = chosen["pe_dma"](wiring)
+        self.mmu: PeMmu = chosen["pe_mmu"]()
+        self.ipcq: PeIpcq = chosen["pe_ipcq"](wiring)
+        self.math: PeMath = chosen["pe_math"](wiring, chosen["pe_fetch_store"](wiring))
+        self.cpu: PeCpu = chosen["pe_cpu"](chip, wiring, self)
         self._receivers: dict[Kind, Callable[[Packet, int], None]] = {
             Kind.WRITE: self.tcm_port.accept,
             Kind.READ: self.tcm_port.accept,

@@ -228,8 +228,12 @@ def test_a_barrier_lets_nobody_through_before_the_last_one_has_come() -> None:
 
 
 def test_a_barrier_works_for_intercube_too() -> None:
-    def program(rank: int) -> None:
+    def program(rank: int) -> tuple[int, int]:
         dist.init_process_group("ahbm", algorithm="intercube")
+        torch.ones(1 + 10_000 * rank)
+        came_ps = torch.ahbm.elapsed_ps()
         dist.barrier()
+        return came_ps, torch.ahbm.elapsed_ps()
 
-    simulate(program, 2, topology=cubes(2, 1))
+    came_ps, left_ps = zip(*simulate(program, 2, topology=cubes(2, 1)).returned.values(), strict=True)
+    assert min(left_ps) > max(came_ps)

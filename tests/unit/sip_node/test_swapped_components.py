@@ -1,8 +1,9 @@
 import pytest
 
-from runtime import torch
+from runtime import tl, torch
 from runtime.errors import ConfigError
 from sip_node.components.packet import Packet
+from sip_node.components.pe_math import PeMath
 from sip_node.components.storage import HbmController
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
@@ -17,6 +18,17 @@ class SlowHbm(HbmController):
         super().accept(packet, tail_ps + 1_000_000)
 
 
+class TwiceAsFast(PeMath):
+    """A vector engine that needs half the cycles."""
+
+    def compute_ps(self, numel: int) -> int:
+        return super().compute_ps(numel) // 2
+
+
+def negate(x: tl.Pointer) -> None:
+    tl.store(x, -tl.load(x, 1024))
+
+
 def program(_rank: int) -> None:
     torch.zeros(4)
 
@@ -27,6 +39,19 @@ def test_a_class_named_by_its_dotted_path_takes_the_place_of_a_component() -> No
     # 16 bytes take one channel 625 ps from their head on; their tail, 250 ps behind the head at PCIe's 64 GB/s, is what counts
     # when it comes a microsecond late.
     assert slow.time_ps == plain.time_ps - 625 + 250 + 1_000_000
+
+
+def test_an_engine_of_every_pe_is_replaced_in_the_same_way() -> None:
+    def kernel_ps(**impl: str) -> int:
+        handle = simulate(
+            lambda _rank: torch.ahbm.synchronize() or torch.launch("negate", negate, torch.ones(1024)),
+            1,
+            topology=variant_text(**ONE_PE, impl=impl),
+        ).returned[0]
+        return handle.pe_exec_ps
+
+    # 4 cycles of pipeline and 1024 / 128 lanes at 1 GHz are 12 ns; the other engine takes 6.
+    assert kernel_ps() - kernel_ps(pe_math=f"{__name__}:TwiceAsFast") == 6_000
 
 
 def test_a_class_that_does_not_exist_is_a_configuration_error() -> None:
