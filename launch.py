@@ -2,7 +2,10 @@
 
 import sys
 
-from coordinator.cli import main
+try:
+    from coordinator.cli import main
+except ModuleNotFoundError as error:
+    sys.exit(f"kernbench: error: package {error.name!r} is missing; run `make setup`, then .venv/bin/python launch.py")
 
 if __name__ == "__main__":
     sys.exit(main())
