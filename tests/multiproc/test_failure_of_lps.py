@@ -2,7 +2,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from threading import Timer
 
@@ -16,13 +15,6 @@ from tests.support.sessions import ROOT, Recorder, fake_launcher, is_running, pl
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 LIMIT_S = 5.0
-
-
-@pytest.fixture(autouse=True)
-def _private_temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    yield
-    assert not list(tmp_path.glob("kernbench-*"))
 
 
 def fail(*behaviours: str, timeout_s: float = 30.0):

@@ -1,6 +1,5 @@
 import json
 import re
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,13 +10,6 @@ from runtime.errors import UsageError
 from tests.support.sessions import fake_launcher, plan
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
-
-
-@pytest.fixture(autouse=True)
-def _private_temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    yield
-    assert not list(tmp_path.glob("kernbench-*"))
 
 
 def test_a_run_that_passes_prints_its_story_and_writes_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -1,5 +1,4 @@
 import os
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,14 +10,6 @@ from tests.support.fake_lp import EVENTS, TIME_PS, digest_of
 from tests.support.sessions import Recorder, is_running, plan, run_fakes
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
-
-
-@pytest.fixture(autouse=True)
-def _private_temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Every run of a test makes its directory here, and none may be left."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    yield
-    assert not list(tmp_path.glob("kernbench-*"))
 
 
 def test_a_session_collects_the_reports_and_op_logs_of_all_sips():

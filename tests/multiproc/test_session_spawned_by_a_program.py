@@ -1,7 +1,6 @@
 import json
 import os
 import signal
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -10,13 +9,6 @@ from runtime.torch.multiprocessing import ProcessExitedException, ProcessRaisedE
 from tests.support.sessions import is_running
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
-
-
-@pytest.fixture(autouse=True)
-def _private_temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    yield
-    assert not list(tmp_path.glob("kernbench-*"))
 
 
 def _leave_a_note(rank: int, directory: str) -> None:

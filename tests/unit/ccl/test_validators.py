@@ -30,8 +30,13 @@ UNSUITED = {
 
 @pytest.mark.parametrize("name", VALIDATORS)
 def test_a_placement_that_suits_is_accepted(name: str) -> None:
+    complaints: list[str] = []
     for policy in SUITED[name]:
-        VALIDATORS[name](shards(policy), LEADERS)
+        try:
+            VALIDATORS[name](shards(policy), LEADERS)
+        except ValueError as error:
+            complaints.append(f"{policy}: {error}")
+    assert complaints == []
 
 
 @pytest.mark.parametrize("name", VALIDATORS)

@@ -56,6 +56,7 @@ def test_start_and_goodbye_are_waited_for(rendezvous: Rendezvous, control: Contr
     control.wait_start()
     rendezvous.send(1, Bye())
     control.finish()
+    assert control.socket.poll(0) == 0, "both have been taken"
 
 
 def test_an_abort_ends_every_wait_with_the_reason(rendezvous: Rendezvous, control: Control):
@@ -167,5 +168,8 @@ def test_a_connection_that_leaves_the_host_is_refused(endpoint: str):
         Control(endpoint, RUN, 0)
 
 
-def test_sending_to_an_lp_that_has_not_joined_has_no_effect(rendezvous: Rendezvous):
+def test_sending_to_an_lp_that_has_not_joined_reaches_nobody(rendezvous: Rendezvous, control: Control):
     rendezvous.send(0, Start())
+    control.send(hello())
+    receive(rendezvous)
+    assert control.socket.poll(50) == 0

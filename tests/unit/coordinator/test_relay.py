@@ -40,7 +40,7 @@ def test_a_rank_goes_on_when_nobody_reads_any_more(monkeypatch: pytest.MonkeyPat
     errors, closed = os.pipe()
     os.close(closed)
     relay = Relay(os.fdopen(reading, "rb"), os.fdopen(errors, "rb"))
-    for _ in range(3):
-        os.write(writing, b"line\n" * 10_000)
+    written = sum(os.write(writing, b"line\n" * 10_000) for _ in range(3))
     os.close(writing)
     relay.drain()
+    assert written == 150_000, "more than twice what the pipe holds"

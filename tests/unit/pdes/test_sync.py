@@ -53,7 +53,7 @@ class TestReceiving:
     def test_a_message_at_the_promise_is_in_time(self):
         sync = two_way()
         sync.receive(1, promise(50), 0)
-        sync.receive(1, Frame(60, 0, (message(50),)), 50)
+        assert sync.receive(1, Frame(60, 0, (message(50),)), 50) == (message(50),)
 
     def test_a_message_before_the_promise_names_channel_times_and_rule(self):
         sync = two_way()
