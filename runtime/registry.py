@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from runtime.errors import ConfigError, nearest
 
@@ -23,3 +23,11 @@ def look_up(name: str, registry: Mapping[str, _T], source: str, key_path: str) -
         return getattr(import_module(module_name), attribute)
     except (ImportError, AttributeError) as error:
         raise ConfigError(source, key_path, f"{name!r} cannot be imported: {error}") from None
+
+
+def look_up_class(name: str, registry: Mapping[str, type[_T]], base: type[_T], source: str, key_path: str) -> type[_T]:
+    """What `look_up` finds, if it is a class that derives from `base`; else `ConfigError`."""
+    found = cast("object", look_up(name, registry, source, key_path))
+    if isinstance(found, type) and issubclass(found, base):
+        return found
+    raise ConfigError(source, key_path, f"{name!r} does not derive from {base.__module__}:{base.__qualname__}")

@@ -122,26 +122,37 @@ Request = MemoryWriteMsg | MemoryReadMsg | PeDmaMsg | MmuMapMsg | IpcqInitMsg | 
 class Handle:
     """A batch of requests on its way. Results align with the requests; times are picoseconds.
 
-    `total_ps` is the time from leaving the host to the last completion, `pe_exec_ps` the part of it during which a kernel
-    ran, `network_ps` the rest.
+    `kernels_ps` is the longest time that a kernel of the batch has run so far. What the batch has cost is known once it is
+    `done`: until then the properties are a `RuntimeError`.
     """
 
     requests: tuple[Request, ...]
     submitted_ps: int
     done: bool = False
     completed_ps: int = 0
-    pe_exec_ps: int = 0
+    kernels_ps: int = 0
     results: list[bytes] = field(default_factory=list[bytes])
 
     @property
     def total_ps(self) -> int:
         """From leaving the host to the last completion."""
+        self._check_done()
         return self.completed_ps - self.submitted_ps
+
+    @property
+    def pe_exec_ps(self) -> int:
+        """The part of `total_ps` during which a kernel ran."""
+        self._check_done()
+        return self.kernels_ps
 
     @property
     def network_ps(self) -> int:
         """What of `total_ps` was not kernel execution."""
         return self.total_ps - self.pe_exec_ps
+
+    def _check_done(self) -> None:
+        if not self.done:
+            raise RuntimeError("the launch is still on its way: wait with torch.ahbm.synchronize(), or read what it wrote")
 
 
 class Device(Protocol):

@@ -6,6 +6,7 @@ from runtime.hardware.routing import SipFabric
 from runtime.simtime import ps_from_ns
 from runtime.trace import OpRecord
 from runtime.wire.messages import Message
+from sip_node.components.links import link_server
 from sip_node.components.packet import Packet, from_message, to_message
 from sip_node.components.server import Server
 from sip_node.components.surroundings import Surroundings
@@ -32,13 +33,14 @@ class Boundary:
         self._latency_ps = {neighbour: lookahead_ps(noc_ns, link.latency_ps) for neighbour, link in self._links.items()}
         switched = chip.topology.system.sips.fabric == "switch"
         bw_gbs = chip.topology.ucie.bw_gbs
-        up = Server("ucie.switch", bw_gbs)
+        port = link_server(chip.topology, "ucie")
+        up = port("ucie.switch", bw_gbs)
         self._ports = {
-            neighbour: up if switched else Server(link.port.removeprefix("io."), link.bw_gbs)
+            neighbour: up if switched else port(link.port.removeprefix("io."), link.bw_gbs)
             for neighbour, link in self._links.items()
         }
         self._next_seq = dict.fromkeys(self._links, 0)
-        self._switch_port = Server("switch.out", bw_gbs) if switched else None
+        self._switch_port = link_server(chip.topology, "switch")("switch.out", bw_gbs) if switched else None
         self.sent = 0
 
     @property

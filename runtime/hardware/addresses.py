@@ -38,6 +38,7 @@ MAX_PES_PER_CUBE = 64
 HBM_WINDOW_BYTES = 128 * GIB
 MAX_TCM_BYTES = 128 * MIB
 MAX_SRAM_BYTES = 16 * GIB
+REGFILE_BYTES = 64 << 10
 PAGE_BYTES = 4096
 
 _SIP_SHIFT, _CUBE_SHIFT = 43, 38
@@ -56,6 +57,24 @@ class PhysAddr:
     pe: int
     offset: int
 
+    @classmethod
+    def decode(cls, address: int, addresses: "AddressMap") -> "PhysAddr":
+        """What `address` names on a machine; raises `PhysAddrError` with the field that is out of range, or the gap."""
+        if not 0 <= address < 1 << ADDRESS_BITS:
+            raise PhysAddrError(f"{address:#x}", f"not an address of {ADDRESS_BITS} bits")
+        sip, cube, offset = address >> _SIP_SHIFT, address >> _CUBE_SHIFT & 31, address & (_HBM_WINDOW - 1)
+        addresses.check("sip", sip, address)
+        addresses.check("cube", cube, address)
+        if address & _HBM_WINDOW:
+            if offset >= addresses.hbm_bytes:
+                raise PhysAddrError(f"{address:#x}", f"reserved: HBM of cube {cube} ends at {addresses.hbm_bytes:#x}")
+            return cls(sip, cube, "hbm", *divmod(offset, addresses.slice_bytes))
+        if offset >= MAX_PES_PER_CUBE * _PE_STRIDE:
+            return cls(sip, cube, *_in_range(address, offset, NO_PE, addresses.cube_ranges))
+        pe, local = divmod(offset, _PE_STRIDE)
+        addresses.check("pe", pe, address)
+        return cls(sip, cube, *_in_range(address, local, pe, addresses.pe_ranges))
+
     @property
     def rack(self) -> int:
         """The rack of the SIP."""
@@ -68,115 +87,98 @@ class PhysAddr:
 
 
 @dataclass(frozen=True, slots=True)
-class _Range:
+class Range:
+    """The bytes of a resource in the PE-resource window; `base` counts from the PE's first byte, or the window's."""
+
     resource: Resource
     base: int
     nbytes: int
 
 
 class AddressMap:
-    """The addresses of one topology: encodes and decodes them, and refuses what the hardware does not have."""
+    """The addresses of one machine: encodes them, and refuses what its topology does not have.
+
+    `PhysAddr.decode` is the way back. `cube_ranges` and `pe_ranges` are in ascending order.
+    """
 
     def __init__(self, topology: Topology) -> None:
         self._limits = {"sip": topology.sips, "cube": topology.cubes, "pe": topology.pes_per_cube}
-        self._slice_bytes = topology.hbm_slice_bytes
-        self._hbm_bytes = topology.pes_per_cube * self._slice_bytes
-        self._pe_ranges = (
-            _Range("tcm", 0, topology.tcm_bytes),
-            _Range("ipcq", 0x800_0000, MIB),
-            _Range("scratchpad", 0x900_0000, MIB),
-            _Range("regfile", 0xA00_0000, 64 << 10),
+        self.slice_bytes = topology.hbm_slice_bytes
+        self.hbm_bytes = topology.pes_per_cube * self.slice_bytes
+        self.pe_ranges = (
+            Range("tcm", 0, topology.tcm_bytes),
+            Range("ipcq", 0x800_0000, MIB),
+            Range("scratchpad", 0x900_0000, MIB),
+            Range("regfile", 0xA00_0000, REGFILE_BYTES),
         )
-        self._cube_ranges = (
-            _Range("sram", _CUBE_RANGES, topology.sram_bytes),
-            _Range("mcpu", _CUBE_RANGES + 32 * GIB, 16 * MIB),
+        self.cube_ranges = (
+            Range("sram", _CUBE_RANGES, topology.sram_bytes),
+            Range("mcpu", _CUBE_RANGES + 32 * GIB, 16 * MIB),
         )
 
     def hbm_addr(self, sip: int, cube: int, offset: int) -> int:
         """The address of a byte of a cube's HBM, counted through all slices."""
-        _check("hbm", offset, self._hbm_bytes)
+        _check("hbm", offset, self.hbm_bytes)
         return self._segment(sip, cube) | _HBM_WINDOW | offset
 
     def pe_hbm_addr(self, sip: int, cube: int, pe: int, offset: int) -> int:
         """The address of a byte of the HBM slice of a PE."""
-        _check("pe", pe, self._limits["pe"])
-        _check("hbm", offset, self._slice_bytes)
-        return self._segment(sip, cube) | _HBM_WINDOW | (pe * self._slice_bytes + offset)
+        self.check("pe", pe)
+        _check("hbm", offset, self.slice_bytes)
+        return self._segment(sip, cube) | _HBM_WINDOW | (pe * self.slice_bytes + offset)
 
     def pe_tcm_addr(self, sip: int, cube: int, pe: int, offset: int) -> int:
         """The address of a byte of a PE's tightly coupled memory."""
-        return self._pe_addr(self._pe_ranges[0], sip, cube, pe, offset)
+        return self._pe_addr(self.pe_ranges[0], sip, cube, pe, offset)
 
     def pe_ipcq_addr(self, sip: int, cube: int, pe: int, offset: int) -> int:
         """The address of a byte of a PE's queue registers."""
-        return self._pe_addr(self._pe_ranges[1], sip, cube, pe, offset)
+        return self._pe_addr(self.pe_ranges[1], sip, cube, pe, offset)
 
     def pe_scratchpad_addr(self, sip: int, cube: int, pe: int, offset: int) -> int:
         """The address of a byte of a PE's scratchpad."""
-        return self._pe_addr(self._pe_ranges[2], sip, cube, pe, offset)
+        return self._pe_addr(self.pe_ranges[2], sip, cube, pe, offset)
 
     def pe_regfile_addr(self, sip: int, cube: int, pe: int, offset: int) -> int:
         """The address of a byte of a PE's register file."""
-        return self._pe_addr(self._pe_ranges[3], sip, cube, pe, offset)
+        return self._pe_addr(self.pe_ranges[3], sip, cube, pe, offset)
 
     def cube_sram_addr(self, sip: int, cube: int, offset: int) -> int:
         """The address of a byte of a cube's SRAM."""
-        return self._cube_addr(self._cube_ranges[0], sip, cube, offset)
+        return self._cube_addr(self.cube_ranges[0], sip, cube, offset)
 
     def cube_mcpu_addr(self, sip: int, cube: int, offset: int) -> int:
         """The address of a byte of the memory of a cube's management CPU."""
-        return self._cube_addr(self._cube_ranges[1], sip, cube, offset)
+        return self._cube_addr(self.cube_ranges[1], sip, cube, offset)
 
-    def decode(self, address: int) -> PhysAddr:
-        """The coordinates of an address; raises `PhysAddrError` naming the field that is out of range, or the gap."""
-        _check_width(address)
-        sip, cube = address >> _SIP_SHIFT, address >> _CUBE_SHIFT & 31
-        self._check_place(sip, cube, address)
-        offset = address & (_HBM_WINDOW - 1)
-        if address & _HBM_WINDOW:
-            return self._decode_hbm(address, sip, cube, offset)
-        return self._decode_resource(address, sip, cube, offset)
+    def check(self, field: str, value: int, address: int | None = None) -> None:
+        """Refuse a `sip`, `cube` or `pe` that the machine does not have; `address` is the one it was decoded from."""
+        _check(field, value, self._limits[field], address)
 
-    def _decode_hbm(self, address: int, sip: int, cube: int, offset: int) -> PhysAddr:
-        if offset >= self._hbm_bytes:
-            raise PhysAddrError(f"{address:#x}", f"reserved: HBM of cube {cube} ends at {self._hbm_bytes:#x}")
-        pe, offset = divmod(offset, self._slice_bytes)
-        return PhysAddr(sip, cube, "hbm", pe, offset)
-
-    def _decode_resource(self, address: int, sip: int, cube: int, offset: int) -> PhysAddr:
-        pe, ranges, local = NO_PE, self._cube_ranges, offset
-        if offset < MAX_PES_PER_CUBE * _PE_STRIDE:
-            pe, local = divmod(offset, _PE_STRIDE)
-            ranges = self._pe_ranges
-            _check("pe", pe, self._limits["pe"], address)
-        for candidate in ranges:
-            if candidate.base <= local < candidate.base + candidate.nbytes:
-                return PhysAddr(sip, cube, candidate.resource, pe, local - candidate.base)
-        below = [candidate.resource for candidate in ranges if candidate.base <= local]
-        gap = f"the gap behind {below[-1]}" if below else f"the gap before {ranges[0].resource}"
-        raise PhysAddrError(f"{address:#x}", f"reserved: window offset {offset:#x} is in {gap}")
-
-    def _pe_addr(self, within: _Range, sip: int, cube: int, pe: int, offset: int) -> int:
-        _check("pe", pe, self._limits["pe"])
+    def _pe_addr(self, within: Range, sip: int, cube: int, pe: int, offset: int) -> int:
+        self.check("pe", pe)
         _check(within.resource, offset, within.nbytes)
         return self._segment(sip, cube) | (pe * _PE_STRIDE + within.base + offset)
 
-    def _cube_addr(self, within: _Range, sip: int, cube: int, offset: int) -> int:
+    def _cube_addr(self, within: Range, sip: int, cube: int, offset: int) -> int:
         _check(within.resource, offset, within.nbytes)
         return self._segment(sip, cube) | (within.base + offset)
 
     def _segment(self, sip: int, cube: int) -> int:
-        self._check_place(sip, cube)
+        self.check("sip", sip)
+        self.check("cube", cube)
         return sip << _SIP_SHIFT | cube << _CUBE_SHIFT
 
-    def _check_place(self, sip: int, cube: int, address: int | None = None) -> None:
-        _check("sip", sip, self._limits["sip"], address)
-        _check("cube", cube, self._limits["cube"], address)
 
-
-def _check_width(address: int) -> None:
-    if not 0 <= address < 1 << ADDRESS_BITS:
-        raise PhysAddrError(f"{address:#x}", f"not an address of {ADDRESS_BITS} bits")
+def _in_range(address: int, local: int, pe: int, ranges: tuple[Range, ...]) -> tuple[Resource, int, int]:
+    """(resource, PE, offset in it) of byte `local` of the part of the window that `ranges` share out."""
+    for candidate in ranges:
+        if candidate.base <= local < candidate.base + candidate.nbytes:
+            return candidate.resource, pe, local - candidate.base
+    below = [candidate.resource for candidate in ranges if candidate.base <= local]
+    gap = f"the gap behind {below[-1]}" if below else f"the gap before {ranges[0].resource}"
+    offset = address & (_HBM_WINDOW - 1)
+    raise PhysAddrError(f"{address:#x}", f"reserved: window offset {offset:#x} is in {gap}")
 
 
 def _check(field: str, value: int, limit: int, address: int | None = None) -> None:

@@ -7,8 +7,9 @@ overheads and wires plus its bytes at the narrowest link. Buffers in the routers
 
 from typing import Protocol
 
-from runtime.hardware.graph import ChipGraph
+from runtime.hardware.graph import ChipGraph, Link
 from runtime.hardware.routing import ChipRoutes, Stage
+from sip_node.components.links import link_server
 from sip_node.components.packet import Packet
 from sip_node.components.server import Server
 from sip_node.engine import Engine
@@ -30,10 +31,7 @@ class Fabric:
         self._engine, self._routes, self._sip, self._outlook = engine, routes, sip, outlook
         self._gateway = graph.io_noc
         self._endpoints: dict[int, Endpoint] = {}
-        names = [f"{graph.nodes[link.source].name}->{graph.nodes[link.target].name}" for link in graph.links]
-        self.servers = [
-            None if link.bw_gbs is None else Server(name, link.bw_gbs) for link, name in zip(graph.links, names, strict=True)
-        ]
+        self.servers = _servers(graph)
         self.sent = 0
         self.delivered = 0
 
@@ -68,3 +66,16 @@ class Fabric:
         pre_ps, post_ps = stage.pre_ps, stage.post_ps
         start_ps, tail_ps = server.reserve(self._engine.now_ps + pre_ps, tail_ps + pre_ps, packet.size)
         self._engine.at(start_ps + post_ps, self._advance, packet, target, stages, index + 1, tail_ps + post_ps)
+
+
+def _servers(graph: ChipGraph) -> list[Server | None]:
+    """The FIFO server of every link, by the kind of node it leaves; None for a link that only delays."""
+    nodes = graph.nodes
+    serve = {kind: link_server(graph.topology, kind) for kind in dict.fromkeys(node.kind for node in nodes)}
+
+    def server(link: Link) -> Server | None:
+        source = nodes[link.source]
+        name = f"{source.name}->{nodes[link.target].name}"
+        return None if link.bw_gbs is None else serve[source.kind](name, link.bw_gbs)
+
+    return [server(link) for link in graph.links]

@@ -3,15 +3,18 @@
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from zlib import crc32
 
 from msgspec import Struct
 
+from runtime.errors import PhysAddrError
 from runtime.requests import Handle, IpcqInitMsg, KernelLaunchMsg, MemoryReadMsg, MemoryWriteMsg, MmuMapMsg, PeDmaMsg, Request
 from runtime.trace import OpRecord
 from sip_node.completion import Completion
 from sip_node.components.commands import CubeCommand, Done, PeInstall, PeMap
 from sip_node.components.packet import Kind, Packet
 from sip_node.components.surroundings import Surroundings
+from sip_node.rows import BYTES, bytes_at
 
 
 @dataclass
@@ -68,8 +71,7 @@ class Host:
         if not batch.left:
             self._complete(batch)
         for index, request in enumerate(batch.requests):
-            if isinstance(request, MemoryWriteMsg | MemoryReadMsg | PeDmaMsg) and request.nbytes < 1:
-                raise ValueError(f"{request}: a request moves at least one byte")
+            _check(request, self._chip)
             self._tags += 1
             self._pending[self._tags] = _Pending(batch, index, self._engine.now_ps)
             self._issue(request, self._tags)
@@ -123,12 +125,10 @@ class Host:
         request = batch.requests[pending.index]
         batch.results[pending.index] = pending.data
         if isinstance(packet.body, Done):
-            batch.pe_exec_ps = max(batch.pe_exec_ps, packet.body.end_ps - packet.body.start_ps)
-        address, nbytes = 0, 0
-        if isinstance(request, MemoryWriteMsg | MemoryReadMsg | PeDmaMsg):
-            address, nbytes = request.address, request.nbytes
-        name = type(request).__name__
-        self._chip.log.add(OpRecord("host", name, pending.start_ps, now_ps, address=address, nbytes=nbytes))
+            batch.kernels_ps = max(batch.kernels_ps, packet.body.end_ps - packet.body.start_ps)
+        if isinstance(request, MemoryWriteMsg):
+            self._chip.log.add_written(request.data)
+        self._chip.log.add(_record(request, pending.start_ps, now_ps, pending.data))
         batch.left -= 1
         if not batch.left:
             self._complete(batch)
@@ -139,3 +139,36 @@ class Host:
         if self._queue:
             self._begin()
         batch.finished.complete(batch)
+
+
+def _check(request: Request, chip: Surroundings) -> None:
+    if not isinstance(request, MemoryWriteMsg | MemoryReadMsg | PeDmaMsg):
+        return
+    if request.nbytes < 1:
+        raise ValueError(f"{request}: a request moves at least one byte")
+    if chip.locate(request.address) != chip.locate(request.address + request.nbytes - 1):
+        raise PhysAddrError(f"{request.address:#x}", f"{request.nbytes:,} bytes from there run past the end of the memory")
+    tcm_bytes = chip.topology.tcm_bytes
+    if isinstance(request, PeDmaMsg) and not 0 <= request.tcm_offset <= tcm_bytes - request.nbytes:
+        raise ValueError(f"{request}: it leaves the TCM, which has {tcm_bytes:,} bytes")
+
+
+def _record(request: Request, start_ps: int, end_ps: int, read: bytes) -> OpRecord:
+    """A write leaves its bytes in memory, a read hands over those it read; what a PE copied is in the record of its DMA."""
+    name = type(request).__name__
+    match request:
+        case MemoryWriteMsg():
+            return OpRecord(
+                "host", name, start_ps, end_ps, address=request.address, nbytes=request.nbytes, shape=(request.nbytes,),
+                dtype=BYTES, checksum=crc32(request.data),
+            )  # fmt: skip
+        case MemoryReadMsg():
+            source = bytes_at(request.address, request.nbytes)
+            return OpRecord(
+                "host", name, start_ps, end_ps, address=source.address, nbytes=request.nbytes, shape=source.shape,
+                dtype=source.dtype, inputs=(source,), checksum=crc32(read),
+            )  # fmt: skip
+        case PeDmaMsg():
+            return OpRecord("host", name, start_ps, end_ps, address=request.address, nbytes=request.nbytes)
+        case _:
+            return OpRecord("host", name, start_ps, end_ps)

@@ -5,6 +5,9 @@ A component is constructed as `Class(surroundings, node index)` and receives pac
 
 from collections.abc import Callable
 
+from runtime.errors import ConfigError
+from runtime.hardware.graph import Node
+from runtime.registry import look_up, look_up_class
 from sip_node.components.fabric import Endpoint
 from sip_node.components.host import Host
 from sip_node.components.io_cpu import IoCpu
@@ -21,3 +24,17 @@ COMPONENTS: dict[str, Callable[[Surroundings, int], Endpoint]] = {
     "hbm_ctrl": HbmController,
     "sram": Sram,
 }
+
+WHOLE: dict[str, type[Endpoint]] = {"host": Host, "pe": Pe}
+"""Of these a chip asks more than to accept packets: a class of one's own derives from the one here."""
+
+
+def build(around: Surroundings, node: Node) -> Endpoint:
+    """The component of a node; `ConfigError` when what `impl:` names for its kind cannot be one."""
+    key_path = f"impl.{node.kind}"
+    if node.kind in WHOLE:
+        look_up_class(node.impl, WHOLE, WHOLE[node.kind], "topology", key_path)
+    chosen = look_up(node.impl, COMPONENTS, "topology", key_path)
+    if not hasattr(chosen, "accept"):
+        raise ConfigError("topology", key_path, f"{node.impl!r} cannot receive packets: it has no accept(packet, tail_ps)")
+    return chosen(around, node.index)

@@ -1,10 +1,12 @@
 """What a component is handed when the chip is built: the clock, the fabric and the facts of its SIP."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from runtime.hardware.addresses import AddressMap
+from runtime.errors import PhysAddrError
+from runtime.hardware.addresses import AddressMap, PhysAddr
 from runtime.hardware.graph import ChipGraph
 from runtime.hardware.routing import ChipRoutes
 from runtime.hardware.topology import Topology
@@ -23,6 +25,10 @@ class RingMemory(Protocol):
 
     def watch(self, ring_base: int, nbytes: int, pe_node: int) -> None:
         """Announce slots that fill in [ring_base, ring_base + nbytes) to the PE at `pe_node`."""
+        ...
+
+    def contents(self) -> Iterator[tuple[int, bytes]]:
+        """(physical address, bytes) of what is not zero in it."""
         ...
 
 
@@ -68,10 +74,15 @@ class Surroundings:
         return CpuPort(self.engine, self.fabric, self.sip, node, self.topology.control_bytes)
 
     def locate(self, address: int) -> tuple[int, int]:
-        """(sip, node) of the memory that holds a physical address; all SIPs have the same nodes."""
-        where = self.addresses.decode(address)
+        """(sip, node) of the memory that holds a physical address; all SIPs have the same nodes.
+
+        Raises `PhysAddrError` for what is no memory on the fabric: the registers of a PE and of an M_CPU.
+        """
+        where = PhysAddr.decode(address, self.addresses)
         if where.resource == "hbm":
             return where.sip, self.graph.hbm(where.cube, where.pe)
         if where.resource == "sram":
             return where.sip, self.graph.sram(where.cube)
-        return where.sip, self.graph.pe(where.cube, where.pe)
+        if where.resource == "tcm":
+            return where.sip, self.graph.pe(where.cube, where.pe)
+        raise PhysAddrError(f"{address:#x}", f"{where.resource} is not a memory that packets reach; hbm, tcm and sram are")

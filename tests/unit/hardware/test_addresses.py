@@ -11,7 +11,7 @@ GIB = 1 << 30
 
 def problem(address: int) -> str:
     with pytest.raises(PhysAddrError) as raised:
-        ADDRESSES.decode(address)
+        PhysAddr.decode(address, ADDRESSES)
     return str(raised.value)
 
 
@@ -23,17 +23,17 @@ def test_the_fields_stand_at_their_bits() -> None:
 
 
 def test_an_address_names_its_rack_and_the_sip_in_it() -> None:
-    decoded = ADDRESSES.decode(ADDRESSES.pe_tcm_addr(37, 0, 0, 0))
+    decoded = PhysAddr.decode(ADDRESSES.pe_tcm_addr(37, 0, 0, 0), ADDRESSES)
     assert (decoded.sip, decoded.rack, decoded.sip_in_rack) == (37, 2, 5)
 
 
 def test_what_the_pes_of_a_cube_share_has_no_pe() -> None:
-    assert ADDRESSES.decode(ADDRESSES.cube_sram_addr(1, 2, 3)) == PhysAddr(1, 2, "sram", NO_PE, 3)
-    assert ADDRESSES.decode(ADDRESSES.cube_mcpu_addr(1, 2, 3)) == PhysAddr(1, 2, "mcpu", NO_PE, 3)
+    assert PhysAddr.decode(ADDRESSES.cube_sram_addr(1, 2, 3), ADDRESSES) == PhysAddr(1, 2, "sram", NO_PE, 3)
+    assert PhysAddr.decode(ADDRESSES.cube_mcpu_addr(1, 2, 3), ADDRESSES) == PhysAddr(1, 2, "mcpu", NO_PE, 3)
 
 
 def test_an_hbm_address_counts_through_the_slices() -> None:
-    assert ADDRESSES.decode(ADDRESSES.hbm_addr(0, 0, 13 * GIB)) == PhysAddr(0, 0, "hbm", 2, 1 * GIB)
+    assert PhysAddr.decode(ADDRESSES.hbm_addr(0, 0, 13 * GIB), ADDRESSES) == PhysAddr(0, 0, "hbm", 2, 1 * GIB)
 
 
 @pytest.mark.parametrize(

@@ -109,3 +109,13 @@ def test_data_comes_back_in_order_when_packets_are_not_whole_rounds_of_the_chann
         return bool((tensor.numpy() == values).all()) and copied.results[0] == values.tobytes()
 
     assert simulate(program, 1, topology=variant_text(packet_bytes=packet_bytes)).returned[0]
+
+
+def test_a_dma_that_leaves_the_tcm_is_refused() -> None:
+    def program(_rank: int) -> None:
+        state = running_rank()
+        request = PeDmaMsg(0, 0, "read", state.addresses.pe_hbm_addr(0, 0, 0, 0), 128, state.topology.tcm_bytes - 100)
+        state.device.wait(state.device.submit([request], "too far"))
+
+    with pytest.raises(ValueError, match="it leaves the TCM, which has 16,777,216 bytes"):
+        simulate(program, 1, topology=SMALL)
