@@ -1,4 +1,4 @@
-"""What user code imports: `from runtime import DPPolicy, bench, tl, torch`.
+"""What user code imports: `from runtime import DPPolicy, bench, mock, tl, torch`.
 
 Names are loaded on first use, so that a process that needs only the wire format does not load the rest.
 """
@@ -9,11 +9,12 @@ from typing import Any
 _EXPORTS = {
     "DPPolicy": ("runtime.placement", "DPPolicy"),
     "bench": ("runtime.bench_registry", "bench"),
+    "mock": ("runtime.language.mock", None),
     "tl": ("runtime.language.tl", None),
     "torch": ("runtime.torch", None),
 }
 
-__all__ = ["DPPolicy", "bench", "tl", "torch"]  # pyright: ignore[reportUnsupportedDunderAll] - loaded by __getattr__
+__all__ = ["DPPolicy", "bench", "mock", "tl", "torch"]  # pyright: ignore[reportUnsupportedDunderAll] - loaded by __getattr__
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,9 @@ from difflib import get_close_matches
 
 from runtime.simtime import format_ps
 
+_QUEUES_SHOWN = 32
+"""A deadlock of many PEs shows the pointers of so many queues; the report of the run has all of them."""
+
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?` for the known word closest to `word`, else `; known: a, b, c`."""
@@ -100,30 +103,34 @@ class AllocationError(KernbenchError):
 
 
 class PageFaultError(KernbenchError):
-    """A kernel touched an unmapped address. Fields: kernel, (sip, cube, pe), address, bytes, nearest tensor."""
+    """A kernel touched an unmapped address. Fields: kernel, (sip, cube, pe), `file:line`, address, bytes, nearest tensor."""
 
-    def __init__(self, kernel: str, place: tuple[int, int, int], address: int, nbytes: int, tensor: str) -> None:
-        super().__init__(kernel, place, address, nbytes, tensor)
-        self.kernel, self.place, self.address, self.nbytes, self.tensor = kernel, place, address, nbytes, tensor
+    def __init__(self, kernel: str, place: tuple[int, int, int], line: str, address: int, nbytes: int, tensor: str) -> None:
+        super().__init__(kernel, place, line, address, nbytes, tensor)
+        self.kernel, self.place, self.line = kernel, place, line
+        self.address, self.nbytes, self.tensor = address, nbytes, tensor
 
     def __str__(self) -> str:
-        sip, cube, pe = self.place
         return (
-            f"page fault in kernel {self.kernel!r} on sip {sip} cube {cube} pe {pe}: "
+            f"page fault in {_kernel_at(self.kernel, self.place, self.line)}: "
             f"{self.nbytes} bytes at virtual address {self.address:#x} are not mapped ({self.tensor})"
         )
 
 
 class KernelError(KernbenchError):
-    """A kernel asks for what hardware or language do not allow. Fields: kernel, (sip, cube, pe), the problem."""
+    """A kernel asks for what hardware or language do not allow. Fields: kernel, (sip, cube, pe), `file:line`, the problem."""
 
-    def __init__(self, kernel: str, place: tuple[int, int, int], problem: str) -> None:
-        super().__init__(kernel, place, problem)
-        self.kernel, self.place, self.problem = kernel, place, problem
+    def __init__(self, kernel: str, place: tuple[int, int, int], line: str, problem: str) -> None:
+        super().__init__(kernel, place, line, problem)
+        self.kernel, self.place, self.line, self.problem = kernel, place, line, problem
 
     def __str__(self) -> str:
-        sip, cube, pe = self.place
-        return f"kernel {self.kernel!r} on sip {sip} cube {cube} pe {pe}: {self.problem}"
+        return f"{_kernel_at(self.kernel, self.place, self.line)}: {self.problem}"
+
+
+def _kernel_at(kernel: str, place: tuple[int, int, int], line: str) -> str:
+    sip, cube, pe = place
+    return f"kernel {kernel!r} on sip {sip} cube {cube} pe {pe} at {line}"
 
 
 class IpcqInstallError(KernbenchError):
@@ -139,18 +146,31 @@ class IpcqInstallError(KernbenchError):
 
 
 class IpcqDeadlock(KernbenchError):  # noqa: N818 - the name users know from the specification
-    """Nothing can happen any more and kernels or ranks still wait. Fields: simulated time, a line per PE, a line per rank."""
+    """Nothing can happen any more and kernels or ranks still wait.
 
-    def __init__(self, time_ps: int, pes: tuple[str, ...], ranks: tuple[str, ...]) -> None:
-        super().__init__(time_ps, pes, ranks)
-        self.time_ps, self.pes, self.ranks = time_ps, pes, ranks
+    Fields: simulated time; a line per PE, per rank, per cycle or chain of waits, and per queue of those that wait.
+    """
+
+    def __init__(
+        self,
+        time_ps: int,
+        pes: tuple[str, ...],
+        ranks: tuple[str, ...],
+        waits: tuple[str, ...] = (),
+        queues: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(time_ps, pes, ranks, waits, queues)
+        self.time_ps, self.pes, self.ranks, self.waits, self.queues = time_ps, pes, ranks, waits, queues
 
     def __str__(self) -> str:
         counted = [(len(self.pes), "PE"), (len(self.ranks), "rank")]
         waiting = " and ".join(f"{count} {noun if count == 1 else noun + 's'}" for count, noun in counted if count)
         verb = "waits" if len(self.pes) + len(self.ranks) == 1 else "wait"
-        lines = "".join(f"\n  {line}" for line in (*self.pes, *self.ranks))
-        return f"IpcqDeadlock at {format_ps(self.time_ps)}: no event is left; {waiting} {verb} for ever{lines}"
+        lines = [*self.waits, *self.pes, *self.ranks, *self.queues[:_QUEUES_SHOWN]]
+        if len(self.queues) > _QUEUES_SHOWN:
+            lines.append(f"{len(self.queues) - _QUEUES_SHOWN} more queues")
+        text = "".join(f"\n  {line}" for line in lines)
+        return f"IpcqDeadlock at {format_ps(self.time_ps)}: no event is left; {waiting} {verb} for ever{text}"
 
 
 class InvariantError(KernbenchError):

@@ -8,12 +8,28 @@ NO_PE = -1
 """`pe` of a record that belongs to a cube, not to one of its PEs."""
 
 
+class Operand(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """A block of elements at a physical address.
+
+    `strides` count elements, one for each axis; empty means row-major without gaps.
+    """
+
+    address: int
+    shape: tuple[int, ...]
+    dtype: str
+    strides: tuple[int, ...] = ()
+
+
 class OpRecord(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
     """One operation of one engine of one SIP.
 
     `engine` is the component kind (`pe_dma`, `ucie`, `io_cpu` ...), `name` the operation. Times are picoseconds, from
-    the moment the engine is the operation's own to its completion. `address` is physical (0 where there is none). `flow` is
-    `(source sip, target sip, sequence)` of a transfer between SIPs; the record at the receiver has `flow_end` set.
+    the moment the engine is the operation's own to its completion. `flow` is `(source sip, target sip, sequence)` of a
+    transfer between SIPs; the record at the receiver has `flow_end` set.
+
+    An operation on data reads `inputs` at `start_ps` (a number stands for itself) and leaves its result at `end_ps`: `nbytes`
+    bytes at the physical `address`, elements of `dtype` in `shape` and `strides` as in `Operand`. `axis` is the axis of a
+    reduction. `checksum` is the CRC-32 of the result in row-major order, 0 in a run without data.
     """
 
     engine: str
@@ -28,6 +44,10 @@ class OpRecord(Struct, array_like=True, frozen=True, forbid_unknown_fields=True)
     dtype: str = ""
     flow: tuple[int, int, int] | None = None
     flow_end: bool = False
+    inputs: tuple[Operand | float, ...] = ()
+    strides: tuple[int, ...] = ()
+    axis: int | None = None
+    checksum: int = 0
 
     @property
     def track(self) -> str:

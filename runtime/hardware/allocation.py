@@ -142,6 +142,11 @@ def kernel_scratch_offset(topology: Topology) -> int:
     return topology.tcm_bytes - topology.scheduler_reserved_bytes - topology.kernel_scratch_bytes
 
 
+def tile_buffer_offset(topology: Topology) -> int:
+    """Where the scheduler's part of the TCM of a PE begins."""
+    return topology.tcm_bytes - topology.scheduler_reserved_bytes
+
+
 def ring_offset(topology: Topology, kind: BufferKind, pe: int, nbytes: int) -> int:
     """Where the receive rings of a PE, `nbytes` in all and the same for all PEs of a cube, lie in the memory `kind`.
 

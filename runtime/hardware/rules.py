@@ -10,18 +10,20 @@ from runtime.hardware.addresses import (
     MAX_SIPS,
     MAX_SRAM_BYTES,
     MAX_TCM_BYTES,
+    REGFILE_BYTES,
 )
 from runtime.hardware.cube_plan import SIDES
 from runtime.hardware.router_grid import RouterGrid
 from runtime.hardware.routing import crossing_ps
 from runtime.hardware.schema import GIB, MIB, Topology
+from runtime.hardware.tile_layout import WIDEST_BYTES, BufferLayout, RegisterLayout
 
 Problem = tuple[str, str]
 
 
 def problems(topology: Topology) -> Iterator[Problem]:
     """Everything that is wrong with a topology whose keys are right one by one."""
-    rules = (_sip_count, _sip_grid, _crossing, _cube_mesh, _pes, _positions, _router_mesh, _memories, _sizes)
+    rules = (_sip_count, _sip_grid, _crossing, _cube_mesh, _pes, _positions, _router_mesh, _memories, _tiles, _sizes)
     return chain.from_iterable(rule(topology) for rule in rules)
 
 
@@ -105,6 +107,17 @@ def _memories(topology: Topology) -> Iterator[Problem]:
     if tcm.scheduler_reserved_mb + tcm.kernel_scratch_mb >= topology.pe.tcm_mb:
         taken = f"scheduler_reserved_mb {tcm.scheduler_reserved_mb} + kernel_scratch_mb {tcm.kernel_scratch_mb}"
         yield "pe.tcm_mb", f"{topology.pe.tcm_mb} MiB; {taken} leave nothing for tensors and queues"
+
+
+def _tiles(topology: Topology) -> Iterator[Problem]:
+    tile, count = topology.tile, topology.pe.scheduler.tile_buffers
+    registers, buffers = RegisterLayout(0, tile), BufferLayout(0, tile, count)
+    if registers.nbytes > REGFILE_BYTES:
+        needed = f"two of each operand and two of the result, of {WIDEST_BYTES} B elements, need {registers.nbytes:,} B"
+        yield "pe.tile", f"m {tile.m}, k {tile.k}, n {tile.n}: {needed} of registers; there are {REGFILE_BYTES:,}"
+    if buffers.nbytes > topology.scheduler_reserved_bytes:
+        needed = f"{count} tiles of each operand and of the result, of {WIDEST_BYTES} B elements, need {buffers.nbytes:,} B"
+        yield "pe.scheduler.tile_buffers", f"{needed}; scheduler_reserved_mb gives {topology.scheduler_reserved_bytes:,}"
 
 
 def _sizes(topology: Topology) -> Iterator[Problem]:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from runtime.config_file import Section
+from runtime.hardware.tiles import TileSize
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -27,6 +28,7 @@ Mm = Annotated[float, Field(ge=0, le=1e4)]
 LengthMm = Annotated[float, Field(ge=1e-3, le=1e4)]
 Count = Annotated[int, Field(ge=1, le=1 << 20)]
 GridSize = Annotated[int, Field(ge=1, le=64)]
+TileSide = Annotated[int, Field(ge=1, le=4096)]
 Point = tuple[Mm, Mm]
 Implementation = Annotated[str, Field(pattern=r"^([a-z][a-z0-9_]*|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*)$")]
 
@@ -235,10 +237,35 @@ class Tcm(Section):
     kernel_scratch_mb: Count
 
 
+class Scheduler(Section):
+    """The scheduler of a PE; `tile_buffers` tiles of each operand and of the result have room in its part of TCM."""
+
+    overhead_ns: Ns
+    tile_buffers: Annotated[int, Field(ge=1, le=1024)]
+
+
+class TileSides(Section):
+    """The largest step of the GEMM engine: (m, k) times (k, n)."""
+
+    m: TileSide
+    k: TileSide
+    n: TileSide
+
+
 class FetchStore(Section):
-    """The unit that moves data between TCM and registers."""
+    """The unit that moves data between TCM and registers; the bandwidth is that of one direction."""
 
     bw_gbs: Gbs
+
+
+class GemmEngine(Section):
+    """The matrix engine of a PE. `macs_per_cycle` belongs to the model `macs`, `rows` and `cols` to `systolic_os`."""
+
+    model: Literal["macs", "systolic_os"]
+    clock_ghz: Ghz
+    macs_per_cycle: Count
+    rows: Annotated[int, Field(ge=1, le=4096)]
+    cols: Annotated[int, Field(ge=1, le=4096)]
 
 
 class MathEngine(Section):
@@ -254,38 +281,50 @@ class Pe(Section):
 
     to_router_bw_gbs: Gbs
     cpu: Overhead
-    scheduler: Overhead
+    scheduler: Scheduler
     mmu: Overhead
     dma: Dma
     ipcq: Overhead
     tcm_mb: Count
     tcm: Tcm
+    tile: TileSides
     fetch_store: FetchStore
+    gemm: GemmEngine
     math: MathEngine
 
 
 class Implementations(Section):
     """Which class implements a component: a registry key, by default the kind, or `dotted.path:Class`.
 
-    What packets end at can be replaced, and the engines of a PE; routers, ports and crossbars are part of the fabric.
+    What packets end at is a component of its own, so are the engines of a PE. What packets pass is part of the fabric: for
+    `router`, `xbar`, `ucie`, `pcie_ep`, `io_noc` and `switch` the class is that of the links which leave them.
     """
 
     host: Implementation = "host"
+    pcie_ep: Implementation = "pcie_ep"
     io_cpu: Implementation = "io_cpu"
+    io_noc: Implementation = "io_noc"
+    switch: Implementation = "switch"
+    ucie: Implementation = "ucie"
     m_cpu: Implementation = "m_cpu"
+    router: Implementation = "router"
+    xbar: Implementation = "xbar"
     hbm_ctrl: Implementation = "hbm_ctrl"
     sram: Implementation = "sram"
     pe: Implementation = "pe"
     pe_cpu: Implementation = "pe_cpu"
     pe_dma: Implementation = "pe_dma"
     pe_fetch_store: Implementation = "pe_fetch_store"
+    pe_gemm: Implementation = "pe_gemm"
     pe_ipcq: Implementation = "pe_ipcq"
     pe_math: Implementation = "pe_math"
     pe_mmu: Implementation = "pe_mmu"
+    pe_scheduler: Implementation = "pe_scheduler"
+    pe_tcm: Implementation = "pe_tcm"
 
     def of(self, kind: str) -> str:
-        """The implementation of one kind; the kind itself for what cannot be replaced."""
-        implementation: str = getattr(self, kind, kind)
+        """The implementation of one kind of component."""
+        implementation: str = getattr(self, kind)
         return implementation
 
 
@@ -349,6 +388,11 @@ class Topology(Section):
     def scheduler_reserved_bytes(self) -> int:
         """The part of a PE's TCM that belongs to its scheduler."""
         return self.pe.tcm.scheduler_reserved_mb * MIB
+
+    @property
+    def tile(self) -> TileSize:
+        """The largest step of the GEMM engine."""
+        return TileSize(self.pe.tile.m, self.pe.tile.k, self.pe.tile.n)
 
     @property
     def kernel_scratch_bytes(self) -> int:

@@ -1,79 +1,279 @@
-"""The arithmetic of the math engine: numpy functions by name. Results keep the type of the operands."""
+"""The arithmetic of the vector engine, by operation name: what an operation asks of its operands, and its numbers.
+
+Floating-point results are those of an engine that evaluates an operation exactly, rounds to float32, and then to the type of
+the operands: numpy computes in float64, wide enough for that on every machine. A sum has the one rounding to its type.
+Integers keep their type and wrap round; only sums of i8 widen, to i32. A Python number takes the type of the value beside it.
+"""
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 
-from runtime.dtypes import DType
-from runtime.language.value import Array, Value
+from runtime.dtypes import DType, float32, int8, int32
+from runtime.errors import nearest
+from runtime.language.value import Array, Shape, Value
 
-BINARY: dict[str, Callable[[Array, Array], Array]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-}
+
+def _fma(a: Array, b: Array, c: Array) -> Array:
+    return a * b + c
+
+
+def _clamp(x: Array, low: Array, high: Array) -> Array:
+    return np.minimum(np.maximum(x, low), high)
+
+
+def _relu(x: Array) -> Array:
+    return np.maximum(x, np.zeros_like(x))
 
 
 def _sigmoid(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
 
 
-UNARY: dict[str, Callable[[Array], Array]] = {
-    "exp": np.exp,
-    "log": np.log,
-    "sqrt": np.sqrt,
-    "abs": np.abs,
-    "sigmoid": _sigmoid,
-    "sin": np.sin,
-    "cos": np.cos,
+def _silu(x: Array) -> Array:
+    return x * _sigmoid(x)
+
+
+def _gelu(x: Array) -> Array:
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * (x * x * x))))
+
+
+def _softmax(x: Array, axis: int) -> Array:
+    e = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+class Elementwise(NamedTuple):
+    """An operation on elements at the same place, broadcast as in numpy."""
+
+    function: Callable[..., Array]
+    operands: int
+    integers: bool = True
+
+
+ELEMENTWISE = {
+    "add": Elementwise(np.add, 2),
+    "sub": Elementwise(np.subtract, 2),
+    "mul": Elementwise(np.multiply, 2),
+    "div": Elementwise(np.divide, 2, integers=False),
+    "maximum": Elementwise(np.maximum, 2),
+    "minimum": Elementwise(np.minimum, 2),
+    "fma": Elementwise(_fma, 3),
+    "clamp": Elementwise(_clamp, 3),
+    "abs": Elementwise(np.abs, 1),
+    "relu": Elementwise(_relu, 1),
+    "exp": Elementwise(np.exp, 1, integers=False),
+    "log": Elementwise(np.log, 1, integers=False),
+    "sqrt": Elementwise(np.sqrt, 1, integers=False),
+    "sin": Elementwise(np.sin, 1, integers=False),
+    "cos": Elementwise(np.cos, 1, integers=False),
+    "tanh": Elementwise(np.tanh, 1, integers=False),
+    "sigmoid": Elementwise(_sigmoid, 1, integers=False),
+    "gelu": Elementwise(_gelu, 1, integers=False),
+    "silu": Elementwise(_silu, 1, integers=False),
 }
+"""Elementwise operations by name."""
+
+REDUCTIONS = frozenset({"sum", "max", "min"})
+"""Operations that leave one element of those along an axis."""
+
+ACTIVATIONS = ("relu", "gelu", "silu", "sigmoid", "tanh")
+"""The elementwise operations that may follow a matrix product."""
+
+_NAMES = frozenset(ELEMENTWISE) | REDUCTIONS | {"softmax", "trans", "cat", "cast", "full"}
+_SOFTMAX_PASSES = 4  # maximum, exponential of the difference, sum, quotient
 
 
-def result_shape(name: str, operands: Sequence[Value | float]) -> tuple[tuple[int, ...], DType]:
-    """Shape (broadcast as in numpy) and type of `name(*operands)`; a Python number takes the type of the value beside it."""
-    values = [operand for operand in operands if isinstance(operand, Value)]
+def passes(name: str) -> int:
+    """How often the vector engine goes over the elements."""
+    return _SOFTMAX_PASSES if name == "softmax" else 1
+
+
+def infer(
+    name: str,
+    operands: Sequence[Value | float],
+    *,
+    axis: int | None = None,
+    keep_dims: bool = False,
+    dtype: DType | None = None,
+    shape: Shape | None = None,
+) -> tuple[Shape, DType]:
+    """Shape and type of the result of an operation; `TypeError` or `ValueError` where it is not defined.
+
+    `axis` and `keep_dims` are those of a reduction, `dtype` is the type of a cast, `shape` and `dtype` are those of `full`.
+    """
+    if name not in _NAMES:
+        raise ValueError(f"the vector engine has no operation {name!r}{nearest(name, _NAMES)}")
+    if name == "full":
+        return _full(operands[0], dtype, shape)
+    values = _values(name, operands)
+    if name == "cast":
+        return values[0].shape, _type("cast", dtype)
+    common = _common_type(name, values)
+    if name in ELEMENTWISE:
+        return _elementwise(name, operands, values, common)
+    if name in REDUCTIONS or name == "softmax":
+        return _along_axis(name, values[0].shape, common, axis, keep_dims=keep_dims)
+    return _transposed(values[0].shape) if name == "trans" else (sum(value.numel for value in values),), common
+
+
+def compute(
+    name: str,
+    operands: Sequence[Array | float],
+    dtype: DType,
+    *,
+    axis: int | None = None,
+    keep_dims: bool = False,
+    shape: Shape | None = None,
+) -> Array:
+    """The elements of the result, a new array of `dtype`, row-major; operands are as `infer` accepts them.
+
+    `dtype` is the type that `infer` returned, `shape` the one of `full`.
+    """
+    with np.errstate(all="ignore"):
+        if name in ELEMENTWISE:
+            return _evaluated(ELEMENTWISE[name].function, operands, dtype)
+        if name in REDUCTIONS:
+            return _reduce(name, np.asarray(operands[0]), dtype, axis, keep_dims=keep_dims)
+        if name == "softmax":
+            return _evaluated(partial(_softmax, axis=-1 if axis is None else axis), operands, dtype)
+        return _moved(name, operands, dtype, shape)
+
+
+def converted(array: Array, dtype: DType) -> Array:
+    """A copy in another type, rounded once.
+
+    Floating-point to integer drops the fraction and saturates, NaN becomes 0; integer to integer wraps round.
+    """
+    if dtype.is_floating_point or array.dtype.kind == "i":
+        return np.array(array.astype(dtype.numpy), order="C")
+    limits = np.iinfo(dtype.numpy.name)
+    whole = np.clip(np.trunc(array.astype(np.float64)), limits.min, limits.max)
+    return np.nan_to_num(whole, copy=False).astype(dtype.numpy)
+
+
+def _moved(name: str, operands: Sequence[Array | float], dtype: DType, shape: Shape | None) -> Array:
+    arrays = [np.asarray(operand) for operand in operands]
+    match name:
+        case "full":
+            assert shape is not None
+            return np.full(shape, arrays[0].astype(dtype.numpy))
+        case "cast":
+            return converted(arrays[0], dtype)
+        case "trans":
+            return np.array(arrays[0].T, order="C")
+        case _:
+            return np.concatenate([array.reshape(-1) for array in arrays])
+
+
+def _evaluated(function: Callable[..., Array], operands: Sequence[Array | float], dtype: DType) -> Array:
+    arrays: list[Array] = [
+        operand if isinstance(operand, np.ndarray) else np.asarray(operand).astype(dtype.numpy) for operand in operands
+    ]
+    if not dtype.is_floating_point:
+        return np.asarray(function(*arrays), dtype.numpy)
+    exact = function(*(array.astype(np.float64) for array in arrays))
+    return np.asarray(exact).astype(float32.numpy).astype(dtype.numpy, copy=False)
+
+
+def _reduce(name: str, array: Array, dtype: DType, axis: int | None, *, keep_dims: bool) -> Array:
+    wide = np.float64 if dtype.is_floating_point else dtype.numpy
+    function = {"sum": np.sum, "max": np.max, "min": np.min}[name]
+    return np.asarray(function(array.astype(wide), axis=axis, keepdims=keep_dims)).astype(dtype.numpy)
+
+
+def _values(name: str, operands: Sequence[Value | float]) -> list[Value]:
+    values: list[Value] = []
+    for operand in operands:
+        if isinstance(operand, Value):
+            values.append(operand)
+        elif not isinstance(operand, Real):  # pyright: ignore[reportUnnecessaryIsInstance] - kernels are not type-checked
+            given = f"{type(operand).__name__} {operand!r}"
+            raise TypeError(f"{name}: {given} is neither a value in TCM, such as tl.load returns, nor a number")
+    if not values:
+        raise TypeError(f"{name}: operands have types none; one of them must be a value in TCM")
+    return values
+
+
+def _common_type(name: str, values: Sequence[Value]) -> DType:
     dtypes = {value.dtype.name for value in values}
     if len(dtypes) != 1:
-        raise TypeError(f"{name}: operands have types {', '.join(sorted(dtypes)) or 'none'}; they must be equal")
-    dtype = values[0].dtype
-    if not dtype.is_floating_point and (name == "div" or (name in UNARY and name != "abs")):
-        raise TypeError(f"{name}: not defined for {dtype.name}, only for floating-point values")
+        raise TypeError(
+            f"{name}: operands have types {', '.join(sorted(dtypes))}; they must be equal: convert with x.to(dtype)"
+        )
+    return values[0].dtype
+
+
+def _elementwise(name: str, operands: Sequence[Value | float], values: Sequence[Value], dtype: DType) -> tuple[Shape, DType]:
+    if not ELEMENTWISE[name].integers:
+        _check_floating(name, dtype)
     for operand in operands:
-        if not isinstance(operand, Value) and not dtype.holds(operand):
-            raise TypeError(f"{name}: {operand} beside a value of {dtype.name} is not an {dtype.name} itself")
+        if not isinstance(operand, Value):
+            _check_held(name, operand, dtype, f"beside a value of {dtype.name}")
     try:
         return np.broadcast_shapes(*(value.shape for value in values)), dtype
     except ValueError:
         shapes = " and ".join(str(value.shape) for value in values)
-        raise ValueError(f"{name}: shapes {shapes} do not broadcast") from None
+        raise ValueError(
+            f"{name}: shapes {shapes} do not broadcast: from the last axis on, lengths must be equal or 1"
+        ) from None
 
 
-def evaluate(name: str, operands: Sequence[Value | float]) -> Value:
-    """Compute `name(*operands)`, rounding once to the type of the operands; without data only shape and type result.
-
-    Types of 16 bits are computed in float32.
-    """
-    shape, dtype = result_shape(name, operands)
-    if any(isinstance(operand, Value) and operand.data is None for operand in operands):
-        return Value(shape, dtype, None)
-    compute = np.dtype(np.float32) if dtype.is_floating_point and dtype.itemsize < 4 else dtype.numpy
-    with np.errstate(all="ignore"):
-        arrays: list[Array] = [
-            np.asarray(operand.data if isinstance(operand, Value) else dtype.numpy.type(operand), compute)
-            for operand in operands
-        ]
-        result = BINARY[name](*arrays) if name in BINARY else UNARY[name](*arrays)
-        return Value(shape, dtype, result.astype(dtype.numpy, copy=False))
+def _full(number: object, dtype: DType | None, shape: Shape | None) -> tuple[Shape, DType]:
+    assert shape is not None
+    known = _type("full", dtype)
+    if not isinstance(number, Real):
+        raise TypeError(f"full: {type(number).__name__} {number!r} is not a number")
+    _check_held("full", float(number), known, f"for a value of {known.name}")
+    return shape, known
 
 
-def concatenated(values: Sequence[Value]) -> Value:
-    """The elements of `values`, all of one type, behind each other in one flat value."""
-    dtypes = {value.dtype.name for value in values}
-    if len(dtypes) != 1:
-        raise TypeError(f"cat: values have types {', '.join(sorted(dtypes)) or 'none'}; they must be equal")
-    arrays = [value.data.reshape(-1) for value in values if value.data is not None]
-    data = np.concatenate(arrays) if len(arrays) == len(values) else None
-    return Value((sum(value.numel for value in values),), values[0].dtype, data)
+def _type(name: str, dtype: object) -> DType:
+    if not isinstance(dtype, DType):
+        raise TypeError(f"{name}: {dtype!r} is not an element type such as tl.float32")
+    return dtype
+
+
+def _check_floating(name: str, dtype: DType) -> None:
+    if not dtype.is_floating_point:
+        raise TypeError(f"{name}: not defined for {dtype.name}, only for floating-point values")
+
+
+def _check_held(name: str, number: float, dtype: DType, where: str) -> None:
+    if not dtype.is_floating_point and not (np.isfinite(number) and dtype.holds(number)):
+        raise TypeError(f"{name}: {number} {where} is not an {dtype.name} itself")
+
+
+def _along_axis(name: str, shape: Shape, dtype: DType, axis: object, *, keep_dims: bool) -> tuple[Shape, DType]:
+    if name == "softmax":
+        _check_floating(name, dtype)
+        _reduced(name, shape, -1 if axis is None else axis, keep_dims=False)
+        return shape, dtype
+    widened = int32 if name == "sum" and dtype == int8 else dtype
+    return _reduced(name, shape, axis, keep_dims=keep_dims), widened
+
+
+def _reduced(name: str, shape: Shape, axis: object, *, keep_dims: bool) -> Shape:
+    if axis is None:
+        axes = range(len(shape))
+    elif not isinstance(axis, int) or isinstance(axis, bool):
+        raise TypeError(f"{name}: axis {axis!r} is not an integer")
+    elif not -len(shape) <= axis < len(shape):
+        known = f"axes are {-len(shape)} to {len(shape) - 1}" if shape else "it has no axis"
+        raise ValueError(f"{name}: axis {axis} does not exist in a value of shape {shape}: {known}")
+    else:
+        axes = range(axis % len(shape), axis % len(shape) + 1)
+    if name != "sum" and any(shape[each] == 0 for each in axes):
+        raise ValueError(f"{name}: no element along axis {axis} of a value of shape {shape}")
+    if keep_dims:
+        return tuple(1 if each in axes else length for each, length in enumerate(shape))
+    return tuple(length for each, length in enumerate(shape) if each not in axes)
+
+
+def _transposed(shape: Shape) -> Shape:
+    if len(shape) != 2:
+        raise ValueError(f"trans: a value of shape {shape} has {len(shape)} axes; only a matrix, of 2, is transposed")
+    return shape[::-1]

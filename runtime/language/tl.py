@@ -1,51 +1,111 @@
-"""The kernel language. A kernel is plain blocking Python that every PE of a launch runs on its own shard.
+"""The kernel language. A kernel is plain blocking Python that every PE of a launch runs on its own part of the work.
 
 def scale(x, n):
     offset = tl.program_id(0) * n
     tl.store(x + offset, tl.load(x + offset, (n,)) * 2.0)
+
+Tensors arrive as pointers that count elements. `load` copies a block of memory into the PE's TCM as a value; operators and the
+functions of `runtime.language.vector` compute values; `dot` and `composite` give matrix products to the GEMM engine; `send` and
+`recv` talk to neighbours. Blocks are exact: a shape that no tile divides needs no mask. Sizes and strides count elements.
+Whatever hardware or language do not allow is a `KernelError` that names the kernel, its line and the PE.
 """
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Literal, NoReturn, overload
 
 from runtime.dtypes import DType, bfloat16, float16, float32, int8, int32
-from runtime.language.context import running_kernel
-from runtime.language.value import Pointer, Shape, Value
+from runtime.errors import nearest
+from runtime.hardware.tiles import TileSize
+from runtime.language.context import Pending, running_kernel
+from runtime.language.gemm import checked_gemm
+from runtime.language.shapes import checked_dtype, checked_pointer, checked_shape, checked_strides, checked_value
+from runtime.language.value import Pointer, Ref, Shape, Value
+from runtime.language.vector import (
+    abs,  # noqa: A004 - the names Triton users know
+    add,
+    cat,
+    clamp,
+    cos,
+    div,
+    exp,
+    fma,
+    full,
+    gelu,
+    log,
+    max,  # noqa: A004
+    maximum,
+    min,  # noqa: A004
+    minimum,
+    mul,
+    relu,
+    sigmoid,
+    silu,
+    sin,
+    softmax,
+    sqrt,
+    sub,
+    sum,  # noqa: A004
+    tanh,
+    trans,
+    zeros,
+)
 
 __all__ = [
     "DType",
+    "Pending",
     "Pointer",
+    "Ref",
+    "TileSize",
     "Value",
     "abs",
     "add",
     "bfloat16",
     "cat",
     "cdiv",
+    "clamp",
+    "composite",
     "cos",
     "div",
+    "dot",
     "exp",
     "float16",
     "float32",
+    "fma",
+    "full",
+    "gelu",
+    "gemm_tile",
     "int8",
     "int32",
     "load",
     "log",
+    "max",
     "maximum",
+    "min",
     "minimum",
     "mul",
     "num_programs",
     "program_id",
     "recv",
+    "recv_async",
+    "ref",
+    "relu",
     "scratch",
     "send",
     "sigmoid",
+    "silu",
     "sin",
+    "softmax",
     "sqrt",
     "store",
     "sub",
+    "sum",
+    "tanh",
+    "trans",
+    "wait",
+    "zeros",
 ]  # fmt: skip
 
-Operand = Value | float
+Space = Literal["tcm", "hbm"]
 
 
 def program_id(axis: int) -> int:
@@ -63,14 +123,95 @@ def cdiv(a: int, b: int) -> int:
     return -(-a // b)
 
 
-def load(pointer: Pointer, shape: Shape | int) -> Value:
-    """Copy a contiguous row-major block of `shape` elements from memory to TCM, and wait for it."""
-    return running_kernel().load(pointer, _shape(shape))
+def gemm_tile() -> TileSize:
+    """Rows, depth and columns (m, k, n) of the GEMM engine's tile. Products of whole tiles use the engine best."""
+    return running_kernel().gemm_tile
 
 
-def store(pointer: Pointer, value: Value) -> None:
-    """Copy `value` to a contiguous row-major block of memory, and wait until the memory has acknowledged it."""
-    running_kernel().store(pointer, _value(value, "tl.store"))
+def load(pointer: Pointer, shape: Shape | int, strides: tuple[int, int] | None = None) -> Value:
+    """Copy a block of `shape` elements from memory to TCM, and wait for it.
+
+    The block is row-major without gaps, or a part of a row-major matrix: then `strides` is (row pitch, 1). An address outside
+    every tensor is a `PageFaultError`.
+    """
+    whole = checked_shape(shape)
+    return running_kernel().load(checked_pointer(pointer, "tl.load"), whole, checked_strides(strides, whole))
+
+
+def store(pointer: Pointer, value: Value, strides: tuple[int, int] | None = None) -> None:
+    """Copy `value` to a block of memory, and wait until the memory has acknowledged it.
+
+    The block is row-major without gaps, or a part of a row-major matrix: then `strides` is (row pitch, 1). The pointer must be
+    to elements of the value's type.
+    """
+    target, source = checked_pointer(pointer, "tl.store"), checked_value(value, "tl.store")
+    if target.dtype != source.dtype:
+        raise TypeError(
+            f"store of {source.dtype.name} through a pointer to {target.dtype.name}: convert with x.to(dtype) before"
+        )
+    running_kernel().store(target, source, checked_strides(strides, source.shape))
+
+
+def ref(pointer: Pointer, shape: tuple[int, int], strides: tuple[int, int] | None = None, *, blocked: bool = False) -> Ref:
+    """A matrix in memory for `composite` to stream tile by tile. Nothing is moved.
+
+    `strides` is (row pitch, 1). A `blocked` matrix is stored tile after tile, row by row of tiles, each tile row-major without
+    gaps and those at the ends as small as what is left; tiles are those of the operand: (m, k) of `gemm_tile()` for `a`, (k, n)
+    for `b`, (m, n) for `out`.
+    """
+    at, whole = checked_pointer(pointer, "tl.ref"), checked_shape(shape)
+    if len(whole) != 2:
+        raise ValueError(f"tl.ref of shape {whole}: a matrix has 2 axes")
+    if blocked and strides is not None:
+        raise ValueError(f"tl.ref with strides {strides} and blocked: the tiles of a blocked matrix have no gaps")
+    pitch, step = checked_strides(strides, whole)
+    return Ref(at, (whole[0], whole[1]), (pitch, step), blocked)
+
+
+def dot(a: Value | Ref, b: Value | Ref, acc: Value | None = None, out_dtype: DType | None = None) -> Value:
+    """The matrix product `acc + a @ b` as a value in TCM: `composite` and `wait` in one.
+
+    `a` (m, k) and `b` (k, n) have one type of f16, bf16, f32 and i8. Products are summed in float32 (int32 for i8), the type of
+    `acc` and by default of the result, rounded once to `out_dtype`.
+    """
+    result = running_kernel().gemm(checked_gemm(a, b, acc=acc, out_dtype=out_dtype)).wait()
+    assert result is not None
+    return result
+
+
+def composite(
+    kind: Literal["gemm"],
+    a: Value | Ref,
+    b: Value | Ref,
+    out: Ref | None = None,
+    *,
+    acc: Value | None = None,
+    bias: Value | None = None,
+    activation: str | None = None,
+    out_dtype: DType | None = None,
+) -> Pending:
+    """Queue `activation(acc + a @ b + bias)` at the PE's scheduler and go on; `wait` for what it returns.
+
+    The scheduler cuts the product into tiles and pipelines them through DMA and engines; several composites may be in flight.
+    Operands are staged (`Value`) or streamed (`ref`); the result is streamed to `out`, or stays in TCM as a value. Until then
+    operands and `out` must not be written.
+
+    `acc` (m, n) is of the type in which products are summed: float32, or int32 for i8. `bias` (n,) or (1, n) and then the
+    activation (`relu`, `gelu`, `silu`, `sigmoid`, `tanh`) are applied in that type, before the one rounding to the type of the
+    result: that of `out`, else `out_dtype`, else the type of the sum.
+    """
+    if kind != "gemm":
+        raise ValueError(f"tl.composite of kind {kind!r}: the scheduler has no such plan{nearest(str(kind), ('gemm',))}")
+    gemm = checked_gemm(a, b, out, acc=acc, bias=bias, activation=activation, out_dtype=out_dtype)
+    return running_kernel().gemm(gemm)
+
+
+def wait(pending: Pending) -> Value | None:
+    """Wait for what `composite` or `recv_async` returned: its value, or None where the result went to memory."""
+    if not callable(getattr(pending, "wait", None)):
+        given = f"{type(pending).__name__} {pending!r}"
+        raise TypeError(f"tl.wait takes what tl.composite or tl.recv_async returns, not {given}")
+    return pending.wait()
 
 
 def send(direction: str, value: Value) -> None:
@@ -78,12 +219,68 @@ def send(direction: str, value: Value) -> None:
 
     A value larger than a slot goes as several slots.
     """
-    running_kernel().send(direction, _value(value, "tl.send"))
+    running_kernel().send(_direction(direction, "tl.send"), checked_value(value, "tl.send"))
 
 
-def recv(direction: str, shape: Shape | int, dtype: DType) -> Value:
-    """Wait for the next value from the neighbour in `direction`. Shape and dtype must be those of the send."""
-    return running_kernel().recv(direction, _shape(shape), dtype)
+@overload
+def recv(
+    direction: str | None = None,
+    shape: Shape | int | None = None,
+    dtype: DType | None = None,
+    *,
+    dst_addr: Value | None = None,
+    dst_space: Space | None = None,
+) -> Value: ...
+@overload
+def recv(
+    direction: str | None = None,
+    shape: Shape | int | None = None,
+    dtype: DType | None = None,
+    *,
+    dst_addr: Pointer,
+    dst_space: Space | None = None,
+) -> None: ...
+def recv(
+    direction: str | None = None,
+    shape: Shape | int | None = None,
+    dtype: DType | None = None,
+    *,
+    dst_addr: Value | Pointer | None = None,
+    dst_space: Space | None = None,
+) -> Value | None:
+    """Wait for the next value from the neighbour in `direction`, or from any in turn. Shape and type must be those of the send.
+
+    The value is in scratch, unless `dst_addr` says where to copy it: over a value in TCM (`dst_space` "tcm"), which is returned
+    and gives shape and type if they are left away, or to memory at a pointer (`dst_space` "hbm"), with None as the result.
+    """
+    return recv_async(direction, shape, dtype, dst_addr=dst_addr, dst_space=dst_space).wait()
+
+
+def recv_async(
+    direction: str | None = None,
+    shape: Shape | int | None = None,
+    dtype: DType | None = None,
+    *,
+    dst_addr: Value | Pointer | None = None,
+    dst_space: Space | None = None,
+) -> Pending:
+    """Ask for the next value like `recv` and go on; `wait` for what this returns.
+
+    Values of one direction go to those who asked for them, in the order in which they asked.
+    """
+    if direction is not None:
+        _direction(direction, "tl.recv")
+    target = _target(dst_addr, dst_space)
+    if isinstance(target, Value) and shape is None:
+        shape = target.shape
+    if target is not None and dtype is None:
+        dtype = target.dtype
+    if shape is None:
+        raise TypeError("tl.recv needs the shape of the value that was sent")
+    whole, element = checked_shape(shape), checked_dtype(dtype, "tl.recv")
+    if target is not None:
+        _check_fit(target, whole, element)
+    return running_kernel().recv(direction, whole, element, target)
 
 
 def scratch() -> AbstractContextManager[None]:
@@ -91,85 +288,34 @@ def scratch() -> AbstractContextManager[None]:
     return running_kernel().scratch()
 
 
-def add(a: Operand, b: Operand) -> Value:
-    """Elementwise `a + b`."""
-    return running_kernel().math("add", (a, b))
+def _direction(direction: object, operation: str) -> str:
+    if isinstance(direction, str):
+        return direction
+    raise TypeError(f"{operation} takes a direction such as 'E', not {type(direction).__name__} {direction!r}")
 
 
-def sub(a: Operand, b: Operand) -> Value:
-    """Elementwise `a - b`."""
-    return running_kernel().math("sub", (a, b))
+def _target(dst_addr: object, dst_space: object) -> Value | Pointer | None:
+    if dst_addr is None:
+        if dst_space is not None:
+            raise TypeError(f"tl.recv with dst_space {dst_space!r} needs dst_addr, where to copy the value")
+        return None
+    if not isinstance(dst_addr, Value | Pointer):
+        given = f"{type(dst_addr).__name__} {dst_addr!r}"
+        raise TypeError(f"tl.recv: dst_addr is a value in TCM or a pointer to memory, not {given}")
+    space, kind = ("tcm", "value in TCM") if isinstance(dst_addr, Value) else ("hbm", "pointer to memory")
+    if dst_space not in (None, space):
+        raise ValueError(f"tl.recv: dst_addr is a {kind}, so dst_space is {space!r}, not {dst_space!r}")
+    return dst_addr
 
 
-def mul(a: Operand, b: Operand) -> Value:
-    """Elementwise `a * b`."""
-    return running_kernel().math("mul", (a, b))
+def _check_fit(target: Value | Pointer, shape: Shape, dtype: DType) -> None:
+    if target.dtype != dtype:
+        raise TypeError(f"tl.recv of {dtype.name} to a place of {target.dtype.name}; they must be equal")
+    if isinstance(target, Value) and target.shape != shape:
+        raise ValueError(f"tl.recv of shape {shape} over a value of shape {target.shape}; they must be equal")
 
 
-def div(a: Operand, b: Operand) -> Value:
-    """Elementwise `a / b`, floating-point values only."""
-    return running_kernel().math("div", (a, b))
-
-
-def maximum(a: Operand, b: Operand) -> Value:
-    """Elementwise maximum."""
-    return running_kernel().math("maximum", (a, b))
-
-
-def minimum(a: Operand, b: Operand) -> Value:
-    """Elementwise minimum."""
-    return running_kernel().math("minimum", (a, b))
-
-
-def cat(values: Sequence[Value]) -> Value:
-    """The values of one type behind each other, as one flat value: a copy inside TCM."""
-    return running_kernel().cat(values)
-
-
-def exp(x: Value) -> Value:
-    """Elementwise exponential."""
-    return running_kernel().math("exp", (x,))
-
-
-def log(x: Value) -> Value:
-    """Elementwise natural logarithm."""
-    return running_kernel().math("log", (x,))
-
-
-def sqrt(x: Value) -> Value:
-    """Elementwise square root."""
-    return running_kernel().math("sqrt", (x,))
-
-
-def abs(x: Value) -> Value:  # noqa: A001 - the name Triton users know
-    """Elementwise absolute value."""
-    return running_kernel().math("abs", (x,))
-
-
-def sigmoid(x: Value) -> Value:
-    """Elementwise logistic function."""
-    return running_kernel().math("sigmoid", (x,))
-
-
-def sin(x: Value) -> Value:
-    """Elementwise sine."""
-    return running_kernel().math("sin", (x,))
-
-
-def cos(x: Value) -> Value:
-    """Elementwise cosine."""
-    return running_kernel().math("cos", (x,))
-
-
-def _shape(shape: Shape | int) -> Shape:
-    lengths = (shape,) if isinstance(shape, int) else tuple(shape)
-    if any(length < 0 for length in lengths):
-        raise ValueError(f"shape {lengths}: a length cannot be negative")
-    return lengths
-
-
-def _value(value: Value, operation: str) -> Value:
-    # Kernels are not type-checked before they run, and an AttributeError deep inside the PE would not say what to do.
-    if not isinstance(value, Value):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"{operation} takes a value in TCM, such as tl.load returns, not {type(value).__name__} {value!r}")
-    return value
+if not TYPE_CHECKING:
+    # A type checker that saw this would accept every word.
+    def __getattr__(name: str) -> NoReturn:
+        raise AttributeError(f"tl has no {name!r}{nearest(name, __all__)}")

@@ -1,15 +1,22 @@
-"""What a kernel computes with: pointers into virtual memory and values in TCM."""
+"""What a kernel computes with: pointers into virtual memory, matrices that are streamed from there, and values in TCM."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from math import prod
+from operator import mul
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
 
 from runtime.dtypes import DType
 from runtime.language.context import running_kernel
+from runtime.trace import Operand
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Shape = tuple[int, ...]
+Index = slice | EllipsisType | None
 
 
 @dataclass(frozen=True)
@@ -31,46 +38,105 @@ class Pointer:
         return self.address
 
 
-class Value:
-    """A block of elements in a PE's TCM. `data` is None in a run without data; shape and type are always known.
+@dataclass(frozen=True)
+class Ref:
+    """A matrix in memory that the PE's scheduler streams tile by tile; nothing is moved until a composite uses it.
 
-    Operators (`+ - * /`, unary `-`) run on the PE's math engine and take simulated time.
+    `strides` count elements. A `blocked` matrix is stored tile after tile, row by row of tiles, each tile row-major without
+    gaps and the last ones of a row or column as small as what is left: then a tile is one contiguous piece of memory.
     """
 
-    __slots__ = ("data", "dtype", "shape")
+    pointer: Pointer
+    shape: tuple[int, int]
+    strides: tuple[int, int]
+    blocked: bool = False
 
-    def __init__(self, shape: Shape, dtype: DType, data: Array | None) -> None:
-        self.shape, self.dtype, self.data = shape, dtype, data
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self.pointer.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return prod(self.shape) * self.dtype.itemsize
+
+
+class Value:
+    """A block of elements in a PE's TCM, from physical address `address` on; `strides` count elements.
+
+    `data` is None in a run without data; shape and type are always known. Operators (`+ - * /`, unary `-`) run on the PE's math
+    engine and take simulated time.
+    """
+
+    __slots__ = ("address", "data", "dtype", "shape", "strides")
+    __array_ufunc__ = None  # `array + value` is then this class's to refuse, not numpy's to do element by element
+
+    def __init__(
+        self, shape: Shape, dtype: DType, data: Array | None, address: int = 0, strides: tuple[int, ...] | None = None
+    ) -> None:
+        self.shape, self.dtype, self.data, self.address = shape, dtype, data, address
+        self.strides = row_major(shape) if strides is None else strides
 
     @property
     def numel(self) -> int:
         """Number of elements."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return prod(self.shape)
 
     @property
     def nbytes(self) -> int:
-        """Bytes in TCM."""
+        """Bytes of all elements."""
         return self.numel * self.dtype.itemsize
+
+    @property
+    def operand(self) -> Operand:
+        """Where the elements are, as the op log says it."""
+        strides = () if self.strides == row_major(self.shape) else self.strides
+        return Operand(self.address, self.shape, self.dtype.name, strides)
+
+    @property
+    def T(self) -> "Value":  # noqa: N802 - the name numpy and torch users know
+        """The transposed matrix, `tl.trans`."""
+        return running_kernel().math("trans", (self,))
 
     def tobytes(self) -> bytes:
         """The elements in row-major order; empty in a run without data."""
         return b"" if self.data is None else self.data.tobytes()
 
+    def to(self, dtype: DType) -> "Value":
+        """The elements converted to another type, on the math engine."""
+        return running_kernel().math("cast", (self,), dtype=dtype)
+
     @classmethod
-    def from_bytes(cls, data: bytes | memoryview, shape: Shape, dtype: DType) -> "Value":
+    def from_bytes(cls, data: bytes | memoryview, shape: Shape, dtype: DType, address: int = 0) -> "Value":
         """The inverse of `tobytes`; elements without bytes make a value without data."""
-        value = cls(shape, dtype, None)
+        value = cls(shape, dtype, None, address)
         if len(data) == value.nbytes:
             value.data = np.frombuffer(data, dtype.numpy).reshape(shape)
         return value
 
-    def __getitem__(self, index: slice) -> "Value":
-        """A view of a contiguous range of the first axis; it costs nothing."""
-        start, stop, step = index.indices(self.shape[0])
-        if step != 1:
-            raise ValueError(f"a value in TCM can be sliced with step 1 only, not {step}")
-        data = None if self.data is None else self.data[start:stop]
-        return Value((max(stop - start, 0), *self.shape[1:]), self.dtype, data)
+    def __getitem__(self, index: Index | tuple[Index, ...]) -> "Value":
+        """A view of contiguous ranges; `None` makes an axis of length 1. It costs nothing."""
+        asked = list(index) if isinstance(index, tuple) else [index]
+        if ... in asked:
+            place, named = asked.index(...), sum(isinstance(each, slice) for each in asked)
+            asked[place : place + 1] = [slice(None)] * (len(self.shape) - named)
+        shape, strides, address, axis = list[int](), list[int](), self.address, 0
+        for each in asked:
+            if each is None:
+                shape.append(1)
+                strides.append(0)
+                continue
+            length, stride = self._axis(axis)
+            axis += 1
+            start, length = _range(each, length)
+            shape.append(length)
+            strides.append(stride)
+            address += start * stride * self.dtype.itemsize
+        shape += self.shape[axis:]
+        strides += self.strides[axis:]
+        data = None if self.data is None else self.data[index]
+        return Value(tuple(shape), self.dtype, data, address, tuple(strides))
 
     def __repr__(self) -> str:
         return f"Value(shape={self.shape}, dtype={self.dtype.name})"
@@ -82,7 +148,7 @@ class Value:
         return running_kernel().math("add", (self, other))
 
     def __radd__(self, other: float) -> "Value":
-        return running_kernel().math("add", (self, other))
+        return running_kernel().math("add", (other, self))
 
     def __sub__(self, other: "Value | float") -> "Value":
         return running_kernel().math("sub", (self, other))
@@ -94,7 +160,7 @@ class Value:
         return running_kernel().math("mul", (self, other))
 
     def __rmul__(self, other: float) -> "Value":
-        return running_kernel().math("mul", (self, other))
+        return running_kernel().math("mul", (other, self))
 
     def __truediv__(self, other: "Value | float") -> "Value":
         return running_kernel().math("div", (self, other))
@@ -104,3 +170,22 @@ class Value:
 
     def __neg__(self) -> "Value":
         return running_kernel().math("mul", (self, -1))
+
+    def _axis(self, axis: int) -> tuple[int, int]:
+        if axis == len(self.shape):
+            raise IndexError(f"a value of shape {self.shape} has {axis} axes, more are indexed")
+        return self.shape[axis], self.strides[axis]
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides, in elements, of a block of `shape` without gaps."""
+    return tuple(accumulate(reversed(shape[1:]), mul, initial=1))[::-1] if shape else ()
+
+
+def _range(index: object, length: int) -> tuple[int, int]:
+    if not isinstance(index, slice):
+        raise TypeError(f"a value in TCM is indexed with slices and None, not {index!r}")
+    start, stop, step = index.indices(length)
+    if step != 1:
+        raise ValueError(f"a value in TCM can be sliced with step 1 only, not {step}")
+    return start, max(stop - start, 0)

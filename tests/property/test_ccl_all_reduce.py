@@ -1,6 +1,6 @@
-"""All-reduce kernels on PEs without a chip: the right sum for every world, the traffic of the algorithm, and no deadlock."""
+"""All-reduce kernels in the mock runtime: the right sum for every world, the traffic of the algorithm, and no deadlock."""
 
-from functools import cache
+from functools import cache, partial
 from types import ModuleType
 
 import numpy as np
@@ -13,14 +13,13 @@ from runtime.ccl.config import AlgorithmConfig, load_ccl
 from runtime.ccl.exchange import chunk_bounds
 from runtime.ccl.group import Group
 from runtime.ccl.plan import InstallPlan
-from runtime.dtypes import int32
+from runtime.ccl.reduction import ReduceOp
 from runtime.hardware.topology import Topology
-from runtime.language import tl
+from runtime.language.mock import MockPe, join, run
 from runtime.places import Place
-from tests.support.mock_pe import MockPe, join, run
 from tests.support.topologies import variant
 
-SHARD = 0x1000
+Shards = dict[Place, np.ndarray]
 CCL = load_ccl()
 
 
@@ -49,46 +48,46 @@ def config(name: str, slots: int, root: int | None = None) -> AlgorithmConfig:
     return AlgorithmConfig(**fields)
 
 
-def world(topology: Topology, algorithm: AlgorithmConfig, numel: int) -> tuple[dict[Place, MockPe], list[Group]]:
+def world(topology: Topology, algorithm: AlgorithmConfig, numel: int) -> tuple[dict[Place, MockPe], Shards, list[Group]]:
     """Every PE with its own integers, joined as the install plan says."""
     groups = [Group(rank, topology.sips, algorithm, topology) for rank in range(topology.sips)]
     places = [Place(sip, cube, 0) for sip in range(topology.sips) for cube in range(topology.cubes)]
-    pes = {place: MockPe(place, (1, topology.cubes)) for place in places}
-    for seed, pe in enumerate(pes.values()):
-        pe.put(SHARD, np.random.default_rng(seed).integers(-100, 100, numel).astype(np.int32))
+    pes = {place: MockPe(place, (1, topology.cubes), topology=topology) for place in places}
+    shards = {
+        place: np.random.default_rng(seed).integers(-100, 100, numel).astype(np.int32) for seed, place in enumerate(places)
+    }
     plan = InstallPlan(groups[0], "ccl.yaml")
     for sip in range(topology.sips):
         join(pes, plan.of_sip(sip), sip)
-    return pes, groups
+    return pes, shards, groups
 
 
-def all_reduce(module: ModuleType, pes: dict[Place, MockPe], groups: list[Group], numel: int) -> list[str]:
-    """Run the kernel everywhere; returns who waits for ever."""
+def all_reduce(module: ModuleType, pes: dict[Place, MockPe], shards: Shards, groups: list[Group]) -> None:
+    """Run the kernel everywhere, on every shard."""
     kernels = []
-    for place, pe in pes.items():
-        arguments = module.arguments(groups[place.sip], 4)
-        pointer = pe.put(SHARD, pe.memory[SHARD])
-        kernels.append((pe, lambda at=pointer, rest=arguments: module.all_reduce(at, numel, *rest)))
-    return run(kernels)
+    for place, shard in shards.items():
+        pointer, rest = pes[place].memory.place(shard, "shard"), module.arguments(groups[place.sip], 4)
+        kernels.append((pes[place], partial(module.all_reduce, pointer, shard.size, ReduceOp.SUM, *rest)))
+    run(kernels)
 
 
 @settings(deadline=None, max_examples=12)
 @given(st.integers(1, 6), st.integers(1, 400), st.integers(1, 4))
 def test_a_ring_gives_everyone_the_sum_of_the_same_shard_elsewhere(ranks: int, numel: int, slots: int) -> None:
-    pes, groups = world(ring_of(ranks, cubes=2), config("ring", slots), numel)
-    expected = {cube: sum(pe.memory[SHARD].copy() for at, pe in pes.items() if at.cube == cube) for cube in (0, 1)}
-    assert all_reduce(ring, pes, groups, numel) == []
-    for place, pe in pes.items():
-        np.testing.assert_array_equal(pe.memory[SHARD], expected[place.cube])
+    pes, shards, groups = world(ring_of(ranks, cubes=2), config("ring", slots), numel)
+    expected = {cube: sum(shard.copy() for at, shard in shards.items() if at.cube == cube) for cube in (0, 1)}
+    all_reduce(ring, pes, shards, groups)
+    for place, shard in shards.items():
+        np.testing.assert_array_equal(shard, expected[place.cube])
 
 
 @settings(deadline=None, max_examples=20)
 @given(st.integers(2, 6), st.integers(1, 300))
 def test_a_ring_sends_the_least_that_an_all_reduce_can(ranks: int, numel: int) -> None:
-    pes, groups = world(ring_of(ranks), config("ring", 1000), numel)
-    all_reduce(ring, pes, groups, numel)
+    pes, shards, groups = world(ring_of(ranks), config("ring", 1000), numel)
+    all_reduce(ring, pes, shards, groups)
     # Each chunk goes round the ring but for one step, twice: 2 (n - 1) / n of the bytes for each of n ranks.
-    assert sum(sum(pe.sent.values()) for pe in pes.values()) == 2 * (ranks - 1) * numel * 4
+    assert sum(sum(pe.queues.sent.values()) for pe in pes.values()) == 2 * (ranks - 1) * numel * 4
 
 
 @pytest.mark.slow
@@ -100,11 +99,11 @@ def test_a_ring_sends_the_least_that_an_all_reduce_can(ranks: int, numel: int) -
 def test_intercube_gives_every_cube_the_sum_over_all_cubes(sips, cubes, wraps, numel, slots, data) -> None:
     root = data.draw(st.none() | st.integers(0, cubes[0] * cubes[1] - 1), label="root cube")
     topology = grid(*sips, cubes=cubes, wraps=wraps)
-    pes, groups = world(topology, config("intercube", slots, root), numel)
-    expected = sum(pe.memory[SHARD].copy() for pe in pes.values())
-    assert all_reduce(intercube, pes, groups, numel) == []
-    for pe in pes.values():
-        np.testing.assert_array_equal(pe.memory[SHARD], expected)
+    pes, shards, groups = world(topology, config("intercube", slots, root), numel)
+    expected = sum(shard.copy() for shard in shards.values())
+    all_reduce(intercube, pes, shards, groups)
+    for shard in shards.values():
+        np.testing.assert_array_equal(shard, expected)
 
 
 @given(st.integers(0, 1000), st.integers(1, 50))
@@ -113,10 +112,3 @@ def test_chunks_cover_everything_once_and_are_of_almost_one_size(numel: int, chu
     assert [start for start, _ in bounds] == [0, *(stop for _, stop in bounds[:-1])]
     assert bounds[-1][1] == numel
     assert {stop - start for start, stop in bounds} <= {numel // chunks, numel // chunks + 1}
-
-
-def test_the_mock_sees_a_deadlock() -> None:
-    first, second = MockPe(Place(0, 0, 0)), MockPe(Place(1, 0, 0))
-    first.peers["E"], second.peers["W"] = second, first
-    kernels = [(first, lambda: tl.recv("E", 4, int32)), (second, lambda: tl.recv("W", 4, int32))]
-    assert run(kernels) == ["sip 0 cube 0 pe 0: recv E", "sip 1 cube 0 pe 0: recv W"]

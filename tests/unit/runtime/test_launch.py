@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,11 @@ def complaint(kernel: Callable[..., object], *arguments: object, error: type[Exc
     return str(raised.value)
 
 
-HERE = "kernel 'kernel under test' on sip 0 cube 0 pe 0: "
+def here(kernel: Callable[..., object], line: int = 0) -> str:
+    """How an error in `kernel` begins, on the line that is so many after its first one."""
+    code = kernel.__code__
+    place = f"{Path(code.co_filename).relative_to(Path.cwd())}:{code.co_firstlineno + line}"
+    return f"kernel 'kernel under test' on sip 0 cube 0 pe 0 at {place}: "
 
 
 def test_a_kernel_runs_on_every_pe_that_holds_a_shard() -> None:
@@ -127,6 +132,8 @@ def test_a_handle_tells_what_a_launch_cost_once_it_is_done() -> None:
     def program() -> tuple[bool, bool, int, int, int]:
         handle = torch.launch("load", lambda at: tl.load(at, 1), torch.zeros(1))
         pending = handle.done
+        with pytest.raises(RuntimeError, match="still on its way"):
+            _ = handle.pe_exec_ps
         torch.ahbm.synchronize()
         return pending, handle.done, handle.total_ps, handle.pe_exec_ps, handle.network_ps
 
@@ -161,8 +168,9 @@ def test_tl_outside_of_a_kernel_says_where_it_works() -> None:
 
 
 def test_a_page_fault_behind_a_tensor_names_tensor_pe_and_address() -> None:
-    assert complaint(lambda at: tl.load(at + 20, 2), error=PageFaultError) == (
-        "page fault in kernel 'kernel under test' on sip 0 cube 0 pe 0: 8 bytes at virtual address 0x100000050 are not mapped "
+    kernel = lambda at: tl.load(at + 20, 2)  # noqa: E731
+    assert complaint(kernel, error=PageFaultError) == (
+        f"page fault in {here(kernel)}8 bytes at virtual address 0x100000050 are not mapped "
         "(16 bytes past the end of tensor t1[16] at 0x100000000+64)"
     )
 
@@ -194,7 +202,7 @@ def test_values_fill_the_scratch_and_the_overflow_names_the_sizes() -> None:
             value = tl.cat([value, value])
 
     assert complaint(kernel) == (
-        f"{HERE}kernel scratch is full: 1,048,512 of 1,048,576 bytes are in use and 1,048,576 more are asked for; "
+        f"{here(kernel, 3)}kernel scratch is full: 1,048,512 of 1,048,576 bytes are in use and 1,048,576 more are asked for; "
         "release what is no longer needed with `with tl.scratch():`"
     )
 
@@ -216,27 +224,27 @@ def test_a_scratch_scope_gives_its_room_back() -> None:
 
 @pytest.mark.parametrize("axis", [2, -1])
 def test_programs_have_two_axes(axis: int) -> None:
-    problem = f"{HERE}axis {axis}: programs have axis 0 (PE in its cube) and axis 1 (cube)"
-    assert complaint(lambda at: tl.program_id(axis)) == complaint(lambda at: tl.num_programs(axis)) == problem
+    for kernel in (lambda at: tl.program_id(axis), lambda at: tl.num_programs(axis)):
+        assert complaint(kernel) == f"{here(kernel)}axis {axis}: programs have axis 0 (PE in its cube) and axis 1 (cube)"
 
 
 def test_a_value_cannot_be_stored_through_a_pointer_of_another_type() -> None:
     def kernel(at: Pointer) -> None:
         tl.store(Pointer(int(at), tl.int32), tl.load(at, 2))
 
-    assert complaint(kernel) == f"{HERE}store of f32 through a pointer to i32"
+    assert complaint(kernel).startswith(f"{here(kernel, 1)}store of f32 through a pointer to i32")
 
 
 def test_operands_of_different_types_are_refused() -> None:
     def kernel(at: Pointer) -> None:
         tl.load(at, 2) + tl.load(Pointer(int(at), tl.int32), 2)
 
-    assert complaint(kernel) == f"{HERE}add: operands have types f32, i32; they must be equal"
+    assert complaint(kernel).startswith(f"{here(kernel, 1)}add: operands have types f32, i32; they must be equal")
 
 
 def test_shapes_that_do_not_broadcast_are_refused() -> None:
-    problem = f"{HERE}mul: shapes (2,) and (3,) do not broadcast"
-    assert complaint(lambda at: tl.load(at, 2) * tl.load(at, 3)) == problem
+    kernel = lambda at: tl.load(at, 2) * tl.load(at, 3)  # noqa: E731
+    assert complaint(kernel).startswith(f"{here(kernel)}mul: shapes (2,) and (3,) do not broadcast")
 
 
 def test_a_queue_that_is_not_installed_names_those_that_are() -> None:
@@ -252,7 +260,8 @@ def test_a_queue_that_is_not_installed_names_those_that_are() -> None:
 
 
 def test_a_queue_before_any_group_is_not_there() -> None:
-    assert complaint(lambda at: tl.recv("E", 1, tl.float32)).startswith(f"{HERE}no queue in direction 'E' is installed here")
+    kernel = lambda at: tl.recv("E", 1, tl.float32)  # noqa: E731
+    assert complaint(kernel).startswith(f"{here(kernel)}no queue in direction 'E' is installed here")
 
 
 def test_a_receive_of_another_size_than_was_sent_names_both_and_the_sender() -> None:
@@ -269,8 +278,9 @@ def test_a_receive_of_another_size_than_was_sent_names_both_and_the_sender() -> 
 
     with pytest.raises(KernelError) as raised:
         on_a_rank(program, ccl_text("tests.support.joined.pair_0_0_1_0"))
-    problem = "recv from W expects 16 bytes in this slot, 32 came from sip 0 cube 0 pe 0"
-    assert str(raised.value) == f"kernel 'speak past each other' on sip 0 cube 1 pe 0: {problem}"
+    problem = "recv from W expects 16 bytes of f32 in this slot, 32 bytes of f32 came from sip 0 cube 0 pe 0"
+    assert (raised.value.kernel, raised.value.place, raised.value.problem) == ("speak past each other", (0, 1, 0), problem)
+    assert raised.value.line.endswith(f"test_launch.py:{kernel.__code__.co_firstlineno + 4}")
 
 
 def test_an_empty_load_beside_a_full_one_loses_nothing() -> None:

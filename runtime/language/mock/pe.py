@@ -1,0 +1,196 @@
+"""A PE of the mock runtime: what `tl` asks is done at once, on numpy arrays."""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from runtime.dtypes import DType
+from runtime.errors import PageFaultError
+from runtime.hardware.tiles import blocked_offset
+from runtime.hardware.topology import Topology, load_topology
+from runtime.language.caller import kernel_line
+from runtime.language.context import Pending
+from runtime.language.gemm import Gemm, evaluate
+from runtime.language.mock.memory import MockMemory, span_bytes
+from runtime.language.mock.queues import Queues
+from runtime.language.operations import compute, infer
+from runtime.language.value import Array, Pointer, Ref, Shape, Value, row_major
+from runtime.places import Place
+
+_ORIGIN = Place(0, 0, 0)
+
+
+class _Complete(NamedTuple):
+    """An operation that was complete at once."""
+
+    value: Value | None
+
+    def wait(self) -> Value | None:
+        return self.value
+
+
+class MockPe:
+    """A `KernelContext` without a chip, on which `kernel` runs, a name for texts.
+
+    `programs` are the PEs a cube and the cubes of the launch; `memory` is the PE's own unless it is given. The GEMM tile and
+    the size of the scratch are those of `topology`, by default of the file that ships with kernbench.
+    """
+
+    def __init__(
+        self,
+        place: Place = _ORIGIN,
+        programs: tuple[int, int] = (1, 1),
+        *,
+        kernel: str = "kernel",
+        memory: MockMemory | None = None,
+        topology: Topology | None = None,
+    ) -> None:
+        topology = topology or _shipped_topology()
+        self.kernel, self.place, self.memory = kernel, place, memory or MockMemory()
+        self.queues = Queues(place, kernel)
+        self.gemm_tile = topology.tile
+        self._programs = programs
+        self._scratch_bytes = topology.kernel_scratch_bytes
+        self._scratch_used = 0
+
+    def program_id(self, axis: int) -> int:
+        """PE in its cube (axis 0) or cube in its SIP (axis 1)."""
+        return (self.place.pe, self.place.cube)[self._program_axis(axis)]
+
+    def num_programs(self, axis: int) -> int:
+        """PEs a cube (axis 0) or cubes (axis 1) of the launch."""
+        return self._programs[self._program_axis(axis)]
+
+    def load(self, pointer: Pointer, shape: Shape, strides: tuple[int, ...]) -> Value:
+        """Copy a block out of an array."""
+        data = self._block(pointer, shape, strides).copy()
+        return Value(shape, pointer.dtype, data, self._reserve(shape, pointer.dtype))
+
+    def store(self, pointer: Pointer, value: Value, strides: tuple[int, ...]) -> None:
+        """Copy a value into an array."""
+        block = self._block(pointer, value.shape, strides)
+        if value.data is not None:
+            block[...] = value.data
+
+    def math(
+        self,
+        name: str,
+        operands: Sequence[Value | float],
+        *,
+        axis: int | None = None,
+        keep_dims: bool = False,
+        dtype: DType | None = None,
+        shape: Shape | None = None,
+    ) -> Value:
+        """Compute at once."""
+        whole, result = infer(name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape)
+        address = self._reserve(whole, result)
+        elements = [operand.data if isinstance(operand, Value) else operand for operand in operands]
+        known = [each for each in elements if each is not None]
+        if len(known) < len(elements):
+            return Value(whole, result, None, address)
+        data = compute(name, known, result, axis=axis, keep_dims=keep_dims, shape=whole)
+        return Value(whole, result, data, address)
+
+    def gemm(self, gemm: Gemm) -> Pending:
+        """Compute at once, tile by tile as the chip does."""
+        tile = self.gemm_tile
+        a, b = self._matrix(gemm.a, (tile.m, tile.k)), self._matrix(gemm.b, (tile.k, tile.n))
+        if gemm.out is not None:
+            pieces = list(self._pieces(gemm.out, (tile.m, tile.n)))
+            if a is not None and b is not None:
+                result = evaluate(gemm, a, b, tile)
+                for rows, columns, block in pieces:
+                    block[...] = result[rows, columns]
+            return _Complete(None)
+        address = self._reserve(gemm.shape, gemm.dtype)
+        data = None if a is None or b is None else evaluate(gemm, a, b, tile)
+        return _Complete(Value(gemm.shape, gemm.dtype, data, address))
+
+    def send(self, direction: str, value: Value) -> None:
+        """Fill slots of the peer's ring, each as soon as it is free."""
+        self.queues.toward(direction)
+        self._check_gaps(f"send to {direction} of", value, "; a copy made with tl.cat has no gaps")
+        self.queues.send(direction, value.tobytes(), value.dtype)
+
+    def recv(self, direction: str | None, shape: Shape, dtype: DType, target: Value | Pointer | None = None) -> Pending:
+        """Empty slots of an own ring, each as soon as it is full."""
+        value: Value | None = None
+        if isinstance(target, Pointer):
+            elements = self._block(target, shape, row_major(shape))
+        elif target is not None and target.data is not None:
+            self._check_gaps(f"recv from {direction or 'any'} over", target, "")
+            value, elements = target, target.data
+        else:
+            elements = np.empty(shape, dtype.numpy)
+            value = Value(shape, dtype, elements, self._reserve(shape, dtype))
+
+        def deliver(data: bytearray) -> Value | None:
+            elements[...] = np.frombuffer(data, dtype.numpy).reshape(shape)
+            return value
+
+        return self.queues.recv(direction, prod(shape) * dtype.itemsize, dtype, deliver)
+
+    @contextmanager
+    def scratch(self) -> Generator[None]:
+        """Give back at the end what was allocated inside."""
+        used = self._scratch_used
+        yield
+        self._scratch_used = used
+
+    def _check_gaps(self, operation: str, value: Value, advice: str) -> None:
+        slot_bytes = self.queues.slot_bytes
+        if value.data is not None and not value.data.flags.c_contiguous and value.nbytes > slot_bytes:
+            problem = f"a view with gaps, {value.nbytes:,} bytes: it must fit a slot of {slot_bytes:,} bytes"
+            raise self.queues.error(f"{operation} {problem}{advice}")
+
+    def _matrix(self, operand: Value | Ref, tile: tuple[int, int]) -> Array | None:
+        if isinstance(operand, Value):
+            return operand.data
+        elements = np.empty(operand.shape, operand.dtype.numpy)
+        for rows, columns, block in self._pieces(operand, tile):
+            elements[rows, columns] = block
+        return elements
+
+    def _pieces(self, ref: Ref, tile: tuple[int, int]) -> Generator[tuple[slice, slice, Array]]:
+        """The blocks in which a matrix lies in memory, with their rows and columns."""
+        height, width = tile if ref.blocked else ref.shape
+        for row in range(0, ref.shape[0], height):
+            for column in range(0, ref.shape[1], width):
+                rows, columns = min(height, ref.shape[0] - row), min(width, ref.shape[1] - column)
+                at = ref.pointer + blocked_offset(ref.shape, (height, width), row, column)
+                strides = (columns, 1) if ref.blocked else ref.strides
+                block = self._block(at, (rows, columns), strides)
+                yield slice(row, row + rows), slice(column, column + columns), block
+
+    def _block(self, pointer: Pointer, shape: Shape, strides: tuple[int, ...]) -> Array:
+        block = self.memory.block(pointer, shape, strides)
+        if block is None:
+            nbytes, where = span_bytes(pointer, shape, strides), self.memory.nearest(pointer.address)
+            raise PageFaultError(self.kernel, self.place, kernel_line(), pointer.address, nbytes, where)
+        return block
+
+    def _reserve(self, shape: Shape, dtype: DType) -> int:
+        nbytes, total = prod(shape) * dtype.itemsize, self._scratch_bytes
+        start = -(-self._scratch_used // dtype.itemsize) * dtype.itemsize
+        if start + nbytes > total:
+            raise self.queues.error(
+                f"kernel scratch is full: {self._scratch_used:,} of {total:,} bytes are in use and "
+                f"{nbytes:,} more are asked for; release what is no longer needed with `with tl.scratch():`"
+            )
+        self._scratch_used = start + nbytes
+        return start
+
+    def _program_axis(self, axis: int) -> int:
+        if axis not in (0, 1):
+            raise self.queues.error(f"axis {axis}: programs have axis 0 (PE in its cube) and axis 1 (cube)")
+        return axis
+
+
+@cache
+def _shipped_topology() -> Topology:
+    return load_topology()

@@ -1,0 +1,156 @@
+"""The words of `tl` that run on the vector engine, on values in TCM. Each takes simulated time and scratch for its result.
+
+Operands broadcast as in numpy and have one type, which is the type of the result; a Python number takes that type too. A result
+is computed as if exactly and rounded to float32, then to its type; integers wrap round. What an operation is not defined for
+(a type, a shape, an axis) is a `KernelError`.
+"""
+
+from collections.abc import Sequence
+
+from runtime.dtypes import DType
+from runtime.language.context import running_kernel
+from runtime.language.shapes import checked_shape, checked_value
+from runtime.language.value import Shape, Value
+
+Operand = Value | float
+
+
+def add(a: Operand, b: Operand) -> Value:
+    """Elementwise `a + b`."""
+    return running_kernel().math("add", (a, b))
+
+
+def sub(a: Operand, b: Operand) -> Value:
+    """Elementwise `a - b`."""
+    return running_kernel().math("sub", (a, b))
+
+
+def mul(a: Operand, b: Operand) -> Value:
+    """Elementwise `a * b`."""
+    return running_kernel().math("mul", (a, b))
+
+
+def div(a: Operand, b: Operand) -> Value:
+    """Elementwise `a / b`, floating-point types only; a quotient by 0 is infinite or NaN."""
+    return running_kernel().math("div", (a, b))
+
+
+def maximum(a: Operand, b: Operand) -> Value:
+    """Elementwise maximum; NaN where either is NaN."""
+    return running_kernel().math("maximum", (a, b))
+
+
+def minimum(a: Operand, b: Operand) -> Value:
+    """Elementwise minimum; NaN where either is NaN."""
+    return running_kernel().math("minimum", (a, b))
+
+
+def fma(a: Operand, b: Operand, c: Operand) -> Value:
+    """Elementwise `a * b + c`; the product is not rounded."""
+    return running_kernel().math("fma", (a, b, c))
+
+
+def clamp(x: Operand, low: Operand, high: Operand) -> Value:
+    """Elementwise `minimum(maximum(x, low), high)`."""
+    return running_kernel().math("clamp", (x, low, high))
+
+
+def exp(x: Value) -> Value:
+    """Elementwise exponential, floating-point types only."""
+    return running_kernel().math("exp", (x,))
+
+
+def log(x: Value) -> Value:
+    """Elementwise natural logarithm, floating-point types only; -inf at 0, NaN below."""
+    return running_kernel().math("log", (x,))
+
+
+def sqrt(x: Value) -> Value:
+    """Elementwise square root, floating-point types only; NaN below 0."""
+    return running_kernel().math("sqrt", (x,))
+
+
+def abs(x: Value) -> Value:  # noqa: A001 - the name Triton users know
+    """Elementwise absolute value; that of the least integer of a type wraps round to itself."""
+    return running_kernel().math("abs", (x,))
+
+
+def sigmoid(x: Value) -> Value:
+    """Elementwise `1 / (1 + exp(-x))`, floating-point types only."""
+    return running_kernel().math("sigmoid", (x,))
+
+
+def sin(x: Value) -> Value:
+    """Elementwise sine of radians, floating-point types only."""
+    return running_kernel().math("sin", (x,))
+
+
+def cos(x: Value) -> Value:
+    """Elementwise cosine of radians, floating-point types only."""
+    return running_kernel().math("cos", (x,))
+
+
+def tanh(x: Value) -> Value:
+    """Elementwise hyperbolic tangent, floating-point types only."""
+    return running_kernel().math("tanh", (x,))
+
+
+def relu(x: Value) -> Value:
+    """Elementwise `maximum(x, 0)`."""
+    return running_kernel().math("relu", (x,))
+
+
+def gelu(x: Value) -> Value:
+    """Elementwise `0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))`, the tanh form of GELU, floating-point types only."""
+    return running_kernel().math("gelu", (x,))
+
+
+def silu(x: Value) -> Value:
+    """Elementwise `x * sigmoid(x)`, floating-point types only."""
+    return running_kernel().math("silu", (x,))
+
+
+def sum(x: Value, axis: int | None = None, *, keep_dims: bool = False) -> Value:  # noqa: A001 - Triton's name
+    """The sum along `axis`, by default of all elements (shape `()`); `keep_dims` leaves an axis of length 1.
+
+    Floating-point elements are summed in float64 and rounded once. i8 sums are i32, i32 sums wrap round.
+    """
+    return running_kernel().math("sum", (x,), axis=axis, keep_dims=keep_dims)
+
+
+def max(x: Value, axis: int | None = None, *, keep_dims: bool = False) -> Value:  # noqa: A001 - Triton's name
+    """The greatest element along `axis`, by default of all; NaN where there is one. `axis` must not be empty."""
+    return running_kernel().math("max", (x,), axis=axis, keep_dims=keep_dims)
+
+
+def min(x: Value, axis: int | None = None, *, keep_dims: bool = False) -> Value:  # noqa: A001 - Triton's name
+    """The least element along `axis`, by default of all; NaN where there is one. `axis` must not be empty."""
+    return running_kernel().math("min", (x,), axis=axis, keep_dims=keep_dims)
+
+
+def softmax(x: Value, axis: int = -1) -> Value:
+    """`exp(x - max) / sum(exp(x - max))` along `axis`, rounded once at its end; floating-point types only.
+
+    The engine goes over the elements four times: maximum, exponential, sum, quotient.
+    """
+    return running_kernel().math("softmax", (x,), axis=axis)
+
+
+def trans(x: Value) -> Value:
+    """The transposed matrix, a copy inside TCM; also `x.T`."""
+    return running_kernel().math("trans", (x,))
+
+
+def cat(values: Sequence[Value]) -> Value:
+    """The elements of values of one type behind each other, as one flat value: a copy inside TCM."""
+    return running_kernel().math("cat", tuple(checked_value(value, "tl.cat") for value in values))
+
+
+def full(shape: Shape | int, value: float, dtype: DType) -> Value:
+    """A value of `shape` with `value` everywhere."""
+    return running_kernel().math("full", (value,), shape=checked_shape(shape), dtype=dtype)
+
+
+def zeros(shape: Shape | int, dtype: DType) -> Value:
+    """A value of `shape` with 0 everywhere."""
+    return full(shape, 0, dtype)
