@@ -1,6 +1,7 @@
 """`python -m sip_node --connect ENDPOINT --run-id ID --lp K`: an LP of a run, started by its coordinator or by hand."""
 
 import argparse
+import faulthandler
 import signal
 import sys
 from collections.abc import Callable
@@ -21,6 +22,8 @@ def enter(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # The coordinator sends this when the LP hangs. The handler prints the stack whatever the interpreter is busy with.
+    faulthandler.register(signal.SIGUSR1, all_threads=False)
     lifeline.follow_parent()
     # The chip model is loaded after the lifeline is up: importing it takes a good part of a second.
     code: int = import_module("sip_node.node").main(endpoint, run_id, lp, function, args)

@@ -10,14 +10,13 @@ from runtime.hardware.addresses import AddressMap
 from runtime.hardware.graph import ChipGraph
 from runtime.hardware.routing import ChipRoutes, SipFabric
 from runtime.hardware.topology import Topology
-from runtime.registry import look_up
 from runtime.simtime import ps_from_ns
 from runtime.wire.messages import BlockedPe, Message
 from sip_node.boundary import Boundary
 from sip_node.components.fabric import Fabric
 from sip_node.components.host import Host
 from sip_node.components.pe import Pe
-from sip_node.components.registry import COMPONENTS
+from sip_node.components.registry import COMPONENTS, build
 from sip_node.components.surroundings import Flows, Surroundings
 from sip_node.engine import Engine
 from sip_node.inbox import Inbox
@@ -74,7 +73,7 @@ class Chip:
         self.pes: list[Pe] = []
         for node in plan.graph.nodes:
             if node.kind in COMPONENTS:
-                component = look_up(node.impl, COMPONENTS, "topology", f"impl.{node.kind}")(around, node.index)
+                component = build(around, node)
                 self.fabric.attach(node.index, component)
                 if isinstance(component, Pe):
                     self.pes.append(component)
@@ -87,6 +86,11 @@ class Chip:
         """All memories of the SIP, in the order of their nodes."""
         return (self._ports[node].memory for node in sorted(self._ports))
 
+    def contents(self) -> Iterator[tuple[int, bytes]]:
+        """(physical address, bytes) of what is not zero in its memories, page by page."""
+        for node in sorted(self._ports):
+            yield from self._ports[node].contents()
+
     def blocked(self) -> tuple[BlockedPe, ...]:
         """Every PE whose kernel waits for a peer, in (cube, pe) order."""
         return tuple(blocked for pe in self.pes if (blocked := pe.blocked()) is not None)
@@ -94,7 +98,8 @@ class Chip:
     def broken_law(self) -> str:
         """The first law of the model that does not hold at the end of a run, or nothing.
 
-        Whoever was sent has arrived, no link was busy longer than time has passed, no kernel runs, every credit is home.
+        Whoever was sent has arrived, no link and no engine was busy longer than time has passed, no kernel runs,
+        no matrix product is in flight, every credit is home.
         """
         try:
             self._check_laws()
@@ -111,6 +116,7 @@ class Chip:
                 raise InvariantError(f"{where}: {server.name}", f"busy {server.busy_ps} ps of {self._engine.now_ps} ps")
         for pe in self.pes:
             pe.check_idle()
+            pe.check_busy()
 
     def counters(self) -> dict[str, int]:
         """What the components counted, by name with its unit."""
@@ -124,7 +130,19 @@ class Chip:
             "sip_messages_received": self.inbox.received,
             "sip_bytes_sent": sum(server.nbytes for server in self.boundary.ports),
             "dma_bytes": sum(pe.dma.nbytes for pe in self.pes),
+            "dma_busy_ps": sum(pe.dma.busy_ps for pe in self.pes),
+            "fetch_busy_ps": sum(pe.fetch_store.fetch.server.busy_ps for pe in self.pes),
+            "fetch_records": sum(pe.fetch_store.fetch.records for pe in self.pes),
+            "store_busy_ps": sum(pe.fetch_store.store.server.busy_ps for pe in self.pes),
+            "store_records": sum(pe.fetch_store.store.records for pe in self.pes),
             "math_busy_ps": sum(pe.math.busy_ps for pe in self.pes),
+            "math_records": sum(pe.math.records for pe in self.pes),
+            "gemm_busy_ps": sum(pe.gemm.busy_ps for pe in self.pes),
+            "gemm_tiles": sum(pe.gemm.tiles for pe in self.pes),
+            "gemm_macs": sum(pe.gemm.macs for pe in self.pes),
+            "gemm_stall_dma_ps": sum(pe.gemm.stall_dma_ps for pe in self.pes),
+            "gemm_stall_fetch_ps": sum(pe.gemm.stall_fetch_ps for pe in self.pes),
+            "gemm_stall_store_ps": sum(pe.gemm.stall_store_ps for pe in self.pes),
         }
 
 

@@ -73,12 +73,14 @@ class Control:
         """Return when every LP is ready."""
         self._expect(Start)
 
-    def report_status(self, time_ps: int, events: int, blocked_s: float) -> None:
-        """Say how far this LP is. May be called every round: it sends four times a second at most."""
-        now = now_s()
-        if now - self._reported_s >= STATUS_PERIOD_S:
-            self._reported_s = now
-            self.send(Status(self._lp, time_ps, events, blocked_s))
+    def status_is_due(self) -> bool:
+        """Whether it is time to say how far this LP is: four times a second at most. May be asked every round."""
+        return now_s() - self._reported_s >= STATUS_PERIOD_S
+
+    def report_status(self, status: Status) -> None:
+        """Say how far this LP is."""
+        self._reported_s = now_s()
+        self.send(status)
 
     def check(self) -> None:
         """Take what the coordinator has sent, without waiting; during a run that can only be the end of it."""

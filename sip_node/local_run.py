@@ -8,23 +8,32 @@ from dataclasses import dataclass
 from typing import Any
 
 from runtime.config_file import default_file, read_text
-from runtime.errors import InvariantError, IpcqDeadlock
+from runtime.deadlock import deadlock
+from runtime.errors import InvariantError
 from runtime.trace import OpRecord
-from runtime.wire.messages import Done, Job, Peers
+from runtime.wire.environment import ccl_trace_asked
+from runtime.wire.messages import Done, Job, Peers, SlotTransfer
 from sip_node.failure import ProgramRaised
-from sip_node.lp import Figures
-from sip_node.node import Node
+from sip_node.lp import LogicalProcess
+from sip_node.node import Node, show
 from sip_node.user_program import Programs
 
 
 @dataclass(frozen=True)
 class World:
-    """What a run left behind: its report, its chips, the op log of each SIP, and what each rank returned."""
+    """What a run left behind: its report, its chips, the op log of each SIP, and what each rank returned.
+
+    If `verify` was asked for, `written` is what each host wrote, and `contents` what the memories hold by physical address.
+    `transfers` are the slots sent and received, if the trace of them was asked for.
+    """
 
     done: Done
     node: Node
     records: dict[int, list[OpRecord]]
     returned: dict[int, Any]
+    written: dict[int, bytearray]
+    contents: list[tuple[int, bytes]]
+    transfers: list[SlotTransfer]
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -49,22 +58,35 @@ class World:
 class _Recorder:
     def __init__(self) -> None:
         self.records: dict[int, list[OpRecord]] = {}
+        self.writes: dict[int, bytearray] = {}
+        self.memories: list[tuple[int, bytes]] = []
+        self.transfers: list[SlotTransfer] = []
 
-    def round(self, time_ps: int, figures: Figures) -> None:
+    def round(self, time_ps: int, loop: LogicalProcess) -> None:
         pass
 
     def trace(self, sip: int, records: list[OpRecord]) -> None:
         self.records.setdefault(sip, []).extend(records)
 
+    def written(self, sip: int, data: bytes) -> None:
+        self.writes.setdefault(sip, bytearray()).extend(data)
+
+    def contents(self, sip: int, address: int, data: bytes) -> None:  # noqa: ARG002 - the address says which SIP
+        self.memories.append((address, data))
+
+    def transferred(self, transfer: SlotTransfer) -> None:
+        self.transfers.append(transfer)
+        show(transfer)
+
 
 def simulate(
     program: Callable[[int], object], sips: int = 2, *, topology: str | None = None, ccl: str | None = None, data: bool = True,
-    remote_dma: bool = False,
+    remote_dma: bool = False, verify: bool = False,
 ) -> World:  # fmt: skip
     """Run `program(rank)` on every SIP to the end. The files are given as text, by default those that ship with kernbench.
 
     What a rank or kernel raises is raised here, a global deadlock is an `IpcqDeadlock`, a broken law of the model an
-    `InvariantError`.
+    `InvariantError`. The environment variable `KERNBENCH_CCL_TRACE` is obeyed as in any run.
     """
     job = Job(
         topology_yaml=topology or read_text(default_file("topology.yaml")),
@@ -79,6 +101,8 @@ def simulate(
         jitter_seed=0,
         jitter_ms=0.0,
         remote_dma=remote_dma,
+        verify=verify,
+        ccl_trace=ccl_trace_asked(),
     )
     recorder = _Recorder()
     returned: dict[int, Any] = {}
@@ -92,12 +116,8 @@ def simulate(
     except ProgramRaised as raised:
         raise raised.error from None
     if not all(report.finished for report in done.sips):
-        blocked = [each for report in done.sips for each in report.blocked]
-        pes = tuple(
-            f"sip {each.sip} cube {each.cube} pe {each.pe}: {each.operation} {each.direction} {each.peer}" for each in blocked
-        )
-        raise IpcqDeadlock(node.now_ps, pes, tuple(f"rank {r.sip}: {r.waiting_for}" for r in done.sips if not r.finished))
+        raise deadlock(done.sips)
     for report in done.sips:
         if report.broken_law:
             raise InvariantError(f"sip {report.sip} at the end of the run", report.broken_law)
-    return World(done, node, recorder.records, returned)
+    return World(done, node, recorder.records, returned, recorder.writes, recorder.memories, recorder.transfers)

@@ -79,6 +79,21 @@ class LogicalProcess:
         return self._now_ps
 
     @property
+    def next_ps(self) -> int:
+        """The time of the next event."""
+        return self._model.next_ps()
+
+    @property
+    def safe_ps(self) -> int:
+        """Every event before this time can be executed."""
+        return self._sync.safe_ps
+
+    @property
+    def waits_for(self) -> int:
+        """The peer whose promise is the least, -1 where there is no peer."""
+        return self._sync.least_promise_from
+
+    @property
     def ended(self) -> bool:
         """Whether no LP has anything left to execute."""
         return self._sync.ended

@@ -1,6 +1,7 @@
 """One LP process, from the first word to the coordinator to the last: the only place that constructs."""
 
 import gc
+import sys
 from collections.abc import Mapping
 from functools import partial
 from typing import Protocol
@@ -14,12 +15,25 @@ from runtime.trace import OpRecord
 from runtime.wallclock import cpu_s
 from runtime.wire.codec import encode_records
 from runtime.wire.environment import run_directory
-from runtime.wire.messages import Done, Failed, Peers, SipReport, TraceChunk
+from runtime.wire.messages import (
+    CHUNK_BYTES,
+    Done,
+    Failed,
+    MemoryContents,
+    Peers,
+    QueuePointers,
+    SipReport,
+    SlotTransfer,
+    Status,
+    TraceChunk,
+    Transferred,
+    Written,
+)
 from sip_node.chip import Blueprint, Chip
 from sip_node.chip_model import ChipModel, Partition
 from sip_node.control import Control
 from sip_node.failure import ProgramRaised, user_traceback
-from sip_node.lp import Figures, LogicalProcess
+from sip_node.lp import LogicalProcess
 from sip_node.op_log import OpLog
 from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport import Transport
@@ -81,12 +95,24 @@ def _fail(control: Control, lp: int, node: "Node | None", rank: int, error: Base
 class Observer(Protocol):
     """Who a node tells how far it is."""
 
-    def round(self, time_ps: int, figures: Figures) -> None:
+    def round(self, time_ps: int, loop: LogicalProcess) -> None:
         """Called once a round of the loop; what it raises ends the run."""
         ...
 
     def trace(self, sip: int, records: list[OpRecord]) -> None:
         """The next records of the op log of a SIP."""
+        ...
+
+    def written(self, sip: int, data: bytes) -> None:
+        """What the host of a SIP wrote next; told if the job is to be verified."""
+        ...
+
+    def contents(self, sip: int, address: int, data: bytes) -> None:
+        """Bytes of a memory at the end of the run; told if the job is to be verified."""
+        ...
+
+    def transferred(self, transfer: SlotTransfer) -> None:
+        """A kernel has sent or received a slot; told if the job is to be traced so."""
         ...
 
 
@@ -96,12 +122,34 @@ class _Reporter:
     def __init__(self, control: Control, lp: int) -> None:
         self._control, self._lp = control, lp
 
-    def round(self, time_ps: int, figures: Figures) -> None:
-        self._control.report_status(time_ps, figures.events, figures.blocked_s)
+    def round(self, time_ps: int, loop: LogicalProcess) -> None:
+        if self._control.status_is_due():
+            figures = loop.figures
+            status = Status(
+                self._lp, time_ps, figures.events, figures.blocked_s, loop.next_ps, loop.safe_ps, loop.waits_for
+            )  # fmt: skip
+            self._control.report_status(status)
         self._control.check()
 
     def trace(self, sip: int, records: list[OpRecord]) -> None:
         self._control.send(TraceChunk(self._lp, sip, encode_records(records)))
+
+    def written(self, sip: int, data: bytes) -> None:
+        for start in range(0, len(data), CHUNK_BYTES):
+            self._control.send(Written(self._lp, sip, data[start : start + CHUNK_BYTES]))
+
+    def contents(self, sip: int, address: int, data: bytes) -> None:
+        for start in range(0, len(data), CHUNK_BYTES):
+            self._control.send(MemoryContents(self._lp, sip, address + start, data[start : start + CHUNK_BYTES]))
+
+    def transferred(self, transfer: SlotTransfer) -> None:
+        show(transfer)
+        self._control.send(Transferred(self._lp, transfer))
+
+
+def show(transfer: SlotTransfer) -> None:
+    """Print a line to the standard error: several LPs share a terminal, so it begins with the SIP."""
+    sys.stderr.write(f"[sip {transfer.sip}] {transfer}\n")
 
 
 class Node:
@@ -112,12 +160,19 @@ class Node:
         topology = parse_topology(job.topology_yaml, "topology", job.sips)
         ccl = parse_ccl(job.ccl_yaml, "ccl")
         self.config_hash = config_hash(topology, ccl.file)
-        self._lp, self._observer = lp, observer
+        self._lp, self._observer, self._verify = lp, observer, job.verify
         sips, lps = peers.sips_of_lp[lp], len(peers.sips_of_lp)
         plan = Blueprint.of(topology, ccl, data=job.data, remote_dma=job.remote_dma)
         partition = Partition(peers.sips_of_lp, plan.sips, topology.sip.io_chiplet.noc.overhead_ns)
         sync = Sync(lp, lps, partition.channels_in(lp), partition.channels_out(lp))
-        logs = {sip: OpLog(partial(observer.trace, sip) if job.trace else None) for sip in sips}
+        logs = {
+            sip: OpLog(
+                partial(observer.trace, sip) if job.trace else None,
+                partial(observer.written, sip) if job.verify else None,
+                observer.transferred if job.ccl_trace else None,
+            )
+            for sip in sips
+        }
         self._model = ChipModel(lp, partition, sync, plan, logs)
         if transport is not None and job.jitter_ms > 0:
             transport = JitterTransport(transport, job.jitter_ms / 1000, (job.jitter_seed, lp))
@@ -141,6 +196,8 @@ class Node:
         """Run to the end of the run, or to a global deadlock, and report."""
         began_s = cpu_s()
         figures = self._loop.run()
+        if self._verify:
+            self._tell_contents()
         reports = tuple(self._report(rank) for rank in self._ranks)
         return Done(
             self._lp, reports, figures.events, figures.rounds, figures.messages, figures.null_messages, figures.blocked_s,
@@ -152,13 +209,25 @@ class Node:
         for chip in self.chips.values():
             chip.log.flush()
 
+    def _tell_contents(self) -> None:
+        for sip, chip in self.chips.items():
+            for address, data in chip.contents():
+                self._observer.contents(sip, address, data)
+
     def _report(self, rank: Rank) -> SipReport:
         chip = self.chips[rank.rank]
         outcome = rank.outcome if isinstance(rank.outcome, BenchOutcome) else None
         return SipReport(
             rank.rank, chip.log.digest(chip.memories), chip.log.last_ps, rank.finished, outcome, chip.counters(),
-            chip.blocked(), rank.waiting_for, chip.broken_law(),
+            chip.blocked(), rank.waiting_for, chip.broken_law(), _queues(chip),
         )  # fmt: skip
 
     def _round(self) -> None:
-        self._observer.round(self.now_ps, self._loop.figures)
+        self._observer.round(self.now_ps, self._loop)
+
+
+def _queues(chip: Chip) -> tuple[QueuePointers, ...]:
+    """All queues of the PEs that wait for a peer, and of the others those that are not at rest."""
+    return tuple(
+        queue for pe in chip.pes for queue in pe.ipcq.pointers() if not queue.at_rest or pe.blocked() is not None
+    )  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from runtime.trace import OpRecord
+from runtime.wire.messages import SlotTransfer
 from sip_node.memory import Memory
 
 CHUNK_RECORDS = 4096
@@ -15,11 +16,17 @@ _encoder = msgspec.msgpack.Encoder()
 class OpLog:
     """Collects records, hands full chunks to `sink`, and keeps a running hash of everything it saw.
 
-    `last_ps` is the latest end of an operation.
+    `written` takes what the host wrote, in the order of its records. `transferred` is told of every slot that a kernel sends
+    or receives, if the run asks for that. `last_ps` is the latest end of an operation.
     """
 
-    def __init__(self, sink: Callable[[list[OpRecord]], None] | None) -> None:
-        self._sink = sink
+    def __init__(
+        self,
+        sink: Callable[[list[OpRecord]], None] | None,
+        written: Callable[[bytes], None] | None = None,
+        transferred: Callable[[SlotTransfer], None] | None = None,
+    ) -> None:
+        self._sink, self._written, self.transferred = sink, written, transferred
         self._chunk: list[OpRecord] = []
         self._hash = hashlib.sha256()
         self.last_ps = 0
@@ -30,6 +37,11 @@ class OpLog:
         self._chunk.append(record)
         if len(self._chunk) >= CHUNK_RECORDS:
             self.flush()
+
+    def add_written(self, data: bytes) -> None:
+        """Keep the bytes of the host's write whose record comes next; the digest has them from the memories."""
+        if self._written is not None:
+            self._written(data)
 
     def flush(self) -> None:
         """Hash and hand over what has been collected."""

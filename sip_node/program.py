@@ -6,6 +6,7 @@ program from the event that completes it. So programs are entered only from the 
 
 from collections.abc import Callable
 from contextvars import Context, copy_context
+from types import FrameType
 from typing import Any, TypeVar
 
 from greenlet import getcurrent, greenlet
@@ -24,6 +25,11 @@ class Program:
         self._greenlet = greenlet(self._body, parent=getcurrent())
         self._greenlet.gr_context = context or copy_context()
         self.finished = Completion[object]()
+
+    @property
+    def frame(self) -> FrameType | None:
+        """The innermost frame of a program that waits."""
+        return self._greenlet.gr_frame
 
     def start(self) -> None:
         """Run until the program first waits. To be called by the event loop."""

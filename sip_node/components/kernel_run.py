@@ -1,26 +1,39 @@
 """One kernel on one PE: what `tl` asks becomes commands that the PE_CPU issues and the PE's engines carry out."""
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from math import prod
+from typing import Any, Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from runtime.dtypes import DType
-from runtime.errors import KernelError, PageFaultError, nearest
-from runtime.language.operations import concatenated, evaluate
-from runtime.language.value import Pointer, Shape, Value
+from runtime.errors import nearest
+from runtime.hardware.tiles import TileSize
+from runtime.language.caller import call_kernel, kernel_line
+from runtime.language.context import Pending
+from runtime.language.gemm import Gemm
+from runtime.language.operations import compute, infer
+from runtime.language.value import Pointer, Ref, Shape, Value, row_major
 from runtime.requests import QueuePair
 from runtime.simtime import ps_from_ns
+from runtime.trace import Operand
 from runtime.wire.messages import BlockedPe
 from sip_node.completion import Completion, all_of, completed
 from sip_node.components.commands import PeLaunch
-from sip_node.components.memory_port import MemoryPort
+from sip_node.components.kernel_faults import KernelFaults
+from sip_node.components.kernel_memory import KernelMemory, Strides
+from sip_node.components.kernel_receive import Receive, Receives
 from sip_node.components.pe_dma import PeDma
 from sip_node.components.pe_ipcq import PeIpcq
 from sip_node.components.pe_math import PeMath
 from sip_node.components.pe_mmu import PeMmu
+from sip_node.components.pe_scheduler import PeScheduler
+from sip_node.components.slot_trace import SlotTrace
 from sip_node.components.surroundings import Surroundings
 from sip_node.components.wiring import PeWiring
 from sip_node.program import Program
+from sip_node.rows import is_packed, nbytes_of, part_of
 
 _T = TypeVar("_T")
 
@@ -32,22 +45,72 @@ class Engines(Protocol):
     mmu: PeMmu
     ipcq: PeIpcq
     math: PeMath
-    tcm_port: MemoryPort
+    scheduler: PeScheduler
+
+
+class Operation:
+    """An operation of a kernel that engines carry out; `result` is the value it leaves in TCM, if any.
+
+    `waiting` says which peer it depends on; without one, `earliest_end_ps` bounds its end.
+    """
+
+    def __init__(
+        self,
+        run: "KernelRun",
+        done: Completion[Any],
+        result: Value | None,
+        waiting: BlockedPe | None,
+        earliest_end_ps: Callable[[], int],
+    ) -> None:
+        self.done, self.result, self.waiting, self.earliest_end_ps = done, result, waiting, earliest_end_ps
+        self._run = run
+
+    def wait(self) -> Value | None:
+        """Block the kernel until the operation is complete."""
+        self._run.await_end(self)
+        return self.result
 
 
 class KernelRun:
     """The `KernelContext` of a running kernel. Its methods are called by the kernel's greenlet and block it."""
 
     def __init__(self, chip: Surroundings, wiring: PeWiring, engines: Engines, launch: PeLaunch) -> None:
-        pe = chip.topology.pe
+        pe, place = chip.topology.pe, wiring.place
         self._chip, self._wiring, self._engines, self._launch = chip, wiring, engines, launch
         self._engine = wiring.engine
         self._issue_ps = ps_from_ns(pe.cpu.overhead_ns) + ps_from_ns(pe.scheduler.overhead_ns)
         self._mmu_ps = ps_from_ns(pe.mmu.overhead_ns)
-        self._scratch_bytes = chip.topology.kernel_scratch_bytes
-        self._scratch_used = 0
+        self._faults = KernelFaults(launch.name, place)
+        self._memory = KernelMemory(chip.topology, wiring.tcm.base, engines.mmu, self._faults)
+        tell = chip.log.transferred
+        self._trace = None if tell is None else SlotTrace(chip, wiring, launch.name, tell)
+        self._receives = Receives(self._engine, engines.dma, engines.ipcq, self._issue_ps, self._faults, self._trace)
+        self._open: list[Operation] = []
+        self._waits: BlockedPe | None = None
         self.program: Program | None = None
-        self.blocked: BlockedPe | None = None
+
+    def execute(self) -> None:
+        """The kernel from its first line to the end of the last operation that it started."""
+        call_kernel(self._launch.name, self._wiring.place, self._launch.kernel, self._launch.arguments)
+        while self._open:
+            self._open[0].wait()
+
+    def close(self) -> None:
+        """The kernel has ended."""
+        self._receives.close()
+
+    @property
+    def blocked(self) -> BlockedPe | None:
+        """What the kernel waits for, if it waits for a peer."""
+        if self._waits is None or self._waits.line or self.program is None:
+            return self._waits
+        # Only who asks pays for finding the line: a kernel sends many slots and waits for few.
+        return replace(self._waits, line=kernel_line(self.program.frame))
+
+    @property
+    def gemm_tile(self) -> TileSize:
+        """The largest tile of the GEMM engine."""
+        return self._chip.topology.tile
 
     def program_id(self, axis: int) -> int:
         """PE in its cube (axis 0) or cube in its SIP (axis 1)."""
@@ -59,92 +122,128 @@ class KernelRun:
         self._check_axis(axis)
         return self._launch.pes if axis == 0 else self._launch.cubes
 
-    def load(self, pointer: Pointer, shape: Shape) -> Value:
+    def load(self, pointer: Pointer, shape: Shape, strides: Strides) -> Value:
         """DMA from memory to TCM."""
-        value = Value(shape, pointer.dtype, None)
-        self._reserve_scratch(value.nbytes)
-        if value.nbytes == 0:
-            return Value.from_bytes(b"", shape, pointer.dtype)
-        pieces = self._translate(pointer, value.nbytes)
-        data = self._command(self._mmu_ps, lambda: all_of([self._engines.dma.read(*piece) for piece in pieces]))
-        return Value.from_bytes(b"".join(data), shape, pointer.dtype)
+        value, data = self._memory.new(shape, pointer.dtype), list[bytes]()
+        if value.nbytes:
+            blocks = self._memory.transfers(value.operand, pointer, strides)
+            data = self._command(self._mmu_ps, lambda: all_of([self._engines.dma.read(far, near) for near, far in blocks]))
+        _fill(value, b"".join(data))
+        return value
 
-    def store(self, pointer: Pointer, value: Value) -> None:
+    def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
         """DMA from TCM to memory."""
-        if pointer.dtype != value.dtype:
-            raise self._error(f"store of {value.dtype.name} through a pointer to {pointer.dtype.name}")
-        if value.nbytes == 0:
+        if not value.nbytes:
             return
-        data, writes, done = value.tobytes(), list[tuple[int, int, bytes]](), 0
-        for address, nbytes in self._translate(pointer, value.nbytes):
-            writes.append((address, nbytes, data[done : done + nbytes]))
+        data, done = value.tobytes(), 0
+        writes: list[tuple[Operand, Operand, bytes]] = []
+        for near, far in self._memory.transfers(value.operand, pointer, strides):
+            nbytes = nbytes_of(far)
+            writes.append((near, far, data[done : done + nbytes]))
             done += nbytes
         self._command(self._mmu_ps, lambda: all_of([self._engines.dma.write(*write) for write in writes]))
 
-    def math(self, name: str, operands: Sequence[Value | float]) -> Value:
-        """One elementwise operation: fetch the operands, compute, store the result in TCM."""
-        result = self._evaluated(lambda: evaluate(name, operands))
-        fetched = sum(operand.nbytes for operand in operands if isinstance(operand, Value))
-        self._compute(name, fetched, result)
+    def math(
+        self,
+        name: str,
+        operands: Sequence[Value | float],
+        *,
+        axis: int | None = None,
+        keep_dims: bool = False,
+        dtype: DType | None = None,
+        shape: Shape | None = None,
+    ) -> Value:
+        """One operation of the math engine: fetch the operands, compute, store the result in TCM."""
+        result = self._memory.new(*infer(name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape))
+        arrays = [operand.data if isinstance(operand, Value) else operand for operand in operands]
+        known = [array for array in arrays if array is not None]
+        if self._chip.data and len(known) == len(arrays):
+            result.data = compute(name, known, result.dtype, axis=axis, keep_dims=keep_dims, shape=shape)
+        if result.nbytes:
+            inputs = tuple(operand.operand if isinstance(operand, Value) else float(operand) for operand in operands)
+            self._command(0, lambda: self._computed(name, inputs, result, axis))
         return result
 
-    def cat(self, values: Sequence[Value]) -> Value:
-        """A copy inside TCM."""
-        result = self._evaluated(lambda: concatenated(values))
-        self._compute("cat", result.nbytes, result)
-        return result
+    def gemm(self, gemm: Gemm) -> Pending:
+        """Queue a matrix product at the scheduler."""
+        for matrix in (gemm.a, gemm.b, gemm.out):
+            if isinstance(matrix, Ref):
+                # What is not mapped is found here, where the kernel's line is known, and not tile by tile.
+                self._memory.translate(matrix.pointer, matrix.shape, matrix.strides)
+        result = None if gemm.out is not None else self._memory.new(gemm.shape, gemm.dtype)
+        scheduler = self._engines.scheduler
+        done = self._command(0, lambda: completed(scheduler.submit(gemm, result, self._memory.translate)))
+        return self._started(Operation(self, done, result, None, lambda: scheduler.earliest_end_ps(done)))
 
     def send(self, direction: str, value: Value) -> None:
         """Slot by slot: take a slot of the peer's ring, sleep if there is none, write it."""
-        pair, data = self._pair(direction), value.tobytes()
+        pair, block, data = self._pair(direction), value.operand, value.tobytes()
+        if value.nbytes > pair.slot_size and not is_packed(block):
+            raise self._faults.error(
+                f"send to {direction} of a view with gaps, {value.nbytes:,} bytes: it must fit a slot of {pair.slot_size:,} "
+                "bytes; a copy made with tl.cat has no gaps"
+            )
         for done in range(0, value.nbytes, pair.slot_size):
-            nbytes = min(pair.slot_size, value.nbytes - done)
-            self._block("send", direction)
+            source = part_of(block, done, min(pair.slot_size, value.nbytes - done))
+            self._waits = self._waiting("send", direction)
             slot = self._command(0, lambda: self._engines.ipcq.acquire(direction))
-            self.blocked = None
-            piece = data[done : done + nbytes]
-            self._wait(self._engines.dma.push, slot, nbytes, piece, pair.packet_bytes)
+            self._waits = None
+            target = Operand(slot, source.shape, source.dtype)
+            self._wait(self._engines.dma.push, source, target, data[done : done + nbytes_of(source)], pair.packet_bytes)
+            if self._trace is not None:
+                self._trace.sent(pair, target)
 
-    def recv(self, direction: str, shape: Shape, dtype: DType) -> Value:
-        """Slot by slot: sleep until one is full, copy it out of the ring, give it back."""
-        pair, value = self._pair(direction), Value(shape, dtype, None)
-        self._reserve_scratch(value.nbytes)
-        pieces: list[bytes] = []
-        for done in range(0, value.nbytes, pair.slot_size):
-            expected = min(pair.slot_size, value.nbytes - done)
-            self._block("recv", direction)
-            slot, nbytes = self._command(0, lambda: self._engines.ipcq.arrival(direction))
-            self.blocked = None
-            if nbytes != expected:
-                raise self._error(
-                    f"recv from {direction} expects {expected} bytes in this slot, {nbytes} came from {pair.peer}"
-                )
-            pieces.append(self._wait(self._engines.dma.read, slot, nbytes, "ipcq_recv"))
-            self._wait(self._release, direction)
-        return Value.from_bytes(b"".join(pieces), shape, dtype)
+    def recv(
+        self, direction: str | None, shape: Shape, dtype: DType, target: Value | Pointer | None = None
+    ) -> Pending:  # fmt: skip
+        """Post a receive: the message goes to scratch, over a value in TCM, or from its slots straight to memory."""
+        line = kernel_line()
+        waiting = self._waiting("recv", direction, line)
+        if isinstance(target, Pointer):
+            result, blocks = None, self._memory.translate(target, shape, row_major(shape)) if prod(shape) else []
+        else:
+            result = self._memory.new(shape, dtype) if target is None else target
+            blocks = [result.operand] if result.nbytes else []
+        receive = Receive(direction, dtype, blocks, line, lands=result is not None)
+        if result is not None:
+            receive.done.then(lambda received: _fill(result, received.value) if received.error is None else None)
+        if blocks:
+            self._command(0, lambda: completed(self._receives.post(receive)))
+        else:
+            receive.done.complete(b"")
+        return self._started(Operation(self, receive.done, result, waiting, lambda: self._engine.now_ps))
 
-    @contextmanager
-    def scratch(self) -> Generator[None]:
+    def scratch(self) -> AbstractContextManager[None]:
         """Give back at the end what was allocated inside."""
-        used = self._scratch_used
-        yield
-        self._scratch_used = used
+        return self._memory.scope()
 
-    def _compute(self, name: str, fetched: int, result: Value) -> None:
-        self._reserve_scratch(result.nbytes)
-        if result.nbytes == 0:
-            return
+    def await_end(self, operation: Operation) -> None:
+        """Block until an operation that was started is complete."""
+        if operation in self._open:
+            self._open.remove(operation)
+        if not operation.done.done:
+            self._waits = operation.waiting
+            self._decide_nothing_before(operation.earliest_end_ps())
+        self._wait(lambda: operation.done)
+        self._waits = None
 
-        def start() -> Completion[None]:
-            done = Completion[None]()
-            end_ps = self._engines.math.run(
-                name, fetched, result.numel, result.shape, result.dtype.name, result.nbytes
-            )  # fmt: skip
-            self._chip.outlook.computing((self._wiring.place.cube, self._wiring.place.pe), end_ps)
-            self._engine.at(end_ps, done.complete, None)
-            return done
+    def _started(self, operation: Operation) -> Operation:
+        self._open.append(operation)
+        return operation
 
-        self._command(0, start)
+    def _decide_nothing_before(self, time_ps: int) -> None:
+        """The kernel waits until then at least. A receive under way may send a credit meanwhile, to another SIP perhaps."""
+        if not self._receives.outstanding:
+            self._chip.outlook.computing((self._wiring.place.cube, self._wiring.place.pe), time_ps)
+
+    def _computed(
+        self, name: str, inputs: tuple[Operand | float, ...], result: Value, axis: int | None
+    ) -> Completion[None]:  # fmt: skip
+        done = Completion[None]()
+        end_ps = self._engines.math.run(name, inputs, result.operand, result.tobytes(), axis)
+        self._decide_nothing_before(end_ps)
+        self._engine.at(end_ps, done.complete, None)
+        return done
 
     def _command(self, extra_ps: int, start: Callable[[], Completion[_T]]) -> _T:
         """Issue one command: it costs the CPU and the scheduler their overhead, then the engine has it."""
@@ -170,44 +269,32 @@ class KernelRun:
         assert self.program is not None
         return self.program.wait(start, *args)
 
-    def _release(self, direction: str) -> Completion[None]:
-        self._engines.ipcq.release(direction)
-        return completed(None)
-
-    def _translate(self, pointer: Pointer, nbytes: int) -> list[tuple[int, int]]:
-        pieces = self._engines.mmu.translate(pointer.address, nbytes)
-        if pieces is None:
-            where = self._engines.mmu.nearest(pointer.address)
-            raise PageFaultError(self._launch.name, self._wiring.place, pointer.address, nbytes, where)
-        return pieces
-
     def _pair(self, direction: str) -> QueuePair:
         ipcq = self._engines.ipcq
         if direction not in ipcq.directions:
-            raise self._error(f"no queue in direction {direction!r} is installed here{nearest(direction, ipcq.directions)}")
+            raise self._faults.error(
+                f"no queue in direction {direction!r} is installed here{nearest(direction, ipcq.directions)}"
+            )
         return ipcq.pair(direction)
 
-    def _block(self, operation: str, direction: str) -> None:
-        place, pair = self._wiring.place, self._pair(direction)
-        self.blocked = BlockedPe(*place, self._launch.name, operation, direction, pair.peer, self._engine.now_ps)
-
-    def _reserve_scratch(self, nbytes: int) -> None:
-        self._scratch_used += nbytes
-        if self._scratch_used > self._scratch_bytes:
-            raise self._error(
-                f"kernel scratch is full: {self._scratch_used - nbytes:,} of {self._scratch_bytes:,} bytes are in use and "
-                f"{nbytes:,} more are asked for; release what is no longer needed with `with tl.scratch():`"
-            )
-
-    def _evaluated(self, compute: Callable[[], Value]) -> Value:
-        try:
-            return compute()
-        except (TypeError, ValueError) as error:
-            raise self._error(str(error)) from None
+    def _waiting(self, operation: str, direction: str | None, line: str = "") -> BlockedPe:
+        if direction is None and not self._engines.ipcq.directions:
+            raise self._faults.error("recv from any direction: no queue is installed here")
+        peer = None if direction is None else self._pair(direction).peer
+        now_ps = self._engine.now_ps
+        return BlockedPe(*self._wiring.place, self._launch.name, operation, direction or "any", peer, now_ps, line)
 
     def _check_axis(self, axis: int) -> None:
         if axis not in (0, 1):
-            raise self._error(f"axis {axis}: programs have axis 0 (PE in its cube) and axis 1 (cube)")
+            raise self._faults.error(f"axis {axis}: programs have axis 0 (PE in its cube) and axis 1 (cube)")
 
-    def _error(self, problem: str) -> KernelError:
-        return KernelError(self._launch.name, self._wiring.place, problem)
+
+def _fill(value: Value, data: bytes) -> None:
+    """Give a value its elements. Views of it share them, so what it has is overwritten in place."""
+    if len(data) != value.nbytes:
+        return
+    array = Value.from_bytes(memoryview(bytearray(data)), value.shape, value.dtype).data
+    if value.data is None or array is None:
+        value.data = array
+    else:
+        value.data[...] = array

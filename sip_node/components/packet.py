@@ -4,7 +4,12 @@ from enum import IntEnum
 
 from msgspec import Struct
 
+from runtime import dtypes
 from runtime.wire.messages import Message
+from sip_node.rows import BYTES, Rows
+
+ELEMENTS = (BYTES, *(dtype.name for dtype in dtypes.ALL))
+"""The element types that the metadata of a slot can name; a packet carries the index."""
 
 
 class Kind(IntEnum):
@@ -31,6 +36,8 @@ class Packet(Struct):
     """One packet. `size` bytes are what it occupies of a link; `sent_ps` is when its message left the sender.
 
     `tag` belongs to the sender: an answer carries it back. `total` is the size of the whole message, `last` its last packet.
+    A message about a block of `rows` gives the address of its first row in every packet, and in `begin` the place of the
+    packet's first byte among the packed ones. `element` is the type of the elements, an index of `ELEMENTS`.
     """
 
     kind: Kind
@@ -47,27 +54,42 @@ class Packet(Struct):
     payload: bytes | memoryview = b""
     body: object = None
     flow: tuple[int, int, int] | None = None
+    rows: Rows | None = None
+    begin: int = 0
+    element: int = 0
     entrance_ps: int = 0
     """For a packet to another SIP: the earliest time at the entrance of the link, as its outlook was told."""
+
+
+_NO_FLOW = (-1, -1, -1)
+_NO_ROWS = (0, 0)
 
 
 def to_message(packet: Packet, source: int, target: int, seq: int, head_ps: int, tail_ps: int) -> Message:
     """The packet as it crosses from SIP `source` to its neighbour `target`, where its head arrives at `head_ps`."""
     assert packet.body is None, "objects stay inside a SIP"
-    flow = packet.flow or (-1, -1, -1)
+    flow = packet.flow or _NO_FLOW
+    rows = packet.rows or _NO_ROWS
     body = (
         packet.kind, packet.source_sip, packet.source_node, packet.sip, packet.node, packet.size, packet.address, packet.tag,
         packet.total, int(packet.last), packet.sent_ps, tail_ps - head_ps, *flow,
+        *rows, packet.begin, packet.element,
     )  # fmt: skip
     return Message(head_ps, source, target, seq, body, packet.payload)
 
 
 def from_message(message: Message) -> tuple[Packet, int]:
     """The packet that a message from a neighbour carries, and the time of its tail."""
-    kind, source_sip, source_node, sip, node, size, address, tag, total, last, sent_ps, tail_ps, *flow = message.body
+    (
+        kind, source_sip, source_node, sip, node, size, address, tag, total, last, sent_ps, tail_ps, *flow,
+        row_bytes, pitch, begin, element,
+    ) = message.body  # fmt: skip
     packet = Packet(
-        Kind(kind), source_sip, source_node, sip, node, size, address, tag, total, bool(last), sent_ps, message.payload
-    )
+        Kind(kind), source_sip, source_node, sip, node, size, address, tag, total, bool(last), sent_ps, message.payload,
+        begin=begin, element=element,
+    )  # fmt: skip
     if flow[0] >= 0:
         packet.flow = (flow[0], flow[1], flow[2])
+    if row_bytes:
+        packet.rows = Rows(row_bytes, pitch)
     return packet, message.time_ps + tail_ps

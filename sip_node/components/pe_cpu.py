@@ -15,6 +15,7 @@ from sip_node.components.surroundings import Surroundings
 from sip_node.components.wiring import PeWiring
 from sip_node.failure import ProgramRaised
 from sip_node.program import Program
+from sip_node.rows import bytes_at
 
 
 class PeCpu:
@@ -48,22 +49,21 @@ class PeCpu:
         return None if self.running is None else self.running.blocked
 
     def _transfer(self, packet: Packet, order: PeDmaMsg) -> None:
-        engines, began_ps = self._engines, self._wiring.engine.now_ps
+        began_ps = self._wiring.engine.now_ps
         sip, _ = self._wiring.locate(order.address)
         if sip != self._wiring.place.sip and not self._chip.remote_dma:
             problem = f"DMA of {self._wiring.place} to sip {sip}: the run was not declared to have DMA between SIPs"
             raise ProgramRaised(self._chip.sip, RuntimeError(problem))
 
-        def finished(transfer: Completion[bytes]) -> None:
-            if order.operation == "read":
-                engines.tcm_port.memory.write(order.tcm_offset, transfer.value)
+        def finished(_: Completion[bytes]) -> None:
             self._port.answer(packet, Done(began_ps, self._wiring.engine.now_ps))
 
+        tcm = self._wiring.tcm
+        far, near = bytes_at(order.address, order.nbytes), bytes_at(tcm.base + order.tcm_offset, order.nbytes)
         if order.operation == "read":
-            engines.dma.read(order.address, order.nbytes).then(finished)
+            self._engines.dma.read(far, near).then(finished)
         else:
-            data = engines.tcm_port.memory.read(order.tcm_offset, order.nbytes)
-            engines.dma.write(order.address, order.nbytes, data).then(finished)
+            self._engines.dma.write(near, far, tcm.read(near)).then(finished)
 
     def _install(self, order: PeInstall) -> None:
         ipcq, place = self._engines.ipcq, self._wiring.place
@@ -81,7 +81,7 @@ class PeCpu:
         run = KernelRun(self._chip, self._wiring, self._engines, launch)
         context = copy_context()
         context.run(current_pe.set, run)
-        program = Program(lambda: launch.kernel(*launch.arguments), context)
+        program = Program(run.execute, context)
         run.program = program
         self.running = run
         start_ps = self._wiring.engine.now_ps
@@ -93,6 +93,8 @@ class PeCpu:
         program.start()
 
     def _ended(self, packet: Packet, launch: PeLaunch, start_ps: int, finished: Completion[object]) -> None:
+        assert self.running is not None
+        self.running.close()
         self.running = None
         self._chip.outlook.ended(self._at)
         if finished.error is not None:

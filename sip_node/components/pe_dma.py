@@ -1,35 +1,51 @@
-"""The DMA engine of a PE: moves data between its TCM and any memory, a few requests at a time."""
+"""The DMA engine of a PE: moves blocks between its TCM and any memory, a few requests at a time.
+
+A block is one request, whether its bytes are one piece or rows at one pitch: the descriptor says so to the memory, which
+gathers or scatters, and on the way the bytes are packed.
+"""
 
 from collections import deque
 from collections.abc import Callable
+from zlib import crc32
 
 from msgspec import Struct
 
 from runtime.simtime import ps_from_ns
-from runtime.trace import OpRecord
+from runtime.trace import Operand, OpRecord
 from sip_node.completion import Completion
-from sip_node.components.packet import Kind, Packet
+from sip_node.components.packet import ELEMENTS, Kind, Packet
 from sip_node.components.wiring import PeWiring
+from sip_node.rows import Rows, layout_of
 
 Flow = tuple[int, int, int] | None
 
 
 class _Request(Struct):
-    """One request; `start_ps` is when a channel became its own, `data` what it carries or has received so far."""
+    """One request. `address` and `rows` are those of its block on the far side of the fabric, `data` the packed bytes that it
+    carries or has received so far, and `start_ps` is when a channel became its own.
+    """
 
     name: str
-    address: int
-    nbytes: int
+    source: Operand
+    target: Operand
     begin: "Callable[[_Request], None]"
     done: Completion[bytes]
+    address: int
+    nbytes: int
+    rows: Rows | None
+    data: bytes = b""
+    lands: bool = False
+    flow: Flow = None
     tag: int = 0
     start_ps: int = 0
-    data: bytes = b""
-    flow: Flow = None
 
 
 class PeDma:
-    """`channels` requests are outstanding at most, the rest queue; a request's time starts when its channel is its own."""
+    """`channels` requests are outstanding at most, the rest queue; a request's time starts when its channel is its own.
+
+    Blocks have physical addresses. Every request completes with its bytes in row-major order, empty in a run without data, and
+    refuses with a `ValueError` a block far away that is not rows at one pitch.
+    """
 
     def __init__(self, wiring: PeWiring) -> None:
         self._wiring, self._engine = wiring, wiring.engine
@@ -48,24 +64,34 @@ class PeDma:
         """Requests that have not completed."""
         return len(self._outstanding) + len(self._waiting)
 
-    def read(self, address: int, nbytes: int, name: str = "load") -> Completion[bytes]:
-        """Copy `nbytes` at a physical address to TCM; completes with the bytes."""
-        return self._enqueue(_Request(name, address, nbytes, self._begin_read, Completion[bytes]()))
+    def read(self, source: Operand, target: Operand, name: str = "load") -> Completion[bytes]:
+        """Copy a block of any memory to one in our TCM, where it is when the request completes."""
+        request = self._request(name, source, target, source, self._begin_read)
+        request.lands = True
+        return self._enqueue(request)
 
-    def write(self, address: int, nbytes: int, data: bytes) -> Completion[bytes]:
-        """Copy `data` from TCM to a physical address; completes when the memory has acknowledged it."""
-        return self._enqueue(_Request("store", address, nbytes, self._begin_write, Completion[bytes](), data=data))
+    def write(self, source: Operand, target: Operand, data: bytes, name: str = "store") -> Completion[bytes]:
+        """Copy a block of our TCM, whose elements are `data`, to any memory; completes when that has acknowledged it."""
+        return self._enqueue(self._request(name, source, target, target, self._begin_write, data))
 
-    def push(self, address: int, nbytes: int, data: bytes, packet_bytes: int) -> Completion[bytes]:
-        """Write an IPCQ slot in packets of `packet_bytes`; completes when the data has left TCM."""
-        sip, _ = self._wiring.locate(address)
-        flow = None if sip == self._wiring.place.sip else self._wiring.next_flow(sip)
+    def copy(self, source: Operand, target: Operand, name: str) -> Completion[bytes]:
+        """Copy a block of one memory to another one without a stop in TCM; completes when that has acknowledged it."""
+        return self._enqueue(self._request(name, source, target, source, self._begin_read))
+
+    def push(self, source: Operand, target: Operand, data: bytes, packet_bytes: int) -> Completion[bytes]:
+        """Write an IPCQ slot in packets of `packet_bytes`; completes when the data has left TCM.
+
+        The slot's metadata names the element type of `source`.
+        """
+        sip, _ = self._wiring.locate(target.address)
 
         def begin(request: _Request) -> None:
             left_ps = self._stream(request, Kind.IPCQ_DATA, packet_bytes)
             self._engine.at(left_ps, self._finish, request)
 
-        return self._enqueue(_Request("ipcq_send", address, nbytes, begin, Completion[bytes](), data=data, flow=flow))
+        request = self._request("ipcq_send", source, target, target, begin, data)
+        request.flow = None if sip == self._wiring.place.sip else self._wiring.next_flow(sip)
+        return self._enqueue(request)
 
     def answer(self, packet: Packet, tail_ps: int) -> None:
         """A DATA or ACK packet has come back for one of our requests."""
@@ -74,9 +100,17 @@ class PeDma:
             self._engine.at(tail_ps, self._finish, request)
             return
         request.data += packet.payload
+        if not request.lands:
+            self._pass_on(request, packet, tail_ps)
+            return
         _, landed_ps = self._wiring.tcm.reserve(self._engine.now_ps, tail_ps, packet.size)
         if packet.last:
             self._engine.at(landed_ps, self._finish, request)
+
+    def _request(
+        self, name: str, source: Operand, target: Operand, far: Operand, begin: Callable[[_Request], None], data: bytes = b""
+    ) -> _Request:
+        return _Request(name, source, target, begin, Completion[bytes](), far.address, *layout_of(far), data)
 
     def _enqueue(self, request: _Request) -> Completion[bytes]:
         self._tags += 1
@@ -94,7 +128,10 @@ class PeDma:
             self._engine.at(self._engine.now_ps + self._overhead_ps, request.begin, request)
 
     def _begin_read(self, request: _Request) -> None:
-        self._send(self._packet(request, Kind.READ, self._control_bytes, 0), self._engine.now_ps)
+        packet = self._packet(request, Kind.READ, self._control_bytes, 0)
+        # The whole request is in one packet, whatever it asks for.
+        packet.last = True
+        self._send(packet, self._engine.now_ps)
 
     def _begin_write(self, request: _Request) -> None:
         self._stream(request, Kind.WRITE, self._packet_bytes)
@@ -108,28 +145,38 @@ class PeDma:
             self._engine.at(head_ps, self._send, packet, left_ps)
         return left_ps
 
+    def _pass_on(self, request: _Request, answer: Packet, tail_ps: int) -> None:
+        """What has come from one memory goes on to the other as it comes."""
+        if not answer.begin:
+            request.address, request.rows = request.target.address, layout_of(request.target).rows
+        packet = self._packet(request, Kind.WRITE, answer.size, answer.begin)
+        self._send(packet, tail_ps)
+
     def _packet(self, request: _Request, kind: Kind, size: int, done: int) -> Packet:
         sip, node = self._wiring.locate(request.address)
+        rows = request.rows
         return Packet(
-            kind, self._wiring.place.sip, self._wiring.node, sip, node, size, request.address + done, request.tag,
+            kind, self._wiring.place.sip, self._wiring.node, sip, node, size,
+            request.address + done if rows is None else request.address, request.tag,
             request.nbytes, done + size == request.nbytes, request.start_ps, request.data[done : done + size],
-            flow=request.flow,
+            flow=request.flow, rows=rows, begin=done,
+            element=ELEMENTS.index(request.source.dtype) if kind is Kind.IPCQ_DATA else 0,
         )  # fmt: skip
 
     def _send(self, packet: Packet, tail_ps: int) -> None:
-        # A READ is the whole request in one packet, whatever it asks for.
-        if packet.kind is Kind.READ:
-            packet.last = True
         self._wiring.fabric.send(packet, self._wiring.node, tail_ps)
 
     def _finish(self, request: _Request) -> None:
         del self._outstanding[request.tag]
-        now_ps, place = self._engine.now_ps, self._wiring.place
+        now_ps, place, target = self._engine.now_ps, self._wiring.place, request.target
         self.busy_ps += now_ps - request.start_ps
         self.nbytes += request.nbytes
+        if request.lands:
+            self._wiring.tcm.write(target, request.data)
         record = OpRecord(
-            "pe_dma", request.name, request.start_ps, now_ps, place.cube, place.pe, request.address, request.nbytes,
-            flow=request.flow,
+            "pe_dma", request.name, request.start_ps, now_ps, place.cube, place.pe, target.address, request.nbytes,
+            target.shape, target.dtype, request.flow, inputs=(request.source,), strides=target.strides,
+            checksum=crc32(request.data),
         )  # fmt: skip
         self._wiring.record(record)
         self._idle_channels += 1

@@ -7,16 +7,28 @@ join the same two PEs.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from runtime.errors import InvariantError, IpcqInstallError
+from runtime.hardware.addresses import AddressMap
 from runtime.requests import QueuePair
 from runtime.simtime import ps_from_ns
 from runtime.trace import OpRecord
+from runtime.wire.messages import QueuePointers
 from sip_node.completion import Completion
-from sip_node.components.packet import Kind, Packet
+from sip_node.components.packet import ELEMENTS, Kind, Packet
+from sip_node.components.slot_trace import decoded
 from sip_node.components.wiring import PeWiring
+
+
+class Slot(NamedTuple):
+    """A full slot of a receive ring, as its metadata describes it: `nbytes` of elements of `dtype` at `address`."""
+
+    address: int
+    nbytes: int
+    dtype: str
 
 
 class _Direction:
@@ -26,10 +38,10 @@ class _Direction:
         self.pair = pair
         self.sent = 0
         self.credits = pair.n_slots
-        self.arrived: deque[tuple[int, int]] = deque()
+        self.filled = 0
+        self.arrived: deque[Slot] = deque()
         self.taken = 0
         self.sender: Completion[int] | None = None
-        self.receiver: Completion[tuple[int, int]] | None = None
 
     def take_slot(self) -> int:
         """The address of the next slot at the peer; a credit must be there."""
@@ -40,12 +52,13 @@ class _Direction:
 
 
 class PeIpcq:
-    """The queue pairs of one PE."""
+    """The queue pairs of one PE. `listener`, if there is one, is told the direction of every slot that has become full."""
 
     def __init__(self, wiring: PeWiring) -> None:
         self._wiring = wiring
         self._overhead_ps = ps_from_ns(wiring.topology.pe.ipcq.overhead_ns)
         self._directions: dict[str, _Direction] = {}
+        self.listener: Callable[[str], None] | None = None
 
     def install(self, pairs: Sequence[QueuePair]) -> None:
         """Install all queue pairs of this PE, once; receive rings must not overlap."""
@@ -81,15 +94,14 @@ class PeIpcq:
             queue.sender = done
         return done
 
-    def arrival(self, direction: str) -> Completion[tuple[int, int]]:
-        """Complete with (address, bytes) of the oldest full slot; sleeps until there is one."""
-        queue = self._directions[direction]
-        done = Completion[tuple[int, int]]()
-        if queue.arrived:
-            done.complete(queue.arrived.popleft())
-        else:
-            queue.receiver = done
-        return done
+    def full_slots(self, direction: str) -> int:
+        """How many slots of a direction are full and were not taken."""
+        return len(self._directions[direction].arrived)
+
+    def take(self, direction: str) -> Slot | None:
+        """The oldest full slot of a direction, or None; it is the caller's until `release`."""
+        arrived = self._directions[direction].arrived
+        return arrived.popleft() if arrived else None
 
     def release(self, direction: str) -> None:
         """The oldest slot taken has been read: send its credit home."""
@@ -109,6 +121,18 @@ class PeIpcq:
         handle = self._credited if packet.kind is Kind.IPCQ_CREDIT else self._arrived
         self._wiring.engine.at(tail_ps + self._overhead_ps, handle, packet)
 
+    def pointers(self) -> tuple[QueuePointers, ...]:
+        """The registers of every direction, sorted, with the places of its rings."""
+        addresses = AddressMap(self._wiring.topology)
+        return tuple(
+            QueuePointers(
+                *self._wiring.place, pair.direction, pair.peer, pair.n_slots, pair.slot_size,
+                queue.sent, queue.sent - (pair.n_slots - queue.credits), queue.credits, decoded(pair.tx_base, addresses),
+                queue.filled, queue.taken, decoded(pair.rx_base, addresses),
+            )
+            for queue, pair in ((self._directions[direction], self.pair(direction)) for direction in self.directions)
+        )  # fmt: skip
+
     def check_idle(self) -> None:
         """At the end of a run every credit is home and every arrival was taken."""
         for direction, queue in self._directions.items():
@@ -126,11 +150,12 @@ class PeIpcq:
             flow=packet.flow, flow_end=True,
         )  # fmt: skip
         self._wiring.record(record)
-        slot = queue.pair.rx_base + (packet.address - queue.pair.rx_base) // queue.pair.slot_size * queue.pair.slot_size
-        queue.arrived.append((slot, packet.total))
-        if queue.receiver is not None:
-            receiver, queue.receiver = queue.receiver, None
-            receiver.complete(queue.arrived.popleft())
+        base, size = queue.pair.rx_base, queue.pair.slot_size
+        slot = base + (packet.address - base) // size * size
+        queue.filled += 1
+        queue.arrived.append(Slot(slot, packet.total, ELEMENTS[packet.element]))
+        if self.listener is not None:
+            self.listener(queue.pair.direction)
 
     def _credited(self, packet: Packet) -> None:
         queue = self._owner(packet.address, receive=False)

@@ -1,6 +1,6 @@
 """The MMU of a PE: virtual extents to physical addresses, filled by MmuMapMsg."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 from runtime.requests import Extent
@@ -15,10 +15,10 @@ class PeMmu:
     def map(self, extents: Sequence[Extent]) -> None:
         """Add mappings; one that overlaps an older one replaces it, as a re-used virtual range must."""
         for new in extents:
-            end = new.virtual + new.nbytes
-            self._extents = [old for old in self._extents if old.virtual + old.nbytes <= new.virtual or old.virtual >= end]
-            self._extents.append(new)
-        self._extents.sort(key=lambda extent: extent.virtual)
+            # Extents do not overlap, so those that the new one replaces stand side by side.
+            first = bisect_right(self._extents, new.virtual, key=_end)
+            last = bisect_left(self._extents, _end(new), key=_start)
+            self._extents[first:last] = [new]
 
     def translate(self, address: int, nbytes: int) -> list[tuple[int, int]] | None:
         """(physical address, bytes) of the pieces of [address, address + nbytes); None where a byte is not mapped."""
@@ -36,7 +36,7 @@ class PeMmu:
 
     def nearest(self, address: int) -> str:
         """The tensor below `address`, for a page fault's text."""
-        index = bisect_right(self._extents, address, key=lambda extent: extent.virtual) - 1
+        index = bisect_right(self._extents, address, key=_start) - 1
         if index < 0:
             return "no tensor is mapped below it"
         extent = self._extents[index]
@@ -46,8 +46,16 @@ class PeMmu:
         return f"{past} bytes past the end of tensor {extent.tensor} at {extent.virtual:#x}+{extent.nbytes}"
 
     def _at(self, address: int) -> Extent | None:
-        index = bisect_right(self._extents, address, key=lambda extent: extent.virtual) - 1
+        index = bisect_right(self._extents, address, key=_start) - 1
         if index < 0:
             return None
         extent = self._extents[index]
         return extent if address < extent.virtual + extent.nbytes else None
+
+
+def _start(extent: Extent) -> int:
+    return extent.virtual
+
+
+def _end(extent: Extent) -> int:
+    return extent.virtual + extent.nbytes

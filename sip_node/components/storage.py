@@ -15,7 +15,7 @@ class HbmController:
         self.banks = PseudoChannels(at.name, chip.topology)
         memory = Memory(f"{at.name}.hbm", chip.topology.hbm_slice_bytes, data=chip.data)
         base = chip.addresses.pe_hbm_addr(chip.sip, at.cube, at.pe, 0)
-        self.port = MemoryPort(chip, node, memory, base, self.banks.serve)
+        self.port = MemoryPort(chip, node, memory, base, self.banks.serve, self.banks.serve_rows)
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Serve a packet."""

@@ -7,7 +7,7 @@ from runtime.hardware.topology import Topology
 from runtime.places import Place
 from runtime.trace import OpRecord
 from sip_node.components.fabric import Fabric
-from sip_node.components.server import Server
+from sip_node.components.pe_tcm import PeTcm
 from sip_node.engine import Engine
 
 
@@ -24,7 +24,7 @@ class PeWiring:
     topology: Topology
     place: Place
     node: int
-    tcm: Server
+    tcm: PeTcm
     record: Callable[[OpRecord], None]
     locate: Callable[[int], tuple[int, int]]
     locate_pe: Callable[[Place], tuple[int, int]]

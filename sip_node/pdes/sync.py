@@ -55,6 +55,11 @@ class Sync:
         return self._safe_ps
 
     @property
+    def least_promise_from(self) -> int:
+        """The peer LP whose promise the safe time is; the lowest of several, -1 without peers."""
+        return min(self._in, key=lambda peer: (self._in[peer].eit_ps, peer), default=-1)
+
+    @property
     def ended(self) -> bool:
         """Whether no LP will ever execute an event again: all have finished, or all wait for each other."""
         return self._lbts_ps >= NEVER_PS

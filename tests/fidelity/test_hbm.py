@@ -1,5 +1,6 @@
 """HBM: bursts striped over pseudo channels, reads and writes in one queue, one slice a PE."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ from runtime.hardware.topology import Topology
 from runtime.language import tl
 from runtime.language.value import Pointer
 from sip_node.components.hbm import PseudoChannels
+from sip_node.rows import Rows
 from tests.support.topologies import variant, variant_text
 from tests.support.world import simulate
 
@@ -51,6 +53,35 @@ def test_a_stride_uses_the_channels_that_it_reaches(stride: int, share: float) -
     hbm, bursts = slice_of(), 64
     done_ps = max(hbm.serve(index * BURST * stride, BURST, 0, 0, READS)[1] for index in range(bursts))
     assert done_ps == bursts * BURST * 1000 / (SLICE_GBS * share)
+
+
+@given(st.integers(0, 1 << 20), st.integers(1, 50), st.integers(1, 700), st.integers(0, 5000), st.data())
+def test_rows_occupy_each_channel_for_their_bytes_on_it(
+    offset: int, count: int, row_bytes: int, gap: int, data: st.DataObject
+) -> None:
+    begin = data.draw(st.integers(0, count * row_bytes - 1))
+    nbytes = data.draw(st.integers(1, count * row_bytes - begin))
+    rows, columns = np.divmod(np.arange(begin, begin + nbytes), row_bytes)
+    channels = (offset + rows * (row_bytes + gap) + columns) // BURST % CHANNELS
+    expected = np.bincount(channels, minlength=CHANNELS).tolist()
+    assert slice_of().shares_of_rows(offset, Rows(row_bytes, row_bytes + gap), begin, nbytes) == expected
+
+
+@pytest.mark.parametrize(
+    ("pitch", "busiest_bytes"),
+    [(2048, 4096), (1024, 2048), (512, 1024), (256, 512), (2048 + 256, 512)],
+)  # fmt: skip
+def test_rows_take_as_long_as_their_busiest_channel(pitch: int, busiest_bytes: int) -> None:
+    # 32 rows of 128 B. At a pitch of 2048 B = 8 x 256 B all lie on one channel, at half of it on two, and so on.
+    start_ps, done_ps = slice_of().serve_rows(0, Rows(128, pitch), (0, 32 * 128), 5_000, 5_000, READS)
+    assert (start_ps, done_ps) == (5_000, 5_000 + busiest_bytes * 1000 / (SLICE_GBS / CHANNELS))
+
+
+def test_rows_and_other_accesses_queue_for_the_channels_that_they_share() -> None:
+    hbm = slice_of()
+    hbm.serve_rows(0, Rows(128, 2048), (0, 4096), 0, 0, READS)
+    assert hbm.serve(BURST, BURST, 0, 0, READS) == (0, BURST_PS)
+    assert hbm.serve(0, BURST, 0, 0, WRITES) == (160_000, 160_000 + BURST_PS)
 
 
 @given(st.integers(0, 1 << 20), st.integers(1, 1 << 16))

@@ -51,6 +51,39 @@ def transfers(targets: list[int]) -> Callable[[int], None]:
     return program
 
 
+def conversations(steps: list[tuple[bool, bool, bool]]) -> Callable[[int], None]:
+    """In every step each rank's kernel talks to its neighbours while it multiplies, adds, or neither.
+
+    A step says whether the receive accepts any direction, whether a product is in flight, and whether it is waited for first.
+    """
+
+    def kernel(x: tl.Pointer) -> None:
+        for any_direction, multiplies, first in steps:
+            with tl.scratch():
+                block = tl.load(x, (40, 40))
+                received = tl.recv_async(None if any_direction else "global_W", (40, 40), tl.float32)
+                product = tl.composite("gemm", block, tl.ref(x, (40, 40))) if multiplies else None
+                tl.send("global_E", block + 1)
+                # What has come is read, and its credit goes home, while the vector engine is busy for 1.5 us.
+                tl.zeros(200_000, tl.int8)
+                if product is not None and first:
+                    tl.wait(product)
+                arrived = tl.wait(received)
+                assert arrived is not None
+                if product is not None:
+                    tl.wait(product)
+                tl.dot(block, tl.ref(x, (40, 40)))
+                tl.store(x, arrived)
+
+    def program(rank: int) -> None:
+        dist.init_process_group("ahbm", algorithm="ring")
+        x = torch.full((40, 40), rank, dp=DPPolicy(num_cubes=1, num_pes=1))
+        torch.launch("converse", kernel, x)
+        assert (x.numpy() == (rank - len(steps)) % SIPS + len(steps)).all()
+
+    return program
+
+
 def essence(reports: list[SipReport]) -> list[tuple[object, ...]]:
     assert [(report.finished, report.broken_law) for report in reports] == [(True, "")] * SIPS
     return [(report.digest, report.time_ps, sorted(report.counters.items())) for report in reports]
@@ -62,6 +95,18 @@ def essence(reports: list[SipReport]) -> list[tuple[object, ...]]:
 def test_collectives_do_not_depend_on_the_partition_or_on_delays(data: st.DataObject) -> None:
     topology = data.draw(st.sampled_from([RING, TORUS, SWITCH]), label="topology")
     program = collectives(data.draw(st.sampled_from([1, 5, 3000])), data.draw(st.sampled_from(["ring", "intercube"])))
+    deal, seed = data.draw(st.sampled_from(DEALS)), data.draw(st.integers(0, 1 << 30))
+    alone = essence(reports_of(program, DEALS[0], topology, seed=0))
+    assert essence(reports_of(program, deal, topology, seed=seed)) == alone
+
+
+@pytest.mark.slow
+@settings(max_examples=15, deadline=None)
+@given(st.data())
+def test_promises_of_kernels_that_multiply_and_receive_are_kept_on_any_partition(data: st.DataObject) -> None:
+    step = st.tuples(st.booleans(), st.booleans(), st.booleans())
+    program = conversations(data.draw(st.lists(step, min_size=1, max_size=4)))
+    topology = data.draw(st.sampled_from([RING, SWITCH]), label="topology")
     deal, seed = data.draw(st.sampled_from(DEALS)), data.draw(st.integers(0, 1 << 30))
     alone = essence(reports_of(program, DEALS[0], topology, seed=0))
     assert essence(reports_of(program, deal, topology, seed=seed)) == alone

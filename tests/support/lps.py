@@ -20,6 +20,12 @@ class _Nobody:
     def trace(self, sip: int, records: list[OpRecord]) -> None:
         pass
 
+    def written(self, sip: int, data: bytes) -> None:
+        pass
+
+    def contents(self, sip: int, address: int, data: bytes) -> None:
+        pass
+
 
 def reports_of(
     program: Callable[[int], object],

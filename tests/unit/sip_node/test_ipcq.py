@@ -8,6 +8,7 @@ import pytest
 
 from runtime import DPPolicy, dtypes, tl, torch
 from runtime.ccl.config import load_ccl
+from runtime.config_file import default_file
 from runtime.errors import InvariantError, IpcqDeadlock, IpcqInstallError
 from runtime.hardware.topology import parse_topology
 from runtime.places import Place
@@ -84,7 +85,7 @@ def test_slots_are_used_in_turn() -> None:
     world = converse(send(5, 64), receive(5, 64), n_slots=2, slot_size=64)
     addresses = [record.address for record in sends(world)]
     assert [address - addresses[0] for address in addresses] == [0, 64, 0, 64, 0]
-    assert [record.address for record in receives(world)] == addresses
+    assert [record.inputs[0].address for record in receives(world)] == addresses
 
 
 def test_credits_name_the_slots_in_turn() -> None:
@@ -159,16 +160,18 @@ def test_kernels_that_only_receive_are_a_deadlock_that_lists_every_pe() -> None:
 
     with pytest.raises(IpcqDeadlock) as raised:
         simulate(program, 2, topology=TOPOLOGY)
-    expected = {f"sip {s} cube 0 pe {pe}: recv global_W sip {1 - s} cube 0 pe {pe}" for s in (0, 1) for pe in (0, 1)}
-    assert set(raised.value.pes) == expected
-    assert len(raised.value.pes) == 4
+    expected = [
+        f"sip {s} cube 0 pe {pe}: kernel 'listen' recv global_W (sip {1 - s} cube 0 pe {pe})" for s in (0, 1) for pe in (0, 1)
+    ]
+    assert [line.partition(" since ")[0] for line in raised.value.pes] == expected
     assert len(raised.value.ranks) == 2
 
 
 def test_senders_that_nobody_listens_to_are_a_deadlock_once_the_ring_is_full() -> None:
     with pytest.raises(IpcqDeadlock) as raised:
         converse(send(5, 64), lambda: None, n_slots=4)
-    assert raised.value.pes == ("sip 0 cube 0 pe 0: send E sip 0 cube 0 pe 1",)
+    [line] = raised.value.pes
+    assert line.startswith("sip 0 cube 0 pe 0: kernel 'converse' send E (sip 0 cube 0 pe 1) since ")
 
 
 def chip() -> Chip:
@@ -210,7 +213,7 @@ def test_a_direction_without_credits_sleeps_and_one_without_arrivals_too() -> No
     slots = [queues.acquire("E") for _ in range(5)]
     assert [slot.value for slot in slots[:4]] == [0x10_0000 + 256 * index for index in range(4)]
     assert not slots[4].done
-    assert not queues.arrival("E").done
+    assert queues.take("E") is None
 
 
 def test_the_law_of_credits_names_the_place_and_both_numbers() -> None:
@@ -222,3 +225,22 @@ def test_the_law_of_credits_names_the_place_and_both_numbers() -> None:
         queues.check_idle()
     assert "sip 0 cube 0 pe 0, direction E" in str(raised.value)
     assert "3 of 4 credits are home" in str(raised.value)
+
+
+@pytest.mark.parametrize("kind", ["tcm", "hbm", "sram"])
+def test_what_is_sent_before_the_receiver_has_installed_its_queues_arrives_when_it_has(kind: str) -> None:
+    def program(rank: int) -> float:
+        if rank == 1:
+            torch.zeros(100_000)
+        torch.distributed.init_process_group("ahbm")
+        installed_ps = torch.ahbm.elapsed_ps()
+        total = torch.full((8,), rank + 1)
+        torch.distributed.all_reduce(total)
+        assert (total.numpy() == 3).all()
+        return installed_ps
+
+    world = simulate(
+        program, 2, topology=TOPOLOGY, ccl=default_file("ccl.yaml").read_text().replace("kind: tcm", f"kind: {kind}")
+    )
+    sends = [record.end_ps for sip, record in world.of("pe_dma", "ipcq_send") if sip == 0]
+    assert min(sends) < world.returned[1], "rank 0 has sent before rank 1 was ready"
