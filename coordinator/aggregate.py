@@ -9,8 +9,10 @@ from msgspec import Struct
 
 from coordinator.plan import Plan
 from coordinator.session import RunResult
-from runtime.bench_registry import BenchOutcome, PerfRow, Scalar
-from runtime.errors import ProtocolError
+from coordinator.verify.verdict import Verdict
+from coordinator.waits import Waits, waits_of
+from runtime.bench_registry import BenchOutcome, PerfRow, Scalar, Table
+from runtime.errors import IpcqDeadlock, ProtocolError
 from runtime.simtime import ns_from_ps
 from runtime.trace import OpRecord
 from runtime.wire.messages import PROTOCOL_VERSION, Done, SipReport
@@ -58,7 +60,10 @@ class LpFigures(Struct, frozen=True):
 
 
 class RunReport(Struct, frozen=True):
-    """The contents of `run.json`. `sim_time_ns` is the last event of the last SIP, or the last time heard of."""
+    """The contents of `run.json`. `sim_time_ns` is the last event of the last SIP, or the last time heard of.
+
+    `verification` is what `--verify-data` found; None where it was not asked for, or the run did not get to its end.
+    """
 
     bench: str
     sips: int
@@ -78,9 +83,11 @@ class RunReport(Struct, frozen=True):
     data: bool
     jitter_ms: float
     jitter_seed: int
+    verification: Verdict | None
     sync: SyncFigures
     ranks: tuple[RankFigures, ...]
     lps: tuple[LpFigures, ...]
+    waits: Waits
     versions: dict[str, str]
     protocol: int
 
@@ -113,6 +120,7 @@ def merge_outcomes(sips: Sequence[SipReport]) -> BenchOutcome | None:
         sum(outcome.wrong for outcome in outcomes),
         rows,
         sum(outcome.unchecked for outcome in outcomes),
+        _merge_table([outcome.table for outcome in outcomes]),
     )
 
 
@@ -122,17 +130,18 @@ def wrong_elements(rows: Sequence[PerfRow]) -> int | None:
     return sum(known) if len(known) == len(rows) else None
 
 
-def summarise(plan: Plan, result: RunResult) -> RunReport:
+def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> RunReport:
     """The account of the run; partial when it failed, which `error` then says."""
     error = None if result.error is None else str(result.error)
     done = result.gathered.done
     sips = sip_reports(done)
     outcome = merge_outcomes(sips) if error is None else None
+    right = (outcome is None or outcome.wrong == 0) and (verdict is None or verdict.passed)
     return RunReport(
         bench=plan.program.name,
         sips=plan.sips,
         procs=plan.procs,
-        passed=error is None and len(sips) == plan.sips and (outcome is None or outcome.wrong == 0),
+        passed=error is None and len(sips) == plan.sips and right,
         error=error,
         digest=run_digest(sips) if len(sips) == plan.sips else "",
         sim_time_ns=ns_from_ps(result.gathered.time_ps),
@@ -147,9 +156,11 @@ def summarise(plan: Plan, result: RunResult) -> RunReport:
         data=plan.data,
         jitter_ms=plan.jitter_ms,
         jitter_seed=plan.jitter_seed,
+        verification=verdict,
         sync=_sync_figures(done),
         ranks=tuple(_rank_figures(report) for report in sips),
         lps=tuple(_lp_figures(done[lp]) for lp in sorted(done)),
+        waits=waits_of(sips, result.error.waits if isinstance(result.error, IpcqDeadlock) else ()),
         versions=versions(),
         protocol=PROTOCOL_VERSION,
     )
@@ -180,6 +191,17 @@ def _merge_row(rows: tuple[PerfRow, ...]) -> PerfRow:
         first.busbw_gbs * share,
         wrong_elements(rows),
     )
+
+
+def _merge_table(tables: Sequence[Table | None]) -> Table | None:
+    """The table with each row as the slowest rank has it, the lowest one of several."""
+    present = [table for table in tables if table is not None]
+    if not present:
+        return None
+    if len({(t.labels, t.figures, tuple(row.labels for row in t.rows)) for t in present}) > 1 or None in tables:
+        raise ProtocolError("the ranks", "their tables differ in more than times and figures")
+    rows = zip(*(table.rows for table in present), strict=True)
+    return Table(present[0].labels, present[0].figures, tuple(max(same, key=lambda row: row.time_ps) for same in rows))
 
 
 def _sync_figures(done: Mapping[int, Done]) -> SyncFigures:

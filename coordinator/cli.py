@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 
 from coordinator.ending import ExitCode, complain
-from coordinator.options import parse
+from coordinator.options import Invocation, parse, words_of_perf
 from coordinator.tools import TOOLS, run_tool
-from runtime.bench_registry import Bench, registered
+from runtime.bench_registry import Entry, Study, StudyOptions, registered
 from runtime.errors import ConfigError, KernbenchError, UsageError
 
 
@@ -33,9 +33,14 @@ def main(words: Sequence[str] | None = None) -> int:
 def _main(words: Sequence[str]) -> int:
     if words and words[0] in TOOLS:
         return run_tool(words[0], words[1:])
+    asked = words_of_perf(words)
+    if asked is not None:
+        return _perf(asked)
     invocation = parse(words, _load_benches())
     if invocation is None:
         return ExitCode.PASSED
+    if invocation.study is not None:
+        return _run_study(invocation.study, invocation)
     # Loaded on demand: a text or a misspelt word needs neither the hardware's schema nor sockets.
     from coordinator.launcher import InterpreterLauncher
     from coordinator.run import make_plan, run
@@ -43,7 +48,19 @@ def _main(words: Sequence[str]) -> int:
     return run(make_plan(invocation), InterpreterLauncher(), invocation.out)
 
 
-def _load_benches() -> Sequence[Bench]:
+def _perf(words: Sequence[str]) -> int:
+    from coordinator.launcher import InterpreterLauncher
+    from coordinator.perf.command import perf
+
+    return perf(words, InterpreterLauncher())
+
+
+def _run_study(study: Study, invocation: Invocation) -> int:
+    options = StudyOptions(invocation.topology, invocation.procs, invocation.timeout, invocation.out)
+    return ExitCode.PASSED if study.function(options, **invocation.flags) else ExitCode.FAILED
+
+
+def _load_benches() -> Sequence[Entry]:
     from benches import load_all
 
     load_all()

@@ -56,16 +56,39 @@ class LpDied(KernbenchError):  # noqa: N818 - it is the LP that died
 
 
 class LpSilent(KernbenchError):  # noqa: N818 - it is the LP that is silent
-    """An LP gives no sign of life. Fields: the LP, what was due from it, the limit in s, last time heard in ps."""
+    """An LP gives no sign of life.
 
-    def __init__(self, place: LpPlace, due: str, limit_s: float, time_ps: int) -> None:
-        super().__init__(place, due, limit_s, time_ps)
-        self.place, self.due, self.limit_s, self.time_ps = place, due, limit_s, time_ps
+    Fields: the LP, what was due from it, the limit in s, last time heard in ps; during a run also a line per other LP.
+    """
+
+    def __init__(self, place: LpPlace, due: str, limit_s: float, time_ps: int, others: tuple[str, ...] | None = None) -> None:
+        super().__init__(place, due, limit_s, time_ps, others)
+        self.place, self.due, self.limit_s, self.time_ps, self.others = place, due, limit_s, time_ps, others
+
+    def __str__(self) -> str:
+        text = (
+            f"{self.place} hangs: no {self.due} from it for {self.limit_s:g} s, the limit set by --timeout; "
+            f"last heard of at {format_ps(self.time_ps)}"
+        )
+        if self.others is None:
+            return text
+        return (
+            f"{text}. This is not a deadlock of queues: its program or a kernel computes without an end, or the process is "
+            f"stopped{_listed(self.others)}"
+        )
+
+
+class RunStalled(KernbenchError):  # noqa: N818 - it is the run that has stalled
+    """All LPs are alive, and simulated time stands still. Fields: the limit in s, simulated time in ps, a line per LP."""
+
+    def __init__(self, limit_s: float, time_ps: int, lps: tuple[str, ...]) -> None:
+        super().__init__(limit_s, time_ps, lps)
+        self.limit_s, self.time_ps, self.lps = limit_s, time_ps, lps
 
     def __str__(self) -> str:
         return (
-            f"{self.place} hangs: no {self.due} from it for {self.limit_s:g} s, the limit set by --timeout; "
-            f"last heard of at {format_ps(self.time_ps)}"
+            f"simulated time has stood at {format_ps(self.time_ps)} for {self.limit_s:g} s, the limit set by --timeout, though "
+            f"every LP is alive: promises that they wait for have not come. This is not a deadlock of queues{_listed(self.lps)}"
         )
 
 
@@ -78,6 +101,10 @@ class Interrupted(KernbenchError):  # noqa: N818 - the user did it
 
     def __str__(self) -> str:
         return f"stopped by {signal_name(self.signum)} at {format_ps(self.time_ps)}"
+
+
+def _listed(lines: tuple[str, ...]) -> str:
+    return "".join(f"\n  {line}" for line in lines)
 
 
 def signal_name(signum: int) -> str:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -192,6 +192,12 @@ class Children:
     def pid(self, lp: int) -> int:
         """The process id of LP `lp`."""
         return self._children[lp].pid
+
+    def show_stack(self, lp: int) -> None:
+        """Let LP `lp` print where its program is; it is about to be ended, and one that cannot print ends of this."""
+        if self._children[lp].wait(0.0) is None:
+            with suppress(ProcessLookupError):
+                os.kill(self._children[lp].pid, signal.SIGUSR1)
 
     @property
     def pids(self) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from runtime.ccl.config import CclConfig, parse_ccl
 from runtime.config_file import config_hash, default_file, read_text
 from runtime.errors import UsageError
 from runtime.hardware.topology import Topology, parse_topology
+from runtime.wire.environment import ccl_trace_asked
 from runtime.wire.messages import Job
 
 
@@ -60,7 +61,11 @@ class Program:
 
 @dataclass(frozen=True)
 class Plan:
-    """One run. `timeout_s` is how long an LP may be silent, 0 for ever; `trace` asks the LPs for their op logs."""
+    """One run. `timeout_s` is how long an LP may be silent, 0 for ever; `trace` asks the LPs for their op logs.
+
+    `verify` asks them for what `coordinator.verify` needs beside the op logs, `ccl_trace` for every slot that a kernel sends or
+    receives; the user asks for that by an environment variable.
+    """
 
     config: RunConfig
     program: Program
@@ -70,8 +75,12 @@ class Plan:
     timeout_s: float = 60.0
     jitter_ms: float = 0.0
     jitter_seed: int = 0
+    verify: bool = False
+    ccl_trace: bool = field(default_factory=ccl_trace_asked)
 
     def __post_init__(self) -> None:
+        if self.verify and not self.data:
+            raise UsageError("--verify-data with --no-data: a run without data has no results that could be verified")
         if not 1 <= self.procs <= self.sips:
             raise UsageError(f"procs is {self.procs}: {self.sips} SIPs can be dealt to 1 to {self.sips} processes")
 
@@ -101,4 +110,6 @@ class Plan:
             trace=self.trace,
             jitter_seed=self.jitter_seed,
             jitter_ms=self.jitter_ms,
+            verify=self.verify,
+            ccl_trace=self.ccl_trace,
         )

@@ -13,11 +13,11 @@ from coordinator.launcher import Children, Launcher, Seat
 from coordinator.plan import Plan
 from coordinator.rendezvous import Rendezvous
 from coordinator.watch import Gathered, Observer, Watch
-from runtime.errors import InvariantError, IpcqDeadlock, KernbenchError, ProtocolError
+from runtime.deadlock import deadlock
+from runtime.errors import InvariantError, KernbenchError, ProtocolError
 from runtime.rng import fresh_run_id
-from runtime.simtime import format_ps
 from runtime.wallclock import now_s
-from runtime.wire.messages import BlockedPe, Done, Hello, Peers, Ready, SipReport, Start
+from runtime.wire.messages import Done, Hello, Peers, Ready, Start
 
 
 @dataclass(frozen=True)
@@ -102,21 +102,7 @@ def _require_finished(done: Mapping[int, Done]) -> None:
         if broken:
             raise InvariantError(f"sip {broken[0].sip} at the end of the run", broken[0].broken_law)
         return
-    raise IpcqDeadlock(
-        max(report.time_ps for report in reports),
-        tuple(_blocked_pe(pe) for report in reports for pe in report.blocked),
-        tuple(_blocked_rank(report) for report in reports if not report.finished),
-    )
-
-
-def _blocked_rank(report: SipReport) -> str:
-    return f"rank {report.sip}: waits for {report.waiting_for or 'something that was never asked for'}"
-
-
-def _blocked_pe(pe: BlockedPe) -> str:
-    place = f"sip {pe.sip} cube {pe.cube} pe {pe.pe}"
-    peer = "any peer" if pe.peer is None else "sip {} cube {} pe {}".format(*pe.peer)
-    return f"{place}: kernel {pe.kernel!r} {pe.operation} {pe.direction} ({peer}) since {format_ps(pe.since_ps)}"
+    raise deadlock(reports)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from coordinator.aggregate import merge_op_log, summarise
 from coordinator.failure import Interrupted, LpDied, RankFailed
 from coordinator.launcher import SpawnLauncher
 from coordinator.plan import Plan, Program, load_config
-from coordinator.report.files import prepare_directory, write_files
+from coordinator.report.files import prepare_directory, write_ccl_trace, write_files
 from coordinator.session import Session
 from runtime.errors import KernbenchError
 from runtime.torch.process_errors import ProcessExitedException, ProcessRaisedException
@@ -46,6 +46,8 @@ class SpawnedSession:
         """Run to the end; raises what torch raises when a rank fails, `KeyboardInterrupt` after Ctrl-C."""
         result = self._session.run()
         if self._out is not None:
+            if self._plan.ccl_trace:
+                write_ccl_trace(self._out, result.gathered.transfers)
             write_files(self._out, summarise(self._plan, result), merge_op_log(result.gathered.logs))
         if result.error is not None:
             raise_as_torch_does(result.error)

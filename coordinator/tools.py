@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -12,13 +13,19 @@ TOOLS: Mapping[str, str] = {
     "validate": "benches.validate.command",
 }
 """Command -> the module that has it as `COMMAND`, a click command that returns the exit code."""
+PERF = "perf"
+"""The command that is no tool: it runs a program on every rank, with the options of every run."""
 
 
 def run_tool(name: str, words: Sequence[str]) -> int:
-    """Run the command `name`; raises `UsageError` in one line for words that it does not know."""
-    command: click.Command = import_module(TOOLS[name]).COMMAND
+    """Run the command `name`; returns the exit code."""
+    return run_command(import_module(TOOLS[name]).COMMAND, name, words) or 0
+
+
+def run_command(command: click.Command, name: str, words: Sequence[str]) -> Any:
+    """What `command` returns for its words; raises `UsageError` in one line for those that it does not know."""
     try:
-        code: int | None = command.main(list(words), f"kernbench {name}", standalone_mode=False)
+        return command.main(list(words), f"kernbench {name}", standalone_mode=False)
     except click.NoSuchOption as error:
         known = [option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)]
         raise UsageError(f"{name}: unknown option {error.option_name!r}{nearest(error.option_name, known)}") from error
@@ -27,4 +34,3 @@ def run_tool(name: str, words: Sequence[str]) -> int:
         raise UsageError(f"{name}: {option}: {error.message}") from error
     except click.UsageError as error:
         raise UsageError(f"{name}: {error.format_message()}") from error
-    return code or 0

@@ -5,14 +5,29 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from coordinator.failure import Interrupted, LpDied, LpPlace, LpSilent, RankFailed
+from coordinator.failure import Interrupted, LpDied, LpPlace, LpSilent, RankFailed, RunStalled
 from coordinator.launcher import Children
+from coordinator.liveness import Liveness
 from coordinator.rendezvous import Rendezvous
 from runtime.errors import KernbenchError, ProtocolError
 from runtime.trace import OpRecord
 from runtime.wallclock import now_s
 from runtime.wire.codec import decode_records
-from runtime.wire.messages import Abort, Bye, Done, Failed, FromLp, Hello, Ready, Status, TraceChunk
+from runtime.wire.messages import (
+    Abort,
+    Bye,
+    Done,
+    Failed,
+    FromLp,
+    Hello,
+    MemoryContents,
+    Ready,
+    SlotTransfer,
+    Status,
+    TraceChunk,
+    Transferred,
+    Written,
+)
 
 POLL_S = 0.05
 LAST_WORDS_S = 0.3
@@ -20,6 +35,8 @@ LAST_WORDS_S = 0.3
 ABORT_S = 1.0
 FAREWELL_S = 10.0
 _SUSPENDED_S = 2.0
+_DURING_A_RUN = "Status"
+"""What an LP that runs owes the coordinator now and then."""
 
 _Reply = TypeVar("_Reply", Hello, Ready)
 
@@ -42,11 +59,18 @@ class Observer(Protocol):
 
 @dataclass
 class Gathered:
-    """What the LPs have sent so far; of use also when the run fails."""
+    """What the LPs have sent so far; of use also when the run fails.
+
+    `written` holds what the host of each SIP wrote, `contents` pieces of memories by physical address, `transfers` the slots
+    that kernels sent and received, SIP by SIP in the order of their times.
+    """
 
     done: dict[int, Done] = field(default_factory=dict[int, Done])
     logs: dict[int, list[OpRecord]] = field(default_factory=dict[int, list[OpRecord]])
     reached_ps: dict[int, int] = field(default_factory=dict[int, int])
+    written: dict[int, bytearray] = field(default_factory=dict[int, bytearray])
+    contents: list[tuple[int, bytes]] = field(default_factory=list[tuple[int, bytes]])
+    transfers: list[SlotTransfer] = field(default_factory=list[SlotTransfer])
 
     @property
     def time_ps(self) -> int:
@@ -77,15 +101,16 @@ class Watch:
         self._stop_signal = stop_signal
         self._observer = observer
         now = now_s()
-        self._heard_s = dict.fromkeys(range(len(sips_of_lp)), now)
+        self._lps = range(len(sips_of_lp))
+        self._liveness = Liveness(len(sips_of_lp), now)
         self._ended_s: dict[int, float] = {}
         self._checked_s = now
 
     def gather(self, kind: type[_Reply]) -> dict[int, _Reply]:
         """One `kind` from every LP; anything else is a `ProtocolError`."""
         replies: dict[int, _Reply] = {}
-        self._hear_everybody()
-        while missing := [lp for lp in self._heard_s if lp not in replies]:
+        self._liveness.renew(now_s())
+        while missing := [lp for lp in self._lps if lp not in replies]:
             lp, message = self._next(missing, kind.__name__)
             if not isinstance(message, kind):
                 raise ProtocolError(f"LP {lp}", f"{type(message).__name__} where {kind.__name__} is due")
@@ -95,9 +120,9 @@ class Watch:
     def collect(self) -> None:
         """Follow the run until every LP is done."""
         done = self.gathered.done
-        self._hear_everybody()
-        while missing := [lp for lp in self._heard_s if lp not in done]:
-            lp, message = self._next(missing, "Status")
+        self._liveness.renew(now_s())
+        while missing := [lp for lp in self._lps if lp not in done]:
+            lp, message = self._next(missing, _DURING_A_RUN)
             if lp in done:
                 raise ProtocolError(f"LP {lp}", f"{type(message).__name__} after Done")
             self._keep(lp, message)
@@ -106,7 +131,7 @@ class Watch:
         """Let every LP go; one that does not end well, or not within ten seconds, is an error."""
         self._rendezvous.broadcast(Bye())
         deadline = now_s() + FAREWELL_S
-        for lp in self._heard_s:
+        for lp in self._lps:
             code = self._children.join(lp, deadline - now_s())
             if code is None:
                 raise LpSilent(self._place(lp), "exit", FAREWELL_S, self._reached(lp))
@@ -129,8 +154,8 @@ class Watch:
             if received is None:
                 return False
             lp, message = received
-            if isinstance(message, TraceChunk):
-                self._keep_trace(lp, message)
+            if isinstance(message, TraceChunk | Transferred):
+                self._keep(lp, message)
         return True
 
     def _keep(self, lp: int, message: FromLp) -> None:
@@ -140,6 +165,15 @@ class Watch:
                 self._observer.status(message, self._sips_of_lp[lp])
             case TraceChunk():
                 self._keep_trace(lp, message)
+            case Written():
+                self._require_own_sips(lp, (message.sip,))
+                self.gathered.written.setdefault(message.sip, bytearray()).extend(message.data)
+            case MemoryContents():
+                self._require_own_sips(lp, (message.sip,))
+                self.gathered.contents.append((message.address, message.data))
+            case Transferred():
+                self._require_own_sips(lp, (message.transfer.sip,))
+                self.gathered.transfers.append(message.transfer)
             case Done():
                 self._require_own_sips(lp, tuple(report.sip for report in message.sips), complete=True)
                 self.gathered.done[lp] = message
@@ -166,7 +200,7 @@ class Watch:
             if received is None:
                 continue
             lp, message = received
-            self._heard_s[lp] = now_s()
+            self._liveness.heard(lp, message, now_s())
             if isinstance(message, Failed):
                 self.gathered.reached_ps[lp] = message.time_ps
                 raise RankFailed(self._place(lp), message)
@@ -176,7 +210,7 @@ class Watch:
         now = now_s()
         if now - self._checked_s > _SUSPENDED_S:
             # It was this process that was stopped, and perhaps the LPs with it: their silence proves nothing.
-            self._hear_everybody()
+            self._liveness.renew(now)
         self._checked_s = now
         signum = self._stop_signal()
         if signum is not None:
@@ -190,13 +224,21 @@ class Watch:
                 raise LpDied(self._place(lp), code, self._reached(lp))
 
     def _check_silence(self, missing: list[int], due: str, now: float) -> None:
-        for lp in missing:
-            if self._timeout_s and now - self._heard_s[lp] > self._timeout_s:
-                refusals = f" (refused: {'; '.join(self._rendezvous.refusals)})" if self._rendezvous.refusals else ""
-                raise LpSilent(self._place(lp), due + refusals, self._timeout_s, self._reached(lp))
+        limit_s, running = self._timeout_s, due == _DURING_A_RUN
+        if not limit_s:
+            return
+        silent = self._liveness.silent(missing, limit_s, now)
+        if silent is not None:
+            refusals = f" (refused: {'; '.join(self._rendezvous.refusals)})" if self._rendezvous.refusals else ""
+            others = self._account([lp for lp in missing if lp != silent], now) if running else None
+            if running:
+                self._children.show_stack(silent)
+            raise LpSilent(self._place(silent), due + refusals, limit_s, self._reached(silent), others)
+        if running and self._liveness.stalled(missing, limit_s, now):
+            raise RunStalled(limit_s, self.gathered.time_ps, self._account(missing, now))
 
-    def _hear_everybody(self) -> None:
-        self._heard_s = dict.fromkeys(self._heard_s, now_s())
+    def _account(self, lps: list[int], now: float) -> tuple[str, ...]:
+        return tuple(self._liveness.account([self._place(lp) for lp in lps], now))
 
     def _reached(self, lp: int) -> int:
         return self.gathered.reached_ps.get(lp, 0)

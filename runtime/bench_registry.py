@@ -1,8 +1,12 @@
-"""The registry of benches: a bench is a rank program with a name, and its keyword-only parameters are its flags."""
+"""The registry of benches and studies: programs with names, whose keyword-only parameters are their flags.
+
+A bench is a rank program: one run of it is one simulation. A study runs beside the simulations that it makes, many of them.
+"""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from msgspec import Struct
@@ -29,10 +33,34 @@ class PerfRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
     wrong: int | None
 
 
+class Column(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """The heading of a column: its name, and the unit of its numbers."""
+
+    name: str
+    unit: str = ""
+
+
+class TableRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """What was measured, the simulated time it took, and figures that follow from the time."""
+
+    labels: tuple[str | int, ...]
+    time_ps: int
+    figures: tuple[str | int | float, ...]
+
+
+class Table(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """A table of a bench's own. Every rank returns the same labels; the report shows each row as the slowest rank has it."""
+
+    labels: tuple[Column, ...]
+    figures: tuple[Column, ...]
+    rows: tuple[TableRow, ...]
+
+
 class BenchOutcome(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
     """What a bench returns on every rank: what was checked (`label`), how many checks held and failed, and its table.
 
-    `unchecked` are those that a run without data cannot make.
+    The table has the `rows` of a collective, or is a `table` of the bench's own. `unchecked` are the checks that a run without
+    data cannot make.
     """
 
     label: str
@@ -40,6 +68,7 @@ class BenchOutcome(Struct, array_like=True, frozen=True, forbid_unknown_fields=T
     wrong: int
     rows: tuple[PerfRow, ...] = ()
     unchecked: int = 0
+    table: Table | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +92,33 @@ class Bench:
     function: Callable[..., BenchOutcome]
 
 
-_REGISTRY: dict[str, Bench] = {}
+@dataclass(frozen=True)
+class StudyOptions:
+    """The options of the command line that a study takes; None leaves the choice to the study.
+
+    `procs` is how many worker processes simulate, `timeout_s` how long all may go without a result, 0 for ever.
+    """
+
+    topology: Path | None = None
+    procs: int | None = None
+    timeout_s: float = 0.0
+    out: Path | None = None
+
+
+@dataclass(frozen=True)
+class Study:
+    """A registered study: `function(options, **flags)` runs it and says whether all that it checks holds."""
+
+    name: str
+    description: str
+    flags: tuple[Flag, ...]
+    function: Callable[..., bool]
+
+
+Entry = Bench | Study
+"""What the registry holds."""
+
+_REGISTRY: dict[str, Entry] = {}
 
 
 def bench(name: str, description: str, **help_texts: str) -> Callable[[_F], _F]:
@@ -73,19 +128,35 @@ def bench(name: str, description: str, **help_texts: str) -> Callable[[_F], _F]:
     """
 
     def register(function: _F) -> _F:
-        hints = get_type_hints(function)
-        flags = tuple(
-            Flag(parameter.name, hints[parameter.name], parameter.default, help_texts.get(parameter.name, ""))
-            for parameter in inspect.signature(function).parameters.values()
-            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-        )
         program = f"{function.__module__}:{function.__qualname__}"
-        _REGISTRY[name] = Bench(name, description, program, flags, function)
+        _REGISTRY[name] = Bench(name, description, program, _flags(function, help_texts), function)
         return function
 
     return register
 
 
-def registered() -> tuple[Bench, ...]:
-    """Every bench whose module has been imported, by name: a bench's number is its place in this order, from 1."""
+def study(name: str, description: str, **help_texts: str) -> Callable[[_F], _F]:
+    """Register the decorated `f(options: StudyOptions, *, flag=default, ...) -> bool` under a kebab-case name.
+
+    It runs in the process of the command line. Its flags are as those of a bench.
+    """
+
+    def register(function: _F) -> _F:
+        _REGISTRY[name] = Study(name, description, _flags(function, help_texts), function)
+        return function
+
+    return register
+
+
+def registered() -> tuple[Entry, ...]:
+    """All whose modules have been imported, by name: a number is a place in this order, from 1."""
     return tuple(_REGISTRY[name] for name in sorted(_REGISTRY))
+
+
+def _flags(function: Callable[..., Any], help_texts: Mapping[str, str]) -> tuple[Flag, ...]:
+    hints = get_type_hints(function)
+    return tuple(
+        Flag(parameter.name, hints[parameter.name], parameter.default, help_texts.get(parameter.name, ""))
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    )

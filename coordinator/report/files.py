@@ -1,4 +1,7 @@
-"""A run directory: `run.json`, the merged op log and the trace. Other files in it are left alone."""
+"""A run directory: `run.json`, the merged op log, the trace, and that of sends and receives if it was asked for.
+
+Other files in it are left alone.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +12,10 @@ import msgspec
 from coordinator.aggregate import LoggedOp, RunReport
 from coordinator.report.trace_events import encode_trace
 from runtime.errors import UsageError
+from runtime.trace import Operand
+from runtime.wire.messages import SlotTransfer
 
-RUN, OP_LOG, TRACE = "run.json", "oplog.jsonl", "trace.json"
+RUN, OP_LOG, TRACE, CCL_TRACE = "run.json", "oplog.jsonl", "trace.json", "ccl_trace.txt"
 _RUNS = "runs"
 
 
@@ -25,7 +30,7 @@ def prepare_directory(out: Path | None, program: str) -> Path:
         if out is None:
             directory = _next_numbered(directory, Path(program).stem)
         # What an earlier run left would pass for this one's if this one were killed.
-        for name in (RUN, OP_LOG, TRACE):
+        for name in (RUN, OP_LOG, TRACE, CCL_TRACE):
             (directory / name).unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(f"--out: cannot write to {directory}: {error.strerror}") from error
@@ -37,6 +42,12 @@ def write_files(directory: Path, report: RunReport, log: Sequence[LoggedOp]) -> 
     (directory / OP_LOG).write_bytes(b"".join(_line(op) for op in log))
     (directory / TRACE).write_bytes(encode_trace(log))
     (directory / RUN).write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
+
+
+def write_ccl_trace(directory: Path, transfers: Sequence[SlotTransfer]) -> None:
+    """Write the slots that were sent and received, one a line, in the order of `(time_ps, sip, order on the SIP)`."""
+    ordered = sorted(transfers, key=lambda transfer: (transfer.time_ps, transfer.sip))
+    (directory / CCL_TRACE).write_text("".join(f"{transfer}\n" for transfer in ordered))
 
 
 def _next_numbered(runs: Path, name: str) -> Path:
@@ -53,7 +64,10 @@ def _next_numbered(runs: Path, name: str) -> Path:
 
 
 def _line(op: LoggedOp) -> bytes:
-    # The record is an array on the wire; a log that people read and filter has a name beside every value.
-    record = op.record
-    fields: dict[str, Any] = {name: getattr(record, name) for name in record.__struct_fields__}
-    return msgspec.json.encode({"sip": op.sip, "index": op.index} | fields) + b"\n"
+    # Records are arrays on the wire; a log that people read and filter has a name beside every value.
+    inputs = [_named(each) if isinstance(each, Operand) else each for each in op.record.inputs]
+    return msgspec.json.encode({"sip": op.sip, "index": op.index} | _named(op.record) | {"inputs": inputs}) + b"\n"
+
+
+def _named(struct: msgspec.Struct) -> dict[str, Any]:
+    return {name: getattr(struct, name) for name in struct.__struct_fields__}

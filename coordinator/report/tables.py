@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from coordinator.aggregate import RunReport, wrong_elements
 from coordinator.plan import Plan
-from runtime.bench_registry import BenchOutcome, PerfRow
+from coordinator.verify.verdict import Verdict
+from runtime.bench_registry import BenchOutcome, Column, PerfRow, Table
 from runtime.simtime import PS_PER_NS, format_ps
 
 _COLUMNS = "#{:>12} {:>13} {:>9} {:>8} {:>13} {:>9} {:>9} {:>8}"
@@ -17,7 +18,12 @@ def heading(plan: Plan) -> Iterator[str]:
     program = plan.program
     flags = "".join(f" --{name.replace('_', '-')} {value}" for name, value in program.arguments.items())
     yield f"# {program.kind} {program.name}{flags}{''.join(f' {argument}' for argument in program.argv)}"
-    yield f"# {_count(plan.sips, 'sip')} in {_count(plan.procs, 'process', 'processes')}, {_topology(plan)}"
+    yield place(plan)
+
+
+def place(plan: Plan) -> str:
+    """Where it runs: SIPs, processes, topology, configuration."""
+    return f"# {_count(plan.sips, 'sip')} in {_count(plan.procs, 'process', 'processes')}, {_topology(plan)}"
 
 
 def pass_line(label: str, world_size: int, outcome: BenchOutcome | None) -> str:
@@ -42,6 +48,18 @@ def nccl_table(rows: Sequence[PerfRow]) -> Iterator[str]:
     yield f"# Avg bus bandwidth    : {sum(row.busbw_gbs for row in rows) / len(rows):.3f} GB/s"
 
 
+def bench_table(table: Table) -> Iterator[str]:
+    """The table of a bench, time behind the labels; numbers stand at the right of their columns."""
+    headings = [*table.labels, Column("time", "ns"), *table.figures]
+    units = [f"({column.unit})" if column.unit else "" for column in headings]
+    cells = [[*map(_cell, row.labels), _cell(row.time_ps / PS_PER_NS), *map(_cell, row.figures)] for row in table.rows]
+    lines = [[column.name for column in headings], units, *cells]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for number, line in enumerate(lines):
+        padded = (f"{cell:>{width}}" for cell, width in zip(line, widths, strict=True))
+        yield f"{'#' if number == 0 else ' '} {'  '.join(padded)}".rstrip()
+
+
 def figures(report: RunReport) -> Iterator[str]:
     """Simulated time, speed, cost of synchronisation, digest."""
     rate = report.events / report.wall_s if report.wall_s else 0.0
@@ -50,6 +68,24 @@ def figures(report: RunReport) -> Iterator[str]:
     yield f"wall time       {report.wall_s:.3f} s, after {report.startup_s:.3f} s to start ({rate:,.0f} events/s)"
     yield f"sync            {_sync(report)}"
     yield f"digest          {report.digest[:16]}"
+    if report.verification is not None:
+        yield from _verification(report.verification)
+
+
+def _cell(value: str | float) -> str:
+    return f"{value:,.3f}" if isinstance(value, float) else str(value)
+
+
+def _verification(verdict: Verdict) -> Iterator[str]:
+    elements = sum(memory.elements for memory in verdict.memories)
+    buffers = sum(memory.buffers for memory in verdict.memories)
+    worst_eps = max((memory.worst_eps for memory in verdict.memories), default=0.0)
+    deviation = f"worst deviation {worst_eps:.1f} eps" if worst_eps else "every bit equal"
+    compared = f"{elements:,} elements in {buffers:,} buffers compared"
+    end = f"{deviation}  OK" if verdict.passed else "FAILED"
+    yield f"verify-data     {verdict.operations:,} operations replayed, {compared}: {end}"
+    for problem in verdict.problems:
+        yield f"                {problem}"
 
 
 def _verdict(wrong: int | None) -> str:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct, field
 
 from coordinator.aggregate import LoggedOp
-from runtime.trace import OpRecord
+from runtime.trace import Operand, OpRecord
 
 PS_PER_US = 1_000_000
 _Lane = tuple[int, int, int, str, int]
@@ -101,8 +101,20 @@ def _arguments(record: OpRecord) -> dict[str, str | int]:
     if record.address:
         arguments["address"] = f"{record.address:#x}"
     if record.shape or record.dtype:
-        arguments["operand"] = f"{record.dtype}{list(record.shape)}"
+        arguments["operand"] = _block(record.dtype, record.shape, record.strides)
+    if record.inputs:
+        arguments["inputs"] = ", ".join(map(_input, record.inputs))
     return arguments
+
+
+def _input(operand: Operand | float) -> str:
+    if not isinstance(operand, Operand):
+        return str(operand)
+    return f"{_block(operand.dtype, operand.shape, operand.strides)} at {operand.address:#x}"
+
+
+def _block(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> str:
+    return f"{dtype}{list(shape)}" + (f" strides {list(strides)}" if strides else "")
 
 
 def _arrow(record: OpRecord, pid: int, tid: int, flow_id: int) -> TraceEvent:

@@ -1,12 +1,25 @@
-"""The environment variables that a coordinator sets for the processes it starts: names that both sides share."""
+"""The environment variables that kernbench reads, and those that a coordinator sets for the processes it starts."""
 
 import os
 from pathlib import Path
+
+from runtime.errors import UsageError
 
 COORDINATOR_PID = "KERNBENCH_COORDINATOR_PID"
 """The process that started this LP. An LP without it joined by hand."""
 RUN_DIRECTORY = "KERNBENCH_RUN_DIRECTORY"
 """The private directory of the run: socket files live here, and whoever ends last removes it."""
+
+CCL_TRACE = "KERNBENCH_CCL_TRACE"
+"""The user's own: 1 asks for a line for every slot that a kernel sends or receives."""
+
+
+def ccl_trace_asked() -> bool:
+    """Whether the user asks for the trace of sends and receives; `UsageError` for a value that says neither yes nor no."""
+    value = os.environ.get(CCL_TRACE, "")
+    if value not in ("", "0", "1"):
+        raise UsageError(f"{CCL_TRACE} is {value!r}: 1 prints every send and receive, 0 or nothing does not")
+    return value == "1"
 
 
 def coordinator_pid() -> int | None:

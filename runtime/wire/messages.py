@@ -4,11 +4,19 @@ Control messages run between the coordinator and each LP; `Frame` runs between L
 `PROTOCOL_VERSION`. Strings and arrays are bounded by the codec, types are checked while decoding.
 """
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from runtime.bench_registry import BenchOutcome, Scalar
+from runtime.places import Place
+from runtime.simtime import NEVER_PS, format_ps
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
+CHUNK_BYTES = 4 << 20
+"""The most bytes of a memory, or of what a host wrote, that one message carries."""
+
+Chunk = Annotated[bytes, Meta(max_length=CHUNK_BYTES)]
 
 
 class Wire(Struct, array_like=True, frozen=True, tag=True, forbid_unknown_fields=True):
@@ -112,7 +120,8 @@ class Job(Flat, frozen=True):
 
     `program` is `module:function` for a bench, a path for a script, or empty when the function came through the private
     pipe of the parent. `arguments` are the flags of a bench or the `argv` of a script. `remote_dma` declares that DMA engines
-    may reach into other SIPs: then no SIP can promise more than its next event.
+    may reach into other SIPs: then no SIP can promise more than its next event. `verify` asks for what a replay of the op log
+    needs beside it: `Written` and `MemoryContents`. `ccl_trace` asks for every slot that a kernel sends or receives.
     """
 
     topology_yaml: str
@@ -127,6 +136,8 @@ class Job(Flat, frozen=True):
     jitter_seed: int
     jitter_ms: float
     remote_dma: bool = False
+    verify: bool = False
+    ccl_trace: bool = False
 
 
 class Peers(Wire, frozen=True):
@@ -149,12 +160,19 @@ class Start(Wire, frozen=True):
 
 
 class Status(Wire, frozen=True):
-    """LP to coordinator, a few times a second: alive, and how far. `blocked_s` is wall time spent waiting for peers."""
+    """LP to coordinator, a few times a second: alive, and how far. `blocked_s` is wall time spent waiting for peers.
+
+    An LP whose next event, at `next_ps`, is not before its safe time waits for a promise: `safe_ps` is the least that it has
+    received, and it came from LP `waits_for`. An LP without peers waits for none, -1.
+    """
 
     lp: int
     time_ps: int
     events: int
     blocked_s: float
+    next_ps: int = NEVER_PS
+    safe_ps: int = NEVER_PS
+    waits_for: int = -1
 
 
 class TraceChunk(Wire, frozen=True):
@@ -165,8 +183,116 @@ class TraceChunk(Wire, frozen=True):
     records: bytes
 
 
+class Written(Wire, frozen=True):
+    """LP to coordinator: the next bytes that the host of a SIP wrote, in the order of its `MemoryWriteMsg` records."""
+
+    lp: int
+    sip: int
+    data: Chunk
+
+
+class MemoryContents(Wire, frozen=True):
+    """LP to coordinator, at the end of a run: bytes of a memory of a SIP, from a physical address on.
+
+    What is not told is zero.
+    """
+
+    lp: int
+    sip: int
+    address: int
+    data: Chunk
+
+
+class RingAddress(Flat, frozen=True):
+    """A physical address, decoded: `offset` bytes into a `resource`. `pe` is -1 for what the PEs of a cube share."""
+
+    address: int
+    resource: str
+    sip: int
+    cube: int
+    pe: int
+    offset: int
+
+    def __str__(self) -> str:
+        owner = f"sip {self.sip} cube {self.cube}" + (f" pe {self.pe}" if self.pe >= 0 else "")
+        return f"{self.address:#x} ({self.resource} of {owner} + {self.offset:#x})"
+
+
+class SlotTransfer(Flat, frozen=True):
+    """A slot that a kernel has sent or received: `operation` is `send` or `recv`, `time_ps` its end.
+
+    `slot` counts from 0 in the ring, `at` is where it lies.
+    """
+
+    time_ps: int
+    sip: int
+    cube: int
+    pe: int
+    kernel: str
+    operation: str
+    direction: str
+    peer: tuple[int, int, int]
+    nbytes: int
+    dtype: str
+    slot: int
+    at: RingAddress
+
+    def __str__(self) -> str:
+        arrow = "->" if self.operation == "send" else "<-"
+        return (
+            f"{format_ps(self.time_ps)}  sip {self.sip} cube {self.cube} pe {self.pe}: kernel {self.kernel!r} {self.operation} "
+            f"{self.direction} {arrow} {Place(*self.peer)}, {self.nbytes} B {self.dtype}, slot {self.slot} at {self.at}"
+        )
+
+
+class Transferred(Wire, frozen=True):
+    """LP to coordinator, in a run with `ccl_trace`: the next slot that a kernel of a SIP has sent or received."""
+
+    lp: int
+    transfer: SlotTransfer
+
+
+class QueuePointers(Flat, frozen=True):
+    """The registers of one queue pair of a PE. Slots are counted from 0 for ever; slot n of a ring is n modulo `n_slots`.
+
+    Of the ring at the peer, `tx`: `head` counts the slots sent, `peer_tail` those that the peer has given back as far as is
+    known here; what is between them lacks in `credits`. Of its own ring, `rx`: `peer_head` counts the slots that have arrived,
+    `tail` those read and given back.
+    """
+
+    sip: int
+    cube: int
+    pe: int
+    direction: str
+    peer: tuple[int, int, int]
+    n_slots: int
+    slot_size: int
+    head: int
+    peer_tail: int
+    credits: int
+    tx: RingAddress
+    peer_head: int
+    tail: int
+    rx: RingAddress
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether every credit is home and every arrival was read."""
+        return self.credits == self.n_slots and self.peer_head == self.tail
+
+    def __str__(self) -> str:
+        return (
+            f"sip {self.sip} cube {self.cube} pe {self.pe} {self.direction}: "
+            f"sends head {self.head}, peer's tail {self.peer_tail}, {self.credits} of {self.n_slots} credits, ring {self.tx}; "
+            f"receives peer's head {self.peer_head}, tail {self.tail}, ring {self.rx}"
+        )
+
+
 class BlockedPe(Flat, frozen=True):
-    """A PE that waits: what it does (`send`, `recv`), in which direction, on which peer, since when."""
+    """A PE that waits: what it does (`send`, `recv`), in which direction, on which peer, since when, at which `file:line`.
+
+    A receive from any direction has no `peer`.
+    """
 
     sip: int
     cube: int
@@ -176,13 +302,22 @@ class BlockedPe(Flat, frozen=True):
     direction: str
     peer: tuple[int, int, int] | None
     since_ps: int
+    line: str = ""
+
+    def __str__(self) -> str:
+        peer = "any peer" if self.peer is None else Place(*self.peer)
+        line = f" at {self.line}" if self.line else ""
+        return (
+            f"{Place(self.sip, self.cube, self.pe)}: kernel {self.kernel!r} {self.operation} {self.direction} ({peer}) "
+            f"since {format_ps(self.since_ps)}{line}"
+        )
 
 
 class SipReport(Flat, frozen=True):
     """The end of one SIP: its digest, the end of its last operation, what its rank returned, what its components counted.
 
     `broken_law` is empty, or says which law of the model does not hold at the end; while a rank has not finished that is
-    only natural.
+    only natural. `queues` are those of the PEs that wait, and elsewhere those that are not at rest.
     """
 
     sip: int
@@ -194,6 +329,7 @@ class SipReport(Flat, frozen=True):
     blocked: tuple[BlockedPe, ...]
     waiting_for: str
     broken_law: str = ""
+    queues: tuple[QueuePointers, ...] = ()
 
 
 class Done(Wire, frozen=True):
@@ -230,5 +366,5 @@ class Bye(Wire, frozen=True):
     """Coordinator to LP: everything has arrived, exit."""
 
 
-FromLp = Hello | Ready | Status | TraceChunk | Done | Failed
+FromLp = Hello | Ready | Status | TraceChunk | Written | MemoryContents | Transferred | Done | Failed
 FromCoordinator = Peers | Start | Abort | Bye

@@ -18,16 +18,17 @@ from runtime.hardware.topology import parse_topology
 from runtime.trace import OpRecord
 from runtime.wire.codec import encode_records
 from runtime.wire.messages import (
-    PROTOCOL_VERSION,
     BlockedPe,
     Done,
     Failed,
     Hello,
     Job,
+    MemoryContents,
     Peers,
     SipReport,
     Status,
     TraceChunk,
+    Written,
 )
 from sip_node import lifeline
 from sip_node.control import Control
@@ -59,7 +60,11 @@ class FakeLp:
     def start(self) -> None:
         self.control.ready(expected_hash(self.join().job))
         self.control.wait_start()
-        self.control.report_status(TIME_PS, EVENTS, 0.0)
+        self.tell()
+
+    def tell(self) -> None:
+        if self.control.status_is_due():
+            self.control.report_status(Status(self.lp, TIME_PS, EVENTS, 0.0, 2 * TIME_PS, TIME_PS, 1 - self.lp))
 
     def trace(self) -> None:
         for sip in self.sips:
@@ -156,7 +161,7 @@ def waits(lp: FakeLp) -> int:
     lp.trace()
     while True:
         lp.control.check()
-        lp.control.report_status(TIME_PS, EVENTS, 0.0)
+        lp.tell()
         lp.control.socket.poll(100)
 
 
@@ -175,6 +180,18 @@ def malformed_trace(lp: FakeLp) -> int:
 def speaks_for_another(lp: FakeLp) -> int:
     lp.start()
     lp.control.send(Status(lp.lp + 1, TIME_PS, EVENTS, 0.0))
+    return lp.finish()
+
+
+def tells_foreign_memories(lp: FakeLp) -> int:
+    lp.start()
+    lp.control.send(MemoryContents(lp.lp, lp.sips[0] + 1, 0, b"x"))
+    return lp.finish()
+
+
+def writes_for_foreign_hosts(lp: FakeLp) -> int:
+    lp.start()
+    lp.control.send(Written(lp.lp, lp.sips[0] + 1, b"x"))
     return lp.finish()
 
 
@@ -197,7 +214,7 @@ def brings_a_stranger(lp: FakeLp) -> int:
 
 
 def wrong_protocol(lp: FakeLp) -> int:
-    lp.control.send(Hello(PROTOCOL_VERSION + 98, lp.run_id, lp.lp, os.getpid(), ""))
+    lp.control.send(Hello(99, lp.run_id, lp.lp, os.getpid(), ""))
     return lp.finish()
 
 
@@ -236,6 +253,8 @@ BEHAVIOURS: dict[str, Callable[[FakeLp], int]] = {
         malformed,
         malformed_trace,
         speaks_for_another,
+        tells_foreign_memories,
+        writes_for_foreign_hosts,
         reports_foreign_sips,
         brings_a_stranger,
         wrong_protocol,

@@ -8,7 +8,7 @@ import pytest
 from coordinator.rendezvous import Rendezvous
 from runtime.errors import ConfigError, ProtocolError, RunAborted
 from runtime.wire.environment import COORDINATOR_PID
-from runtime.wire.messages import Abort, Bye, Hello, Ready, Start, Status
+from runtime.wire.messages import PROTOCOL_VERSION, Abort, Bye, Hello, Ready, Start, Status
 from sip_node.control import Control
 
 RUN = "0123"
@@ -34,7 +34,7 @@ def control(endpoint: str, rendezvous: Rendezvous, monkeypatch: pytest.MonkeyPat
     control.close()
 
 
-def hello(lp: int = 1, run_id: str = RUN, protocol: int = 1) -> Hello:
+def hello(lp: int = 1, run_id: str = RUN, protocol: int = PROTOCOL_VERSION) -> Hello:
     return Hello(protocol, run_id, lp, 4711, "ipc://data")
 
 
@@ -96,7 +96,7 @@ def test_waiting_for_the_coordinator_has_an_end(rendezvous: Rendezvous, endpoint
 def test_status_is_sent_a_few_times_a_second_however_often_it_is_reported(rendezvous: Rendezvous, control: Control):
     control.send(hello())
     for _ in range(50):
-        control.report_status(5, 6, 0.5)
+        control.report_status(Status(1, 5, 6, 0.5))
     control.ready("end")
     receive(rendezvous)
     assert receive(rendezvous) == (1, Status(1, 5, 6, 0.5))
@@ -156,7 +156,7 @@ def test_an_lp_that_has_joined_must_keep_to_the_protocol(rendezvous: Rendezvous,
 
 def test_another_version_of_the_protocol_ends_the_run(rendezvous: Rendezvous, control: Control):
     control.send(hello(protocol=99))
-    with pytest.raises(ProtocolError, match="it speaks protocol 99, this coordinator 1"):
+    with pytest.raises(ProtocolError, match=f"it speaks protocol 99, this coordinator {PROTOCOL_VERSION}"):
         receive(rendezvous)
     with pytest.raises(RunAborted, match="refused"):
         control.wait_start()

@@ -48,6 +48,11 @@ def test_a_value_follows_its_option_or_an_equals_sign(words: list[str]):
     assert (invocation.sips, invocation.procs) == (4, 2)
 
 
+def test_verification_is_asked_for():
+    assert run_of("--verify-data").verify_data
+    assert not run_of().verify_data
+
+
 def test_flags_of_the_bench_are_options_after_its_name():
     assert run_of("--bench", "probe", "--sweep", "2.5").flags == {"sweep": 2.5}
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from runtime.errors import UsageError
@@ -15,6 +17,13 @@ def test_sips_are_dealt_in_contiguous_blocks_whose_sizes_differ_by_one_at_most(s
 def test_more_processes_than_sips_are_refused():
     with pytest.raises(UsageError, match="procs is 3: 2 SIPs can be dealt to 1 to 2 processes"):
         plan(2, 3)
+
+
+def test_a_run_without_data_cannot_be_verified():
+    with pytest.raises(UsageError, match="--verify-data with --no-data: a run without data has no results"):
+        replace(plan(2), data=False, verify=True)
+    assert replace(plan(2), verify=True).job.verify
+    assert not plan(2).job.verify
 
 
 def test_the_job_carries_the_configuration_as_the_user_wrote_it():

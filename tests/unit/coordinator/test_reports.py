@@ -11,10 +11,11 @@ from coordinator.report.files import prepare_directory, write_files
 from coordinator.report.progress import PlainProgress, progress
 from coordinator.report.tables import figures, heading, nccl_table, pass_line
 from coordinator.session import RunResult
+from coordinator.verify.verdict import MemoryFigures, Verdict
 from coordinator.watch import Gathered
 from runtime.bench_registry import BenchOutcome, PerfRow
 from runtime.errors import UsageError
-from runtime.trace import OpRecord
+from runtime.trace import Operand, OpRecord
 from runtime.wire.messages import Done, SipReport, Status
 from tests.support.sessions import plan
 
@@ -79,6 +80,27 @@ def test_a_wrong_check_or_an_error_is_a_run_that_has_not_passed():
     assert (failed.passed, failed.error) == (False, "broken")
 
 
+MEMORIES = (MemoryFigures("hbm", 300, 1_000_000, 0.0), MemoryFigures("tcm", 40, 234_567, 0.44))
+
+
+def test_a_run_that_was_verified_says_how_much_was_compared_and_how_far_it_was_off():
+    report = summarise(plan(), result(), Verdict(True, 12_345, MEMORIES, ()))
+    assert report.passed
+    assert list(figures(report))[-1] == (
+        "verify-data     12,345 operations replayed, 1,234,567 elements in 340 buffers compared: worst deviation 0.4 eps  OK"
+    )
+    exact = summarise(plan(), result(), Verdict(True, 1, MEMORIES[:1], ()))
+    assert list(figures(exact))[-1].endswith(" in 300 buffers compared: every bit equal  OK")
+
+
+def test_a_run_whose_verification_fails_has_not_passed_and_names_the_problems():
+    report = summarise(plan(), result(), Verdict(False, 5, MEMORIES, ("this operation", "that buffer")))
+    assert not report.passed
+    first, *problems = list(figures(report))[-3:]
+    assert first.endswith("in 340 buffers compared: FAILED")
+    assert [problem.strip() for problem in problems] == ["this operation", "that buffer"]
+
+
 def test_a_run_without_the_report_of_every_sip_has_neither_passed_nor_a_digest():
     partial = summarise(plan(2), result(sips=1))
     assert (partial.passed, partial.digest) == (False, "")
@@ -96,6 +118,14 @@ def test_the_files_of_a_run_are_readable_and_others_are_left_alone(tmp_path: Pat
     assert (json.loads(line)["engine"], json.loads(line)["sip"]) == ("ucie", 0)
     assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_line_of_the_op_log_has_a_name_beside_every_value(tmp_path: Path):
+    record = OpRecord("pe_math", "mul", 0, 1, inputs=(Operand(16, (2,), "f32"), 2.5), axis=1)
+    write_files(prepare_directory(tmp_path, "fake"), summarise(plan(), result()), merge_op_log({3: [record]}))
+    line = json.loads((tmp_path / "oplog.jsonl").read_text())
+    assert (line["sip"], line["engine"], line["axis"], line["checksum"]) == (3, "pe_math", 1, 0)
+    assert line["inputs"] == [{"address": 16, "shape": [2], "dtype": "f32", "strides": []}, 2.5]
 
 
 def test_a_run_that_is_killed_does_not_leave_the_files_of_an_earlier_one(tmp_path: Path):

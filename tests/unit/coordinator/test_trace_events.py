@@ -2,7 +2,7 @@ import json
 
 from coordinator.aggregate import LoggedOp, merge_op_log
 from coordinator.report.trace_events import encode_trace, trace_events
-from runtime.trace import OpRecord
+from runtime.trace import Operand, OpRecord
 
 
 def dma(start_ps: int, end_ps: int, **fields: object) -> OpRecord:
@@ -56,3 +56,13 @@ def test_the_file_is_json_in_nanosecond_display_with_what_the_operation_did():
     assert trace["displayTimeUnit"] == "ns"
     (event,) = [event for event in trace["traceEvents"] if event["ph"] == "X"]
     assert event["args"] == {"start_ps": 0, "end_ps": 1000, "bytes": 64, "address": "0x20", "operand": "f32[4, 4]"}
+
+
+def test_an_operation_names_what_it_read():
+    record = OpRecord(
+        "pe_math", "mul", 0, 1, address=0x40, nbytes=16, shape=(2, 2), dtype="f32", strides=(8, 1),
+        inputs=(Operand(0x20, (2, 2), "f32", (4, 1)), 2.0),
+    )  # fmt: skip
+    (event,) = events(record, phase="X")
+    assert event.args["operand"] == "f32[2, 2] strides [8, 1]"
+    assert event.args["inputs"] == "f32[2, 2] strides [4, 1] at 0x20, 2.0"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.errors import ProtocolError
-from runtime.trace import OpRecord
+from runtime.trace import Operand, OpRecord
 from runtime.wire.codec import (
     decode_from_coordinator,
     decode_from_lp,
@@ -18,7 +18,19 @@ from runtime.wire.codec import (
     encode_peer,
     encode_records,
 )
-from runtime.wire.messages import Abort, Frame, Grant, Hello, Message, PeerContent, SilenceReport, Status
+from runtime.wire.messages import (
+    CHUNK_BYTES,
+    Abort,
+    Frame,
+    Grant,
+    Hello,
+    MemoryContents,
+    Message,
+    PeerContent,
+    SilenceReport,
+    Status,
+    Written,
+)
 
 times = st.integers(0, 2**62)
 messages = st.builds(
@@ -85,6 +97,20 @@ def test_another_run_and_a_wrong_number_of_payload_bytes_are_refused() -> None:
         decode_peer(header, payload[:2], "run")
 
 
+def test_bytes_of_memories_are_raw_and_of_a_bounded_number() -> None:
+    encoded = encode_control(MemoryContents(0, 3, 1 << 50, b"abc"))
+    assert msgpack.unpackb(encoded) == ["MemoryContents", 0, 3, 1 << 50, b"abc"]
+    whole = Written(0, 3, bytes(CHUNK_BYTES))
+    assert decode_from_lp(encode_control(whole), "LP 0") == whole
+    for message in (Written(0, 3, bytes(CHUNK_BYTES + 1)), MemoryContents(0, 3, 0, bytes(CHUNK_BYTES + 1))):
+        with pytest.raises(ProtocolError, match=f"length <= {CHUNK_BYTES}"):
+            decode_from_lp(encode_control(message), "LP 0")
+
+
 def test_op_records_survive_the_way() -> None:
-    records = (OpRecord("pe_dma", "load", 1, 2, 3, 4, 5, 6, (7, 8), "f16", (0, 1, 2), True), OpRecord("host", "x", 0, 0))
+    operand = Operand(1 << 50, (3, 4), "bf16", (8, 1))
+    records = (
+        OpRecord("pe_dma", "load", 1, 2, 3, 4, 5, 6, (7, 8), "f16", (0, 1, 2), True, (operand, 2.5), (9, 1), 0, 2**32 - 1),
+        OpRecord("host", "x", 0, 0),
+    )
     assert decode_records(encode_records(records), "LP 0") == records

@@ -1,0 +1,88 @@
+"""The command `perf`: what is asked for, a run of it on every rank, and the table of what they measured."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+
+from benches.collective_perf.collective import Case, Request, cases
+from coordinator.aggregate import RunReport
+from coordinator.launcher import Launcher
+from coordinator.options import Invocation
+from coordinator.perf.bound import Bounds
+from coordinator.perf.table import make_row, parameters, table, write_json
+from coordinator.perf.words import AVERAGES, Asked, command
+from coordinator.plan import Plan
+from coordinator.report.tables import place
+from coordinator.run import make_plan, run
+from coordinator.tools import run_command
+from runtime.bench_registry import Bench, BenchOutcome
+from runtime.errors import UsageError
+from runtime.wire.messages import SipReport
+
+PROGRAM = "benches.collective_perf.program:collective_perf"
+
+
+def perf(words: Sequence[str], launcher: Launcher) -> int:
+    """Run what `words` ask for, those behind the word `perf` and the options before it; returns the exit code."""
+    asked = run_command(command(), "perf", words)
+    if not isinstance(asked, Asked):
+        return asked or 0
+    plan = plan_of(asked)
+    request = Request(**plan.program.arguments)  # pyright: ignore[reportArgumentType] - as `plan_of` made them
+    rows = tuple(cases(request, plan.sips))
+    if not rows:
+        raise UsageError(f"perf: no size from -b {request.min_bytes} to -e {request.max_bytes} has an element for every rank")
+    return run(plan, launcher, asked.general["out"], _Words(asked, request, rows))
+
+
+def plan_of(asked: Asked) -> Plan:
+    """The run. Its op log is kept where a folder for it is named: that of large sizes would not fit into memory."""
+    bench = Bench(f"{asked.request.collective}_perf", "", PROGRAM, (), lambda _: BenchOutcome("", 0, 0))
+    plan = make_plan(Invocation(bench, **asked.general))
+    request, topology = asked.request, plan.config.topology
+    request = replace(request, pes=request.pes or topology.pes_per_cube)
+    for name, value, available in (("cubes", request.cubes, topology.cubes), ("pes", request.pes, topology.pes_per_cube)):
+        if value > available:
+            raise UsageError(f"perf: --{name} {value}: there are {available}")
+    if request.root >= plan.sips:
+        raise UsageError(f"perf: -r {request.root}: the ranks are 0 to {plan.sips - 1}")
+    plan.config.ccl.resolve(request.algorithm or None)
+    program = replace(plan.program, arguments=asdict(request))
+    return replace(plan, program=program, trace=asked.general["out"] is not None or plan.verify)
+
+
+@dataclass(frozen=True)
+class _Words:
+    """What is said of the run."""
+
+    asked: Asked
+    request: Request
+    cases: tuple[Case, ...]
+
+    def heading(self, plan: Plan) -> Iterator[str]:
+        yield place(plan)
+        yield from parameters(self.request, self.asked.average, plan.sips, self._algorithm(plan))
+
+    def results(self, plan: Plan, report: RunReport, sips: Sequence[SipReport]) -> Iterator[str]:
+        outcomes = [sip.outcome for sip in sips if sip.outcome is not None]
+        bounds = Bounds(plan.config.topology, self.request.cubes, self.request.pes)
+        measured = zip(*(outcome.rows for outcome in outcomes), strict=True)
+        rows = [
+            make_row(case, of_ranks, self.asked.average, bounds.of(case))
+            for case, of_ranks in zip(self.cases, measured, strict=True)
+        ]
+        if self.asked.json is not None:
+            sips_of = plan.config.topology.system.sips
+            about = {
+                "ranks": plan.sips,
+                "topology": sips_of.topology,
+                "fabric": sips_of.fabric,
+                "config_hash": plan.config.hash,
+                "algorithm": self._algorithm(plan),
+                "average": AVERAGES[self.asked.average],
+                "digest": report.digest,
+            }
+            write_json(self.asked.json, self.request, rows, about)
+        yield from table(rows)
+
+    def _algorithm(self, plan: Plan) -> str:
+        return plan.config.ccl.resolve(self.request.algorithm or None).name

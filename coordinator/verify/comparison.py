@@ -1,0 +1,137 @@
+"""The memories at the end of the run against those of the replay, byte by byte, and where bytes differ element by element."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from coordinator.verify.elements import EPS, LEAST_NORMAL, NUMPY, Array, result_of
+from coordinator.verify.memory import NOBODY, PAGE_BYTES, PagedArray
+from coordinator.verify.replay import EXACT, Operation, Replay
+from coordinator.verify.verdict import MemoryFigures
+from runtime.errors import PhysAddrError
+from runtime.hardware.addresses import AddressMap, PhysAddr
+from runtime.places import Place
+from runtime.trace import NO_PE
+
+TOLERANCE = 4.0
+"""How many times its slack an element may deviate."""
+MEMORIES = frozenset({"hbm", "sram", "tcm"})
+"""The kinds of memory whose contents a run ends with. Registers do not keep theirs: each of their records is checked."""
+
+
+@dataclass
+class _Figures:
+    buffers: set[int] = field(default_factory=set[int])
+    elements: int = 0
+    worst_eps: float = 0.0
+
+
+class Comparison:
+    """Compares `contents`, the (physical address, bytes) of everything that is not zero, with the memories of a replay."""
+
+    def __init__(self, replay: Replay, contents: Iterable[tuple[int, bytes]], addresses: AddressMap) -> None:
+        self._replayed, self._operations, self._addresses = replay.memory, replay.operations, addresses
+        self._simulated = PagedArray(np.uint8, 0)
+        for address, data in contents:
+            self._simulated.write(address, np.frombuffer(data, np.uint8), len(data))
+        self._figures: defaultdict[str, _Figures] = defaultdict(_Figures)
+        self._suspects: dict[int, int] = {}
+        self._differences: list[tuple[int, int, str]] = []
+        for number in sorted({*self._replayed.writers.pages, *self._simulated.pages}):
+            self._compare_page(number)
+        for writer, address in self._suspects.items():
+            self._compare_buffer(self._operations[writer], address)
+
+    @property
+    def figures(self) -> tuple[MemoryFigures, ...]:
+        """What was compared, by kind of memory."""
+        return tuple(
+            MemoryFigures(kind, len(found.buffers), found.elements, found.worst_eps)
+            for kind, found in sorted(self._figures.items())
+        )
+
+    @property
+    def differences(self) -> list[str]:
+        """A line for every buffer that deviates by more than its tolerance, in the order in which they were written."""
+        return [text for _, _, text in sorted(self._differences)]
+
+    def _compare_page(self, number: int) -> None:
+        base = number * PAGE_BYTES
+        try:
+            kind = PhysAddr.decode(base, self._addresses).resource
+        except PhysAddrError as error:
+            self._differences.append((0, base, str(error)))
+            return
+        if kind not in MEMORIES:
+            return
+        writers = self._replayed.writers.page(number)
+        self._count(kind, writers)
+        unequal = np.flatnonzero(self._replayed.bytes.page(number) != self._simulated.page(number))
+        for writer, first in zip(*np.unique(writers[unequal], return_index=True), strict=True):
+            address = base + int(unequal[first])
+            if writer == NOBODY:
+                text = f"{self._place(address)}: the simulation has written there, no record has"
+                self._differences.append((0, address, text))
+            else:
+                self._suspects.setdefault(int(writer), address)
+
+    def _count(self, kind: str, writers: Array) -> None:
+        figures = self._figures[kind]
+        for writer, count in zip(*np.unique(writers, return_counts=True), strict=True):
+            if writer != NOBODY:
+                operation = self._operations[int(writer)]
+                figures.buffers.add(operation.number)
+                figures.elements += int(count) // NUMPY[operation.record.dtype].itemsize
+
+    def _compare_buffer(self, operation: Operation, address: int) -> None:
+        """Element by element, in the type in which it was written; an element that others overwrote in part to the bit."""
+        block, dtype = result_of(operation.record), NUMPY[operation.elements]
+        own = self._replayed.writers.read_block(block) == operation.number
+        right, found = self._replayed.bytes.read_block(block), self._simulated.read_block(block)
+        wrong = _any(own & (right != found), dtype.itemsize)
+        allowed = np.zeros(len(wrong))
+        if operation.slack != EXACT:
+            deviation, of_element, of_largest = _deviation(right.view(dtype), found.view(dtype), operation.elements)
+            allowed = TOLERANCE * (operation.slack.of_element * of_element + operation.slack.of_largest * of_largest)
+            whole = ~_any(~own, dtype.itemsize)
+            scale = of_largest if operation.slack.of_largest else of_element
+            self._keep_worst(operation, address, deviation[whole], scale[whole])
+            wrong &= ~(whole & (deviation <= allowed))
+        if wrong.any():
+            at = int(np.flatnonzero(wrong)[0])
+            text = (
+                f"{self._place(address)}, written by {operation}: {int(wrong.sum()):,} elements of {len(wrong):,} differ; "
+                f"element {at} is {float(found.view(dtype)[at]):g}, replayed {float(right.view(dtype)[at]):g}, "
+                f"may differ by {allowed[at]:g}"
+            )
+            self._differences.append((operation.record.end_ps, address, text))
+
+    def _keep_worst(self, operation: Operation, address: int, deviation: Array, scale: Array) -> None:
+        eps = EPS.get(operation.elements)
+        if eps and len(deviation):
+            figures = self._figures[PhysAddr.decode(address, self._addresses).resource]
+            figures.worst_eps = max(figures.worst_eps, float((deviation / scale).max()) / eps)
+
+    def _place(self, address: int) -> str:
+        where = PhysAddr.decode(address, self._addresses)
+        owner = f"sip {where.sip} cube {where.cube}" if where.pe == NO_PE else str(Place(where.sip, where.cube, where.pe))
+        return f"{owner}: {where.resource} at {where.offset:#x} ({address:#x})"
+
+
+def _any(of_bytes: Array, itemsize: int) -> Array:
+    """By element, whether it is true of any of its bytes."""
+    return np.any(of_bytes.reshape(-1, itemsize), axis=1, keepdims=True)[:, 0]
+
+
+def _deviation(right: Array, found: Array, dtype: str) -> tuple[Array, Array, Array]:
+    """How far the elements are apart, the magnitude of each right one and that of the largest.
+
+    NaN and infinity match themselves only; magnitudes are at least that of the least normal number.
+    """
+    with np.errstate(all="ignore"):
+        a, b = right.astype(np.float64), found.astype(np.float64)
+        apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.nan_to_num(np.abs(a - b), nan=np.inf, posinf=np.inf))
+    magnitude = np.maximum(np.abs(np.where(np.isfinite(a), a, 0.0)), LEAST_NORMAL.get(dtype, 1.0))
+    return apart, magnitude, np.full(len(a), magnitude.max(initial=0.0))

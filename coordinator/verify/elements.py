@@ -1,0 +1,72 @@
+"""Element types and blocks as the op log names them: sizes, precision, and the pieces of memory a block consists of."""
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from runtime.trace import Operand, OpRecord
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+NUMPY: dict[str, np.dtype[Any]] = {
+    "f16": np.dtype(np.float16),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "f32": np.dtype(np.float32),
+    "i8": np.dtype(np.int8),
+    "i32": np.dtype(np.int32),
+    "u8": np.dtype(np.uint8),
+}
+"""The element types of the op log; `u8` stands for bytes of no particular type."""
+
+EPS = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23}
+"""The distance from 1 to the next number of a floating-point type; other types are exact."""
+LEAST_NORMAL = {"f16": 2.0**-14, "bf16": 2.0**-126, "f32": 2.0**-126}
+"""The magnitude below which numbers of a floating-point type are no closer to each other."""
+
+
+def is_float(dtype: str) -> bool:
+    """Whether elements of the type have a fraction."""
+    return dtype in EPS
+
+
+def result_of(record: OpRecord) -> Operand:
+    """The block that the operation leaves."""
+    return Operand(record.address, record.shape, record.dtype, record.strides)
+
+
+def size_of(block: Operand) -> int:
+    """Bytes of the elements of a block."""
+    return prod(block.shape) * NUMPY[block.dtype].itemsize
+
+
+def check_block(block: Operand) -> None:
+    """`ValueError` for a block that cannot be: an unknown type, a negative length, strides that do not fit the shape."""
+    if block.dtype not in NUMPY:
+        raise ValueError(f"element type {block.dtype!r} is not known")
+    if any(length < 0 for length in block.shape):
+        raise ValueError(f"shape {block.shape} has a negative length")
+    if block.strides and len(block.strides) != len(block.shape):
+        raise ValueError(f"strides {block.strides} do not fit shape {block.shape}")
+
+
+def pieces(block: Operand) -> Iterator[tuple[int, int]]:
+    """(address, bytes) of the contiguous pieces of a block, in row-major order of its elements."""
+    item = NUMPY[block.dtype].itemsize
+    count = prod(block.shape)
+    if not count:
+        return
+    if not block.strides:
+        yield block.address, count * item
+        return
+    axes = [(length, stride) for length, stride in zip(block.shape, block.strides, strict=True) if length > 1]
+    run = 1
+    while axes and axes[-1][1] == run:
+        run *= axes.pop()[0]
+    offsets = [0]
+    for length, stride in axes:
+        offsets = [offset + index * stride for offset in offsets for index in range(length)]
+    for offset in offsets:
+        yield block.address + offset * item, run * item

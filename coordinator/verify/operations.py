@@ -1,0 +1,242 @@
+"""What each operation of the op log computes: a second implementation, written from the specification of the kernel language.
+
+Floating-point results are computed in float64, rounded to float32 and then to the element type. A sum is rounded once. A tile
+product is summed in float64 with its accumulator and rounded once to the accumulator's type. Integers wrap round.
+"""
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+
+from coordinator.verify.elements import NUMPY, Array, is_float
+from runtime.errors import nearest
+from runtime.trace import OpRecord
+
+COPIES = {
+    "host": frozenset({"MemoryReadMsg"}),
+    "pe_dma": frozenset({"load", "store", "ipcq_send", "ipcq_recv"}),
+    "pe_fetch_store": frozenset({"fetch"}),
+}
+"""Operations that move elements, by engine."""
+
+_ROUNDING = frozenset({"exp", "log", "sin", "cos", "tanh", "sigmoid", "gelu", "silu", "softmax", "sum", "fma", "gemm"})
+"""Operations whose last bits depend on the order of additions or on a library's approximation."""
+_CHOOSING = frozenset({"maximum", "minimum", "max", "min", "relu", "clamp"})
+"""Operations that may return either of +0 and -0."""
+
+
+def _fma(a: Array, b: Array, c: Array) -> Array:
+    return a * b + c
+
+
+def _clamp(x: Array, low: Array, high: Array) -> Array:
+    return np.minimum(np.maximum(x, low), high)
+
+
+def _sigmoid(x: Array) -> Array:
+    return np.reciprocal(np.exp(np.negative(x)) + 1.0)
+
+
+def _silu(x: Array) -> Array:
+    return x * _sigmoid(x)
+
+
+def _relu(x: Array) -> Array:
+    return np.maximum(x, np.zeros_like(x))
+
+
+def _gelu(x: Array) -> Array:
+    return x / 2.0 * (np.tanh((x + 0.044715 * x**3) * np.sqrt(2.0 / np.pi)) + 1.0)
+
+
+_ELEMENTWISE: dict[str, tuple[int, Callable[..., Array]]] = {
+    "add": (2, np.add),
+    "sub": (2, np.subtract),
+    "mul": (2, np.multiply),
+    "div": (2, np.true_divide),
+    "maximum": (2, np.maximum),
+    "minimum": (2, np.minimum),
+    "fma": (3, _fma),
+    "clamp": (3, _clamp),
+    "exp": (1, np.exp),
+    "log": (1, np.log),
+    "sqrt": (1, np.sqrt),
+    "abs": (1, np.absolute),
+    "sigmoid": (1, _sigmoid),
+    "sin": (1, np.sin),
+    "cos": (1, np.cos),
+    "tanh": (1, np.tanh),
+    "relu": (1, _relu),
+    "gelu": (1, _gelu),
+    "silu": (1, _silu),
+}
+_REDUCTIONS: dict[str, Callable[..., Array]] = {"sum": np.sum, "max": np.amax, "min": np.amin}
+
+
+def copies(record: OpRecord) -> bool:
+    """Whether the operation moves elements as they are."""
+    return record.name in COPIES.get(record.engine, ())
+
+
+def may_differ(record: OpRecord, result: Array) -> bool:
+    """Whether a right implementation may have got other bits than `result`: by rounding, the sign of a zero, or another NaN."""
+    if not is_float(record.dtype):
+        return False
+    chooses_zero = record.name in _CHOOSING and not result.all()
+    return record.name in _ROUNDING or chooses_zero or bool(np.isnan(result).any())
+
+
+def evaluate(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
+    """The result, elements of the record's type in its shape; `ValueError` for what the engine cannot have done."""
+    with np.errstate(all="ignore"):
+        result = np.asarray(_function(record)(record, inputs))
+    if result.shape != record.shape:
+        raise ValueError(f"the result has shape {result.shape}, the record says {record.shape}")
+    if result.dtype != NUMPY[record.dtype]:
+        raise ValueError(f"the result is {result.dtype}, the record says {record.dtype}")
+    return result
+
+
+def _function(record: OpRecord) -> Callable[[OpRecord, Sequence[Array | float]], Array]:
+    engine, name = record.engine, record.name
+    if copies(record):
+        return _copy
+    if (engine, name) in _FUNCTIONS:
+        return _FUNCTIONS[engine, name]
+    if engine == "pe_math":
+        if name in _ELEMENTWISE:
+            return _elementwise
+        if name in _REDUCTIONS:
+            return _reduce
+    known = sorted({other for (of, other) in _FUNCTIONS if of == engine} | COPIES.get(engine, frozenset()))
+    known += [*_ELEMENTWISE, *_REDUCTIONS] if engine == "pe_math" else []
+    if not known:
+        raise ValueError(f"engine {engine!r} computes nothing")
+    raise ValueError(f"engine {engine} has no operation {name!r}{nearest(name, known)}")
+
+
+def _copy(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
+    (source,) = _arrays(inputs, 1)
+    target = NUMPY[record.dtype]
+    if source.dtype != target and np.uint8 not in (source.dtype, target):
+        raise ValueError(f"a copy of {source.dtype} to {record.dtype}: it does not convert")
+    if source.nbytes != prod(record.shape) * target.itemsize:
+        raise ValueError(f"a copy of {source.nbytes} bytes to {prod(record.shape) * target.itemsize}")
+    return source.reshape(-1).view(target).reshape(record.shape)
+
+
+def _round(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
+    (source,) = _arrays(inputs, 1)
+    return _converted(source, record.dtype)
+
+
+def _gemm(_: OpRecord, inputs: Sequence[Array | float]) -> Array:
+    a, b, *rest = _arrays(inputs, 2, 3)
+    accumulator = "i32" if a.dtype == np.int8 else "f32"
+    if a.dtype != b.dtype or a.dtype == np.int32 or a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
+        raise ValueError(f"a product of {a.dtype}{list(a.shape)} and {b.dtype}{list(b.shape)} does not exist")
+    if rest and (rest[0].dtype != NUMPY[accumulator] or rest[0].shape != (a.shape[0], b.shape[1])):
+        raise ValueError(f"it accumulates on {rest[0].dtype}{list(rest[0].shape)}")
+    product = a.astype(np.float64) @ b.astype(np.float64)
+    if accumulator == "i32":
+        return (product.astype(np.int64) + (rest[0] if rest else 0)).astype(np.int32)
+    return (rest[0].astype(np.float64) + product if rest else product).astype(np.float32)
+
+
+def _elementwise(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
+    count, function = _ELEMENTWISE[record.name]
+    if len(inputs) != count:
+        raise ValueError(f"it takes {count} operands, not {len(inputs)}")
+    dtype = NUMPY[record.dtype]
+    if not any(isinstance(each, np.ndarray) and each.dtype == dtype for each in inputs):
+        raise ValueError(f"none of its operands is {record.dtype}")
+    wide = np.dtype(np.float64) if is_float(record.dtype) else dtype
+    operands = [_widened(each, dtype, wide) for each in inputs]
+    return _narrowed(function(*operands), record.dtype)
+
+
+def _reduce(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
+    (x,) = _arrays(inputs, 1)
+    widens = record.name == "sum" and x.dtype == np.int8
+    dtype = np.dtype(np.int32) if widens else x.dtype
+    wide = np.dtype(np.float64) if is_float(record.dtype) else dtype
+    _check_axis(x, record.axis)
+    # Only the shape of the result tells whether the axis was kept, with length 1.
+    keep = len(record.shape) == x.ndim
+    return np.asarray(_REDUCTIONS[record.name](x.astype(wide), axis=record.axis, keepdims=keep)).astype(dtype)
+
+
+def _softmax(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
+    (x,) = _arrays(inputs, 1)
+    axis = -1 if record.axis is None else record.axis
+    _check_axis(x, axis)
+    if x.dtype != NUMPY[record.dtype]:
+        raise ValueError(f"its operand is {x.dtype}, its result {record.dtype}")
+    weights = np.exp(x.astype(np.float64) - np.amax(x, axis=axis, keepdims=True).astype(np.float64))
+    return _narrowed(weights / weights.sum(axis=axis, keepdims=True), record.dtype)
+
+
+def _transpose(_: OpRecord, inputs: Sequence[Array | float]) -> Array:
+    return _arrays(inputs, 1)[0].transpose()
+
+
+def _cat(_: OpRecord, inputs: Sequence[Array | float]) -> Array:
+    arrays = _arrays(inputs, 1, len(inputs))
+    if len({array.dtype for array in arrays}) > 1:
+        raise ValueError(f"it joins values of types {', '.join(sorted({str(array.dtype) for array in arrays}))}")
+    return np.concatenate([array.reshape(-1) for array in arrays])
+
+
+def _full(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
+    if len(inputs) != 1 or isinstance(inputs[0], np.ndarray):
+        raise ValueError("it takes one number")
+    return np.full(record.shape, inputs[0], np.float64).astype(NUMPY[record.dtype])
+
+
+_FUNCTIONS: dict[tuple[str, str], Callable[[OpRecord, Sequence[Array | float]], Array]] = {
+    ("pe_fetch_store", "store"): _round,
+    ("pe_gemm", "gemm"): _gemm,
+    ("pe_math", "softmax"): _softmax,
+    ("pe_math", "trans"): _transpose,
+    ("pe_math", "cat"): _cat,
+    ("pe_math", "cast"): _round,
+    ("pe_math", "full"): _full,
+}
+
+
+def _arrays(inputs: Sequence[Array | float], least: int, most: int = 0) -> list[Array]:
+    arrays = [each for each in inputs if isinstance(each, np.ndarray)]
+    if len(arrays) != len(inputs):
+        raise ValueError("it takes blocks of elements, not numbers")
+    if not least <= len(arrays) <= max(least, most):
+        raise ValueError(f"it takes {least if not most else f'{least} to {most}'} operands, not {len(arrays)}")
+    return arrays
+
+
+def _check_axis(x: Array, axis: int | None) -> None:
+    if axis is not None and not -x.ndim <= axis < x.ndim:
+        raise ValueError(f"its operand of shape {x.shape} has no axis {axis}")
+
+
+def _widened(operand: Array | float, dtype: np.dtype[np.generic], wide: np.dtype[np.generic]) -> Array:
+    if isinstance(operand, np.ndarray):
+        return operand.astype(wide)
+    # A number beside elements takes their type first.
+    return np.asarray(operand, np.float64).astype(dtype).astype(wide)
+
+
+def _narrowed(exact: Array, dtype: str) -> Array:
+    if is_float(dtype):
+        exact = exact.astype(np.float32)
+    return exact.astype(NUMPY[dtype])
+
+
+def _converted(x: Array, dtype: str) -> Array:
+    """Rounded once; from a fraction to an integer: cut off, limited to what the integer holds, NaN becomes 0."""
+    target = NUMPY[dtype]
+    if is_float(dtype) or x.dtype.kind == "i":
+        return x.astype(target)
+    limits = np.iinfo(target)
+    wide = x.astype(np.float64)
+    return np.clip(np.where(np.isnan(wide), 0.0, np.trunc(wide)), limits.min, limits.max).astype(target)

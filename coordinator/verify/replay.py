@@ -1,0 +1,200 @@
+"""The merged op log of all SIPs, executed once more in time order on memories of our own.
+
+An operation reads its inputs at its start and leaves its result at its end. At one moment results come before reads, and
+otherwise the order is that of `(sip, place in its log)`. An operation that takes no time reads when it leaves its result.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+from coordinator.verify.elements import EPS, NUMPY, Array, check_block, result_of, size_of
+from coordinator.verify.memory import ReplayMemory
+from coordinator.verify.operations import copies, evaluate, may_differ
+from runtime.errors import KernbenchError
+from runtime.simtime import format_ps
+from runtime.trace import Operand, OpRecord
+
+HOST_WRITE, HOST_READ = ("host", "MemoryWriteMsg"), ("host", "MemoryReadMsg")
+_RESULTS, _READS = 0, 1
+
+
+class ReplayError(KernbenchError):
+    """The op log cannot be executed. Fields: the operation, the reason."""
+
+    def __init__(self, operation: str, problem: str) -> None:
+        super().__init__(operation, problem)
+        self.operation, self.problem = operation, problem
+
+    def __str__(self) -> str:
+        return f"{self.operation} cannot be replayed: {self.problem}"
+
+
+class Slack(NamedTuple):
+    """How far the elements that an operation really left may lie from those that the replay left.
+
+    `of_element` is relative to each element, by its own rounding; `of_largest` is relative to the largest element, by what
+    the rounding of its operands may have become, for a difference of large numbers keeps their error.
+    """
+
+    of_element: float = 0.0
+    of_largest: float = 0.0
+
+
+EXACT = Slack()
+
+
+@dataclass(slots=True)
+class Operation:
+    """An operation on data: `index` is its place in the op log of `sip`, `number` in that of all SIPs.
+
+    `slack` is `EXACT` when it left the same bits as the replay. `elements` is the type of the elements: for bytes of no type,
+    that of what was copied.
+    """
+
+    number: int
+    sip: int
+    index: int
+    record: OpRecord
+    written: memoryview | None = None
+    result: bytes = b""
+    elements: str = ""
+    slack: Slack = EXACT
+
+    def __str__(self) -> str:
+        record = self.record
+        operands = ", ".join(_describe(each) for each in record.inputs)
+        return (
+            f"sip {self.sip} {record.track} {record.name!r} of {format_ps(record.start_ps)} to {format_ps(record.end_ps)}, "
+            f"record {self.index}, ({operands}) -> {_describe(result_of(record))}"
+        )
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """An operation whose result in the simulation was another one. `replayed` describes the right one."""
+
+    operation: Operation
+    replayed: str
+
+    def __str__(self) -> str:
+        checksum = self.operation.record.checksum
+        return f"{self.operation}: its result has the checksum {checksum:#010x}, replayed it is {self.replayed}"
+
+
+class Replay:
+    """Executes the op logs by SIP. `written` holds, by SIP, what its host wrote: the bytes in the order of the records.
+
+    `mismatches` are the operations that had a wrong result although their operands were right; `roundings` are those whose
+    result had other bits, which rounding may explain: whether it does is seen from the memories at the end.
+    """
+
+    def __init__(self, logs: Mapping[int, Sequence[OpRecord]], written: Mapping[int, bytes | bytearray]) -> None:
+        self.memory = ReplayMemory()
+        self.operations: list[Operation] = []
+        self.mismatches: list[Mismatch] = []
+        self.roundings: list[Mismatch] = []
+        for sip in sorted(logs):
+            host = memoryview(written.get(sip, b""))
+            for index, record in enumerate(logs[sip]):
+                if not record.inputs and not record.dtype:
+                    continue
+                operation = Operation(len(self.operations), sip, index, record, elements=record.dtype)
+                self.operations.append(operation)
+                if (record.engine, record.name) == HOST_WRITE:
+                    operation.written, host = host[: record.nbytes], host[record.nbytes :]
+            if host:
+                raise ReplayError(f"sip {sip}", f"its host wrote {len(host):,} bytes more than its records say")
+
+    def run(self) -> None:
+        """Execute everything; raises `ReplayError` for a record that makes no sense."""
+        for operation, moment in self._timeline():
+            try:
+                if moment == _READS or _reads_at_its_end(operation.record):
+                    self._execute(operation)
+                if moment == _RESULTS:
+                    self._leave(operation)
+            except (ValueError, TypeError, KernbenchError) as error:
+                raise ReplayError(str(operation), str(error)) from error
+
+    def _timeline(self) -> Iterator[tuple[Operation, int]]:
+        moments: list[tuple[int, int, int]] = []
+        for operation in self.operations:
+            record = operation.record
+            moments.append((record.end_ps, _RESULTS, operation.number))
+            if not _reads_at_its_end(record):
+                moments.append((record.start_ps, _READS, operation.number))
+        moments.sort()
+        return ((self.operations[number], moment) for _, moment, number in moments)
+
+    def _execute(self, operation: Operation) -> None:
+        record = operation.record
+        _check(record)
+        blocks = [each for each in record.inputs if isinstance(each, Operand)]
+        if operation.written is not None:
+            result: Array = np.frombuffer(operation.written, np.uint8)
+            if len(result) != record.nbytes:
+                raise ValueError(f"it wrote {record.nbytes:,} bytes, the host has sent {len(result):,} of them")
+        else:
+            result = evaluate(record, [self._input(each) if isinstance(each, Operand) else each for each in record.inputs])
+        operation.result = result.tobytes()
+        if crc32(operation.result) != record.checksum:
+            self._differs(operation, result, self._sources(blocks))
+
+    def _differs(self, operation: Operation, result: Array, sources: Sequence[Operation]) -> None:
+        """The checksum says that the simulation had other bits."""
+        record, slacks = operation.record, [source.slack for source in sources]
+        explained = any(slack != EXACT for slack in slacks) or may_differ(record, result)
+        (self.roundings if explained else self.mismatches).append(Mismatch(operation, _summary(result)))
+        if record.dtype == "u8" and sources:
+            operation.elements = sources[0].elements
+        if copies(record) and slacks:
+            operation.slack = Slack(max(slack.of_element for slack in slacks), max(slack.of_largest for slack in slacks))
+        else:
+            operation.slack = Slack(EPS.get(record.dtype, 0.0), max((sum(slack) for slack in slacks), default=0.0))
+
+    def _input(self, block: Operand) -> Array:
+        return self.memory.bytes.read_block(block).view(NUMPY[block.dtype]).reshape(block.shape)
+
+    def _sources(self, blocks: Sequence[Operand]) -> list[Operation]:
+        return [self.operations[writer] for block in blocks for writer in self.memory.writers_of(block)]
+
+    def _leave(self, operation: Operation) -> None:
+        if (operation.record.engine, operation.record.name) != HOST_READ:
+            data = np.frombuffer(operation.result, np.uint8)
+            self.memory.write_block(result_of(operation.record), data, operation.number)
+        operation.result = b""
+
+
+def _reads_at_its_end(record: OpRecord) -> bool:
+    return not record.inputs or record.start_ps >= record.end_ps
+
+
+def _check(record: OpRecord) -> None:
+    """`ValueError` where a record contradicts itself."""
+    for block in (*record.inputs, result_of(record)):
+        if isinstance(block, Operand):
+            check_block(block)
+    if size_of(result_of(record)) != record.nbytes:
+        raise ValueError(f"{record.nbytes:,} bytes are not {record.dtype}{list(record.shape)}")
+    if record.end_ps < record.start_ps:
+        raise ValueError("it ends before it starts")
+
+
+def _describe(block: Operand | float) -> str:
+    if not isinstance(block, Operand):
+        return f"{block:g}"
+    strides = f" strides {list(block.strides)}" if block.strides else ""
+    return f"{block.dtype}{list(block.shape)}{strides} at {block.address:#x}"
+
+
+def _summary(result: Array) -> str:
+    """First elements and mean."""
+    first = ", ".join(f"{float(element):g}" for element in result.reshape(-1)[:4])
+    more = ", ..." if result.size > 4 else ""
+    with np.errstate(all="ignore"):
+        mean = float(result.astype(np.float64).mean()) if result.size else 0.0
+    return f"[{first}{more}], mean {mean:g}"

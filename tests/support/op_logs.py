@@ -1,0 +1,76 @@
+"""Hand-made op logs: what the engines of one PE would have recorded, with results computed here."""
+
+from collections.abc import Iterable
+from typing import Any
+from zlib import crc32
+
+import ml_dtypes
+import numpy as np
+
+from coordinator.verify.check import verify
+from coordinator.verify.verdict import Verdict
+from runtime.hardware.addresses import AddressMap
+from runtime.trace import Operand, OpRecord
+from tests.support.topologies import variant
+
+Array = np.ndarray[Any, np.dtype[Any]]
+NUMPY: dict[str, np.dtype[Any]] = {
+    "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16), "f32": np.dtype(np.float32),
+    "i8": np.dtype(np.int8), "i32": np.dtype(np.int32), "u8": np.dtype(np.uint8),
+}  # fmt: skip
+
+ADDRESSES = AddressMap(variant())
+HBM = ADDRESSES.pe_hbm_addr(0, 3, 1, 0)
+TCM = ADDRESSES.pe_tcm_addr(0, 3, 1, 0)
+REGS = ADDRESSES.pe_regfile_addr(0, 3, 1, 0)
+
+
+def block(address: int, array: Array, strides: tuple[int, ...] = ()) -> Operand:
+    (dtype,) = (name for name, known in NUMPY.items() if known == array.dtype)
+    return Operand(address, array.shape, dtype, strides)
+
+
+class Log:
+    """The log of SIP 0, an operation every nanosecond, and the memories that it leaves."""
+
+    def __init__(self) -> None:
+        self.records: list[OpRecord] = []
+        self.written = bytearray()
+        self.contents: dict[int, int] = {}
+        self.now_ps = 0
+
+    def host_write(self, address: int, array: Array) -> Operand:
+        data = array.tobytes()
+        self.written += data
+        self.leave("host", "MemoryWriteMsg", (), address, np.frombuffer(data, np.uint8))
+        return block(address, array)
+
+    def leave(
+        self, engine: str, name: str, inputs: tuple[Operand | float, ...], address: int, result: Array, *,
+        axis: int | None = None, strides: tuple[int, ...] = (), took_ps: int = 1000,
+    ) -> Operand:  # fmt: skip
+        """One operation with its result, which is also what the memory holds."""
+        start_ps, self.now_ps = self.now_ps, self.now_ps + took_ps
+        target, data = block(address, result, strides), result.tobytes()
+        self.records.append(
+            OpRecord(
+                engine, name, start_ps, self.now_ps, 3, 1, address, len(data), result.shape, target.dtype, inputs=inputs,
+                strides=strides, axis=axis, checksum=crc32(data),
+            )
+        )  # fmt: skip
+        if engine != "host" or name == "MemoryWriteMsg":
+            self.poke(target, result)
+        return target
+
+    def poke(self, target: Operand, array: Array) -> None:
+        """Bytes in a memory, without a record."""
+        item = array.dtype.itemsize
+        strides = target.strides or tuple(stride // item for stride in np.empty(array.shape, array.dtype).strides)
+        for index in np.ndindex(array.shape):
+            at = target.address + item * sum(i * stride for i, stride in zip(index, strides, strict=True))
+            self.contents.update(zip(range(at, at + item), array[index].tobytes(), strict=True))
+
+    def verdict(self, records: Iterable[OpRecord] | None = None) -> Verdict:
+        """Of these records, by default the true ones."""
+        contents = [(address, bytes([byte])) for address, byte in self.contents.items()]
+        return verify({0: list(self.records if records is None else records)}, {0: self.written}, contents, ADDRESSES)

@@ -1,0 +1,45 @@
+"""Components that are wrong in one way each, for `impl:` in a topology file: `--verify-data` must find them out."""
+
+from collections.abc import Sequence
+
+from runtime.trace import Operand
+from sip_node.components.packet import Kind, Packet
+from sip_node.components.pe_dma import PeDma
+from sip_node.components.pe_gemm import PeGemm
+from sip_node.components.pe_math import PeMath
+from sip_node.components.storage import HbmController
+from sip_node.components.tile_token import TileToken
+
+
+class WrongMath(PeMath):
+    """A vector engine that gets the last byte of every result wrong."""
+
+    def run(self, name: str, inputs: Sequence[Operand | float], result: Operand, data: bytes, axis: int | None = None) -> int:
+        return super().run(name, inputs, result, data[:-1] + bytes([data[-1] ^ 0x40]), axis)
+
+
+class WrongGemm(PeGemm):
+    """A matrix engine that takes its first operand twice."""
+
+    def accept(self, token: TileToken) -> None:
+        a, b = token.operands
+        token.operands = (a._replace(data=None if a.data is None else a.data + a.data), b)
+        super().accept(token)
+
+
+class DroppingDma(PeDma):
+    """A DMA engine that loses the last byte of every packet that it reads."""
+
+    def answer(self, packet: Packet, tail_ps: int) -> None:
+        if packet.kind is Kind.DATA:
+            packet.payload = bytes(packet.payload[:-1]) + b"\0"
+        super().answer(packet, tail_ps)
+
+
+class LeakyHbm(HbmController):
+    """A memory that loses the first byte of whatever is written to it."""
+
+    def accept(self, packet: Packet, tail_ps: int) -> None:
+        if packet.kind is Kind.WRITE:
+            packet.payload = b"\0" + bytes(packet.payload[1:])
+        super().accept(packet, tail_ps)
