@@ -13,6 +13,8 @@ GROUPS = {
     "g": "metamorphic: what must not change a result, or must halve it",
     "h": "HBM: channels, and independence of the mesh",
     "i": "IPCQ credits, and all-reduce on integer data",
+    "j": "matrix products: bounds, pipeline, padding, a systolic array against SCALE-Sim",
+    "k": "numerics of the kernel language, and that data take no time",
 }
 """The groups of checks, by the first letter of their ids."""
 

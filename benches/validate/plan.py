@@ -9,8 +9,10 @@ from benches.validate.channels import channels
 from benches.validate.check import Check
 from benches.validate.collectives import collectives
 from benches.validate.conservation import conservation
+from benches.validate.gemm import bounded, fed, padded, staged, systolic
 from benches.validate.mesh_checks import DEFAULT_LOADS, loaded, reference, unloaded
 from benches.validate.metamorphic import metamorphic
+from benches.validate.numerics import numerics
 from benches.validate.paths import TOPOLOGIES, saturation, uncontended
 from benches.validate.queueing import LOADS, little, waiting
 from benches.validate.sharing import sharing
@@ -48,6 +50,12 @@ def parts(seed: int, *, full: bool) -> list[Part]:
         Part("g.", metamorphic, (seed,)),
         Part("h.", channels),
         Part("i.", collectives),
+        Part("j.b", bounded, (seed,)),
+        Part("j.staged.", staged),
+        Part("j.fed.", fed),
+        Part("j.pad.", padded),
+        Part("j.systolic.", systolic, (seed,)),
+        Part("k.", numerics, (seed,)),
     ]
 
 

@@ -1,6 +1,36 @@
 """`torch.ahbm`: the device of a rank. Every rank owns one SIP, so there is one device to set: its own."""
 
+from dataclasses import dataclass
+from fractions import Fraction
+
+from runtime.hardware.schema import Topology
+from runtime.hardware.tiles import TileSize
 from runtime.rank_state import running_rank
+
+
+@dataclass(frozen=True)
+class DeviceProperties:
+    """What a SIP has, as its topology file says it.
+
+    `hbm_gbs_per_pe` is what a PE gets from the HBM slice beside it when it moves large blocks, `peak_gemm_tflops_per_pe` what
+    its GEMM engine can do on full tiles: two operations for each multiplication.
+    """
+
+    name: str
+    cubes: int
+    pes_per_cube: int
+    total_memory_bytes: int
+    hbm_bytes_per_pe: int
+    hbm_gbs_per_pe: float
+    tcm_bytes_per_pe: int
+    kernel_scratch_bytes_per_pe: int
+    gemm_tile: TileSize
+    peak_gemm_tflops_per_pe: float
+
+    @property
+    def pe_count(self) -> int:
+        """The PEs of all cubes."""
+        return self.cubes * self.pes_per_cube
 
 
 def set_device(device: int) -> None:
@@ -18,6 +48,26 @@ def current_device() -> int:
 def device_count() -> int:
     """How many SIPs the system has."""
     return running_rank().topology.sips
+
+
+def get_device_properties(device: int | None = None) -> DeviceProperties:
+    """The properties of a SIP, by default this rank's own; all SIPs are alike. `RuntimeError` for one that does not exist."""
+    topology = running_rank().topology
+    if device is not None and not 0 <= device < topology.sips:
+        raise RuntimeError(f"invalid device ordinal {device}: there are {topology.sips} SIPs, from 0 on")
+    pe = topology.pe
+    return DeviceProperties(
+        name="ahbm",
+        cubes=topology.cubes,
+        pes_per_cube=topology.pes_per_cube,
+        total_memory_bytes=topology.cubes * topology.pes_per_cube * topology.hbm_slice_bytes,
+        hbm_bytes_per_pe=topology.hbm_slice_bytes,
+        hbm_gbs_per_pe=_hbm_gbs(topology),
+        tcm_bytes_per_pe=topology.tcm_bytes,
+        kernel_scratch_bytes_per_pe=topology.kernel_scratch_bytes,
+        gemm_tile=TileSize(pe.tile.m, pe.tile.k, pe.tile.n),
+        peak_gemm_tflops_per_pe=_peak_gemm_tflops(topology),
+    )
 
 
 def synchronize() -> None:
@@ -39,3 +89,20 @@ def cube_count() -> int:
 def has_data() -> bool:
     """Whether tensors of this run have elements; not so with `--no-data`."""
     return running_rank().data
+
+
+def _hbm_gbs(topology: Topology) -> float:
+    """The narrowest of the slice, its crossbar and the TCM."""
+    slice_gbs = _exact(topology.hbm.pc_bw_gbs) * topology.hbm.num_pcs * _exact(topology.cube.hbm_ctrl.efficiency)
+    return min(float(slice_gbs), topology.xbar.to_hbm_bw_gbs, topology.pe.tcm.bw_gbs)
+
+
+def _peak_gemm_tflops(topology: Topology) -> float:
+    gemm = topology.pe.gemm
+    macs_per_cycle = gemm.rows * gemm.cols if gemm.model == "systolic_os" else gemm.macs_per_cycle
+    return float(2 * macs_per_cycle * _exact(gemm.clock_ghz) / 1000)
+
+
+def _exact(number: float) -> Fraction:
+    # 32 GB/s of 8 channels at 0.8 are 204.8 GB/s, not the float nearest to the product of floats.
+    return Fraction(str(number))

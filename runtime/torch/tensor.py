@@ -1,6 +1,6 @@
 """Tensors on the accelerator: a shape, an element type, and shards in the HBM of PEs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -9,10 +9,13 @@ import numpy as np
 
 from runtime import dtypes
 from runtime.dtypes import DType, float32
+from runtime.hardware.addresses import PhysAddr
 from runtime.language.value import Array
-from runtime.placement import ONE_PE, DPPolicy, ShardSpec, resolve_dp_policy
+from runtime.placement import ONE_PE, DPPolicy, ShardSpec, Span, resolve_dp_policy
 from runtime.rank_state import RankState, running_rank
 from runtime.requests import Extent, MemoryReadMsg, MemoryWriteMsg, MmuMapMsg
+from runtime.tiling import Tiling
+from runtime.torch.indexing import Block, Index, Selection, block_of, select
 
 
 @dataclass(frozen=True)
@@ -24,11 +27,18 @@ class Shard:
 
 
 class Tensor:
-    """A tensor of one rank. Its elements live in simulated HBM; host access goes through simulated requests."""
+    """A tensor of one rank. Its elements live in simulated HBM; host access goes through simulated requests.
 
-    def __init__(self, shape: tuple[int, ...], dtype: DType, policy: DPPolicy, state: RankState) -> None:
+    A shard holds its elements in row-major order, or tile after tile as `layout` says.
+    """
+
+    def __init__(
+        self, shape: tuple[int, ...], dtype: DType, policy: DPPolicy, state: RankState, layout: Tiling | None = None
+    ) -> None:
         """Allocate, without writing. `ValueError` where the placement does not divide, `AllocationError` where it is full."""
-        self.shape, self.dtype, self.policy = shape, dtype, policy
+        self.shape, self.dtype, self.policy, self.layout = shape, dtype, policy, layout
+        if layout is not None and len(shape) != 2:
+            raise ValueError(f"a layout in tiles is for matrices; a tensor of shape {shape} has {len(shape)} axes")
         self._state = state
         topology = state.topology
         specs = resolve_dp_policy(
@@ -47,7 +57,7 @@ class Tensor:
     def __del__(self) -> None:
         """Give the memory back. Requests already queued for it come before any for a tensor that takes its place."""
         for shard in getattr(self, "shards", ()):
-            where = self._state.addresses.decode(shard.address)
+            where = PhysAddr.decode(shard.address, self._state.addresses)
             self._state.memories.hbm(where.cube, where.pe).free(where.offset)
         if hasattr(self, "shards"):
             self._state.virtual.free(self.address)
@@ -82,15 +92,7 @@ class Tensor:
 
     def copy_(self, source: "Tensor | Array | Sequence[Any] | float") -> "Tensor":
         """Fill with `source`, broadcast to the shape and converted to the element type, and wait until it is written."""
-        array = source.numpy() if isinstance(source, Tensor) else np.asarray(source)
-        try:
-            whole = np.broadcast_to(array, self.shape)
-        except ValueError:
-            raise RuntimeError(
-                f"The size of the source {tuple(array.shape)} must match or broadcast to the tensor's {self.shape}"
-            ) from None
-        writes = [self._write(shard, whole) for shard in self.shards if shard.spec.nbytes]
-        self._wait(writes, "copy_")
+        self[...] = source
         return self
 
     def numpy(self) -> Array:
@@ -98,17 +100,41 @@ class Tensor:
 
         In a run without data the result is a masked array: it has a shape and a dtype, but no element has a value.
         """
-        distinct = {shard.spec.spans: shard for shard in reversed(self.shards)}
-        whole: Array = np.empty(self.shape, self.dtype.numpy)
-        shards = [shard for shard in reversed(distinct.values()) if shard.spec.nbytes]
-        for shard, part in zip(shards, self._read(shards), strict=True):
-            whole[shard.spec.index] = part
-        return whole if self._state.data else np.ma.array(whole, mask=True)
+        return self[...]
+
+    def __getitem__(self, index: Index) -> Array:
+        """The selected elements on the host, as `numpy` gives them: a copy, for elements on the accelerator have no host view.
+
+        An index selects whole shards or lies inside one; `IndexError` for one that goes across shards, and as in PyTorch.
+        """
+        selection = select(index, self.shape)
+        extent = tuple(stop - start for start, stop in selection.spans)
+        whole: Array = np.empty(extent, self.dtype.numpy)
+        distinct: dict[tuple[Span, ...], tuple[Shard, Block]] = {}
+        for shard, block in self._blocks(selection):
+            distinct.setdefault(shard.spec.spans, (shard, block))
+        for (_, block), part in zip(distinct.values(), self._read(list(distinct.values())), strict=True):
+            whole[block.index] = part
+        return self._masked(whole.reshape(selection.shape))
+
+    def __setitem__(self, index: Index, source: "Tensor | Array | Sequence[Any] | float") -> None:
+        """Write the selected elements of every copy, as `copy_` does; indices are those of reading."""
+        selection = select(index, self.shape)
+        array = source.numpy() if isinstance(source, Tensor) else np.asarray(source)
+        try:
+            whole = np.broadcast_to(array, selection.shape)
+        except ValueError:
+            raise RuntimeError(
+                f"The size of the source {tuple(array.shape)} must match or broadcast to the tensor's {selection.shape}"
+            ) from None
+        whole = whole.reshape([stop - start for start, stop in selection.spans])
+        self._wait([write for shard, block in self._blocks(selection) for write in self._writes(shard, block, whole)], "copy_")
 
     def copies(self) -> list[tuple[int, int, Array]]:
         """(cube, pe, elements) of every shard as it is in memory: copies of the same elements one by one."""
-        parts = self._read(self.shards)
-        return [(shard.spec.cube, shard.spec.pe, part) for shard, part in zip(self.shards, parts, strict=True)]
+        blocks = self._blocks(select(..., self.shape))
+        places = [(shard.spec.cube, shard.spec.pe) for shard, _ in blocks]
+        return [(*place, self._masked(part)) for place, part in zip(places, self._read(blocks), strict=True)]
 
     def map_requests(self, pes: Iterable[tuple[int, int]]) -> list[MmuMapMsg]:
         """The requests that make this tensor visible to (cube, pe); empty for those that see it already.
@@ -136,51 +162,94 @@ class Tensor:
             if shard.spec.nbytes
         )
 
-    def _write(self, shard: Shard, whole: Array) -> MemoryWriteMsg:
-        part = whole[shard.spec.index].astype(self.dtype.numpy)
-        return MemoryWriteMsg(shard.address, shard.spec.nbytes, part.tobytes() if self._state.data else b"")
+    def _blocks(self, selection: Selection) -> list[tuple[Shard, Block]]:
+        """The shards that a selection touches, with its part in each."""
+        distinct = dict.fromkeys(shard.spec.spans for shard in self.shards)
+        parts = {spans: block_of(selection.spans, spans, self.layout) for spans in distinct}
+        touched = [(shard, block) for shard in self.shards if (block := parts[shard.spec.spans]) is not None]
+        split = {shard.spec.spans for shard, block in touched if prod(block.shape) * self.itemsize < shard.spec.nbytes}
+        if split and len({shard.spec.spans for shard, _ in touched}) > 1:
+            first, second, *_ = dict.fromkeys(_as_index(shard.spec.spans) for shard, _ in touched)
+            raise IndexError(
+                f"{self.name}[{_as_index(selection.spans)}] goes across the shards [{first}] and [{second}] without taking "
+                "them whole; index whole shards, or inside one"
+            )
+        return touched
 
-    def _read(self, shards: Sequence[Shard]) -> list[Array]:
-        reads = [MemoryReadMsg(shard.address, shard.spec.nbytes) for shard in shards if shard.spec.nbytes]
+    def _writes(self, shard: Shard, block: Block, whole: Array) -> Iterator[MemoryWriteMsg]:
+        size = self.itemsize
+        flat = whole[block.index].astype(self.dtype.numpy).reshape(-1)[block.order]
+        data, done = flat.tobytes() if self._state.data else b"", 0
+        for start, stop in block.runs:
+            nbytes = (stop - start) * size
+            yield MemoryWriteMsg(shard.address + start * size, nbytes, data[done : done + nbytes])
+            done += nbytes
+
+    def _read(self, blocks: Sequence[tuple[Shard, Block]]) -> list[Array]:
+        size = self.itemsize
+        reads = [
+            MemoryReadMsg(shard.address + start * size, (stop - start) * size)
+            for shard, block in blocks
+            for start, stop in block.runs
+        ]
         results = iter(self._wait(reads, "reading a tensor"))
         parts: list[Array] = []
-        for shard in shards:
-            shape = tuple(stop - start for start, stop in shard.spec.spans)
-            data = next(results) if shard.spec.nbytes else b""
-            flat = np.frombuffer(data, self.dtype.numpy) if data else np.zeros(prod(shape), self.dtype.numpy)
-            parts.append(flat.reshape(shape))
+        for _, block in blocks:
+            data = b"".join(next(results) for _ in block.runs)
+            flat = np.zeros(prod(block.shape), self.dtype.numpy)
+            if data:
+                flat[block.order] = np.frombuffer(data, self.dtype.numpy)
+            parts.append(flat.reshape(block.shape))
         return parts
+
+    def _masked(self, array: Array) -> Array:
+        return array if self._state.data else np.ma.array(array, mask=True)
 
     def _wait(self, requests: Sequence[MemoryReadMsg | MemoryWriteMsg], why: str) -> list[bytes]:
         device = self._state.device
         return device.wait(device.submit(requests, f"{why} ({self.name})")).results
 
 
-def empty(*size: int | Sequence[int], dtype: DType = float32, dp: DPPolicy = ONE_PE) -> Tensor:
-    """A tensor whose elements are what the memory held."""
-    return Tensor(_size(size), dtype, dp, running_rank())
+def empty(*size: int | Sequence[int], dtype: DType = float32, dp: DPPolicy = ONE_PE, layout: Tiling | None = None) -> Tensor:
+    """A tensor whose elements are what the memory held.
+
+    Of this and all constructors: `dp` says which PEs hold which elements, `layout` how a PE stores a matrix: row-major (None)
+    or as `torch.tiled_row_major(rows, columns)` or `torch.tiled_column_major(rows, columns)`. Host access sees the matrix.
+    """
+    return Tensor(_size(size), dtype, dp, running_rank(), layout)
 
 
-def full(size: int | Sequence[int], fill_value: float, *, dtype: DType = float32, dp: DPPolicy = ONE_PE) -> Tensor:
+def full(
+    size: int | Sequence[int],
+    fill_value: float,
+    *,
+    dtype: DType = float32,
+    dp: DPPolicy = ONE_PE,
+    layout: Tiling | None = None,
+) -> Tensor:
     """A tensor of one value; `RuntimeError` for a value that an integer type does not hold."""
     if not dtype.holds(fill_value):
         raise RuntimeError(f"value {fill_value} cannot be converted to type {dtype.torch_name} without overflow")
-    return Tensor(_size((size,)), dtype, dp, running_rank()).copy_(np.asarray(fill_value))
+    return Tensor(_size((size,)), dtype, dp, running_rank(), layout).copy_(np.asarray(fill_value))
 
 
-def zeros(*size: int | Sequence[int], dtype: DType = float32, dp: DPPolicy = ONE_PE) -> Tensor:
+def zeros(*size: int | Sequence[int], dtype: DType = float32, dp: DPPolicy = ONE_PE, layout: Tiling | None = None) -> Tensor:
     """A tensor of zeros."""
-    return full(_size(size), 0, dtype=dtype, dp=dp)
+    return full(_size(size), 0, dtype=dtype, dp=dp, layout=layout)
 
 
-def ones(*size: int | Sequence[int], dtype: DType = float32, dp: DPPolicy = ONE_PE) -> Tensor:
+def ones(*size: int | Sequence[int], dtype: DType = float32, dp: DPPolicy = ONE_PE, layout: Tiling | None = None) -> Tensor:
     """A tensor of ones."""
-    return full(_size(size), 1, dtype=dtype, dp=dp)
+    return full(_size(size), 1, dtype=dtype, dp=dp, layout=layout)
 
 
-def from_numpy(array: Array, *, dp: DPPolicy = ONE_PE) -> Tensor:
+def from_numpy(array: Array, *, dp: DPPolicy = ONE_PE, layout: Tiling | None = None) -> Tensor:
     """A tensor with the elements of `array`; `TypeError` for an element type the hardware does not have."""
-    return Tensor(tuple(array.shape), dtypes.from_numpy(array.dtype), dp, running_rank()).copy_(array)
+    return Tensor(tuple(array.shape), dtypes.from_numpy(array.dtype), dp, running_rank(), layout).copy_(array)
+
+
+def _as_index(spans: Sequence[Span]) -> str:
+    return ", ".join(f"{start}:{stop}" for start, stop in spans)
 
 
 def _size(size: Sequence[int | Sequence[int]]) -> tuple[int, ...]:

@@ -10,7 +10,6 @@ from coordinator.tools import run_tool
 from runtime.hardware import graph
 from runtime.hardware.schema import NodeKind
 from runtime.hardware.topology import Topology
-from sip_node.components import fabric
 from sip_node.components.hbm import PseudoChannels
 from sip_node.components.server import Server
 from sip_node.components.storage import HbmController
@@ -35,13 +34,13 @@ def missed_ids(found: list[Check]) -> set[str]:
 class PairedChannels(PseudoChannels):
     """Puts two consecutive bursts on each channel: full rate for streams, another map for strides."""
 
-    def shares(self, offset: int, nbytes: int) -> list[int]:
+    def serve(self, offset: int, nbytes: int, head_ps: int, tail_ps: int, writes: bool) -> tuple[int, int]:
         shares = [0] * len(self.channels)
         for burst in range(offset // self._burst_bytes, (offset + nbytes - 1) // self._burst_bytes + 1):
             begin = max(offset, burst * self._burst_bytes)
             end = min(offset + nbytes, (burst + 1) * self._burst_bytes)
             shares[burst // 2 % len(self.channels)] += end - begin
-        return shares
+        return self._reserve(shares, head_ps, tail_ps, writes)
 
 
 class PairedHbm(HbmController):
@@ -76,11 +75,12 @@ def test_a_router_that_takes_longer_is_seen_wherever_a_way_enters_the_mesh(monke
 
 
 def test_a_link_with_too_little_bandwidth_is_seen_by_all_that_goes_through_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    class NarrowSram(Server):
-        def __init__(self, name: str, bw_gbs: float) -> None:
-            super().__init__(name, bw_gbs / 4 if ".sram" in name else bw_gbs)
+    right = Server.__init__
 
-    monkeypatch.setattr(fabric, "Server", NarrowSram)
+    def narrow_sram(server: Server, name: str, bw_gbs: float) -> None:
+        right(server, name, bw_gbs / 4 if ".sram" in name else bw_gbs)
+
+    monkeypatch.setattr(Server, "__init__", narrow_sram)
     found = checks("a.0.", "b.", "c.", "h.")
     through_sram = {check.id for check in found if "sram" in check.says.lower()}
     assert missed_ids(found) == through_sram

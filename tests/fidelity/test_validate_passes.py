@@ -17,11 +17,16 @@ OTHER = variant_text(
     sip__cube_mesh={"w": 3, "h": 1}, sip__io_chiplet__edge="E", ucie={"overhead_ns": 2.3, "bw_gbs": 77.7},
     cube__noc__link_bw_gbs=111.1, cube__noc__router_overhead_ns=0.7, cube__pe_layout__pe_per_corner=1,
     hbm__num_pcs=16, hbm__burst_bytes=128, cube__hbm_ctrl__efficiency=0.91, pe__tcm__bw_gbs=333.3, control_bytes=24,
+    pe__tile={"m": 48, "k": 40, "n": 24}, pe__fetch_store__bw_gbs=301.5,
+    pe__gemm={"model": "systolic_os", "macs_per_cycle": 1000, "clock_ghz": 1.3, "rows": 24, "cols": 12},
     system__sips={"count": 9, "topology": "torus_2d", "fabric": "switch", "spacing_mm": 31.0},
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("prefix", ["a.0.", "a.1.", "b.", "c.", "d.md1.0.5", "e.zero", "e.uniform.0.4", "f.", "g.", "h.", "i."])
+PREFIXES = ["a.0.", "a.1.", "b.", "c.", "d.md1.0.5", "e.zero", "e.uniform.0.4", "f.", "g.", "h.", "i.", "j.", "k."]
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
 def test_expectations_follow_the_numbers_of_the_file(prefix: str) -> None:
     chosen = [part for part in parts(7, full=False) if part.may_match(prefix)]
     found = run(OTHER, chosen, prefix, procs=1)
@@ -30,9 +35,10 @@ def test_expectations_follow_the_numbers_of_the_file(prefix: str) -> None:
 
 
 @pytest.mark.parametrize("seed", [11, 12])
-def test_uncontended_accesses_are_exact_on_topologies_of_any_seed(seed: int) -> None:
-    chosen = [part for part in parts(seed, full=False) if part.may_match("a.")]
-    assert missed(run(default_text(), chosen, "a.", procs=1)) == []
+@pytest.mark.parametrize("prefix", ["a.", "j.b", "j.systolic.", "k."])
+def test_what_is_drawn_at_random_is_right_with_any_seed(prefix: str, seed: int) -> None:
+    chosen = [part for part in parts(seed, full=False) if part.may_match(prefix)]
+    assert missed(run(default_text(), chosen, prefix, procs=1)) == []
 
 
 @pytest.mark.multiproc

@@ -108,7 +108,8 @@ def test_all_loads_of_the_reference_are_run_in_full() -> None:
 
 
 @pytest.mark.parametrize(
-    ("only", "groups"), [("", "abcdefghi"), ("e.uniform.0.95", "e"), ("c.sink.8", "c"), ("f.little", "f"), ("zz", "")]
+    ("only", "groups"),
+    [("", "abcdefghijk"), ("e.uniform.0.95", "e"), ("c.sink.8", "c"), ("f.little", "f"), ("j.fed.2", "j"), ("zz", "")],
 )
 def test_only_the_parts_that_can_match_are_run(only: str, groups: str) -> None:
     chosen = [part for part in parts(1, full=False) if part.may_match(only)]
@@ -117,7 +118,7 @@ def test_only_the_parts_that_can_match_are_run(only: str, groups: str) -> None:
 
 def test_list_names_every_group_and_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_tool("validate", ["--list"]) == 0
-    assert [line[0] for line in capsys.readouterr().out.splitlines()] == list("abcdefghi")
+    assert [line[0] for line in capsys.readouterr().out.splitlines()] == list("abcdefghijk")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,99 @@
+"""The buffers of a collective and the call that is measured."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from benches.collective_perf.collective import Case, Request
+from benches.collective_perf.values import input_rows, output_rows
+from runtime import DPPolicy, tl, torch
+from runtime.ccl.directions import OPPOSITE
+from runtime.language.value import Pointer
+from runtime.rank_state import running_rank
+from runtime.torch.ops import launch_on, shard_pointers
+from runtime.torch.tensor import Tensor
+
+dist = torch.distributed
+OPS: Mapping[str, dist.ReduceOp] = {
+    "sum": dist.ReduceOp.SUM,
+    "prod": dist.ReduceOp.PRODUCT,
+    "max": dist.ReduceOp.MAX,
+    "min": dist.ReduceOp.MIN,
+    "avg": dist.ReduceOp.AVG,
+}
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """What a rank puts in and what it gets, of shape (rows, count); one tensor where the collective works in place.
+
+    Every row is spread over the same PEs, so each PE has a block of columns: its elements of all parts.
+    """
+
+    source: Tensor
+    target: Tensor
+
+
+def allocate(case: Case, request: Request) -> Buffers:
+    """Buffers of zeros."""
+    cubes, pes = case.spread(request.cubes, request.pes)
+    policy = DPPolicy(cube="column_wise", pe="column_wise", num_cubes=cubes, num_pes=pes)
+    source = torch.zeros(input_rows(case), case.count, dtype=case.dtype, dp=policy)
+    if case.collective.in_place:
+        return Buffers(source, source)
+    return Buffers(source, torch.zeros(output_rows(case), case.count, dtype=case.dtype, dp=policy))
+
+
+def call(case: Case, buffers: Buffers) -> Callable[[], object]:
+    """The collective on these buffers, ready to be called: it is queued and returns at once."""
+    source, target = buffers.source, buffers.target
+    match case.collective.name:
+        case "all_reduce":
+            return lambda: dist.all_reduce(target, OPS[case.op])
+        case "reduce":
+            return lambda: dist.reduce(target, case.root, OPS[case.op])
+        case "broadcast":
+            return lambda: dist.broadcast(target, case.root)
+        case "all_gather":
+            return lambda: dist.all_gather_into_tensor(target, source)
+        case "reduce_scatter":
+            return lambda: dist.reduce_scatter_tensor(target, source, OPS[case.op])
+        case "alltoall":
+            return lambda: dist.all_to_all_single(target, source)
+        case "sendrecv":
+            return lambda: send_and_receive(source, target)
+        case name:
+            raise AssertionError(name)
+
+
+def send_and_receive(source: Tensor, target: Tensor) -> None:
+    """Send `source` to the next rank while `target` is received from the one before: ncclSend and ncclRecv in one group.
+
+    One kernel does both. A kernel that sends first and one that receives after it, on every rank, would wait for ever as soon
+    as a message does not fit the receive ring.
+    """
+    joined = running_rank().process_group
+    assert joined is not None, "a collective is measured in a process group"
+    group, numel = joined.group, source.shards[0].spec.nbytes // source.itemsize
+    ahead, behind = (rank % group.world_size for rank in (group.rank + 1, group.rank - 1))
+    out = joined.plan.way_between(group.rank, ahead) if group.world_size > 1 else ""
+    into = joined.plan.way_between(behind, group.rank) if group.world_size > 1 else ""
+    if out is None or into is None:
+        raise ValueError(f"sendrecv: the queues of algorithm {group.algorithm.name!r} do not join a rank with the next one")
+    message = group.ring_bytes_within_scratch(2) // source.itemsize
+    pes = [(shard.spec.cube, shard.spec.pe) for shard in source.shards]
+    arguments = (shard_pointers(source), shard_pointers(target), numel, out, OPPOSITE.get(into, ""), message)
+    launch_on("sendrecv", pass_on, arguments, [source, target], pes)
+
+
+def pass_on(source: Pointer, target: Pointer, numel: int, ahead: str, behind: str, message: int) -> None:
+    """Kernel: send `numel` elements at `source` in direction `ahead` and receive as many from `behind`, message by message.
+
+    A message fits the receive ring, so the sends of a round end whatever the peers do. A rank without a peer copies.
+    """
+    for start in range(0, numel, message):
+        with tl.scratch():
+            value = tl.load(source + start, min(message, numel - start))
+            if ahead:
+                tl.send(ahead, value)
+                value = tl.recv(behind, value.shape, value.dtype)
+            tl.store(target + start, value)

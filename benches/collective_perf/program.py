@@ -1,0 +1,63 @@
+"""What every rank runs: each row is warmed up, timed over its iterations, and checked with random data."""
+
+import sys
+
+from benches.collective_perf.calls import Buffers, allocate, call
+from benches.collective_perf.collective import Case, Request, cases
+from benches.collective_perf.values import inputs, wrong_elements
+from runtime import torch
+from runtime.bench_registry import BenchOutcome, PerfRow, Scalar
+from runtime.wallclock import now_s
+
+dist = torch.distributed
+SILENCE_S = 5.0
+"""Rank 0 says which row is done where the one before was said so long ago: a long table must not look like a hang."""
+
+
+def collective_perf(rank: int, **flags: Scalar) -> BenchOutcome:
+    """One row for each size. `flags` are the fields of a `Request`."""
+    request = Request(**flags)  # pyright: ignore[reportArgumentType] - its fields are what the coordinator sends
+    torch.ahbm.set_device(rank)
+    dist.init_process_group("ahbm", algorithm=request.algorithm or None)
+    rows: list[PerfRow] = []
+    said_s = now_s()
+    for case in cases(request, dist.get_world_size()):
+        row = _measure(case, request, rank)
+        rows.append(row)
+        if rank == 0 and now_s() - said_s >= SILENCE_S:
+            said_s = now_s()
+            print(f"# {row.size_bytes} B: {row.time_ps / 1e6:.2f} us on rank 0", file=sys.stderr, flush=True)
+    dist.destroy_process_group()
+    wrong = sum(row.wrong > 0 for row in rows if row.wrong is not None)
+    checked = sum(row.wrong is not None for row in rows)
+    return BenchOutcome(request.collective, checked - wrong, wrong, tuple(rows), unchecked=len(rows) - checked)
+
+
+def _measure(case: Case, request: Request, rank: int) -> PerfRow:
+    buffers = allocate(case, request)
+    collective = call(case, buffers)
+    for _ in range(request.warmup):
+        collective()
+    dist.barrier()
+    began_ps = torch.ahbm.elapsed_ps()
+    for _ in range(request.iters):
+        collective()
+        if request.blocking:
+            torch.ahbm.synchronize()
+    torch.ahbm.synchronize()
+    time_ps = round((torch.ahbm.elapsed_ps() - began_ps) / request.iters)
+    wrong = _check(case, request, rank, buffers)
+    bandwidths = case.algbw_gbs(time_ps), case.busbw_gbs(time_ps)
+    return PerfRow(case.size_bytes, case.count, case.dtype_name, case.op, time_ps, *bandwidths, wrong)
+
+
+def _check(case: Case, request: Request, rank: int, buffers: Buffers) -> int | None:
+    """Wrong elements of this rank over all repetitions; None where nothing is checked."""
+    if not request.check or not torch.ahbm.has_data():
+        return None
+    wrong = 0
+    for repetition in range(request.check):
+        buffers.source.copy_(inputs(case, repetition, rank))
+        call(case, buffers)()
+        wrong += wrong_elements(case, repetition, rank, buffers.target.numpy())
+    return wrong

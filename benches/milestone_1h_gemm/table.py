@@ -1,0 +1,61 @@
+"""The rows of the sweep as a table on the terminal."""
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from benches.milestone_1h_gemm.rows import Row, Sweep
+from benches.milestone_1h_gemm.shapes import Staging
+
+MIN_WIDTH = 300
+"""Columns a table may have; where the output has fewer, its lines are longer, and nothing is cut off."""
+_COLUMNS = (
+    "<shape\nM x K x N", "<staging\nA_B", "steps", "time\n(ns)", "loading\n(ns)", "bound\n(ns)", "<bound\nby",
+    "time /\nbound", "of peak\n(%)", "product\n(%)", "limit\n(%)", "<stalled\n(%) by", "<flags",
+)  # fmt: skip
+
+
+def print_table(sweep: Sweep) -> None:
+    """A line for each point, the shapes apart. What the GEMM engine waits for is the longest of its stalls."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    for column in _COLUMNS:
+        justify = "left" if column.startswith("<") else "right"
+        table.add_column(column.removeprefix("<"), justify=justify, no_wrap=True)
+    for row, following in zip(sweep.rows, (*sweep.rows[1:], None), strict=True):
+        last = following is None or following.shape != row.shape
+        table.add_row(*_cells(row), style="red" if row.faults else "", end_section=last)
+    console = Console(highlight=False)
+    console.width = max(console.width, MIN_WIDTH)
+    with console.capture() as drawn:
+        console.print(table)
+    print("\n".join(line.rstrip() for line in drawn.get().splitlines()), end="\n\n")
+
+
+def verdict(rows: Sequence[Row]) -> list[str]:
+    """One line that says that all is well, or a line for each fault."""
+    faults = [f"{row.shape} {row.staging}: {fault}" for row in rows for fault in row.faults]
+    if faults:
+        return [f"{len(faults)} FAULTS", *faults]
+    nearest = min(rows, key=lambda row: row.ratio)
+    best = f"{nearest.shape} {nearest.staging}, {nearest.ratio - 1:.1%} above"
+    return [f"{len(rows)} products: right against float64, none below its bound, the nearest {best}"]
+
+
+def _cells(row: Row) -> list[str]:
+    theory = row.theory
+    load = _ns(row.load_ps) if row.staging is not Staging.REF_REF else ""
+    shares = (f"{100 * share:.1f}" for share in (row.utilisation, row.product_utilisation, row.padding_utilisation))
+    flags = ["under tile"] * row.under_tile + ["FAULT"] * bool(row.faults)
+    waits = {"dma": row.stalls.dma_ps, "fetch": row.stalls.fetch_ps, "store": row.stalls.store_ps}
+    reason = max(waits, key=waits.__getitem__)
+    wait = f"{100 * waits[reason] / row.kernel_ps:4.1f} {reason}" if waits[reason] else ""
+    return [
+        str(row.shape), row.staging, f"{row.steps:,}", _ns(row.kernel_ps), load, _ns(theory.bound_ps), theory.binds,
+        f"{row.ratio:.3f}", *shares, wait, ", ".join(flags),
+    ]  # fmt: skip
+
+
+def _ns(ps: int) -> str:
+    return f"{ps / 1000:,.1f}"

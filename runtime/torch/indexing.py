@@ -1,0 +1,95 @@
+"""`tensor[...]`: which elements an index selects, and in which runs of memory they lie in a shard."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from types import EllipsisType
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from runtime.placement import Span
+from runtime.tiling import Indices, Tiling
+
+Index = int | slice | EllipsisType | tuple[int | slice | EllipsisType, ...]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The (start, stop) that an index selects along each axis, and the shape it has for the user.
+
+    Integers select one element of their axis, which `shape` leaves out.
+    """
+
+    spans: tuple[Span, ...]
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Block:
+    """The part of a selection that is in one shard: `index` is its place in the selection, before axes are left out.
+
+    `runs` are the contiguous (start, stop), in elements of the shard's memory, that hold it, and `order` says which elements
+    of the block, flat and row-major, follow each other in them.
+    """
+
+    index: tuple[slice, ...]
+    shape: tuple[int, ...]
+    runs: tuple[Span, ...]
+    order: Indices | slice
+
+
+def select(index: Index, shape: tuple[int, ...]) -> Selection:
+    """What `index` selects of a tensor of `shape`; `IndexError` as in PyTorch, `ValueError` for a step other than 1."""
+    asked: list[Any] = list(index) if isinstance(index, tuple) else [index]
+    # By identity: an array among the indices would compare element by element.
+    ellipses = [place for place, each in enumerate(asked) if each is ...]
+    if len(ellipses) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    missing = len(shape) - (len(asked) - len(ellipses))
+    if missing < 0:
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
+    place = ellipses[0] if ellipses else len(asked)
+    asked[place : place + 1] = [slice(None)] * missing
+    spans = tuple(_span(each, axis, length) for axis, (each, length) in enumerate(zip(asked, shape, strict=True)))
+    kept = (stop - start for each, (start, stop) in zip(asked, spans, strict=True) if isinstance(each, slice))
+    return Selection(spans, tuple(kept))
+
+
+def block_of(selected: Sequence[Span], shard: Sequence[Span], tiling: Tiling | None) -> Block | None:
+    """The part of the selected spans that is in a shard with these spans; None where it has none of them."""
+    pairs = list(zip(selected, shard, strict=True))
+    spans = [(max(a, c), min(b, d)) for (a, b), (c, d) in pairs]
+    if any(start >= stop for start, stop in spans):
+        return None
+    index = tuple(slice(start - a, stop - a) for (start, stop), (a, _) in zip(spans, selected, strict=True))
+    shape = tuple(stop - start for start, stop in spans)
+    local = tuple(slice(start - c, stop - c) for (start, stop), (c, _) in zip(spans, shard, strict=True))
+    whole = spans == list(shard)
+    if whole and tiling is None:
+        return Block(index, shape, ((0, prod(shape)),), slice(None))
+    of_shard = tuple(stop - start for start, stop in shard)
+    positions = np.arange(prod(of_shard)).reshape(of_shard) if tiling is None else tiling.positions(of_shard)
+    flat = positions[local].reshape(-1)
+    order = np.argsort(flat)
+    return Block(index, shape, _runs(flat[order]), order)
+
+
+def _runs(positions: Indices) -> tuple[Span, ...]:
+    """The contiguous runs of ascending positions."""
+    breaks = np.flatnonzero(np.diff(positions) != 1) + 1
+    return tuple((int(run[0]), int(run[-1]) + 1) for run in np.split(positions, breaks))
+
+
+def _span(index: object, axis: int, length: int) -> Span:
+    if isinstance(index, slice):
+        start, stop, step = index.indices(length)
+        if step != 1:
+            raise ValueError(f"slices of tensors have step 1, not {step}")
+        return start, max(start, stop)
+    if isinstance(index, bool | np.bool | np.ndarray) or not isinstance(index, SupportsIndex):
+        raise IndexError(f"a tensor is indexed with integers, slices and an ellipsis, not with {index!r}")
+    place = index.__index__()
+    if not -length <= place < length:
+        raise IndexError(f"index {place} is out of bounds for dimension {axis} with size {length}")
+    return place % length, place % length + 1

@@ -1,0 +1,158 @@
+"""A matrix engine made wrong, or its ports, numbers or memory: `validate` names all checks concerned and no others."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benches.validate.check import Check
+from benches.validate.plan import missed, parts, run
+from runtime.hardware.tiles import TileSize
+from runtime.language import operations
+from runtime.language.gemm import accumulate
+from runtime.language.value import Array
+from sip_node.components import pe_gemm
+from sip_node.components.pe_fetch_store import PeFetchStore
+from sip_node.components.pe_gemm import PeGemm
+from sip_node.components.server import Server
+from sip_node.components.storage import HbmController
+from sip_node.components.surroundings import Surroundings
+from sip_node.components.tile_token import TileToken
+from tests.support.topologies import default_text, variant_text
+
+pytestmark = [pytest.mark.fidelity, pytest.mark.slow]
+
+
+def checks(text: str = default_text(), *, only: str = "j.") -> list[Check]:
+    """What the checks under a prefix say, all run in this process."""
+    chosen = [part for part in parts(1, full=False) if part.may_match(only)]
+    return run(text, chosen, only, procs=1)
+
+
+def missed_ids(found: list[Check]) -> set[str]:
+    return {check.id for check in missed(found)}
+
+
+def ids(found: list[Check], *prefixes: str) -> set[str]:
+    """Those that start with one of the prefixes; there is one at least for each."""
+    assert all(any(check.id.startswith(prefix) for check in found) for prefix in prefixes)
+    return {check.id for check in found if check.id.startswith(prefixes)}
+
+
+class TwiceAsFast(PeGemm):
+    """Twice the multiplications a cycle that the file says."""
+
+    def _cycles_ps(self, size: TileSize, last: bool) -> int:
+        return super()._cycles_ps(size, last) // 2
+
+
+class SkipsPadding(PeGemm):
+    """Takes as many cycles as a tile has multiplications, and not those of a full one."""
+
+    def _cycles_ps(self, size: TileSize, last: bool) -> int:
+        return self._clock.ps(-(-size.m * size.k * size.n // self._model.macs_per_cycle))
+
+
+class NoSkew(PeGemm):
+    """An array whose cells are all served at once."""
+
+    def _cycles_ps(self, size: TileSize, last: bool) -> int:
+        return super()._cycles_ps(size, False)
+
+
+class WaitsForData(PeGemm):
+    """Takes a picosecond more where there are data."""
+
+    def accept(self, token: TileToken) -> None:
+        more_ps = int(token.operands[0].data is not None)
+        self._engine.at(self._engine.now_ps + more_ps, super().accept, token)
+
+
+class NarrowFetch(PeFetchStore):
+    """Half the bandwidth to the registers."""
+
+    def __init__(self, *around: Any) -> None:
+        super().__init__(*around)
+        server = self.fetch.server
+        self.fetch.server = Server(server.name, 256)
+
+
+class FastHbm(HbmController):
+    """A slice that gives its whole raw rate, whatever the efficiency in the file."""
+
+    def __init__(self, chip: Surroundings, node: int) -> None:
+        super().__init__(chip, node)
+        hbm = chip.topology.hbm
+        self.banks.channels = [Server(server.name, hbm.pc_bw_gbs) for server in self.banks.channels]
+
+
+def with_impl(kind: str, wrong: type) -> str:
+    return variant_text(impl={kind: f"{__name__}:{wrong.__name__}"})
+
+
+def test_the_model_as_it_is_misses_nothing() -> None:
+    assert not missed(checks())
+
+
+def near(bound: str, share: float) -> set[str]:
+    """The random products whose time, in the right model, is bound by `bound` and at least that share of their time."""
+    right = [check for check in checks(only="j.bound") if f"of {bound}" in check.says]
+    return {check.id for check in right if check.measured > share}
+
+
+def test_an_engine_twice_as_fast_is_seen_wherever_it_makes_a_difference() -> None:
+    found = checks(with_impl("pe_gemm", TwiceAsFast))
+    # Where the bound is more than 60 % of the time, what else took time does not fill the half that is gone.
+    faster = near("compute", 0.6)
+    assert faster
+    slowest = ids(found, "j.staged.", "j.fed.2", "j.fed.4", "j.pad.", "j.systolic.")
+    assert missed_ids(found) == {*slowest, *faster, "j.busy.peak"}
+
+
+def test_a_narrow_fetch_port_is_seen_by_operands_that_are_there() -> None:
+    found = checks(with_impl("pe_fetch_store", NarrowFetch))
+    # Tiles from HBM come slower than even this port fetches them.
+    assert missed_ids(found) == ids(found, "j.staged.")
+
+
+def test_memory_that_is_faster_than_the_file_says_is_seen_by_what_it_feeds() -> None:
+    found = checks(with_impl("hbm_ctrl", FastHbm))
+    # A fifth of the time is gone where memory takes all of it.
+    faster = near("memory", 0.9)
+    assert faster
+    assert missed_ids(found) == ids(found, "j.fed.0.25", "j.fed.0.5") | faster
+
+
+def test_an_engine_that_skips_padding_is_seen_by_products_that_end_inside_a_tile() -> None:
+    found = checks(with_impl("pe_gemm", SkipsPadding))
+    assert missed_ids(found) == ids(found, "j.pad.", "j.systolic.")
+
+
+def test_an_array_without_its_skew_is_seen_by_scale_sim() -> None:
+    found = checks(with_impl("pe_gemm", NoSkew))
+    assert missed_ids(found) == ids(found, "j.systolic.")
+
+
+def test_sums_of_low_precision_are_seen_by_all_products_of_fractions(monkeypatch: pytest.MonkeyPatch) -> None:
+    def coarse(acc: Array | None, a: Array, b: Array) -> Array:
+        exact = accumulate(acc, a, b)
+        return exact if exact.dtype.kind == "i" else exact.astype(np.float16).astype(exact.dtype)
+
+    monkeypatch.setattr(pe_gemm, "accumulate", coarse)
+    found = checks(only="k.")
+    assert missed_ids(found) == ids(found, "k.f16.gemm", "k.bf16.gemm", "k.f32.gemm", "k.mock")
+
+
+def test_an_approximate_function_is_seen_in_every_type_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gelu(x: Array) -> Array:
+        return x / (1 + np.exp(-1.702 * x))
+
+    monkeypatch.setitem(operations.ELEMENTWISE, "gelu", operations.ELEMENTWISE["gelu"]._replace(function=gelu))
+    found = checks(only="k.")
+    assert missed_ids(found) == ids(found, "k.f16.elementwise", "k.bf16.elementwise", "k.f32.elementwise")
+    assert all("gelu" in check.says for check in missed(found))
+
+
+def test_times_that_depend_on_data_are_seen_by_the_run_without() -> None:
+    found = checks(with_impl("pe_gemm", WaitsForData), only="k.")
+    assert missed_ids(found) == {"k.no-data"}
