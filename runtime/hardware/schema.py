@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from runtime.config_file import Section
+from runtime.hardware.pe_schema import Pe
+from runtime.hardware.quantities import Count, Gbs, LengthMm, Mm, Ns, Overhead
 from runtime.hardware.tiles import TileSize
 
 MIB = 1 << 20
@@ -20,23 +22,9 @@ NodeKind = Literal[
     "host", "pcie_ep", "io_cpu", "io_noc", "ucie", "m_cpu", "router", "xbar", "hbm_ctrl", "sram", "pe"
 ]  # fmt: skip
 
-# The upper bounds are far above any hardware; they turn a slip of units into an error instead of an endless run.
-Ns = Annotated[float, Field(ge=0, le=1e9)]
-Gbs = Annotated[float, Field(ge=1e-3, le=1e6)]
-Ghz = Annotated[float, Field(ge=1e-3, le=1e3)]
-Mm = Annotated[float, Field(ge=0, le=1e4)]
-LengthMm = Annotated[float, Field(ge=1e-3, le=1e4)]
-Count = Annotated[int, Field(ge=1, le=1 << 20)]
 GridSize = Annotated[int, Field(ge=1, le=64)]
-TileSide = Annotated[int, Field(ge=1, le=4096)]
 Point = tuple[Mm, Mm]
 Implementation = Annotated[str, Field(pattern=r"^([a-z][a-z0-9_]*|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*)$")]
-
-
-class Overhead(Section):
-    """A component that only delays what passes through it."""
-
-    overhead_ns: Ns
 
 
 class Sips(Section):
@@ -220,77 +208,6 @@ class Cube(Section):
     sram_to_router_bw_gbs: Gbs
     sram: Sram
     hbm_ctrl: HbmCtrl
-
-
-class Dma(Section):
-    """The DMA engine of a PE; `channels` requests are outstanding at most."""
-
-    overhead_ns: Ns
-    channels: Annotated[int, Field(ge=1, le=1024)]
-
-
-class Tcm(Section):
-    """How the tightly coupled memory is divided, and its bandwidth."""
-
-    bw_gbs: Gbs
-    scheduler_reserved_mb: Annotated[int, Field(ge=0, le=1 << 20)]
-    kernel_scratch_mb: Count
-
-
-class Scheduler(Section):
-    """The scheduler of a PE; `tile_buffers` tiles of each operand and of the result have room in its part of TCM."""
-
-    overhead_ns: Ns
-    tile_buffers: Annotated[int, Field(ge=1, le=1024)]
-
-
-class TileSides(Section):
-    """The largest step of the GEMM engine: (m, k) times (k, n)."""
-
-    m: TileSide
-    k: TileSide
-    n: TileSide
-
-
-class FetchStore(Section):
-    """The unit that moves data between TCM and registers; the bandwidth is that of one direction."""
-
-    bw_gbs: Gbs
-
-
-class GemmEngine(Section):
-    """The matrix engine of a PE. `macs_per_cycle` belongs to the model `macs`, `rows` and `cols` to `systolic_os`."""
-
-    model: Literal["macs", "systolic_os"]
-    clock_ghz: Ghz
-    macs_per_cycle: Count
-    rows: Annotated[int, Field(ge=1, le=4096)]
-    cols: Annotated[int, Field(ge=1, le=4096)]
-
-
-class MathEngine(Section):
-    """The vector engine of a PE."""
-
-    lanes: Count
-    clock_ghz: Ghz
-    pipeline_cycles: Annotated[int, Field(ge=0, le=1 << 20)]
-
-
-class Pe(Section):
-    """A processing element."""
-
-    to_router_bw_gbs: Gbs
-    cpu: Overhead
-    scheduler: Scheduler
-    mmu: Overhead
-    dma: Dma
-    ipcq: Overhead
-    tcm_mb: Count
-    tcm: Tcm
-    tile: TileSides
-    fetch_store: FetchStore
-    gemm: GemmEngine
-    math: MathEngine
 
 
 class Implementations(Section):
