@@ -1,7 +1,20 @@
-"""Building blocks of all-reduce kernels: one value per participant in, the sum of all values out, along one line of PEs."""
+"""Building blocks of collective kernels: what the PEs along one line or round one ring do with a value each.
 
+`ways` are the directions to lower and higher positions of the line; a ring sends to the higher one.
+"""
+
+from collections.abc import Iterator
+
+from runtime.ccl.reduction import ReduceOp
 from runtime.language import tl
 from runtime.language.value import Value
+
+Ways = tuple[str, str]
+
+
+def blocks(numel: int, block: int) -> Iterator[tuple[int, int]]:
+    """(start, count) of consecutive blocks of at most `block` elements that cover `numel`."""
+    return ((start, min(block, numel - start)) for start in range(0, numel, block))
 
 
 def chunk_bounds(numel: int, chunks: int) -> list[tuple[int, int]]:
@@ -9,51 +22,67 @@ def chunk_bounds(numel: int, chunks: int) -> list[tuple[int, int]]:
     return [(i * numel // chunks, (i + 1) * numel // chunks) for i in range(chunks)]
 
 
-def ring_all_reduce(value: Value, rank: int, size: int, ahead: str, behind: str) -> list[Value]:
-    """All-reduce (sum) round a ring: reduce-scatter, then all-gather. Returns the chunks of the result in order.
+def cut(value: Value, chunks: int) -> list[Value]:
+    """The chunks of a value, views that cost nothing."""
+    return [value[start:stop] for start, stop in chunk_bounds(value.numel, chunks)]
 
-    In each of the 2(size-1) steps every PE sends one chunk of 1/size of the value `ahead` and receives one from `behind`, so
-    each link carries 2(size-1)/size of the value: the bandwidth-optimal bound. A chunk must fit into one receive ring,
-    since all PEs send before they receive.
+
+def ring_reduce_scatter(chunks: list[Value], position: int, ways: Ways, op: ReduceOp) -> int:
+    """Combine one chunk per PE of the ring over all PEs, in place; returns which one is whole here: the next position's.
+
+    In each of the len(chunks) - 1 steps every PE sends one chunk and receives one, so each link carries (size-1)/size of the
+    value: no reduce-scatter sends less. A chunk must fit into one receive ring, since all PEs send before they receive.
     """
-    chunks = [value[start:stop] for start, stop in chunk_bounds(value.numel, size)]
-
-    def step(outgoing: int, incoming: int) -> Value | None:
-        if chunks[outgoing].numel:
-            tl.send(ahead, chunks[outgoing])
-        if not chunks[incoming].numel:
-            return None
-        return tl.recv(behind, chunks[incoming].shape, value.dtype)
-
-    for i in range(size - 1):
-        incoming = (rank - i - 1) % size
-        received = step((rank - i) % size, incoming)
-        if received is not None:
-            chunks[incoming] = chunks[incoming] + received
-    for i in range(size - 1):
-        incoming = (rank - i) % size
-        received = step((rank - i + 1) % size, incoming)
-        if received is not None:
-            chunks[incoming] = received
-    return chunks
+    size, (behind, ahead) = len(chunks), ways
+    for step in range(size - 1):
+        incoming = (position - step - 1) % size
+        received = _shift(chunks[(position - step) % size], chunks[incoming], behind, ahead)
+        if received.numel:
+            chunks[incoming] = op.combine(chunks[incoming], received)
+    return (position + 1) % size
 
 
-def reduce_to(value: Value, position: int, root: int, size: int, ways: tuple[str, str]) -> Value:
-    """Sum along an open line of `size` PEs towards the one at `root`; `ways` are the directions to lower and higher positions.
+def ring_all_gather(chunks: list[Value], position: int, ways: Ways) -> None:
+    """Pass round the chunks that `ring_reduce_scatter` left whole, until every PE has all of them.
 
-    The result is whole at `root`; elsewhere it is the partial sum that was passed on.
+    Each link carries (size-1)/size of the value, in size - 1 steps, and a chunk must fit into one receive ring.
+    """
+    size, (behind, ahead) = len(chunks), ways
+    for step in range(size - 1):
+        incoming = (position - step) % size
+        chunks[incoming] = _shift(chunks[(position - step + 1) % size], chunks[incoming], behind, ahead)
+
+
+def received(incoming: tl.Pending) -> Value:
+    """The value that `tl.recv_async` asked for."""
+    value = tl.wait(incoming)
+    assert value is not None
+    return value
+
+
+def _shift(outgoing: Value, like: Value, behind: str, ahead: str) -> Value:
+    """Send one chunk ahead and return the one from behind, of the size of `like`. Nothing moves for one without elements."""
+    if outgoing.numel:
+        tl.send(ahead, outgoing)
+    return tl.recv(behind, like.shape, like.dtype) if like.numel else like
+
+
+def reduce_to(value: Value, position: int, root: int, size: int, ways: Ways, op: ReduceOp) -> Value:
+    """Combine along an open line of `size` PEs towards the one at `root`.
+
+    The result is whole at `root`; elsewhere it is what was passed on.
     """
     lower, higher = ways
     if position <= root and position > 0:
-        value = value + tl.recv(lower, value.shape, value.dtype)
+        value = op.combine(value, tl.recv(lower, value.shape, value.dtype))
     if position >= root and position < size - 1:
-        value = value + tl.recv(higher, value.shape, value.dtype)
+        value = op.combine(value, tl.recv(higher, value.shape, value.dtype))
     if position != root:
         tl.send(higher if position < root else lower, value)
     return value
 
 
-def broadcast_from(value: Value, position: int, root: int, size: int, ways: tuple[str, str]) -> Value:
+def broadcast_from(value: Value, position: int, root: int, size: int, ways: Ways) -> Value:
     """Pass the value at `root` along an open line of `size` PEs to both ends."""
     lower, higher = ways
     if position != root:

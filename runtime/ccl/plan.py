@@ -62,6 +62,13 @@ class InstallPlan:
         """What the receive rings of one PE take of the memory they lie in; the same for every PE."""
         return self._most_directions * self._config.n_slots * self._config.slot_size
 
+    def way_between(self, sip: int, peer: int) -> str | None:
+        """The direction in which PEs with neighbours outside their SIP send from `sip` to `peer`, if there is one.
+
+        Where several directions lead there it is the first by name, so that both ends choose the same queue.
+        """
+        return min((f"global_{way}" for way, other in self._sip_neighbours[sip].items() if other == peer), default=None)
+
     def of_sip(self, sip: int) -> Plan:
         """The queue pairs of every PE of a SIP that has any."""
         plan = {at: self._pairs(Place(sip, *at)) for at in self.mapping.participants}

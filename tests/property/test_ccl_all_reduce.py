@@ -1,6 +1,6 @@
 """All-reduce kernels in the mock runtime: the right sum for every world, the traffic of the algorithm, and no deadlock."""
 
-from functools import cache, partial
+from functools import cache, partial, reduce
 from types import ModuleType
 
 import numpy as np
@@ -21,6 +21,10 @@ from tests.support.topologies import variant
 
 Shards = dict[Place, np.ndarray]
 CCL = load_ccl()
+# Sums and products of int32 that wrap round do not depend on the order either.
+COMBINED = {
+    ReduceOp.SUM: np.add, ReduceOp.MAX: np.maximum, ReduceOp.MIN: np.minimum, ReduceOp.PRODUCT: np.multiply,
+}  # fmt: skip
 
 
 @cache
@@ -62,12 +66,14 @@ def world(topology: Topology, algorithm: AlgorithmConfig, numel: int) -> tuple[d
     return pes, shards, groups
 
 
-def all_reduce(module: ModuleType, pes: dict[Place, MockPe], shards: Shards, groups: list[Group]) -> None:
+def all_reduce(
+    module: ModuleType, pes: dict[Place, MockPe], shards: Shards, groups: list[Group], op: ReduceOp = ReduceOp.SUM
+) -> None:
     """Run the kernel everywhere, on every shard."""
     kernels = []
     for place, shard in shards.items():
         pointer, rest = pes[place].memory.place(shard, "shard"), module.arguments(groups[place.sip], 4)
-        kernels.append((pes[place], partial(module.all_reduce, pointer, shard.size, ReduceOp.SUM, *rest)))
+        kernels.append((pes[place], partial(module.all_reduce, pointer, shard.size, op, *rest)))
     run(kernels)
 
 
@@ -94,14 +100,14 @@ def test_a_ring_sends_the_least_that_an_all_reduce_can(ranks: int, numel: int) -
 @settings(deadline=None, max_examples=50)
 @given(
     sips=st.tuples(st.integers(1, 3), st.integers(1, 3)), cubes=st.tuples(st.integers(1, 3), st.integers(1, 3)),
-    wraps=st.booleans(), numel=st.integers(1, 150), slots=st.integers(1, 4), data=st.data(),
+    wraps=st.booleans(), numel=st.integers(1, 150), slots=st.integers(1, 4), op=st.sampled_from(list(COMBINED)), data=st.data(),
 )  # fmt: skip
-def test_intercube_gives_every_cube_the_sum_over_all_cubes(sips, cubes, wraps, numel, slots, data) -> None:
+def test_intercube_gives_every_cube_what_all_cubes_combine_to(sips, cubes, wraps, numel, slots, op, data) -> None:
     root = data.draw(st.none() | st.integers(0, cubes[0] * cubes[1] - 1), label="root cube")
     topology = grid(*sips, cubes=cubes, wraps=wraps)
     pes, shards, groups = world(topology, config("intercube", slots, root), numel)
-    expected = sum(shard.copy() for shard in shards.values())
-    all_reduce(intercube, pes, shards, groups)
+    expected = reduce(COMBINED[op], (shard.copy() for shard in shards.values()))
+    all_reduce(intercube, pes, shards, groups, op)
     for shard in shards.values():
         np.testing.assert_array_equal(shard, expected)
 

@@ -64,7 +64,7 @@ class FakeLp:
 
     def tell(self) -> None:
         if self.control.status_is_due():
-            self.control.report_status(Status(self.lp, TIME_PS, EVENTS, 0.0, 2 * TIME_PS, TIME_PS, 1 - self.lp))
+            self.control.report_status(Status(self.lp, TIME_PS, EVENTS, 0.0, 2 * TIME_PS, TIME_PS, self.lp ^ 1))
 
     def trace(self) -> None:
         for sip in self.sips:
@@ -74,7 +74,7 @@ class FakeLp:
 
     def report(self, sip: int, *, finished: bool = True) -> SipReport:
         row = PerfRow(1024, 256, "f32", "sum", 2_000_000 + sip, 0.5, 0.5, 0)
-        blocked = () if finished else (BlockedPe(sip, 3, 1, "ring", "recv", "E", (sip + 1, 3, 1), TIME_PS),)
+        blocked = () if finished else (BlockedPe(sip, 3, 1, "ring", "recv", "E", (sip ^ 1, 3, 1), TIME_PS),)
         waiting_for = "" if finished else "all_reduce"
         outcome = BenchOutcome("fake", 16, 0, (row,)) if finished else None
         return SipReport(sip, digest_of(sip), TIME_PS, finished, outcome, {"bytes": 64}, blocked, waiting_for)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from runtime import DPPolicy, torch
 from runtime.config_file import default_file
@@ -210,7 +211,9 @@ def test_a_run_without_data_takes_the_same_time() -> None:
         tensor.numpy()
 
     with_data, without = (simulate(program, 2, topology=LONE_CUBE, data=data) for data in (True, False))
-    assert with_data.records == without.records
+    assert without.records == {
+        sip: [replace(record, checksum=0) for record in records] for sip, records in with_data.records.items()
+    }
 
 
 def test_a_barrier_lets_nobody_through_before_the_last_one_has_come() -> None:

@@ -8,7 +8,7 @@ from runtime.ccl.directions import OPPOSITE
 from runtime.ccl.group import Group
 from runtime.ccl.plan import InstallPlan, connected_sips
 from runtime.errors import ConfigError
-from runtime.hardware.addresses import AddressMap
+from runtime.hardware.addresses import AddressMap, PhysAddr
 from runtime.hardware.allocation import kernel_scratch_offset
 from runtime.hardware.topology import Topology
 from runtime.places import Place
@@ -63,7 +63,7 @@ def test_no_two_receive_rings_overlap_and_all_lie_in_their_memory(world: str, ki
     name, topology = WORLDS[world]
     addresses, rings = AddressMap(topology), []
     for (place, _), pair in queues(topology, config(name, buffer_kind=kind)).items():
-        first, last = addresses.decode(pair.rx_base), addresses.decode(pair.rx_base + pair.ring_bytes - 1)
+        first, last = (PhysAddr.decode(at, addresses) for at in (pair.rx_base, pair.rx_base + pair.ring_bytes - 1))
         assert (first.resource, first.sip, first.cube) == (last.resource, last.sip, last.cube) == (kind, place.sip, place.cube)
         assert first.pe == last.pe
         assert kind != "tcm" or last.offset < kernel_scratch_offset(topology)
@@ -147,4 +147,15 @@ def test_a_mapper_that_does_not_exist_is_an_error_of_the_file(mapper: str, compl
 def test_the_arguments_of_intercube_place_a_rank_in_the_grid_of_sips() -> None:
     topology = small(system__sips__count=6, **TORUS)
     group = Group(4, 6, config("intercube"), topology)
-    assert intercube.arguments(group, 4) == (2, 2, 3, (1, 3, True), (1, 2, True), 4096)
+    assert intercube.arguments(group, 4) == ((2, 2), 3, (1, 3, True), (1, 2, True), 4096)
+
+
+def test_a_plan_knows_in_which_direction_a_sip_sends_to_another() -> None:
+    plan = plan_of(small(system__sips__count=4), config("ring"))
+    ways = {peer: plan.way_between(3, peer) for peer in range(4)}
+    assert ways == {0: "global_E", 1: None, 2: "global_W", 3: None}
+
+
+def test_where_two_directions_lead_to_a_sip_both_ends_choose_one_queue() -> None:
+    plan = plan_of(small(system__sips__count=2), config("ring"))
+    assert [plan.way_between(0, 1), plan.way_between(1, 0)] == ["global_E", "global_E"]

@@ -1,27 +1,13 @@
-"""`torch.distributed` on the accelerator's own fabric: the backend is called `ahbm`."""
-
-from enum import Enum
-from importlib import import_module
+"""The default process group: who takes part in collectives, by which algorithm, through which queues."""
 
 from runtime.ccl.config import AlgorithmConfig
 from runtime.ccl.group import Group
 from runtime.ccl.plan import InstallPlan
-from runtime.ccl.validators import VALIDATORS
 from runtime.errors import ConfigError, nearest
-from runtime.placement import DPPolicy
 from runtime.rank_state import ProcessGroup, RankState, running_rank
-from runtime.registry import look_up
 from runtime.requests import IpcqInitMsg
-from runtime.torch.ops import launch_on, shard_pointers
-from runtime.torch.tensor import Tensor, empty
 
 BACKEND = "ahbm"
-
-
-class ReduceOp(Enum):
-    """How contributions are combined."""
-
-    SUM = "sum"
 
 
 def init_process_group(backend: str = BACKEND, *, algorithm: str | None = None) -> None:
@@ -85,58 +71,27 @@ def is_initialized() -> bool:
 
 def get_rank() -> int:
     """This rank in the process group."""
-    return _joined().group.rank
+    return joined_group().group.rank
 
 
 def get_world_size() -> int:
     """How many ranks the process group has."""
-    return _joined().group.world_size
+    return joined_group().group.world_size
 
 
 def get_backend() -> str:
     """The backend of the process group."""
-    _joined()
+    joined_group()
     return BACKEND
 
 
 def get_algorithm() -> AlgorithmConfig:
     """The algorithm of the process group, as `ccl.yaml` configures it."""
-    return _joined().group.algorithm
+    return joined_group().group.algorithm
 
 
-def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM) -> None:
-    """Replace the elements of `tensor` by their sum over all ranks, with the algorithm of the process group.
-
-    Queued like a kernel: it returns at once, and whatever reads the tensor afterwards waits. Algorithm `ring` adds rank by
-    rank, element by element, wherever the shards are; `intercube` also adds the shards of all cubes of a rank. Every rank
-    must call it with the same shape, dtype and placement. `ValueError` if the placement does not suit the algorithm.
-    """
-    if op is not ReduceOp.SUM:
-        raise ValueError(f"op {op!r} is not supported by all_reduce on {BACKEND}{nearest(str(op), ['ReduceOp.SUM'])}")
-    joined = _joined()
-    config = joined.group.algorithm
-    specs = [shard.spec for shard in tensor.shards]
-    validate = look_up(config.validator, VALIDATORS, running_rank().ccl.source, f"algorithms.{config.name}.validator")
-    try:
-        validate(specs, joined.plan.mapping.participants)
-    except ValueError as error:
-        raise ValueError(f"all_reduce with algorithm {config.name!r}: {error}") from None
-    module = import_module(config.module)
-    numel = specs[0].nbytes // tensor.itemsize
-    arguments = (shard_pointers(tensor), numel, *module.arguments(joined.group, tensor.itemsize))
-    launch_on(f"all_reduce.{config.name}", module.all_reduce, arguments, [tensor], [(spec.cube, spec.pe) for spec in specs])
-
-
-def barrier() -> None:
-    """Return when every rank has called it: an all-reduce of one element a PE, through the same queues."""
-    joined, state = _joined(), running_rank()
-    # The smallest tensor that suits the algorithm: one element on PE 0 of every cube that has neighbours, or of one cube.
-    cubes = len({cube for cube, _ in joined.plan.mapping.local}) or 1
-    all_reduce(empty(1, dp=DPPolicy(num_cubes=cubes, num_pes=1)))
-    state.device.wait(state.device.submit([], "a barrier"))
-
-
-def _joined() -> ProcessGroup:
+def joined_group() -> ProcessGroup:
+    """The process group of this rank; `ValueError` before `init_process_group`."""
     group = running_rank().process_group
     if group is None:
         raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")

@@ -1,0 +1,184 @@
+"""The collectives: checked, then launched as the kernel of the group's algorithm on the PEs that hold the tensors.
+
+A collective is queued like a kernel and returns at once. Whatever reads one of its tensors afterwards waits for it, and several
+of a rank run one after the other, in the order of the calls. Every rank must make the same calls in the same order, with the
+same shapes, types and placements. Each PE exchanges its own shards with the PE at the same place elsewhere.
+
+With `async_op=True` a call returns a `Work` to wait for, else None.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+
+from runtime.ccl.config import CclConfig
+from runtime.ccl.reduction import ReduceOp
+from runtime.errors import ConfigError
+from runtime.placement import DPPolicy
+from runtime.rank_state import ProcessGroup, running_rank
+from runtime.requests import PerPe
+from runtime.torch.distributed.operands import (
+    check_list,
+    check_op,
+    check_parts,
+    check_placement,
+    check_rank,
+    check_split,
+    check_tensor,
+)
+from runtime.torch.distributed.process_group import joined_group
+from runtime.torch.distributed.work import Work
+from runtime.torch.ops import launch_on, shard_pointers
+from runtime.torch.tensor import Tensor, empty
+
+
+def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, *, async_op: bool = False) -> Work | None:
+    """Replace the elements of `tensor` by those of all ranks, combined; all ranks have the same ones afterwards.
+
+    Algorithm `ring` combines rank by rank, element by element, wherever the shards are; `intercube` also the shards of all
+    cubes of a rank. `ValueError` if the placement does not suit the algorithm, `TypeError` for the average of integers.
+    """
+    joined = joined_group()
+    check_tensor("tensor", tensor)
+    check_op("all_reduce", op, tensor)
+    return _launch(joined, "all_reduce", [tensor], (shard_pointers(tensor), _shard_numel(tensor), op), async_op=async_op)
+
+
+def reduce(tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, *, async_op: bool = False) -> Work | None:
+    """Replace the elements of `tensor` on rank `dst` by those of all ranks, combined; other ranks keep theirs."""
+    joined = joined_group()
+    check_tensor("tensor", tensor)
+    check_rank("root", dst, joined.group.world_size)
+    check_op("reduce", op, tensor)
+    return _launch(joined, "reduce", [tensor], (shard_pointers(tensor), _shard_numel(tensor), op, dst), async_op=async_op)
+
+
+def broadcast(tensor: Tensor, src: int, *, async_op: bool = False) -> Work | None:
+    """Replace the elements of `tensor` on every rank by those of rank `src`."""
+    joined = joined_group()
+    check_tensor("tensor", tensor)
+    check_rank("root", src, joined.group.world_size)
+    return _launch(joined, "broadcast", [tensor], (shard_pointers(tensor), _shard_numel(tensor), src), async_op=async_op)
+
+
+def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, *, async_op: bool = False) -> Work | None:
+    """Write the elements of `tensor` of rank r to `tensor_list[r]`, on every rank.
+
+    The list has a tensor for each rank, of the shape, type and placement of `tensor`; `ValueError` if not.
+    """
+    joined = joined_group()
+    check_tensor("tensor", tensor)
+    check_list(tensor_list, tensor, joined.group.world_size)
+    pointers = [shard_pointers(output) for output in tensor_list]
+    outputs = PerPe({place: tuple(each.values[place] for each in pointers) for place in pointers[0].values})
+    operands = (shard_pointers(tensor), _shard_numel(tensor), outputs)
+    return _launch(joined, "all_gather", [tensor, *tensor_list], operands, async_op=async_op)
+
+
+def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, *, async_op: bool = False) -> Work | None:
+    """Write the input tensors of all ranks behind each other to `output_tensor`, along axis 0 or stacked on a new axis 0.
+
+    The output has `world_size` times the elements. `ValueError` for other sizes, and for a placement with which a PE would
+    have to write what another one holds: one PE, `replicate`, and `column_wise` with at least two axes are possible.
+    """
+    joined = joined_group()
+    _check_pair(output_tensor, input_tensor, "all_gather_into_tensor")
+    world_size = joined.group.world_size
+    if output_tensor.numel() != world_size * input_tensor.numel():
+        problem = "output tensor size must be equal to world_size times input tensor size"
+        raise ValueError(f"{problem}: {output_tensor.numel()} is not {world_size} x {input_tensor.numel()}")
+    check_parts("all_gather_into_tensor", output_tensor, input_tensor, world_size)
+    operands = (shard_pointers(input_tensor), _shard_numel(input_tensor), shard_pointers(output_tensor))
+    return _launch(joined, "all_gather_into_tensor", [input_tensor, output_tensor], operands, async_op=async_op)
+
+
+def reduce_scatter_tensor(
+    output: Tensor, input: Tensor, op: ReduceOp = ReduceOp.SUM, *, async_op: bool = False  # noqa: A002 - PyTorch's name
+) -> Work | None:  # fmt: skip
+    """Combine the input tensors of all ranks and write part r of the result, along axis 0, to `output` of rank r.
+
+    The input has `world_size` times the elements, behind each other along axis 0 or stacked on a new axis 0. Placements are
+    those of `all_gather_into_tensor`.
+    """
+    joined = joined_group()
+    _check_pair(output, input, "reduce_scatter_tensor")
+    check_op("reduce_scatter_tensor", op, input)
+    world_size = joined.group.world_size
+    if input.numel() != world_size * output.numel():
+        problem = "input tensor must be the same size as output size times world size"
+        raise ValueError(f"{problem}: {input.numel()} is not {output.numel()} x {world_size}")
+    check_parts("reduce_scatter_tensor", input, output, world_size)
+    operands = (shard_pointers(input), _shard_numel(output), op, shard_pointers(output))
+    return _launch(joined, "reduce_scatter_tensor", [input, output], operands, async_op=async_op)
+
+
+def all_to_all_single(output: Tensor, input: Tensor, *, async_op: bool = False) -> Work | None:  # noqa: A002
+    """Cut `input` into equal parts along axis 0 and send part r to rank r; the part from rank r is part r of `output`.
+
+    `ValueError` if axis 0 does not divide by the world size. Placements are those of `all_gather_into_tensor`.
+    """
+    joined = joined_group()
+    _check_pair(output, input, "all_to_all_single")
+    world_size = joined.group.world_size
+    check_split(output, input, world_size)
+    operands = (shard_pointers(input), _shard_numel(input) // world_size, shard_pointers(output))
+    return _launch(joined, "all_to_all_single", [input, output], operands, async_op=async_op)
+
+
+def barrier(*, async_op: bool = False) -> Work | None:
+    """Return when every rank has called it: an all-reduce of one element a PE, through the same queues.
+
+    With `async_op=True` it is the `Work` that completes then.
+    """
+    joined = joined_group()
+    # The smallest tensor that suits the algorithm: one element on PE 0 of every cube that has neighbours, or of one cube.
+    cubes = len({cube for cube, _ in joined.plan.mapping.local}) or 1
+    work = all_reduce(empty(1, dp=DPPolicy(num_cubes=cubes, num_pes=1)), async_op=True)
+    assert work is not None
+    if async_op:
+        return work
+    state = running_rank()
+    state.device.wait(state.device.submit([], "a barrier"))
+    return None
+
+
+def _launch(
+    joined: ProcessGroup, collective: str, tensors: Sequence[Tensor], operands: tuple[object, ...], *, async_op: bool
+) -> Work | None:
+    config, ccl = joined.group.algorithm, running_rank().ccl
+    module = _module(config.name, ccl)
+    kernel = getattr(module, collective, None)
+    if kernel is None:
+        having = [name for name in ccl.file.algorithms if hasattr(_module(name, ccl), collective)]
+        known = f"those that do: {', '.join(having)}" if having else "none does"
+        raise RuntimeError(f"algorithm {config.name!r} does not support {collective}; {known}")
+    for tensor in tensors:
+        check_placement(collective, joined, tensor)
+    arguments = (*operands, *module.arguments(joined.group, tensors[0].itemsize))
+    pes = [(shard.spec.cube, shard.spec.pe) for shard in tensors[0].shards]
+    handle = launch_on(f"{collective}.{config.name}", kernel, arguments, tensors, pes)
+    return Work(handle) if async_op else None
+
+
+def _module(algorithm: str, ccl: CclConfig) -> ModuleType:
+    name = ccl.resolve(algorithm).module
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ConfigError(ccl.source, f"algorithms.{algorithm}.module", f"{name!r} cannot be imported: {error}") from None
+
+
+def _check_pair(output: object, source: object, collective: str) -> None:
+    check_tensor("output", output)
+    check_tensor("input", source)
+    assert isinstance(output, Tensor)
+    assert isinstance(source, Tensor)
+    if output is source:
+        raise ValueError(f"{collective}: output and input are one tensor; the output must be another one")
+    if output.dtype != source.dtype:
+        problem = f"{output.dtype!r} is not {source.dtype!r}"
+        raise TypeError(f"output tensor must have the same type as input tensor: {problem}")
+
+
+def _shard_numel(tensor: Tensor) -> int:
+    return tensor.shards[0].spec.nbytes // tensor.itemsize

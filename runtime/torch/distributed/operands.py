@@ -1,0 +1,128 @@
+"""Checks of what collectives are called with. Their texts begin with those of PyTorch and add the values."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from runtime.ccl.reduction import ReduceOp
+from runtime.ccl.validators import VALIDATORS
+from runtime.errors import nearest
+from runtime.placement import ShardSpec
+from runtime.rank_state import ProcessGroup, running_rank
+from runtime.registry import look_up
+from runtime.torch.distributed.process_group import BACKEND
+from runtime.torch.tensor import Tensor
+
+_OPS = [f"ReduceOp.{op.name}" for op in ReduceOp]
+
+
+def check_tensor(name: str, tensor: object) -> None:
+    """`TypeError` if the argument `name` is no tensor."""
+    if not isinstance(tensor, Tensor):
+        problem = f"Expected parameter `{name}` of type torch.Tensor but got {type(tensor)} instead."
+        raise TypeError(f"Invalid function argument. {problem}")
+
+
+def check_rank(kind: str, rank: object, world_size: int) -> None:
+    """`ValueError` if `rank` is none of the group; `kind` is what it is there for."""
+    if not isinstance(rank, int) or isinstance(rank, bool) or not 0 <= rank < world_size:
+        ranks = "rank 0" if world_size == 1 else f"ranks 0 to {world_size - 1}"
+        raise ValueError(f"Invalid {kind} rank: {rank!r}; the process group has {ranks}")
+
+
+def check_op(collective: str, op: object, tensor: Tensor) -> None:
+    """`ValueError` for what is no `ReduceOp`, `TypeError` for one that the element type does not have."""
+    if not isinstance(op, ReduceOp):
+        raise ValueError(f"op {op!r} is not supported by {collective} on {BACKEND}{nearest(str(op), _OPS)}")  # noqa: TRY004
+    if op is ReduceOp.AVG and not tensor.dtype.is_floating_point:
+        others = ", ".join(name for name in _OPS if name != "ReduceOp.AVG")
+        raise TypeError(f"Cannot use ReduceOp.AVG with integral inputs ({tensor.dtype!r}); it has {others}")
+
+
+def check_placement(collective: str, joined: ProcessGroup, tensor: Tensor) -> None:
+    """`ValueError` if the validator of the algorithm refuses the placement."""
+    config = joined.group.algorithm
+    validate = look_up(config.validator, VALIDATORS, running_rank().ccl.source, f"algorithms.{config.name}.validator")
+    try:
+        validate([shard.spec for shard in tensor.shards], joined.plan.mapping.participants)
+    except ValueError as error:
+        raise ValueError(f"{collective} with algorithm {config.name!r}: {error}") from None
+
+
+def check_list(tensors: object, like: Tensor, world_size: int) -> None:
+    """The list of `all_gather`: a tensor for each rank, of the shape, type and placement of what every rank gives."""
+    if not isinstance(tensors, list | tuple):
+        problem = f"Expected parameter `tensor_list` of type List[torch.Tensor] but got {type(tensors)} instead."
+        raise TypeError(f"Invalid function argument. {problem}")
+    outputs = cast("Sequence[object]", tensors)
+    if len(outputs) != world_size:
+        problem = "Tensor list input to scatter/gather must match number of collective participants"
+        raise ValueError(f"{problem}: {len(outputs)} tensors, {world_size} ranks")
+    for index, output in enumerate(outputs):
+        check_tensor(f"tensor_list[{index}]", output)
+        assert isinstance(output, Tensor)
+        if output.dtype != like.dtype:
+            problem = f"tensor_list[{index}] has {output.dtype!r}, tensor has {like.dtype!r}"
+            raise ValueError(f"Invalid usage of tensors with different dtypes: {problem}")
+        if output.shape != like.shape:
+            problem = f"tensor_list[{index}] has shape {output.shape}, tensor has shape {like.shape}"
+            raise ValueError(f"All tensor operands to scatter/gather must have the same size: {problem}")
+        if _layout(output) != _layout(like):
+            raise ValueError(f"all_gather: tensor_list[{index}] is not placed like tensor: {output.policy}, {like.policy}")
+
+
+def check_parts(collective: str, whole: Tensor, part: Tensor, parts: int) -> None:
+    """Every PE can put `parts` shards of `part` behind each other and has its shard of `whole`; `ValueError` if not.
+
+    `whole` is what `torch.cat` makes of the parts along axis 0 or `torch.stack` of them on a new one, or any shape where
+    nothing is split.
+    """
+    specs = [(each.spec, other.spec) for each, other in zip(whole.shards, part.shards, strict=False)]
+    fits = len(whole.shards) == len(part.shards) and (
+        all(_is_all(spec, whole) and _is_all(of_part, part) for spec, of_part in specs)
+        or all(_joins(spec, of_part, part.shape, parts) for spec, of_part in specs)
+    )
+    _check_local(collective, (whole, part), fits=fits and all(a.place == b.place for a, b in specs), parts=parts)
+
+
+def check_split(output: Tensor, source: Tensor, parts: int) -> None:
+    """Every PE can cut its shards of the tensors of all-to-all into `parts` along axis 0; `ValueError` if not."""
+    if output.shape != source.shape:
+        problem = f"the output has shape {output.shape}, the input {source.shape}"
+        raise ValueError(f"all_to_all_single with equal splits: both tensors must have one shape; {problem}")
+    if not source.shape or source.shape[0] % parts:
+        problem = f"shape {source.shape}, {parts} ranks"
+        raise ValueError(f"Tensor's dim 0 does not divide equally across group size: {problem}")
+    whole = all(shard.spec.spans[0] == (0, source.shape[0]) for shard in source.shards)
+    fits = _places(output) == _places(source) and (whole or parts == 1)
+    _check_local("all_to_all_single", (output, source), fits=fits, parts=parts)
+
+
+def _check_local(collective: str, tensors: tuple[Tensor, Tensor], *, fits: bool, parts: int) -> None:
+    first, second = tensors
+    if not fits:
+        raise ValueError(
+            f"{collective}: a PE takes apart and puts together along axis 0 what it holds itself, which shapes {first.shape} "
+            f"and {second.shape} placed by {first.policy} and {second.policy} do not allow; place both tensors alike, on one "
+            'PE, with "replicate", or with "column_wise" and at least two axes'
+        )
+    if first.layout != second.layout or (parts > 1 and first.layout is not None):
+        raise ValueError(f"{collective}: tensors that are stored in tiles cannot be taken apart; leave `layout` away")
+
+
+def _joins(whole: ShardSpec, part: ShardSpec, shape: tuple[int, ...], parts: int) -> bool:
+    along, *across = whole.spans or ((0, 1),)
+    concatenated = bool(shape) and part.spans[0] == (0, shape[0]) and along == (0, parts * shape[0])
+    stacked = along == (0, parts) and tuple(across) == part.spans
+    return (concatenated and tuple(across) == part.spans[1:]) or stacked or (parts == 1 and whole.spans == part.spans)
+
+
+def _is_all(spec: ShardSpec, tensor: Tensor) -> bool:
+    return spec.spans == tuple((0, length) for length in tensor.shape)
+
+
+def _places(tensor: Tensor) -> list[ShardSpec]:
+    return [shard.spec for shard in tensor.shards]
+
+
+def _layout(tensor: Tensor) -> object:
+    return _places(tensor), tensor.layout
