@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from runtime.errors import IpcqDeadlock
 from runtime.places import Place
-from runtime.wire.messages import BlockedPe, QueuePointers, SipReport
+from runtime.wire.messages import QueuePointers, SipReport
 
 
 def deadlock(reports: Sequence[SipReport]) -> IpcqDeadlock:
@@ -78,6 +78,8 @@ class WaitForGraph:
     def __init__(self, reports: Sequence[SipReport]) -> None:
         self._reports = {report.sip: report for report in reports}
         self._blocked = {Place(pe.sip, pe.cube, pe.pe): pe for report in reports for pe in report.blocked}
+        # The PE whose kernel the rank of a SIP waits for before it does anything else: the first of several.
+        self._held_up_by = {place.sip: place for place in sorted(self._blocked, reverse=True)}
         self._peers: dict[Place, list[Place]] = {}
         for queue in (queue for report in reports for queue in report.queues):
             self._peers.setdefault(Place(queue.sip, queue.cube, queue.pe), []).append(Place(*queue.peer))
@@ -112,24 +114,17 @@ class WaitForGraph:
         """Whom a place waits for; of several, one that waits itself, since all of them do not come."""
         blocked = self._blocked.get(place)
         if blocked is None:
-            return self._held_up_by(place.sip)
+            return self._held_up_by.get(place.sip)
         candidates = self._peers.get(place, []) if blocked.peer is None else [Place(*blocked.peer)]
         return min(candidates, key=lambda peer: (not self._waits(peer), peer), default=None)
 
-    def _held_up_by(self, sip: int) -> Place | None:
-        """A PE whose kernel a rank waits for before it does anything else."""
-        report = self._reports.get(sip)
-        if report is None or report.finished:
-            return None
-        return min((place for place in self._blocked if place.sip == sip), default=None)
-
     def _waits(self, place: Place) -> bool:
-        return place in self._blocked or self._held_up_by(place.sip) is not None
+        return place in self._blocked or place.sip in self._held_up_by
 
     def _doing(self, place: Place) -> str:
         blocked = self._blocked.get(place)
         if blocked is not None:
-            return _asked(blocked)
+            return f"{blocked.operation} {blocked.direction}"
         report = self._reports.get(place.sip)
         if report is None:
             return "is not part of the run"
@@ -151,7 +146,3 @@ def _closed(path: list[Place], onward: Place | None) -> Iterator[_Path]:
         yield _Path("cycle", (*cycle[first:], *cycle[:first]), None, "(back)")
         if start:
             yield _Path("chain", tuple(path[:start]), onward, "(in a cycle)")
-
-
-def _asked(blocked: BlockedPe) -> str:
-    return f"{blocked.operation} {blocked.direction}"

@@ -23,7 +23,8 @@ def enter(
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     # The coordinator sends this when the LP hangs. The handler prints the stack whatever the interpreter is busy with.
-    faulthandler.register(signal.SIGUSR1, all_threads=False)
+    if sys.stderr is not None:
+        faulthandler.register(signal.SIGUSR1, all_threads=False)
     lifeline.follow_parent()
     # The chip model is loaded after the lifeline is up: importing it takes a good part of a second.
     code: int = import_module("sip_node.node").main(endpoint, run_id, lp, function, args)

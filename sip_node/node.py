@@ -228,6 +228,8 @@ class Node:
 
 def _queues(chip: Chip) -> tuple[QueuePointers, ...]:
     """All queues of the PEs that wait for a peer, and of the others those that are not at rest."""
+    blocked = {(pe.cube, pe.pe) for pe in chip.blocked()}
+    told = [pe for pe in chip.pes if not pe.ipcq.at_rest or (pe.place.cube, pe.place.pe) in blocked]
     return tuple(
-        queue for pe in chip.pes for queue in pe.ipcq.pointers() if not queue.at_rest or pe.blocked() is not None
+        queue for pe in told for queue in pe.ipcq.pointers() if not queue.at_rest or (queue.cube, queue.pe) in blocked
     )  # fmt: skip

@@ -76,7 +76,7 @@ class MemoryPort:
             self._announce(packet)
 
     def _announce(self, packet: Packet) -> None:
-        """Tell the PE that owns the ring. Of a peer that was installed earlier, a slot may fill before there is one: it waits."""
+        """Tell the PE that owns the ring, once there is one: a peer whose queues were installed earlier may send before."""
         owner = self._owner(packet.address)
         if owner is None:
             self._early.append(packet)

@@ -121,6 +121,12 @@ class PeIpcq:
         handle = self._credited if packet.kind is Kind.IPCQ_CREDIT else self._arrived
         self._wiring.engine.at(tail_ps + self._overhead_ps, handle, packet)
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether every credit is home and every arrival has been read."""
+        queues = self._directions.values()
+        return all(queue.credits == queue.pair.n_slots and queue.filled == queue.taken for queue in queues)
+
     def pointers(self) -> tuple[QueuePointers, ...]:
         """The registers of every direction, sorted, with the places of its rings."""
         addresses = AddressMap(self._wiring.topology)

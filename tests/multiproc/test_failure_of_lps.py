@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from threading import Timer
 
 import pytest
 
-from coordinator.failure import Interrupted, LpDied, LpSilent, RankFailed
+from coordinator.failure import Interrupted, LpDied, LpSilent, RankFailed, RunStalled
 from coordinator.session import Session
 from runtime.errors import IpcqDeadlock, ProtocolError
 from tests.support.fake_lp import TIME_PS
@@ -55,9 +56,33 @@ def test_an_lp_that_dies_before_it_joins_does_not_keep_the_others_waiting():
 
 @pytest.mark.parametrize(("behaviour", "due"), [("hangs", "Status"), ("never_joins", "Hello")])
 def test_an_lp_without_sign_of_life_is_ended_at_the_time_limit(behaviour: str, due: str):
-    error = fail("waits", behaviour, timeout_s=1.5).error
+    error = fail("waits", behaviour, timeout_s=5.0).error
     assert isinstance(error, LpSilent)
     assert (error.place.lp, error.due) == (1, due)
+
+
+def test_an_lp_that_hangs_is_told_from_one_that_waits_for_it():
+    error = fail("waits", "hangs", timeout_s=5.0).error
+    assert isinstance(error, LpSilent)
+    assert "This is not a deadlock of queues" in str(error)
+    assert error.others is not None
+    [other] = error.others
+    pattern = (
+        r"LP 0 \(rank 0, pid \d+\) has stood at 5\.000 ns for \d\.\d s: "
+        r"its next event is at 10\.000 ns, and it waits for LP 1, which may still send from 5\.000 ns on"
+    )
+    assert re.fullmatch(pattern, other)
+
+
+def test_lps_that_all_wait_for_promises_are_a_stalled_run_that_names_whom_each_waits_for():
+    error = fail("waits", "waits", timeout_s=5.0).error
+    assert isinstance(error, RunStalled)
+    assert str(error).startswith("simulated time has stood at 5.000 ns for 5 s, the limit set by --timeout, though every LP")
+    assert [re.sub(r"\(.*?\)| for [\d.]+ s", "", line) for line in error.lps] == [
+        f"LP {lp}  has stood at 5.000 ns: its next event is at 10.000 ns, and it waits for LP {1 - lp}, "
+        "which may still send from 5.000 ns on"
+        for lp in (0, 1)
+    ]
 
 
 def test_an_lp_that_ignores_every_request_to_stop_is_killed():
@@ -90,8 +115,9 @@ def test_a_deadlock_names_every_blocked_pe_and_every_waiting_rank():
     assert error.time_ps == TIME_PS
     assert str(error).splitlines() == [
         "IpcqDeadlock at 5.000 ns: no event is left; 2 PEs and 2 ranks wait for ever",
+        "  cycle: sip 0 cube 3 pe 1 recv E -> sip 1 cube 3 pe 1 recv E -> (back)",
         "  sip 0 cube 3 pe 1: kernel 'ring' recv E (sip 1 cube 3 pe 1) since 5.000 ns",
-        "  sip 1 cube 3 pe 1: kernel 'ring' recv E (sip 2 cube 3 pe 1) since 5.000 ns",
+        "  sip 1 cube 3 pe 1: kernel 'ring' recv E (sip 0 cube 3 pe 1) since 5.000 ns",
         "  rank 0: waits for all_reduce",
         "  rank 1: waits for all_reduce",
     ]

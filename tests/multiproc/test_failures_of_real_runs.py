@@ -135,7 +135,8 @@ def test_a_page_fault_names_kernel_place_address_and_tensor(tmp_path: Path) -> N
     body = "def wild(x):\n    tl.load(x + 100, 4)\ntorch.launch('wild', wild, torch.ones(8))\ntorch.ahbm.synchronize()\n"
     run = script_run(tmp_path, body)
     assert run.code == 1
-    assert re.search(r"page fault in kernel 'wild' on sip \d cube 0 pe 0: 16 bytes at virtual address 0x1\d+", run.err)
+    where = r"page fault in kernel 'wild' on sip \d cube 0 pe 0 at \S*user\.py:4"
+    assert re.search(rf"{where}: 16 bytes at virtual address 0x1\d+", run.err)
 
 
 @pytest.mark.parametrize(

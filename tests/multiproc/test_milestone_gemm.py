@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benches.milestone_1h_gemm.pool import completed
 from benches.milestone_1h_gemm.rows import read_sweep
+from benches.studies.pool import completed
 from coordinator.cli import main
 from runtime.errors import ConfigError, RunAborted
 from runtime.hardware.topology import load_topology
@@ -62,7 +62,7 @@ def test_points_that_are_not_done_in_time_are_named_and_stopped():
 def test_no_worker_outlives_a_study_that_is_killed():
     program = (
         "from multiprocessing import active_children\n"
-        "from benches.milestone_1h_gemm.pool import completed\n"
+        "from benches.studies.pool import completed\n"
         "from runtime.wallclock import sleep_s\n"
         "results = completed(sleep_s, [0, 60, 61], 2, 0)\n"
         "next(results)\n"

@@ -1,0 +1,131 @@
+"""Runs that hang, in real processes: a deadlock of the program, a loop outside of simulated time, promises that do not come."""
+
+import os
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.support.runs import Run, kernbench
+
+pytestmark = [pytest.mark.multiproc, pytest.mark.slow]
+
+START = "from runtime import DPPolicy, tl, torch\ndist = torch.distributed\ndist.init_process_group('ahbm', algorithm='ring')\n"
+ONE_PE = "t = torch.ones(64, dp=DPPolicy(num_cubes=1, num_pes=1))\n"
+
+
+def script_run(tmp_path: Path, body: str, *words: str, sips: int = 2, out: str = "out") -> Run:
+    script = tmp_path / "user.py"
+    script.write_text(START + ONE_PE + body)
+    return kernbench(tmp_path / out, "--sips", str(sips), *words, str(script))
+
+
+@pytest.mark.parametrize(("sips", "order"), [(2, (0, 1)), (3, (0, 2, 1))])
+def test_a_deadlock_names_the_cycle_across_processes_and_keeps_the_pointers(
+    tmp_path: Path, sips: int, order: tuple[int, ...]
+) -> None:
+    body = "def listen(x):\n    tl.recv('global_W', 8, tl.float32)\ntorch.launch('listen', listen, t)\n"
+    run = script_run(tmp_path, body, sips=sips)
+    assert run.code == 1
+    cycle = " -> ".join(f"sip {sip} cube 0 pe 0 recv global_W" for sip in order)
+    assert f"\n  cycle: {cycle} -> (back)\n" in run.err
+    assert f"recv global_W (sip {sips - 1} cube 0 pe 0) since" in run.err
+    assert "user.py:6\n" in run.err
+    waits = run.report["waits"]
+    assert waits["who_waits_for_whom"] == [f"cycle: {cycle} -> (back)"]
+    assert [blocked["place"] for blocked in waits["blocked"]] == [[sip, 0, 0] for sip in range(sips)]
+    assert [(queue["place"][0], queue["direction"]) for queue in waits["queues"]] == [
+        (sip, direction) for sip in range(sips) for direction in ("global_E", "global_W")
+    ]
+    assert all(queue["credits"] == 4 and queue["rx"]["resource"] == "tcm" for queue in waits["queues"])
+
+
+def test_a_rank_that_never_calls_the_collective_is_at_the_end_of_the_chain(tmp_path: Path) -> None:
+    run = script_run(tmp_path, "if dist.get_rank() != 1:\n    dist.all_reduce(t)\n", sips=3)
+    assert run.code == 1
+    assert re.search(r"chain: .* -> sip 1 cube 0 pe 0 runs no kernel: rank 1 has finished its program\n", run.err)
+    assert re.search(r"never received: \d slots? from sip 0 cube 0 pe 0 in global_W of sip 1 cube 0 pe 0\n", run.err)
+
+
+def test_a_good_run_keeps_no_queues(tmp_path: Path) -> None:
+    run = script_run(tmp_path, "dist.all_reduce(t)\n")
+    assert run.code == 0
+    assert run.report["waits"] == {"blocked": [], "who_waits_for_whom": [], "queues": []}
+
+
+def test_a_program_that_loops_outside_of_simulated_time_is_named_with_its_stack_and_is_no_deadlock(tmp_path: Path) -> None:
+    run = script_run(
+        tmp_path, "dist.all_reduce(t)\nif dist.get_rank() == 1:\n    while True:\n        pass\n", "--timeout", "10"
+    )
+    assert run.code == 1
+    assert re.search(r"LP 1 \(rank 1, pid \d+\) hangs: no Status from it for 10 s, the limit set by --timeout", run.err)
+    assert "This is not a deadlock of queues" in run.err
+    assert re.search(r"\n  LP 0 \(rank 0, pid \d+\) has stood at [\d,.]+ ns for .* it waits for LP 1, which may still", run.err)
+    assert re.search(r'File ".*user\.py", line [78] in <module>', run.err)
+    assert "IpcqDeadlock" not in run.err
+    assert_gone(run)
+
+
+def test_promises_that_do_not_come_are_a_stalled_run_and_no_deadlock(tmp_path: Path) -> None:
+    run = script_run(tmp_path, "dist.all_reduce(t)\n", "--jitter-ms", "1000000", "--timeout", "10")
+    assert run.code == 1
+    assert "for 10 s, the limit set by --timeout, though every LP is alive" in run.err
+    for lp in (0, 1):
+        assert re.search(rf"\n  LP {lp} \(rank {lp}, pid \d+\) has stood at .* and it waits for LP {1 - lp}, which", run.err)
+    assert "IpcqDeadlock" not in run.err
+    assert_gone(run)
+
+
+def assert_gone(run: Run) -> None:
+    """Every process that an error names has ended."""
+    pids = [int(pid) for pid in re.findall(r"pid (\d+)", run.err)]
+    assert pids
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_the_trace_of_sends_and_receives_is_one_text_for_any_number_of_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERNBENCH_CCL_TRACE", "1")
+    words = ("--sips", "2", "--max-bytes", "1024", "--warmup", "0", "--algorithm", "ring")
+    texts = []
+    for procs in ("1", "2"):
+        run = kernbench(tmp_path / procs, "--procs", procs, *words)
+        assert run.code == 0
+        text = (run.directory / "ccl_trace.txt").read_text()
+        for sip in (0, 1):
+            # The lines of two processes come in any order, those of one SIP in the order of its own time.
+            printed = [line for line in run.err.splitlines() if line.startswith(f"[sip {sip}] ")]
+            assert printed == [f"[sip {sip}] {line}" for line in text.splitlines() if f" ns  sip {sip} cube" in line]
+        texts.append(text)
+    assert texts[0] == texts[1]
+    times = [float(line.partition(" ns")[0].replace(",", "")) for line in texts[0].splitlines()]
+    assert all(before <= after for before, after in pairwise(times))
+    assert len(times) > 0
+    assert texts[0].count(" send ") == texts[0].count(" recv ")
+
+
+def test_the_trace_of_a_run_that_fails_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERNBENCH_CCL_TRACE", "1")
+    run = script_run(tmp_path, "if dist.get_rank() == 0:\n    dist.all_reduce(t)\n")
+    assert run.code == 1
+    [first, *_] = (run.directory / "ccl_trace.txt").read_text().splitlines()
+    assert " send global_E -> sip 1 cube 0 pe 0, " in first
+
+
+def test_without_the_variable_there_is_no_trace_and_an_old_one_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "ccl_trace.txt").write_text("old")
+    run = script_run(tmp_path, "dist.all_reduce(t)\n")
+    assert "[sip" not in run.err
+    assert not (run.directory / "ccl_trace.txt").exists()
+
+
+def test_a_variable_with_another_value_is_refused_before_anything_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERNBENCH_CCL_TRACE", "yes")
+    run = script_run(tmp_path, "")
+    assert run.code == 2
+    assert run.err == "kernbench: error: KERNBENCH_CCL_TRACE is 'yes': 1 prints every send and receive, 0 or nothing does not\n"
