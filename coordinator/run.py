@@ -22,8 +22,8 @@ from runtime.hardware.addresses import AddressMap
 from runtime.wire.messages import SipReport
 
 
-def make_plan(invocation: Invocation) -> Plan:
-    """The plan that the command line asks for; raises `UsageError` or `ConfigError`."""
+def make_plan(invocation: Invocation, program: Program | None = None) -> Plan:
+    """The plan that the command line asks for, or with its options that of `program`. Raises `UsageError` or `ConfigError`."""
     config = load_config(invocation.topology, invocation.ccl, invocation.sips)
     sips = config.topology.system.sips.count
     if invocation.script is not None and invocation.procs not in (None, sips):
@@ -33,7 +33,7 @@ def make_plan(invocation: Invocation) -> Plan:
         )
     return Plan(
         config,
-        _program(invocation),
+        program or _program(invocation),
         sips if invocation.procs is None else invocation.procs,
         data=invocation.data,
         timeout_s=invocation.timeout,
@@ -82,9 +82,9 @@ def run(plan: Plan, launcher: Launcher, out: Path | None, words: Words | None = 
     _print(words.heading(plan))
     result = Session(plan, launcher, progress(sys.stderr, alone=plan.procs == 1)).run()
     report = summarise(plan, result, _verdict(plan, result))
-    if plan.ccl_trace:
-        write_ccl_trace(directory, result.gathered.transfers)
     if directory is not None:
+        if plan.ccl_trace:
+            write_ccl_trace(directory, result.gathered.transfers)
         write_files(directory, report, merge_op_log(result.gathered.logs))
     if result.error is not None:
         return _explain(result.error, directory)

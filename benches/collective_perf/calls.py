@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from benches.collective_perf.collective import Case, Request
 from benches.collective_perf.values import input_rows, output_rows
@@ -45,24 +46,7 @@ def allocate(case: Case, request: Request) -> Buffers:
 
 def call(case: Case, buffers: Buffers) -> Callable[[], object]:
     """The collective on these buffers, ready to be called: it is queued and returns at once."""
-    source, target = buffers.source, buffers.target
-    match case.collective.name:
-        case "all_reduce":
-            return lambda: dist.all_reduce(target, OPS[case.op])
-        case "reduce":
-            return lambda: dist.reduce(target, case.root, OPS[case.op])
-        case "broadcast":
-            return lambda: dist.broadcast(target, case.root)
-        case "all_gather":
-            return lambda: dist.all_gather_into_tensor(target, source)
-        case "reduce_scatter":
-            return lambda: dist.reduce_scatter_tensor(target, source, OPS[case.op])
-        case "alltoall":
-            return lambda: dist.all_to_all_single(target, source)
-        case "sendrecv":
-            return lambda: send_and_receive(source, target)
-        case name:
-            raise AssertionError(name)
+    return partial(_CALLS[case.collective.name], case, buffers.source, buffers.target)
 
 
 def send_and_receive(source: Tensor, target: Tensor) -> None:
@@ -79,8 +63,13 @@ def send_and_receive(source: Tensor, target: Tensor) -> None:
     into = joined.plan.way_between(behind, group.rank) if group.world_size > 1 else ""
     if out is None or into is None:
         raise ValueError(f"sendrecv: the queues of algorithm {group.algorithm.name!r} do not join a rank with the next one")
-    message = group.ring_bytes_within_scratch(2) // source.itemsize
     pes = [(shard.spec.cube, shard.spec.pe) for shard in source.shards]
+    if not set(pes) <= joined.plan.mapping.exchange:
+        raise ValueError(
+            f"sendrecv: a buffer on (cube, pe) {pes} needs queues to other ranks, which algorithm "
+            f"{group.algorithm.name!r} has on {sorted(joined.plan.mapping.exchange)}"
+        )
+    message = group.ring_bytes_within_scratch(2) // source.itemsize
     arguments = (shard_pointers(source), shard_pointers(target), numel, out, OPPOSITE.get(into, ""), message)
     launch_on("sendrecv", pass_on, arguments, [source, target], pes)
 
@@ -97,3 +86,14 @@ def pass_on(source: Pointer, target: Pointer, numel: int, ahead: str, behind: st
                 tl.send(ahead, value)
                 value = tl.recv(behind, value.shape, value.dtype)
             tl.store(target + start, value)
+
+
+_CALLS: Mapping[str, Callable[[Case, Tensor, Tensor], object]] = {
+    "all_reduce": lambda case, _, target: dist.all_reduce(target, OPS[case.op]),
+    "reduce": lambda case, _, target: dist.reduce(target, case.root, OPS[case.op]),
+    "broadcast": lambda case, _, target: dist.broadcast(target, case.root),
+    "all_gather": lambda _, source, target: dist.all_gather_into_tensor(target, source),
+    "reduce_scatter": lambda case, source, target: dist.reduce_scatter_tensor(target, source, OPS[case.op]),
+    "alltoall": lambda _, source, target: dist.all_to_all_single(target, source),
+    "sendrecv": lambda _, source, target: send_and_receive(source, target),
+}

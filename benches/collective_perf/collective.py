@@ -60,8 +60,8 @@ COLLECTIVES: Mapping[str, Collective] = {
 class Request:
     """What the command line asks for, in scalars: the flags of the rank program.
 
-    Sizes go from `min_bytes` to `max_bytes`, times `step_factor`, or plus `step_bytes` where that is 1. `root` -1 is every rank.
-    `algorithm` "" is the default of `ccl.yaml`. `cubes` and `pes` bound the PEs that share a buffer.
+    Sizes go from `min_bytes` to `max_bytes`, times `step_factor`, or plus `step_bytes` where that is 1. `root` -1 is every
+    rank. `algorithm` "" is the default of `ccl.yaml`. `cubes` and `pes` bound the PEs that share a buffer.
     """
 
     collective: str
@@ -75,7 +75,6 @@ class Request:
     op: str
     dtype: str
     root: int
-    blocking: bool
     algorithm: str
     cubes: int
     pes: int

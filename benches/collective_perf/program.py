@@ -1,12 +1,15 @@
 """What every rank runs: each row is warmed up, timed over its iterations, and checked with random data."""
 
 import sys
+from collections.abc import Callable
 
 from benches.collective_perf.calls import Buffers, allocate, call
 from benches.collective_perf.collective import Case, Request, cases
 from benches.collective_perf.values import inputs, wrong_elements
 from runtime import torch
 from runtime.bench_registry import BenchOutcome, PerfRow, Scalar
+from runtime.errors import UsageError
+from runtime.rank_state import running_rank
 from runtime.wallclock import now_s
 
 dist = torch.distributed
@@ -19,6 +22,7 @@ def collective_perf(rank: int, **flags: Scalar) -> BenchOutcome:
     request = Request(**flags)  # pyright: ignore[reportArgumentType] - its fields are what the coordinator sends
     torch.ahbm.set_device(rank)
     dist.init_process_group("ahbm", algorithm=request.algorithm or None)
+    _check_algorithm()
     rows: list[PerfRow] = []
     said_s = now_s()
     for case in cases(request, dist.get_world_size()):
@@ -33,17 +37,37 @@ def collective_perf(rank: int, **flags: Scalar) -> BenchOutcome:
     return BenchOutcome(request.collective, checked - wrong, wrong, tuple(rows), unchecked=len(rows) - checked)
 
 
+def _check_algorithm() -> None:
+    joined = running_rank().process_group
+    assert joined is not None, "the rank has joined it"
+    if joined.plan.mapping.local:
+        raise UsageError(
+            f"perf: algorithm {joined.group.algorithm.name!r} also combines the shards of one rank with each other; "
+            "what is measured here goes from rank to rank alone"
+        )
+
+
+def _refusing(collective: Callable[[], object]) -> Callable[[], object]:
+    """The call; where algorithm and placement do not suit each other, the command line is at fault."""
+
+    def start() -> None:
+        try:
+            collective()
+        except (ValueError, RuntimeError) as error:
+            raise UsageError(f"perf: {error}") from error
+
+    return start
+
+
 def _measure(case: Case, request: Request, rank: int) -> PerfRow:
     buffers = allocate(case, request)
-    collective = call(case, buffers)
+    collective = _refusing(call(case, buffers))
     for _ in range(request.warmup):
         collective()
     dist.barrier()
     began_ps = torch.ahbm.elapsed_ps()
     for _ in range(request.iters):
         collective()
-        if request.blocking:
-            torch.ahbm.synchronize()
     torch.ahbm.synchronize()
     time_ps = round((torch.ahbm.elapsed_ps() - began_ps) / request.iters)
     wrong = _check(case, request, rank, buffers)

@@ -5,6 +5,7 @@ Both are made in blocks, so that a rank that needs the inputs of all of them doe
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -25,6 +26,19 @@ class Source:
     row: int
 
 
+def source(case: Case, rank: int, row: int) -> Source:
+    """Where row `row` of the result of `rank` comes from."""
+    return {
+        "all_reduce": Source(None, 0),
+        "reduce": Source(None if rank == case.root else rank, 0),
+        "broadcast": Source(case.root, 0),
+        "reduce_scatter": Source(None, rank),
+        "all_gather": Source(row, 0),
+        "alltoall": Source(row, rank),
+        "sendrecv": Source((rank - 1) % case.ranks, 0),
+    }[case.collective.name]
+
+
 def input_rows(case: Case) -> int:
     """Rows of what a rank puts in; a row has `count` elements."""
     return case.ranks if case.collective.name in ("reduce_scatter", "alltoall") else 1
@@ -37,29 +51,10 @@ def output_rows(case: Case) -> int:
 
 def inputs(case: Case, repetition: int, rank: int) -> Array:
     """What `rank` puts in, of shape (rows, count)."""
-    rows = [np.concatenate([_block(case, repetition, rank, row, *at) for at in _blocks(case)]) for row in range(input_rows(case))]
+    rows = [
+        np.concatenate([_block(case, repetition, rank, row, *at) for at in _blocks(case)]) for row in range(input_rows(case))
+    ]
     return np.stack(rows)
-
-
-def source(case: Case, rank: int, row: int) -> Source:
-    """Where row `row` of the result of `rank` comes from."""
-    match case.collective.name:
-        case "all_reduce":
-            return Source(None, 0)
-        case "reduce":
-            return Source(None if rank == case.root else rank, 0)
-        case "broadcast":
-            return Source(case.root, 0)
-        case "reduce_scatter":
-            return Source(None, rank)
-        case "all_gather":
-            return Source(row, 0)
-        case "alltoall":
-            return Source(row, rank)
-        case "sendrecv":
-            return Source((rank - 1) % case.ranks, 0)
-        case name:
-            raise AssertionError(name)
 
 
 def wrong_elements(case: Case, repetition: int, rank: int, result: Array) -> int:
@@ -83,15 +78,15 @@ def wrong_elements(case: Case, repetition: int, rank: int, result: Array) -> int
 def combined(op: str, dtype: DType, given: Array) -> tuple[Array, Array | float]:
     """The contributions `given` (axis 0) combined, and how far a right result may be off.
 
-    Integers wrap round. A floating-point result that rounds to nearest after each of its k operations, in whatever order, is off
-    by at most k u / (1 - k u) of what the same operations make of the magnitudes, u being half the epsilon of the type
+    Integers wrap round. A floating-point result that rounds to nearest after each of its k operations, in whatever order, is
+    off by at most k u / (1 - k u) of what the same operations make of the magnitudes, u being half the epsilon of the type
     (N. Higham, Accuracy and Stability of Numerical Algorithms, lemmas 3.1 and 4.2): k is n - 1 for n contributions, and one
     more where the average divides. Products and quotients below the normal range are off by a subnormal step each.
     """
     if not dtype.is_floating_point:
         operation = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}[op]
         return operation.reduce(given, axis=0, dtype=dtype.numpy), 0.0
-    exact, contributions, limits = given.astype(np.float64), len(given), ml_dtypes.finfo(dtype.numpy)
+    exact, contributions, limits = given.astype(np.float64), len(given), _limits(dtype)
     unit, step = float(limits.eps) / 2, float(limits.smallest_subnormal)
     bound = (contributions - 1) * unit / (1 - (contributions - 1) * unit)
     match op:
@@ -115,6 +110,11 @@ def _differ(got: Array, right: Array, tolerance: Array | float) -> int:
     # A result that is no number is within no distance of anything.
     near = np.abs(got.astype(np.float64) - right) <= tolerance
     return int(near.size - np.count_nonzero(near))
+
+
+def _limits(dtype: DType) -> Any:
+    # numpy's own finfo does not know bfloat16.
+    return ml_dtypes.finfo(dtype.numpy)  # pyright: ignore[reportUnknownVariableType] - it has no types of its own
 
 
 def _blocks(case: Case) -> Iterator[tuple[int, int]]:

@@ -17,7 +17,7 @@ from runtime.hardware.topology import Topology
 
 @dataclass(frozen=True)
 class Bound:
-    """The least time, and its two parts: `way_ps` of a byte from the farthest rank, `links_ps` of all bytes over their links."""
+    """The least time, and its two parts: `way_ps` of a byte from the farthest rank, `links_ps` of all bytes over the links."""
 
     way_ps: int
     links_ps: int
@@ -89,7 +89,7 @@ class Bounds:
         return len(self._fabric.path(rank, other)) - 1
 
     def _inside_ps(self, case: Case) -> tuple[int, int]:
-        """From a PE to the links between SIPs and from there to a PE: of those that hold the buffer, the nearest and farthest."""
+        """From a PE to the links between SIPs and back: of the PEs that hold the buffer, the nearest and the farthest."""
         io_noc, route = self._graph.io_noc, self._routes.route
         cubes, pes = case.spread(*self._spread)
         places = [self._graph.pe(cube, pe) for cube in range(cubes) for pe in range(pes)]

@@ -8,13 +8,12 @@ from coordinator.aggregate import RunReport
 from coordinator.launcher import Launcher
 from coordinator.options import Invocation
 from coordinator.perf.bound import Bounds
-from coordinator.perf.table import make_row, parameters, table, write_json
+from coordinator.perf.table import clear, make_row, parameters, table, write_json
 from coordinator.perf.words import AVERAGES, Asked, command
-from coordinator.plan import Plan
+from coordinator.plan import Plan, Program
 from coordinator.report.tables import place
 from coordinator.run import make_plan, run
 from coordinator.tools import run_command
-from runtime.bench_registry import Bench, BenchOutcome
 from runtime.errors import UsageError
 from runtime.wire.messages import SipReport
 
@@ -31,13 +30,14 @@ def perf(words: Sequence[str], launcher: Launcher) -> int:
     rows = tuple(cases(request, plan.sips))
     if not rows:
         raise UsageError(f"perf: no size from -b {request.min_bytes} to -e {request.max_bytes} has an element for every rank")
-    return run(plan, launcher, asked.general["out"], _Words(asked, request, rows))
+    if asked.json is not None:
+        clear(asked.json)
+    return run(plan, launcher, asked.out, _Words(asked, request, rows))
 
 
 def plan_of(asked: Asked) -> Plan:
     """The run. Its op log is kept where a folder for it is named: that of large sizes would not fit into memory."""
-    bench = Bench(f"{asked.request.collective}_perf", "", PROGRAM, (), lambda _: BenchOutcome("", 0, 0))
-    plan = make_plan(Invocation(bench, **asked.general))
+    plan = make_plan(Invocation(**asked.general), Program("bench", f"{asked.request.collective}_perf", PROGRAM))
     request, topology = asked.request, plan.config.topology
     request = replace(request, pes=request.pes or topology.pes_per_cube)
     for name, value, available in (("cubes", request.cubes, topology.cubes), ("pes", request.pes, topology.pes_per_cube)):
@@ -47,7 +47,7 @@ def plan_of(asked: Asked) -> Plan:
         raise UsageError(f"perf: -r {request.root}: the ranks are 0 to {plan.sips - 1}")
     plan.config.ccl.resolve(request.algorithm or None)
     program = replace(plan.program, arguments=asdict(request))
-    return replace(plan, program=program, trace=asked.general["out"] is not None or plan.verify)
+    return replace(plan, program=program, trace=asked.out is not None or plan.verify or plan.ccl_trace)
 
 
 @dataclass(frozen=True)

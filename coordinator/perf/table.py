@@ -11,6 +11,7 @@ from benches.collective_perf.collective import Case, Request
 from coordinator.perf.bound import Bound
 from coordinator.perf.words import AVERAGES
 from runtime.bench_registry import PerfRow
+from runtime.errors import UsageError
 
 PS_PER_US = 1_000_000
 _FORM = "{:>7}  {:>6}  {:>6}  {:>5}"
@@ -43,7 +44,7 @@ def parameters(request: Request, average: int, ranks: int, algorithm: str) -> It
     yield (
         f"# {request.collective} ranks {ranks} minBytes {request.min_bytes} maxBytes {request.max_bytes} step: {step} "
         f"warmup iters: {request.warmup} iters: {request.iters} validation: {request.check} "
-        f"blocking: {int(request.blocking)} average: {AVERAGES[average]}"
+        f"average: {AVERAGES[average]}"
     )
     yield f"# algorithm {algorithm}, a buffer on up to {request.pes} PEs of {request.cubes} cube{'s' * (request.cubes > 1)}"
     yield "#"
@@ -59,6 +60,14 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
     yield f"# Out of bounds values : {verdict}"
     yield f"# Avg bus bandwidth    : {sum(row.case.busbw_gbs(row.time_ps) for row in rows) / len(rows):.6g}"
     yield "#"
+
+
+def clear(path: Path) -> None:
+    """Empty the file of `write_json`: a long run must not end without a place for its rows. Raises `UsageError`."""
+    try:
+        path.write_bytes(b"")
+    except OSError as error:
+        raise UsageError(f"perf: --json: cannot write {path}: {error.strerror}") from error
 
 
 def write_json(path: Path, request: Request, rows: Sequence[Row], about: Mapping[str, Any]) -> None:

@@ -20,9 +20,10 @@ NO_MEANING: Mapping[tuple[str, ...], str] = {
     ("-m", "--agg_iters"): "collectives are not aggregated into groups; those of a rank are queued one behind the other anyway",
     ("-N", "--run_cycles"): "a second cycle would give the same numbers, for nothing in a simulation is noise",
     ("-p", "--parallel_init"): "all ranks join the process group at once",
+    ("-z", "--blocking"): "a SIP runs one collective of its rank after the other, as if the host waited for each",
     ("-y", "--stream_null"): "there are no streams",
     ("-T",): "a collective that hangs is reported as a deadlock; --timeout S bounds the silence of a process",
-    ("-G", "--cudagraph"): "there are no CUDA graphs",
+    ("-G", "--cudagraph"): "there are no graphs to capture",
     ("-C", "--report_cputime"): "the program of a rank takes no simulated time of its own",
     ("-S", "--report_timestamps"): "times are simulated, and the same in every run",
     ("-R", "--local_register"): "memory of a SIP needs no registration",
@@ -42,11 +43,12 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 @dataclass(frozen=True)
 class Asked:
-    """What the words of `perf` ask for: `general` are the options of every run, by name."""
+    """What the words of `perf` ask for: `general` are the options that say how and where a run is made, by name."""
 
     request: Request
     average: int
     json: Path | None
+    out: Path | None
     general: Mapping[str, Any]
 
 
@@ -62,7 +64,7 @@ def parse_size(text: str) -> int:
 def command() -> click.Command:
     """The command, which returns what was `Asked`."""
     return GroupedCommand(
-        {**GENERAL_GROUPS, **_GROUPS},
+        {**_GENERAL, **_GROUPS},
         name="kernbench perf",
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
         params=[click.Argument(["collective"], required=False, metavar="COLLECTIVE"), *_refused()],
@@ -104,6 +106,7 @@ def _flag(words: Sequence[str], name: str, metavar: str, kind: Any, text: str, d
     return click.Option([*words, name], metavar=metavar, type=kind, default=default, show_default=shown, help=text)
 
 
+_GENERAL = {title: options for title, options in GENERAL_GROUPS.items() if title != "what is kept"}
 _GROUPS: Mapping[str, tuple[click.Option, ...]] = {
     "flags of nccl-tests": (
         _flag(["-b", "--minbytes"], "min_bytes", "SIZE", _size, "smallest size of a rank's buffer", "64K"),
@@ -117,7 +120,6 @@ _GROUPS: Mapping[str, tuple[click.Option, ...]] = {
         _flag(["-d", "--datatype"], "dtype", "TYPE", _one_of((*DTYPES, ALL)), f"{' '.join(DTYPES)} all", "float"),
         _flag(["-r", "--root"], "root", "RANK", _root, "root of broadcast and reduce, or all", 0),
         _flag(["-a", "--average"], "average", "N", _average, "of the ranks: 0 rank 0, 1 mean, 2 min, 3 max", 1),
-        _flag(["-z", "--blocking"], "blocking", "0|1", click.Choice(["0", "1"]), "1: the host waits for each iteration", "0"),
     ),
     "how it is measured": (
         _flag(["--algorithm"], "algorithm", "NAME", str, "algorithm of ccl.yaml  [default: its defaults.algorithm]"),
@@ -143,7 +145,7 @@ def _refuse(_: click.Context, option: click.Parameter, value: object) -> None:
         raise UsageError(f"perf: {'/'.join(option.opts)} has no meaning here: {NO_MEANING[tuple(option.opts)]}")
 
 
-def _asked(collective: str | None, average: int, json: Path | None, **values: Any) -> Asked:
+def _asked(collective: str | None, average: int, json: Path | None, out: Path | None, **values: Any) -> Asked:
     known = ", ".join(COLLECTIVES)
     if collective is None:
         raise UsageError(f"perf: which collective? one of {known}")
@@ -157,16 +159,13 @@ def _asked(collective: str | None, average: int, json: Path | None, **values: An
         max_bytes=values["min_bytes"] if values["max_bytes"] is None else values["max_bytes"],
         step_bytes=values["step_bytes"] or 1 << 20,
         step_factor=values["step_factor"] or 1,
-        blocking=values["blocking"] == "1",
         algorithm=values["algorithm"] or "",
         pes=values["pes"] or 0,
         **{name: values[name] for name in names},
     )
     _check(request)
-    if json is not None and not json.absolute().parent.is_dir():
-        raise UsageError(f"perf: --json: no such folder: {json.parent}")
-    general = {option.name: values[option.name] for group in GENERAL_GROUPS.values() for option in group if option.name}
-    return Asked(request, average, json, general)
+    general = {name: values[name] for group in _GENERAL.values() for option in group if (name := option.name)}
+    return Asked(request, average, json, out, general)
 
 
 def _check(request: Request) -> None:

@@ -33,6 +33,18 @@ class TestSafeTime:
         sync.receive(2, promise(40), 0)
         assert sync.safe_ps == 40
 
+    def test_belongs_to_the_peer_that_promised_least_and_to_the_lowest_of_several(self):
+        sync = Sync(0, 4, {3: 10, 1: 10, 2: 10}, {})
+        assert sync.least_promise_from == 1
+        sync.receive(1, promise(50), 0)
+        sync.receive(2, promise(40), 0)
+        assert sync.least_promise_from == 3
+        sync.receive(3, promise(45), 0)
+        assert sync.least_promise_from == 2
+
+    def test_belongs_to_nobody_without_in_channels(self):
+        assert Sync(0, 2, {}, {1: 10}).least_promise_from == -1
+
     def test_rises_to_lbts_and_one_lookahead_after_a_grant(self):
         sync = Sync(0, 3, {1: 10, 2: 30}, {})
         sync.grant(1000)
