@@ -10,7 +10,7 @@ run: setup
 	$(BIN)/python launch.py --sips 2
 
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
 lint: setup
 	$(BIN)/ruff check .

@@ -5,6 +5,7 @@ from importlib import import_module
 MODULES = (
     "benches.ccl_allreduce",
     "benches.gemm_single_pe",
+    "benches.milestone_1h_ccl.study",
     "benches.milestone_1h_gemm.study",
     "benches.qkv_gemm",
     "benches.qkv_gemm_multi_pe",

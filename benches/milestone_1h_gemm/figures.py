@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -18,37 +17,32 @@ from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter
 
 from benches.milestone_1h_gemm.rows import Row, Sweep
 from benches.milestone_1h_gemm.shapes import Shape, Staging
-from runtime.errors import UsageError
+from benches.studies.plots import BLUE, GREEN, ORANGE, PALE, SKY, VERMILION, new_figure, saved
 
-# Colours that everyone can tell apart: M. Okabe, K. Ito, "Color Universal Design", 2008.
-_BLUE, _SKY, _GREEN, _ORANGE, _VERMILION = "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#D55E00"
 STAGES = {
-    "dma_in_ps": ("DMA in", _BLUE),
-    "fetch_ps": ("fetch", _SKY),
-    "gemm_ps": ("GEMM", _VERMILION),
-    "store_ps": ("store", _ORANGE),
-    "dma_out_ps": ("DMA out", _GREEN),
+    "dma_in_ps": ("DMA in", BLUE),
+    "fetch_ps": ("fetch", SKY),
+    "gemm_ps": ("GEMM", VERMILION),
+    "store_ps": ("store", ORANGE),
+    "dma_out_ps": ("DMA out", GREEN),
 }
 """The stages of a product in their order: the field of `Busy`, its name and colour."""
 STAGINGS = {
-    Staging.REF_REF: ("ref_ref: both operands streamed", _BLUE, "o"),
-    Staging.LOAD_REF: ("load_ref: A loaded, B streamed", _ORANGE, "s"),
-    Staging.LOAD_LOAD: ("load_load: both loaded", _GREEN, "^"),
+    Staging.REF_REF: ("ref_ref: both operands streamed", BLUE, "o"),
+    Staging.LOAD_REF: ("load_ref: A loaded, B streamed", ORANGE, "s"),
+    Staging.LOAD_LOAD: ("load_load: both loaded", GREEN, "^"),
 }
-WIDTH_IN, DPI = 12.0, 100
-"""1200 pixels."""
-_PALE = 0.35
 
 
 def draw(sweep: Sweep, directory: Path) -> list[Path]:
     """Draw all figures; returns their files. Raises `UsageError` where one cannot be written."""
-    return [_saved(figure(sweep), directory / f"gemm_{name}.png") for name, figure in FIGURES.items()]
+    return [saved(figure(sweep), directory / f"gemm_{name}.png") for name, figure in FIGURES.items()]
 
 
 def stage_breakdown(sweep: Sweep) -> Figure:
     """For each shape and staging, how long each stage was busy, as a share of the kernel's time."""
     by_shape = _by_shape(sweep.rows)
-    figure = _figure(1.9 + 0.85 * len(by_shape), _stage_finding(sweep.rows))
+    figure = new_figure(1.9 + 0.85 * len(by_shape), _stage_finding(sweep.rows))
     panels = figure.subplots(1, len(Staging), sharey=True, squeeze=False)[0]
     for staging, axes in zip(Staging, panels, strict=True):
         _stage_panel(axes, staging, [rows[staging] for rows in by_shape.values()])
@@ -60,7 +54,7 @@ def stage_breakdown(sweep: Sweep) -> Figure:
         "(% of the kernel's time, which is written behind the bars)"
     )
     patches = [Patch(color=colour, label=name) for name, colour in STAGES.values()]
-    patches.insert(1, Patch(facecolor=_BLUE, edgecolor="white", hatch="////", label="of it loading before the product"))
+    patches.insert(1, Patch(facecolor=BLUE, edgecolor="white", hatch="////", label="of it loading before the product"))
     figure.legend(handles=patches, loc="outside lower center", ncols=len(patches), frameon=False)
     return figure
 
@@ -68,7 +62,7 @@ def stage_breakdown(sweep: Sweep) -> Figure:
 def utilisation(sweep: Sweep) -> Figure:
     """What of the GEMM engine's peak each product used, and the most that its padding allows."""
     by_shape = _by_shape(sweep.rows)
-    figure = _figure(6.6, _utilisation_finding(sweep.rows))
+    figure = new_figure(6.6, _utilisation_finding(sweep.rows))
     axes = figure.subplots()
     for place, rows in enumerate(by_shape.values()):
         for offset, staging in zip((-0.27, 0, 0.27), Staging, strict=True):
@@ -81,12 +75,12 @@ def utilisation(sweep: Sweep) -> Figure:
     axes.set_ylim(0, 1.08)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.set_ylabel(f"MAC utilisation (% of the peak of {sweep.hardware.peak_tflops:g} TFLOPS)")
-    axes.grid(axis="y", alpha=_PALE)
+    axes.grid(axis="y", alpha=PALE)
     axes.set_axisbelow(True)
     handles = [
         *(Patch(color=colour, label=name) for name, colour, _ in STAGINGS.values()),
         Patch(color="grey", label="solid: in the whole kernel"),
-        Patch(color="grey", alpha=_PALE, label="pale: in the product, without loading before it"),
+        Patch(color="grey", alpha=PALE, label="pale: in the product, without loading before it"),
         Line2D([], [], color="black", linewidth=1.8, label="limit by padding"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
@@ -96,7 +90,7 @@ def utilisation(sweep: Sweep) -> Figure:
 def theory(sweep: Sweep) -> Figure:
     """The kernel's time against its bound, and their ratio."""
     by_shape = _by_shape(sweep.rows)
-    figure = _figure(6.6, _theory_finding(sweep.rows))
+    figure = new_figure(6.6, _theory_finding(sweep.rows))
     times, ratios = figure.subplots(1, 2, width_ratios=(1.1, 1))
     _time_panel(times, sweep.rows)
     _ratio_panel(ratios, by_shape)
@@ -115,21 +109,6 @@ FIGURES: Mapping[str, Callable[[Sweep], Figure]] = {
     "theory": theory,
 }
 """What is drawn, by the name of the file: `gemm_NAME.png`."""
-
-
-def _figure(height_in: float, finding: str) -> Figure:
-    figure = Figure(figsize=(WIDTH_IN, height_in), dpi=DPI, layout="constrained")
-    FigureCanvasAgg(figure)
-    figure.suptitle(finding, fontsize=14, fontweight="bold")
-    return figure
-
-
-def _saved(figure: Figure, path: Path) -> Path:
-    try:
-        figure.savefig(path)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
-    return path
 
 
 def _by_shape(rows: Sequence[Row]) -> dict[Shape, dict[Staging, Row]]:
@@ -161,13 +140,13 @@ def _stage_panel(axes: Axes, staging: Staging, rows: Sequence[Row]) -> None:
     axes.set_title(STAGINGS[staging][0], fontsize=11)
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(PercentFormatter(1))
-    axes.grid(axis="x", alpha=_PALE)
+    axes.grid(axis="x", alpha=PALE)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def _utilisation_bar(axes: Axes, x: float, row: Row, colour: str) -> None:
-    axes.bar(x, row.product_utilisation, 0.25, color=colour, alpha=_PALE)
+    axes.bar(x, row.product_utilisation, 0.25, color=colour, alpha=PALE)
     axes.bar(x, row.utilisation, 0.25, color=colour)
     top, limit = row.product_utilisation, row.padding_utilisation
     # Just below the line of the limit there is no room for a number.
@@ -184,7 +163,7 @@ def _time_panel(axes: Axes, rows: Sequence[Row]) -> None:
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
     axes.set_xlabel("bound from the topology file (us)")
     axes.set_ylabel("measured time of the kernel (us)")
-    axes.grid(alpha=_PALE)
+    axes.grid(alpha=PALE)
 
 
 def _ratio_panel(axes: Axes, by_shape: Mapping[Shape, Mapping[Staging, Row]]) -> None:
@@ -206,7 +185,7 @@ def _ratio_panel(axes: Axes, by_shape: Mapping[Shape, Mapping[Staging, Row]]) ->
     axes.set_xlabel("measured time / bound")
     axes.set_yticks(range(len(by_shape)), [_label(rows[Staging.REF_REF]) for rows in by_shape.values()])
     axes.set_ylim(len(by_shape) - 0.5, -0.5)
-    axes.grid(axis="x", alpha=_PALE)
+    axes.grid(axis="x", alpha=PALE)
 
 
 def _mark(colour: str, marker: str, label: str) -> Line2D:
