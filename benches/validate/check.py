@@ -12,7 +12,7 @@ GROUPS = {
     "f": "conservation on a real run",
     "g": "metamorphic: what must not change a result, or must halve it",
     "h": "HBM: channels, and independence of the mesh",
-    "i": "IPCQ credits, and all-reduce on integer data",
+    "i": "IPCQ: credits and rates; all-reduce: time, bytes on links, integer sums",
     "j": "matrix products: bounds, pipeline, padding, a systolic array against SCALE-Sim",
     "k": "numerics of the kernel language, and that data take no time",
 }

@@ -7,15 +7,19 @@ from multiprocessing import get_context
 
 from benches.validate.channels import channels
 from benches.validate.check import Check
-from benches.validate.collectives import collectives
+from benches.validate.collectives import credit_rounds, sums
 from benches.validate.conservation import conservation
+from benches.validate.cube_links import cube_links
+from benches.validate.drawn_all_reduces import drawn
 from benches.validate.gemm import bounded, fed, padded, staged, systolic
 from benches.validate.mesh_checks import DEFAULT_LOADS, loaded, reference, unloaded
 from benches.validate.metamorphic import metamorphic
 from benches.validate.numerics import numerics
 from benches.validate.paths import TOPOLOGIES, saturation, uncontended
 from benches.validate.queueing import LOADS, little, waiting
+from benches.validate.rings import rings
 from benches.validate.sharing import sharing
+from benches.validate.slot_rates import rates
 from benches.validate.variant import Variant
 
 SIPS = 2
@@ -49,7 +53,12 @@ def parts(seed: int, *, full: bool) -> list[Part]:
         Part("f.little", little, (seed,)),
         Part("g.", metamorphic, (seed,)),
         Part("h.", channels),
-        Part("i.", collectives),
+        Part("i.credit.", credit_rounds),
+        Part("i.rate.", rates),
+        Part("i.ring.", rings),
+        Part("i.cubes.", cube_links),
+        Part("i.drawn.", drawn, (seed,)),
+        Part("i.sums.", sums, (seed,)),
         Part("j.b", bounded, (seed,)),
         Part("j.staged.", staged),
         Part("j.fed.", fed),
