@@ -1,7 +1,15 @@
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder with a short name: sockets lie in it, and the path of a socket has room for about a hundred bytes."""
+    with tempfile.TemporaryDirectory(prefix="kb-") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(autouse=True)
