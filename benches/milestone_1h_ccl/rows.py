@@ -3,11 +3,11 @@
 import csv
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from benches.milestone_1h_ccl.networks import Layout, Network
 from benches.milestone_1h_ccl.theory import Parts
+from benches.studies import sweep_file
 from runtime.errors import UsageError
 
 VERSION = 1
@@ -84,30 +84,14 @@ class Sweep(Struct, frozen=True, forbid_unknown_fields=True):
         return [row for row in self.rows if row.part == part]
 
 
-class _Head(Struct):
-    version: int
-
-
 def write_sweep(path: Path, sweep: Sweep) -> None:
     """Write the file; raises `UsageError` where that is not possible."""
-    try:
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(sweep), indent=1) + b"\n")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+    sweep_file.write(path, sweep)
 
 
 def read_sweep(path: Path) -> Sweep:
     """Read what `write_sweep` has written; raises `UsageError` that says what is wrong with the file."""
-    try:
-        content = path.read_bytes()
-        version = msgspec.json.decode(content, type=_Head).version
-        if version != VERSION:
-            raise UsageError(f"{path}: version {version} of the file, this is a program for version {VERSION}")
-        sweep = msgspec.json.decode(content, type=Sweep)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    except msgspec.DecodeError as error:
-        raise UsageError(f"{path}: {error}") from error
+    sweep = sweep_file.read(path, Sweep, VERSION)
     if len({row.point for row in sweep.rows}) != len(sweep.rows) or not all(map(sweep.of, ("size", "kind", "reference"))):
         raise UsageError(f"{path}: there must be rows of all three parts, none twice")
     if len(sweep.networks) != len(sweep.layouts):

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from benches.milestone_1h_gemm.shapes import Shape, Staging
 from benches.milestone_1h_gemm.theory import Hardware, Theory
+from benches.studies import sweep_file
 from runtime.errors import UsageError
 
 VERSION = 1
@@ -93,30 +93,14 @@ class Sweep(Struct, frozen=True, forbid_unknown_fields=True):
     rows: tuple[Row, ...]
 
 
-class _Head(Struct):
-    version: int
-
-
 def write_sweep(path: Path, sweep: Sweep) -> None:
     """Write the file; raises `UsageError` where that is not possible."""
-    try:
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(sweep), indent=1) + b"\n")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+    sweep_file.write(path, sweep)
 
 
 def read_sweep(path: Path) -> Sweep:
     """Read what `write_sweep` has written; raises `UsageError` that says what is wrong with the file."""
-    try:
-        content = path.read_bytes()
-        version = msgspec.json.decode(content, type=_Head).version
-        if version != VERSION:
-            raise UsageError(f"{path}: version {version} of the file, this is a program for version {VERSION}")
-        sweep = msgspec.json.decode(content, type=Sweep)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    except msgspec.DecodeError as error:
-        raise UsageError(f"{path}: {error}") from error
+    sweep = sweep_file.read(path, Sweep, VERSION)
     points = [(row.shape, row.staging) for row in sweep.rows]
     if not points or set(points) != {(shape, staging) for shape, _ in points for staging in Staging}:
         raise UsageError(f"{path}: there must be a row for every shape in every staging")

@@ -174,16 +174,18 @@ def test_every_pe_knows_its_place_and_how_many_there_are() -> None:
 
 
 def test_scratch_is_given_back_at_the_end_of_its_block() -> None:
-    half = 1 << 19
+    half, made = 1 << 19, list[int]()
 
     def kernel() -> None:
         for _ in range(5):
             with tl.scratch():
-                tl.zeros(half, tl.int8)
-        tl.zeros(half, tl.int8)
-        tl.zeros(half, tl.int8)
+                made.append(tl.zeros(half, tl.int8).address)
+        made.append(tl.zeros(half, tl.int8).address)
+        made.append(tl.zeros(half, tl.int8).address)
 
     mock.launch(kernel)
+    first = made[0]
+    assert made == [first] * 6 + [first + half]
 
 
 def test_the_language_is_for_kernels_only() -> None:

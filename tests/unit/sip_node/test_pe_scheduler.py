@@ -155,6 +155,7 @@ def test_a_product_does_not_end_before_its_promise_which_never_falls(product: Pr
     assert len(Watched.promises) == len(Watched.ends) == 2
     for asked, end_ps in zip(Watched.promises, Watched.ends, strict=True):
         bounds = [bound for _, bound in asked]
+        assert bounds
         assert bounds == sorted(bounds)
         assert bounds[-1] <= end_ps
         assert all(bound >= now for now, bound in asked)
