@@ -77,9 +77,9 @@ class Phold:
         """An arrival from another LP."""
         heappush(self._events, (message.time_ps, message.target, message.source, message.seq))
 
-    def earliest_send_ps(self, base_ps: int) -> Mapping[int, int]:
+    def earliest_send_ps(self, base_ps: int) -> Mapping[int, tuple[int]]:
         """Any arrival may send at once."""
-        return {peer: base_ps for peer in range(self._lps) if peer != self._lp}
+        return {peer: (base_ps,) for peer in range(self._lps) if peer != self._lp}
 
     def digests(self) -> dict[int, str]:
         """Per entity, a hash of all its arrivals in order."""

@@ -12,7 +12,7 @@ PlaceFigures = tuple[int, int, int]
 
 
 class BlockedFigures(Struct, frozen=True):
-    """A PE whose kernel waits. A receive from any direction has no `peer`."""
+    """A kernel that waits. A receive from any direction has no `peer`; `call` is the collective call, if it is part of one."""
 
     place: PlaceFigures
     kernel: str
@@ -21,6 +21,7 @@ class BlockedFigures(Struct, frozen=True):
     direction: str
     peer: PlaceFigures | None
     since_ns: float
+    call: str
 
 
 class RingFigures(Struct, frozen=True):
@@ -38,6 +39,7 @@ class QueueFigures(Struct, frozen=True):
     """The pointers of a queue pair, as in `QueuePointers`."""
 
     place: PlaceFigures
+    table: str
     direction: str
     peer: PlaceFigures
     n_slots: int
@@ -45,10 +47,10 @@ class QueueFigures(Struct, frozen=True):
     head: int
     peer_tail: int
     credits: int
-    tx: RingFigures
+    tx: RingFigures | None
     peer_head: int
     tail: int
-    rx: RingFigures
+    rx: RingFigures | None
 
 
 class Waits(Struct, frozen=True):
@@ -73,15 +75,17 @@ def waits_of(sips: Sequence[SipReport], lines: tuple[str, ...]) -> Waits:
 
 def _blocked(pe: BlockedPe) -> BlockedFigures:
     since_ns = ns_from_ps(pe.since_ps)
-    return BlockedFigures((pe.sip, pe.cube, pe.pe), pe.kernel, pe.line, pe.operation, pe.direction, pe.peer, since_ns)
+    return BlockedFigures((pe.sip, pe.cube, pe.pe), pe.kernel, pe.line, pe.operation, pe.direction, pe.peer, since_ns, pe.call)
 
 
 def _queue(queue: QueuePointers) -> QueueFigures:
     return QueueFigures(
-        (queue.sip, queue.cube, queue.pe), queue.direction, queue.peer, queue.n_slots, queue.slot_size,
+        (queue.sip, queue.cube, queue.pe), queue.table, queue.direction, queue.peer, queue.n_slots, queue.slot_size,
         queue.head, queue.peer_tail, queue.credits, _ring(queue.tx), queue.peer_head, queue.tail, _ring(queue.rx),
     )  # fmt: skip
 
 
-def _ring(ring: RingAddress) -> RingFigures:
+def _ring(ring: RingAddress | None) -> RingFigures | None:
+    if ring is None:
+        return None
     return RingFigures(f"{ring.address:#x}", ring.resource, ring.sip, ring.cube, ring.pe, ring.offset)

@@ -1,21 +1,28 @@
 """Who waits for whom when nothing can happen any more: from the reports of all SIPs to the cycles and chains of waits.
 
-A PE whose kernel waits depends on the peer of that direction. A PE without a kernel can be moved only by its rank, which
-depends on the kernels that it waits for, or has finished its program. So everybody depends on somebody, round in a cycle or
-along a chain to a rank that has finished.
+A PE whose kernel waits depends on the peer of that direction: a collective on the collective there, another kernel on the
+other kernel. A PE without such a kernel can be moved only by its rank, which depends on the kernels that it waits for, or has
+finished its program. So everybody depends on somebody, round in a cycle or along a chain to a rank that has finished.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from runtime.errors import IpcqDeadlock
+from runtime.ccl.call import place_of
+from runtime.errors import CollectiveMismatchError, IpcqDeadlock
 from runtime.places import Place
-from runtime.wire.messages import QueuePointers, SipReport
+from runtime.wire.messages import BlockedPe, QueuePointers, SipReport
 
 
-def deadlock(reports: Sequence[SipReport]) -> IpcqDeadlock:
-    """The error of a run that has ended although a rank has not finished; `reports` are those of all SIPs."""
+def deadlock(reports: Sequence[SipReport]) -> IpcqDeadlock | CollectiveMismatchError:
+    """The error of a run that has ended although a rank has not finished; `reports` are those of all SIPs.
+
+    Ranks that wait in different calls at one place of a group are a mismatch, whatever else there is.
+    """
     ordered = sorted(reports, key=lambda report: report.sip)
+    mismatch = _mismatch(ordered)
+    if mismatch is not None:
+        return mismatch
     queues = [queue for report in ordered for queue in report.queues]
     return IpcqDeadlock(
         max(report.time_ps for report in ordered),
@@ -24,6 +31,15 @@ def deadlock(reports: Sequence[SipReport]) -> IpcqDeadlock:
         (*WaitForGraph(ordered).lines(), *_never_received(queues)),
         tuple(map(str, queues)),
     )
+
+
+def _mismatch(reports: Sequence[SipReport]) -> CollectiveMismatchError | None:
+    waiting: dict[str, BlockedPe] = {}
+    for pe in (pe for report in reports for pe in report.blocked if pe.call):
+        first = waiting.setdefault(place_of(pe.call), pe)
+        if first.call != pe.call:
+            return CollectiveMismatchError(first.sip, first.call, pe.sip, pe.call)
+    return None
 
 
 def _rank(report: SipReport) -> str:
@@ -38,8 +54,8 @@ def _never_received(queues: Sequence[QueuePointers]) -> Iterator[str]:
         if full:
             place, peer = Place(queue.sip, queue.cube, queue.pe), Place(*queue.peer)
             slots = f"{full} slot{'s' if full > 1 else ''}"
-            text = f"never received: {slots} from {peer} in {queue.direction} of {place}"
-            alike.add(text, (place, peer), (full, queue.direction))
+            text = f"never received: {slots} from {peer} in {queue.table} {queue.direction} of {place}"
+            alike.add(text, (place, peer), (full, queue.table, queue.direction))
     yield from alike.lines()
 
 
@@ -63,23 +79,34 @@ class _Alike:
             yield f"{text}; the same on {more} other {'PE' if more == 1 else 'PEs'}" if more else text
 
 
+class _Thread(NamedTuple):
+    """One of the two threads of a PE: that of collectives, or that of other kernels."""
+
+    place: Place
+    collective: bool
+
+    def __str__(self) -> str:
+        return str(self.place)
+
+
 class _Path(NamedTuple):
-    """Places, each of which waits for the next one; the last for `onward`, about which there is a `remark`, or for nobody."""
+    """Threads, each of which waits for the next one; the last for `onward`, about which there is a `remark`, or for nobody."""
 
     kind: str
-    places: tuple[Place, ...]
-    onward: Place | None
+    threads: tuple[_Thread, ...]
+    onward: _Thread | None
     remark: str
 
 
 class WaitForGraph:
-    """The wait-for graph of all PEs that wait, and of the ranks behind those that do not."""
+    """The wait-for graph of all threads that wait, and of the ranks behind those that do not."""
 
     def __init__(self, reports: Sequence[SipReport]) -> None:
         self._reports = {report.sip: report for report in reports}
-        self._blocked = {Place(pe.sip, pe.cube, pe.pe): pe for report in reports for pe in report.blocked}
-        # The PE whose kernel the rank of a SIP waits for before it does anything else: the first of several.
-        self._held_up_by = {place.sip: place for place in sorted(self._blocked, reverse=True)}
+        waiting = [pe for report in reports for pe in report.blocked]
+        self._blocked = {_Thread(Place(pe.sip, pe.cube, pe.pe), bool(pe.call)): pe for pe in waiting}
+        # The thread that the rank of a SIP waits for before it does anything else: the first of several.
+        self._held_up_by = {thread.place.sip: thread for thread in sorted(self._blocked, reverse=True)}
         self._peers: dict[Place, list[Place]] = {}
         for queue in (queue for report in reports for queue in report.queues):
             self._peers.setdefault(Place(queue.sip, queue.cube, queue.pe), []).append(Place(*queue.peer))
@@ -87,54 +114,56 @@ class WaitForGraph:
     def lines(self) -> tuple[str, ...]:
         """A line for every cycle, then for every chain; those that differ in cube and PE alone share one."""
         alike = _Alike()
-        for path in sorted(self._paths(), key=lambda path: (path.kind != "cycle", path.places)):
-            doing = tuple(map(self._doing, path.places))
-            labels = [f"{place} {does}" for place, does in zip(path.places, doing, strict=True)]
+        for path in sorted(self._paths(), key=lambda path: (path.kind != "cycle", path.threads)):
+            doing = tuple(map(self._doing, path.threads))
+            labels = [f"{thread} {does}" for thread, does in zip(path.threads, doing, strict=True)]
             onward = [f"{path.onward or ''} {path.remark}".strip()] if path.remark else []
-            places = path.places if path.onward is None else (*path.places, path.onward)
+            threads = path.threads if path.onward is None else (*path.threads, path.onward)
+            places = [thread.place for thread in threads]
             alike.add(f"{path.kind}: {' -> '.join(labels + onward)}", places, (path.kind, doing))
         return tuple(alike.lines())
 
     def _paths(self) -> Iterator[_Path]:
-        """Follow the waits from every PE that waits, those first for which nobody does; each place is passed once."""
-        following = {place: self._following(place) for place in self._blocked}
+        """Follow the waits from every thread that waits, those first for which nobody does; each one is passed once."""
+        following = {thread: self._following(thread) for thread in self._blocked}
         awaited = set(following.values())
-        passed: set[Place] = set()
-        for start in sorted(following, key=lambda place: (place in awaited, place)):
-            path: list[Place] = []
-            place: Place | None = start
-            while place is not None and place not in passed:
-                passed.add(place)
-                path.append(place)
-                place = self._following(place)
+        passed: set[_Thread] = set()
+        for start in sorted(following, key=lambda thread: (thread in awaited, thread)):
+            path: list[_Thread] = []
+            thread: _Thread | None = start
+            while thread is not None and thread not in passed:
+                passed.add(thread)
+                path.append(thread)
+                thread = self._following(thread)
             if path:
-                yield from _closed(path, place)
+                yield from _closed(path, thread)
 
-    def _following(self, place: Place) -> Place | None:
-        """Whom a place waits for; of several, one that waits itself, since all of them do not come."""
-        blocked = self._blocked.get(place)
+    def _following(self, thread: _Thread) -> _Thread | None:
+        """Whom a thread waits for; of several, one that waits itself, since all of them do not come."""
+        blocked = self._blocked.get(thread)
         if blocked is None:
-            return self._held_up_by.get(place.sip)
-        candidates = self._peers.get(place, []) if blocked.peer is None else [Place(*blocked.peer)]
+            return self._held_up_by.get(thread.place.sip)
+        peers = self._peers.get(thread.place, []) if blocked.peer is None else [Place(*blocked.peer)]
+        candidates = [_Thread(peer, thread.collective) for peer in peers]
         return min(candidates, key=lambda peer: (not self._waits(peer), peer), default=None)
 
-    def _waits(self, place: Place) -> bool:
-        return place in self._blocked or place.sip in self._held_up_by
+    def _waits(self, thread: _Thread) -> bool:
+        return thread in self._blocked or thread.place.sip in self._held_up_by
 
-    def _doing(self, place: Place) -> str:
-        blocked = self._blocked.get(place)
+    def _doing(self, thread: _Thread) -> str:
+        blocked, sip = self._blocked.get(thread), thread.place.sip
         if blocked is not None:
             return f"{blocked.operation} {blocked.direction}"
-        report = self._reports.get(place.sip)
+        report = self._reports.get(sip)
         if report is None:
             return "is not part of the run"
-        if report.finished:
-            return f"runs no kernel: rank {place.sip} has finished its program"
-        return f"runs no kernel: rank {place.sip} {_rank(report)}"
+        runs_other = _Thread(thread.place, not thread.collective) in self._blocked
+        nothing = f"runs no {'other kernel' if runs_other else 'kernel'}"
+        return f"{nothing}: rank {sip} {'has finished its program' if report.finished else _rank(report)}"
 
 
-def _closed(path: list[Place], onward: Place | None) -> Iterator[_Path]:
-    """A path whose last place waits for `onward`: for one of its own, for one of another path, or for nobody."""
+def _closed(path: list[_Thread], onward: _Thread | None) -> Iterator[_Path]:
+    """A path whose last thread waits for `onward`: for one of its own, for one of another path, or for nobody."""
     if onward is None:
         yield _Path("chain", tuple(path), None, "")
     elif onward not in path:

@@ -133,6 +133,19 @@ def _kernel_at(kernel: str, place: tuple[int, int, int], line: str) -> str:
     return f"kernel {kernel!r} on sip {sip} cube {cube} pe {pe} at {line}"
 
 
+class CollectiveMismatchError(KernbenchError, RuntimeError):
+    """Two ranks make different collective calls where all must make the same. Fields: a rank and its call, another and its."""
+
+    def __init__(self, rank: int, call: str, peer: int, peer_call: str) -> None:
+        super().__init__(rank, call, peer, peer_call)
+        self.rank, self.call, self.peer, self.peer_call = rank, call, peer, peer_call
+
+    def __str__(self) -> str:
+        ranks = sorted([(self.rank, self.call), (self.peer, self.peer_call)])
+        calls = "".join(f"\n  rank {rank} is in {call}" for rank, call in ranks)
+        return f"Detected mismatch between collectives on ranks: every rank of a group makes the same calls in one order{calls}"
+
+
 class IpcqInstallError(KernbenchError):
     """A queue table cannot be installed. Fields: (sip, cube, pe), the problem."""
 

@@ -1,30 +1,50 @@
 """What `torch` knows about the rank that is running. A context variable tells ranks of one process apart."""
 
+from collections import Counter
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from runtime.ccl.config import CclConfig
-from runtime.ccl.group import Group
-from runtime.ccl.plan import InstallPlan
+from runtime.ccl.queue_space import QueueSpace, Table
 from runtime.hardware.addresses import AddressMap
 from runtime.hardware.allocation import SipMemories, VirtualAllocator
 from runtime.hardware.topology import Topology
 from runtime.requests import Device
 
 
-@dataclass
+@dataclass(eq=False)
 class ProcessGroup:
-    """An initialised process group of a rank: its algorithm and its installed queues."""
+    """A process group that this rank is a member of.
 
-    group: Group
-    plan: InstallPlan
+    `rank` is this rank's in the group, `sips` are the global ranks of all members. `algorithm` is a name of `ccl.yaml` or
+    `auto`; `tables` are the queues of the algorithms that it may run, the first one those that kernels of users see.
+    `calls` counts the collectives of the group, `messages` those sent to and received from each global rank.
+    """
+
+    name: str
+    rank: int
+    sips: tuple[int, ...]
+    algorithm: str
+    tables: dict[str, Table]
+    calls: int = 0
+    messages: Counter[tuple[int, int]] = field(default_factory=Counter[tuple[int, int]])
+
+    @property
+    def world_size(self) -> int:
+        """How many ranks the group has."""
+        return len(self.sips)
+
+    @property
+    def base(self) -> Table:
+        """The queues that kernels of users see."""
+        return next(iter(self.tables.values()))
 
 
 @dataclass
 class RankState:
-    """One rank: its device, the memories of its SIP, and its process group once there is one.
+    """One rank: its device, the memories of its SIP, and its default process group once there is one.
 
-    `installed` is the group whose queues are on the PEs; they outlive it.
+    `groups` counts the process groups that all ranks have made beside the default one.
     """
 
     rank: int
@@ -35,14 +55,16 @@ class RankState:
     memories: SipMemories = field(init=False)
     addresses: AddressMap = field(init=False)
     virtual: VirtualAllocator = field(init=False)
+    queues: QueueSpace = field(init=False)
     process_group: ProcessGroup | None = None
-    installed: ProcessGroup | None = None
+    groups: int = 0
     tensors: int = 0
 
     def __post_init__(self) -> None:
         self.memories = SipMemories(self.topology, self.rank)
         self.addresses = AddressMap(self.topology)
         self.virtual = VirtualAllocator(f"sip {self.rank}")
+        self.queues = QueueSpace(self.rank, self.topology, self.ccl)
 
 
 current_rank: ContextVar[RankState] = ContextVar("current_rank")

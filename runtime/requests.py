@@ -6,6 +6,7 @@ PEs below it (`PeDmaMsg`, `MmuMapMsg`, `IpcqInitMsg`, `KernelLaunchMsg`).
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Literal, Protocol
 
 from runtime.places import Place
@@ -68,12 +69,17 @@ class MmuMapMsg:
 
 @dataclass(frozen=True)
 class QueuePair:
-    """One direction of a PE's IPCQ: where arrivals land here, and where sends land at the peer."""
+    """One direction of a PE's IPCQ: where arrivals land here, and where sends land at the peer.
+
+    `peer_direction` is the direction at the peer that leads back. A pair that never receives has no `rx_base`, one that
+    never sends no `tx_base`.
+    """
 
     direction: str
     peer: Place
-    rx_base: int
-    tx_base: int
+    peer_direction: str
+    rx_base: int | None
+    tx_base: int | None
     n_slots: int
     slot_size: int
     credit_bytes: int
@@ -87,10 +93,11 @@ class QueuePair:
 
 @dataclass(frozen=True)
 class IpcqInitMsg:
-    """Install queue pairs on PEs of one cube: pairs of (pe, queue pairs)."""
+    """Install the queue table `table` on PEs of one cube: pairs of (pe, queue pairs). A PE has several tables, each once."""
 
     cube: int
     queues: tuple[tuple[int, tuple[QueuePair, ...]], ...]
+    table: str
 
     ENTRY_BYTES = 32  # two ring bases, peer, geometry
 
@@ -102,17 +109,37 @@ class PerPe:
     values: Mapping[tuple[int, int], object]
 
 
+Thread = Literal["kernels", "collectives"]
+"""The two hardware contexts of a PE. Each runs one kernel at a time, and has scratch of its own."""
+
+
 @dataclass(frozen=True)
 class KernelLaunchMsg:
-    """Run `kernel(*arguments)` on (cube, pe) of this SIP; they start together, at a time that the IO_CPU stamps."""
+    """Run `kernel(*arguments)` on (cube, pe) of this SIP; they start together, at a time that the IO_CPU stamps.
+
+    `queues` is the queue table that it sends and receives through, none if empty. `call` is the collective call of which it
+    is this rank's part: whoever receives from it must have made the same one. Other kernels have none.
+    """
 
     name: str
     kernel: Callable[..., object]
     arguments: tuple[object, ...]
     pes: tuple[tuple[int, int], ...]
+    queues: str = ""
+    call: str = ""
 
     ARGUMENT_BYTES = 8
     HEADER_BYTES = 64
+
+    @property
+    def thread(self) -> Thread:
+        """Which context of the PEs runs it."""
+        return thread_of(self.call)
+
+
+def thread_of(call: str) -> Thread:
+    """The part of a collective call runs beside other kernels."""
+    return "collectives" if call else "kernels"
 
 
 Request = MemoryWriteMsg | MemoryReadMsg | PeDmaMsg | MmuMapMsg | IpcqInitMsg | KernelLaunchMsg
@@ -122,8 +149,9 @@ Request = MemoryWriteMsg | MemoryReadMsg | PeDmaMsg | MmuMapMsg | IpcqInitMsg | 
 class Handle:
     """A batch of requests on its way. Results align with the requests; times are picoseconds.
 
-    `kernels_ps` is the longest time that a kernel of the batch has run so far. What the batch has cost is known once it is
-    `done`: until then the properties are a `RuntimeError`.
+    It was submitted, as times count, when its turn came and it left the host. `kernels_ps` is the longest time that a kernel
+    of the batch has run so far. What the batch has cost is known once it is `done`: until then the properties are a
+    `RuntimeError`. `holds` is what must not be freed before that.
     """
 
     requests: tuple[Request, ...]
@@ -132,6 +160,7 @@ class Handle:
     completed_ps: int = 0
     kernels_ps: int = 0
     results: list[bytes] = field(default_factory=list[bytes])
+    holds: tuple[object, ...] = ()
 
     @property
     def total_ps(self) -> int:
@@ -155,11 +184,26 @@ class Handle:
             raise RuntimeError("the launch is still on its way: wait with torch.ahbm.synchronize(), or read what it wrote")
 
 
+class Order(Enum):
+    """When a batch begins, and what waits for it; what it waits for is complete when it begins.
+
+    `IN_TURN`: behind every earlier batch, but for those `OVERLAPPING` that use none of its tensors. `AFTER_ALL`: behind every
+    earlier batch. `OVERLAPPING`: behind every earlier batch, too, but later ones `IN_TURN` that use none of its tensors do not
+    wait for it.
+    """
+
+    IN_TURN = "in turn"
+    AFTER_ALL = "after all"
+    OVERLAPPING = "overlapping"
+
+
 class Device(Protocol):
     """The accelerator as the host program of one rank sees it."""
 
-    def submit(self, requests: Sequence[Request], why: str) -> Handle:
-        """Queue a batch behind everything submitted before; its requests run together. Does not wait."""
+    def submit(
+        self, requests: Sequence[Request], why: str, *, tensors: frozenset[str] = frozenset(), order: Order = Order.IN_TURN
+    ) -> Handle:
+        """Queue a batch that uses the tensors of these names; its requests run together. Does not wait."""
         ...
 
     def wait(self, handle: Handle) -> Handle:

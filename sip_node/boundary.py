@@ -7,7 +7,7 @@ from runtime.simtime import ps_from_ns
 from runtime.trace import OpRecord
 from runtime.wire.messages import Message
 from sip_node.components.links import link_server
-from sip_node.components.packet import Packet, from_message, to_message
+from sip_node.components.packet import Packet, bound_for, from_message, to_message
 from sip_node.components.server import Server
 from sip_node.components.surroundings import Surroundings
 
@@ -51,8 +51,7 @@ class Boundary:
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """A packet for another SIP is at the IO NoC."""
         engine, chip = self._chip.engine, self._chip
-        if packet.source_sip == chip.sip:
-            chip.outlook.entered(packet.entrance_ps)
+        chip.outlook.entered(packet.sip, packet.entrance_ps)
         neighbour = self._sips.next_hop(chip.sip, packet.sip)
         server = self._ports[neighbour]
         start_ps, left_ps = server.reserve(engine.now_ps, tail_ps, packet.size)
@@ -65,9 +64,16 @@ class Boundary:
         )
         self._post(to_message(packet, chip.sip, neighbour, seq, start_ps + latency_ps, left_ps + latency_ps))
 
+    def expect(self, message: Message) -> None:
+        """A message from a neighbour will be here at its time. One for another SIP will leave again then."""
+        target = bound_for(message)
+        if target != self._chip.sip:
+            self._chip.outlook.departed(target, message.time_ps)
+
     def receive(self, message: Message) -> None:
         """A message from a neighbour: its head is at our IO NoC, or at the port of the switch that leads here."""
         packet, tail_ps = from_message(message)
+        packet.entrance_ps = message.time_ps
         if self._switch_port is None:
             self._enter(packet, tail_ps)
             return

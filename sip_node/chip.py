@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from runtime.ccl.config import CclConfig
-from runtime.ccl.plan import connected_sips
 from runtime.errors import InvariantError
 from runtime.hardware.addresses import AddressMap
 from runtime.hardware.graph import ChipGraph
@@ -34,26 +32,14 @@ class Blueprint:
     routes: ChipRoutes
     addresses: AddressMap
     sips: SipFabric
-    connected: frozenset[tuple[int, int]]
     data: bool
     remote_dma: bool
 
     @classmethod
-    def of(cls, topology: Topology, ccl: CclConfig, *, data: bool, remote_dma: bool = False) -> "Blueprint":
+    def of(cls, topology: Topology, *, data: bool, remote_dma: bool = False) -> "Blueprint":
         """Lay out the graph once for all SIPs of this process."""
         graph = ChipGraph(topology)
-        connected = connected_sips(topology, ccl)
-        return cls(
-            topology, graph, ChipRoutes(graph), AddressMap(topology), SipFabric(topology), connected, data, remote_dma
-        )  # fmt: skip
-
-    def forwards(self, sip: int) -> bool:
-        """Whether traffic between two other SIPs passes through `sip`.
-
-        Without DMA between SIPs, all traffic between them is that of queue pairs. With it any memory may answer anyone at any
-        time, which is treated like forwarding: no promise beyond the next event.
-        """
-        return self.remote_dma or any(sip in self.sips.path(a, b)[1:-1] for a, b in self.connected)
+        return cls(topology, graph, ChipRoutes(graph), AddressMap(topology), SipFabric(topology), data, remote_dma)
 
 
 class Chip:
@@ -61,11 +47,11 @@ class Chip:
 
     def __init__(self, plan: Blueprint, sip: int, engine: Engine, log: OpLog, post: Callable[[Message], None]) -> None:
         self.sip, self.log, self._engine = sip, log, engine
-        self.outlook = _outlook(plan, sip)
+        self.outlook = _outlook(plan)
         self.fabric = Fabric(engine, plan.graph, plan.routes, sip, self.outlook)
         around = Surroundings(
             sip, plan.topology, plan.graph, plan.routes, plan.addresses, engine, self.fabric, log, self.outlook, plan.data,
-            plan.connected, plan.remote_dma, Flows(sip), {},
+            plan.remote_dma, Flows(sip), {},
         )  # fmt: skip
         self.boundary = Boundary(around, plan.sips, post)
         self.fabric.attach(plan.graph.io_noc, self.boundary)
@@ -81,6 +67,11 @@ class Chip:
                     self.host = component
         self._ports = around.memory_ports
 
+    def deliver(self, message: Message) -> None:
+        """Take in a message from a neighbour; it will be received at its time."""
+        self.boundary.expect(message)
+        self.inbox.put(message)
+
     @property
     def memories(self) -> Iterator[Memory]:
         """All memories of the SIP, in the order of their nodes."""
@@ -92,8 +83,8 @@ class Chip:
             yield from self._ports[node].contents()
 
     def blocked(self) -> tuple[BlockedPe, ...]:
-        """Every PE whose kernel waits for a peer, in (cube, pe) order."""
-        return tuple(blocked for pe in self.pes if (blocked := pe.blocked()) is not None)
+        """Every kernel that waits for a peer, in (cube, pe) order."""
+        return tuple(blocked for pe in self.pes for blocked in pe.blocked())
 
     def broken_law(self) -> str:
         """The first law of the model that does not hold at the end of a run, or nothing.
@@ -146,7 +137,7 @@ class Chip:
         }
 
 
-def _outlook(plan: Blueprint, sip: int) -> Outlook:
+def _outlook(plan: Blueprint) -> Outlook:
     """The least times on the way out of a SIP, from its routes."""
     graph, routes = plan.graph, plan.routes
     out: dict[tuple[int, int], int] = {}
@@ -157,4 +148,4 @@ def _outlook(plan: Blueprint, sip: int) -> Outlook:
             out[cube, pe] = routes.route(graph.pe(cube, pe), graph.io_noc).latency_ps
             launch.append(down_ps + routes.route(graph.m_cpu(cube), graph.pe(cube, pe)).latency_ps + out[cube, pe])
     margin_ps = ps_from_ns(plan.topology.sip.io_chiplet.io_cpu.launch_margin_ns)
-    return Outlook(out, min(launch) + margin_ps, forwards=plan.forwards(sip))
+    return Outlook(out, min(launch) + margin_ps, answers=plan.remote_dma)

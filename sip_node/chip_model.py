@@ -1,45 +1,17 @@
 """The chips of one LP as the loop sees them: one engine, an inbox per SIP, and what they know about their next message."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
 
-from runtime.hardware.routing import SipFabric
+from runtime.simtime import NEVER_PS
 from runtime.wire.messages import Message
-from sip_node.boundary import lookahead_ps
 from sip_node.chip import Blueprint, Chip
+from sip_node.components.packet import bound_for
 from sip_node.engine import Engine
 from sip_node.op_log import OpLog
+from sip_node.partition import Exit, Partition
+from sip_node.pdes.channel import later_ps
 from sip_node.pdes.sync import Sync
-
-
-class Partition:
-    """Which LP holds which SIP, and the channels that this makes between LPs."""
-
-    def __init__(self, sips_of_lp: Sequence[Sequence[int]], fabric: SipFabric, noc_overhead_ns: float) -> None:
-        self.sips_of_lp = sips_of_lp
-        self.lp_of = {sip: lp for lp, sips in enumerate(sips_of_lp) for sip in sips}
-        self._links = [(link.source, link.target, lookahead_ps(noc_overhead_ns, link.latency_ps)) for link in fabric.links]
-
-    def channels_out(self, lp: int) -> dict[int, int]:
-        """Peer LP -> lookahead in ps: the least of the links that share the channel."""
-        return self._least((self.lp_of[b], ps) for a, b, ps in self._links if self.lp_of[a] == lp != self.lp_of[b])
-
-    def channels_in(self, lp: int) -> dict[int, int]:
-        """The same for the channels that lead here."""
-        return self._least((self.lp_of[a], ps) for a, b, ps in self._links if self.lp_of[b] == lp != self.lp_of[a])
-
-    def speakers(self, lp: int) -> dict[int, tuple[int, ...]]:
-        """Peer LP -> the SIPs of this LP that have a link there."""
-        return {
-            peer: tuple(sorted({a for a, b, _ in self._links if self.lp_of[a] == lp and self.lp_of[b] == peer}))
-            for peer in self.channels_out(lp)
-        }
-
-    @staticmethod
-    def _least(found: Iterable[tuple[int, int]]) -> dict[int, int]:
-        least: dict[int, int] = {}
-        for peer, ps in found:
-            least[peer] = min(ps, least.get(peer, ps))
-        return least
 
 
 class ChipModel:
@@ -47,8 +19,10 @@ class ChipModel:
 
     def __init__(self, lp: int, partition: Partition, sync: Sync, plan: Blueprint, logs: Mapping[int, OpLog]) -> None:
         self.engine = Engine()
-        self._sync, self._lp_of = sync, partition.lp_of
-        self._speakers = partition.speakers(lp)
+        self._sync = sync
+        self._exits = {sip: partition.exits(sip) for sip in partition.sips_of_lp[lp]}
+        self._shortest = {sip: _shortest(exits.values()) for sip, exits in self._exits.items()}
+        self._depths = {peer: len(ways) for peer, ways in partition.transits(lp).items()}
         self.chips = {sip: Chip(plan, sip, self.engine, logs[sip], self._post) for sip in partition.sips_of_lp[lp]}
 
     def next_ps(self) -> int:
@@ -61,15 +35,34 @@ class ChipModel:
 
     def deliver(self, message: Message) -> None:
         """Put a message into the inbox of its SIP."""
-        self.chips[message.target].inbox.put(message)
+        self.chips[message.target].deliver(message)
 
-    def earliest_send_ps(self, base_ps: int) -> dict[int, int]:
-        """Per peer LP, the earliest any of our SIPs with a link there can send."""
-        earliest = {sip: chip.outlook.earliest_send_ps(base_ps) for sip, chip in self.chips.items()}
-        return {peer: min(earliest[sip] for sip in sips) for peer, sips in self._speakers.items()}
+    def earliest_send_ps(self, base_ps: int) -> dict[int, tuple[int, ...]]:
+        """Per peer LP and by crossings, the earliest that anything of ours, or already here to be sent on, leaves for it."""
+        sends_ps = {peer: [NEVER_PS] * depth for peer, depth in self._depths.items()}
+
+        def may_leave(way: Exit, send_ps: int) -> None:
+            bounds = sends_ps[way.peer]
+            bounds[way.crossings] = min(bounds[way.crossings], later_ps(send_ps, way.delay_ps))
+
+        for sip, exits in self._exits.items():
+            launch_ps, known_ps = self.chips[sip].outlook.earliest_send_ps(base_ps)
+            for way in self._shortest[sip]:
+                may_leave(way, launch_ps)
+            for target, send_ps in known_ps.items():
+                if target in exits:
+                    may_leave(exits[target], send_ps)
+        # A message with more channels ahead counts for every lesser number, too.
+        return {peer: tuple(accumulate(reversed(bounds), min))[::-1] for peer, bounds in sends_ps.items()}
 
     def _post(self, message: Message) -> None:
         if message.target in self.chips:
             self.deliver(message)
         else:
-            self._sync.post(self._lp_of[message.target], message)
+            way = self._exits[message.source][bound_for(message)]
+            self._sync.post(way.peer, message, way.crossings)
+
+
+def _shortest(exits: Iterable[Exit]) -> tuple[Exit, ...]:
+    """Of the exits to the same peer with the same crossings, the one with the least delay."""
+    return tuple({(way.peer, way.crossings): way for way in sorted(exits, reverse=True)}.values())

@@ -4,7 +4,7 @@ Drain what the peers said, inject their messages, step the model as far as is sa
 when there is nothing left to do. The decisions are those of `pdes/sync.py`; this module only carries them out.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,8 +38,12 @@ class Model(Protocol):
         """Put a message into the inbox of `message.target`, which is ordered by `(time_ps, source, seq)`."""
         ...
 
-    def earliest_send_ps(self, base_ps: int) -> Mapping[int, int]:
-        """Per peer LP, the time before which no event posts a message to it, if none is executed before `base_ps`."""
+    def earliest_send_ps(self, base_ps: int) -> Mapping[int, Sequence[int]]:
+        """Per peer LP, the time before which no event posts a message to it, if none is executed before `base_ps`.
+
+        The nth entry is for messages that cross n or more further channels, so it is at least the one before. Messages that
+        have not come yet and are only sent on do not count.
+        """
         ...
 
 

@@ -30,11 +30,12 @@ from runtime.wire.messages import (
     Written,
 )
 from sip_node.chip import Blueprint, Chip
-from sip_node.chip_model import ChipModel, Partition
+from sip_node.chip_model import ChipModel
 from sip_node.control import Control
 from sip_node.failure import ProgramRaised, user_traceback
 from sip_node.lp import LogicalProcess
 from sip_node.op_log import OpLog
+from sip_node.partition import Partition
 from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport import Transport
 from sip_node.pdes.transport_jitter import JitterTransport
@@ -162,9 +163,9 @@ class Node:
         self.config_hash = config_hash(topology, ccl.file)
         self._lp, self._observer, self._verify = lp, observer, job.verify
         sips, lps = peers.sips_of_lp[lp], len(peers.sips_of_lp)
-        plan = Blueprint.of(topology, ccl, data=job.data, remote_dma=job.remote_dma)
+        plan = Blueprint.of(topology, data=job.data, remote_dma=job.remote_dma)
         partition = Partition(peers.sips_of_lp, plan.sips, topology.sip.io_chiplet.noc.overhead_ns)
-        sync = Sync(lp, lps, partition.channels_in(lp), partition.channels_out(lp))
+        sync = Sync(lp, lps, partition.channels_in(lp), partition.channels_out(lp), partition.transits(lp))
         logs = {
             sip: OpLog(
                 partial(observer.trace, sip) if job.trace else None,

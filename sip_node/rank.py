@@ -6,9 +6,10 @@ from contextvars import copy_context
 from runtime.ccl.config import CclConfig
 from runtime.hardware.topology import Topology
 from runtime.rank_state import RankState, current_rank
-from runtime.requests import Handle, Request
+from runtime.requests import Handle, Order, Request
 from sip_node.completion import Completion, completed
-from sip_node.components.host import Batch, Host
+from sip_node.components.batch import Batch
+from sip_node.components.host import Host
 from sip_node.engine import Engine
 from sip_node.failure import ProgramRaised
 from sip_node.program import Program
@@ -26,9 +27,11 @@ class RankDevice:
         """Simulated time."""
         return self._engine.now_ps
 
-    def submit(self, requests: Sequence[Request], why: str) -> Handle:
-        """Queue a batch on the host's stream."""
-        return self._program_wait(lambda: completed(self._host.submit(requests, why)))
+    def submit(
+        self, requests: Sequence[Request], why: str, *, tensors: frozenset[str] = frozenset(), order: Order = Order.IN_TURN
+    ) -> Handle:
+        """Queue a batch at the host."""
+        return self._program_wait(lambda: completed(self._host.submit(requests, why, tensors=tensors, order=order)))
 
     def wait(self, handle: Handle) -> Handle:
         """Sleep until the batch has completed."""

@@ -1,4 +1,9 @@
 import pytest
+from hypothesis import settings
+
+# A deadline is a limit on wall time, and the machine may be busy.
+settings.register_profile("kernbench", deadline=None)
+settings.load_profile("kernbench")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]):

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from benches.collective_perf.collective import Case, Request
-from benches.collective_perf.values import input_rows, output_rows
 from runtime import DPPolicy, tl, torch
-from runtime.ccl.directions import OPPOSITE
+from runtime.ccl.config import POINT_TO_POINT
 from runtime.language.value import Pointer
 from runtime.rank_state import running_rank
+from runtime.torch.distributed.operands import check_placement
+from runtime.torch.distributed.process_group import install
 from runtime.torch.ops import launch_on, shard_pointers
 from runtime.torch.tensor import Tensor
 
@@ -38,10 +39,10 @@ def allocate(case: Case, request: Request) -> Buffers:
     """Buffers of zeros."""
     cubes, pes = case.spread(request.cubes, request.pes)
     policy = DPPolicy(cube="column_wise", pe="column_wise", num_cubes=cubes, num_pes=pes)
-    source = torch.zeros(input_rows(case), case.count, dtype=case.dtype, dp=policy)
+    source = torch.zeros(case.input_rows, case.count, dtype=case.dtype, dp=policy)
     if case.collective.in_place:
         return Buffers(source, source)
-    return Buffers(source, torch.zeros(output_rows(case), case.count, dtype=case.dtype, dp=policy))
+    return Buffers(source, torch.zeros(case.output_rows, case.count, dtype=case.dtype, dp=policy))
 
 
 def call(case: Case, buffers: Buffers) -> Callable[[], object]:
@@ -57,21 +58,20 @@ def send_and_receive(source: Tensor, target: Tensor) -> None:
     """
     joined = running_rank().process_group
     assert joined is not None, "a collective is measured in a process group"
-    group, numel = joined.group, source.shards[0].spec.nbytes // source.itemsize
-    ahead, behind = (rank % group.world_size for rank in (group.rank + 1, group.rank - 1))
-    out = joined.plan.way_between(group.rank, ahead) if group.world_size > 1 else ""
-    into = joined.plan.way_between(behind, group.rank) if group.world_size > 1 else ""
-    if out is None or into is None:
-        raise ValueError(f"sendrecv: the queues of algorithm {group.algorithm.name!r} do not join a rank with the next one")
-    pes = [(shard.spec.cube, shard.spec.pe) for shard in source.shards]
-    if not set(pes) <= joined.plan.mapping.exchange:
+    table = joined.tables.get(POINT_TO_POINT)
+    if table is None:
         raise ValueError(
-            f"sendrecv: a buffer on (cube, pe) {pes} needs queues to other ranks, which algorithm "
-            f"{group.algorithm.name!r} has on {sorted(joined.plan.mapping.exchange)}"
+            f"sendrecv needs the queues of the algorithm {POINT_TO_POINT!r}, which {running_rank().ccl.source} has not"
         )
-    message = group.ring_bytes_within_scratch(2) // source.itemsize
-    arguments = (shard_pointers(source), shard_pointers(target), numel, out, OPPOSITE.get(into, ""), message)
-    launch_on("sendrecv", pass_on, arguments, [source, target], pes)
+    for tensor in (source, target):
+        check_placement("sendrecv", table, tensor)
+    install(table)
+    numel, alone = source.shards[0].spec.nbytes // source.itemsize, joined.world_size == 1
+    ahead, behind = ("" if alone else f"global_rank_{(joined.rank + step) % joined.world_size}" for step in (1, -1))
+    pes = [(shard.spec.cube, shard.spec.pe) for shard in source.shards]
+    message = table.group.ring_bytes_within_scratch(2) // source.itemsize
+    arguments = (shard_pointers(source), shard_pointers(target), numel, ahead, behind, message)
+    launch_on("sendrecv", pass_on, arguments, [source, target], pes, queues=table.name, call="sendrecv")
 
 
 def pass_on(source: Pointer, target: Pointer, numel: int, ahead: str, behind: str, message: int) -> None:

@@ -40,11 +40,12 @@ def collective_perf(rank: int, **flags: Scalar) -> BenchOutcome:
 def _check_algorithm() -> None:
     joined = running_rank().process_group
     assert joined is not None, "the rank has joined it"
-    if joined.plan.mapping.local:
-        raise UsageError(
-            f"perf: algorithm {joined.group.algorithm.name!r} also combines the shards of one rank with each other; "
-            "what is measured here goes from rank to rank alone"
-        )
+    for name, table in joined.tables.items():
+        if table.plan.mapping.local:
+            raise UsageError(
+                f"perf: algorithm {name!r} also combines the shards of one rank with each other; "
+                "what is measured here goes from rank to rank alone"
+            )
 
 
 def _refusing(collective: Callable[[], object]) -> Callable[[], object]:

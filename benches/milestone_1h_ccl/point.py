@@ -25,7 +25,7 @@ def measure(point: Point) -> Row:
     its time is from there to the end of the last kernel. What the host needs to launch it is not in it.
     """
     world = simulate(_program(point), point.network.sips, topology=point.topology, ccl=point.ccl)
-    kernels = [record for _, record in world.of("pe_cpu", KERNEL)]
+    kernels = [record for _, record in world.of("pe_cpu.collective", KERNEL)]
     starts_ps = [record.start_ps for record in kernels]
     theory, queue = point.theory, point.queue
     by_kernel = point.algorithm == "ring" and point.buffer_kind == "tcm"

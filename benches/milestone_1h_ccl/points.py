@@ -119,7 +119,7 @@ def reference_variant(file: Variant) -> Variant:
     """
     pair = Network("ring_1d", 2, 1)
     narrow = file.with_values(
-        {"sip.cube_mesh": {"w": 1, "h": 1}, "ucie.bw_gbs": GBS, "pe.tcm.kernel_scratch_mb": _REFERENCE_SCRATCH_MB}
+        {"sip.cube_mesh": {"w": 1, "h": 1}, "ucie.bw_gbs": GBS, "pe.tcm.collective_scratch_mb": _REFERENCE_SCRATCH_MB}
     )
 
     def alpha_ps(overhead_ns: float) -> int:

@@ -1,5 +1,6 @@
 """`ccl.yaml`: which collective algorithms exist, and the parameters of their queues."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,6 +16,19 @@ _Count = Annotated[int, Field(ge=1, le=1 << 30)]
 _Index = Annotated[int, Field(ge=0, le=1 << 20)]
 _SlotSize = Annotated[int, Field(ge=64, le=1 << 30, multiple_of=64)]
 _Name = Annotated[str, Field(min_length=1)]
+
+Collective = Literal[
+    "all_reduce",
+    "reduce",
+    "broadcast",
+    "all_gather",
+    "all_gather_into_tensor",
+    "reduce_scatter_tensor",
+    "all_to_all_single",
+]
+AUTO = "auto"
+POINT_TO_POINT = "point_to_point"
+"""The algorithm of send and receive, whose queues join every rank of a group with every other one."""
 
 
 class Defaults(Section):
@@ -48,10 +62,25 @@ class Algorithm(Section):
     n_elem: _Count | None = None
 
 
+class Choice(Section):
+    """The algorithm for calls of at most `up_to_bytes` bytes a rank, or of any size."""
+
+    algorithm: _Name
+    up_to_bytes: _Count | None = None
+
+
+class Selection(Section):
+    """What `auto` runs: by collective and size where there are rows, `default` elsewhere."""
+
+    default: _Name
+    by_size: Mapping[Collective, Annotated[tuple[Choice, ...], Field(min_length=1)]]
+
+
 class CclFile(Section):
     """The whole file."""
 
     defaults: Defaults
+    selection: Selection | None = None
     algorithms: Annotated[dict[_Name, Algorithm], Field(min_length=1)]
 
 
@@ -77,6 +106,11 @@ class AlgorithmConfig:
     root_cube: int | None = None
     n_elem: int | None = None
 
+    @property
+    def ring_bytes(self) -> int:
+        """Bytes of one receive ring."""
+        return self.n_slots * self.slot_size
+
     def ranks(self, sips: int) -> int:
         """The world size: what the file says, else one rank per SIP."""
         return sips if self.world_size is None else self.world_size
@@ -92,15 +126,37 @@ class CclConfig:
     def resolve(self, name: str | None = None) -> AlgorithmConfig:
         """The algorithm `name`, by default `defaults.algorithm`, with its overrides over the defaults.
 
-        Raises `ConfigError` with the nearest name when there is no such algorithm.
+        For `auto` it is `selection.default`. Raises `ConfigError` with the nearest name when there is no such algorithm.
         """
-        defaults = self.file.defaults
+        defaults, selection = self.file.defaults, self.file.selection
         name = name or defaults.algorithm
+        if name == AUTO and selection is not None:
+            name = selection.default
         algorithm = self.file.algorithms.get(name)
         if algorithm is None:
             raise ConfigError(self.source, "algorithms", _unknown(name, self.file))
         inherited = defaults.model_dump(exclude={"algorithm"})
         return AlgorithmConfig(name=name, **(inherited | algorithm.model_dump(exclude_none=True)))
+
+    def used_by(self, name: str) -> tuple[str, ...]:
+        """The algorithms that a group with algorithm `name` may run: itself, or all that `auto` chooses from.
+
+        The first one is that of `resolve`. If the file has it, the one of send and receive is the last.
+        """
+        chosen = [self.resolve(name).name]
+        if name == AUTO and self.file.selection is not None:
+            chosen += [row.algorithm for rows in self.file.selection.by_size.values() for row in rows]
+        known = POINT_TO_POINT in self.file.algorithms
+        return tuple(dict.fromkeys((*chosen, POINT_TO_POINT) if known else chosen))
+
+    def choose(self, name: str, collective: str, nbytes: int) -> str:
+        """The algorithm that a group with algorithm `name` runs for `collective` on `nbytes` bytes a rank."""
+        selection = self.file.selection
+        if name == AUTO and selection is not None:
+            for row in (row for of, rows in selection.by_size.items() for row in rows if of == collective):
+                if row.up_to_bytes is None or nbytes <= row.up_to_bytes:
+                    return row.algorithm
+        return self.resolve(name).name
 
 
 def load_ccl(path: Path | None = None) -> CclConfig:
@@ -112,10 +168,29 @@ def load_ccl(path: Path | None = None) -> CclConfig:
 def parse_ccl(text: str, source: str) -> CclConfig:
     """The configuration in YAML `text`; errors are `ConfigError`s that call it `source`."""
     file = parse(text, source, CclFile)
-    if file.defaults.algorithm not in file.algorithms:
-        raise_first(source, [("defaults.algorithm", _unknown(file.defaults.algorithm, file))])
+    raise_first(source, list(_problems(file)))
     return CclConfig(source, file)
 
 
+def _problems(file: CclFile) -> Iterator[tuple[str, str]]:
+    """(key path, problem) of what names an algorithm that does not exist, and of rows that are never reached."""
+    named = {"defaults.algorithm": file.defaults.algorithm}
+    selection = file.selection
+    if selection is not None:
+        named["selection.default"] = selection.default
+        for collective, rows in selection.by_size.items():
+            where = f"selection.by_size.{collective}"
+            named |= {f"{where}[{index}].algorithm": row.algorithm for index, row in enumerate(rows)}
+            limits = [row.up_to_bytes for row in rows[:-1]]
+            if None in limits or limits != sorted(set(limits), key=lambda limit: limit or 0):
+                yield where, "only the last row can be without up_to_bytes, and the others need rising ones"
+    for key_path, name in named.items():
+        if name == AUTO and key_path == "defaults.algorithm":
+            if selection is None:
+                yield key_path, f"{AUTO!r} needs the section `selection`, which says what runs"
+        elif name not in file.algorithms:
+            yield key_path, _unknown(name, file)
+
+
 def _unknown(name: str, file: CclFile) -> str:
-    return f"no algorithm {name!r}{nearest(name, file.algorithms)}"
+    return f"no algorithm {name!r}{nearest(name, [*file.algorithms, *([AUTO] if file.selection else [])])}"

@@ -1,112 +1,113 @@
 """The install plan: topology + mapper + algorithm -> the queue pairs of every PE of one SIP. Pure, the same on every rank.
 
-A rank knows the addresses of its peers' receive rings without asking, since the plan is a function of the files alone.
+A rank knows the addresses of its peers' receive rings without asking, since the plan is a function of the files and of the
+groups that all ranks have made.
 """
 
 from collections.abc import Mapping
+from typing import TypeVar
 
-from runtime.ccl.config import AlgorithmConfig, CclConfig
 from runtime.ccl.directions import OPPOSITE
 from runtime.ccl.group import Group
 from runtime.ccl.mappers import MAPPERS, CubePe
 from runtime.ccl.mappers import Mapping as PeMapping
-from runtime.ccl.topologies import TOPOLOGIES
+from runtime.ccl.topologies import RECEIVE_ONLY, TOPOLOGIES
+from runtime.errors import ConfigError
 from runtime.hardware.addresses import AddressMap
 from runtime.hardware.allocation import ring_offset
-from runtime.hardware.topology import Topology
 from runtime.places import Place
 from runtime.registry import look_up
 from runtime.requests import QueuePair
 
 Plan = Mapping[CubePe, tuple[QueuePair, ...]]
-
-
-def connected_sips(topology: Topology, ccl: CclConfig) -> frozenset[tuple[int, int]]:
-    """All (sip, peer sip) that a queue pair of any algorithm of `ccl` may join: where IPCQ traffic starts and ends.
-
-    An algorithm whose topology does not fit the number of SIPs joins none: `init_process_group` refuses it.
-    """
-    pairs: set[tuple[int, int]] = set()
-    for name in ccl.file.algorithms:
-        config = ccl.resolve(name)
-        group = Group(0, config.ranks(topology.sips), config, topology)
-        if group.fits:
-            for rank, neighbours in enumerate(_sip_neighbours(group, ccl.source)):
-                pairs |= {(rank, peer) for peer in neighbours.values()}
-    return frozenset(pairs)
-
-
-def _sip_neighbours(group: Group, source: str) -> list[dict[str, int]]:
-    between_sips = look_up(group.sip_topology, TOPOLOGIES, source, f"algorithms.{group.algorithm.name}.topology")
-    return [between_sips(rank, group.grid_w, group.grid_h) for rank in range(group.world_size)]
+_T = TypeVar("_T")
 
 
 class InstallPlan:
-    """The queue pairs of one group, for any of its SIPs."""
+    """The queue table of one algorithm of one group, for any of its SIPs.
 
-    def __init__(self, group: Group, source: str) -> None:
-        self._topology, self._config = group.topology, group.algorithm
+    `ring_bytes_a_pe` is what the receive rings of one PE take of the memory they lie in; the same for every PE. `above_bytes`
+    of each PE lie above them and belong to other tables.
+    """
+
+    def __init__(self, group: Group, source: str, above_bytes: int = 0) -> None:
+        self._group, self._config, self._source = group, group.algorithm, source
         self._addresses = AddressMap(group.topology)
-        key = f"algorithms.{self._config.name}"
-        self.mapping: PeMapping = look_up(self._config.mapper, MAPPERS, source, f"{key}.mapper")(
-            group.topology, group.root_cube
-        )
-        self._sip_neighbours = _sip_neighbours(group, source)
-        self._most_directions = max(
-            (len(self._neighbours(Place(sip, *at))) for sip in range(group.world_size) for at in self.mapping.participants),
-            default=0,
-        )
-
-    @property
-    def ring_bytes_a_pe(self) -> int:
-        """What the receive rings of one PE take of the memory they lie in; the same for every PE."""
-        return self._most_directions * self._config.n_slots * self._config.slot_size
-
-    def way_between(self, sip: int, peer: int) -> str | None:
-        """The direction in which PEs with neighbours outside their SIP send from `sip` to `peer`, if there is one.
-
-        Where several directions lead there it is the first by name, so that both ends choose the same queue.
-        """
-        return min((f"global_{way}" for way, other in self._sip_neighbours[sip].items() if other == peer), default=None)
+        self.mapping: PeMapping = self._look_up("mapper", self._config.mapper, MAPPERS)(group.topology, group.root_cube)
+        between_sips = self._look_up("topology", group.sip_topology, TOPOLOGIES)
+        self._between_ranks = [between_sips(rank, group.grid_w, group.grid_h) for rank in range(group.world_size)]
+        one_way = RECEIVE_ONLY.get(group.sip_topology, frozenset())
+        self._receive_only = frozenset(map(_outside, one_way))
+        self._send_only = frozenset(OPPOSITE[way] for way in self._receive_only)
+        self._neighbours: dict[Place, dict[str, Place]] = {}
+        self.ring_bytes_a_pe, self.above_bytes = self._most_rings() * self._config.ring_bytes, above_bytes
 
     def of_sip(self, sip: int) -> Plan:
         """The queue pairs of every PE of a SIP that has any."""
         plan = {at: self._pairs(Place(sip, *at)) for at in self.mapping.participants}
         return {at: pairs for at, pairs in plan.items() if pairs}
 
+    def _most_rings(self) -> int:
+        outside = max((len(set(map(_outside, ways)) - self._send_only) for ways in self._between_ranks), default=0)
+        return max(
+            (len(self.mapping.local.get(at, {})) + outside * (at in self.mapping.exchange) for at in self.mapping.participants),
+            default=0,
+        )
+
     def _pairs(self, place: Place) -> tuple[QueuePair, ...]:
-        config = self._config
-        return tuple(
-            QueuePair(
-                direction, peer, self._ring(place, direction), self._ring(peer, OPPOSITE[direction]),
-                config.n_slots, config.slot_size, config.ipcq_credit_size_bytes, config.vc_chunk_size,
-            )
-            for direction, peer in self._neighbours(place).items()
+        return tuple(self._pair(place, direction, peer) for direction, peer in self._joined(place).items())
+
+    def _pair(self, place: Place, direction: str, peer: Place) -> QueuePair:
+        config, back = self._config, self._way_back(place, direction, peer)
+        return QueuePair(
+            direction, peer, back, self._ring(place, direction), self._ring(peer, back),
+            config.n_slots, config.slot_size, config.ipcq_credit_size_bytes, config.vc_chunk_size,
         )  # fmt: skip
 
-    def _neighbours(self, place: Place) -> dict[str, Place]:
+    def _way_back(self, place: Place, direction: str, peer: Place) -> str:
+        """Points of the compass pair with their opposites, any other direction with the one that leads back."""
+        opposite = OPPOSITE.get(direction)
+        back = [way for way, other in self._joined(peer).items() if other == place]
+        if opposite in back:
+            return opposite
+        if opposite is None and len(back) == 1:
+            return back[0]
+        problem = f"{direction} leads from {place} to {peer}, from where {opposite or 'one direction'} has to lead back"
+        key_path = f"algorithms.{self._config.name}.topology"
+        raise ConfigError(self._source, key_path, f"{problem}; there are {', '.join(back) or 'none'}")
+
+    def _joined(self, place: Place) -> dict[str, Place]:
         """Direction -> peer, directions sorted."""
-        at = (place.cube, place.pe)
-        found = {way: Place(place.sip, *peer) for way, peer in self.mapping.local.get(at, {}).items()}
-        if at in self.mapping.exchange:
-            for way, sip in self._sip_neighbours[place.sip].items():
-                found[f"global_{way}"] = Place(sip, *at)
-        return dict(sorted(found.items()))
+        known = self._neighbours.get(place)
+        if known is None:
+            at, sips = (place.cube, place.pe), self._group.sips
+            found = {way: Place(place.sip, *peer) for way, peer in self.mapping.local.get(at, {}).items()}
+            if at in self.mapping.exchange:
+                for way, rank in self._between_ranks[sips.index(place.sip)].items():
+                    found[_outside(way)] = Place(sips[rank], *at)
+            known = self._neighbours[place] = dict(sorted(found.items()))
+        return known
 
-    def _ring(self, place: Place, direction: str) -> int:
-        """The physical address of the receive ring of a PE for a direction."""
-        index = list(self._neighbours(place)).index(direction)
-        return _ring_address(self._topology, self._addresses, self._config, place, self.ring_bytes_a_pe, index)
+    def _ring(self, place: Place, direction: str) -> int | None:
+        """The physical address of the receive ring of a PE for a direction, if it receives from there."""
+        if direction in self._send_only:
+            return None
+        receiving = [way for way in self._joined(place) if way not in self._send_only]
+        config, addresses = self._config, self._addresses
+        top = ring_offset(self._group.topology, config.buffer_kind, place.pe, self.ring_bytes_a_pe, self.above_bytes)
+        offset = top + receiving.index(direction) * config.ring_bytes
+        match config.buffer_kind:
+            case "tcm":
+                return addresses.pe_tcm_addr(*place, offset)
+            case "hbm":
+                return addresses.pe_hbm_addr(*place, offset)
+            case "sram":
+                return addresses.cube_sram_addr(place.sip, place.cube, offset)
+
+    def _look_up(self, part: str, name: str, registry: Mapping[str, _T]) -> _T:
+        return look_up(name, registry, self._source, f"algorithms.{self._config.name}.{part}")
 
 
-def _ring_address(
-    topology: Topology, addresses: AddressMap, config: AlgorithmConfig, place: Place, nbytes: int, index: int
-) -> int:
-    offset = ring_offset(topology, config.buffer_kind, place.pe, nbytes) + index * config.n_slots * config.slot_size
-    match config.buffer_kind:
-        case "tcm":
-            return addresses.pe_tcm_addr(*place, offset)
-        case "hbm":
-            return addresses.pe_hbm_addr(*place, offset)
-        case "sram":
-            return addresses.cube_sram_addr(place.sip, place.cube, offset)
+def _outside(way: str) -> str:
+    """The name of a direction between SIPs."""
+    return f"global_{way}"

@@ -1,4 +1,8 @@
-"""Neighbour topologies: pure functions from a position to its neighbours by direction."""
+"""Neighbour topologies: pure functions from a position to its neighbours by direction.
+
+What leaves by E, W, N or S arrives at the neighbour from the opposite side. For any other direction, exactly one direction of
+the neighbour leads back. Topologies that are no grids number the `w * h` positions through.
+"""
 
 from collections.abc import Callable
 
@@ -27,9 +31,50 @@ def torus_2d(index: int, w: int, h: int) -> Neighbours:
     return across | along
 
 
+def tree_binary(index: int, w: int, h: int) -> Neighbours:
+    """A binary tree as full as can be, with its root at 0: below `i` are `2 i + 1` and `2 i + 2`."""
+    children = {f"child_{side}": 2 * index + 1 + side for side in (0, 1)}
+    below = {way: child for way, child in children.items() if child < w * h}
+    return below if index == 0 else {"parent": (index - 1) // 2} | below
+
+
+def hypercube(index: int, w: int, h: int) -> Neighbours:
+    """`bit_b` to the index that differs in bit b, within the largest power of two P that is not more than `w * h`.
+
+    Each index from P on is joined with the one P below it: `fold`.
+    """
+    count = w * h
+    dimensions = count.bit_length() - 1
+    inside = 1 << dimensions
+    if index >= inside:
+        return {"fold": index - inside}
+    corners = {f"bit_{bit}": index ^ (1 << bit) for bit in range(dimensions)}
+    return corners | {"fold": index + inside} if index + inside < count else corners
+
+
+def fully_connected(index: int, w: int, h: int) -> Neighbours:
+    """`rank_<j>` to every other index j."""
+    return {f"rank_{peer}": peer for peer in range(w * h) if peer != index}
+
+
+def none(index: int, w: int, h: int) -> Neighbours:  # noqa: ARG001 - the signature of a topology
+    """No neighbours."""
+    return {}
+
+
 TOPOLOGIES: dict[str, Callable[[int, int, int], Neighbours]] = {
     "ring_1d": ring_1d,
+    "ring_1d_unidir": ring_1d,
     "torus_2d": torus_2d,
     "mesh_2d": torus_2d,
     "mesh_2d_no_wrap": mesh_2d_no_wrap,
+    "tree_binary": tree_binary,
+    "hypercube": hypercube,
+    # The two lower levels, PEs of a cube and cubes of a SIP, are the mapper's.
+    "hierarchical_3level": ring_1d,
+    "fully_connected": fully_connected,
+    "none": none,
 }
+
+RECEIVE_ONLY: dict[str, frozenset[str]] = {"ring_1d_unidir": frozenset({"W"})}
+"""Directions of a topology from which PEs only receive; what leads there only sends."""

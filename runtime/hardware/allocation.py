@@ -85,9 +85,9 @@ class RangeAllocator:
 class SipMemories:
     """The memories of one SIP. Offsets are those of `AddressMap`.
 
-    A PE's TCM holds, from the bottom: tensors and queues, the kernel's scratch, the scheduler's part; only the first
-    is allocated here. Receive rings lie at the top of their memory, where `ring_offset` says without asking anyone: a peer
-    computes the address of a ring it sends to.
+    A PE's TCM holds, from the bottom: tensors and queues, the scratch of collectives, that of other kernels, the scheduler's
+    part; only the first is allocated here. Receive rings lie at the top of their memory, where `ring_offset` says without
+    asking anyone: a peer computes the address of a ring it sends to.
     """
 
     def __init__(self, topology: Topology, sip: int) -> None:
@@ -100,20 +100,20 @@ class SipMemories:
         return self._memory("hbm", cube, pe)
 
     def tcm(self, cube: int, pe: int) -> RangeAllocator:
-        """The TCM of a PE below its kernel scratch."""
+        """The TCM of a PE below its scratch."""
         return self._memory("tcm", cube, pe)
 
     def sram(self, cube: int) -> RangeAllocator:
         """The SRAM of a cube."""
         return self._memory("sram", cube, 0)
 
-    def reserve_rings(self, kind: BufferKind, cube: int, pe: int, nbytes: int) -> int:
-        """Take the `nbytes` of all receive rings of a PE and return their offset.
+    def reserve_rings(self, kind: BufferKind, cube: int, pe: int, nbytes: int, above_bytes: int = 0) -> int:
+        """Take the `nbytes` of the receive rings of one queue table of a PE, below those of others, and return their offset.
 
         Raises `AllocationError` when a tensor lies there or the memory is too small.
         """
         memory = self._memory(kind, cube, 0 if kind == "sram" else pe)
-        offset = ring_offset(self._topology, kind, pe, nbytes)
+        offset = ring_offset(self._topology, kind, pe, nbytes, above_bytes)
         memory.reserve(offset, nbytes)
         return offset
 
@@ -134,7 +134,7 @@ def allocatable_bytes(topology: Topology, kind: BufferKind) -> int:
         case "sram":
             return topology.sram_bytes
         case "tcm":
-            return kernel_scratch_offset(topology)
+            return collective_scratch_offset(topology)
 
 
 def kernel_scratch_offset(topology: Topology) -> int:
@@ -142,19 +142,24 @@ def kernel_scratch_offset(topology: Topology) -> int:
     return topology.tcm_bytes - topology.scheduler_reserved_bytes - topology.kernel_scratch_bytes
 
 
+def collective_scratch_offset(topology: Topology) -> int:
+    """The same for the kernel of a collective, which may run beside another one."""
+    return kernel_scratch_offset(topology) - topology.collective_scratch_bytes
+
+
 def tile_buffer_offset(topology: Topology) -> int:
     """Where the scheduler's part of the TCM of a PE begins."""
     return topology.tcm_bytes - topology.scheduler_reserved_bytes
 
 
-def ring_offset(topology: Topology, kind: BufferKind, pe: int, nbytes: int) -> int:
-    """Where the receive rings of a PE, `nbytes` in all and the same for all PEs of a cube, lie in the memory `kind`.
+def ring_offset(topology: Topology, kind: BufferKind, pe: int, nbytes: int, above_bytes: int = 0) -> int:
+    """Where the receive rings of a queue table of a PE lie in the memory `kind`: `nbytes` below the `above_bytes` of others.
 
-    The PEs of a cube share its SRAM and have their rings one below the other; the offset is negative, and reserving it
-    fails, where the memory is too small.
+    Both are the same for all PEs of a cube. These share its SRAM and have their rings one below the other. The offset is
+    negative, and reserving it fails, where the memory is too small.
     """
-    place = pe + 1 if kind == "sram" else 1
-    return allocatable_bytes(topology, kind) - place * nbytes
+    share, place = (topology.pes_per_cube, pe + 1) if kind == "sram" else (1, 1)
+    return allocatable_bytes(topology, kind) - share * above_bytes - place * nbytes
 
 
 class VirtualAllocator:

@@ -23,6 +23,7 @@ class Tcm(Section):
     bw_gbs: Gbs
     scheduler_reserved_mb: Annotated[int, Field(ge=0, le=1 << 20)]
     kernel_scratch_mb: Count
+    collective_scratch_mb: Count
 
 
 class Scheduler(Section):

@@ -104,8 +104,9 @@ def _memories(topology: Topology) -> Iterator[Problem]:
     if topology.sram_bytes > MAX_SRAM_BYTES:
         yield "cube.sram_mb", f"{topology.cube.sram_mb} MiB; an address reaches {MAX_SRAM_BYTES // MIB} MiB"
     tcm = topology.pe.tcm
-    if tcm.scheduler_reserved_mb + tcm.kernel_scratch_mb >= topology.pe.tcm_mb:
-        taken = f"scheduler_reserved_mb {tcm.scheduler_reserved_mb} + kernel_scratch_mb {tcm.kernel_scratch_mb}"
+    if tcm.scheduler_reserved_mb + tcm.kernel_scratch_mb + tcm.collective_scratch_mb >= topology.pe.tcm_mb:
+        scratch = f"kernel_scratch_mb {tcm.kernel_scratch_mb} + collective_scratch_mb {tcm.collective_scratch_mb}"
+        taken = f"scheduler_reserved_mb {tcm.scheduler_reserved_mb} + {scratch}"
         yield "pe.tcm_mb", f"{topology.pe.tcm_mb} MiB; {taken} leave nothing for tensors and queues"
 
 

@@ -315,3 +315,8 @@ class Topology(Section):
     def kernel_scratch_bytes(self) -> int:
         """The part of a PE's TCM that a kernel's temporaries live in."""
         return self.pe.tcm.kernel_scratch_mb * MIB
+
+    @property
+    def collective_scratch_bytes(self) -> int:
+        """The same for the kernel of a collective."""
+        return self.pe.tcm.collective_scratch_mb * MIB

@@ -6,6 +6,7 @@ from fractions import Fraction
 from runtime.hardware.schema import Topology
 from runtime.hardware.tiles import TileSize
 from runtime.rank_state import running_rank
+from runtime.requests import Order
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def get_device_properties(device: int | None = None) -> DeviceProperties:
 def synchronize() -> None:
     """Wait until everything queued on the device has completed."""
     state = running_rank()
-    state.device.wait(state.device.submit([], "synchronize"))
+    state.device.wait(state.device.submit([], "synchronize", order=Order.AFTER_ALL))
 
 
 def elapsed_ps() -> int:

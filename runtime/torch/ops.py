@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from runtime.language.value import Pointer
 from runtime.rank_state import running_rank
-from runtime.requests import Handle, KernelLaunchMsg, PerPe, Request
+from runtime.requests import Handle, KernelLaunchMsg, Order, PerPe, Request
 from runtime.torch.tensor import Tensor
 
 
@@ -12,8 +12,11 @@ def launch(name: str, kernel: Callable[..., object], *arguments: object) -> Hand
     """Run `kernel(*arguments)` on every PE that holds a shard of one of the tensors among `arguments`.
 
     A tensor arrives as a `tl.Pointer` to the start of its virtual range on this SIP, everything else as it is. Returns at
-    once; launches and tensor accesses of a rank take effect in the order in which they were made. The handle tells what the
-    launch cost once it is done.
+    once; launches and tensor accesses of a rank take effect in the order in which they were made. Only a collective called
+    with `async_op=True` overlaps with those after it that use none of its tensors. The handle tells what the launch cost once
+    it is done.
+
+    The kernel sends and receives through the queues of the default process group, if there is one.
     """
     tensors = [argument for argument in arguments if isinstance(argument, Tensor)]
     if not tensors:
@@ -37,10 +40,29 @@ def launch_on(
     arguments: tuple[object, ...],
     tensors: Sequence[Tensor],
     pes: Sequence[tuple[int, int]],
+    *,
+    queues: str | None = None,
+    call: str = "",
+    overlaps: bool = False,
 ) -> Handle:
-    """Run a kernel on given PEs, with `tensors` mapped there first."""
-    device = running_rank().device
+    """Run a kernel on given PEs, with `tensors` mapped there first.
+
+    It uses the queue table `queues`, by default that of the default process group, if there is one. As the part of a collective
+    `call` it runs behind everything submitted before; with `overlaps` what is submitted later and uses none of the tensors
+    does not wait for it.
+    """
+    assert call or not overlaps, "kernels of users run one after the other"
+    device, group = running_rank().device, running_rank().process_group
+    if queues is None:
+        queues = "" if group is None else group.base.name
+    names = frozenset(tensor.name for tensor in tensors)
     mapping: list[Request] = [request for tensor in tensors for request in tensor.map_requests(pes)]
     if mapping:
-        device.submit(mapping, f"mapping the tensors of kernel {name!r}")
-    return device.submit([KernelLaunchMsg(name, kernel, arguments, tuple(pes))], f"kernel {name!r}")
+        device.submit(mapping, f"mapping the tensors of kernel {name!r}", tensors=names)
+    order = Order.OVERLAPPING if overlaps else Order.AFTER_ALL if call else Order.IN_TURN
+    request = KernelLaunchMsg(name, kernel, arguments, tuple(pes), queues, call)
+    handle = device.submit([request], f"kernel {name!r}", tensors=names, order=order)
+    if overlaps:
+        # Requests for a tensor that took the place of one of these would not wait.
+        handle.holds = tuple(tensors)
+    return handle

@@ -55,7 +55,10 @@ class Tensor:
         return Shard(spec, self._state.addresses.pe_hbm_addr(*spec.place, offset))
 
     def __del__(self) -> None:
-        """Give the memory back. Requests already queued for it come before any for a tensor that takes its place."""
+        """Give the memory back. Requests already queued for it come before any for a tensor that takes its place.
+
+        What would not, holds the tensor: a collective that overlaps with what is queued after it.
+        """
         for shard in getattr(self, "shards", ()):
             where = PhysAddr.decode(shard.address, self._state.addresses)
             self._state.memories.hbm(where.cube, where.pe).free(where.offset)
@@ -207,7 +210,7 @@ class Tensor:
 
     def _wait(self, requests: Sequence[MemoryReadMsg | MemoryWriteMsg], why: str) -> list[bytes]:
         device = self._state.device
-        return device.wait(device.submit(requests, f"{why} ({self.name})")).results
+        return device.wait(device.submit(requests, f"{why} ({self.name})", tensors=frozenset((self.name,)))).results
 
 
 def empty(*size: int | Sequence[int], dtype: DType = float32, dp: DPPolicy = ONE_PE, layout: Tiling | None = None) -> Tensor:

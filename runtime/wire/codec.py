@@ -37,8 +37,10 @@ def encode_peer(run_id: str, lp: int, content: PeerContent) -> tuple[bytes, byte
     """What LP `lp` says to another: a MessagePack part, and a raw part with the payloads of its messages in order."""
     if not isinstance(content, Frame):
         return _encoder.encode(Envelope(run_id, lp, content)), b""
-    headers = tuple(MessageHeader(m.time_ps, m.source, m.target, m.seq, m.body, len(m.payload)) for m in content.messages)
-    header = FrameHeader(content.promise_ps, content.null_hops, headers)
+    headers = tuple(
+        MessageHeader(m.time_ps, m.source, m.target, m.seq, m.body, len(m.payload), m.text) for m in content.messages
+    )
+    header = FrameHeader(content.promise_ps, content.null_hops, headers, content.transit_ps)
     return _encoder.encode(Envelope(run_id, lp, header)), b"".join(m.payload for m in content.messages)
 
 
@@ -56,10 +58,10 @@ def decode_peer(header: bytes, payload: bytes | memoryview, run_id: str) -> tupl
         raise ProtocolError(peer, f"its messages announce {ends[-1]:,} payload bytes, {len(payload):,} came")
     view = memoryview(payload)
     messages = tuple(
-        Message(h.time_ps, h.source, h.target, h.seq, h.body, view[begin:end])
+        Message(h.time_ps, h.source, h.target, h.seq, h.body, view[begin:end], h.text)
         for h, (begin, end) in zip(content.messages, pairwise(ends), strict=True)
     )
-    return envelope.lp, Frame(content.promise_ps, content.null_hops, messages)
+    return envelope.lp, Frame(content.promise_ps, content.null_hops, messages, content.transit_ps)
 
 
 def encode_control(message: Wire) -> bytes:

@@ -12,11 +12,12 @@ from runtime.bench_registry import BenchOutcome, Scalar
 from runtime.places import Place
 from runtime.simtime import NEVER_PS, format_ps
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 CHUNK_BYTES = 4 << 20
 """The most bytes of a memory, or of what a host wrote, that one message carries."""
 
 Chunk = Annotated[bytes, Meta(max_length=CHUNK_BYTES)]
+Text = Annotated[str, Meta(max_length=1 << 10)]
 
 
 class Wire(Struct, array_like=True, frozen=True, tag=True, forbid_unknown_fields=True):
@@ -35,8 +36,8 @@ class Message(Struct, frozen=True, gc=False):
 
     `(time_ps, source, seq)` is the total order of everything that reaches `target`: `source` and `target` are the
     entities (SIPs) at the ends of the channel, `seq` counts the messages from one to the other. `body` is a flat record
-    that only the model understands. `payload` are the modelled bytes; on the wire they travel in a raw part of their
-    own.
+    and `text` a text beside it that only the model understands. `payload` are the modelled bytes; on the wire they travel in
+    a raw part of their own.
     """
 
     time_ps: int
@@ -45,18 +46,21 @@ class Message(Struct, frozen=True, gc=False):
     seq: int
     body: tuple[int, ...]
     payload: bytes | memoryview = b""
+    text: str = ""
 
 
 class Frame(Struct, frozen=True):
     """What one LP tells another in one round: messages in sending order and a promise.
 
     No later frame carries a message before `promise_ps`. `null_hops` counts the LPs a promise has crossed since an LP
-    that executed an event; it is the time-to-live that stops promises from creeping through idle gaps.
+    that executed an event; it is the time-to-live that stops promises from creeping through idle gaps. `transit_ps[n]` is
+    the promise for messages that cross more than n further channels after this one.
     """
 
     promise_ps: int
     null_hops: int
     messages: tuple[Message, ...] = ()
+    transit_ps: tuple[int, ...] = ()
 
 
 class SilenceReport(Wire, frozen=True):
@@ -82,6 +86,7 @@ class MessageHeader(Flat, frozen=True):
     seq: int
     body: tuple[int, ...]
     payload_bytes: int
+    text: Text
 
 
 class FrameHeader(Wire, frozen=True):
@@ -90,6 +95,7 @@ class FrameHeader(Wire, frozen=True):
     promise_ps: int
     null_hops: int
     messages: tuple[MessageHeader, ...]
+    transit_ps: tuple[int, ...]
 
 
 class Envelope(Flat, frozen=True):
@@ -257,12 +263,13 @@ class QueuePointers(Flat, frozen=True):
 
     Of the ring at the peer, `tx`: `head` counts the slots sent, `peer_tail` those that the peer has given back as far as is
     known here; what is between them lacks in `credits`. Of its own ring, `rx`: `peer_head` counts the slots that have arrived,
-    `tail` those read and given back.
+    `tail` those read and given back. A pair that works one way has one ring. `table` says whose queue it is.
     """
 
     sip: int
     cube: int
     pe: int
+    table: str
     direction: str
     peer: tuple[int, int, int]
     n_slots: int
@@ -270,10 +277,10 @@ class QueuePointers(Flat, frozen=True):
     head: int
     peer_tail: int
     credits: int
-    tx: RingAddress
+    tx: RingAddress | None
     peer_head: int
     tail: int
-    rx: RingAddress
+    rx: RingAddress | None
 
     @property
     def at_rest(self) -> bool:
@@ -282,16 +289,17 @@ class QueuePointers(Flat, frozen=True):
 
     def __str__(self) -> str:
         return (
-            f"sip {self.sip} cube {self.cube} pe {self.pe} {self.direction}: "
+            f"sip {self.sip} cube {self.cube} pe {self.pe} {self.table} {self.direction}: "
             f"sends head {self.head}, peer's tail {self.peer_tail}, {self.credits} of {self.n_slots} credits, ring {self.tx}; "
             f"receives peer's head {self.peer_head}, tail {self.tail}, ring {self.rx}"
         )
 
 
 class BlockedPe(Flat, frozen=True):
-    """A PE that waits: what it does (`send`, `recv`), in which direction, on which peer, since when, at which `file:line`.
+    """A kernel that waits: what it does (`send`, `recv`), in which direction, on which peer, since when, at which `file:line`.
 
-    A receive from any direction has no `peer`.
+    A receive from any direction has no `peer`. `call` is the collective call that the kernel is a part of, if any: a PE may run
+    one of these and another kernel.
     """
 
     sip: int
@@ -303,13 +311,15 @@ class BlockedPe(Flat, frozen=True):
     peer: tuple[int, int, int] | None
     since_ps: int
     line: str = ""
+    call: str = ""
 
     def __str__(self) -> str:
         peer = "any peer" if self.peer is None else Place(*self.peer)
         line = f" at {self.line}" if self.line else ""
+        call = f", in {self.call}" if self.call else ""
         return (
             f"{Place(self.sip, self.cube, self.pe)}: kernel {self.kernel!r} {self.operation} {self.direction} ({peer}) "
-            f"since {format_ps(self.since_ps)}{line}"
+            f"since {format_ps(self.since_ps)}{line}{call}"
         )
 
 

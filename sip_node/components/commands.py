@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from runtime.requests import Extent, PeDmaMsg, QueuePair
+from runtime.requests import Extent, PeDmaMsg, QueuePair, Thread, thread_of
 
 
 @dataclass(frozen=True)
 class PeLaunch:
-    """Run a kernel at `start_ps`; `pes` and `cubes` are the size of the launch, `arguments` those of this PE."""
+    """Run a kernel at `start_ps`; `pes` and `cubes` are the size of the launch, `arguments` those of this PE.
+
+    `queues` is the queue table of the kernel, `call` the collective call that it belongs to, if any.
+    """
 
     name: str
     kernel: Callable[..., object]
@@ -16,6 +19,13 @@ class PeLaunch:
     start_ps: int
     pes: int
     cubes: int
+    queues: str = ""
+    call: str = ""
+
+    @property
+    def thread(self) -> Thread:
+        """Which context of the PE runs it."""
+        return thread_of(self.call)
 
 
 @dataclass(frozen=True)
@@ -27,8 +37,9 @@ class PeMap:
 
 @dataclass(frozen=True)
 class PeInstall:
-    """Install queue pairs."""
+    """Install a queue table."""
 
+    table: str
     queues: tuple[QueuePair, ...]
 
 

@@ -52,7 +52,7 @@ class Fabric:
             return
         route = self._routes.route(origin, self._gateway)
         packet.entrance_ps = self._engine.now_ps + route.latency_ps
-        self._outlook.departed(packet.entrance_ps)
+        self._outlook.departed(packet.sip, packet.entrance_ps)
         self._advance(packet, self._gateway, route.stages, 0, tail_ps)
 
     def _advance(self, packet: Packet, target: int, stages: tuple[Stage, ...], index: int, tail_ps: int) -> None:

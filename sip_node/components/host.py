@@ -1,29 +1,27 @@
-"""The host side of a SIP: one stream of request batches, in the order in which the host program submitted them."""
+"""The host side of a SIP: batches of requests, each sent when those that it waits for are complete."""
 
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from zlib import crc32
 
 from msgspec import Struct
 
 from runtime.errors import PhysAddrError
-from runtime.requests import Handle, IpcqInitMsg, KernelLaunchMsg, MemoryReadMsg, MemoryWriteMsg, MmuMapMsg, PeDmaMsg, Request
+from runtime.requests import (
+    IpcqInitMsg,
+    KernelLaunchMsg,
+    MemoryReadMsg,
+    MemoryWriteMsg,
+    MmuMapMsg,
+    Order,
+    PeDmaMsg,
+    Request,
+)
 from runtime.trace import OpRecord
-from sip_node.completion import Completion
+from sip_node.components.batch import Batch, Batches
 from sip_node.components.commands import CubeCommand, Done, PeInstall, PeMap
 from sip_node.components.packet import Kind, Packet
 from sip_node.components.surroundings import Surroundings
 from sip_node.rows import BYTES, bytes_at
-
-
-@dataclass
-class Batch(Handle):
-    """Requests that run together; the next batch starts when the last of them has completed."""
-
-    why: str = ""
-    left: int = 0
-    finished: "Completion[Batch]" = field(default_factory=Completion["Batch"])
 
 
 class _Pending(Struct):
@@ -40,21 +38,24 @@ class Host:
 
     def __init__(self, chip: Surroundings, node: int) -> None:
         self._chip, self._node, self._engine = chip, node, chip.engine
-        self._queue: deque[Batch] = deque()
+        self._batches = Batches()
         self._pending: dict[int, _Pending] = {}
         self._tags = 0
 
     @property
     def current(self) -> str:
-        """What the batch at work is for; empty when there is none."""
-        return self._queue[0].why if self._queue else ""
+        """What the earliest batch that is not complete is for; empty when there is none."""
+        batch = self._batches.earliest
+        return "" if batch is None else batch.why
 
-    def submit(self, requests: Sequence[Request], why: str) -> Batch:
-        """Queue a batch behind all earlier ones."""
-        batch = Batch(tuple(requests), self._engine.now_ps, results=[b""] * len(requests), why=why, left=len(requests))
-        self._queue.append(batch)
-        if len(self._queue) == 1:
-            self._engine.at(self._engine.now_ps, self._begin)
+    def submit(
+        self, requests: Sequence[Request], why: str, *, tensors: frozenset[str] = frozenset(), order: Order = Order.IN_TURN
+    ) -> Batch:
+        """Queue a batch behind those that it has to wait for."""
+        now_ps, count = self._engine.now_ps, len(requests)
+        batch = Batch(tuple(requests), now_ps, results=[b""] * count, why=why, tensors=tensors, order=order, left=count)
+        if self._batches.add(batch):
+            self._engine.at(now_ps, self._begin, batch)
         return batch
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
@@ -65,8 +66,7 @@ class Host:
         if packet.last:
             self._engine.at(tail_ps, self._answered, packet)
 
-    def _begin(self) -> None:
-        batch = self._queue[0]
+    def _begin(self, batch: Batch) -> None:
         batch.submitted_ps = self._engine.now_ps
         if not batch.left:
             self._complete(batch)
@@ -94,7 +94,8 @@ class Host:
                 self._control(graph.m_cpu(request.cube), CubeCommand(orders), CubeCommand(orders).nbytes, tag)
             case IpcqInitMsg():
                 installs = tuple(
-                    (pe, PeInstall(queues), len(queues) * IpcqInitMsg.ENTRY_BYTES) for pe, queues in request.queues
+                    (pe, PeInstall(request.table, queues), len(queues) * IpcqInitMsg.ENTRY_BYTES)
+                    for pe, queues in request.queues
                 )
                 self._control(graph.m_cpu(request.cube), CubeCommand(installs), CubeCommand(installs).nbytes, tag)
             case KernelLaunchMsg():
@@ -134,10 +135,9 @@ class Host:
             self._complete(batch)
 
     def _complete(self, batch: Batch) -> None:
-        batch.done, batch.completed_ps = True, self._engine.now_ps
-        self._queue.popleft()
-        if self._queue:
-            self._begin()
+        batch.done, batch.completed_ps, batch.holds = True, self._engine.now_ps, ()
+        for later in self._batches.complete(batch):
+            self._begin(later)
         batch.finished.complete(batch)
 
 

@@ -17,7 +17,7 @@ class IoCpu(RelayCpu):
         nbytes = KernelLaunchMsg.HEADER_BYTES + KernelLaunchMsg.ARGUMENT_BYTES * len(launch.arguments)
         margin_ps = ps_from_ns(self._chip.topology.sip.io_chiplet.io_cpu.launch_margin_ns)
         start_ps = self._chip.engine.now_ps + self._longest_way_ps(launch, nbytes) + margin_ps
-        self._chip.outlook.launched(launch.pes, start_ps)
+        self._chip.outlook.launched(launch.pes, start_ps, launch.thread, launch.queues)
         commands: list[tuple[int, object, int]] = []
         for cube, pes in _by_cube(launch.pes).items():
             command = CubeCommand(tuple((pe, self._order(launch, (cube, pe), start_ps), nbytes) for pe in pes))
@@ -28,7 +28,8 @@ class IoCpu(RelayCpu):
     def _order(self, launch: KernelLaunchMsg, place: tuple[int, int], start_ps: int) -> PeLaunch:
         arguments = tuple(each.values[place] if isinstance(each, PerPe) else each for each in launch.arguments)
         cubes = _by_cube(launch.pes)
-        return PeLaunch(launch.name, launch.kernel, arguments, start_ps, len(cubes[place[0]]), len(cubes))
+        size = len(cubes[place[0]]), len(cubes)
+        return PeLaunch(launch.name, launch.kernel, arguments, start_ps, *size, launch.queues, launch.call)
 
     def _longest_way_ps(self, launch: KernelLaunchMsg, nbytes: int) -> int:
         """No PE gets its order later than this without contention: every copy serialised at the narrowest link it shares."""

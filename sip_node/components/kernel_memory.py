@@ -4,9 +4,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from runtime.dtypes import DType
-from runtime.hardware.allocation import kernel_scratch_offset
+from runtime.hardware.allocation import collective_scratch_offset, kernel_scratch_offset
 from runtime.hardware.topology import Topology
 from runtime.language.value import Pointer, Shape, Value, row_major
+from runtime.requests import Thread
 from runtime.trace import Operand
 from sip_node.components.kernel_faults import KernelFaults
 from sip_node.components.pe_mmu import PeMmu
@@ -18,11 +19,14 @@ Transfer = tuple[Operand, Operand]
 
 
 class KernelMemory:
-    """The scratch of one kernel in the TCM that begins at physical address `tcm_base`, and its MMU."""
+    """The scratch of one thread in the TCM that begins at physical address `tcm_base`, and its MMU."""
 
-    def __init__(self, topology: Topology, tcm_base: int, mmu: PeMmu, faults: KernelFaults) -> None:
-        self._scratch = tcm_base + kernel_scratch_offset(topology)
-        self._scratch_bytes = topology.kernel_scratch_bytes
+    def __init__(self, topology: Topology, thread: Thread, tcm_base: int, mmu: PeMmu, faults: KernelFaults) -> None:
+        if thread == "collectives":
+            offset, self._scratch_bytes = collective_scratch_offset(topology), topology.collective_scratch_bytes
+        else:
+            offset, self._scratch_bytes = kernel_scratch_offset(topology), topology.kernel_scratch_bytes
+        self._scratch = tcm_base + offset
         self._used = 0
         self._mmu, self._faults = mmu, faults
 

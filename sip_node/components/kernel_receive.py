@@ -8,11 +8,12 @@ direction until the last one has been read.
 from collections.abc import Sequence
 
 from runtime.dtypes import DType
+from runtime.errors import KernbenchError
 from runtime.trace import Operand
 from sip_node.completion import Completion, all_of
 from sip_node.components.kernel_faults import KernelFaults
 from sip_node.components.pe_dma import PeDma
-from sip_node.components.pe_ipcq import PeIpcq, Slot
+from sip_node.components.queue_table import QueueTable, Slot
 from sip_node.components.slot_trace import SlotTrace
 from sip_node.engine import Engine
 from sip_node.rows import is_packed, nbytes_of, part_of
@@ -36,14 +37,13 @@ class Receives:
     """All receives of one kernel. Between two slots of a message the CPU issues a command, which takes `issue_ps`."""
 
     def __init__(
-        self, engine: Engine, dma: PeDma, ipcq: PeIpcq, issue_ps: int, faults: KernelFaults, trace: SlotTrace | None
+        self, engine: Engine, dma: PeDma, queues: QueueTable, issue_ps: int, faults: KernelFaults, trace: SlotTrace | None
     ) -> None:
-        self._engine, self._dma, self._ipcq = engine, dma, ipcq
+        self._engine, self._dma, self._queues = engine, dma, queues
         self._issue_ps, self._faults, self._trace = issue_ps, faults, trace
         self._posted: list[Receive] = []
         self._taking: dict[str, Receive] = {}
         self._turn = 0
-        ipcq.listener = self._arrived
 
     @property
     def outstanding(self) -> int:
@@ -52,13 +52,16 @@ class Receives:
 
     def post(self, receive: Receive) -> Completion[bytes]:
         """Queue a receive behind all earlier ones."""
+        # Not before: beside a kernel that never receives, a collective may listen to the same queues.
+        self._queues.listener = self._arrived
         self._posted.append(receive)
         self._match()
         return receive.done
 
     def close(self) -> None:
         """The kernel has ended."""
-        self._ipcq.listener = None
+        if self._queues.listener == self._arrived:
+            self._queues.listener = None
 
     def _arrived(self, direction: str) -> None:
         if direction in self._taking:
@@ -75,7 +78,7 @@ class Receives:
                 self._begin(direction, receive)
 
     def _begin(self, direction: str, receive: Receive) -> None:
-        slot_size = self._ipcq.pair(direction).slot_size
+        slot_size = self._queues.pair(direction).slot_size
         nbytes = sum(map(nbytes_of, receive.targets))
         if nbytes > slot_size and not all(map(is_packed, receive.targets)):
             problem = (
@@ -89,7 +92,7 @@ class Receives:
     def _full_direction(self, receive: Receive) -> str | None:
         if receive.direction is not None:
             return receive.direction if self._is_full(receive.direction) else None
-        known = self._ipcq.directions
+        known = self._queues.receiving
         for step in range(len(known)):
             turn = (self._turn + step) % len(known)
             if self._is_full(known[turn]):
@@ -98,19 +101,19 @@ class Receives:
         return None
 
     def _is_full(self, direction: str) -> bool:
-        return direction not in self._taking and self._ipcq.full_slots(direction) > 0
+        return direction not in self._taking and self._queues.full_slots(direction) > 0
 
     def _take(self, direction: str) -> None:
         """Read the next slot of the message that a receive is taking, if it is there and the command has been issued."""
         receive = self._taking[direction]
-        slot = self._ipcq.take(direction) if receive.issued else None
+        slot = self._queues.take(direction) if receive.issued else None
         if slot is None:
             return
         receive.issued = False
         targets = receive.slots.pop(0)
         problem = self._mismatch(direction, receive, slot, sum(map(nbytes_of, targets)))
-        if problem:
-            receive.done.fail(self._faults.error(problem, receive.line))
+        if problem is not None:
+            receive.done.fail(problem)
             return
         copy = self._dma.read if receive.lands else self._dma.copy
         reads, address = list[Completion[bytes]](), slot.address
@@ -121,9 +124,9 @@ class Receives:
 
     def _read(self, direction: str, receive: Receive, slot: Slot, pieces: list[bytes]) -> None:
         if self._trace is not None:
-            self._trace.received(self._ipcq.pair(direction), slot.address, slot.nbytes, slot.dtype)
+            self._trace.received(self._queues.pair(direction), slot.address, slot.nbytes, slot.dtype)
         receive.data += b"".join(pieces)
-        self._ipcq.release(direction)
+        self._queues.release(direction)
         if receive.slots:
             self._engine.at(self._engine.now_ps + self._issue_ps, self._issued, direction, receive)
             return
@@ -135,11 +138,15 @@ class Receives:
         receive.issued = True
         self._take(direction)
 
-    def _mismatch(self, direction: str, receive: Receive, slot: Slot, expected: int) -> str:
+    def _mismatch(self, direction: str, receive: Receive, slot: Slot, expected: int) -> KernbenchError | None:
+        peer = self._queues.pair(direction).peer
+        if slot.call != self._faults.call:
+            return self._faults.other_call(peer.sip, slot.call)
         if (slot.nbytes, slot.dtype) == (expected, receive.dtype.name):
-            return ""
-        came = f"{slot.nbytes} bytes of {slot.dtype} came from {self._ipcq.pair(direction).peer}"
-        return f"recv from {direction} expects {expected} bytes of {receive.dtype.name} in this slot, {came}"
+            return None
+        came = f"{slot.nbytes} bytes of {slot.dtype} came from {peer}"
+        problem = f"recv from {direction} expects {expected} bytes of {receive.dtype.name} in this slot, {came}"
+        return self._faults.error(problem, receive.line)
 
 
 def _cut(targets: Sequence[Operand], slot_size: int) -> list[list[Operand]]:

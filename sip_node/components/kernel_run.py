@@ -80,11 +80,13 @@ class KernelRun:
         self._engine = wiring.engine
         self._issue_ps = ps_from_ns(pe.cpu.overhead_ns) + ps_from_ns(pe.scheduler.overhead_ns)
         self._mmu_ps = ps_from_ns(pe.mmu.overhead_ns)
-        self._faults = KernelFaults(launch.name, place)
-        self._memory = KernelMemory(chip.topology, wiring.tcm.base, engines.mmu, self._faults)
+        self._faults = KernelFaults(launch.name, place, launch.call)
+        self._memory = KernelMemory(chip.topology, launch.thread, wiring.tcm.base, engines.mmu, self._faults)
         tell = chip.log.transferred
         self._trace = None if tell is None else SlotTrace(chip, wiring, launch.name, tell)
-        self._receives = Receives(self._engine, engines.dma, engines.ipcq, self._issue_ps, self._faults, self._trace)
+        self._queues = engines.ipcq.table(launch.queues)
+        self._queues.call = launch.call or self._queues.call
+        self._receives = Receives(self._engine, engines.dma, self._queues, self._issue_ps, self._faults, self._trace)
         self._open: list[Operation] = []
         self._waits: BlockedPe | None = None
         self.program: Program | None = None
@@ -178,6 +180,8 @@ class KernelRun:
     def send(self, direction: str, value: Value) -> None:
         """Slot by slot: take a slot of the peer's ring, sleep if there is none, write it."""
         pair, block, data = self._pair(direction), value.operand, value.tobytes()
+        if pair.tx_base is None:
+            raise self._faults.error(f"send to {direction}: the queues {self._queues.name!r} only receive from there")
         if value.nbytes > pair.slot_size and not is_packed(block):
             raise self._faults.error(
                 f"send to {direction} of a view with gaps, {value.nbytes:,} bytes: it must fit a slot of {pair.slot_size:,} "
@@ -186,10 +190,17 @@ class KernelRun:
         for done in range(0, value.nbytes, pair.slot_size):
             source = part_of(block, done, min(pair.slot_size, value.nbytes - done))
             self._waits = self._waiting("send", direction)
-            slot = self._command(0, lambda: self._engines.ipcq.acquire(direction))
+            slot = self._command(0, lambda: self._queues.acquire(direction))
             self._waits = None
             target = Operand(slot, source.shape, source.dtype)
-            self._wait(self._engines.dma.push, source, target, data[done : done + nbytes_of(source)], pair.packet_bytes)
+            self._wait(
+                self._engines.dma.push,
+                source,
+                target,
+                data[done : done + nbytes_of(source)],
+                pair.packet_bytes,
+                self._launch.call,
+            )
             if self._trace is not None:
                 self._trace.sent(pair, target)
 
@@ -199,6 +210,8 @@ class KernelRun:
         """Post a receive: the message goes to scratch, over a value in TCM, or from its slots straight to memory."""
         line = kernel_line()
         waiting = self._waiting("recv", direction, line)
+        if direction is not None and self._pair(direction).rx_base is None:
+            raise self._faults.error(f"recv from {direction}: the queues {self._queues.name!r} only send there")
         if isinstance(target, Pointer):
             result, blocks = None, self._memory.translate(target, shape, row_major(shape)) if prod(shape) else []
         else:
@@ -234,7 +247,8 @@ class KernelRun:
     def _decide_nothing_before(self, time_ps: int) -> None:
         """The kernel waits until then at least. A receive under way may send a credit meanwhile, to another SIP perhaps."""
         if not self._receives.outstanding:
-            self._chip.outlook.computing((self._wiring.place.cube, self._wiring.place.pe), time_ps)
+            place = self._wiring.place
+            self._chip.outlook.computing((place.cube, place.pe), time_ps, self._launch.thread)
 
     def _computed(
         self, name: str, inputs: tuple[Operand | float, ...], result: Value, axis: int | None
@@ -270,19 +284,24 @@ class KernelRun:
         return self.program.wait(start, *args)
 
     def _pair(self, direction: str) -> QueuePair:
-        ipcq = self._engines.ipcq
-        if direction not in ipcq.directions:
-            raise self._faults.error(
-                f"no queue in direction {direction!r} is installed here{nearest(direction, ipcq.directions)}"
-            )
-        return ipcq.pair(direction)
+        known = self._queues.directions
+        if direction not in known:
+            raise self._faults.error(f"no queue in direction {direction!r} is installed here{nearest(direction, known)}")
+        return self._queues.pair(direction)
 
     def _waiting(self, operation: str, direction: str | None, line: str = "") -> BlockedPe:
-        if direction is None and not self._engines.ipcq.directions:
+        if direction is None and not self._queues.receiving:
             raise self._faults.error("recv from any direction: no queue is installed here")
         peer = None if direction is None else self._pair(direction).peer
-        now_ps = self._engine.now_ps
-        return BlockedPe(*self._wiring.place, self._launch.name, operation, direction or "any", peer, now_ps, line)
+        self._check_unused(operation, direction)
+        now_ps, launch = self._engine.now_ps, self._launch
+        return BlockedPe(*self._wiring.place, launch.name, operation, direction or "any", peer, now_ps, line, launch.call)
+
+    def _check_unused(self, operation: str, direction: str | None) -> None:
+        queues = self._queues
+        if queues.user and self._launch.thread == "kernels":
+            way, called = direction or "from any direction", "which was called with async_op=True: wait() for it first"
+            raise self._faults.error(f"{operation} {way}: the queues {queues.name!r} are in use by {queues.user}, {called}")
 
     def _check_axis(self, axis: int) -> None:
         if axis not in (0, 1):

@@ -92,7 +92,7 @@ class MemoryPort:
     def _answer(self, packet: Packet, kind: Kind, sip: int, node: int) -> None:
         answer = Packet(
             kind, self._sip, self._node, sip, node, self._control_bytes, packet.address, packet.tag, packet.total,
-            sent_ps=packet.sent_ps, flow=packet.flow, element=packet.element,
+            sent_ps=packet.sent_ps, flow=packet.flow, element=packet.element, call=packet.call,
         )  # fmt: skip
         self._fabric.send(answer, self._node, self._engine.now_ps)
 

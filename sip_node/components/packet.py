@@ -37,7 +37,8 @@ class Packet(Struct):
 
     `tag` belongs to the sender: an answer carries it back. `total` is the size of the whole message, `last` its last packet.
     A message about a block of `rows` gives the address of its first row in every packet, and in `begin` the place of the
-    packet's first byte among the packed ones. `element` is the type of the elements, an index of `ELEMENTS`.
+    packet's first byte among the packed ones. `element` is the type of the elements, an index of `ELEMENTS`, and `call` the
+    collective call that a slot belongs to; both are the slot's metadata.
     """
 
     kind: Kind
@@ -57,6 +58,7 @@ class Packet(Struct):
     rows: Rows | None = None
     begin: int = 0
     element: int = 0
+    call: str = ""
     entrance_ps: int = 0
     """For a packet to another SIP: the earliest time at the entrance of the link, as its outlook was told."""
 
@@ -75,7 +77,12 @@ def to_message(packet: Packet, source: int, target: int, seq: int, head_ps: int,
         packet.total, int(packet.last), packet.sent_ps, tail_ps - head_ps, *flow,
         *rows, packet.begin, packet.element,
     )  # fmt: skip
-    return Message(head_ps, source, target, seq, body, packet.payload)
+    return Message(head_ps, source, target, seq, body, packet.payload, packet.call)
+
+
+def bound_for(message: Message) -> int:
+    """The SIP that the packet in a message is for; the message itself goes to the next SIP on the way."""
+    return message.body[3]
 
 
 def from_message(message: Message) -> tuple[Packet, int]:
@@ -86,7 +93,7 @@ def from_message(message: Message) -> tuple[Packet, int]:
     ) = message.body  # fmt: skip
     packet = Packet(
         Kind(kind), source_sip, source_node, sip, node, size, address, tag, total, bool(last), sent_ps, message.payload,
-        begin=begin, element=element,
+        begin=begin, element=element, call=message.text,
     )  # fmt: skip
     if flow[0] >= 0:
         packet.flow = (flow[0], flow[1], flow[2])

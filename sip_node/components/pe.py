@@ -78,8 +78,8 @@ class Pe:
         """Hand a packet to the engine it is for."""
         self._receivers[packet.kind](packet, tail_ps)
 
-    def blocked(self) -> BlockedPe | None:
-        """What the kernel on this PE waits for, if it waits for a peer."""
+    def blocked(self) -> tuple[BlockedPe, ...]:
+        """What each kernel on this PE waits for that waits for a peer."""
         return self.cpu.blocked()
 
     def check_idle(self) -> None:

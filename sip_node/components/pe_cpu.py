@@ -1,10 +1,13 @@
-"""The PE_CPU: carries out orders of the M_CPU and runs kernels, one at a time."""
+"""The PE_CPU: carries out orders of the M_CPU and runs kernels.
+
+It has two hardware contexts, the threads `kernels` and `collectives`. Each runs one kernel at a time and issues its commands
+as if it were alone; the engines take those of both in the order in which they come.
+"""
 
 from contextvars import copy_context
 
-from runtime.errors import IpcqInstallError
 from runtime.language.context import current_pe
-from runtime.requests import PeDmaMsg
+from runtime.requests import PeDmaMsg, Thread
 from runtime.trace import OpRecord
 from runtime.wire.messages import BlockedPe
 from sip_node.completion import Completion
@@ -17,6 +20,9 @@ from sip_node.failure import ProgramRaised
 from sip_node.program import Program
 from sip_node.rows import bytes_at
 
+RECORDED_AS: dict[Thread, str] = {"kernels": "pe_cpu", "collectives": "pe_cpu.collective"}
+"""The components that the runs of each thread are recorded as: they overlap."""
+
 
 class PeCpu:
     """The CPU of one PE."""
@@ -25,7 +31,7 @@ class PeCpu:
         self._chip, self._wiring, self._engines = chip, wiring, engines
         self._port = chip.cpu_port(wiring.node)
         self._at = (wiring.place.cube, wiring.place.pe)
-        self.running: KernelRun | None = None
+        self._running: dict[Thread, KernelRun] = {}
 
     def ordered(self, packet: Packet) -> None:
         """An order of the M_CPU is there."""
@@ -41,12 +47,19 @@ class PeCpu:
             case PeDmaMsg():
                 self._transfer(packet, order)
             case PeLaunch():
+                self._claim(order, order.name)
                 start_ps = max(order.start_ps, self._wiring.engine.now_ps)
                 self._wiring.engine.at(start_ps, self._start, packet, order)
 
-    def blocked(self) -> BlockedPe | None:
-        """What the kernel waits for, if it waits for a peer."""
-        return None if self.running is None else self.running.blocked
+    @property
+    def running(self) -> int:
+        """How many kernels run."""
+        return len(self._running)
+
+    def blocked(self) -> tuple[BlockedPe, ...]:
+        """What each kernel waits for that waits for a peer."""
+        runs = (self._running[thread] for thread in RECORDED_AS if thread in self._running)
+        return tuple(waits for run in runs if (waits := run.blocked) is not None)
 
     def _transfer(self, packet: Packet, order: PeDmaMsg) -> None:
         began_ps = self._wiring.engine.now_ps
@@ -66,16 +79,18 @@ class PeCpu:
             self._engines.dma.write(near, far, tcm.read(near)).then(finished)
 
     def _install(self, order: PeInstall) -> None:
-        ipcq, place = self._engines.ipcq, self._wiring.place
+        ipcq = self._engines.ipcq
+        ipcq.install(order.table, order.queues)
         for pair in order.queues:
-            # Which SIPs forward for others, and so what each can promise, was worked out from the files before the run.
-            if pair.peer.sip != place.sip and (place.sip, pair.peer.sip) not in self._chip.connected:
-                raise IpcqInstallError(place, f"direction {pair.direction}: no algorithm of the files joins it to {pair.peer}")
-        ipcq.install(order.queues)
-        for pair in order.queues:
-            self._chip.watch_ring(pair.rx_base, pair.ring_bytes, self._wiring.node)
-        if ipcq.reaches_other_sips:
-            self._chip.outlook.reaches_out(self._at)
+            if pair.rx_base is not None:
+                self._chip.watch_ring(pair.rx_base, pair.ring_bytes, self._wiring.node)
+        elsewhere = {pair.peer.sip for pair in order.queues} - {self._wiring.place.sip}
+        self._chip.outlook.reaches(self._at, order.table, tuple(sorted(elsewhere)))
+
+    def _claim(self, launch: PeLaunch, user: str) -> None:
+        """Queues belong to a collective from its order on: a kernel of a later launch might start before it does."""
+        if launch.thread == "collectives":
+            self._engines.ipcq.table(launch.queues).user = user
 
     def _start(self, packet: Packet, launch: PeLaunch) -> None:
         run = KernelRun(self._chip, self._wiring, self._engines, launch)
@@ -83,7 +98,7 @@ class PeCpu:
         context.run(current_pe.set, run)
         program = Program(run.execute, context)
         run.program = program
-        self.running = run
+        self._running[launch.thread] = run
         start_ps = self._wiring.engine.now_ps
 
         def ended(finished: Completion[object]) -> None:
@@ -93,12 +108,12 @@ class PeCpu:
         program.start()
 
     def _ended(self, packet: Packet, launch: PeLaunch, start_ps: int, finished: Completion[object]) -> None:
-        assert self.running is not None
-        self.running.close()
-        self.running = None
-        self._chip.outlook.ended(self._at)
+        self._running.pop(launch.thread).close()
+        self._claim(launch, "")
+        self._chip.outlook.ended(self._at, launch.thread)
         if finished.error is not None:
             raise ProgramRaised(self._chip.sip, finished.error)
         now_ps, place = self._wiring.engine.now_ps, self._wiring.place
-        self._wiring.record(OpRecord("pe_cpu", f"kernel {launch.name}", start_ps, now_ps, place.cube, place.pe))
+        component = RECORDED_AS[launch.thread]
+        self._wiring.record(OpRecord(component, f"kernel {launch.name}", start_ps, now_ps, place.cube, place.pe))
         self._port.answer(packet, Done(start_ps, now_ps))

@@ -36,6 +36,7 @@ class _Request(Struct):
     data: bytes = b""
     lands: bool = False
     flow: Flow = None
+    call: str = ""
     tag: int = 0
     start_ps: int = 0
 
@@ -78,10 +79,10 @@ class PeDma:
         """Copy a block of one memory to another one without a stop in TCM; completes when that has acknowledged it."""
         return self._enqueue(self._request(name, source, target, source, self._begin_read))
 
-    def push(self, source: Operand, target: Operand, data: bytes, packet_bytes: int) -> Completion[bytes]:
+    def push(self, source: Operand, target: Operand, data: bytes, packet_bytes: int, call: str = "") -> Completion[bytes]:
         """Write an IPCQ slot in packets of `packet_bytes`; completes when the data has left TCM.
 
-        The slot's metadata names the element type of `source`.
+        The slot's metadata names the element type of `source` and the collective call that it belongs to.
         """
         sip, _ = self._wiring.locate(target.address)
 
@@ -91,6 +92,7 @@ class PeDma:
 
         request = self._request("ipcq_send", source, target, target, begin, data)
         request.flow = None if sip == self._wiring.place.sip else self._wiring.next_flow(sip)
+        request.call = call
         return self._enqueue(request)
 
     def answer(self, packet: Packet, tail_ps: int) -> None:
@@ -154,13 +156,13 @@ class PeDma:
 
     def _packet(self, request: _Request, kind: Kind, size: int, done: int) -> Packet:
         sip, node = self._wiring.locate(request.address)
-        rows = request.rows
+        rows, last = request.rows, done + size == request.nbytes
         return Packet(
             kind, self._wiring.place.sip, self._wiring.node, sip, node, size,
             request.address + done if rows is None else request.address, request.tag,
-            request.nbytes, done + size == request.nbytes, request.start_ps, request.data[done : done + size],
+            request.nbytes, last, request.start_ps, request.data[done : done + size],
             flow=request.flow, rows=rows, begin=done,
-            element=ELEMENTS.index(request.source.dtype) if kind is Kind.IPCQ_DATA else 0,
+            element=ELEMENTS.index(request.source.dtype) if kind is Kind.IPCQ_DATA else 0, call=request.call if last else "",
         )  # fmt: skip
 
     def _send(self, packet: Packet, tail_ps: int) -> None:

@@ -1,15 +1,13 @@
-"""The IPCQ of a PE: queue pairs by direction. It keeps heads, tails and credits; the data moves through the DMA.
+"""The IPCQ of a PE: queue tables by name. It keeps heads, tails and credits; the data moves through the DMA.
 
 A sender takes a slot of the peer's receive ring, writes it, and the slot's metadata arrives with the data. With no slot left
 it sleeps. The receiver gives a slot back with a credit that travels the fabric. An arrival belongs to the direction whose own
 ring holds its address, a credit to the direction whose peer ring does; who sent it does not matter, so two directions may
-join the same two PEs.
+join the same two PEs, and several tables may hold queues between them.
 """
 
-from collections import deque
-from collections.abc import Callable, Sequence
-from itertools import pairwise
-from typing import NamedTuple
+from bisect import bisect_right, insort
+from collections.abc import Sequence
 
 from runtime.errors import InvariantError, IpcqInstallError
 from runtime.hardware.addresses import AddressMap
@@ -17,104 +15,42 @@ from runtime.requests import QueuePair
 from runtime.simtime import ps_from_ns
 from runtime.trace import OpRecord
 from runtime.wire.messages import QueuePointers
-from sip_node.completion import Completion
 from sip_node.components.packet import ELEMENTS, Kind, Packet
-from sip_node.components.slot_trace import decoded
+from sip_node.components.queue_table import Queue, QueueTable, Slot
 from sip_node.components.wiring import PeWiring
 
-
-class Slot(NamedTuple):
-    """A full slot of a receive ring, as its metadata describes it: `nbytes` of elements of `dtype` at `address`."""
-
-    address: int
-    nbytes: int
-    dtype: str
-
-
-class _Direction:
-    """One queue pair at work. Slots are counted from 0 for ever; slot n of a ring is n modulo its length."""
-
-    def __init__(self, pair: QueuePair) -> None:
-        self.pair = pair
-        self.sent = 0
-        self.credits = pair.n_slots
-        self.filled = 0
-        self.arrived: deque[Slot] = deque()
-        self.taken = 0
-        self.sender: Completion[int] | None = None
-
-    def take_slot(self) -> int:
-        """The address of the next slot at the peer; a credit must be there."""
-        self.credits -= 1
-        address = self.pair.tx_base + self.sent % self.pair.n_slots * self.pair.slot_size
-        self.sent += 1
-        return address
+_NO_QUEUES = ""
 
 
 class PeIpcq:
-    """The queue pairs of one PE. `listener`, if there is one, is told the direction of every slot that has become full."""
+    """The queue tables of one PE."""
 
     def __init__(self, wiring: PeWiring) -> None:
         self._wiring = wiring
         self._overhead_ps = ps_from_ns(wiring.topology.pe.ipcq.overhead_ns)
-        self._directions: dict[str, _Direction] = {}
-        self.listener: Callable[[str], None] | None = None
+        self._tables = {_NO_QUEUES: QueueTable(_NO_QUEUES, (), wiring)}
+        self._receives, self._sends = _Rings(), _Rings()
 
-    def install(self, pairs: Sequence[QueuePair]) -> None:
-        """Install all queue pairs of this PE, once; receive rings must not overlap."""
-        if self._directions:
-            raise IpcqInstallError(self._wiring.place, "queues are installed already; a PE takes one installation")
-        rings = sorted((pair.rx_base, pair.direction, pair.ring_bytes) for pair in pairs)
-        for (base, direction, nbytes), (after, other, _) in pairwise(rings):
-            if base + nbytes > after:
-                raise IpcqInstallError(self._wiring.place, f"receive rings of {direction} and {other} overlap at {after:#x}")
-        self._directions = {pair.direction: _Direction(pair) for pair in pairs}
+    def install(self, table: str, pairs: Sequence[QueuePair]) -> None:
+        """Install a table, once; receive rings must not overlap, those of other tables included."""
+        place = self._wiring.place
+        if table in self._tables:
+            raise IpcqInstallError(place, f"the queues {table!r} are installed already; a PE takes each table once")
+        installed = QueueTable(table, pairs, self._wiring)
+        for queue in installed.queues:
+            if queue.pair.rx_base is not None:
+                other = self._receives.add(queue.pair.rx_base, queue)
+                if other is not None:
+                    mine, theirs = (f"{each.table.name} {each.pair.direction}" for each in (queue, other))
+                    at = max(queue.pair.rx_base, other.pair.rx_base or 0)
+                    raise IpcqInstallError(place, f"receive rings of {theirs} and {mine} overlap at {at:#x}")
+            if queue.pair.tx_base is not None:
+                self._sends.add(queue.pair.tx_base, queue)
+        self._tables[table] = installed
 
-    @property
-    def directions(self) -> tuple[str, ...]:
-        """The installed directions, sorted."""
-        return tuple(sorted(self._directions))
-
-    def pair(self, direction: str) -> QueuePair:
-        """The queue pair of an installed direction."""
-        return self._directions[direction].pair
-
-    @property
-    def reaches_other_sips(self) -> bool:
-        """Whether any peer is on another SIP."""
-        return any(each.pair.peer.sip != self._wiring.place.sip for each in self._directions.values())
-
-    def acquire(self, direction: str) -> Completion[int]:
-        """Complete with the address of a free slot of the peer's ring; sleeps until there is one."""
-        queue = self._directions[direction]
-        done = Completion[int]()
-        if queue.credits:
-            done.complete(queue.take_slot())
-        else:
-            queue.sender = done
-        return done
-
-    def full_slots(self, direction: str) -> int:
-        """How many slots of a direction are full and were not taken."""
-        return len(self._directions[direction].arrived)
-
-    def take(self, direction: str) -> Slot | None:
-        """The oldest full slot of a direction, or None; it is the caller's until `release`."""
-        arrived = self._directions[direction].arrived
-        return arrived.popleft() if arrived else None
-
-    def release(self, direction: str) -> None:
-        """The oldest slot taken has been read: send its credit home."""
-        queue = self._directions[direction]
-        pair = queue.pair
-        address = pair.rx_base + queue.taken % pair.n_slots * pair.slot_size
-        queue.taken += 1
-        sip, node = self._wiring.locate_pe(pair.peer)
-        credit = Packet(
-            Kind.IPCQ_CREDIT, self._wiring.place.sip, self._wiring.node, sip, node, pair.credit_bytes, address,
-            sent_ps=self._wiring.engine.now_ps,
-        )  # fmt: skip
-        self._wiring.fabric.send(credit, self._wiring.node, self._wiring.engine.now_ps)
+    def table(self, name: str) -> QueueTable:
+        """The queues of a table; none if it is not installed here."""
+        return self._tables.get(name, self._tables[_NO_QUEUES])
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """An arrival in one of our rings or a credit for one of our peers'."""
@@ -124,32 +60,24 @@ class PeIpcq:
     @property
     def at_rest(self) -> bool:
         """Whether every credit is home and every arrival has been read."""
-        queues = self._directions.values()
-        return all(queue.credits == queue.pair.n_slots and queue.filled == queue.taken for queue in queues)
+        return all(queue.at_rest for queue in self._queues)
 
     def pointers(self) -> tuple[QueuePointers, ...]:
-        """The registers of every direction, sorted, with the places of its rings."""
+        """The registers of every queue, by table and direction."""
         addresses = AddressMap(self._wiring.topology)
-        return tuple(
-            QueuePointers(
-                *self._wiring.place, pair.direction, pair.peer, pair.n_slots, pair.slot_size,
-                queue.sent, queue.sent - (pair.n_slots - queue.credits), queue.credits, decoded(pair.tx_base, addresses),
-                queue.filled, queue.taken, decoded(pair.rx_base, addresses),
-            )
-            for queue, pair in ((self._directions[direction], self.pair(direction)) for direction in self.directions)
-        )  # fmt: skip
+        return tuple(pointers for table in self._tables.values() for pointers in table.pointers(addresses))
 
     def check_idle(self) -> None:
         """At the end of a run every credit is home and every arrival was taken."""
-        for direction, queue in self._directions.items():
-            if queue.credits != queue.pair.n_slots or queue.arrived:
-                raise InvariantError(
-                    f"ipcq of {self._wiring.place}, direction {direction}",
-                    f"{queue.credits} of {queue.pair.n_slots} credits are home, {len(queue.arrived)} slots were never received",
-                )
+        for table in self._tables.values():
+            table.check_idle()
+
+    @property
+    def _queues(self) -> Sequence[Queue]:
+        return [queue for table in self._tables.values() for queue in table.queues]
 
     def _arrived(self, packet: Packet) -> None:
-        queue = self._owner(packet.address, receive=True)
+        queue = self._owner(self._receives, packet.address)
         now_ps, place = self._wiring.engine.now_ps, self._wiring.place
         record = OpRecord(
             "pe_ipcq", "arrival", packet.sent_ps, now_ps, place.cube, place.pe, packet.address, packet.total,
@@ -157,22 +85,42 @@ class PeIpcq:
         )  # fmt: skip
         self._wiring.record(record)
         base, size = queue.pair.rx_base, queue.pair.slot_size
+        assert base is not None
         slot = base + (packet.address - base) // size * size
-        queue.filled += 1
-        queue.arrived.append(Slot(slot, packet.total, ELEMENTS[packet.element]))
-        if self.listener is not None:
-            self.listener(queue.pair.direction)
+        queue.fill(Slot(slot, packet.total, ELEMENTS[packet.element], packet.call))
 
     def _credited(self, packet: Packet) -> None:
-        queue = self._owner(packet.address, receive=False)
-        queue.credits += 1
-        if queue.sender is not None:
-            sender, queue.sender = queue.sender, None
-            sender.complete(queue.take_slot())
+        self._owner(self._sends, packet.address).credit()
 
-    def _owner(self, address: int, *, receive: bool) -> _Direction:
-        for queue in self._directions.values():
-            base = queue.pair.rx_base if receive else queue.pair.tx_base
-            if base <= address < base + queue.pair.ring_bytes:
-                return queue
-        raise InvariantError(f"ipcq of {self._wiring.place}", f"address {address:#x} belongs to none of its rings")
+    def _owner(self, rings: "_Rings", address: int) -> Queue:
+        queue = rings.owner(address)
+        if queue is None:
+            raise InvariantError(f"ipcq of {self._wiring.place}", f"address {address:#x} belongs to none of its rings")
+        return queue
+
+
+class _Rings:
+    """Rings by address."""
+
+    def __init__(self) -> None:
+        self._bases: list[int] = []
+        self._queues: dict[int, Queue] = {}
+
+    def add(self, base: int, queue: Queue) -> Queue | None:
+        """Note the ring of a queue; returns one that it overlaps with."""
+        last = base + queue.pair.ring_bytes - 1
+        place = bisect_right(self._bases, last)
+        if place and self._bases[place - 1] + self._queues[self._bases[place - 1]].pair.ring_bytes > base:
+            return self._queues[self._bases[place - 1]]
+        insort(self._bases, base)
+        self._queues[base] = queue
+        return None
+
+    def owner(self, address: int) -> Queue | None:
+        """The queue whose ring holds `address`."""
+        place = bisect_right(self._bases, address)
+        if not place:
+            return None
+        base = self._bases[place - 1]
+        queue = self._queues[base]
+        return queue if address < base + queue.pair.ring_bytes else None

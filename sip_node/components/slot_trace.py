@@ -25,11 +25,11 @@ class SlotTrace:
 
     def sent(self, pair: QueuePair, block: Operand) -> None:
         """A block has left for the slot at its address."""
-        self._transferred("send", pair, pair.tx_base, block.address, nbytes_of(block), block.dtype)
+        self._transferred("send", pair, pair.tx_base or 0, block.address, nbytes_of(block), block.dtype)
 
     def received(self, pair: QueuePair, address: int, nbytes: int, dtype: str) -> None:
         """The elements in the slot at `address` have been read."""
-        self._transferred("recv", pair, pair.rx_base, address, nbytes, dtype)
+        self._transferred("recv", pair, pair.rx_base or 0, address, nbytes, dtype)
 
     def _transferred(self, operation: str, pair: QueuePair, base: int, address: int, nbytes: int, dtype: str) -> None:
         slot = (address - base) // pair.slot_size

@@ -59,7 +59,6 @@ class Surroundings:
     log: OpLog
     outlook: Outlook
     data: bool
-    connected: frozenset[tuple[int, int]]
     remote_dma: bool
     flows: Flows
     memory_ports: dict[int, RingMemory]

@@ -2,7 +2,12 @@
 
 Its `lookahead_ps` is the least time between the event that sends a message and the arrival of the message. No event is
 executed before time 0, so a fresh channel stands at a promise of one lookahead without a frame having been sent.
+
+Promises are made by *crossings*: the one for n holds for messages with n or more further channels ahead of them. So the one
+for 0 holds for all messages, and each is at least the one before.
 """
+
+from collections.abc import Sequence
 
 from runtime.errors import CausalityError, ConfigError, ProtocolError
 from runtime.simtime import NEVER_PS, format_ps
@@ -21,34 +26,47 @@ def _channel_name(source: int, target: int, lookahead_ps: int) -> str:
     return name
 
 
+def _of(promises_ps: tuple[int, ...], crossings: int) -> int:
+    """The best promise that holds for messages with so many crossings."""
+    return promises_ps[min(crossings, len(promises_ps) - 1)]
+
+
 class InChannel:
     """The receiving end. `eit_ps` (earliest input time): no message still to come is earlier."""
 
-    __slots__ = ("_promise_ps", "eit_ps", "lookahead_ps", "name", "received")
+    __slots__ = ("_promises_ps", "eit_ps", "lookahead_ps", "name", "received")
 
     def __init__(self, peer: int, lp: int, lookahead_ps: int) -> None:
         self.name = _channel_name(peer, lp, lookahead_ps)
         self.lookahead_ps = lookahead_ps
-        self.eit_ps = self._promise_ps = lookahead_ps
+        self.eit_ps = lookahead_ps
         self.received = 0
+        self._promises_ps = (lookahead_ps,)
 
-    def receive(self, frame: Frame, now_ps: int) -> None:
-        """Account for `frame`. `now_ps`: every event before it has been executed.
+    def transit_eit_ps(self, crossings: int) -> int:
+        """The EIT of messages with at least so many further channels ahead."""
+        return max(self.eit_ps, _of(self._promises_ps, crossings))
+
+    def receive(self, frame: Frame, now_ps: int) -> bool:
+        """Account for `frame`; whether it has news of messages that are to be sent on. All events before `now_ps` are executed.
 
         Raises `CausalityError` for a message that comes too late and `ProtocolError` for a promise that decreases.
         """
         for message in frame.messages:
             self._check(message, now_ps)
-        if frame.promise_ps < self._promise_ps:
-            raise ProtocolError(
-                self.name,
-                f"promise of {format_ps(frame.promise_ps)} after a promise of {format_ps(self._promise_ps)}: "
-                "a promise never decreases",
-            )
-        # The messages of a frame are held to the promises before it: its own promise speaks of later frames only.
-        self._promise_ps = frame.promise_ps
+        promises_ps = (frame.promise_ps, *frame.transit_ps)
+        for crossings, promise_ps in enumerate(promises_ps):
+            if promise_ps < (before_ps := _of(self._promises_ps, crossings)):
+                raise ProtocolError(
+                    self.name,
+                    f"promise of {format_ps(promise_ps)} after a promise of {format_ps(before_ps)}: a promise never decreases",
+                )
+        # The messages of a frame are held to the promises before it: its own promises speak of later frames only.
+        news = promises_ps[1:] != self._promises_ps[1:]
+        self._promises_ps = promises_ps
         self.eit_ps = max(self.eit_ps, frame.promise_ps)
         self.received += len(frame.messages)
+        return news
 
     def grant(self, lbts_ps: int) -> None:
         """No LP executes an event before `lbts_ps` any more, hence nothing sent from now on arrives a lookahead later."""
@@ -64,37 +82,53 @@ class InChannel:
 
 
 class OutChannel:
-    """The sending end. `promise_ps`: the last promise made, which binds every message posted after it."""
+    """The sending end. The last promises made bind every message posted after them."""
 
-    __slots__ = ("_pending", "lookahead_ps", "name", "promise_ps", "sent")
+    __slots__ = ("_pending", "_promises_ps", "lookahead_ps", "name", "sent")
 
     def __init__(self, lp: int, peer: int, lookahead_ps: int) -> None:
         self.name = _channel_name(lp, peer, lookahead_ps)
         self.lookahead_ps = lookahead_ps
-        self.promise_ps = lookahead_ps
         self.sent = 0
+        self._promises_ps = (lookahead_ps,)
         self._pending: list[Message] = []
+
+    @property
+    def promise_ps(self) -> int:
+        """The promise for all messages."""
+        return self._promises_ps[0]
 
     @property
     def has_pending(self) -> bool:
         """Whether messages wait for the next frame."""
         return bool(self._pending)
 
-    def post(self, message: Message) -> None:
-        """Keep `message` for the next frame; `CausalityError` if it comes before the promise."""
-        if message.time_ps < self.promise_ps:
+    def post(self, message: Message, crossings: int = 0) -> None:
+        """Keep `message` for the next frame; `CausalityError` if it comes before the promise for so many crossings."""
+        promise_ps = _of(self._promises_ps, crossings)
+        if message.time_ps < promise_ps:
             rule = "no message is sent before the promise made on its channel"
-            raise CausalityError(self.name, message.time_ps, self.promise_ps, rule)
+            raise CausalityError(self.name, message.time_ps, promise_ps, rule)
         self._pending.append(message)
 
-    def eot_ps(self, earliest_send_ps: int) -> int:
-        """Earliest output time, if no event hands a message to this channel before `earliest_send_ps`."""
-        return later_ps(earliest_send_ps, self.lookahead_ps)
+    def eots_ps(self, earliest_send_ps: Sequence[int]) -> tuple[int, ...]:
+        """By crossings, the earliest output time, if no event hands a message to this channel before `earliest_send_ps`.
 
-    def frame(self, eot_ps: int, null_hops: int) -> Frame:
-        """Everything pending, and the better of `eot_ps` and the promise made before."""
-        self.promise_ps = max(self.promise_ps, eot_ps)
-        frame = Frame(self.promise_ps, null_hops, tuple(self._pending))
+        Never before the promise made: that stays true.
+        """
+        return tuple(
+            max(_of(self._promises_ps, crossings), later_ps(send_ps, self.lookahead_ps))
+            for crossings, send_ps in enumerate(earliest_send_ps)
+        )
+
+    def beyond_promises(self, eots_ps: Sequence[int]) -> bool:
+        """Whether any of them is more than has been promised."""
+        return any(eot_ps > _of(self._promises_ps, crossings) for crossings, eot_ps in enumerate(eots_ps))
+
+    def frame(self, eots_ps: tuple[int, ...], null_hops: int) -> Frame:
+        """Everything pending, and `eots_ps` as promises."""
+        self._promises_ps = eots_ps
+        frame = Frame(eots_ps[0], null_hops, tuple(self._pending), eots_ps[1:])
         self.sent += len(self._pending)
         self._pending.clear()
         return frame

@@ -7,6 +7,10 @@ Theory of operation (Chandy and Misra 1979, Bryant 1977; the terms are those of 
   executed.
 - After a step, no event of this LP is earlier than `base = min(next event, safe time)`, so nothing handed to an
   out-channel arrives before its EOT `base + lookahead`. A component that knows better raises `base` for its channel.
+- An LP may send messages on that come from elsewhere and are for elsewhere: they are in *transit*. When the next one comes
+  is known to its in-channel, not to a component here. That channel's EIT would do, but two promises that wait for each other
+  creep. So there is a promise for every number of further channels that a message has ahead: what goes out with n ahead has
+  come in with n + 1 ahead, a promise that waits for fewer others. The longest routes' depends on their first LP alone.
 - Lookahead is positive, so along every cycle of channels promises grow: no deadlock. But across an idle gap they grow by
   one lookahead a hop. So a promise counts the LPs it has crossed since an event was executed (`null_hops`); beyond
   `NULL_HOPS` it is withheld, and the LP reports itself silent. The collector (`lbts.py`) turns the reports of all LPs
@@ -14,11 +18,13 @@ Theory of operation (Chandy and Misra 1979, Bryant 1977; the terms are those of 
 
 Why withholding never hangs a run. Suppose every LP is blocked and no frame is in flight. Take the LP with the least safe
 time `s`, and the LP whose promise `p = s` bounds it. That one has no event before its own safe time, which is at least
-`s`, so its EOT is at least `s + lookahead > p`: it withholds a promise, and reports. If `s` is never, all LPs have
-finished, and report that. The first report makes the collector call for those of the others.
+`s`, and nothing to send on comes to it before. So its EOT is at least `s + lookahead > p`: it withholds a promise, and
+reports. If `s` is never, all LPs have finished, and report that. The first report makes the collector call for those of
+the others.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from runtime.errors import InvariantError, ProtocolError
 from runtime.simtime import NEVER_PS
@@ -29,16 +35,36 @@ NULL_HOPS = 2
 """A promise is forwarded by so many LPs that executed nothing. One is a round trip between two LPs that take turns."""
 
 
+class Transit(NamedTuple):
+    """The way of messages from LP `source` through this LP to a third one: from arrival to departure at least `delay_ps`."""
+
+    source: int
+    delay_ps: int
+
+
+Transits = Mapping[int, Sequence[Sequence[Transit]]]
+"""Peer LP -> by crossings: the ways to its channel of messages that have at least so many further channels ahead there."""
+
+
 class Sync:
     """Promises, safe time and silence of LP `lp` of `lps`.
 
     `in_lookahead_ps` and `out_lookahead_ps` give the lookahead of the channel from and to each peer, in picoseconds, more
-    than 0 (`ConfigError` otherwise); where several links share a channel it is their least.
+    than 0 (`ConfigError` otherwise); where several links share a channel it is their least. `transits` are the ways of all
+    messages that an LP only sends on.
     """
 
-    def __init__(self, lp: int, lps: int, in_lookahead_ps: Mapping[int, int], out_lookahead_ps: Mapping[int, int]) -> None:
+    def __init__(
+        self,
+        lp: int,
+        lps: int,
+        in_lookahead_ps: Mapping[int, int],
+        out_lookahead_ps: Mapping[int, int],
+        transits: Transits | None = None,
+    ) -> None:
         self.lp = lp
         self.lps = lps
+        self._transits = transits or {}
         self._in = {peer: InChannel(peer, lp, ps) for peer, ps in sorted(in_lookahead_ps.items())}
         self._out = {peer: OutChannel(lp, peer, ps) for peer, ps in sorted(out_lookahead_ps.items())}
         self._out_lookahead_ps = min(out_lookahead_ps.values(), default=NEVER_PS)
@@ -83,38 +109,42 @@ class Sync:
         channel = self._in.get(peer)
         if channel is None:
             raise ProtocolError(f"LP {peer}", f"a frame for LP {self.lp}, to which it has no channel")
-        channel.receive(frame, now_ps)
+        news_of_transits = channel.receive(frame, now_ps)
         before_ps, self._safe_ps = self._safe_ps, self._least_eit_ps()
-        if self._safe_ps > before_ps:
+        if self._safe_ps > before_ps or news_of_transits:
             self._hops = min(self._hops, frame.null_hops + 1)
         return frame.messages
 
-    def post(self, peer: int, message: Message) -> None:
-        """Send `message` with the next frame to `peer`; `CausalityError` if it comes before the promise made to `peer`."""
+    def post(self, peer: int, message: Message, crossings: int = 0) -> None:
+        """Send `message`, which crosses so many more channels later, with the next frame to `peer`.
+
+        `CausalityError` if it comes before the promise made to `peer`.
+        """
         channel = self._out.get(peer)
         if channel is None:
             raise InvariantError(f"LP {self.lp}", f"a message for LP {peer}, to which it has no channel")
-        channel.post(message)
+        channel.post(message, crossings)
 
     def executed(self, events: int) -> None:
         """`events` events have been executed: what is promised next is news, not an echo."""
         if events:
             self._hops = 0
 
-    def frames(self, earliest_send_ps: Mapping[int, int]) -> tuple[tuple[int, Frame], ...]:
+    def frames(self, earliest_send_ps: Mapping[int, Sequence[int]]) -> tuple[tuple[int, Frame], ...]:
         """What to tell the peers now: at most one frame each, with all messages posted and the best promise.
 
-        `earliest_send_ps[peer]`: no event hands a message to the channel to `peer` before it. It is at least the earlier of
-        the next event and the safe time. A frame without messages goes out only for a promise that grew and has not
-        crossed too many LPs that executed nothing.
+        `earliest_send_ps[peer][n]`: no event hands a message with n or more further channels ahead to the channel to `peer`
+        before it, those apart that are still to come from other LPs. It is at least the earlier of the next event and the
+        safe time. A frame without messages goes out only for a promise that grew and has not crossed too many LPs that
+        executed nothing.
         """
         frames: list[tuple[int, Frame]] = []
         self._withholds = False
         for peer, channel in self._out.items():
-            eot_ps = channel.eot_ps(earliest_send_ps[peer])
-            grew = eot_ps > channel.promise_ps
+            eots_ps = channel.eots_ps(self._with_transits(peer, earliest_send_ps[peer]))
+            grew = channel.beyond_promises(eots_ps)
             if channel.has_pending or (grew and self._hops <= NULL_HOPS):
-                frames.append((peer, channel.frame(eot_ps, self._hops)))
+                frames.append((peer, channel.frame(eots_ps, self._hops)))
             elif grew:
                 self._withholds = True
         if frames:
@@ -147,6 +177,14 @@ class Sync:
         for channel in self._in.values():
             channel.grant(lbts_ps)
         self._safe_ps = self._least_eit_ps()
+
+    def _with_transits(self, peer: int, earliest_send_ps: Sequence[int]) -> list[int]:
+        bounds = list(earliest_send_ps)
+        for crossings, ways in enumerate(self._transits.get(peer, ())):
+            for way in ways:
+                arrival_ps = self._in[way.source].transit_eit_ps(crossings + 1)
+                bounds[crossings] = min(bounds[crossings], later_ps(arrival_ps, way.delay_ps))
+        return bounds
 
     def _least_eit_ps(self) -> int:
         return min((channel.eit_ps for channel in self._in.values()), default=NEVER_PS)

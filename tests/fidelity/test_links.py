@@ -38,7 +38,7 @@ class Net:
 
     def __init__(self) -> None:
         self.engine = Engine()
-        self.fabric = Fabric(self.engine, GRAPH, ROUTES, 0, Outlook({}, 0, forwards=False))
+        self.fabric = Fabric(self.engine, GRAPH, ROUTES, 0, Outlook({}, 0, answers=False))
         self.arrived: list[tuple[int, int, int]] = []
         for node in ENDPOINTS:
             self.fabric.attach(node, _Sink(self.engine, self.arrived))

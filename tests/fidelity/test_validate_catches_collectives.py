@@ -53,13 +53,13 @@ def with_queues(wrong: type[PeIpcq]) -> str:
 class LacksASlot(PeIpcq):
     """Never uses one slot of a ring, and thinks nothing of it."""
 
-    def install(self, pairs: Sequence[QueuePair]) -> None:
-        super().install(pairs)
-        for queue in self._directions.values():
+    def install(self, table: str, pairs: Sequence[QueuePair]) -> None:
+        super().install(table, pairs)
+        for queue in self.table(table).queues:
             queue.credits -= 1
 
     def check_idle(self) -> None:
-        assert not any(queue.arrived for queue in self._directions.values())
+        assert not any(queue.arrived for queue in self._queues)
 
 
 class LosesACredit(PeIpcq):
@@ -85,9 +85,9 @@ class Slow(PeIpcq):
 class FatCredits(PeIpcq):
     """Credits of twice the size."""
 
-    def install(self, pairs: Sequence[QueuePair]) -> None:
-        super().install(pairs)
-        for queue in self._directions.values():
+    def install(self, table: str, pairs: Sequence[QueuePair]) -> None:
+        super().install(table, pairs)
+        for queue in self.table(table).queues:
             queue.pair = replace(queue.pair, credit_bytes=2 * queue.pair.credit_bytes)
 
 

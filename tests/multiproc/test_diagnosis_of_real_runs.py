@@ -45,7 +45,7 @@ def test_a_rank_that_never_calls_the_collective_is_at_the_end_of_the_chain(tmp_p
     run = script_run(tmp_path, "if dist.get_rank() != 1:\n    dist.all_reduce(t)\n", sips=3)
     assert run.code == 1
     assert re.search(r"chain: .* -> sip 1 cube 0 pe 0 runs no kernel: rank 1 has finished its program\n", run.err)
-    assert re.search(r"never received: \d slots? from sip 0 cube 0 pe 0 in global_W of sip 1 cube 0 pe 0\n", run.err)
+    assert re.search(r"never received: \d slots? from sip 0 cube 0 pe 0 in world/ring global_W of sip 1 cube 0 pe 0\n", run.err)
 
 
 def test_a_good_run_keeps_no_queues(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from examples import fused_gemm, softmax
+from examples import fused_gemm, overlap, softmax
 from tests.support.runs import ROOT, kernbench
 from tests.support.world import simulate
 
@@ -37,6 +37,16 @@ def test_an_example_gives_in_two_processes_what_it_gives_in_one(name: str, tmp_p
     assert run.code == 0, run.err
     assert sorted(re.findall(r"^rank (\d): .* right to one rounding", run.out, re.MULTILINE)) == ["0", "1"]
     alone = simulate(lambda rank: EXAMPLES[name](2, 2), 2)
+    assert tuple(rank["digest"] for rank in run.report["ranks"]) == alone.digests
+
+
+def test_overlap_takes_less_time_and_gives_in_two_processes_what_it_gives_in_one(tmp_path: Path):
+    run = kernbench(tmp_path / "run", "--sips", "2", "--verify-data", str(ROOT / "examples" / "overlap.py"))
+    assert run.code == 0, run.err
+    lines = re.findall(r"^rank (\d): 4 layers, ([\d,.]+) ns, with overlap ([\d,.]+) ns$", run.out, re.MULTILINE)
+    assert sorted(rank for rank, _, _ in lines) == ["0", "1"]
+    assert all(float(overlapped.replace(",", "")) < float(apart.replace(",", "")) for _, apart, overlapped in lines)
+    alone = simulate(lambda rank: overlap.run(), 2)
     assert tuple(rank["digest"] for rank in run.report["ranks"]) == alone.digests
 
 

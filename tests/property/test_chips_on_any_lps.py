@@ -20,6 +20,17 @@ RING = variant_text(**LONE_CUBE)
 TORUS = variant_text(**LONE_CUBE, system__sips__topology="torus_2d", system__sips__count=4)
 SWITCH = variant_text(**LONE_CUBE, system__sips__fabric="switch")
 DEALS = [((0, 1, 2, 3),), ((0,), (1, 2, 3)), ((0, 2), (1, 3)), ((3, 0), (1,), (2,)), ((0,), (1,), (2,), (3,))]
+MESH = variant_text(**LONE_CUBE, system__sips__topology="mesh_2d_no_wrap", system__sips__w=3, system__sips__h=2)
+OF_SIX = [
+    ((0, 1, 2), (3, 4, 5)), ((0, 2, 4), (1, 3, 5)), ((5, 0), (1, 2, 3), (4,)), ((0, 3), (1, 4), (2, 5)),
+    ((0,), (1,), (2,), (3,), (4,), (5,)),
+]  # fmt: skip
+ALGORITHMS = ["ring", "intercube", "recursive_doubling", "tree"]
+TALKS: dict[str, tuple[str, str, Callable[[int, int], int]]] = {
+    "ring": ("global_E", "global_W", lambda rank, steps: (rank - steps) % SIPS),
+    "recursive_doubling": ("global_bit_1", "global_bit_1", lambda rank, steps: rank ^ 2 * (steps % 2)),
+}
+"""Algorithm -> the direction to send to, the one to receive from, and whose elements a rank has after so many steps."""
 
 
 def collectives(numel: int, algorithm: str) -> Callable[[int], None]:
@@ -51,19 +62,22 @@ def transfers(targets: list[int]) -> Callable[[int], None]:
     return program
 
 
-def conversations(steps: list[tuple[bool, bool, bool]]) -> Callable[[int], None]:
-    """In every step each rank's kernel talks to its neighbours while it multiplies, adds, or neither.
+def conversations(steps: list[tuple[bool, bool, bool]], algorithm: str) -> Callable[[int], None]:
+    """In every step each rank's kernel talks to others while it multiplies, adds, or neither.
+
+    The others are its neighbours in a ring, or the one opposite, which messages reach through a third SIP.
 
     A step says whether the receive accepts any direction, whether a product is in flight, and whether it is waited for first.
     """
+    towards, back, origin = TALKS[algorithm]
 
     def kernel(x: tl.Pointer) -> None:
         for any_direction, multiplies, first in steps:
             with tl.scratch():
                 block = tl.load(x, (40, 40))
-                received = tl.recv_async(None if any_direction else "global_W", (40, 40), tl.float32)
+                received = tl.recv_async(None if any_direction else back, (40, 40), tl.float32)
                 product = tl.composite("gemm", block, tl.ref(x, (40, 40))) if multiplies else None
-                tl.send("global_E", block + 1)
+                tl.send(towards, block + 1)
                 # What has come is read, and its credit goes home, while the vector engine is busy for 1.5 us.
                 tl.zeros(200_000, tl.int8)
                 if product is not None and first:
@@ -76,16 +90,40 @@ def conversations(steps: list[tuple[bool, bool, bool]]) -> Callable[[int], None]
                 tl.store(x, arrived)
 
     def program(rank: int) -> None:
-        dist.init_process_group("ahbm", algorithm="ring")
+        dist.init_process_group("ahbm", algorithm=algorithm)
         x = torch.full((40, 40), rank, dp=DPPolicy(num_cubes=1, num_pes=1))
         torch.launch("converse", kernel, x)
-        assert (x.numpy() == (rank - len(steps)) % SIPS + len(steps)).all()
+        assert (x.numpy() == origin(rank, len(steps)) + len(steps)).all()
+
+    return program
+
+
+def errands(trips: list[tuple[int, int, int, bool]]) -> Callable[[int], None]:
+    """Transfers between any two ranks, all in flight together: (source, target, elements, whether the source works before)."""
+
+    def add_one(x: tl.Pointer, n: int) -> None:
+        tl.store(x, tl.load(x, n) + 1)
+
+    def program(rank: int) -> None:
+        dist.init_process_group("ahbm", algorithm="ring")
+        carried = [torch.full((numel,), number, dp=DPPolicy(num_pes=1)) for number, (_, _, numel, _) in enumerate(trips)]
+        transfers: list[dist.Work] = []
+        for x, (source, target, numel, works) in zip(carried, trips, strict=True):
+            if works and rank == source:
+                torch.launch("add one", add_one, x, numel)
+            if rank == source:
+                transfers.append(dist.isend(x, target))
+            if rank == target:
+                transfers.append(dist.irecv(x, source))
+        assert all(transfer.wait() for transfer in transfers)
+        for number, (x, (source, target, _, works)) in enumerate(zip(carried, trips, strict=True)):
+            assert (x.numpy() == number + (works and rank in (source, target))).all()
 
     return program
 
 
 def essence(reports: list[SipReport]) -> list[tuple[object, ...]]:
-    assert [(report.finished, report.broken_law) for report in reports] == [(True, "")] * SIPS
+    assert [(report.finished, report.broken_law) for report in reports] == [(True, "")] * len(reports)
     return [(report.digest, report.time_ps, sorted(report.counters.items())) for report in reports]
 
 
@@ -94,7 +132,7 @@ def essence(reports: list[SipReport]) -> list[tuple[object, ...]]:
 @given(st.data())
 def test_collectives_do_not_depend_on_the_partition_or_on_delays(data: st.DataObject) -> None:
     topology = data.draw(st.sampled_from([RING, TORUS, SWITCH]), label="topology")
-    program = collectives(data.draw(st.sampled_from([1, 5, 3000])), data.draw(st.sampled_from(["ring", "intercube"])))
+    program = collectives(data.draw(st.sampled_from([1, 5, 3000])), data.draw(st.sampled_from(ALGORITHMS)))
     deal, seed = data.draw(st.sampled_from(DEALS)), data.draw(st.integers(0, 1 << 30))
     alone = essence(reports_of(program, DEALS[0], topology, seed=0))
     assert essence(reports_of(program, deal, topology, seed=seed)) == alone
@@ -105,7 +143,8 @@ def test_collectives_do_not_depend_on_the_partition_or_on_delays(data: st.DataOb
 @given(st.data())
 def test_promises_of_kernels_that_multiply_and_receive_are_kept_on_any_partition(data: st.DataObject) -> None:
     step = st.tuples(st.booleans(), st.booleans(), st.booleans())
-    program = conversations(data.draw(st.lists(step, min_size=1, max_size=4)))
+    algorithm = data.draw(st.sampled_from(list(TALKS)), label="algorithm")
+    program = conversations(data.draw(st.lists(step, min_size=1, max_size=4)), algorithm)
     topology = data.draw(st.sampled_from([RING, SWITCH]), label="topology")
     deal, seed = data.draw(st.sampled_from(DEALS)), data.draw(st.integers(0, 1 << 30))
     alone = essence(reports_of(program, DEALS[0], topology, seed=0))
@@ -121,6 +160,19 @@ def test_dma_between_sips_does_not_depend_on_the_partition_or_on_delays(data: st
     deal, seed = data.draw(st.sampled_from(DEALS)), data.draw(st.integers(0, 1 << 30))
     alone = essence(reports_of(program, DEALS[0], topology, seed=0, remote_dma=True))
     assert essence(reports_of(program, deal, topology, seed=seed, remote_dma=True)) == alone
+
+
+@pytest.mark.slow
+@settings(max_examples=20, deadline=None)
+@given(st.data())
+def test_messages_that_others_send_on_do_not_depend_on_the_partition_or_on_delays(data: st.DataObject) -> None:
+    topology = data.draw(st.sampled_from([RING, MESH]), label="topology")
+    rank = st.integers(0, 5)
+    trip = st.tuples(rank, rank, st.sampled_from([1, 700]), st.booleans()).filter(lambda drawn: drawn[0] != drawn[1])
+    program = errands(data.draw(st.lists(trip, min_size=1, max_size=6)))
+    deal, seed = data.draw(st.sampled_from(OF_SIX)), data.draw(st.integers(0, 1 << 30))
+    alone = essence(reports_of(program, (tuple(range(6)),), topology, seed=0))
+    assert essence(reports_of(program, deal, topology, seed=seed)) == alone
 
 
 def test_dma_between_sips_has_to_be_declared() -> None:

@@ -40,6 +40,7 @@ def ccl_text(mapper: str, **values: Any) -> str:
         "module": "runtime.ccl.algorithms.ring", "topology": "ring_1d", "mapper": mapper, "validator": "any_placement",
     }  # fmt: skip
     content["defaults"]["algorithm"] = "joined"
+    del content["selection"]
     content["algorithms"] = {"joined": joined | values}
     return yaml.safe_dump(content)
 

@@ -109,10 +109,10 @@ class WorldModel:
     def deliver(self, message: Message) -> None:
         heappush(self._events, (message.time_ps, REMOTE, message.source, message.seq, message.target, None))
 
-    def earliest_send_ps(self, base_ps: int) -> Mapping[int, int]:
+    def earliest_send_ps(self, base_ps: int) -> Mapping[int, tuple[int]]:
         if self._promises:
-            return self._senders.earliest_send_ps(base_ps)
-        return dict.fromkeys(self._world.lookaheads(self._lp)[1], base_ps)
+            return {peer: (send_ps,) for peer, send_ps in self._senders.earliest_send_ps(base_ps).items()}
+        return dict.fromkeys(self._world.lookaheads(self._lp)[1], (base_ps,))
 
     def _links_of(self, number: int) -> list[tuple[Link, Sender | None]]:
         found: list[tuple[Link, Sender | None]] = []

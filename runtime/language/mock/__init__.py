@@ -58,9 +58,9 @@ def connect(pe: MockPe, direction: str, peer: MockPe, *, n_slots: int, slot_byte
     """Join `direction` of a PE and the opposite direction of its peer, with rings of `n_slots` slots of `slot_bytes` bytes."""
     if direction not in OPPOSITE:
         raise ValueError(f"direction {direction!r} does not exist{nearest(direction, OPPOSITE)}")
-    for at, way, other in ((pe, direction, peer), (peer, OPPOSITE[direction], pe)):
-        at.queues.peers[way] = other.queues
-        at.queues.n_slots, at.queues.slot_bytes = n_slots, slot_bytes
+    back = OPPOSITE[direction]
+    for at, way, other, opposite in ((pe, direction, peer, back), (peer, back, pe, direction)):
+        at.queues.join(way, other.queues, opposite, n_slots, slot_bytes)
 
 
 def join(pes: Mapping[Place, MockPe], plan: Mapping[tuple[int, int], Sequence[QueuePair]], sip: int) -> None:
@@ -68,8 +68,9 @@ def join(pes: Mapping[Place, MockPe], plan: Mapping[tuple[int, int], Sequence[Qu
     for (cube, pe), pairs in plan.items():
         at = pes[Place(sip, cube, pe)].queues
         for pair in pairs:
-            at.peers[pair.direction] = pes[pair.peer].queues
-            at.n_slots, at.slot_bytes = pair.n_slots, pair.slot_size
+            ring = (pair.n_slots, pair.slot_size)
+            receives, sends = pair.rx_base is not None, pair.tx_base is not None
+            at.join(pair.direction, pes[pair.peer].queues, pair.peer_direction, *ring, receives=receives, sends=sends)
 
 
 def run(kernels: Sequence[tuple[MockPe, Kernel]]) -> None:

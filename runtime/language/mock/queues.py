@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from greenlet import getcurrent
 
-from runtime.ccl.directions import OPPOSITE
 from runtime.dtypes import DType
 from runtime.errors import KernelError, nearest
 from runtime.language.caller import kernel_line
@@ -63,6 +62,8 @@ class Queues:
     def __init__(self, place: Place, kernel: str) -> None:
         self.place, self.kernel = place, kernel
         self.peers: dict[str, Queues] = {}
+        self._backs: dict[str, str] = {}
+        self._receiving: set[str] = set()
         self.n_slots = self.slot_bytes = 0
         self.sent: dict[str, int] = {}
         self.moves = 0
@@ -71,10 +72,24 @@ class Queues:
         self._receives: list[Receive] = []
         self._last_served = ""
 
+    def join(
+        self, direction: str, peer: "Queues", back: str, n_slots: int, slot_bytes: int,
+        *, receives: bool = True, sends: bool = True,
+    ) -> None:  # fmt: skip
+        """Let `direction` lead to a peer, whose direction `back` leads here; one way only if it does not receive or send."""
+        self.peers[direction] = peer
+        self.n_slots, self.slot_bytes = n_slots, slot_bytes
+        if sends:
+            self._backs[direction] = back
+        if receives:
+            self._receiving.add(direction)
+
     def send(self, direction: str, data: bytes, dtype: DType) -> None:
         """Fill slots of the peer's ring, each as soon as it is free."""
         where = self.toward(direction)
-        ring = self.peers[direction].ring(OPPOSITE[direction])
+        if direction not in self._backs:
+            raise self.error(f"send to {direction}: the queues only receive from there")
+        ring = self.peers[direction].ring(self._backs[direction])
         for done in range(0, len(data), self.slot_bytes):
             self.until(lambda: len(ring) < self.n_slots, f"send {where}")
             ring.append(_Slot(data[done : done + self.slot_bytes], dtype))
@@ -85,7 +100,9 @@ class Queues:
         """Empty slots of an own ring, each as soon as it is full; the last one calls `deliver`."""
         if direction is not None:
             self.toward(direction)
-        elif not self.peers:
+            if direction not in self._receiving:
+                raise self.error(f"recv from {direction}: the queues only send there")
+        elif not self._receiving:
             raise self.error("recv from any direction: no queue is installed here")
         receive = Receive(self, direction, nbytes, dtype, deliver)
         if nbytes:

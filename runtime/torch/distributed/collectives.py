@@ -4,14 +4,21 @@ A collective is queued like a kernel and returns at once. Whatever reads one of 
 of a rank run one after the other, in the order of the calls. Every rank must make the same calls in the same order, with the
 same shapes, types and placements. Each PE exchanges its own shards with the PE at the same place elsewhere.
 
-With `async_op=True` a call returns a `Work` to wait for, else None.
+`group` is what `new_group` has returned, by default the default group; ranks in arguments are global ones. A rank that is not
+in the group does nothing. With `async_op=True` a call returns a `Work` to wait for, else None.
+
+The slots of a call carry its text, such as `world #3: all_reduce(...)`: where ranks call different things at one place, who
+receives such a slot raises `CollectiveMismatchError`.
 """
 
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
+from warnings import warn
 
+from runtime.ccl.call import call_text
 from runtime.ccl.config import CclConfig
+from runtime.ccl.queue_space import Table
 from runtime.ccl.reduction import ReduceOp
 from runtime.errors import ConfigError
 from runtime.placement import DPPolicy
@@ -25,65 +32,90 @@ from runtime.torch.distributed.operands import (
     check_rank,
     check_split,
     check_tensor,
+    placement_text,
 )
-from runtime.torch.distributed.process_group import joined_group
+from runtime.torch.distributed.process_group import Group, install, joined_group
 from runtime.torch.distributed.work import Work
 from runtime.torch.ops import launch_on, shard_pointers
 from runtime.torch.tensor import Tensor, empty
 
+_LEAST_BYTES = 4
 
-def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, *, async_op: bool = False) -> Work | None:
+
+def all_reduce(
+    tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Group = None, *, async_op: bool = False
+) -> Work | None:  # fmt: skip
     """Replace the elements of `tensor` by those of all ranks, combined; all ranks have the same ones afterwards.
 
-    Algorithm `ring` combines rank by rank, element by element, wherever the shards are; `intercube` also the shards of all
-    cubes of a rank. `ValueError` if the placement does not suit the algorithm, `TypeError` for the average of integers.
+    Algorithms combine rank by rank, element by element, wherever the shards are; but `intercube` also the shards of all cubes
+    of a rank, and `hierarchical` those of all its PEs. `ValueError` if the placement does not suit the algorithm, `TypeError`
+    for the average of integers.
     """
-    joined = joined_group()
+    joined = _member("all_reduce", group)
+    if joined is None:
+        return None
     check_tensor("tensor", tensor)
     check_op("all_reduce", op, tensor)
-    return _launch(joined, "all_reduce", [tensor], (shard_pointers(tensor), _shard_numel(tensor), op), async_op=async_op)
+    operands = (shard_pointers(tensor), _shard_numel(tensor), op)
+    return _launch(joined, "all_reduce", [tensor], operands, f"op {op.value}", async_op=async_op)
 
 
-def reduce(tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, *, async_op: bool = False) -> Work | None:
+def reduce(
+    tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: Group = None, *, async_op: bool = False
+) -> Work | None:  # fmt: skip
     """Replace the elements of `tensor` on rank `dst` by those of all ranks, combined; other ranks keep theirs."""
-    joined = joined_group()
+    joined = _member("reduce", group)
+    if joined is None:
+        return None
     check_tensor("tensor", tensor)
-    check_rank("root", dst, joined.group.world_size)
+    check_rank("root", dst, joined)
     check_op("reduce", op, tensor)
-    return _launch(joined, "reduce", [tensor], (shard_pointers(tensor), _shard_numel(tensor), op, dst), async_op=async_op)
+    operands = (shard_pointers(tensor), _shard_numel(tensor), op, joined.sips.index(dst))
+    return _launch(joined, "reduce", [tensor], operands, f"op {op.value}, root {dst}", async_op=async_op)
 
 
-def broadcast(tensor: Tensor, src: int, *, async_op: bool = False) -> Work | None:
+def broadcast(tensor: Tensor, src: int, group: Group = None, *, async_op: bool = False) -> Work | None:
     """Replace the elements of `tensor` on every rank by those of rank `src`."""
-    joined = joined_group()
+    joined = _member("broadcast", group)
+    if joined is None:
+        return None
     check_tensor("tensor", tensor)
-    check_rank("root", src, joined.group.world_size)
-    return _launch(joined, "broadcast", [tensor], (shard_pointers(tensor), _shard_numel(tensor), src), async_op=async_op)
+    check_rank("root", src, joined)
+    operands = (shard_pointers(tensor), _shard_numel(tensor), joined.sips.index(src))
+    return _launch(joined, "broadcast", [tensor], operands, f"root {src}", async_op=async_op)
 
 
-def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, *, async_op: bool = False) -> Work | None:
-    """Write the elements of `tensor` of rank r to `tensor_list[r]`, on every rank.
+def all_gather(
+    tensor_list: Sequence[Tensor], tensor: Tensor, group: Group = None, *, async_op: bool = False
+) -> Work | None:  # fmt: skip
+    """Write the elements of `tensor` of rank r to `tensor_list[r]`, on every rank; r counts the ranks of the group.
 
     The list has a tensor for each rank, of the shape, type and placement of `tensor`; `ValueError` if not.
     """
-    joined = joined_group()
+    joined = _member("all_gather", group)
+    if joined is None:
+        return None
     check_tensor("tensor", tensor)
-    check_list(tensor_list, tensor, joined.group.world_size)
+    check_list(tensor_list, tensor, joined.world_size)
     pointers = [shard_pointers(output) for output in tensor_list]
     outputs = PerPe({place: tuple(each.values[place] for each in pointers) for place in pointers[0].values})
     operands = (shard_pointers(tensor), _shard_numel(tensor), outputs)
     return _launch(joined, "all_gather", [tensor, *tensor_list], operands, async_op=async_op)
 
 
-def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, *, async_op: bool = False) -> Work | None:
+def all_gather_into_tensor(
+    output_tensor: Tensor, input_tensor: Tensor, group: Group = None, *, async_op: bool = False
+) -> Work | None:  # fmt: skip
     """Write the input tensors of all ranks behind each other to `output_tensor`, along axis 0 or stacked on a new axis 0.
 
     The output has `world_size` times the elements. `ValueError` for other sizes, and for a placement with which a PE would
     have to write what another one holds: one PE, `replicate`, and `column_wise` with at least two axes are possible.
     """
-    joined = joined_group()
+    joined = _member("all_gather_into_tensor", group)
+    if joined is None:
+        return None
     _check_pair(output_tensor, input_tensor, "all_gather_into_tensor")
-    world_size = joined.group.world_size
+    world_size = joined.world_size
     if output_tensor.numel() != world_size * input_tensor.numel():
         problem = "output tensor size must be equal to world_size times input tensor size"
         raise ValueError(f"{problem}: {output_tensor.numel()} is not {world_size} x {input_tensor.numel()}")
@@ -93,71 +125,100 @@ def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, *, async
 
 
 def reduce_scatter_tensor(
-    output: Tensor, input: Tensor, op: ReduceOp = ReduceOp.SUM, *, async_op: bool = False  # noqa: A002 - PyTorch's name
+    output: Tensor, input: Tensor, op: ReduceOp = ReduceOp.SUM, group: Group = None,  # noqa: A002 - PyTorch's name
+    *, async_op: bool = False,
 ) -> Work | None:  # fmt: skip
     """Combine the input tensors of all ranks and write part r of the result, along axis 0, to `output` of rank r.
 
     The input has `world_size` times the elements, behind each other along axis 0 or stacked on a new axis 0. Placements are
     those of `all_gather_into_tensor`.
     """
-    joined = joined_group()
+    joined = _member("reduce_scatter_tensor", group)
+    if joined is None:
+        return None
     _check_pair(output, input, "reduce_scatter_tensor")
     check_op("reduce_scatter_tensor", op, input)
-    world_size = joined.group.world_size
+    world_size = joined.world_size
     if input.numel() != world_size * output.numel():
         problem = "input tensor must be the same size as output size times world size"
         raise ValueError(f"{problem}: {input.numel()} is not {output.numel()} x {world_size}")
     check_parts("reduce_scatter_tensor", input, output, world_size)
     operands = (shard_pointers(input), _shard_numel(output), op, shard_pointers(output))
-    return _launch(joined, "reduce_scatter_tensor", [input, output], operands, async_op=async_op)
+    return _launch(joined, "reduce_scatter_tensor", [input, output], operands, f"op {op.value}", async_op=async_op)
 
 
-def all_to_all_single(output: Tensor, input: Tensor, *, async_op: bool = False) -> Work | None:  # noqa: A002
+def all_to_all_single(
+    output: Tensor, input: Tensor, *, group: Group = None, async_op: bool = False  # noqa: A002 - PyTorch's name
+) -> Work | None:  # fmt: skip
     """Cut `input` into equal parts along axis 0 and send part r to rank r; the part from rank r is part r of `output`.
 
     `ValueError` if axis 0 does not divide by the world size. Placements are those of `all_gather_into_tensor`.
     """
-    joined = joined_group()
+    joined = _member("all_to_all_single", group)
+    if joined is None:
+        return None
     _check_pair(output, input, "all_to_all_single")
-    world_size = joined.group.world_size
-    check_split(output, input, world_size)
-    operands = (shard_pointers(input), _shard_numel(input) // world_size, shard_pointers(output))
+    check_split(output, input, joined.world_size)
+    operands = (shard_pointers(input), _shard_numel(input) // joined.world_size, shard_pointers(output))
     return _launch(joined, "all_to_all_single", [input, output], operands, async_op=async_op)
 
 
-def barrier(*, async_op: bool = False) -> Work | None:
+def barrier(group: Group = None, *, async_op: bool = False) -> Work | None:
     """Return when every rank has called it: an all-reduce of one element a PE, through the same queues.
 
     With `async_op=True` it is the `Work` that completes then.
     """
-    joined = joined_group()
-    # The smallest tensor that suits the algorithm: one element on PE 0 of every cube that has neighbours, or of one cube.
-    cubes = len({cube for cube, _ in joined.plan.mapping.local}) or 1
-    work = all_reduce(empty(1, dp=DPPolicy(num_cubes=cubes, num_pes=1)), async_op=True)
+    joined = _member("barrier", group)
+    if joined is None:
+        return None
+    # The smallest tensor that suits the algorithm: one element on every PE that has neighbours in its SIP, or on one PE.
+    local = _table(joined, "all_reduce", _LEAST_BYTES).plan.mapping.local
+    cubes, pes = (len({place[axis] for place in local}) or 1 for axis in (0, 1))
+    tensor = empty(1, dp=DPPolicy(num_cubes=cubes, num_pes=pes))
+    operands = (shard_pointers(tensor), _shard_numel(tensor), ReduceOp.SUM)
+    work = _launch(joined, "all_reduce", [tensor], operands, called="barrier", async_op=True)
     assert work is not None
     if async_op:
         return work
-    state = running_rank()
-    state.device.wait(state.device.submit([], "a barrier"))
+    work.wait()
     return None
 
 
 def _launch(
-    joined: ProcessGroup, collective: str, tensors: Sequence[Tensor], operands: tuple[object, ...], *, async_op: bool
+    joined: ProcessGroup,
+    collective: str,
+    tensors: Sequence[Tensor],
+    operands: tuple[object, ...],
+    detail: str = "",
+    *,
+    called: str = "",
+    async_op: bool,
 ) -> Work | None:
-    config, ccl = joined.group.algorithm, running_rank().ccl
-    module = _module(config.name, ccl)
-    kernel = getattr(module, collective, None)
-    if kernel is None:
+    table = _table(joined, collective, tensors[0].nbytes)
+    config = table.group.algorithm
+    module = _module(config.name, running_rank().ccl)
+    for tensor in tensors:
+        check_placement(collective, table, tensor)
+    install(table)
+    joined.calls += 1
+    shapes = ", ".join(f"{tensor.dtype.name} {tensor.shape} on {placement_text(tensor)}" for tensor in tensors[:1])
+    call = call_text(f"{joined.name} #{joined.calls}", f"{called or collective}({', '.join(filter(None, (shapes, detail)))})")
+    arguments = (*operands, *module.arguments(table.group, tensors[0].itemsize))
+    pes = [(shard.spec.cube, shard.spec.pe) for shard in tensors[0].shards]
+    name, kernel = f"{collective}.{config.name}", getattr(module, collective)
+    handle = launch_on(name, kernel, arguments, tensors, pes, queues=table.name, call=call, overlaps=async_op)
+    return Work(handle) if async_op else None
+
+
+def _table(joined: ProcessGroup, collective: str, nbytes: int) -> Table:
+    """The queues of the algorithm that runs the collective for a tensor of so many bytes."""
+    ccl = running_rank().ccl
+    name = ccl.choose(joined.algorithm, collective, nbytes)
+    if not hasattr(_module(name, ccl), collective):
         having = [name for name in ccl.file.algorithms if hasattr(_module(name, ccl), collective)]
         known = f"those that do: {', '.join(having)}" if having else "none does"
-        raise RuntimeError(f"algorithm {config.name!r} does not support {collective}; {known}")
-    for tensor in tensors:
-        check_placement(collective, joined, tensor)
-    arguments = (*operands, *module.arguments(joined.group, tensors[0].itemsize))
-    pes = [(shard.spec.cube, shard.spec.pe) for shard in tensors[0].shards]
-    handle = launch_on(f"{collective}.{config.name}", kernel, arguments, tensors, pes)
-    return Work(handle) if async_op else None
+        raise RuntimeError(f"algorithm {name!r} does not support {collective}; {known}")
+    return joined.tables[name]
 
 
 def _module(algorithm: str, ccl: CclConfig) -> ModuleType:
@@ -166,6 +227,14 @@ def _module(algorithm: str, ccl: CclConfig) -> ModuleType:
         return import_module(name)
     except ImportError as error:
         raise ConfigError(ccl.source, f"algorithms.{algorithm}.module", f"{name!r} cannot be imported: {error}") from None
+
+
+def _member(collective: str, group: Group) -> ProcessGroup | None:
+    joined = joined_group(group)
+    if joined is None:
+        rank = running_rank().rank
+        warn(f"Running {collective} on global rank {rank} which does not belong to the given group.", stacklevel=3)
+    return joined
 
 
 def _check_pair(output: object, source: object, collective: str) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import cast
 
+from runtime.ccl.queue_space import Table
 from runtime.ccl.reduction import ReduceOp
 from runtime.ccl.validators import VALIDATORS
 from runtime.errors import nearest
@@ -22,11 +23,18 @@ def check_tensor(name: str, tensor: object) -> None:
         raise TypeError(f"Invalid function argument. {problem}")
 
 
-def check_rank(kind: str, rank: object, world_size: int) -> None:
-    """`ValueError` if `rank` is none of the group; `kind` is what it is there for."""
-    if not isinstance(rank, int) or isinstance(rank, bool) or not 0 <= rank < world_size:
-        ranks = "rank 0" if world_size == 1 else f"ranks 0 to {world_size - 1}"
-        raise ValueError(f"Invalid {kind} rank: {rank!r}; the process group has {ranks}")
+def check_rank(kind: str, rank: object, joined: ProcessGroup) -> None:
+    """`ValueError` if the global `rank` is none of the group; `kind` is what it is there for."""
+    if not isinstance(rank, int) or isinstance(rank, bool) or rank not in joined.sips:
+        raise ValueError(f"Invalid {kind} rank: {rank!r}; the process group has {_ranks(joined.sips)}")
+
+
+def _ranks(sips: tuple[int, ...]) -> str:
+    first, last = sips[0], sips[-1]
+    if len(sips) == 1:
+        return f"rank {first}"
+    consecutive = sips == tuple(range(first, last + 1))
+    return f"ranks {first} to {last}" if consecutive else f"ranks {', '.join(map(str, sips))}"
 
 
 def check_op(collective: str, op: object, tensor: Tensor) -> None:
@@ -38,12 +46,12 @@ def check_op(collective: str, op: object, tensor: Tensor) -> None:
         raise TypeError(f"Cannot use ReduceOp.AVG with integral inputs ({tensor.dtype!r}); it has {others}")
 
 
-def check_placement(collective: str, joined: ProcessGroup, tensor: Tensor) -> None:
+def check_placement(collective: str, table: Table, tensor: Tensor) -> None:
     """`ValueError` if the validator of the algorithm refuses the placement."""
-    config = joined.group.algorithm
+    config = table.group.algorithm
     validate = look_up(config.validator, VALIDATORS, running_rank().ccl.source, f"algorithms.{config.name}.validator")
     try:
-        validate([shard.spec for shard in tensor.shards], joined.plan.mapping.participants)
+        validate([shard.spec for shard in tensor.shards], table.plan.mapping.participants)
     except ValueError as error:
         raise ValueError(f"{collective} with algorithm {config.name!r}: {error}") from None
 
@@ -95,6 +103,13 @@ def check_split(output: Tensor, source: Tensor, parts: int) -> None:
     whole = all(shard.spec.spans[0] == (0, source.shape[0]) for shard in source.shards)
     fits = _places(output) == _places(source) and (whole or parts == 1)
     _check_local("all_to_all_single", (output, source), fits=fits, parts=parts)
+
+
+def placement_text(tensor: Tensor) -> str:
+    """Where the shards of a tensor lie, short enough for a line."""
+    specs = [shard.spec for shard in tensor.shards]
+    first, last = (f"cube {spec.cube} pe {spec.pe}" for spec in (specs[0], specs[-1]))
+    return first if len(specs) == 1 else f"{len(specs)} PEs with {specs[0].nbytes} B, {first} to {last}"
 
 
 def _check_local(collective: str, tensors: tuple[Tensor, Tensor], *, fits: bool, parts: int) -> None:

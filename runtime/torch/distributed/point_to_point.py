@@ -1,84 +1,85 @@
-"""Send and receive between two ranks that a queue joins."""
+"""Send and receive between any two ranks of a group."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from runtime.ccl import point_to_point
-from runtime.ccl.directions import OPPOSITE
+from runtime.ccl.call import call_text
+from runtime.ccl.config import POINT_TO_POINT
 from runtime.language.value import Pointer
-from runtime.rank_state import ProcessGroup
-from runtime.torch.distributed.operands import check_rank, check_tensor
-from runtime.torch.distributed.process_group import joined_group
+from runtime.rank_state import ProcessGroup, running_rank
+from runtime.torch.distributed.operands import check_placement, check_rank, check_tensor, placement_text
+from runtime.torch.distributed.process_group import Group, install, joined_group
 from runtime.torch.distributed.work import Work
 from runtime.torch.ops import launch_on, shard_pointers
 from runtime.torch.tensor import Tensor
 
 
-def isend(tensor: Tensor, dst: int) -> Work:
+def isend(tensor: Tensor, dst: int, group: Group = None) -> Work:
     """Send the elements of `tensor` to rank `dst`, which must receive into one of the same shape, type and placement.
 
     It completes when all elements are in the receive rings of the peer. If they do not fit, it takes the receiver at work: two
     ranks that both send such a tensor first and then receive wait for ever, as in PyTorch.
 
-    Queues join some ranks only, on a ring the next and the previous one, and nobody else takes part in the call: `ValueError`
-    for a rank that is out of reach, and for a shard on a PE without queues to other ranks.
+    The first call of a rank in a group installs its queues to all other ranks. `ValueError` for a rank that is not in it.
     """
-    joined = _checked(tensor, "destination", dst)
-    return _launch(joined, point_to_point.send, tensor, _way(joined, joined.group.rank, dst))
+    return _send(tensor, dst, group, overlaps=True)
 
 
-def irecv(tensor: Tensor, src: int) -> Work:
+def irecv(tensor: Tensor, src: int, group: Group = None) -> Work:
     """Replace the elements of `tensor` by those that rank `src` sends; the counterpart of `isend`."""
-    joined = _checked(tensor, "source", src)
-    # The sender has chosen the queue; its direction has the opposite name here.
-    return _launch(joined, point_to_point.recv, tensor, OPPOSITE[_way(joined, src, joined.group.rank)])
+    return _recv(tensor, src, group, overlaps=True)
 
 
-def send(tensor: Tensor, dst: int) -> None:
+def send(tensor: Tensor, dst: int, group: Group = None) -> None:
     """`isend` without a handle: queued like every collective, and what uses the tensor afterwards waits."""
-    isend(tensor, dst)
+    _send(tensor, dst, group, overlaps=False)
 
 
-def recv(tensor: Tensor, src: int) -> int:
+def recv(tensor: Tensor, src: int, group: Group = None) -> int:
     """`irecv` without a handle; returns the sender's rank, as in PyTorch."""
-    irecv(tensor, src)
+    _recv(tensor, src, group, overlaps=False)
     return src
 
 
-def _checked(tensor: Tensor, kind: str, peer: int) -> ProcessGroup:
-    joined = joined_group()
+def _send(tensor: Tensor, dst: int, group: Group, *, overlaps: bool) -> Work:
+    joined = _checked(tensor, "destination", dst, group)
+    return _launch(joined, point_to_point.send, tensor, (running_rank().rank, dst), overlaps=overlaps)
+
+
+def _recv(tensor: Tensor, src: int, group: Group, *, overlaps: bool) -> Work:
+    joined = _checked(tensor, "source", src, group)
+    return _launch(joined, point_to_point.recv, tensor, (src, running_rank().rank), overlaps=overlaps)
+
+
+def _checked(tensor: Tensor, kind: str, peer: int, group: Group) -> ProcessGroup:
+    joined = joined_group(group)
+    if joined is None:
+        raise ValueError(f"Invalid {kind} rank: rank {running_rank().rank} is not in the given group")
     check_tensor("tensor", tensor)
-    check_rank(kind, peer, joined.group.world_size)
-    if peer == joined.group.rank:
+    check_rank(kind, peer, joined)
+    if peer == running_rank().rank:
         raise ValueError(f"Invalid {kind} rank: {kind} rank should not be the same as the rank of the current process.")
-    outside = [shard.spec for shard in tensor.shards if (shard.spec.cube, shard.spec.pe) not in joined.plan.mapping.exchange]
-    if outside:
-        known = ", ".join(f"cube {cube} pe {pe}" for cube, pe in sorted(joined.plan.mapping.exchange)[:4])
-        raise ValueError(f"the shard on {outside[0].place} is on a PE without queues to other ranks; those that have: {known}")
+    if POINT_TO_POINT not in joined.tables:
+        source = running_rank().ccl.source
+        raise RuntimeError(f"send and recv need the queues of the algorithm {POINT_TO_POINT!r}, which {source} does not have")
     return joined
 
 
-def _way(joined: ProcessGroup, sender: int, receiver: int) -> str:
-    """The direction in which the sender sends."""
-    plan, own = joined.plan, joined.group.rank
-    way = plan.way_between(sender, receiver)
-    if way is None:
-        peer = receiver if sender == own else sender
-        ranks = range(joined.group.world_size)
-        near = [rank for rank in ranks if (plan.way_between(own, rank) if sender == own else plan.way_between(rank, own))]
-        name = joined.group.algorithm.name
-        raise ValueError(
-            f"rank {peer} is out of reach of rank {own}: the queues of algorithm {name!r} join it with "
-            f"{_listed(near)} only; let the ranks between receive and send on, or use a collective"
-        )
-    return way
-
-
-def _listed(ranks: Sequence[int]) -> str:
-    return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {' and '.join(map(str, ranks))}"
-
-
-def _launch(joined: ProcessGroup, kernel: Callable[[Pointer, int, str, int], None], tensor: Tensor, way: str) -> Work:
+def _launch(
+    joined: ProcessGroup, kernel: Callable[[Pointer, int, str, int], None], tensor: Tensor, ends: tuple[int, int],
+    *, overlaps: bool,
+) -> Work:  # fmt: skip
+    table = joined.tables[POINT_TO_POINT]
+    check_placement(kernel.__name__, table, tensor)
+    install(table)
+    joined.messages[ends] += 1
+    place = f"{joined.name} rank {ends[0]} to {ends[1]} #{joined.messages[ends]}"
+    call = call_text(place, f"{tensor.dtype.name} {tensor.shape} on {placement_text(tensor)}")
     numel = tensor.shards[0].spec.nbytes // tensor.itemsize
-    message = joined.group.ring_bytes_within_scratch(1) // tensor.itemsize
+    message = table.group.ring_bytes_within_scratch(1) // tensor.itemsize
+    (peer,) = set(ends) - {running_rank().rank}
+    way = f"global_rank_{joined.sips.index(peer)}"
     pes = [(shard.spec.cube, shard.spec.pe) for shard in tensor.shards]
-    return Work(launch_on(f"{kernel.__name__}.{way}", kernel, (shard_pointers(tensor), numel, way, message), [tensor], pes))
+    arguments = (shard_pointers(tensor), numel, way, message)
+    name = f"{kernel.__name__}.{way}"
+    return Work(launch_on(name, kernel, arguments, [tensor], pes, queues=table.name, call=call, overlaps=overlaps))

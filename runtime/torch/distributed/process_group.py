@@ -1,67 +1,110 @@
-"""The default process group: who takes part in collectives, by which algorithm, through which queues."""
+"""Process groups: who takes part in collectives, by which algorithm, through which queues."""
+
+from collections.abc import Sequence
+from enum import Enum
 
 from runtime.ccl.config import AlgorithmConfig
-from runtime.ccl.group import Group
-from runtime.ccl.plan import InstallPlan
+from runtime.ccl.queue_space import Table
 from runtime.errors import ConfigError, nearest
 from runtime.rank_state import ProcessGroup, RankState, running_rank
-from runtime.requests import IpcqInitMsg
+from runtime.requests import Handle, IpcqInitMsg
 
 BACKEND = "ahbm"
+
+
+class GroupMember(Enum):
+    """What `new_group` returns to ranks that are not in the group."""
+
+    NON_GROUP_MEMBER = "not a member"
+
+
+Group = ProcessGroup | GroupMember | None
+"""The `group` argument of a collective: what `new_group` has returned, or None for the default group."""
 
 
 def init_process_group(backend: str = BACKEND, *, algorithm: str | None = None) -> None:
     """Join the default process group and install its queues on the PEs: this takes simulated time.
 
-    `algorithm` is the one in `ccl.yaml` that its collectives use, by default `defaults.algorithm`. The queues outlive the
-    group: a later one with the same algorithm finds them installed, one with another is a `RuntimeError`. `ValueError` for
+    `algorithm` is what its collectives use: one of `ccl.yaml`, `auto` for what its `selection` says, by default
+    `defaults.algorithm`. Queues outlive the group, and a later one with the same algorithm uses them again. Those of the other
+    algorithms that `auto` chooses from, and those of send and receive, are installed when they are first used. `ValueError` for
     an unknown backend or if the group exists already, `ConfigError` if the files do not fit together.
     """
     state = running_rank()
-    if backend != BACKEND:
-        raise ValueError(f"Invalid backend: {backend!r}{nearest(backend, [BACKEND])}")
+    _check_backend(backend)
     if state.process_group is not None:
         raise ValueError("trying to initialize the default process group twice!")
-    group = _group(state, algorithm)
-    if state.installed is not None:
-        if state.installed.group != group:
-            installed = state.installed.group.algorithm.name
-            raise RuntimeError(
-                f"the queues of algorithm {installed!r} are on the PEs of this rank, and a PE takes one installation: "
-                f"a process group with algorithm {group.algorithm.name!r} needs a run of its own"
-            )
-        state.process_group = state.installed
-        return
-    plan = InstallPlan(group, state.ccl.source)
-    state.process_group = state.installed = ProcessGroup(group, plan)
-    installs = plan.of_sip(state.rank)
-    for cube, pe in installs:
-        state.memories.reserve_rings(group.algorithm.buffer_kind, cube, pe, plan.ring_bytes_a_pe)
-    cubes = sorted({cube for cube, _ in installs})
-    requests = [IpcqInitMsg(cube, tuple((pe, pairs) for (at, pe), pairs in installs.items() if at == cube)) for cube in cubes]
-    state.device.wait(state.device.submit(requests, "installing the queues of the process group"))
-
-
-def _group(state: RankState, algorithm: str | None) -> Group:
-    config = state.ccl.resolve(algorithm)
-    sips = state.topology.sips
-    world_size = config.ranks(sips)
-    where = f"algorithms.{config.name}"
+    name = algorithm or state.ccl.file.defaults.algorithm
+    config = state.ccl.resolve(name)
+    world_size, sips = config.ranks(state.topology.sips), state.topology.sips
     if world_size > sips or state.rank >= world_size:
-        raise ConfigError(state.ccl.source, f"{where}.world_size", f"is {world_size}, but rank {state.rank} of {sips} joins")
-    group = Group(state.rank, world_size, config, state.topology)
-    if not group.fits:
-        problem = f"{group.sip_topology} joins {group.grid_w} x {group.grid_h} SIPs, the world size is {world_size}"
-        raise ConfigError(state.ccl.source, f"{where}.topology", problem)
-    if group.root_cube >= state.topology.cubes:
-        problem = f"is {group.root_cube}, the last cube is {state.topology.cubes - 1}"
-        raise ConfigError(state.ccl.source, f"{where}.root_cube", problem)
-    return group
+        problem = f"is {world_size}, but rank {state.rank} of {sips} joins"
+        raise ConfigError(state.ccl.source, f"algorithms.{config.name}.world_size", problem)
+    state.process_group = _joined(state, "world", tuple(range(world_size)), name)
 
 
-def destroy_process_group() -> None:
-    """Leave the process group. Its queues stay installed, and a later group with the same algorithm uses them again."""
-    running_rank().process_group = None
+def new_group(
+    ranks: Sequence[int] | None = None, *, backend: str = BACKEND, algorithm: str | None = None
+) -> ProcessGroup | GroupMember:
+    """A process group of some ranks of the default one, by default all; installing its queues takes simulated time.
+
+    Every rank of the default group must make the same groups in the same order, its members or not, as in PyTorch: the
+    addresses of receive rings follow from that. Ranks in the group are numbered in rising order. Others get
+    `GroupMember.NON_GROUP_MEMBER`. `algorithm` is by default that of the default group. `ValueError` for ranks that are not in
+    the default group, or twice in the list.
+    """
+    state, default = running_rank(), default_group()
+    _check_backend(backend)
+    members = tuple(default.sips if ranks is None else sorted(ranks))
+    if not members or len(set(members)) < len(members):
+        raise ValueError(f"new_group of ranks {list(members)}: it takes at least one rank, and each once")
+    strangers = [rank for rank in members if rank not in default.sips]
+    if strangers:
+        known = f"the default process group has ranks {default.sips[0]} to {default.sips[-1]}"
+        raise ValueError(f"new_group of ranks {list(members)}: {known}")
+    state.groups += 1
+    return _joined(state, f"group{state.groups}", members, algorithm or default.algorithm) or GroupMember.NON_GROUP_MEMBER
+
+
+def _joined(state: RankState, name: str, sips: tuple[int, ...], algorithm: str) -> ProcessGroup | None:
+    """The group, with the queues of its default algorithm installed; None on ranks that are not in it."""
+    tables = state.queues.tables(name, sips, state.ccl.used_by(algorithm))
+    for table in tables.values():
+        if table.group.root_cube >= state.topology.cubes:
+            problem = f"is {table.group.root_cube}, the last cube is {state.topology.cubes - 1}"
+            raise ConfigError(state.ccl.source, f"algorithms.{table.group.algorithm.name}.root_cube", problem)
+    if state.rank not in sips:
+        return None
+    joined = ProcessGroup(name, sips.index(state.rank), sips, algorithm, tables)
+    installing = install(joined.base)
+    if installing is not None:
+        state.device.wait(installing)
+    return joined
+
+
+def install(table: Table) -> Handle | None:
+    """Queue the installation of a table on the PEs of this rank, unless it is there already. Does not wait."""
+    if table.installed:
+        return None
+    state = running_rank()
+    table.installed = True
+    installs = table.plan.of_sip(state.rank)
+    for cube, pe in installs:
+        kind = table.group.algorithm.buffer_kind
+        state.memories.reserve_rings(kind, cube, pe, table.plan.ring_bytes_a_pe, table.plan.above_bytes)
+    cubes = sorted({cube for cube, _ in installs})
+    requests = [
+        IpcqInitMsg(cube, tuple((pe, pairs) for (at, pe), pairs in installs.items() if at == cube), table.name)
+        for cube in cubes
+    ]
+    return state.device.submit(requests, f"installing the queues {table.name!r}")
+
+
+def destroy_process_group(group: Group = None) -> None:
+    """Leave a process group, by default all. Queues stay installed, and a later group of the same ranks uses them again."""
+    state = running_rank()
+    if group is None or group is state.process_group:
+        state.process_group = None
 
 
 def is_initialized() -> bool:
@@ -69,30 +112,83 @@ def is_initialized() -> bool:
     return running_rank().process_group is not None
 
 
-def get_rank() -> int:
-    """This rank in the process group."""
-    return joined_group().group.rank
+def get_rank(group: Group = None) -> int:
+    """This rank in the group; -1 if it is not in it."""
+    joined = joined_group(group)
+    return -1 if joined is None else joined.rank
 
 
-def get_world_size() -> int:
-    """How many ranks the process group has."""
-    return joined_group().group.world_size
+def get_world_size(group: Group = None) -> int:
+    """How many ranks the group has; -1 if this one is not in it."""
+    joined = joined_group(group)
+    return -1 if joined is None else joined.world_size
 
 
-def get_backend() -> str:
+def get_process_group_ranks(group: Group = None) -> list[int]:
+    """The global ranks of the members, by their rank in the group."""
+    return list(_member(group).sips)
+
+
+def get_group_rank(group: Group, global_rank: int) -> int:
+    """The rank in the group of a global rank; `ValueError` if it is not in it."""
+    sips = _member(group).sips
+    if global_rank not in sips:
+        name = _member(group).name
+        raise ValueError(f"Global rank {global_rank} is not part of group {name!r}, which has ranks {list(sips)}")
+    return sips.index(global_rank)
+
+
+def get_global_rank(group: Group, group_rank: int) -> int:
+    """The global rank of a rank of the group; `ValueError` if it has none."""
+    sips = _member(group).sips
+    if not 0 <= group_rank < len(sips):
+        name = _member(group).name
+        raise ValueError(f"Group rank {group_rank} is not part of group {name!r}, which has {len(sips)} ranks")
+    return sips[group_rank]
+
+
+def get_backend(group: Group = None) -> str:
     """The backend of the process group."""
-    joined_group()
+    joined_group(group)
     return BACKEND
 
 
-def get_algorithm() -> AlgorithmConfig:
-    """The algorithm of the process group, as `ccl.yaml` configures it."""
-    return joined_group().group.algorithm
+def get_algorithm(group: Group = None) -> AlgorithmConfig:
+    """The algorithm of the process group, as `ccl.yaml` configures it; with `auto` that of `selection.default`."""
+    return _member(group).base.group.algorithm
 
 
-def joined_group() -> ProcessGroup:
-    """The process group of this rank; `ValueError` before `init_process_group`."""
+def default_group() -> ProcessGroup:
+    """The default process group of this rank; `ValueError` before `init_process_group`."""
     group = running_rank().process_group
     if group is None:
         raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
     return group
+
+
+def joined_group(group: Group = None) -> ProcessGroup | None:
+    """The process group that the argument `group` means; None if this rank is not in it."""
+    if group is None:
+        return default_group()
+    if group is GroupMember.NON_GROUP_MEMBER:
+        return None
+    return _checked(group)
+
+
+def _checked(group: object) -> ProcessGroup:
+    if isinstance(group, ProcessGroup):
+        return group
+    problem = f"Expected parameter `group` of type ProcessGroup, as new_group returns it, but got {type(group)} instead."
+    raise TypeError(f"Invalid function argument. {problem}")
+
+
+def _member(group: Group) -> ProcessGroup:
+    joined = joined_group(group)
+    if joined is None:
+        raise ValueError(f"rank {running_rank().rank} is not a member of this group")
+    return joined
+
+
+def _check_backend(backend: str) -> None:
+    if backend != BACKEND:
+        raise ValueError(f"Invalid backend: {backend!r}{nearest(backend, [BACKEND])}")

@@ -10,6 +10,7 @@ from runtime.requests import Handle
 class Work:
     """A collective on its way. Those of one rank run in the order in which they were called.
 
+    What is submitted after it and uses none of its tensors does not wait for it; what uses one does, also without `wait`.
     `handle` tells what the launch of its kernel cost, once it is done.
     """
 

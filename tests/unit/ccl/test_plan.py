@@ -4,12 +4,11 @@ import pytest
 
 from runtime.ccl.algorithms import intercube
 from runtime.ccl.config import AlgorithmConfig, CclConfig, load_ccl, parse_ccl
-from runtime.ccl.directions import OPPOSITE
 from runtime.ccl.group import Group
-from runtime.ccl.plan import InstallPlan, connected_sips
+from runtime.ccl.plan import InstallPlan
 from runtime.errors import ConfigError
 from runtime.hardware.addresses import AddressMap, PhysAddr
-from runtime.hardware.allocation import kernel_scratch_offset
+from runtime.hardware.allocation import collective_scratch_offset
 from runtime.hardware.topology import Topology
 from runtime.places import Place
 from runtime.requests import QueuePair
@@ -25,7 +24,7 @@ def config(name: str, **overrides: object) -> AlgorithmConfig:
 
 
 def plan_of(topology: Topology, algorithm: AlgorithmConfig) -> InstallPlan:
-    return InstallPlan(Group(0, topology.sips, algorithm, topology), "ccl.yaml")
+    return InstallPlan(Group(0, tuple(range(topology.sips)), algorithm, topology), "ccl.yaml")
 
 
 def queues(topology: Topology, algorithm: AlgorithmConfig) -> dict[tuple[Place, str], QueuePair]:
@@ -53,8 +52,9 @@ def test_where_one_sends_is_where_the_other_receives(world: str, kind: str) -> N
     name, topology = WORLDS[world]
     found = queues(topology, config(name, buffer_kind=kind))
     for (place, direction), pair in found.items():
-        facing = found[pair.peer, OPPOSITE[direction]]
-        assert (facing.peer, facing.rx_base, facing.tx_base) == (place, pair.tx_base, pair.rx_base)
+        facing = found[pair.peer, pair.peer_direction]
+        assert (facing.peer, facing.peer_direction) == (place, direction)
+        assert (facing.rx_base, facing.tx_base) == (pair.tx_base, pair.rx_base)
 
 
 @pytest.mark.parametrize("kind", ["tcm", "hbm", "sram"])
@@ -63,10 +63,11 @@ def test_no_two_receive_rings_overlap_and_all_lie_in_their_memory(world: str, ki
     name, topology = WORLDS[world]
     addresses, rings = AddressMap(topology), []
     for (place, _), pair in queues(topology, config(name, buffer_kind=kind)).items():
+        assert pair.rx_base is not None
         first, last = (PhysAddr.decode(at, addresses) for at in (pair.rx_base, pair.rx_base + pair.ring_bytes - 1))
         assert (first.resource, first.sip, first.cube) == (last.resource, last.sip, last.cube) == (kind, place.sip, place.cube)
         assert first.pe == last.pe
-        assert kind != "tcm" or last.offset < kernel_scratch_offset(topology)
+        assert kind != "tcm" or last.offset < collective_scratch_offset(topology)
         rings.append((pair.rx_base, pair.rx_base + pair.ring_bytes))
     assert all(end <= start for (_, end), (start, _) in pairwise(sorted(rings)))
 
@@ -87,13 +88,13 @@ def test_intercube_joins_the_leaders_of_a_cube_mesh_and_the_root_cubes_of_the_si
 
 def test_the_root_is_the_last_cube_unless_the_file_says_otherwise() -> None:
     topology = small()
-    assert Group(0, 2, config("intercube"), topology).root_cube == 3
-    assert Group(0, 2, config("intercube", root_cube=0), topology).root_cube == 0
+    assert Group(0, (0, 1), config("intercube"), topology).root_cube == 3
+    assert Group(0, (0, 1), config("intercube", root_cube=0), topology).root_cube == 0
 
 
 def test_the_plan_is_the_same_on_every_rank() -> None:
     topology, algorithm = small(system__sips__count=3), config("intercube")
-    plans = [InstallPlan(Group(rank, 3, algorithm, topology), "ccl.yaml") for rank in range(3)]
+    plans = [InstallPlan(Group(rank, (0, 1, 2), algorithm, topology), "ccl.yaml") for rank in range(3)]
     assert all(plan.of_sip(1) == plans[0].of_sip(1) for plan in plans)
 
 
@@ -104,15 +105,6 @@ def test_one_rank_alone_has_no_queues_between_sips() -> None:
 def test_the_rings_of_a_pe_take_the_room_of_its_most_joined_one() -> None:
     plan = plan_of(small(system__sips__count=2), config("intercube", n_slots=3, slot_size=128))
     assert plan.ring_bytes_a_pe == 4 * 3 * 128
-
-
-def test_connected_sips_are_those_that_some_algorithm_of_the_files_joins() -> None:
-    assert connected_sips(small(system__sips__count=3), CCL) == {(a, b) for a in range(3) for b in range(3) if a != b}
-    torus = small(system__sips__count=6, **TORUS)
-    # The ring 0 1 2 3 4 5, and the rows and columns of the torus 0 1 2 / 3 4 5.
-    ring = {(a, (a + 1) % 6) for a in range(6)}
-    grid = {(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3), (0, 3), (1, 4), (2, 5)}
-    assert connected_sips(torus, CCL) == {pair for a, b in ring | grid for pair in ((a, b), (b, a))}
 
 
 def ccl_with(mapper: str) -> CclConfig:
@@ -146,16 +138,46 @@ def test_a_mapper_that_does_not_exist_is_an_error_of_the_file(mapper: str, compl
 
 def test_the_arguments_of_intercube_place_a_rank_in_the_grid_of_sips() -> None:
     topology = small(system__sips__count=6, **TORUS)
-    group = Group(4, 6, config("intercube"), topology)
+    group = Group(4, tuple(range(6)), config("intercube"), topology)
     assert intercube.arguments(group, 4) == ((2, 2), 3, (1, 3, True), (1, 2, True), 4096)
 
 
-def test_a_plan_knows_in_which_direction_a_sip_sends_to_another() -> None:
-    plan = plan_of(small(system__sips__count=4), config("ring"))
-    ways = {peer: plan.way_between(3, peer) for peer in range(4)}
-    assert ways == {0: "global_E", 1: None, 2: "global_W", 3: None}
+def test_rings_lie_below_those_of_other_tables() -> None:
+    topology, algorithm = small(system__sips__count=2), config("ring", buffer_kind="sram")
+    group = Group(0, (0, 1), algorithm, topology)
+    first = InstallPlan(group, "ccl.yaml")
+    second = InstallPlan(group, "ccl.yaml", above_bytes=first.ring_bytes_a_pe)
+    rings = [
+        (pair.rx_base, pair.ring_bytes)
+        for plan in (first, second)
+        for at, pairs in plan.of_sip(1).items()
+        for pair in pairs
+        if at[0] == 0 and pair.rx_base is not None
+    ]
+    assert len(rings) == 2 * 2 * topology.pes_per_cube
+    assert all(base + nbytes <= after for (base, nbytes), (after, _) in pairwise(sorted(rings)))
 
 
-def test_where_two_directions_lead_to_a_sip_both_ends_choose_one_queue() -> None:
-    plan = plan_of(small(system__sips__count=2), config("ring"))
-    assert [plan.way_between(0, 1), plan.way_between(1, 0)] == ["global_E", "global_E"]
+def test_a_one_way_ring_sends_to_the_next_rank_and_has_half_the_rings() -> None:
+    topology = small(system__sips__count=3)
+    found = queues(topology, config("ring", topology="ring_1d_unidir"))
+    ahead, behind = found[Place(1, 0, 0), "global_E"], found[Place(2, 0, 0), "global_W"]
+    assert (ahead.peer.sip, ahead.rx_base, behind.peer.sip, behind.tx_base) == (2, None, 1, None)
+    assert ahead.tx_base == behind.rx_base is not None
+    assert plan_of(topology, config("ring", topology="ring_1d_unidir")).ring_bytes_a_pe == config("ring").ring_bytes
+
+
+def test_a_group_of_some_ranks_joins_their_sips() -> None:
+    topology = small(system__sips__count=4)
+    plan = InstallPlan(Group(1, (0, 3), config("ring"), topology), "ccl.yaml")
+    assert {pair.peer.sip for pair in plan.of_sip(3)[0, 0]} == {0}
+
+
+def one_way_only(index: int, w: int, h: int) -> dict[str, int]:
+    return {"ahead": (index + 1) % (w * h)}
+
+
+def test_a_direction_from_which_nothing_leads_back_is_an_error_of_the_file() -> None:
+    topology = small(system__sips__count=3)
+    with pytest.raises(ConfigError, match=r"algorithms\.ring\.topology: global_ahead leads from .* has to lead back"):
+        plan_of(topology, config("ring", topology=f"{__name__}:one_way_only")).of_sip(0)

@@ -7,6 +7,7 @@ from runtime.hardware.allocation import (
     RangeAllocator,
     SipMemories,
     VirtualAllocator,
+    collective_scratch_offset,
     kernel_scratch_offset,
     ring_offset,
 )
@@ -79,7 +80,8 @@ def test_what_was_not_allocated_cannot_be_freed() -> None:
 
 def test_a_pe_has_its_tcm_without_scratch_and_scheduler_part() -> None:
     memories = SipMemories(TOPOLOGY, 1)
-    assert memories.tcm(0, 0).nbytes == kernel_scratch_offset(TOPOLOGY) == 11 * MIB
+    assert memories.tcm(0, 0).nbytes == collective_scratch_offset(TOPOLOGY) == 10 * MIB
+    assert kernel_scratch_offset(TOPOLOGY) == 11 * MIB
     assert memories.hbm(0, 0).nbytes == 6 << 30
     assert memories.sram(0).nbytes == 32 * MIB
 
@@ -93,7 +95,7 @@ def test_each_pe_has_memories_of_its_own() -> None:
 
 def test_rings_lie_at_the_top_where_their_peers_expect_them() -> None:
     memories = SipMemories(TOPOLOGY, 0)
-    assert memories.reserve_rings("tcm", 0, 3, MIB) == ring_offset(TOPOLOGY, "tcm", 3, MIB) == 10 * MIB
+    assert memories.reserve_rings("tcm", 0, 3, MIB) == ring_offset(TOPOLOGY, "tcm", 3, MIB) == 9 * MIB
     assert memories.reserve_rings("hbm", 0, 3, MIB) == (6 << 30) - MIB
 
 
@@ -105,7 +107,7 @@ def test_rings_in_sram_lie_one_below_the_other() -> None:
 def test_a_tensor_never_gets_the_bytes_of_a_ring() -> None:
     memories = SipMemories(TOPOLOGY, 0)
     memories.reserve_rings("tcm", 0, 0, 3 * MIB)
-    assert memories.tcm(0, 0).alloc(8 * MIB) == 0
+    assert memories.tcm(0, 0).alloc(7 * MIB) == 0
     with pytest.raises(AllocationError, match="tcm of sip 0 cube 0 pe 0"):
         memories.tcm(0, 0).alloc(64)
 

@@ -33,8 +33,8 @@ class Ticks:
     def deliver(self, message: Message) -> None:
         self.times_ps = sorted([*self.times_ps, message.time_ps])
 
-    def earliest_send_ps(self, base_ps: int) -> dict[int, int]:
-        return {0: base_ps, 1: base_ps}
+    def earliest_send_ps(self, base_ps: int) -> dict[int, tuple[int]]:
+        return {0: (base_ps,), 1: (base_ps,)}
 
 
 def alone(model: Ticks, watch: Callable[[], None] = lambda: None) -> LogicalProcess:

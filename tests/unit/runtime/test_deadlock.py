@@ -14,7 +14,7 @@ def recv(place: At, peer: At | None, direction: str = "W") -> BlockedPe:
 
 def queue(place: At, peer: At, *, arrived: int = 0, direction: str = "W") -> QueuePointers:
     ring = RingAddress(0, "tcm", *peer, 0)
-    return QueuePointers(*place, direction, peer, 4, 64, 0, 0, 4, ring, arrived, 0, ring)
+    return QueuePointers(*place, "world/ring", direction, peer, 4, 64, 0, 0, 4, ring, arrived, 0, ring)
 
 
 def report(sip: int, *blocked: BlockedPe, waiting_for: str = "", queues: tuple[QueuePointers, ...] = ()) -> SipReport:
@@ -105,7 +105,7 @@ def test_rings_that_do_different_things_do_not_share_a_line() -> None:
 def test_slots_that_nobody_wanted_are_told() -> None:
     waits = report(0, recv(pe(0), pe(1), "E"), queues=(queue(pe(0), pe(1), arrived=2),))
     assert deadlock([waits, report(1)]).waits[1:] == (
-        "never received: 2 slots from sip 1 cube 0 pe 0 in W of sip 0 cube 0 pe 0",
+        "never received: 2 slots from sip 1 cube 0 pe 0 in world/ring W of sip 0 cube 0 pe 0",
     )  # fmt: skip
 
 

@@ -6,7 +6,6 @@ from itertools import pairwise
 import pytest
 
 from runtime import dtypes, tl, torch
-from runtime.ccl.config import load_ccl
 from runtime.hardware.topology import parse_topology
 from runtime.simtime import NEVER_PS
 from runtime.torch.ops import launch_on
@@ -33,13 +32,14 @@ class Edge:
     def __init__(self, sips: int = 3, **changes: object) -> None:
         topology = parse_topology(variant_text(**(LONE_PE | changes)), "topology.yaml", sips)
         self.engine, self.posted = Engine(), list[Message]()
-        plan = Blueprint.of(topology, load_ccl(), data=True)
+        plan = Blueprint.of(topology, data=True)
         self.chip = Chip(plan, 0, self.engine, OpLog(None), self.posted.append)
         self.plan = plan
 
     def pass_on(self, target: int, size: int, *, at_ps: int = 0, tail_ps: int = 0) -> None:
         """A packet of SIP 2 for `target` is at our IO NoC."""
-        packet = Packet(Kind.IPCQ_CREDIT, 2, 0, target, 0, size)
+        packet = Packet(Kind.IPCQ_CREDIT, 2, 0, target, 0, size, entrance_ps=at_ps)
+        self.chip.outlook.departed(target, at_ps)
         self.engine.at(at_ps, self.chip.boundary.accept, packet, max(at_ps, tail_ps))
 
     def run(self) -> list[Message]:

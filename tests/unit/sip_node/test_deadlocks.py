@@ -74,7 +74,7 @@ def test_the_cycle_across_sips_is_named(sips: int, order: tuple[int, ...]) -> No
 def test_a_mismatched_direction_shows_in_what_was_never_received() -> None:
     assert deadlocked(mismatched, 2).waits == (
         "chain: sip 1 cube 0 pe 0 recv global_E -> sip 0 cube 0 pe 0 runs no kernel: rank 0 has finished its program",
-        "never received: 1 slot from sip 0 cube 0 pe 0 in global_W of sip 1 cube 0 pe 0",
+        "never received: 1 slot from sip 0 cube 0 pe 0 in world/ring global_W of sip 1 cube 0 pe 0",
     )
 
 
@@ -118,23 +118,23 @@ def overrun(rank: int) -> None:
 def test_the_pointers_of_a_full_ring_are_those_counted_by_hand() -> None:
     with pytest.raises(IpcqDeadlock) as raised:
         simulate(overrun, 1, topology=TOPOLOGY, ccl=ccl_text("tests.support.joined.pair_0_0_0_1", n_slots=2, slot_size=64))
-    # Below the 4 MiB of the scheduler and the 1 MiB of kernel scratch of a TCM of 16 MiB: one ring of 2 slots of 64 B.
-    offset = (16 - 4 - 1) * 2**20 - 2 * 64
+    # Below the 4 MiB of the scheduler and the 2 x 1 MiB of scratch of a TCM of 16 MiB: one ring of 2 slots of 64 B.
+    offset = (16 - 4 - 1 - 1) * 2**20 - 2 * 64
     assert raised.value.queues == (
         (
-            "sip 0 cube 0 pe 0 E: sends head 4, peer's tail 2, 0 of 2 credits, "
+            "sip 0 cube 0 pe 0 world/joined E: sends head 4, peer's tail 2, 0 of 2 credits, "
             f"ring {0x1000_0000 + offset:#x} (tcm of sip 0 cube 0 pe 1 + {offset:#x}); "
             f"receives peer's head 0, tail 0, ring {offset:#x} (tcm of sip 0 cube 0 pe 0 + {offset:#x})"
         ),
         (
-            "sip 0 cube 0 pe 1 W: sends head 0, peer's tail 0, 2 of 2 credits, "
+            "sip 0 cube 0 pe 1 world/joined W: sends head 0, peer's tail 0, 2 of 2 credits, "
             f"ring {offset:#x} (tcm of sip 0 cube 0 pe 0 + {offset:#x}); "
             f"receives peer's head 4, tail 2, ring {0x1000_0000 + offset:#x} (tcm of sip 0 cube 0 pe 1 + {offset:#x})"
         ),
     )
     assert raised.value.waits == (
         "cycle: sip 0 cube 0 pe 0 send E -> sip 0 cube 0 pe 1 runs no kernel: rank 0 waits for kernel 'overrun' -> (back)",
-        "never received: 2 slots from sip 0 cube 0 pe 0 in W of sip 0 cube 0 pe 1",
+        "never received: 2 slots from sip 0 cube 0 pe 0 in world/joined W of sip 0 cube 0 pe 1",
     )
 
 

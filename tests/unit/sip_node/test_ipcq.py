@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from runtime import DPPolicy, dtypes, tl, torch
-from runtime.ccl.config import load_ccl
+from runtime.ccl.directions import OPPOSITE
 from runtime.config_file import default_file
 from runtime.errors import InvariantError, IpcqDeadlock, IpcqInstallError
 from runtime.hardware.topology import parse_topology
@@ -176,40 +176,50 @@ def test_senders_that_nobody_listens_to_are_a_deadlock_once_the_ring_is_full() -
 
 def chip() -> Chip:
     topology = parse_topology(TOPOLOGY, "topology.yaml", 1)
-    return Chip(Blueprint.of(topology, load_ccl(), data=True), 0, Engine(), OpLog(None), lambda message: None)
+    return Chip(Blueprint.of(topology, data=True), 0, Engine(), OpLog(None), lambda message: None)
 
 
 def pair(direction: str, rx_base: int, tx_base: int = 1 << 20) -> QueuePair:
-    return QueuePair(direction, Place(0, 0, 1), rx_base, tx_base, 4, 256, 16, 256)
+    return QueuePair(direction, Place(0, 0, 1), OPPOSITE[direction], rx_base, tx_base, 4, 256, 16, 256)
 
 
 def ipcq() -> PeIpcq:
     return chip().pes[0].ipcq
 
 
-def test_a_pe_takes_one_installation() -> None:
+def test_a_pe_takes_each_table_once() -> None:
     queues = ipcq()
-    queues.install([pair("E", 0)])
+    queues.install("world/ring", [pair("E", 0)])
+    queues.install("world/tree", [pair("E", 4096)])
     with pytest.raises(IpcqInstallError) as raised:
-        queues.install([pair("W", 4096)])
-    assert str(raised.value) == ("ipcq install on sip 0 cube 0 pe 0: queues are installed already; a PE takes one installation")
+        queues.install("world/ring", [pair("W", 8192)])
+    complaint = "the queues 'world/ring' are installed already; a PE takes each table once"
+    assert str(raised.value) == f"ipcq install on sip 0 cube 0 pe 0: {complaint}"
 
 
 def test_receive_rings_that_overlap_are_refused() -> None:
-    with pytest.raises(IpcqInstallError, match="receive rings of E and W overlap at 0x200"):
-        ipcq().install([pair("E", 0), pair("W", 512)])
+    with pytest.raises(IpcqInstallError, match=r"receive rings of t E and t W overlap at 0x200"):
+        ipcq().install("t", [pair("E", 0), pair("W", 512)])
+
+
+def test_receive_rings_of_two_tables_that_overlap_are_refused() -> None:
+    queues = ipcq()
+    queues.install("one", [pair("E", 512)])
+    with pytest.raises(IpcqInstallError, match=r"receive rings of one E and two E overlap at 0x200"):
+        queues.install("two", [pair("E", 0, tx_base=1 << 21)])
 
 
 def test_rings_that_touch_do_not_overlap() -> None:
     queues = ipcq()
-    queues.install([pair("W", 1024), pair("E", 0)])
-    assert queues.directions == ("E", "W")
-    assert queues.pair("W").rx_base == 1024
+    queues.install("t", [pair("W", 1024), pair("E", 0)])
+    assert queues.table("t").directions == ("E", "W")
+    assert queues.table("t").pair("W").rx_base == 1024
 
 
 def test_a_direction_without_credits_sleeps_and_one_without_arrivals_too() -> None:
-    queues = ipcq()
-    queues.install([pair("E", 0, tx_base=0x10_0000)])
+    whole = ipcq()
+    whole.install("t", [pair("E", 0, tx_base=0x10_0000)])
+    queues = whole.table("t")
     slots = [queues.acquire("E") for _ in range(5)]
     assert [slot.value for slot in slots[:4]] == [0x10_0000 + 256 * index for index in range(4)]
     assert not slots[4].done
@@ -218,13 +228,13 @@ def test_a_direction_without_credits_sleeps_and_one_without_arrivals_too() -> No
 
 def test_the_law_of_credits_names_the_place_and_both_numbers() -> None:
     queues = ipcq()
-    queues.install([pair("E", 0)])
+    queues.install("t", [pair("E", 0)])
     queues.check_idle()
-    queues.acquire("E")
+    queues.table("t").acquire("E")
     with pytest.raises(InvariantError) as raised:
         queues.check_idle()
-    assert "sip 0 cube 0 pe 0, direction E" in str(raised.value)
-    assert "3 of 4 credits are home" in str(raised.value)
+    assert "sip 0 cube 0 pe 0, t E" in str(raised.value)
+    assert "3 of 4 credits are home: sip 0 cube 0 pe 1 has not received the others" in str(raised.value)
 
 
 @pytest.mark.parametrize("kind", ["tcm", "hbm", "sram"])

@@ -5,7 +5,6 @@ import zlib
 import numpy as np
 import pytest
 
-from runtime.ccl.config import load_ccl
 from runtime.hardware.topology import parse_topology
 from runtime.rng import seeded
 from runtime.simtime import NEVER_PS
@@ -34,7 +33,7 @@ class LonePe:
         topology = parse_topology(text, "topology.yaml", 1)
         self.engine, self.records = Engine(), list[OpRecord]()
         self.log = OpLog(self.records.extend)
-        plan = Blueprint.of(topology, load_ccl(), data=data)
+        plan = Blueprint.of(topology, data=data)
         self.addresses = plan.addresses
         self.pe = Chip(plan, 0, self.engine, self.log, lambda message: None).pes[0]
         self.dma = self.pe.dma
@@ -134,7 +133,7 @@ def test_a_strided_block_takes_as_long_as_its_bytes_on_the_busiest_channel() -> 
 
 def test_rows_are_gathered_and_scattered_in_another_sip_too() -> None:
     topology = parse_topology(variant_text(sip__cube_mesh={"w": 1, "h": 1}), "topology.yaml", 2)
-    engine, plan = Engine(), Blueprint.of(topology, load_ccl(), data=True, remote_dma=True)
+    engine, plan = Engine(), Blueprint.of(topology, data=True, remote_dma=True)
     chips: list[Chip] = []
     chips.extend(
         Chip(plan, sip, engine, OpLog(None), lambda message: chips[message.target].inbox.put(message)) for sip in (0, 1)

@@ -4,7 +4,6 @@ import pytest
 
 from examples.credited_router import CREDITS, ROUND_TRIP_PS
 from runtime import tl, torch
-from runtime.ccl.config import load_ccl
 from runtime.errors import ConfigError
 from runtime.hardware.graph import ChipGraph
 from runtime.hardware.routing import ChipRoutes
@@ -158,7 +157,7 @@ def test_the_links_of_every_router_are_replaced_by_those_of_the_example() -> Non
 @pytest.mark.parametrize("kind", [kind for kind in LINKS if kind != "switch"])
 def test_the_class_named_for_a_kind_serves_all_links_that_leave_it_and_no_others(kind: str) -> None:
     graph = ChipGraph(small(impl={kind: f"{__name__}:TenthOfTheRate"}))
-    fabric = Fabric(Engine(), graph, ChipRoutes(graph), 0, Outlook({}, 0, forwards=False))
+    fabric = Fabric(Engine(), graph, ChipRoutes(graph), 0, Outlook({}, 0, answers=False))
     classes = {(graph.nodes[link.source].kind, type(server)) for link, server in zip(graph.links, fabric.servers, strict=True)}
     assert {source for source, served in classes if served is TenthOfTheRate} == {kind}
     assert kind not in {source for source, served in classes if served is Server}
@@ -167,7 +166,7 @@ def test_the_class_named_for_a_kind_serves_all_links_that_leave_it_and_no_others
 @pytest.mark.parametrize("fabric", ["direct", "switch"])
 def test_the_ports_to_other_sips_are_of_the_class_named_for_ucie(fabric: str) -> None:
     topology = small(system__sips__fabric=fabric, impl={"ucie": f"{__name__}:TenthOfTheRate"})
-    chip = Chip(Blueprint.of(topology, load_ccl(), data=False), 0, Engine(), OpLog(None), list[Message]().append)
+    chip = Chip(Blueprint.of(topology, data=False), 0, Engine(), OpLog(None), list[Message]().append)
     assert {type(port) for port in chip.boundary.ports} == {TenthOfTheRate}
 
 

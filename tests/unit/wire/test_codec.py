@@ -37,7 +37,9 @@ messages = st.builds(
     Message, times, st.integers(0, 255), st.integers(0, 255), st.integers(0, 2**40),
     st.lists(st.integers(-(2**51), 2**51)).map(tuple), st.binary(max_size=40),
 )  # fmt: skip
-frames = st.builds(Frame, times, st.integers(0, 9), st.lists(messages, max_size=4).map(tuple))
+frames = st.builds(
+    Frame, times, st.integers(0, 9), st.lists(messages, max_size=4).map(tuple), st.lists(times, max_size=3).map(tuple)
+)  # fmt: skip
 contents = frames | st.builds(SilenceReport, times, st.just((0, 3)), st.just((1, 2))) | st.builds(Grant, times)
 
 
@@ -49,8 +51,9 @@ def test_what_an_lp_says_is_what_its_peer_hears(content: PeerContent) -> None:
 @given(frames)
 def test_a_frame_is_messagepack_with_the_payloads_in_a_part_of_their_own(frame: Frame) -> None:
     header, payload = encode_peer("run", 3, frame)
-    run_id, lp, (tag, promise_ps, null_hops, headers) = msgpack.unpackb(header, strict_map_key=False)
+    run_id, lp, (tag, promise_ps, null_hops, headers, transit_ps) = msgpack.unpackb(header, strict_map_key=False)
     assert (run_id, lp, tag, promise_ps, null_hops) == ("run", 3, "FrameHeader", frame.promise_ps, frame.null_hops)
+    assert tuple(transit_ps) == frame.transit_ps
     assert [tuple(each[:4]) for each in headers] == [(m.time_ps, m.source, m.target, m.seq) for m in frame.messages]
     assert payload == b"".join(bytes(m.payload) for m in frame.messages)
 
