@@ -1,15 +1,42 @@
 """Building blocks of collective kernels: what the PEs along one line or round one ring do with a value each.
 
-`ways` are the directions to lower and higher positions of the line; a ring sends to the higher one.
+`ways` are the directions to lower and higher positions of the line; a ring sends to the higher one. A value without elements
+takes no slot and no time.
 """
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 
 from runtime.ccl.reduction import ReduceOp
+from runtime.ccl.topologies import tree_binary
+from runtime.dtypes import DType
 from runtime.language import tl
-from runtime.language.value import Value
+from runtime.language.value import Pointer, Value
 
 Ways = tuple[str, str]
+
+Line = tuple[int, int, bool]
+"""One dimension of a grid of ranks: position, length, whether its ends are joined."""
+
+
+class Stream:
+    """The messages of one direction: while one of them is used, the next one moves from the ring to scratch.
+
+    `sizes` are their numbers of elements, no larger one behind a smaller one. Two of them have a place in the scratch that is
+    open where the stream is made.
+    """
+
+    def __init__(self, way: str, sizes: Sequence[int], dtype: DType) -> None:
+        self._way, self._sizes = way, deque(sizes[2:])
+        self._asked = deque(tl.recv_async(way, size, dtype) for size in sizes[:2])
+        self._taken: Value | None = None
+
+    def take(self) -> Value:
+        """Wait for the next message. It stays until the one after it is taken."""
+        if self._taken is not None and self._sizes:
+            self._asked.append(tl.recv_async(self._way, dst_addr=self._taken[: self._sizes.popleft()]))
+        self._taken = received(self._asked.popleft())
+        return self._taken
 
 
 def blocks(numel: int, block: int) -> Iterator[tuple[int, int]]:
@@ -25,6 +52,94 @@ def chunk_bounds(numel: int, chunks: int) -> list[tuple[int, int]]:
 def cut(value: Value, chunks: int) -> list[Value]:
     """The chunks of a value, views that cost nothing."""
     return [value[start:stop] for start, stop in chunk_bounds(value.numel, chunks)]
+
+
+def tree_ways(index: int, count: int, prefix: str) -> tuple[str | None, list[str]]:
+    """The directions of one of `count` PEs in `tree_binary` to its parent, None for the root, and to its children."""
+    ways = [f"{prefix}{way}" for way in tree_binary(index, count, 1)]
+    return (ways[0], ways[1:]) if index > 0 else (None, ways)
+
+
+def store_chunks(target: Pointer, chunks: Sequence[Value]) -> None:
+    """Put chunks behind each other at `target`."""
+    for chunk in chunks:
+        if chunk.numel:
+            tl.store(target, chunk)
+        target += chunk.numel
+
+
+def exchange(way: str, value: Value) -> Value:
+    """Send a value and return the one of its size that comes from the same side."""
+    # Asked for first, what comes moves from the ring to scratch while the own value is sent.
+    incoming = asked(way, value)
+    tl.send(way, value)
+    return received(incoming)
+
+
+def reduce_scatter_along(line: Line, value: Value, ways: Ways, op: ReduceOp) -> tuple[list[Value], int]:
+    """Cut a value into a chunk for each PE of the line; the one whose index is returned is combined over all of them."""
+    position, size, joined = line
+    chunks = cut(value, size)
+    scatter = ring_reduce_scatter if joined else line_reduce_scatter
+    return chunks, scatter(chunks, position, ways, op)
+
+
+def all_gather_along(line: Line, chunks: list[Value], ways: Ways) -> None:
+    """Give all chunks to all PEs of the line after `reduce_scatter_along`."""
+    position, _, joined = line
+    gather = ring_all_gather if joined else line_all_gather
+    gather(chunks, position, ways)
+
+
+def line_reduce_scatter(chunks: list[Value], position: int, ways: Ways, op: ReduceOp) -> int:
+    """Combine one chunk per PE of the open line over all PEs, in place; returns which one is whole here: the own position's.
+
+    Every chunk comes to its PE from both ends, combined on the way in the order of the positions. The link from position i to
+    i + 1 carries the chunks of all positions above i, the link back the others: both together the value once.
+    """
+    size, (lower, higher) = len(chunks), ways
+    # All that comes has its place before anything is sent: chunks may be larger than a ring, and no two PEs block each other.
+    rising = [asked(lower, chunk) for chunk in reversed(chunks[position:])] if position > 0 else []
+    falling = [asked(higher, chunk) for chunk in chunks[: position + 1]] if position < size - 1 else []
+    for step in range(size):
+        # The chunk with the longest way goes first, and takes a step from position to position: what is due from the far end is
+        # not waited for before what the near end has.
+        risen, fallen = step - position, step - (size - 1 - position)
+        if risen >= 0:
+            top = size - 1 - risen
+            if rising:
+                chunks[top] = op.combine(received(rising[risen]), chunks[top])
+            if top > position:
+                tl.send(higher, chunks[top])
+        if fallen >= 0:
+            if falling:
+                chunks[fallen] = op.combine(chunks[fallen], received(falling[fallen]))
+            if fallen < position:
+                tl.send(lower, chunks[fallen])
+    return position
+
+
+def line_all_gather(chunks: list[Value], position: int, ways: Ways) -> None:
+    """Pass the chunks that `line_reduce_scatter` left whole to both ends, until every PE has all of them.
+
+    The link from position i to i + 1 carries the chunks of all positions up to i, the link back the others: with
+    `line_reduce_scatter` every link carries the value once.
+    """
+    size, (lower, higher) = len(chunks), ways
+    rising = [asked(lower, chunk) for chunk in reversed(chunks[:position])]
+    falling = [asked(higher, chunk) for chunk in chunks[position + 1 :]]
+    for distance in range(size):
+        below, above = position - distance, position + distance
+        if below >= 0:
+            if distance:
+                chunks[below] = received(rising[distance - 1])
+            if position < size - 1:
+                tl.send(higher, chunks[below])
+        if above < size:
+            if distance:
+                chunks[above] = received(falling[distance - 1])
+            if position > 0:
+                tl.send(lower, chunks[above])
 
 
 def ring_reduce_scatter(chunks: list[Value], position: int, ways: Ways, op: ReduceOp) -> int:
@@ -51,6 +166,11 @@ def ring_all_gather(chunks: list[Value], position: int, ways: Ways) -> None:
     for step in range(size - 1):
         incoming = (position - step) % size
         chunks[incoming] = _shift(chunks[(position - step + 1) % size], chunks[incoming], behind, ahead)
+
+
+def asked(way: str, like: Value) -> tl.Pending:
+    """Ask for a value of the shape and type of another one."""
+    return tl.recv_async(way, like.shape, like.dtype)
 
 
 def received(incoming: tl.Pending) -> Value:

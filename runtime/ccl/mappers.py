@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from runtime.ccl.topologies import mesh_2d_no_wrap
+from runtime.ccl.topologies import mesh_2d_no_wrap, tree_binary
 from runtime.hardware.topology import Topology
 
 CubePe = tuple[int, int]
@@ -39,8 +39,21 @@ def cube_leaders(topology: Topology, root_cube: int) -> Mapping:
     return Mapping(tuple(local), local, frozenset({(root_cube, 0)}))
 
 
+def pe_trees(topology: Topology, root_cube: int) -> Mapping:
+    """Every PE: those of a cube as a binary tree below PE 0 (`pe_parent`, `pe_child_0`, `pe_child_1`), and `cube_leaders`."""
+    leaders, count = cube_leaders(topology, root_cube), topology.pes_per_cube
+    trees = {
+        (cube, pe): {f"pe_{way}": (cube, peer) for way, peer in tree_binary(pe, count, 1).items()}
+        for cube in range(topology.cubes)
+        for pe in range(count)
+    }
+    local = {at: ways | leaders.local.get(at, {}) for at, ways in trees.items()}
+    return Mapping(tuple(local), local, leaders.exchange)
+
+
 MAPPERS: dict[str, Callable[[Topology, int], Mapping]] = {
     "leader_only": leader_only,
     "all_pes": all_pes,
     "cube_leaders": cube_leaders,
+    "pe_trees": pe_trees,
 }

@@ -27,10 +27,21 @@ def multi_pe_sip_local(shards: Sequence[ShardSpec], participants: Sequence[CubeP
     """Exactly one shard on every PE that takes part, all of one size."""
     places = [(shard.cube, shard.pe) for shard in shards]
     if places != list(participants):
-        raise ValueError(
-            f"needs one shard on pe 0 of each of {len(participants)} cubes, the tensor has {len(places)} shards; "
-            'place it with DPPolicy(cube="row_wise" or "replicate", num_pes=1)'
-        )
+        everyone, policy = _placement(participants)
+        raise ValueError(f"needs one shard on {everyone}, the tensor has {len(places)} shards; place it with {policy}")
+    if len({shard.nbytes for shard in shards}) > 1:
+        first, other = shards[0], next(shard for shard in shards if shard.nbytes != shards[0].nbytes)
+        sizes = f"{first.nbytes} bytes on {first.place} and {other.nbytes} on {other.place}"
+        raise ValueError(f"needs shards of one size, the tensor has {sizes}")
+
+
+def _placement(participants: Sequence[CubePe]) -> tuple[str, str]:
+    """Who takes part, and what places a shard on each of them."""
+    cubes = len({cube for cube, _ in participants})
+    if all(pe == 0 for _, pe in participants):
+        return f"pe 0 of each of {cubes} cubes", 'DPPolicy(cube="row_wise" or "replicate", num_pes=1)'
+    policy = 'DPPolicy(cube="row_wise" or "replicate", pe="row_wise" or "replicate")'
+    return f"each of {len(participants)} PEs of {cubes} cubes", policy
 
 
 VALIDATORS: dict[str, Validator] = {

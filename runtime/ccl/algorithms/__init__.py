@@ -12,5 +12,6 @@ besides, and what `arguments(group, itemsize)` of its module returns:
     all_to_all_single(shard, numel, output, *arguments)
 
 `op` is a `ReduceOp`, `root` a rank, an output a pointer to the same PE's shard of the tensor that is written. Where a tensor is
-taken apart or put together, `numel` counts the elements of one part. A module need not have all of them.
+taken apart or put together, `numel` counts the elements of one part. A module need not have all of them, and nothing else in it
+may have such a name.
 """

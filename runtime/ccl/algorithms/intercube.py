@@ -5,14 +5,11 @@ cube, root cubes exchange between SIPs, and the result goes back the same way. W
 E and columns N to S.
 """
 
-from runtime.ccl.exchange import Ways, blocks, broadcast_from, cut, reduce_to, ring_all_gather, ring_reduce_scatter
+from runtime.ccl.exchange import Line, Ways, blocks, broadcast_from, cut, reduce_to, ring_all_gather, ring_reduce_scatter
 from runtime.ccl.group import Group
 from runtime.ccl.reduction import ReduceOp
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
-
-Line = tuple[int, int, bool]
-"""One dimension of the SIP exchange: position, length, whether its ends are joined."""
 
 Mesh = tuple[int, int]
 """Columns and rows of the cubes of a SIP."""
@@ -37,23 +34,27 @@ def all_reduce(  # noqa: PLR0917 - the arguments of a kernel are flat
     shard: Pointer, numel: int, op: ReduceOp, mesh: Mesh, root: int, along_e: Line, along_s: Line, block: int
 ) -> None:
     """Kernel: replace the `numel` elements of every cube by the contributions of all cubes of all ranks, combined."""
-    w, h = mesh
-    row, col = divmod(tl.program_id(1), w)
-    root_row, root_col = divmod(root, w)
-    contributions = w * h * along_e[1] * along_s[1]
+    contributions = mesh[0] * mesh[1] * along_e[1] * along_s[1]
     for start, count in blocks(numel, block):
         with tl.scratch():
             value = tl.load(shard + start, count)
-            value = reduce_to(value, col, root_col, w, ("W", "E"), op)
-            if col == root_col:
-                value = reduce_to(value, row, root_row, h, ("N", "S"), op)
-                if row == root_row:
-                    value = _exchange(value, along_e, ("global_W", "global_E"), op)
-                    value = _exchange(value, along_s, ("global_N", "global_S"), op)
-                    value = op.finish(value, contributions)
-                value = broadcast_from(value, row, root_row, h, ("N", "S"))
-            value = broadcast_from(value, col, root_col, w, ("W", "E"))
-            tl.store(shard + start, value)
+            tl.store(shard + start, over_cubes(value, op, mesh, root, (along_e, along_s), contributions))
+
+
+def over_cubes(value: Value, op: ReduceOp, mesh: Mesh, root: int, lines: tuple[Line, Line], contributions: int) -> Value:
+    """Kernel on PE 0 of every cube: the values of all cubes of all ranks, combined; `lines` are those along E and S."""
+    w, h = mesh
+    row, col = divmod(tl.program_id(1), w)
+    root_row, root_col = divmod(root, w)
+    value = reduce_to(value, col, root_col, w, ("W", "E"), op)
+    if col == root_col:
+        value = reduce_to(value, row, root_row, h, ("N", "S"), op)
+        if row == root_row:
+            value = _exchange(value, lines[0], ("global_W", "global_E"), op)
+            value = _exchange(value, lines[1], ("global_N", "global_S"), op)
+            value = op.finish(value, contributions)
+        value = broadcast_from(value, row, root_row, h, ("N", "S"))
+    return broadcast_from(value, col, root_col, w, ("W", "E"))
 
 
 def _exchange(value: Value, line: Line, ways: Ways, op: ReduceOp) -> Value:

@@ -1,7 +1,7 @@
 """The collectives on simulated chips, against numpy. At the end of each run the laws of the model are checked too."""
 
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 import pytest
@@ -16,7 +16,13 @@ from runtime.dtypes import ALL, DType, bfloat16, int8
 from runtime.hardware.addresses import AddressMap
 from runtime.hardware.topology import parse_topology
 from runtime.placement import ONE_PE
-from tests.support.collectives import all_of_them, contribution, outcome_of_all
+from tests.support.collectives import (
+    all_of_them,
+    contribution,
+    groups_beside_kernels,
+    outcome_of_all,
+    outcome_of_groups,
+)
 from tests.support.topologies import variant_text
 from tests.support.world import World, simulate
 
@@ -226,23 +232,65 @@ def test_all_to_all_sends_part_r_to_rank_r(sips: int, placement: str) -> None:
 @pytest.mark.parametrize("slots", [1, 4])
 def test_collectives_in_flight_together_do_not_meet(sips: int, slots: int) -> None:
     files = queues(n_slots=slots, slot_size=64)  # 16 elements a slot, 7 to 28 a tensor
-    expected = [outcome_of_all(rank, sips, 7) for rank in range(sips)]
-    np.testing.assert_array_equal(results(all_of_them(sips, 7), sips, ccl=files), expected)
+    expected = [outcome_of_all(rank, range(sips), 7) for rank in range(sips)]
+    np.testing.assert_array_equal(results(all_of_them(range(sips), 7), sips, ccl=files), expected)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["tcm", "hbm", "sram"])
-@pytest.mark.parametrize("slots", [1, 4, 64])
-def test_tensors_of_any_size_fit_the_scratch_whatever_the_queues(kind: str, slots: int) -> None:
-    files = queues(n_slots=slots, vc_chunk_size=4096, buffer_kind=kind)
-    expected = [outcome_of_all(rank, 3, 50_000) for rank in range(3)]
-    np.testing.assert_array_equal(results(all_of_them(3, 50_000), 3, ccl=files), expected)
+@pytest.mark.parametrize(("slots", "kind"), [(1, "hbm"), (4, "sram"), (64, "tcm")])
+def test_tensors_of_any_size_fit_the_scratch_whatever_the_queues(slots: int, kind: str) -> None:
+    """Three parts of 120 kB: larger than every ring but the last, whose messages the scratch of 1 MiB limits to less."""
+    files, ranks = queues(n_slots=slots, vc_chunk_size=4096, buffer_kind=kind), range(3)
+    expected = [outcome_of_all(rank, ranks, 30_000) for rank in ranks]
+    np.testing.assert_array_equal(results(all_of_them(ranks, 30_000), 3, ccl=files), expected)
 
 
-def test_what_the_logs_say_is_what_the_memories_hold() -> None:
+def test_every_collective_works_in_groups_of_some_ranks_side_by_side() -> None:
+    groups = ((1, 2, 4), (0, 3))
+
+    def worker(rank: int) -> np.ndarray:
+        joined = {members: dist.new_group(members) for members in groups}
+        (found,) = (all_of_them(members, 7, group)(rank) for members, group in joined.items() if rank in members)
+        return found
+
+    found = results(worker, 5)
+    for members in groups:
+        np.testing.assert_array_equal([found[rank] for rank in members], [outcome_of_all(rank, members, 7) for rank in members])
+
+
+def test_a_barrier_of_a_group_takes_time_and_waits_for_nobody_else() -> None:
+    def program(rank: int) -> tuple[int, int]:
+        dist.init_process_group("ahbm", algorithm="ring")
+        group = dist.new_group([1, 2])
+        torch.zeros({0: 100_000, 1: 10_000, 2: 1}[rank])
+        came_ps = torch.ahbm.elapsed_ps()
+        if rank:
+            dist.barrier(group)
+        return came_ps, torch.ahbm.elapsed_ps()
+
+    returned = simulate(program, 3, topology=LONE_PE, data=False).returned
+    came_ps, left_ps = zip(returned[1], returned[2], strict=True)
+    assert max(came_ps) < min(left_ps)
+    assert max(left_ps) < returned[0][0]
+
+
+def test_groups_that_share_ranks_reduce_while_a_kernel_uses_the_queues_of_the_default_group() -> None:
+    world = simulate(lambda rank: groups_beside_kernels(rank, 40), 4, topology=LONE_PE)
+    for rank, found in world.returned.items():
+        np.testing.assert_array_equal(found, outcome_of_groups(rank, 40))
+    passing = dict(world.of("pe_cpu", "kernel pass on"))
+    reducing = [(passing[sip], record) for sip, record in world.of("pe_cpu.collective", "kernel all_reduce")]
+    assert set(passing) == set(range(4))
+    assert any(kernel.start_ps < collective.end_ps and collective.start_ps < kernel.end_ps for kernel, collective in reducing)
+
+
+@pytest.mark.parametrize("program", ["every collective", "groups"])
+def test_what_the_logs_say_is_what_the_memories_hold(program: str) -> None:
     """The numpy executor of `--verify-data` comes to the same memories, bit for bit."""
-    world = simulate(in_group(all_of_them(3, 40)), 3, topology=LONE_PE, verify=True)
-    verdict = verify(world.records, world.written, world.contents, AddressMap(parse_topology(LONE_PE, "topology", 3)))
+    sips = {"every collective": 3, "groups": 4}[program]
+    worker = in_group(all_of_them(range(3), 40)) if sips == 3 else partial(groups_beside_kernels, count=40)
+    world = simulate(worker, sips, topology=LONE_PE, verify=True)
+    verdict = verify(world.records, world.written, world.contents, AddressMap(parse_topology(LONE_PE, "topology", sips)))
     assert verdict.problems == ()
     assert verdict.operations > 100
 
@@ -255,14 +303,14 @@ def test_a_run_without_data_takes_the_same_time() -> None:
 
 
 def _run_all(*, data: bool) -> World:
-    return simulate(in_group(all_of_them(2, 20)), 2, topology=LONE_PE, data=data)
+    return simulate(in_group(all_of_them(range(2), 20)), 2, topology=LONE_PE, data=data)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pes", [1, 4])
 def test_the_example_of_sharded_training_checks_itself(pes: int, capsys: pytest.CaptureFixture[str]) -> None:
     topology = variant_text(sip__cube_mesh={"w": 1, "h": 1}, cube__pe_layout__pe_per_corner=1)
-    lines = []
+    lines: list[str] = []
     for data in (True, False):
         simulate(lambda rank: sharded_sgd.run(pes), 3, topology=topology, data=data)
         lines.append(capsys.readouterr().out)

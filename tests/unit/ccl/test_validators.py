@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -44,3 +45,20 @@ def test_a_placement_that_does_not_suit_says_what_is_needed(name: str) -> None:
     policy, complaint = UNSUITED[name]
     with pytest.raises(ValueError, match=re.escape(complaint)):
         VALIDATORS[name](shards(policy), LEADERS)
+
+
+def test_where_every_pe_takes_part_the_advice_places_a_shard_on_every_pe() -> None:
+    everyone: list[CubePe] = [(0, 0), (0, 1), (1, 0), (1, 1)]
+    validate = VALIDATORS["multi_pe_sip_local"]
+    validate(shards(DPPolicy(cube="row_wise", pe="replicate")), everyone)
+    advice = 'needs one shard on each of 4 PEs of 2 cubes, the tensor has 2 shards; place it with DPPolicy(cube="row_wise" or'
+    with pytest.raises(ValueError, match=re.escape(advice)):
+        validate(shards(DPPolicy(num_pes=1)), everyone)
+
+
+def test_shards_of_two_sizes_are_refused_with_both() -> None:
+    first, second = shards(DPPolicy(num_pes=1))
+    uneven = [first, replace(second, nbytes=first.nbytes // 2)]
+    problem = "needs shards of one size, the tensor has 64 bytes on sip 1 cube 0 pe 0 and 32 on sip 1 cube 1 pe 0"
+    with pytest.raises(ValueError, match=problem):
+        VALIDATORS["multi_pe_sip_local"](uneven, LEADERS)

@@ -1,0 +1,54 @@
+"""All-reduce in three levels: every PE of every cube of every SIP has a contribution of its own.
+
+The PEs of a cube combine their shards over a binary tree whose root is PE 0. What follows is `intercube`: the cubes of a SIP
+are combined over their mesh, root cubes exchange round a ring of SIPs, and the result goes back the same way.
+"""
+
+from runtime.ccl.algorithms.intercube import Mesh, over_cubes
+from runtime.ccl.exchange import Line, blocks, received, tree_ways
+from runtime.ccl.group import Group
+from runtime.ccl.reduction import ReduceOp
+from runtime.language import tl
+from runtime.language.value import Pointer
+
+ALONE: Line = (0, 1, True)
+"""The second dimension of a ring of SIPs."""
+
+
+def arguments(group: Group, itemsize: int) -> tuple[Mesh, int, Line, int]:
+    """(cube mesh, root cube, ring of SIPs, elements a block).
+
+    A block fits one receive ring, and all its copies the scratch: on PE 0 of the root cube it is received from two PEs and four
+    cubes, loaded, combined each time, in the ring received twice, combined and put together, and may be divided: 18 blocks.
+    """
+    mesh = group.topology.sip.cube_mesh
+    ring = group.rank, group.world_size, True
+    return (mesh.w, mesh.h), group.root_cube, ring, group.ring_bytes_within_scratch(18) // itemsize
+
+
+def all_reduce(  # noqa: PLR0917 - the arguments of a kernel are flat
+    shard: Pointer, numel: int, op: ReduceOp, mesh: Mesh, root: int, ring: Line, block: int
+) -> None:
+    """Kernel: replace the `numel` elements of every PE by the contributions of all PEs of all cubes of all ranks, combined.
+
+    For each of k PEs of a cube but one, and for each of c cubes of a SIP but one, n bytes up and n bytes down; 2(p-1)/p n bytes
+    on each link of the ring of p SIPs. A block takes 2 floor(log2 k) steps between PEs, two for each cube on the longest way
+    along a row and a column to the root cube, and 2(p-1) between SIPs.
+    """
+    pes = tl.num_programs(0)
+    parent, children = tree_ways(tl.program_id(0), pes, "pe_")
+    contributions = pes * mesh[0] * mesh[1] * ring[1]
+    for start, count in blocks(numel, block):
+        with tl.scratch():
+            incoming = [tl.recv_async(child, count, shard.dtype) for child in children]
+            value = tl.load(shard + start, count)
+            for pending in incoming:
+                value = op.combine(value, received(pending))
+            if parent is None:
+                value = over_cubes(value, op, mesh, root, (ring, ALONE), contributions)
+            else:
+                tl.send(parent, value)
+                value = tl.recv(parent, count, shard.dtype)
+            for child in children:
+                tl.send(child, value)
+            tl.store(shard + start, value)
