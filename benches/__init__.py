@@ -3,6 +3,7 @@
 from importlib import import_module
 
 MODULES = (
+    "benches.ccl_algorithms.study",
     "benches.ccl_allreduce",
     "benches.gemm_single_pe",
     "benches.milestone_1h_ccl.study",

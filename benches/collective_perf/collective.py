@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import gcd
 
+from runtime.ccl.config import POINT_TO_POINT, CclConfig
 from runtime.dtypes import DType, bfloat16, float16, float32, int8, int32
 
 DTYPES: Mapping[str, DType] = {"int8": int8, "int32": int32, "half": float16, "float": float32, "bfloat16": bfloat16}
@@ -19,7 +20,7 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Collective:
-    """One collective.
+    """One collective. `call` is its name in `torch.distributed`, "" for the two calls of sendrecv.
 
     `in_place` says which of its two forms the call of `torch.distributed` has: one tensor, or an input and an output. With
     `parts` a rank's larger buffer is a part for every rank, and `count` is the elements of a part. `busbw(n)` is busbw / algbw
@@ -27,6 +28,7 @@ class Collective:
     """
 
     name: str
+    call: str
     busbw: Callable[[int], float]
     in_place: bool = False
     parts: bool = False
@@ -45,13 +47,13 @@ def _one(ranks: int) -> float:  # noqa: ARG001 - the signature of a factor
 COLLECTIVES: Mapping[str, Collective] = {
     each.name: each
     for each in (
-        Collective("all_reduce", lambda ranks: 2 * _ring(ranks), in_place=True, reduces=True),
-        Collective("all_gather", _ring, parts=True),
-        Collective("reduce_scatter", _ring, parts=True, reduces=True),
-        Collective("alltoall", _ring, parts=True),
-        Collective("broadcast", _one, in_place=True, rooted=True),
-        Collective("reduce", _one, in_place=True, reduces=True, rooted=True),
-        Collective("sendrecv", _one),
+        Collective("all_reduce", "all_reduce", lambda ranks: 2 * _ring(ranks), in_place=True, reduces=True),
+        Collective("all_gather", "all_gather_into_tensor", _ring, parts=True),
+        Collective("reduce_scatter", "reduce_scatter_tensor", _ring, parts=True, reduces=True),
+        Collective("alltoall", "all_to_all_single", _ring, parts=True),
+        Collective("broadcast", "broadcast", _one, in_place=True, rooted=True),
+        Collective("reduce", "reduce", _one, in_place=True, reduces=True, rooted=True),
+        Collective("sendrecv", "", _one),
     )
 }
 
@@ -61,7 +63,7 @@ class Request:
     """What the command line asks for, in scalars: the flags of the rank program.
 
     Sizes go from `min_bytes` to `max_bytes`, times `step_factor`, or plus `step_bytes` where that is 1. `root` -1 is every
-    rank. `algorithm` "" is the default of `ccl.yaml`. `cubes` and `pes` bound the PEs that share a buffer.
+    rank. `algorithm` is a name of `ccl.yaml` or `auto`, "" its default. `cubes` and `pes` bound the PEs that share a buffer.
     """
 
     collective: str
@@ -100,6 +102,22 @@ class Case:
     def size_bytes(self) -> int:
         """Bytes of a rank's larger buffer."""
         return self.count * self.dtype.itemsize * (self.ranks if self.collective.parts else 1)
+
+    @property
+    def input_rows(self) -> int:
+        """Rows of what a rank puts in; a row has `count` elements."""
+        return self.ranks if self.collective.name in ("reduce_scatter", "alltoall") else 1
+
+    @property
+    def output_rows(self) -> int:
+        """Rows of what a rank gets."""
+        return self.ranks if self.collective.name in ("all_gather", "alltoall") else 1
+
+    def algorithm(self, ccl: CclConfig, asked: str) -> str:
+        """The algorithm that runs where `asked` is asked for: a name of `ccl.yaml`, or `auto`."""
+        if not self.collective.call:
+            return POINT_TO_POINT
+        return ccl.choose(asked, self.collective.call, self.input_rows * self.count * self.dtype.itemsize)
 
     def spread(self, cubes: int, pes: int) -> tuple[int, int]:
         """Cubes, and PEs of each, that share a buffer: as many of those given as divide the elements evenly."""

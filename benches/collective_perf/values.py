@@ -39,20 +39,10 @@ def source(case: Case, rank: int, row: int) -> Source:
     }[case.collective.name]
 
 
-def input_rows(case: Case) -> int:
-    """Rows of what a rank puts in; a row has `count` elements."""
-    return case.ranks if case.collective.name in ("reduce_scatter", "alltoall") else 1
-
-
-def output_rows(case: Case) -> int:
-    """Rows of what a rank gets."""
-    return case.ranks if case.collective.name in ("all_gather", "alltoall") else 1
-
-
 def inputs(case: Case, repetition: int, rank: int) -> Array:
     """What `rank` puts in, of shape (rows, count)."""
     rows = [
-        np.concatenate([_block(case, repetition, rank, row, *at) for at in _blocks(case)]) for row in range(input_rows(case))
+        np.concatenate([_block(case, repetition, rank, row, *at) for at in _blocks(case)]) for row in range(case.input_rows)
     ]
     return np.stack(rows)
 
@@ -63,7 +53,7 @@ def wrong_elements(case: Case, repetition: int, rank: int, result: Array) -> int
     What is only moved, integers, and the larger or smaller of two must be equal bit by bit. For the rest see `combined`.
     """
     wrong = 0
-    for row in range(output_rows(case)):
+    for row in range(case.output_rows):
         origin = source(case, rank, row)
         for start, stop in _blocks(case):
             got = result[row, start:stop]

@@ -9,12 +9,11 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import NullLocator
 
 from benches.milestone_1h_ccl.breakdown import reference
 from benches.milestone_1h_ccl.drawing import topologies
 from benches.milestone_1h_ccl.rows import Row, Sweep
-from benches.studies.plots import BLUE, GREEN, ORANGE, PALE, VERMILION, new_figure, saved
+from benches.studies.plots import BLUE, GREEN, ORANGE, PALE, VERMILION, new_figure, saved, size_axis, size_label
 
 ALGORITHMS = {"ring": (BLUE, "o"), "intercube": (VERMILION, "s")}
 KINDS = {"tcm": BLUE, "hbm": ORANGE, "sram": GREEN}
@@ -36,9 +35,7 @@ def latency(sweep: Sweep) -> Figure:
         for algorithm in ALGORITHMS:
             _latency_lines(axes, algorithm, [row for row in rows if (row.network, row.algorithm) == (network, algorithm)])
         axes.set_title(f"{network}: {network.sips} SIPs", fontsize=11)
-        axes.set(xscale="log", yscale="log")
-        axes.grid(alpha=PALE)
-        _size_axis(axes, sorted({row.nbytes for row in rows}))
+        size_axis(axes, sorted({row.nbytes for row in rows}))
         axes.set_ylabel("time of the all-reduce (us)")
         axes.set_xlabel("bytes a PE")
         axes.label_outer()
@@ -69,20 +66,6 @@ FIGURES: Mapping[str, Callable[[Sweep], Figure]] = {
     "reference": reference,
 }
 """What is drawn, by the name of the file: `ccl_NAME.png`."""
-
-
-def size_label(nbytes: float) -> str:
-    """Bytes as people say them."""
-    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
-        if nbytes >= unit:
-            return f"{nbytes / unit:g} {name}"
-    return f"{nbytes:g} B"
-
-
-def _size_axis(axes: Axes, ticks: Sequence[int]) -> None:
-    axes.set_xticks(ticks, [size_label(nbytes) for nbytes in ticks])
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter("{x:g}")
 
 
 def _latency_lines(axes: Axes, algorithm: str, rows: Sequence[Row]) -> None:

@@ -1,13 +1,12 @@
 """What the study keeps: a row for each point, all of them as `ccl_sweep.json`, and the main columns as `ccl_summary.csv`."""
 
-import csv
 from pathlib import Path
 
 from msgspec import Struct
 
 from benches.milestone_1h_ccl.networks import Layout, Network
 from benches.milestone_1h_ccl.theory import Parts
-from benches.studies import sweep_file
+from benches.studies import summary_file, sweep_file
 from runtime.errors import UsageError
 
 VERSION = 1
@@ -105,14 +104,7 @@ _COLUMNS = ("part", "topology", "w", "h", "algorithm", "buffer_kind", "slots", "
 
 def write_summary(path: Path, sweep: Sweep) -> Path:
     """Write the table for a spreadsheet; raises `UsageError` where that is not possible."""
-    try:
-        with path.open("w", newline="") as file:
-            lines = csv.writer(file, lineterminator="\n")
-            lines.writerow(_COLUMNS)
-            lines.writerows(_cells(row) for row in sweep.rows)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
-    return path
+    return summary_file.write(path, _COLUMNS, map(_cells, sweep.rows))
 
 
 def _cells(row: Row) -> tuple[object, ...]:

@@ -2,15 +2,10 @@
 
 from collections.abc import Sequence
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
 from benches.milestone_1h_ccl.reference import FIGURES, explained
 from benches.milestone_1h_ccl.rows import Row, Sweep
+from benches.studies import table
 
-MIN_WIDTH = 300
-"""Columns a table may have; where the output has fewer, its lines are longer, and nothing is cut off."""
 _COLUMNS = (
     "<part", "<SIPs", "<algorithm", "<queues", "slots", "bytes\na PE", "time\n(ns)", "alpha-beta\n(ns)", "time /\nalpha-beta",
     "explained\n(ns)", "busbw\n(GB/s)", "wrong",
@@ -18,19 +13,8 @@ _COLUMNS = (
 
 
 def print_table(sweep: Sweep) -> None:
-    """A line for each point, then the figures of ASTRA-sim."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
-    for column in _COLUMNS:
-        justify = "left" if column.startswith("<") else "right"
-        table.add_column(column.removeprefix("<"), justify=justify, no_wrap=True)
-    for row, following in zip(sweep.rows, (*sweep.rows[1:], None), strict=True):
-        last = following is None or _group(following) != _group(row)
-        table.add_row(*_cells(row), style="red" if row.faults else "", end_section=last)
-    console = Console(highlight=False)
-    console.width = max(console.width, MIN_WIDTH)
-    with console.capture() as drawn:
-        console.print(table)
-    print("\n".join(line.rstrip() for line in drawn.get().splitlines()), end="\n\n")
+    """A line for each point."""
+    table.print_table(_COLUMNS, sweep.rows, _cells, _group)
 
 
 def verdict(rows: Sequence[Row]) -> list[str]:

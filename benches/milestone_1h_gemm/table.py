@@ -2,15 +2,10 @@
 
 from collections.abc import Sequence
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
 from benches.milestone_1h_gemm.rows import Row, Sweep
-from benches.milestone_1h_gemm.shapes import Staging
+from benches.milestone_1h_gemm.shapes import Shape, Staging
+from benches.studies import table
 
-MIN_WIDTH = 300
-"""Columns a table may have; where the output has fewer, its lines are longer, and nothing is cut off."""
 _COLUMNS = (
     "<shape\nM x K x N", "<staging\nA_B", "steps", "time\n(ns)", "loading\n(ns)", "bound\n(ns)", "<bound\nby",
     "time /\nbound", "of peak\n(%)", "product\n(%)", "limit\n(%)", "<stalled\n(%) by", "<flags",
@@ -19,18 +14,7 @@ _COLUMNS = (
 
 def print_table(sweep: Sweep) -> None:
     """A line for each point, the shapes apart. What the GEMM engine waits for is the longest of its stalls."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
-    for column in _COLUMNS:
-        justify = "left" if column.startswith("<") else "right"
-        table.add_column(column.removeprefix("<"), justify=justify, no_wrap=True)
-    for row, following in zip(sweep.rows, (*sweep.rows[1:], None), strict=True):
-        last = following is None or following.shape != row.shape
-        table.add_row(*_cells(row), style="red" if row.faults else "", end_section=last)
-    console = Console(highlight=False)
-    console.width = max(console.width, MIN_WIDTH)
-    with console.capture() as drawn:
-        console.print(table)
-    print("\n".join(line.rstrip() for line in drawn.get().splitlines()), end="\n\n")
+    table.print_table(_COLUMNS, sweep.rows, _cells, _shape)
 
 
 def verdict(rows: Sequence[Row]) -> list[str]:
@@ -41,6 +25,10 @@ def verdict(rows: Sequence[Row]) -> list[str]:
     nearest = min(rows, key=lambda row: row.ratio)
     best = f"{nearest.shape} {nearest.staging}, {nearest.ratio - 1:.1%} above"
     return [f"{len(rows)} products: right against float64, none below its bound, the nearest {best}"]
+
+
+def _shape(row: Row) -> Shape:
+    return row.shape
 
 
 def _cells(row: Row) -> list[str]:

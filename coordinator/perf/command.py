@@ -8,7 +8,7 @@ from coordinator.aggregate import RunReport
 from coordinator.launcher import Launcher
 from coordinator.options import Invocation
 from coordinator.perf.bound import Bounds
-from coordinator.perf.table import clear, make_row, parameters, table, write_json
+from coordinator.perf.table import algorithm_words, clear, make_row, parameters, table, write_json
 from coordinator.perf.words import AVERAGES, Asked, command
 from coordinator.plan import Plan, Program
 from coordinator.report.tables import place
@@ -60,14 +60,16 @@ class _Words:
 
     def heading(self, plan: Plan) -> Iterator[str]:
         yield place(plan)
-        yield from parameters(self.request, self.asked.average, plan.sips, self._algorithm(plan))
+        words = algorithm_words(self._algorithm(plan), self._ran(plan))
+        yield from parameters(self.request, self.asked.average, plan.sips, words)
 
     def results(self, plan: Plan, report: RunReport, sips: Sequence[SipReport]) -> Iterator[str]:
         outcomes = [sip.outcome for sip in sips if sip.outcome is not None]
         bounds = Bounds(plan.config.topology, self.request.cubes, self.request.pes)
         measured = zip(*(outcome.rows for outcome in outcomes), strict=True)
+        ran = self._ran(plan)
         rows = [
-            make_row(case, of_ranks, self.asked.average, bounds.of(case))
+            make_row(case, ran[case.size_bytes], of_ranks, self.asked.average, bounds.of(case))
             for case, of_ranks in zip(self.cases, measured, strict=True)
         ]
         if self.asked.json is not None:
@@ -85,4 +87,8 @@ class _Words:
         yield from table(rows)
 
     def _algorithm(self, plan: Plan) -> str:
-        return plan.config.ccl.resolve(self.request.algorithm or None).name
+        return self.request.algorithm or plan.config.ccl.file.defaults.algorithm
+
+    def _ran(self, plan: Plan) -> dict[int, str]:
+        """The algorithm of each size: for one collective of so many ranks it depends on nothing else."""
+        return {case.size_bytes: case.algorithm(plan.config.ccl, self._algorithm(plan)) for case in self.cases}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +25,18 @@ class Row:
     """A line: the time of an iteration as `-a` asks for it, and the wrong elements of all ranks, None if nobody looked."""
 
     case: Case
+    algorithm: str
     time_ps: float
     wrong: int | None
     bound: Bound
 
 
-def make_row(case: Case, rows: Sequence[PerfRow], average: int, bound: Bound) -> Row:
-    """The line of a case from the rows of all ranks."""
+def make_row(case: Case, algorithm: str, rows: Sequence[PerfRow], average: int, bound: Bound) -> Row:
+    """The line of a case, which ran by `algorithm`, from the rows of all ranks."""
     times_ps = [row.time_ps for row in rows]
     time_ps = (times_ps[0], sum(times_ps) / len(times_ps), min(times_ps), max(times_ps))[average]
     wrong = [row.wrong for row in rows if row.wrong is not None]
-    return Row(case, time_ps, sum(wrong) if len(wrong) == len(rows) else None, bound)
+    return Row(case, algorithm, time_ps, sum(wrong) if len(wrong) == len(rows) else None, bound)
 
 
 def parameters(request: Request, average: int, ranks: int, algorithm: str) -> Iterator[str]:
@@ -48,6 +50,13 @@ def parameters(request: Request, average: int, ranks: int, algorithm: str) -> It
     )
     yield f"# algorithm {algorithm}, a buffer on up to {request.pes} PEs of {request.cubes} cube{'s' * (request.cubes > 1)}"
     yield "#"
+
+
+def algorithm_words(asked: str, ran: Mapping[int, str]) -> str:
+    """What was asked for and, where that left a choice, what ran for which sizes; `ran` has the algorithm of each size."""
+    *limited, (last, _) = ((name, max(run)) for name, run in groupby(sorted(ran), key=ran.__getitem__))
+    names = ", then ".join([*(f"{name} up to {size} B" for name, size in limited), last])
+    return names if names == asked else f"{asked}: {names}"
 
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
@@ -133,6 +142,7 @@ def _named(row: Row) -> dict[str, Any]:
         "type": case.dtype_name,
         "redop": case.op,
         "root": case.root,
+        "algorithm": row.algorithm,
         "out_of_place": forms[0],
         "in_place": forms[1],
         "bound_us": row.bound.time_ps / PS_PER_US,

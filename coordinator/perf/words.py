@@ -21,7 +21,7 @@ NO_MEANING: Mapping[tuple[str, ...], str] = {
     ("-N", "--run_cycles"): "a second cycle would give the same numbers, for nothing in a simulation is noise",
     ("-p", "--parallel_init"): "all ranks join the process group at once",
     ("-z", "--blocking"): "a SIP runs one collective of its rank after the other, as if the host waited for each",
-    ("-y", "--stream_null"): "there are no streams",
+    ("-y", "--stream_null"): "every PE runs collectives in a thread of their own",
     ("-T",): "a collective that hangs is reported as a deadlock; --timeout S bounds the silence of a process",
     ("-G", "--cudagraph"): "there are no graphs to capture",
     ("-C", "--report_cputime"): "the program of a rank takes no simulated time of its own",
@@ -122,7 +122,7 @@ _GROUPS: Mapping[str, tuple[click.Option, ...]] = {
         _flag(["-a", "--average"], "average", "N", _average, "of the ranks: 0 rank 0, 1 mean, 2 min, 3 max", 1),
     ),
     "how it is measured": (
-        _flag(["--algorithm"], "algorithm", "NAME", str, "algorithm of ccl.yaml  [default: its defaults.algorithm]"),
+        _flag(["--algorithm"], "algorithm", "NAME", str, "algorithm of ccl.yaml, or auto  [default: its defaults.algorithm]"),
         _flag(["--cubes"], "cubes", "N", COUNT, "cubes that share a buffer, at most", 1),
         _flag(["--pes"], "pes", "N", COUNT, "PEs of each that share it, at most  [default: all]"),
     ),

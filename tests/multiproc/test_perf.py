@@ -40,6 +40,7 @@ def test_every_number_of_processes_and_every_delay_give_one_table_and_one_digest
     assert [line.split()[0] for line in first] == ["8", "2048", "digest"]
     assert others == [first] * 3
     assert "# Out of bounds values : 0 OK\n" in runs[0].stdout
+    assert "# algorithm auto: recursive_doubling, a buffer on up to 8 PEs of 1 cube\n" in runs[0].stdout
 
 
 def test_without_an_output_folder_nothing_is_left(tmp_path: Path, topology) -> None:
@@ -57,13 +58,14 @@ def test_what_is_measured_is_verified_and_kept(tmp_path: Path, topology) -> None
     assert written["digest"] == run.report["digest"]
     assert run.report["bench"] == "reduce_scatter_perf"
     assert run.report["verification"]["operations"] > 0
-    assert [row["size_bytes"] for row in written["rows"]] == [1024]
+    assert [(row["size_bytes"], row["algorithm"]) for row in written["rows"]] == [(1024, "ring")]
 
 
 def test_a_wrong_kernel_fails_the_run(tmp_path: Path, topology) -> None:
     ccl = (ROOT / "ccl.yaml").read_text().replace("runtime.ccl.algorithms.ring", "tests.support.wrong_collectives")
     (tmp_path / "wrong.yaml").write_text(ccl)
-    run = kernbench(tmp_path / "run", *topology, "--ccl", str(tmp_path / "wrong.yaml"), "perf", "all_reduce", "-b", "1K")
+    words = ["perf", "all_reduce", "-b", "1K", "--algorithm", "ring"]
+    run = kernbench(tmp_path / "run", *topology, "--ccl", str(tmp_path / "wrong.yaml"), *words)
     assert run.code == 1
     assert re.search(r"^# Out of bounds values : \d+ FAILED$", run.out, re.MULTILINE)
     assert run.report["passed"] is False

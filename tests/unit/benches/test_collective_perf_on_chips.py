@@ -10,6 +10,7 @@ from benches.collective_perf.collective import COLLECTIVES, Case, Request, cases
 from benches.collective_perf.program import collective_perf
 from coordinator.perf.bound import Bounds
 from runtime.bench_registry import BenchOutcome
+from runtime.ccl.config import parse_ccl
 from runtime.config_file import default_file
 from runtime.errors import UsageError
 from runtime.hardware.topology import parse_topology
@@ -33,6 +34,22 @@ def measured(request: Request, sips: int, *, ccl: str | None = None, data: bool 
 def ccl_with(module: str, **values: object) -> str:
     content = yaml.safe_load(default_file("ccl.yaml").read_text())
     content["algorithms"]["ring"] |= {"module": module, **values}
+    # What is replaced must be what runs.
+    content["selection"]["by_size"] = {}
+    return yaml.safe_dump(content)
+
+
+def ccl_of_two_algorithms(call: str, up_to_bytes: int) -> str:
+    """`ring` runs calls of so many bytes, and `other`, which does the same, larger ones."""
+    content = yaml.safe_load(default_file("ccl.yaml").read_text())
+    content["algorithms"]["other"] = content["algorithms"]["ring"]
+    content["selection"]["by_size"] = {call: [{"algorithm": "ring", "up_to_bytes": up_to_bytes}, {"algorithm": "other"}]}
+    return yaml.safe_dump(content)
+
+
+def ccl_of_sends(mapper: str) -> str:
+    content = yaml.safe_load(default_file("ccl.yaml").read_text())
+    content["algorithms"]["point_to_point"]["mapper"] = mapper
     return yaml.safe_dump(content)
 
 
@@ -98,15 +115,15 @@ def test_a_reduce_that_changes_the_other_ranks_is_wrong_on_them():
     [
         (replace(REQUEST, algorithm="intercube"), None, "perf: algorithm 'intercube' also combines the shards of one rank"),
         (
-            replace(REQUEST, collective="alltoall"),
+            replace(REQUEST, collective="alltoall", algorithm="ring"),
             ccl_with("tests.support.wrong_collectives"),
             "perf: algorithm 'ring' does not support all_to_all_single",
         ),
         (replace(REQUEST), ccl_with("runtime.ccl.algorithms.ring", validator="single_shard_per_rank"), "needs a single shard"),
         (
             replace(REQUEST, collective="sendrecv"),
-            ccl_with("runtime.ccl.algorithms.ring", mapper="leader_only"),
-            "perf: sendrecv: a buffer on \\(cube, pe\\) .* needs queues to other ranks",
+            ccl_of_sends("leader_only"),
+            "perf: sendrecv with algorithm 'point_to_point': the shard on sip . cube 0 pe 1 is not on",
         ),
     ],
     ids=["sums inside a SIP", "no such kernel", "placement", "no queues"],
@@ -114,6 +131,34 @@ def test_a_reduce_that_changes_the_other_ranks_is_wrong_on_them():
 def test_what_the_algorithm_cannot_do_is_the_fault_of_the_command_line(request_: Request, ccl: str | None, problem: str):
     with pytest.raises(UsageError, match=problem):
         measured(request_, 2, ccl=ccl)
+
+
+@pytest.mark.parametrize("name", [name for name, each in COLLECTIVES.items() if each.call])
+def test_the_algorithm_that_a_row_names_is_the_one_that_ran(name: str):
+    request = replace(REQUEST, collective=name, algorithm="auto", max_bytes=96, step_bytes=48, warmup=0, check=0)
+    text = ccl_of_two_algorithms(COLLECTIVES[name].call, 48)
+
+    def program(rank: int) -> BenchOutcome:
+        return collective_perf(rank, **asdict(request))
+
+    world = simulate(program, 2, topology=ONE_CUBE, ccl=text)
+    records = [record for sip, record in world.of("pe_cpu.collective", "kernel ") if (sip, record.pe) == (0, 0)]
+    # Before each row there is a barrier, which is an all-reduce.
+    ran = [record.name.rpartition(".")[2] for record in sorted(records, key=lambda record: record.start_ps)][1::2]
+    ccl = parse_ccl(text, "ccl.yaml")
+    assert ran == [case.algorithm(ccl, "auto") for case in cases(request, 2)]
+    # Where the output is the larger buffer, calls of both sizes give 48 bytes a rank or less.
+    assert ran[-1] == ("ring" if name == "all_gather" else "other")
+
+
+def test_sends_need_their_queues_whatever_the_algorithm():
+    request = replace(REQUEST, collective="sendrecv")
+    content = yaml.safe_load(default_file("ccl.yaml").read_text())
+    del content["algorithms"]["point_to_point"]
+    [case] = cases(request, 2)
+    assert case.algorithm(parse_ccl(yaml.safe_dump(content), "ccl.yaml"), "ring") == "point_to_point"
+    with pytest.raises(UsageError, match="perf: sendrecv needs the queues of the algorithm 'point_to_point', which"):
+        measured(request, 2, ccl=yaml.safe_dump(content))
 
 
 def test_a_collective_without_numbers_in_between_says_so_on_rank_0(monkeypatch: pytest.MonkeyPatch, capfd) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from benches.collective_perf.collective import COLLECTIVES, Case, Request
 from coordinator.perf.bound import Bound
-from coordinator.perf.table import Row, clear, make_row, parameters, table, write_json
+from coordinator.perf.table import Row, algorithm_words, clear, make_row, parameters, table, write_json
 from runtime.bench_registry import PerfRow
 from runtime.errors import UsageError
 
@@ -24,7 +24,7 @@ def lines(*rows: Row) -> list[str]:
 
 
 def row(of: Case, time_ps: float = 2 * US, wrong: int | None = 0) -> Row:
-    return Row(of, time_ps, wrong, BOUND)
+    return Row(of, "ring", time_ps, wrong, BOUND)
 
 
 def test_the_columns_are_those_of_nccl_tests_and_a_bound():
@@ -78,13 +78,13 @@ def test_the_footer_sums_what_is_wrong_and_averages_the_bus_bandwidth():
 @pytest.mark.parametrize(("average", "time_us"), [(0, 4), (1, 3), (2, 1), (3, 4)])
 def test_the_time_is_what_is_asked_for_of_the_times_of_the_ranks(average: int, time_us: int):
     rows = [PerfRow(4096, 256, "float", "none", each * US, 0, 0, wrong) for each, wrong in ((4, 1), (1, 0), (4, 2), (3, 0))]
-    made = make_row(case(), rows, average, BOUND)
+    made = make_row(case(), "ring", rows, average, BOUND)
     assert (made.time_ps, made.wrong) == (time_us * US, 3)
 
 
 def test_one_rank_that_has_not_looked_leaves_the_row_unchecked():
     rows = [PerfRow(4096, 256, "float", "none", US, 0, 0, wrong) for wrong in (0, None)]
-    assert make_row(case(), rows, 1, BOUND).wrong is None
+    assert make_row(case(), "ring", rows, 1, BOUND).wrong is None
 
 
 REQUEST = Request("all_reduce", 8, 64, 1 << 20, 2, 5, 1, 3, "sum", "half", 0, "", 2, 8)
@@ -96,6 +96,20 @@ def test_the_lines_above_the_table_say_what_is_measured():
         "# all_reduce ranks 4 minBytes 8 maxBytes 64 step: 2(factor) warmup iters: 1 iters: 5 validation: 3 average: mean"
     )
     assert second == "# algorithm ring, a buffer on up to 8 PEs of 2 cubes"
+
+
+@pytest.mark.parametrize(
+    ("asked", "ran", "words"),
+    [
+        ("ring", {8: "ring", 64: "ring"}, "ring"),
+        ("auto", {8: "ring", 64: "ring"}, "auto: ring"),
+        ("auto", {64: "tree", 8: "tree", 128: "ring", 512: "ring"}, "auto: tree up to 64 B, then ring"),
+        ("auto", {8: "tree", 64: "ring", 512: "tree"}, "auto: tree up to 8 B, then ring up to 64 B, then tree"),
+        ("tree", {8: "point_to_point"}, "tree: point_to_point"),
+    ],
+)
+def test_what_ran_for_which_sizes_is_said_where_it_is_not_what_was_asked_for(asked: str, ran: dict[int, str], words: str):
+    assert algorithm_words(asked, ran) == words
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_the_run(tmp_path: Path):
@@ -123,4 +137,5 @@ def test_the_rows_are_written_with_all_digits(tmp_path: Path):
         "wrong": 0,
     }
     assert of_row["in_place"] is None
+    assert of_row["algorithm"] == "ring"
     assert (of_row["bound_us"], of_row["bound_way_us"], of_row["bound_links_us"]) == (1.5, 0.2, 1.5)
