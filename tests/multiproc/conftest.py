@@ -18,3 +18,9 @@ def _private_temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     yield
     assert not list(tmp_path.glob("kernbench-*"))
+
+
+@pytest.fixture(autouse=True)
+def _compiled_once(monkeypatch: pytest.MonkeyPatch):
+    """Processes keep the bytecode of what they import, as they do by default: without it each one compiles all of it again."""
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)

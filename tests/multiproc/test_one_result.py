@@ -1,11 +1,16 @@
 """The mark of kernbench: one result for every number of processes, hash seed and delivery delay."""
 
+import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
-from tests.support.runs import ROOT, Run, kernbench
+from runtime.torch.multiprocessing import spawn
+from tests.support.collectives import groups_beside_kernels, outcome_of_groups
+from tests.support.runs import ROOT, Run, kernbench, launched
 from tests.support.topologies import variant_text
 
 pytestmark = [pytest.mark.multiproc, pytest.mark.slow]
@@ -13,10 +18,12 @@ pytestmark = [pytest.mark.multiproc, pytest.mark.slow]
 SMALL = ("--min-bytes", "256", "--max-bytes", "256")
 
 
-def shape(directory: Path, topology: str, count: int) -> str:
-    """A topology file with four cubes a SIP, so that nine SIPs take seconds."""
-    path = directory / f"{topology}-{count}.yaml"
-    path.write_text(variant_text(sip__cube_mesh={"w": 2, "h": 2}, system__sips__topology=topology, system__sips__count=count))
+def chips(directory: Path, count: int, cubes: tuple[int, int] = (1, 1), **changes: object) -> str:
+    """A topology file with few cubes a SIP and two PEs a cube, so that nine SIPs take seconds."""
+    small: dict[str, object] = {"cube__pe_layout__pe_per_corner": 1, "cube__pe_layout__corners": ["NW", "SE"]}
+    mesh: dict[str, object] = {"sip__cube_mesh": {"w": cubes[0], "h": cubes[1]}, "system__sips__count": count}
+    path = directory / "chips.yaml"
+    path.write_text(variant_text(**small | mesh | changes))
     return str(path)
 
 
@@ -28,67 +35,72 @@ def result_of(run: Run) -> tuple[object, ...]:
 
 
 def test_any_number_of_processes_hash_seed_and_delivery_delay_give_one_digest(tmp_path: Path) -> None:
-    alone = result_of(kernbench(tmp_path / "alone", "--sips", "4", "--procs", "1", *SMALL))
-    assert result_of(kernbench(tmp_path / "two", "--sips", "4", "--procs", "2", *SMALL, hash_seed=1)) == alone
-    assert result_of(kernbench(tmp_path / "four", "--sips", "4", *SMALL, hash_seed=2)) == alone
-    delayed = kernbench(tmp_path / "late", "--sips", "4", "--jitter-ms", "4", "--jitter-seed", "7", *SMALL)
-    assert result_of(delayed) == alone
-    assert delayed.report["sync"]["messages"] > 0
-
-
-@pytest.mark.parametrize("sips", [1, 2, 3, 8])
-def test_rings_of_sips_sum_on_every_cube(tmp_path: Path, sips: int) -> None:
-    run = kernbench(tmp_path / "run", "--sips", str(sips), *SMALL)
-    assert run.code == 0, run.err
-    assert f"intercube_allreduce (ws={sips}): {16 * sips} OK\n" in run.out
-
-
-@pytest.mark.parametrize("topology", ["torus_2d", "mesh_2d_no_wrap"])
-@pytest.mark.parametrize("sips", [4, 9])
-def test_grids_of_sips_sum_on_every_cube_in_one_process_and_in_many(tmp_path: Path, topology: str, sips: int) -> None:
-    file = shape(tmp_path, topology, sips)
-    many = kernbench(tmp_path / "many", "--sips", str(sips), "--topology", file, *SMALL)
-    assert f"intercube_allreduce (ws={sips}): {4 * sips} OK\n" in many.out
-    alone = kernbench(tmp_path / "alone", "--sips", str(sips), "--topology", file, "--procs", "1", *SMALL)
-    assert result_of(many) == result_of(alone)
-
-
-def test_a_switch_gives_one_result_too(tmp_path: Path) -> None:
-    file = tmp_path / "switch.yaml"
-    file.write_text(variant_text(sip__cube_mesh={"w": 2, "h": 2}, system__sips__fabric="switch"))
-    runs = [
-        kernbench(
-            tmp_path / f"p{procs}", "--sips", "3", "--topology", str(file), "--procs", procs, "--algorithm", "ring", *SMALL
-        )
-        for procs in ("1", "2", "3")
-    ]
-    assert len({result_of(run)[0] for run in runs}) == 1
+    words = ("--topology", chips(tmp_path, 4, (2, 2), system__sips__topology="torus_2d"), *SMALL)
+    alone = launched(tmp_path / "alone", *words, "--procs", "1")
+    assert "intercube_allreduce (ws=4): 16 OK\n" in alone.out
+    two = launched(tmp_path / "two", *words, "--procs", "2", hash_seed=1)
+    late = launched(tmp_path / "late", *words, "--jitter-ms", "4", "--jitter-seed", "7", hash_seed=2)
+    assert result_of(two) == result_of(late) == result_of(alone)
+    assert late.report["sync"]["messages"] > 0
 
 
 def test_messages_that_other_sips_forward_give_one_result_too(tmp_path: Path) -> None:
     """On a 3 x 3 mesh the ring of ranks joins SIPs that are not adjacent: those in between forward."""
-    file = shape(tmp_path, "mesh_2d_no_wrap", 9)
-    words = ("--sips", "9", "--topology", file, "--algorithm", "ring", *SMALL)
-    assert result_of(kernbench(tmp_path / "a", *words, "--procs", "1")) == result_of(kernbench(tmp_path / "b", *words))
+    agree_on(tmp_path, chips(tmp_path, 9, system__sips__topology="mesh_2d_no_wrap"))
 
 
-def test_without_data_the_times_are_the_same(tmp_path: Path) -> None:
-    with_data = kernbench(tmp_path / "data", "--sips", "2", *SMALL)
+def test_a_switch_gives_one_result_too(tmp_path: Path) -> None:
+    agree_on(tmp_path, chips(tmp_path, 3, system__sips__fabric="switch"))
+
+
+def agree_on(directory: Path, topology: str) -> None:
+    """A ring of ranks gives one result in one process and in one process a SIP."""
+    words = ("--topology", topology, "--algorithm", "ring", *SMALL)
+    alone, many = kernbench(directory / "alone", *words, "--procs", "1"), kernbench(directory / "many", *words)
+    assert result_of(alone) == result_of(many)
+
+
+def _groups(rank: int) -> None:
+    np.testing.assert_array_equal(groups_beside_kernels(rank, 40), outcome_of_groups(rank, 40))
+
+
+def test_every_algorithm_in_groups_that_overlap_with_kernels_gives_one_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of it in one run, on a 2 x 2 mesh, where ranks that are not adjacent talk by way of others."""
+    topology = chips(tmp_path, 4, system__sips__topology="mesh_2d_no_wrap", cube__pe_layout__corners=["NW"])
+    monkeypatch.setenv("KERNBENCH_TOPOLOGY", topology)
+    digests: list[str] = []
+    for procs in (1, 2, 4):
+        monkeypatch.setenv("KERNBENCH_OUT", str(tmp_path / str(procs)))
+        spawn(_groups, nprocs=4, procs=procs)
+        digests.append(json.loads((tmp_path / str(procs) / "run.json").read_text())["digest"])
+    assert digests == digests[:1] * 3
+
+
+def _reversed_keys(content: dict[str, Any]) -> dict[str, Any]:
+    return {key: _reversed_keys(content[key]) if isinstance(content[key], dict) else content[key] for key in reversed(content)}
+
+
+def test_neither_the_order_of_keys_in_the_files_nor_a_run_without_data_changes_the_times(tmp_path: Path) -> None:
+    for name in ("topology.yaml", "ccl.yaml"):
+        content = yaml.safe_load((ROOT / name).read_text())
+        (tmp_path / name).write_text(yaml.safe_dump(_reversed_keys(content), sort_keys=False))
+    files = ("--topology", str(tmp_path / "topology.yaml"), "--ccl", str(tmp_path / "ccl.yaml"))
+    plain = kernbench(tmp_path / "plain", "--sips", "2", *SMALL)
+    assert "intercube_allreduce (ws=2): 32 OK\n" in plain.out
+    shuffled = kernbench(tmp_path / "shuffled", "--sips", "2", *files, *SMALL)
+    assert result_of(shuffled) == result_of(plain)
     without = kernbench(tmp_path / "none", "--sips", "2", "--no-data", *SMALL)
-    assert without.report["sim_time_ns"] == with_data.report["sim_time_ns"]
+    assert without.code == 0, without.err
+    assert without.report["sim_time_ns"] == plain.report["sim_time_ns"]
     assert "32 NOT CHECKED" in without.out
 
 
-def test_the_order_of_keys_in_the_files_does_not_matter(tmp_path: Path) -> None:
-    def reversed_keys(value: object) -> object:
-        return {key: reversed_keys(value[key]) for key in reversed(value)} if isinstance(value, dict) else value
-
-    for name in ("topology.yaml", "ccl.yaml"):
-        content = yaml.safe_load((ROOT / name).read_text())
-        (tmp_path / name).write_text(yaml.safe_dump(reversed_keys(content), sort_keys=False))
-    files = ("--topology", str(tmp_path / "topology.yaml"), "--ccl", str(tmp_path / "ccl.yaml"))
-    shuffled = kernbench(tmp_path / "shuffled", "--sips", "2", *files, *SMALL)
-    assert result_of(shuffled) == result_of(kernbench(tmp_path / "plain", "--sips", "2", *SMALL))
+def test_a_single_sip_is_a_run_too(tmp_path: Path) -> None:
+    run = kernbench(tmp_path / "run", "--topology", chips(tmp_path, 1, (2, 2)), *SMALL)
+    assert run.code == 0, run.err
+    assert "intercube_allreduce (ws=1): 4 OK\n" in run.out
 
 
 def test_a_script_runs_as_torchrun_would_run_it(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ class World(NamedTuple):
     @property
     def groups(self) -> list[Group]:
         algorithm = AlgorithmConfig(**(vars(CCL.resolve("ring")) | {"n_slots": self.slots, "slot_size": self.slot_bytes}))
-        return [Group(rank, self.ranks, algorithm, topology(self.ranks)) for rank in range(self.ranks)]
+        return [Group(rank, tuple(range(self.ranks)), algorithm, topology(self.ranks)) for rank in range(self.ranks)]
 
     def run(self, kernel: Callable[..., None], arguments: Callable[[int, Callable[[np.ndarray], Any]], tuple[Any, ...]]) -> int:
         """Run `kernel` on every rank; `arguments(rank, place)` places arrays in its memory. Returns the bytes sent in all."""

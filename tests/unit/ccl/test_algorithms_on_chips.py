@@ -16,26 +16,33 @@ import yaml
 from runtime import DPPolicy, torch
 from runtime.ccl.config import parse_ccl
 from runtime.ccl.group import Group
+from runtime.ccl.reduction import ReduceOp
 from runtime.config_file import default_file
-from runtime.dtypes import int32
+from runtime.dtypes import bfloat16, float16, float32, int8, int32
 from runtime.errors import InvariantError
 from runtime.hardware.topology import parse_topology
 from runtime.placement import ONE_PE
 from sip_node.components.packet import Kind as PacketKind
 from sip_node.components.packet import Packet
 from sip_node.components.pe_ipcq import PeIpcq
-from tests.support.reductions import KINDS, Kind, assert_combined, drawn
+from tests.support.reductions import Kind, assert_combined, drawn
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
 
 dist = torch.distributed
 
 ALGORITHMS = (
-    "ring", "ring_naive", "mesh", "tree", "recursive_doubling", "halving_doubling", "intercube", "hierarchical",
+    "ring", "halving_doubling", "mesh", "recursive_doubling", "tree", "ring_naive", "intercube", "hierarchical",
 )  # fmt: skip
+"""In this order those that pair ranks have their average over 3 and 9 of them: not a power of two."""
 SIPS = (1, 2, 3, 4, 8, 9)
 SIZES = ("one element", "several slots", "more than a block")
 BUFFERS = ("tcm", "hbm", "sram")
+KINDS: list[Kind] = [
+    (float16, ReduceOp.SUM), (float32, ReduceOp.MAX), (float32, ReduceOp.PRODUCT), (bfloat16, ReduceOp.AVG),
+    (int8, ReduceOp.MIN), (int32, ReduceOp.SUM),
+]  # fmt: skip
+"""Every type and every operation; `test_ccl_all_reduce` has each type with each operation."""
 QUEUES = {"n_slots": 4, "slot_size": 64}
 
 BETWEEN_SIPS: dict[int, dict[str, object]] = {
@@ -105,22 +112,19 @@ def with_queues(algorithm: str, **values: object) -> str:
 
 
 def cases() -> Iterator[Case]:
-    """Each algorithm with each number of SIPs; sizes and buffers take turns, one of them twice as fast as the other.
-
-    Steps of 5 through the 23 kinds mix types and operations.
-    """
-    for number, (a, s) in enumerate(product(range(len(ALGORITHMS)), range(len(SIPS)))):
-        yield Case(ALGORITHMS[a], SIPS[s], SIZES[(a + s) % 3], BUFFERS[(a + 2 * s) % 3], KINDS[5 * number % len(KINDS)])
+    """Each algorithm with each number of SIPs; sizes, buffers and kinds take turns at paces of their own."""
+    for a, s in product(range(len(ALGORITHMS)), range(len(SIPS))):
+        yield Case(ALGORITHMS[a], SIPS[s], SIZES[(a + s) % 3], BUFFERS[(a + 2 * s) % 3], KINDS[(a + s + a // 3) % 6])
 
 
 CASES = list(cases())
 
 
-def test_any_two_choices_occur_together_and_so_does_every_type_with_every_operation() -> None:
+def test_any_two_choices_occur_together_and_every_algorithm_has_every_kind() -> None:
     for a, b in combinations(range(4), 2):
         choices = [(ALGORITHMS, SIPS, SIZES, BUFFERS)[at] for at in (a, b)]
         assert {(case[a], case[b]) for case in CASES} == set(product(*choices))
-    assert {case.kind for case in CASES} == set(KINDS)
+    assert {(case.algorithm, case.kind) for case in CASES} == set(product(ALGORITHMS, KINDS))
 
 
 def test_the_file_has_no_algorithm_that_is_not_among_them() -> None:

@@ -284,7 +284,7 @@ def test_groups_that_share_ranks_reduce_while_a_kernel_uses_the_queues_of_the_de
     assert any(kernel.start_ps < collective.end_ps and collective.start_ps < kernel.end_ps for kernel, collective in reducing)
 
 
-@pytest.mark.parametrize("program", ["every collective", "groups"])
+@pytest.mark.parametrize("program", ["every collective", pytest.param("groups", marks=pytest.mark.slow)])
 def test_what_the_logs_say_is_what_the_memories_hold(program: str) -> None:
     """The numpy executor of `--verify-data` comes to the same memories, bit for bit."""
     sips = {"every collective": 3, "groups": 4}[program]
