@@ -6,6 +6,7 @@ from math import nan
 import numpy as np
 import yaml
 
+from benches.validate.closed_form import UCIE_GBS, ClosedForm
 from benches.validate.variant import Variant
 from runtime import DPPolicy, dtypes, torch
 from runtime.config_file import default_file, read_text
@@ -17,6 +18,9 @@ ITEM_BYTES = dtypes.int32.itemsize
 CREDIT_BYTES = 16
 DIRECT_PORT = "ucie.sip"
 """Before the number of the SIP that a port leads to; a port to a switch has another name."""
+
+STEADY_PORT = 4
+"""How many times as wide as the link between SIPs the port of TCM is at least, so that only the link holds up a stream."""
 
 Link = tuple[int, int]
 """From one SIP to another."""
@@ -86,11 +90,34 @@ def on_direct_links(file: Variant, sips: int) -> Variant:
     return ring.with_values({"system.sips.fabric": "direct"})
 
 
+def on_a_grid(file: Variant, columns: int, rows: int) -> Variant:
+    """A grid of SIPs without wrap, each joined to its neighbours by links of its own."""
+    grid = {"count": columns * rows, "topology": "mesh_2d_no_wrap", "w": columns, "h": rows, "fabric": "direct"}
+    return file.with_values({"system.sips": file["system.sips"] | grid})
+
+
+def unhindered(file: Variant) -> Variant:
+    """The same with one cube a SIP, credits as large as control packets, and a port of TCM that no stream waits for."""
+    link_gbs = float(ClosedForm(file.text).number(UCIE_GBS))
+    return file.with_values({
+        "control_bytes": CREDIT_BYTES,
+        "sip.cube_mesh": {"w": 1, "h": 1},
+        "pe.tcm.bw_gbs": max(file["pe.tcm.bw_gbs"], STEADY_PORT * link_gbs),
+    })  # fmt: skip
+
+
+def with_few_pes(file: Variant) -> Variant:
+    """The same with one PE in each of the first two corners of a cube that have any."""
+    return file.with_values({
+        "cube.pe_layout.pe_per_corner": 1, "cube.pe_layout.corners": file["cube.pe_layout.corners"][:2]
+    })  # fmt: skip
+
+
 def with_scratch(file: Variant, nbytes: int) -> Variant:
-    """The same with room for so many bytes at least in the scratch of a kernel."""
-    mb = max(file["pe.tcm.kernel_scratch_mb"], -(-nbytes >> 20))
-    more = mb - file["pe.tcm.kernel_scratch_mb"]
-    return file.with_values({"pe.tcm.kernel_scratch_mb": mb, "pe.tcm_mb": file["pe.tcm_mb"] + more})
+    """The same with room for so many bytes at least in the scratch of collectives."""
+    mb = max(file["pe.tcm.collective_scratch_mb"], -(-nbytes >> 20))
+    more = mb - file["pe.tcm.collective_scratch_mb"]
+    return file.with_values({"pe.tcm.collective_scratch_mb": mb, "pe.tcm_mb": file["pe.tcm_mb"] + more})
 
 
 def outcome_of(file: Variant, case: AllReduce) -> Outcome:
@@ -117,7 +144,7 @@ def outcome_of(file: Variant, case: AllReduce) -> Outcome:
 
 def _seen(world: World) -> Outcome:
     chips = world.node.chips
-    kernels = [record for _, record in world.of("pe_cpu", "kernel")]
+    kernels = [record for _, record in world.of("pe_cpu.collective", "kernel")]
     span_ps = max(record.end_ps for record in kernels) - min(record.start_ps for record in kernels)
     pointers = [each for chip in chips.values() for pe in chip.pes for each in pe.ipcq.pointers()]
     between = {
@@ -137,6 +164,9 @@ def _drawn(seed: int, rank: int, shape: tuple[int, int]) -> np.ndarray:
 
 
 def _right(case: AllReduce, sips: int, shape: tuple[int, int]) -> np.ndarray:
-    """The sums modulo 2^32: of every element over the ranks, and in `intercube` over the cubes of all ranks."""
+    """The sums modulo 2^32: of every element over the ranks; in `intercube` over cubes too, in `hierarchical` over all PEs."""
     total = np.add.reduce([_drawn(case.seed or 0, rank, shape) for rank in range(sips)], dtype=np.int32)
+    if case.algorithm == "hierarchical":
+        of_pes = np.add.reduce(total.reshape(-1, case.elements), dtype=np.int32)
+        return np.broadcast_to(np.tile(of_pes, case.pes), shape)
     return np.broadcast_to(np.add.reduce(total, dtype=np.int32), shape) if case.algorithm == "intercube" else total

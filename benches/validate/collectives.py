@@ -47,7 +47,7 @@ def _rounds_ps(accesses: Accesses, source: tuple[int, int], target: tuple[int, i
 
 
 def sums(file: Variant, seed: int) -> list[Check]:
-    """Every algorithm that ships, on PE 0 of every cube."""
+    """On PE 0 of every cube of the file."""
     return [_sums(file, algorithm, seed) for algorithm in ALGORITHMS]
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from math import nan
 
 from benches.validate.all_reduce_runs import ITEM_BYTES, AllReduce, Outcome, Queues, on_direct_links, outcome_of
+from benches.validate.all_reduce_traffic import SipGrid, line_load, link_loads
 from benches.validate.check import Check
-from benches.validate.collective_theory import line_load, ring_loads
 from benches.validate.variant import Variant
 from runtime.hardware.graph import ChipGraph
 from runtime.hardware.topology import parse_topology
@@ -28,7 +28,7 @@ def cube_links(file: Variant) -> list[Check]:
 def _checks(graph: ChipGraph, queues: Queues, once: Outcome, twice: Outcome) -> Iterator[Check]:
     more = ELEMENTS * ITEM_BYTES
     line = line_load(2 * more, queues) - line_load(more, queues)
-    before, after = (ring_loads(SIPS, times * ELEMENTS, queues.ring_bytes // ITEM_BYTES, queues)[0, 1] for times in (1, 2))
+    before, after = (link_loads("intercube", SipGrid(SIPS), times * ELEMENTS, queues)[0, 1] for times in (1, 2))
     expected = {
         "row": ("cubes of a row", "n + credits", line),
         "column": ("cubes of the root's column", "n + credits", line),

@@ -85,7 +85,7 @@ class MeshNetwork:
         self.engine = Engine()
         self.graph = ChipGraph(parse_topology(mesh_file(file).text, "topology", 1))
         self.routes = ChipRoutes(self.graph)
-        self.fabric = Fabric(self.engine, self.graph, self.routes, 0, Outlook({}, 0, forwards=False))
+        self.fabric = Fabric(self.engine, self.graph, self.routes, 0, Outlook({}, 0, answers=False))
         self.pes = [self.graph.pe(0, node) for node in range(NODES)]
         self.routers = [self.routes.route(pe, self.graph.sram(0)).nodes[1] for pe in self.pes]
         assert len(set(self.routers)) == NODES, "every PE has a router of its own"

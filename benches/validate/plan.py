@@ -5,12 +5,14 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 
+from benches.validate.algorithms import algorithm
+from benches.validate.all_reduce_times import THEORIES
 from benches.validate.channels import channels
 from benches.validate.check import Check
 from benches.validate.collectives import credit_rounds, sums
 from benches.validate.conservation import conservation
 from benches.validate.cube_links import cube_links
-from benches.validate.drawn_all_reduces import drawn
+from benches.validate.drawn_all_reduces import ALGORITHMS, drawn
 from benches.validate.gemm import bounded, fed, padded, staged, systolic
 from benches.validate.mesh_checks import DEFAULT_LOADS, loaded, reference, unloaded
 from benches.validate.metamorphic import metamorphic
@@ -32,7 +34,7 @@ class Part:
 
     prefix: str
     function: Callable[..., list[Check]]
-    args: tuple[float, ...] = ()
+    args: tuple[float | str, ...] = ()
 
     def may_match(self, prefix: str) -> bool:
         """Whether a check of this part can have an id that starts with `prefix`."""
@@ -56,8 +58,9 @@ def parts(seed: int, *, full: bool) -> list[Part]:
         Part("i.credit.", credit_rounds),
         Part("i.rate.", rates),
         Part("i.ring.", rings),
+        *(Part(f"i.{name}.", algorithm, (seed, name)) for name in THEORIES),
         Part("i.cubes.", cube_links),
-        Part("i.drawn.", drawn, (seed,)),
+        *(Part(f"i.drawn.{name}.", drawn, (seed, name)) for name in ALGORITHMS),
         Part("i.sums.", sums, (seed,)),
         Part("j.b", bounded, (seed,)),
         Part("j.staged.", staged),

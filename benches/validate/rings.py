@@ -2,16 +2,15 @@
 
 from benches.validate.accesses import Accesses
 from benches.validate.all_reduce_runs import (
-    CREDIT_BYTES,
     ITEM_BYTES,
     AllReduce,
     Queues,
     on_direct_links,
     outcome_of,
+    unhindered,
     with_scratch,
 )
 from benches.validate.check import Bound, Check
-from benches.validate.closed_form import UCIE_GBS, ClosedForm
 from benches.validate.collective_theory import PeToNextSip
 from benches.validate.variant import Variant
 
@@ -20,23 +19,12 @@ BLOCKS = 2
 """Of a ring on one PE: the second one shows that blocks follow each other."""
 SATURATING_BLOCKS = 3
 TOLERANCE = 0.01
-STEADY_PORT = 4
-"""How many times as wide as the link between SIPs the port of TCM is at least, so that only the link holds up a stream."""
 
 
 def rings(file: Variant) -> list[Check]:
     """All checks of rings, by the number of SIPs."""
-    file = _unhindered(file)
+    file = unhindered(file)
     return [check for sips in SIPS for check in (*_alone(file, sips), _together(file, sips))]
-
-
-def _unhindered(file: Variant) -> Variant:
-    link_gbs = float(ClosedForm(file.text).number(UCIE_GBS))
-    return file.with_values({
-        "control_bytes": CREDIT_BYTES,
-        "sip.cube_mesh": {"w": 1, "h": 1},
-        "pe.tcm.bw_gbs": max(file["pe.tcm.bw_gbs"], STEADY_PORT * link_gbs),
-    })  # fmt: skip
 
 
 def _alone(file: Variant, sips: int) -> list[Check]:

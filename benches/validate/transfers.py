@@ -70,7 +70,7 @@ class BareFabric:
         self.engine = Engine()
         self.graph = ChipGraph(parse_topology(file.text, "topology", 1))
         self.routes = ChipRoutes(self.graph)
-        self.fabric = Fabric(self.engine, self.graph, self.routes, 0, Outlook({}, 0, forwards=False))
+        self.fabric = Fabric(self.engine, self.graph, self.routes, 0, Outlook({}, 0, answers=False))
         self.arrivals: list[Arrival] = []
 
     def attach_sink(self, node: int) -> None:

@@ -23,7 +23,10 @@ OTHER = variant_text(
 )  # fmt: skip
 
 
-PREFIXES = ["a.0.", "a.1.", "b.", "c.", "d.md1.0.5", "e.zero", "e.uniform.0.4", "f.", "g.", "h.", "i.", "j.", "k."]
+PREFIXES = [
+    "a.0.", "a.1.", "b.", "c.", "d.md1.0.5", "e.zero", "e.uniform.0.4", "f.", "g.", "h.", "i.c", "i.drawn.", "i.h", "i.mesh.",
+    "i.r", "i.sums.", "i.tree.", "j.", "k.",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)

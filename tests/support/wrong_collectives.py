@@ -1,12 +1,16 @@
-"""The ring, with a mistake in each of two kernels."""
+"""Kernels of collectives with a mistake each. As an algorithm, the module is the ring with two wrong kernels."""
 
-from runtime.ccl.algorithms import ring
+from collections.abc import Sequence
+
+from runtime.ccl.algorithms import ring, ring_naive
+from runtime.ccl.exchange import Stream, blocks
 from runtime.ccl.group import Group
 from runtime.ccl.reduction import ReduceOp
 from runtime.language import tl
-from runtime.language.value import Pointer
+from runtime.language.value import Pointer, Value
 
 broadcast = ring.broadcast
+ring_naive_all_reduce = ring_naive.all_reduce
 
 
 def arguments(group: Group, itemsize: int) -> tuple[ring.Line, int]:
@@ -22,3 +26,22 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, line: ring.Line, messag
 def reduce(shard: Pointer, numel: int, op: ReduceOp, root: int, line: ring.Line, message: int) -> None:
     """Every rank gets the result, and not the root alone."""
     ring.all_reduce(shard, numel, op, line, message)
+
+
+def all_the_way_round(shard: Pointer, numel: int, op: ReduceOp, rank: int, size: int, message: int) -> None:
+    """`ring_naive`, but every contribution comes home, where nobody needs it."""
+    ring_naive_all_reduce(shard, numel, op, rank, size, message)
+    for _, count in blocks(numel, message):
+        with tl.scratch():
+            value = tl.load(shard, count)
+            tl.send(ring_naive.AHEAD, value)
+            tl.recv(ring_naive.BEHIND, count, shard.dtype)
+
+
+def without_the_last_child(shard: Pointer, count: int, op: ReduceOp, from_children: Sequence[Stream]) -> Value:
+    """`tree`: what comes from the last child of a rank is not added."""
+    value = tl.load(shard, count)
+    for stream in from_children:
+        received = stream.take()
+        value = received if stream is from_children[-1] else op.combine(value, received)
+    return value
