@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -137,6 +138,8 @@ def _problem(detail: ErrorDetails, model: type[BaseModel]) -> str:
             return f"should be a mapping of keys, got {_shown(detail['input'])}"
         case "tuple_type":
             return f"should be a list, got {_shown(detail['input'])}"
+        case "too_short":
+            return "this list is empty"
         case _:
             return f"{detail['msg'].removeprefix('Input ')}, got {_shown(detail['input'])}"
 
@@ -151,8 +154,15 @@ def _known_keys(model: type[BaseModel], location: _Location) -> list[str]:
 def _member(section: Any, part: int | str) -> Any:
     """The model behind one step of a key path: a field of a model, or a value of a mapping or list of models."""
     if isinstance(section, type) and issubclass(section, BaseModel):
-        return section.model_fields[str(part)].annotation
-    return get_args(section)[-1]
+        return _model(section.model_fields[str(part)].annotation)
+    return _model(next(kind for kind in reversed(get_args(section)) if kind is not Ellipsis))
+
+
+def _model(annotation: Any) -> Any:
+    """What is left of an annotation without its constraints and without `| None`."""
+    if isinstance(annotation, UnionType):
+        return next(kind for kind in get_args(annotation) if kind is not NoneType)
+    return _model(get_args(annotation)[0]) if get_origin(annotation) is Annotated else annotation
 
 
 def _shown(value: object) -> str:

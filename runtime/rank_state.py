@@ -4,6 +4,7 @@ from collections import Counter
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+from runtime.ccl.call import ranks_text
 from runtime.ccl.config import CclConfig
 from runtime.ccl.queue_space import QueueSpace, Table
 from runtime.hardware.addresses import AddressMap
@@ -12,13 +13,14 @@ from runtime.hardware.topology import Topology
 from runtime.requests import Device
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ProcessGroup:
     """A process group that this rank is a member of.
 
     `rank` is this rank's in the group, `sips` are the global ranks of all members. `algorithm` is a name of `ccl.yaml` or
     `auto`; `tables` are the queues of the algorithms that it may run, the first one those that kernels of users see.
-    `calls` counts the collectives of the group, `messages` those sent to and received from each global rank.
+    `default` is the default group, unless it is this one; `left` says that this rank has destroyed the group. `calls` counts
+    the collectives of the group, `messages` those sent to and received from each global rank.
     """
 
     name: str
@@ -26,8 +28,19 @@ class ProcessGroup:
     sips: tuple[int, ...]
     algorithm: str
     tables: dict[str, Table]
+    default: "ProcessGroup | None" = None
+    left: bool = False
     calls: int = 0
     messages: Counter[tuple[int, int]] = field(default_factory=Counter[tuple[int, int]])
+
+    def __repr__(self) -> str:
+        """The title and the algorithm."""
+        return f"<ProcessGroup {self.title}, algorithm {self.algorithm}>"
+
+    @property
+    def title(self) -> str:
+        """Name and ranks: groups that ranks have made in another order have other names."""
+        return self.name if self.default is None else f"{self.name} of {ranks_text(self.sips)}"
 
     @property
     def world_size(self) -> int:

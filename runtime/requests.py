@@ -118,7 +118,8 @@ class KernelLaunchMsg:
     """Run `kernel(*arguments)` on (cube, pe) of this SIP; they start together, at a time that the IO_CPU stamps.
 
     `queues` is the queue table that it sends and receives through, none if empty. `call` is the collective call of which it
-    is this rank's part: whoever receives from it must have made the same one. Other kernels have none.
+    is this rank's part: whoever receives from it must have made the same one. Other kernels have none. `line` is where the
+    rank's program asked for it, for the texts of errors.
     """
 
     name: str
@@ -127,6 +128,7 @@ class KernelLaunchMsg:
     pes: tuple[tuple[int, int], ...]
     queues: str = ""
     call: str = ""
+    line: str = ""
 
     ARGUMENT_BYTES = 8
     HEADER_BYTES = 64

@@ -159,7 +159,7 @@ class Node:
     def __init__(self, lp: int, peers: Peers, programs: Programs, transport: Transport | None, observer: Observer) -> None:
         job = peers.job
         topology = parse_topology(job.topology_yaml, "topology", job.sips)
-        ccl = parse_ccl(job.ccl_yaml, "ccl")
+        ccl = parse_ccl(job.ccl_yaml, "the ccl file")
         self.config_hash = config_hash(topology, ccl.file)
         self._lp, self._observer, self._verify = lp, observer, job.verify
         sips, lps = peers.sips_of_lp[lp], len(peers.sips_of_lp)

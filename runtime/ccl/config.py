@@ -1,7 +1,8 @@
 """`ccl.yaml`: which collective algorithms exist, and the parameters of their queues."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,7 +18,7 @@ _Index = Annotated[int, Field(ge=0, le=1 << 20)]
 _SlotSize = Annotated[int, Field(ge=64, le=1 << 30, multiple_of=64)]
 _Name = Annotated[str, Field(min_length=1)]
 
-Collective = Literal[
+COLLECTIVES = (
     "all_reduce",
     "reduce",
     "broadcast",
@@ -25,7 +26,7 @@ Collective = Literal[
     "all_gather_into_tensor",
     "reduce_scatter_tensor",
     "all_to_all_single",
-]
+)
 AUTO = "auto"
 POINT_TO_POINT = "point_to_point"
 """The algorithm of send and receive, whose queues join every rank of a group with every other one."""
@@ -73,7 +74,7 @@ class Selection(Section):
     """What `auto` runs: by collective and size where there are rows, `default` elsewhere."""
 
     default: _Name
-    by_size: Mapping[Collective, Annotated[tuple[Choice, ...], Field(min_length=1)]]
+    by_size: Mapping[str, Annotated[tuple[Choice, ...], Field(min_length=1)]]
 
 
 class CclFile(Section):
@@ -153,7 +154,7 @@ class CclConfig:
         """The algorithm that a group with algorithm `name` runs for `collective` on `nbytes` bytes a rank."""
         selection = self.file.selection
         if name == AUTO and selection is not None:
-            for row in (row for of, rows in selection.by_size.items() for row in rows if of == collective):
+            for row in selection.by_size.get(collective, ()):
                 if row.up_to_bytes is None or nbytes <= row.up_to_bytes:
                     return row.algorithm
         return self.resolve(name).name
@@ -174,22 +175,41 @@ def parse_ccl(text: str, source: str) -> CclConfig:
 
 def _problems(file: CclFile) -> Iterator[tuple[str, str]]:
     """(key path, problem) of what names an algorithm that does not exist, and of rows that are never reached."""
-    named = {"defaults.algorithm": file.defaults.algorithm}
-    selection = file.selection
-    if selection is not None:
-        named["selection.default"] = selection.default
-        for collective, rows in selection.by_size.items():
-            where = f"selection.by_size.{collective}"
-            named |= {f"{where}[{index}].algorithm": row.algorithm for index, row in enumerate(rows)}
-            limits = [row.up_to_bytes for row in rows[:-1]]
-            if None in limits or limits != sorted(set(limits), key=lambda limit: limit or 0):
-                yield where, "only the last row can be without up_to_bytes, and the others need rising ones"
+    name = file.defaults.algorithm
+    if AUTO in file.algorithms:
+        yield f"algorithms.{AUTO}", f"{AUTO!r} means what the section `selection` says; an algorithm needs another name"
+    if name == AUTO and file.selection is None:
+        yield "defaults.algorithm", f"{AUTO!r} needs the section `selection`, which says what runs"
+    elif name != AUTO and name not in file.algorithms:
+        yield "defaults.algorithm", _unknown(name, file)
+    if file.selection is not None:
+        yield from _problems_of_selection(file.selection, file)
+
+
+def _problems_of_selection(selection: Selection, file: CclFile) -> Iterator[tuple[str, str]]:
+    named = {"selection.default": selection.default}
+    for collective, rows in selection.by_size.items():
+        where = f"selection.by_size.{collective}"
+        if collective not in COLLECTIVES:
+            yield where, f"no collective {collective!r}{nearest(collective, COLLECTIVES)}"
+        named |= {f"{where}[{index}].algorithm": row.algorithm for index, row in enumerate(rows)}
+        yield from _unreachable_rows(where, rows)
     for key_path, name in named.items():
-        if name == AUTO and key_path == "defaults.algorithm":
-            if selection is None:
-                yield key_path, f"{AUTO!r} needs the section `selection`, which says what runs"
+        if name == AUTO:
+            yield key_path, f"{AUTO!r} cannot choose itself; known: {', '.join(sorted(file.algorithms))}"
         elif name not in file.algorithms:
             yield key_path, _unknown(name, file)
+
+
+def _unreachable_rows(where: str, rows: Sequence[Choice]) -> Iterator[tuple[str, str]]:
+    for index, (row, below) in enumerate(pairwise(rows)):
+        if row.up_to_bytes is None:
+            yield f"{where}[{index}]", "this key is missing: up_to_bytes; only the last row is for calls of any size"
+        elif below.up_to_bytes is not None and below.up_to_bytes <= row.up_to_bytes:
+            problem = (
+                f"is {below.up_to_bytes}, and the row before takes calls of up to {row.up_to_bytes} bytes: no call gets here"
+            )
+            yield f"{where}[{index + 1}].up_to_bytes", problem
 
 
 def _unknown(name: str, file: CclFile) -> str:

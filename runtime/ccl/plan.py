@@ -11,10 +11,11 @@ from runtime.ccl.directions import OPPOSITE
 from runtime.ccl.group import Group
 from runtime.ccl.mappers import MAPPERS, CubePe
 from runtime.ccl.mappers import Mapping as PeMapping
+from runtime.ccl.own_parts import OwnParts
 from runtime.ccl.topologies import RECEIVE_ONLY, TOPOLOGIES
 from runtime.errors import ConfigError
 from runtime.hardware.addresses import AddressMap
-from runtime.hardware.allocation import ring_offset
+from runtime.hardware.allocation import allocatable_bytes, ring_offset
 from runtime.places import Place
 from runtime.registry import look_up
 from runtime.requests import QueuePair
@@ -32,10 +33,11 @@ class InstallPlan:
 
     def __init__(self, group: Group, source: str, above_bytes: int = 0) -> None:
         self._group, self._config, self._source = group, group.algorithm, source
-        self._addresses = AddressMap(group.topology)
-        self.mapping: PeMapping = self._look_up("mapper", self._config.mapper, MAPPERS)(group.topology, group.root_cube)
+        self._addresses, parts = AddressMap(group.topology), OwnParts(source, self._config.name)
+        mapper = self._look_up("mapper", self._config.mapper, MAPPERS)
+        self.mapping: PeMapping = parts.mapping(mapper, group.topology, group.root_cube)
         between_sips = self._look_up("topology", group.sip_topology, TOPOLOGIES)
-        self._between_ranks = [between_sips(rank, group.grid_w, group.grid_h) for rank in range(group.world_size)]
+        self._between_ranks = parts.neighbours(between_sips, group.world_size, (group.grid_w, group.grid_h))
         one_way = RECEIVE_ONLY.get(group.sip_topology, frozenset())
         self._receive_only = frozenset(map(_outside, one_way))
         self._send_only = frozenset(OPPOSITE[way] for way in self._receive_only)
@@ -43,7 +45,8 @@ class InstallPlan:
         self.ring_bytes_a_pe, self.above_bytes = self._most_rings() * self._config.ring_bytes, above_bytes
 
     def of_sip(self, sip: int) -> Plan:
-        """The queue pairs of every PE of a SIP that has any."""
+        """The queue pairs of every PE of a SIP that has any; `ConfigError` if the rings of a PE do not fit."""
+        self._check_room()
         plan = {at: self._pairs(Place(sip, *at)) for at in self.mapping.participants}
         return {at: pairs for at, pairs in plan.items() if pairs}
 
@@ -53,6 +56,20 @@ class InstallPlan:
             (len(self.mapping.local.get(at, {})) + outside * (at in self.mapping.exchange) for at in self.mapping.participants),
             default=0,
         )
+
+    def _check_room(self) -> None:
+        config, topology = self._config, self._group.topology
+        last_pe = topology.pes_per_cube - 1
+        if ring_offset(topology, config.buffer_kind, last_pe, self.ring_bytes_a_pe, self.above_bytes) >= 0:
+            return
+        rings = f"{self._most_rings()} receive rings a PE of {config.n_slots} slots of {config.slot_size:,} bytes"
+        others = f" below {self.above_bytes:,} bytes a PE of other queues" if self.above_bytes else ""
+        room = f"the {allocatable_bytes(topology, config.buffer_kind):,} bytes of {config.buffer_kind}"
+        shared = f", which {topology.pes_per_cube} PEs share" if config.buffer_kind == "sram" else ""
+        advice = "use smaller n_slots or slot_size, or another buffer_kind"
+        raise ConfigError(
+            self._source, f"algorithms.{config.name}", f"{rings}{others} do not fit {room}{shared}: {advice}"
+        )  # fmt: skip
 
     def _pairs(self, place: Place) -> tuple[QueuePair, ...]:
         return tuple(self._pair(place, direction, peer) for direction, peer in self._joined(place).items())

@@ -10,6 +10,7 @@ from runtime.errors import KernelError
 from runtime.places import Place
 
 _INSIDE = ("runtime.language.", "sip_node.", "contextlib.")
+_VOCABULARY = ("runtime.", "contextlib.")
 
 
 def kernel_line(frame: FrameType | None = None) -> str:
@@ -19,6 +20,14 @@ def kernel_line(frame: FrameType | None = None) -> str:
     """
     frame = frame or currentframe()
     while frame is not None and _inside(frame):
+        frame = frame.f_back
+    return "an unknown line" if frame is None else _place(frame, frame.f_lineno)
+
+
+def program_line() -> str:
+    """`file:line` of the innermost frame of a rank's program: the one that called what asks."""
+    frame = currentframe()
+    while frame is not None and _inside(frame, _VOCABULARY):
         frame = frame.f_back
     return "an unknown line" if frame is None else _place(frame, frame.f_lineno)
 
@@ -54,8 +63,8 @@ def _frames(trace: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
         trace = trace.tb_next
 
 
-def _inside(frame: FrameType) -> bool:
-    return f"{frame.f_globals.get('__name__', '')}.".startswith(_INSIDE)
+def _inside(frame: FrameType, packages: tuple[str, ...] = _INSIDE) -> bool:
+    return f"{frame.f_globals.get('__name__', '')}.".startswith(packages)
 
 
 def _place(frame: FrameType, line: int) -> str:

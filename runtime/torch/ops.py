@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from runtime.language.caller import program_line
 from runtime.language.value import Pointer
 from runtime.rank_state import running_rank
 from runtime.requests import Handle, KernelLaunchMsg, Order, PerPe, Request
@@ -60,7 +61,7 @@ def launch_on(
     if mapping:
         device.submit(mapping, f"mapping the tensors of kernel {name!r}", tensors=names)
     order = Order.OVERLAPPING if overlaps else Order.AFTER_ALL if call else Order.IN_TURN
-    request = KernelLaunchMsg(name, kernel, arguments, tuple(pes), queues, call)
+    request = KernelLaunchMsg(name, kernel, arguments, tuple(pes), queues, call, program_line())
     handle = device.submit([request], f"kernel {name!r}", tensors=names, order=order)
     if overlaps:
         # Requests for a tensor that took the place of one of these would not wait.

@@ -10,7 +10,8 @@ from runtime.requests import Extent, PeDmaMsg, QueuePair, Thread, thread_of
 class PeLaunch:
     """Run a kernel at `start_ps`; `pes` and `cubes` are the size of the launch, `arguments` those of this PE.
 
-    `queues` is the queue table of the kernel, `call` the collective call that it belongs to, if any.
+    `queues` is the queue table of the kernel, `call` the collective call that it belongs to, if any, `line` where the rank's
+    program asked for it.
     """
 
     name: str
@@ -21,6 +22,7 @@ class PeLaunch:
     cubes: int
     queues: str = ""
     call: str = ""
+    line: str = ""
 
     @property
     def thread(self) -> Thread:

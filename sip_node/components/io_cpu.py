@@ -29,7 +29,7 @@ class IoCpu(RelayCpu):
         arguments = tuple(each.values[place] if isinstance(each, PerPe) else each for each in launch.arguments)
         cubes = _by_cube(launch.pes)
         size = len(cubes[place[0]]), len(cubes)
-        return PeLaunch(launch.name, launch.kernel, arguments, start_ps, *size, launch.queues, launch.call)
+        return PeLaunch(launch.name, launch.kernel, arguments, start_ps, *size, launch.queues, launch.call, launch.line)
 
     def _longest_way_ps(self, launch: KernelLaunchMsg, nbytes: int) -> int:
         """No PE gets its order later than this without contention: every copy serialised at the narrowest link it shares."""

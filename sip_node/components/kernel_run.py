@@ -93,7 +93,13 @@ class KernelRun:
 
     def execute(self) -> None:
         """The kernel from its first line to the end of the last operation that it started."""
-        call_kernel(self._launch.name, self._wiring.place, self._launch.kernel, self._launch.arguments)
+        launch = self._launch
+        try:
+            call_kernel(launch.name, self._wiring.place, launch.kernel, launch.arguments)
+        except Exception as error:
+            # The traceback shows the kernel's lines, and for a collective none of the user's.
+            error.add_note(f"kernel {launch.name!r} was launched at {launch.line}")
+            raise
         while self._open:
             self._open[0].wait()
 
@@ -104,10 +110,12 @@ class KernelRun:
     @property
     def blocked(self) -> BlockedPe | None:
         """What the kernel waits for, if it waits for a peer."""
-        if self._waits is None or self._waits.line or self.program is None:
+        if self._waits is None or self.program is None:
             return self._waits
         # Only who asks pays for finding the line: a kernel sends many slots and waits for few.
-        return replace(self._waits, line=kernel_line(self.program.frame))
+        line = self._waits.line or kernel_line(self.program.frame)
+        # The lines of a collective's kernel are none of the user's.
+        return replace(self._waits, line=f"{line}, called at {self._launch.line}" if self._launch.call else line)
 
     @property
     def gemm_tile(self) -> TileSize:

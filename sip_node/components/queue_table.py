@@ -151,10 +151,14 @@ class QueueTable:
         for way, queue in self._queues.items():
             if queue.credits != queue.pair.n_slots:
                 law = f"{queue.credits} of {queue.pair.n_slots} credits are home: {queue.pair.peer} has not received the others"
-                raise InvariantError(f"{where} {way}", law)
+                raise InvariantError(f"{where} {way}", f"{law}{self._last_call}")
 
     def _never_received(self, queue: Queue) -> str:
         count, call = len(queue.arrived), queue.arrived[0].call
         text = f"{count} slot{'s' if count > 1 else ''} from {queue.pair.peer} {'were' if count > 1 else 'was'} never received"
         first = f", the first one of {call}" if call else ""
-        return f"{text}{first}; the last call here was {self.call}" if self.call else f"{text}{first}"
+        return f"{text}{first}{self._last_call}"
+
+    @property
+    def _last_call(self) -> str:
+        return f"; the last call here was {self.call}" if self.call else ""

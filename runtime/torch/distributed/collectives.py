@@ -4,7 +4,8 @@ A collective is queued like a kernel and returns at once. Whatever reads one of 
 of a rank run one after the other, in the order of the calls. Every rank must make the same calls in the same order, with the
 same shapes, types and placements. Each PE exchanges its own shards with the PE at the same place elsewhere.
 
-`group` is what `new_group` has returned, by default the default group; ranks in arguments are global ones. A rank that is not
+Signatures are PyTorch's. `group` is what `new_group` has returned, by default the default group; ranks in arguments are global
+ones, those of arguments whose names begin with `group_` count the members of the group. A rank that is not
 in the group does nothing. With `async_op=True` a call returns a `Work` to wait for, else None.
 
 The slots of a call carry its text, such as `world #3: all_reduce(...)`: where ranks call different things at one place, who
@@ -12,27 +13,26 @@ receives such a slot raises `CollectiveMismatchError`.
 """
 
 from collections.abc import Sequence
-from importlib import import_module
-from types import ModuleType
 from warnings import warn
 
+from runtime.ccl.algorithm_module import Kernel, algorithms_with, complete, kernel_of
 from runtime.ccl.call import call_text
-from runtime.ccl.config import CclConfig
+from runtime.ccl.config import AUTO
 from runtime.ccl.queue_space import Table
 from runtime.ccl.reduction import ReduceOp
-from runtime.errors import ConfigError
 from runtime.placement import DPPolicy
 from runtime.rank_state import ProcessGroup, running_rank
 from runtime.requests import PerPe
 from runtime.torch.distributed.operands import (
+    check_equal_splits,
     check_list,
     check_op,
     check_parts,
     check_placement,
-    check_rank,
     check_split,
     check_tensor,
     placement_text,
+    rank_in_group,
 )
 from runtime.torch.distributed.process_group import Group, install, joined_group
 from runtime.torch.distributed.work import Work
@@ -43,7 +43,7 @@ _LEAST_BYTES = 4
 
 
 def all_reduce(
-    tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Group = None, *, async_op: bool = False
+    tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Work | None:  # fmt: skip
     """Replace the elements of `tensor` by those of all ranks, combined; all ranks have the same ones afterwards.
 
@@ -61,32 +61,35 @@ def all_reduce(
 
 
 def reduce(
-    tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: Group = None, *, async_op: bool = False
+    tensor: Tensor, dst: int | None = None, op: ReduceOp = ReduceOp.SUM, group: Group = None, async_op: bool = False,
+    group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
     """Replace the elements of `tensor` on rank `dst` by those of all ranks, combined; other ranks keep theirs."""
     joined = _member("reduce", group)
     if joined is None:
         return None
     check_tensor("tensor", tensor)
-    check_rank("root", dst, joined)
+    root = rank_in_group(joined, "root", "dst", dst, group_dst)
     check_op("reduce", op, tensor)
-    operands = (shard_pointers(tensor), _shard_numel(tensor), op, joined.sips.index(dst))
-    return _launch(joined, "reduce", [tensor], operands, f"op {op.value}, root {dst}", async_op=async_op)
+    operands = (shard_pointers(tensor), _shard_numel(tensor), op, root)
+    return _launch(joined, "reduce", [tensor], operands, f"op {op.value}, root {joined.sips[root]}", async_op=async_op)
 
 
-def broadcast(tensor: Tensor, src: int, group: Group = None, *, async_op: bool = False) -> Work | None:
+def broadcast(
+    tensor: Tensor, src: int | None = None, group: Group = None, async_op: bool = False, group_src: int | None = None
+) -> Work | None:  # fmt: skip
     """Replace the elements of `tensor` on every rank by those of rank `src`."""
     joined = _member("broadcast", group)
     if joined is None:
         return None
     check_tensor("tensor", tensor)
-    check_rank("root", src, joined)
-    operands = (shard_pointers(tensor), _shard_numel(tensor), joined.sips.index(src))
-    return _launch(joined, "broadcast", [tensor], operands, f"root {src}", async_op=async_op)
+    root = rank_in_group(joined, "root", "src", src, group_src)
+    operands = (shard_pointers(tensor), _shard_numel(tensor), root)
+    return _launch(joined, "broadcast", [tensor], operands, f"root {joined.sips[root]}", async_op=async_op)
 
 
 def all_gather(
-    tensor_list: Sequence[Tensor], tensor: Tensor, group: Group = None, *, async_op: bool = False
+    tensor_list: Sequence[Tensor], tensor: Tensor, group: Group = None, async_op: bool = False
 ) -> Work | None:  # fmt: skip
     """Write the elements of `tensor` of rank r to `tensor_list[r]`, on every rank; r counts the ranks of the group.
 
@@ -104,7 +107,7 @@ def all_gather(
 
 
 def all_gather_into_tensor(
-    output_tensor: Tensor, input_tensor: Tensor, group: Group = None, *, async_op: bool = False
+    output_tensor: Tensor, input_tensor: Tensor, group: Group = None, async_op: bool = False
 ) -> Work | None:  # fmt: skip
     """Write the input tensors of all ranks behind each other to `output_tensor`, along axis 0 or stacked on a new axis 0.
 
@@ -126,7 +129,7 @@ def all_gather_into_tensor(
 
 def reduce_scatter_tensor(
     output: Tensor, input: Tensor, op: ReduceOp = ReduceOp.SUM, group: Group = None,  # noqa: A002 - PyTorch's name
-    *, async_op: bool = False,
+    async_op: bool = False,
 ) -> Work | None:  # fmt: skip
     """Combine the input tensors of all ranks and write part r of the result, along axis 0, to `output` of rank r.
 
@@ -148,31 +151,38 @@ def reduce_scatter_tensor(
 
 
 def all_to_all_single(
-    output: Tensor, input: Tensor, *, group: Group = None, async_op: bool = False  # noqa: A002 - PyTorch's name
+    output: Tensor, input: Tensor,  # noqa: A002 - PyTorch's name
+    output_split_sizes: Sequence[int] | None = None, input_split_sizes: Sequence[int] | None = None,
+    group: Group = None, async_op: bool = False,
 ) -> Work | None:  # fmt: skip
     """Cut `input` into equal parts along axis 0 and send part r to rank r; the part from rank r is part r of `output`.
 
-    `ValueError` if axis 0 does not divide by the world size. Placements are those of `all_gather_into_tensor`.
+    `ValueError` if axis 0 does not divide by the world size, or split sizes are given that are not all equal. Placements are
+    those of `all_gather_into_tensor`.
     """
     joined = _member("all_to_all_single", group)
     if joined is None:
         return None
     _check_pair(output, input, "all_to_all_single")
+    check_equal_splits("output_split_sizes", output_split_sizes, output, joined.world_size)
+    check_equal_splits("input_split_sizes", input_split_sizes, input, joined.world_size)
     check_split(output, input, joined.world_size)
     operands = (shard_pointers(input), _shard_numel(input) // joined.world_size, shard_pointers(output))
     return _launch(joined, "all_to_all_single", [input, output], operands, async_op=async_op)
 
 
-def barrier(group: Group = None, *, async_op: bool = False) -> Work | None:
+def barrier(group: Group = None, async_op: bool = False, device_ids: Sequence[int] | None = None) -> Work | None:
     """Return when every rank has called it: an all-reduce of one element a PE, through the same queues.
 
-    With `async_op=True` it is the `Work` that completes then.
+    With `async_op=True` it is the `Work` that completes then. A rank has one device, its own: `ValueError` for other ones.
     """
+    if device_ids is not None and list(device_ids) != [running_rank().rank]:
+        raise ValueError(f"barrier on device_ids {list(device_ids)}: this rank has the device {running_rank().rank}")
     joined = _member("barrier", group)
     if joined is None:
         return None
     # The smallest tensor that suits the algorithm: one element on every PE that has neighbours in its SIP, or on one PE.
-    local = _table(joined, "all_reduce", _LEAST_BYTES).plan.mapping.local
+    local = _chosen(joined, "all_reduce", _LEAST_BYTES)[0].plan.mapping.local
     cubes, pes = (len({place[axis] for place in local}) or 1 for axis in (0, 1))
     tensor = empty(1, dp=DPPolicy(num_cubes=cubes, num_pes=pes))
     operands = (shard_pointers(tensor), _shard_numel(tensor), ReduceOp.SUM)
@@ -194,39 +204,33 @@ def _launch(
     called: str = "",
     async_op: bool,
 ) -> Work | None:
-    table = _table(joined, collective, tensors[0].nbytes)
+    table, kernel = _chosen(joined, collective, tensors[0].nbytes)
     config = table.group.algorithm
-    module = _module(config.name, running_rank().ccl)
+    arguments = complete(kernel, operands, table.group, tensors[0].itemsize, running_rank().ccl.source)
     for tensor in tensors:
         check_placement(collective, table, tensor)
     install(table)
     joined.calls += 1
-    shapes = ", ".join(f"{tensor.dtype.name} {tensor.shape} on {placement_text(tensor)}" for tensor in tensors[:1])
-    call = call_text(f"{joined.name} #{joined.calls}", f"{called or collective}({', '.join(filter(None, (shapes, detail)))})")
-    arguments = (*operands, *module.arguments(table.group, tensors[0].itemsize))
+    shapes = f"{tensors[0].dtype.name} {tensors[0].shape} on {placement_text(tensors[0])}"
+    what = f"{called or collective}({', '.join(filter(None, (shapes, detail)))}) by {config.name}"
+    call = call_text(f"{joined.title} #{joined.calls}", what)
     pes = [(shard.spec.cube, shard.spec.pe) for shard in tensors[0].shards]
-    name, kernel = f"{collective}.{config.name}", getattr(module, collective)
+    name = f"{collective}.{config.name}"
     handle = launch_on(name, kernel, arguments, tensors, pes, queues=table.name, call=call, overlaps=async_op)
     return Work(handle) if async_op else None
 
 
-def _table(joined: ProcessGroup, collective: str, nbytes: int) -> Table:
-    """The queues of the algorithm that runs the collective for a tensor of so many bytes."""
+def _chosen(joined: ProcessGroup, collective: str, nbytes: int) -> tuple[Table, Kernel]:
+    """The queues and the kernel of the algorithm that runs the collective for a tensor of so many bytes."""
     ccl = running_rank().ccl
     name = ccl.choose(joined.algorithm, collective, nbytes)
-    if not hasattr(_module(name, ccl), collective):
-        having = [name for name in ccl.file.algorithms if hasattr(_module(name, ccl), collective)]
+    kernel = kernel_of(name, collective, ccl)
+    if kernel is None:
+        chosen = f", which {AUTO!r} chooses by the section `selection` of {ccl.source}," if joined.algorithm == AUTO else ""
+        having = algorithms_with(collective, ccl)
         known = f"those that do: {', '.join(having)}" if having else "none does"
-        raise RuntimeError(f"algorithm {name!r} does not support {collective}; {known}")
-    return joined.tables[name]
-
-
-def _module(algorithm: str, ccl: CclConfig) -> ModuleType:
-    name = ccl.resolve(algorithm).module
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise ConfigError(ccl.source, f"algorithms.{algorithm}.module", f"{name!r} cannot be imported: {error}") from None
+        raise RuntimeError(f"algorithm {name!r}{chosen} does not support {collective}; {known}")
+    return joined.tables[name], kernel
 
 
 def _member(collective: str, group: Group) -> ProcessGroup | None:

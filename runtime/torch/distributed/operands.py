@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import cast
 
+from runtime.ccl.call import ranks_text
+from runtime.ccl.own_parts import OwnParts
 from runtime.ccl.queue_space import Table
 from runtime.ccl.reduction import ReduceOp
 from runtime.ccl.validators import VALIDATORS
@@ -23,18 +25,21 @@ def check_tensor(name: str, tensor: object) -> None:
         raise TypeError(f"Invalid function argument. {problem}")
 
 
-def check_rank(kind: str, rank: object, joined: ProcessGroup) -> None:
-    """`ValueError` if the global `rank` is none of the group; `kind` is what it is there for."""
-    if not isinstance(rank, int) or isinstance(rank, bool) or rank not in joined.sips:
-        raise ValueError(f"Invalid {kind} rank: {rank!r}; the process group has {_ranks(joined.sips)}")
+def rank_in_group(joined: ProcessGroup, kind: str, name: str, rank: int | None, group_rank: int | None) -> int:
+    """The rank in the group that a call means: its argument `name` is a global rank, `group_` and the name a rank of the group.
 
-
-def _ranks(sips: tuple[int, ...]) -> str:
-    first, last = sips[0], sips[-1]
-    if len(sips) == 1:
-        return f"rank {first}"
-    consecutive = sips == tuple(range(first, last + 1))
-    return f"ranks {first} to {last}" if consecutive else f"ranks {', '.join(map(str, sips))}"
+    `kind` is what it is there for. `ValueError` if both are given, or none, or the group does not have it.
+    """
+    if rank is not None and group_rank is not None:
+        raise ValueError(f"Can't specify both {name} and group_{name}: {rank} and {group_rank}")
+    if rank is None and group_rank is None:
+        raise ValueError(f"Must specify {name} or group_{name}: the {kind} rank")
+    known = joined.sips if group_rank is None else range(joined.world_size)
+    asked = rank if group_rank is None else group_rank
+    if not isinstance(asked, int) or isinstance(asked, bool) or asked not in known:
+        inside = "" if group_rank is None else f", in the group 0 to {joined.world_size - 1}"
+        raise ValueError(f"Invalid {kind} rank: {asked!r}; the process group has {ranks_text(joined.sips)}{inside}")
+    return known.index(asked)
 
 
 def check_op(collective: str, op: object, tensor: Tensor) -> None:
@@ -50,8 +55,9 @@ def check_placement(collective: str, table: Table, tensor: Tensor) -> None:
     """`ValueError` if the validator of the algorithm refuses the placement."""
     config = table.group.algorithm
     validate = look_up(config.validator, VALIDATORS, running_rank().ccl.source, f"algorithms.{config.name}.validator")
+    parts = OwnParts(running_rank().ccl.source, config.name)
     try:
-        validate([shard.spec for shard in tensor.shards], table.plan.mapping.participants)
+        parts.validate(validate, [shard.spec for shard in tensor.shards], table.plan.mapping.participants)
     except ValueError as error:
         raise ValueError(f"{collective} with algorithm {config.name!r}: {error}") from None
 
@@ -103,6 +109,17 @@ def check_split(output: Tensor, source: Tensor, parts: int) -> None:
     whole = all(shard.spec.spans[0] == (0, source.shape[0]) for shard in source.shards)
     fits = _places(output) == _places(source) and (whole or parts == 1)
     _check_local("all_to_all_single", (output, source), fits=fits, parts=parts)
+
+
+def check_equal_splits(name: str, sizes: object, tensor: Tensor, parts: int) -> None:
+    """`ValueError` for split sizes other than those into equal parts, which may be left away."""
+    if sizes is None or not tensor.shape:
+        return
+    given = list(cast("Sequence[int]", sizes))
+    # PyTorch's empty list means equal parts, too.
+    if given and given != [tensor.shape[0] // parts] * parts:
+        advice = f"axis 0 of shape {tensor.shape} goes in {parts} equal parts; pad them to one size, or use send and recv"
+        raise ValueError(f"all_to_all_single with {name} {given}: {advice}")
 
 
 def placement_text(tensor: Tensor) -> str:

@@ -22,8 +22,27 @@ Group = ProcessGroup | GroupMember | None
 """The `group` argument of a collective: what `new_group` has returned, or None for the default group."""
 
 
-def init_process_group(backend: str = BACKEND, *, algorithm: str | None = None) -> None:
+class group:  # noqa: N801 - PyTorch's name
+    """The groups that have names: the default one, and what `new_group` returns to ranks that are not in the group."""
+
+    WORLD: Group = None
+    NON_GROUP_MEMBER = GroupMember.NON_GROUP_MEMBER
+
+
+def init_process_group(
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: object = None,  # noqa: ARG001 - PyTorch's
+    world_size: int = -1,
+    rank: int = -1,
+    *,
+    algorithm: str | None = None,
+) -> None:
     """Join the default process group and install its queues on the PEs: this takes simulated time.
+
+    What scripts for PyTorch say besides must agree with the run, which has started the ranks already: `init_method` is
+    `env://`, `world_size` and `rank` are those that the run has. A `timeout` has nothing to end: a wait that cannot end is an
+    error when it begins.
 
     `algorithm` is what its collectives use: one of `ccl.yaml`, `auto` for what its `selection` says, by default
     `defaults.algorithm`. Queues outlive the group, and a later one with the same algorithm uses them again. Those of the other
@@ -32,19 +51,31 @@ def init_process_group(backend: str = BACKEND, *, algorithm: str | None = None) 
     """
     state = running_rank()
     _check_backend(backend)
+    if init_method not in {None, "env://"}:
+        problem = "the run has joined its ranks already, so leave it away or say 'env://'"
+        raise ValueError(f"init_method {init_method!r}: {problem}")
     if state.process_group is not None:
         raise ValueError("trying to initialize the default process group twice!")
     name = algorithm or state.ccl.file.defaults.algorithm
     config = state.ccl.resolve(name)
-    world_size, sips = config.ranks(state.topology.sips), state.topology.sips
-    if world_size > sips or state.rank >= world_size:
-        problem = f"is {world_size}, but rank {state.rank} of {sips} joins"
-        raise ConfigError(state.ccl.source, f"algorithms.{config.name}.world_size", problem)
-    state.process_group = _joined(state, "world", tuple(range(world_size)), name)
+    configured, sips = config.ranks(state.topology.sips), state.topology.sips
+    if configured > sips or state.rank >= configured:
+        overridden = state.ccl.file.algorithms[config.name].world_size is not None
+        key_path = f"algorithms.{config.name}.world_size" if overridden else "defaults.world_size"
+        problem = f"is {configured}, but rank {state.rank} of {sips} joins; null means all SIPs"
+        raise ConfigError(state.ccl.source, key_path, problem)
+    if world_size not in {-1, configured} or rank not in {-1, state.rank}:
+        problem = f"rank {rank} of world size {world_size}, but this process is rank {state.rank} of {configured}"
+        raise ValueError(f"init_process_group: {problem}; leave both away")
+    state.process_group = _joined(state, "world", tuple(range(configured)), name)
 
 
 def new_group(
-    ranks: Sequence[int] | None = None, *, backend: str = BACKEND, algorithm: str | None = None
+    ranks: Sequence[int] | None = None,
+    timeout: object = None,  # noqa: ARG001 - PyTorch's, see init_process_group
+    backend: str | None = None,
+    *,
+    algorithm: str | None = None,
 ) -> ProcessGroup | GroupMember:
     """A process group of some ranks of the default one, by default all; installing its queues takes simulated time.
 
@@ -75,7 +106,7 @@ def _joined(state: RankState, name: str, sips: tuple[int, ...], algorithm: str) 
             raise ConfigError(state.ccl.source, f"algorithms.{table.group.algorithm.name}.root_cube", problem)
     if state.rank not in sips:
         return None
-    joined = ProcessGroup(name, sips.index(state.rank), sips, algorithm, tables)
+    joined = ProcessGroup(name, sips.index(state.rank), sips, algorithm, tables, state.process_group)
     installing = install(joined.base)
     if installing is not None:
         state.device.wait(installing)
@@ -102,9 +133,17 @@ def install(table: Table) -> Handle | None:
 
 def destroy_process_group(group: Group = None) -> None:
     """Leave a process group, by default all. Queues stay installed, and a later group of the same ranks uses them again."""
-    state = running_rank()
-    if group is None or group is state.process_group:
+    state, joined = running_rank(), joined_group(group)
+    if joined is None:
+        return
+    joined.left = True
+    if joined is state.process_group:
         state.process_group = None
+
+
+def is_available() -> bool:
+    """Whether there is `torch.distributed`; always True."""
+    return True
 
 
 def is_initialized() -> bool:
@@ -177,6 +216,9 @@ def joined_group(group: Group = None) -> ProcessGroup | None:
 
 def _checked(group: object) -> ProcessGroup:
     if isinstance(group, ProcessGroup):
+        if group.left or (group.default is not None and group.default.left):
+            problem = f"{group.title} was destroyed; make another one with new_group"
+            raise ValueError(f"Invalid process group specified: {problem}")
         return group
     problem = f"Expected parameter `group` of type ProcessGroup, as new_group returns it, but got {type(group)} instead."
     raise TypeError(f"Invalid function argument. {problem}")
@@ -189,6 +231,6 @@ def _member(group: Group) -> ProcessGroup:
     return joined
 
 
-def _check_backend(backend: str) -> None:
-    if backend != BACKEND:
-        raise ValueError(f"Invalid backend: {backend!r}{nearest(backend, [BACKEND])}")
+def _check_backend(backend: str | None) -> None:
+    if backend not in {None, BACKEND}:
+        raise ValueError(f"Invalid backend: {backend!r}{nearest(str(backend), [BACKEND])}")

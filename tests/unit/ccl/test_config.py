@@ -94,6 +94,52 @@ def test_a_wrong_file_is_one_line_that_names_the_key(text: str, message: str) ->
     assert complaint(text).startswith(f"ccl.yaml: {message}")
 
 
+SELECTION = """
+selection:
+  default: ring
+  by_size:
+    all_reduce:
+      - {up_to_bytes: 64, algorithm: tree}
+      - {up_to_bytes: 512, algorithm: ring}
+    broadcast:
+      - {algorithm: tree}
+"""
+TREE = RING.replace("ring", "tree").replace("algorithms:\n", "")
+CHOOSING = DEFAULTS.replace("algorithm: ring", "algorithm: auto") + SELECTION + RING + TREE
+
+
+def test_auto_takes_the_first_row_whose_limit_is_not_exceeded_and_else_the_default() -> None:
+    ccl = parse_ccl(CHOOSING, "ccl.yaml")
+    chosen = [ccl.choose("auto", "all_reduce", nbytes) for nbytes in (1, 64, 65, 512, 513)]
+    assert chosen == ["tree", "tree", "ring", "ring", "ring"]
+    assert (ccl.choose("auto", "broadcast", 1 << 20), ccl.choose("auto", "reduce", 1)) == ("tree", "ring")
+    assert ccl.choose("tree", "reduce", 1) == "tree"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("default:", "defaults:", "selection.defaults: unknown key; did you mean 'default'? (and 1 more)"),
+        ("by_size:", "by_sizes:", "selection.by_sizes: unknown key; did you mean 'by_size'? (and 1 more)"),
+        ("{up_to_bytes", "{upto_bytes", "selection.by_size.all_reduce[0].upto_bytes: unknown key; did you mean 'up_to_bytes'?"),
+        ("all_reduce:", "allreduce:", "selection.by_size.allreduce: no collective 'allreduce'; did you mean 'all_reduce'?"),
+        ("      - {algorithm: tree}", "      []", "selection.by_size.broadcast: this list is empty"),
+        ("algorithm: tree}", "algorithm: trea}", "selection.by_size.all_reduce[0].algorithm: no algorithm 'trea'"),
+        ("default: ring", "default: auto", "selection.default: 'auto' cannot choose itself; known: ring, tree"),
+        (
+            "up_to_bytes: 512",
+            "up_to_bytes: 64",
+            "selection.by_size.all_reduce[1].up_to_bytes: is 64, and the row before takes calls of up to 64 bytes",
+        ),
+        ("up_to_bytes: 64, ", "", "selection.by_size.all_reduce[0]: this key is missing: up_to_bytes; only the last row"),
+        (SELECTION, "", "defaults.algorithm: 'auto' needs the section `selection`, which says what runs"),
+        ("  tree:\n", "  auto:\n", "algorithms.auto: 'auto' means what the section `selection` says"),
+    ],
+)  # fmt: skip
+def test_a_wrong_selection_is_one_line_that_names_the_row(old: str, new: str, message: str) -> None:
+    assert complaint(CHOOSING.replace(old, new, 1)).startswith(f"ccl.yaml: {message}")
+
+
 def test_errors_name_the_file_that_was_read(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("defaults: 3\n")

@@ -129,6 +129,10 @@ def test_an_algorithm_that_does_not_exist_is_refused_with_the_nearest_one():
     assert refusal("all_reduce --algorithm rnig").endswith("no algorithm 'rnig'; did you mean 'ring'?")
 
 
+def test_the_choice_by_size_can_be_asked_for_by_name():
+    assert plan_of(asked("all_reduce --algorithm auto")).program.arguments["algorithm"] == "auto"
+
+
 def test_the_help_shows_the_flags_and_keeps_those_without_meaning_to_itself(capsys: pytest.CaptureFixture[str]):
     assert not isinstance(asked("--help"), Asked)
     text = capsys.readouterr().out

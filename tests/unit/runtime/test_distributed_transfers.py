@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from runtime import DPPolicy, tl, torch
-from runtime.errors import IpcqDeadlock
+from runtime.errors import CollectiveMismatchError, IpcqDeadlock
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
 
@@ -52,6 +52,57 @@ def test_two_ranks_send_to_each_other_in_both_directions_at_once() -> None:
         return float((first.numpy() + second.numpy())[0])
 
     assert ranks(program, 2) == [12, 10]
+
+
+@pytest.mark.parametrize("sips", [2, 3])
+def test_a_batch_sends_more_than_the_rings_hold_all_round_at_once(sips: int) -> None:
+    # 20,000 bytes a message, 16 KiB a ring: with isend and irecv one after the other all ranks would wait for ever.
+    def program(rank: int) -> list[float]:
+        mine, theirs = [[torch.full(5000, 10 * rank + way if sent else 0) for way in (0, 1)] for sent in (True, False)]
+        ahead, behind = (rank + 1) % sips, (rank - 1) % sips
+        operations = [
+            dist.P2POp(dist.isend, mine[0], ahead), dist.P2POp(dist.isend, mine[1], group_peer=behind),
+            dist.P2POp(dist.irecv, theirs[0], behind), dist.P2POp(dist.irecv, theirs[1], ahead),
+        ]  # fmt: skip
+        for work in dist.batch_isend_irecv(operations):
+            assert work.wait()
+        return [float(value) for each in theirs for value in (each.numpy().min(), each.numpy().max())]
+
+    for rank, found in enumerate(ranks(program, sips)):
+        behind, ahead = 10 * ((rank - 1) % sips), 10 * ((rank + 1) % sips) + 1
+        # Of two ranks each is on both sides of the other, and messages keep their order.
+        assert found == [behind, behind, ahead, ahead]
+
+
+def test_a_batch_takes_tensors_on_any_pes() -> None:
+    def program(rank: int) -> list[float]:
+        spread, single = DPPolicy(cube="row_wise", pe="row_wise"), DPPolicy()
+        tensors = [torch.full((8, 2), rank + 1, dp=policy) for policy in (spread, single)]
+        kinds = (dist.isend, dist.irecv) if rank == 0 else (dist.irecv, dist.isend)
+        dist.batch_isend_irecv([dist.P2POp(kind, each, 1 - rank) for kind, each in zip(kinds, tensors, strict=True)])
+        return [float(each.numpy().mean()) for each in tensors]
+
+    assert ranks(program, 2) == [[1, 2], [1, 2]]
+
+
+def test_a_batch_of_what_is_no_operation_is_an_error() -> None:
+    with pytest.raises(ValueError, match="batch_isend_irecv of 0 operations: it takes at least one, all of one group"):
+        ranks(lambda rank: dist.batch_isend_irecv([]), 2)
+    with pytest.raises(TypeError, match=r"Each op is expected to be of type torch.distributed.P2POp, not tuple"):
+        ranks(lambda rank: dist.batch_isend_irecv([(dist.isend, torch.zeros(2), 1 - rank)]), 2)
+    with pytest.raises(ValueError, match=r"Expected ``op`` to be torch.distributed.isend or irecv"):
+        ranks(lambda rank: dist.P2POp(dist.send, torch.zeros(2), 1 - rank), 2)
+
+
+def test_what_a_batch_sends_a_batch_receives() -> None:
+    def program(rank: int) -> None:
+        tensor = torch.zeros(2)
+        dist.recv(tensor, 0) if rank else dist.batch_isend_irecv([dist.P2POp(dist.isend, tensor, 1)])
+
+    with pytest.raises(
+        CollectiveMismatchError, match="rank 0 is in world: batch_isend_irecv\n  rank 1 is in world rank 0 to 1 #1"
+    ):
+        ranks(program, 2)
 
 
 def test_any_two_ranks_of_a_group_can_talk() -> None:

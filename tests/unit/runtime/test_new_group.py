@@ -115,6 +115,74 @@ def test_ranks_that_cannot_be_a_group_are_an_error(members: list[int], complaint
         ranks(lambda rank: dist.new_group(members))
 
 
+def test_a_group_that_was_destroyed_is_an_error_that_names_it() -> None:
+    def program(rank: int) -> None:
+        group = dist.new_group([0, 1])
+        dist.destroy_process_group(group)
+        total(1, group)
+
+    complaint = "Invalid process group specified: group1 of ranks 0 to 1 was destroyed; make another one with new_group"
+    with pytest.raises(ValueError, match=complaint):
+        ranks(program, 2)
+
+
+def test_the_default_group_takes_all_others_with_it() -> None:
+    def program(rank: int) -> None:
+        group = dist.new_group([0, 1])
+        dist.destroy_process_group()
+        dist.init_process_group("ahbm")
+        total(1, group)
+
+    with pytest.raises(ValueError, match="group1 of ranks 0 to 1 was destroyed"):
+        ranks(program, 2)
+
+
+def test_who_is_no_member_has_nothing_to_destroy() -> None:
+    def program(rank: int) -> float:
+        dist.destroy_process_group(dist.new_group([0]))
+        return total(1)
+
+    assert ranks(program, 2) == [2, 2]
+
+
+def test_a_group_is_shown_by_its_ranks_and_algorithm() -> None:
+    shown = ranks(lambda rank: (repr(dist.new_group([0])), repr(dist.new_group([0, 2, 3]))))[0]
+    assert shown == (
+        "<ProcessGroup group1 of rank 0, algorithm auto>", "<ProcessGroup group2 of ranks 0, 2, 3, algorithm auto>",
+    )  # fmt: skip
+
+
+def test_a_rank_of_the_group_may_be_named_by_its_place_in_it() -> None:
+    def program(rank: int) -> tuple[float, ...]:
+        group, found = dist.new_group([1, 3]), []
+        for call in (dist.broadcast, dist.reduce):
+            tensor = torch.full(2, rank)
+            if rank in (1, 3):
+                call(tensor, group=group, **{"group_src" if call is dist.broadcast else "group_dst": 1})
+            found.append(float(tensor.numpy()[0]))
+        return tuple(found)
+
+    assert ranks(program) == [(0, 0), (3, 1), (2, 2), (3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("names", "complaint"),
+    [
+        ({"src": 0, "group_src": 1}, "Can't specify both src and group_src: 0 and 1"),
+        ({}, "Must specify src or group_src: the root rank"),
+        ({"group_src": 2}, "Invalid root rank: 2; the process group has ranks 1, 3, in the group 0 to 1"),
+    ],
+)
+def test_a_root_is_named_in_one_way(names: dict[str, int], complaint: str) -> None:
+    def program(rank: int) -> None:
+        group = dist.new_group([1, 3])
+        if rank in (1, 3):
+            dist.broadcast(torch.zeros(2), group=group, **names)
+
+    with pytest.raises(ValueError, match=complaint):
+        ranks(program)
+
+
 def test_a_root_outside_the_group_is_an_error_that_names_its_ranks() -> None:
     def program(rank: int) -> None:
         group = dist.new_group([1, 3])

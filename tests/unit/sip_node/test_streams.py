@@ -339,4 +339,4 @@ def test_a_deadlock_of_both_threads_of_a_pe_names_both_waits_and_whom_each_one_f
     assert [line.partition(" recv")[0] for line in error.pes] == [
         "sip 0 cube 0 pe 0: kernel 'listen'", "sip 0 cube 0 pe 0: kernel 'all_reduce.ring'",
     ]  # fmt: skip
-    assert error.pes[1].endswith("in group1 #1: all_reduce(f32 (4,) on cube 0 pe 0, op sum)")
+    assert error.pes[1].endswith("in group1 of ranks 0 to 1 #1: all_reduce(f32 (4,) on cube 0 pe 0, op sum) by ring")
