@@ -56,8 +56,11 @@ def findings(rows: Sequence[Row], ccl: CclConfig) -> Iterator[str]:
 
 def verdict(rows: Sequence[Row]) -> list[str]:
     """One line that says that all is well, or a line for each fault."""
-    faults = [f"{row.algorithm} {row.ranks} ranks {row.nbytes} B: {fault}" for row in rows for fault in row.faults]
-    return [f"{len(faults)} FAULTS", *faults] if faults else [f"{len(rows)} all-reduces: every sum right bit by bit"]
+    return table.verdict(
+        rows,
+        lambda row: f"{row.algorithm} {row.ranks} ranks {row.nbytes} B",
+        f"{len(rows)} all-reduces: every sum right bit by bit",
+    )
 
 
 def _worth(rows: Sequence[Row], chosen: Sequence[Choice]) -> str:
@@ -77,5 +80,5 @@ def _lines(rows: Sequence[Row]) -> Iterator[Line]:
 
 def _cells(line: Line) -> list[str]:
     first = line.rows[0]
-    times = (f"{row.time_ps / 1000:,.1f}{' WRONG' if row.faults else ''}" for row in line.rows)
+    times = (f"{table.ns(row.time_ps)}{' WRONG' if row.faults else ''}" for row in line.rows)
     return [str(first.ranks), f"{first.nbytes:,}", *times, line.fastest.algorithm, line.chosen, f"{100 * line.loss:.1f}"]

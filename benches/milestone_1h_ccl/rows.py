@@ -83,13 +83,8 @@ class Sweep(Struct, frozen=True, forbid_unknown_fields=True):
         return [row for row in self.rows if row.part == part]
 
 
-def write_sweep(path: Path, sweep: Sweep) -> None:
-    """Write the file; raises `UsageError` where that is not possible."""
-    sweep_file.write(path, sweep)
-
-
 def read_sweep(path: Path) -> Sweep:
-    """Read what `write_sweep` has written; raises `UsageError` that says what is wrong with the file."""
+    """The sweep in a file; raises `UsageError` that says what is wrong with it."""
     sweep = sweep_file.read(path, Sweep, VERSION)
     if len({row.point for row in sweep.rows}) != len(sweep.rows) or not all(map(sweep.of, ("size", "kind", "reference"))):
         raise UsageError(f"{path}: there must be rows of all three parts, none twice")

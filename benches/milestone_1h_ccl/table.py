@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from benches.milestone_1h_ccl.reference import FIGURES, explained
 from benches.milestone_1h_ccl.rows import Row, Sweep
 from benches.studies import table
+from benches.studies.table import ns
 
 _COLUMNS = (
     "<part", "<SIPs", "<algorithm", "<queues", "slots", "bytes\na PE", "time\n(ns)", "alpha-beta\n(ns)", "time /\nalpha-beta",
@@ -19,12 +20,11 @@ def print_table(sweep: Sweep) -> None:
 
 def verdict(rows: Sequence[Row]) -> list[str]:
     """One line that says that all is well, or a line for each fault."""
-    faults = [
-        f"{row.network} {row.algorithm} {row.buffer_kind} {row.nbytes} B: {fault}" for row in rows for fault in row.faults
-    ]
-    if faults:
-        return [f"{len(faults)} FAULTS", *faults]
-    return [f"{len(rows)} all-reduces: every sum right bit by bit, none below its bound"]
+    return table.verdict(
+        rows,
+        lambda row: f"{row.network} {row.algorithm} {row.buffer_kind} {row.nbytes} B",
+        f"{len(rows)} all-reduces: every sum right bit by bit, none below its bound",
+    )
 
 
 def reference_lines() -> list[str]:
@@ -42,11 +42,7 @@ def _group(row: Row) -> tuple[object, ...]:
 
 def _cells(row: Row) -> list[str]:
     return [
-        row.part, str(row.network), row.algorithm, row.buffer_kind, str(row.slots), f"{row.nbytes:,}", _ns(row.time_ps),
-        _ns(row.alpha_beta_ps), f"{row.ratio:.3f}", "" if row.parts is None else _ns(row.parts.total_ps),
+        row.part, str(row.network), row.algorithm, row.buffer_kind, str(row.slots), f"{row.nbytes:,}", ns(row.time_ps),
+        ns(row.alpha_beta_ps), f"{row.ratio:.3f}", "" if row.parts is None else ns(row.parts.total_ps),
         f"{row.busbw_gbs:.2f}", "FAULT" if row.faults else str(row.wrong),
     ]  # fmt: skip
-
-
-def _ns(ps: float) -> str:
-    return f"{ps / 1000:,.1f}"

@@ -26,7 +26,7 @@ class Point(NamedTuple):
     staging: Staging
 
     @property
-    def steps(self) -> int:
+    def cost(self) -> int:
         """Steps of the GEMM engine: what simulating it costs grows with them."""
         return self.shape.plan(self.hardware.tile).tiles
 

@@ -93,13 +93,8 @@ class Sweep(Struct, frozen=True, forbid_unknown_fields=True):
     rows: tuple[Row, ...]
 
 
-def write_sweep(path: Path, sweep: Sweep) -> None:
-    """Write the file; raises `UsageError` where that is not possible."""
-    sweep_file.write(path, sweep)
-
-
 def read_sweep(path: Path) -> Sweep:
-    """Read what `write_sweep` has written; raises `UsageError` that says what is wrong with the file."""
+    """The sweep in a file; raises `UsageError` that says what is wrong with it."""
     sweep = sweep_file.read(path, Sweep, VERSION)
     points = [(row.shape, row.staging) for row in sweep.rows]
     if not points or set(points) != {(shape, staging) for shape, _ in points for staging in Staging}:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from benches.milestone_1h_gemm.rows import Row, Sweep
 from benches.milestone_1h_gemm.shapes import Shape, Staging
 from benches.studies import table
+from benches.studies.table import ns
 
 _COLUMNS = (
     "<shape\nM x K x N", "<staging\nA_B", "steps", "time\n(ns)", "loading\n(ns)", "bound\n(ns)", "<bound\nby",
@@ -19,12 +20,10 @@ def print_table(sweep: Sweep) -> None:
 
 def verdict(rows: Sequence[Row]) -> list[str]:
     """One line that says that all is well, or a line for each fault."""
-    faults = [f"{row.shape} {row.staging}: {fault}" for row in rows for fault in row.faults]
-    if faults:
-        return [f"{len(faults)} FAULTS", *faults]
     nearest = min(rows, key=lambda row: row.ratio)
     best = f"{nearest.shape} {nearest.staging}, {nearest.ratio - 1:.1%} above"
-    return [f"{len(rows)} products: right against float64, none below its bound, the nearest {best}"]
+    well = f"{len(rows)} products: right against float64, none below its bound, the nearest {best}"
+    return table.verdict(rows, lambda row: f"{row.shape} {row.staging}", well)
 
 
 def _shape(row: Row) -> Shape:
@@ -33,17 +32,13 @@ def _shape(row: Row) -> Shape:
 
 def _cells(row: Row) -> list[str]:
     theory = row.theory
-    load = _ns(row.load_ps) if row.staging is not Staging.REF_REF else ""
+    load = ns(row.load_ps) if row.staging is not Staging.REF_REF else ""
     shares = (f"{100 * share:.1f}" for share in (row.utilisation, row.product_utilisation, row.padding_utilisation))
     flags = ["under tile"] * row.under_tile + ["FAULT"] * bool(row.faults)
     waits = {"dma": row.stalls.dma_ps, "fetch": row.stalls.fetch_ps, "store": row.stalls.store_ps}
     reason = max(waits, key=waits.__getitem__)
     wait = f"{100 * waits[reason] / row.kernel_ps:4.1f} {reason}" if waits[reason] else ""
     return [
-        str(row.shape), row.staging, f"{row.steps:,}", _ns(row.kernel_ps), load, _ns(theory.bound_ps), theory.binds,
+        str(row.shape), row.staging, f"{row.steps:,}", ns(row.kernel_ps), load, ns(theory.bound_ps), theory.binds,
         f"{row.ratio:.3f}", *shares, wait, ", ".join(flags),
     ]  # fmt: skip
-
-
-def _ns(ps: int) -> str:
-    return f"{ps / 1000:,.1f}"

@@ -1,4 +1,4 @@
-"""The rows of a study as a table on the terminal."""
+"""The rows of a study as a table on the terminal, and whether all is well with them."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
@@ -38,3 +38,14 @@ def print_table(
     with console.capture() as drawn:
         console.print(table)
     print("\n".join(line.rstrip() for line in drawn.get().splitlines()), end="\n\n")
+
+
+def verdict(rows: Sequence[R], name: Callable[[R], str], well: str) -> list[str]:
+    """The line `well` where no row has faults, else how many there are and a line for each, behind the name of its row."""
+    faults = [f"{name(row)}: {fault}" for row in rows for fault in row.faults]
+    return [f"{len(faults)} FAULTS", *faults] if faults else [well]
+
+
+def ns(ps: float) -> str:
+    """Picoseconds as nanoseconds, as all tables have them."""
+    return f"{ps / 1000:,.1f}"

@@ -1,7 +1,6 @@
-"""The study of algorithms as the command line has it: what it reads, writes, prints and refuses."""
+"""The study of algorithms: its points, what it measures, reads, writes and prints."""
 
 import csv
-import struct
 from pathlib import Path
 
 import msgspec
@@ -10,9 +9,10 @@ import pytest
 
 from benches.ccl_algorithms.point import EXACT, measure, numbers, span
 from benches.ccl_algorithms.points import RANKS, Point, plan_points, sizes
-from benches.ccl_algorithms.rows import Row, Sweep, read_sweep, write_summary, write_sweep
+from benches.ccl_algorithms.rows import Row, read_sweep, write_summary
 from benches.ccl_algorithms.sweep import Plan, simulate_sweep
-from benches.ccl_algorithms.table import findings, verdict
+from benches.ccl_algorithms.table import findings, print_table, verdict
+from benches.studies import sweep_file
 from coordinator.cli import main
 from runtime.ccl.config import load_ccl
 from runtime.config_file import default_file, read_text
@@ -22,37 +22,13 @@ from tests.support.algorithm_rows import sweep
 from tests.support.topologies import variant_text
 
 SWEEP = sweep()
-FILES = {"ccl_algorithms.json", "ccl_algorithms.csv", "ccl_algorithms.png"}
 SMALL = variant_text(sip__cube_mesh={"w": 1, "h": 1}, cube__pe_layout__pe_per_corner=1, cube__pe_layout__corners=["NW", "SE"])
-
-
-def study(*words: str) -> int:
-    return main(["--bench", "ccl-algorithms", *words])
-
-
-def with_rows(*rows: Row) -> Sweep:
-    return msgspec.structs.replace(SWEEP, rows=rows)
-
-
-@pytest.fixture
-def fast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory with the rows of an earlier sweep, and the environment that asks for them."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MILESTONE_FAST", "1")
-    write_sweep(tmp_path / "ccl_algorithms.json", SWEEP)
-    return tmp_path
-
-
-def test_what_is_written_is_read_again(tmp_path: Path):
-    path = tmp_path / "ccl_algorithms.json"
-    write_sweep(path, SWEEP)
-    assert read_sweep(path) == SWEEP
 
 
 @pytest.mark.parametrize("rows", [(), SWEEP.rows[:-1], SWEEP.rows[:1] + SWEEP.rows], ids=["none", "one lacks", "one twice"])
 def test_a_file_that_is_no_full_grid_is_refused(rows: tuple[Row, ...], tmp_path: Path):
     path = tmp_path / "ccl_algorithms.json"
-    write_sweep(path, with_rows(*rows))
+    sweep_file.write(path, msgspec.structs.replace(SWEEP, rows=rows))
     with pytest.raises(UsageError, match="there must be one row for every algorithm, number of ranks and size"):
         read_sweep(path)
 
@@ -124,43 +100,17 @@ def test_the_findings_have_the_table_what_it_is_worth_and_what_the_file_has():
     assert worth["ccl.yaml"] == "has another table"
 
 
-@pytest.mark.slow
-def test_the_fast_way_draws_and_prints_what_is_in_the_file(fast: Path, capsys: pytest.CaptureFixture[str]):
-    before = (fast / "ccl_algorithms.json").read_bytes()
-    assert study("--out", str(fast)) == 0
-    assert (fast / "ccl_algorithms.json").read_bytes() == before
-    assert {path.name for path in fast.iterdir()} == FILES
-    # Width and height are the first fields of the IHDR chunk (PNG specification, 11.2.2).
-    width, height = struct.unpack(">II", (fast / "ccl_algorithms.png").read_bytes()[16:24])
-    assert (width, 300 < height < 1500) == (1200, True)
-    printed = capsys.readouterr()
-    assert printed.err == ""
-    [line] = [line.split() for line in printed.out.splitlines() if line.split()[:2] == ["8", "2,048"]]
+def test_a_line_of_the_table_has_the_times_of_all_algorithms_the_fastest_and_the_chosen_one(capsys: pytest.CaptureFixture[str]):
+    print_table(SWEEP.rows)
+    [line] = [line.split() for line in capsys.readouterr().out.splitlines() if line.split()[:2] == ["8", "2,048"]]
+    # 8 ranks x (300,000 + 100 x 2048) and (100,000 + 300 x 2048) ps.
     assert line == ["8", "2,048", "4,038.4", "5,715.2", "ring", "ring", "0.0"]
-    assert "…" not in printed.out
 
 
-@pytest.mark.slow
-def test_a_fault_in_the_file_is_exit_code_1(fast: Path, capsys: pytest.CaptureFixture[str]):
-    write_sweep(fast / "ccl_algorithms.json", with_rows(msgspec.structs.replace(SWEEP.rows[0], wrong=1), *SWEEP.rows[1:]))
-    assert study("--out", str(fast)) == 1
-    assert "ring 2 ranks 2 B: 1 elements are wrong" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("environment", "words", "problem"),
-    [
-        ("0", ["--max-bytes", "8"], "--max-bytes 8: the sizes are 2, 128 and so on, times 4"),
-        ("0", ["--topology", "missing.yaml"], "missing.yaml: no such file"),
-        ("1", [], "benches/1H_milestone_output/ccl_algorithms.json cannot be read: No such file or directory"),
-        ("1", ["--max-bytes", "1024"], "--max-bytes with MILESTONE_FAST=1: nothing is simulated"),
-    ],
-)
-def test_what_means_nothing_to_the_study_is_refused_by_name(
-    environment: str, words: list[str], problem: str, fast: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-):  # fmt: skip
-    monkeypatch.setenv("MILESTONE_FAST", environment)
-    assert study(*words) == 2
-    assert problem in capsys.readouterr().err
-    assert [path.name for path in fast.iterdir()] == ["ccl_algorithms.json"]
+def test_sizes_that_leave_nothing_to_simulate_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["--bench", "ccl-algorithms", "--max-bytes", "8"]) == 2
+    assert "--max-bytes 8: the sizes are 2, 128 and so on, times 4" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
