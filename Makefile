@@ -19,7 +19,7 @@ lint: setup
 	$(BIN)/lint-imports
 
 bench: setup
-	$(BIN)/python -m benches.speed
+	$(BIN)/python -m kernbench.speed.processes
 
 setup: $(STAMP)
 

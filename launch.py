@@ -3,9 +3,11 @@
 import sys
 
 try:
-    from coordinator.cli import main
+    from kernbench.cli.main import main
 except ModuleNotFoundError as error:
-    sys.exit(f"kernbench: error: package {error.name!r} is missing; run `make setup`, then .venv/bin/python launch.py")
+    sys.exit(
+        f"kernbench: error: package {error.name!r} is missing; run `make setup`, then .venv/bin/python launch.py"
+    )
 
 if __name__ == "__main__":
     sys.exit(main())

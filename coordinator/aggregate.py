@@ -11,10 +11,10 @@ from coordinator.plan import Plan
 from coordinator.session import RunResult
 from coordinator.verify.verdict import Verdict
 from coordinator.waits import Waits, waits_of
-from runtime.bench_registry import BenchOutcome, PerfRow, Scalar, Table
-from runtime.errors import IpcqDeadlock, ProtocolError
-from runtime.simtime import ns_from_ps
-from runtime.trace import OpRecord
+from runtime.core.bench_registry import BenchOutcome, PerfRow, Scalar, Table
+from runtime.core.errors import IpcqDeadlock, ProtocolError
+from runtime.core.simtime import ns_from_ps
+from runtime.core.trace import OpRecord
 from runtime.wire.messages import PROTOCOL_VERSION, Done, SipReport
 
 _PACKAGES = ("kernbench", "numpy", "simpy", "pyzmq")
@@ -94,7 +94,11 @@ class RunReport(Struct, frozen=True):
 
 def merge_op_log(logs: Mapping[int, Sequence[OpRecord]]) -> list[LoggedOp]:
     """The records of all SIPs in the order of `(start_ps, sip, index)`."""
-    merged = [LoggedOp(sip, index, record) for sip in sorted(logs) for index, record in enumerate(logs[sip])]
+    merged = [
+        LoggedOp(sip, index, record)
+        for sip in sorted(logs)
+        for index, record in enumerate(logs[sip])
+    ]
     merged.sort(key=lambda op: (op.record.start_ps, op.sip, op.index))
     return merged
 
@@ -107,13 +111,19 @@ def run_digest(sips: Sequence[SipReport]) -> str:
 
 def merge_outcomes(sips: Sequence[SipReport]) -> BenchOutcome | None:
     """The outcome of all ranks: checks are summed, a row takes as long as on the slowest rank. None without a bench."""
-    outcomes = [report.outcome for report in sorted(sips, key=lambda report: report.sip) if report.outcome]
+    outcomes = [
+        report.outcome for report in sorted(sips, key=lambda report: report.sip) if report.outcome
+    ]
     if not outcomes:
         return None
     first = outcomes[0]
     if any(len(outcome.rows) != len(first.rows) for outcome in outcomes):
-        raise ProtocolError("the ranks", f"their tables have {[len(o.rows) for o in outcomes]} rows")
-    rows = tuple(_merge_row(same) for same in zip(*(outcome.rows for outcome in outcomes), strict=True))
+        raise ProtocolError(
+            "the ranks", f"their tables have {[len(o.rows) for o in outcomes]} rows"
+        )
+    rows = tuple(
+        _merge_row(same) for same in zip(*(outcome.rows for outcome in outcomes), strict=True)
+    )
     return BenchOutcome(
         first.label,
         sum(outcome.ok for outcome in outcomes),
@@ -168,12 +178,18 @@ def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> 
 
 def sip_reports(done: Mapping[int, Done]) -> tuple[SipReport, ...]:
     """The reports of all SIPs, in the order of their numbers."""
-    return tuple(sorted((report for lp in done.values() for report in lp.sips), key=lambda report: report.sip))
+    return tuple(
+        sorted(
+            (report for lp in done.values() for report in lp.sips), key=lambda report: report.sip
+        )
+    )
 
 
 def versions() -> dict[str, str]:
     """What was run: kernbench, python and the packages that results could depend on."""
-    return {"python": platform.python_version()} | {package: _version(package) for package in _PACKAGES}
+    return {"python": platform.python_version()} | {
+        package: _version(package) for package in _PACKAGES
+    }
 
 
 def _merge_row(rows: tuple[PerfRow, ...]) -> PerfRow:
@@ -198,10 +214,17 @@ def _merge_table(tables: Sequence[Table | None]) -> Table | None:
     present = [table for table in tables if table is not None]
     if not present:
         return None
-    if len({(t.labels, t.figures, tuple(row.labels for row in t.rows)) for t in present}) > 1 or None in tables:
+    if (
+        len({(t.labels, t.figures, tuple(row.labels for row in t.rows)) for t in present}) > 1
+        or None in tables
+    ):
         raise ProtocolError("the ranks", "their tables differ in more than times and figures")
     rows = zip(*(table.rows for table in present), strict=True)
-    return Table(present[0].labels, present[0].figures, tuple(max(same, key=lambda row: row.time_ps) for same in rows))
+    return Table(
+        present[0].labels,
+        present[0].figures,
+        tuple(max(same, key=lambda row: row.time_ps) for same in rows),
+    )
 
 
 def _sync_figures(done: Mapping[int, Done]) -> SyncFigures:

@@ -3,8 +3,8 @@
 import signal
 from dataclasses import dataclass
 
-from runtime.errors import ConfigError, KernbenchError, UsageError
-from runtime.simtime import format_ps
+from runtime.core.errors import ConfigError, KernbenchError, UsageError
+from runtime.core.simtime import format_ps
 from runtime.wire.messages import Failed
 
 
@@ -17,7 +17,11 @@ class LpPlace:
     pid: int
 
     def __str__(self) -> str:
-        ranks = f"rank {self.sips[0]}" if len(self.sips) == 1 else f"ranks {self.sips[0]}-{self.sips[-1]}"
+        ranks = (
+            f"rank {self.sips[0]}"
+            if len(self.sips) == 1
+            else f"ranks {self.sips[0]}-{self.sips[-1]}"
+        )
         return f"LP {self.lp} ({ranks}, pid {self.pid})"
 
 
@@ -51,7 +55,11 @@ class LpDied(KernbenchError):  # noqa: N818 - it is the LP that died
         return signal_name(-self.exit_code) if self.exit_code < 0 else None
 
     def __str__(self) -> str:
-        cause = f"was killed by {self.signal_name}" if self.exit_code < 0 else f"exited with code {self.exit_code}"
+        cause = (
+            f"was killed by {self.signal_name}"
+            if self.exit_code < 0
+            else f"exited with code {self.exit_code}"
+        )
         return f"{self.place} {cause} before the end of the run; last heard of at {format_ps(self.time_ps)}"
 
 
@@ -61,9 +69,22 @@ class LpSilent(KernbenchError):  # noqa: N818 - it is the LP that is silent
     Fields: the LP, what was due from it, the limit in s, last time heard in ps; during a run also a line per other LP.
     """
 
-    def __init__(self, place: LpPlace, due: str, limit_s: float, time_ps: int, others: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self,
+        place: LpPlace,
+        due: str,
+        limit_s: float,
+        time_ps: int,
+        others: tuple[str, ...] | None = None,
+    ) -> None:
         super().__init__(place, due, limit_s, time_ps, others)
-        self.place, self.due, self.limit_s, self.time_ps, self.others = place, due, limit_s, time_ps, others
+        self.place, self.due, self.limit_s, self.time_ps, self.others = (
+            place,
+            due,
+            limit_s,
+            time_ps,
+            others,
+        )
 
     def __str__(self) -> str:
         text = (

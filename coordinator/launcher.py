@@ -24,7 +24,7 @@ _MASTER_PORT = "29500"
 
 
 @dataclass(frozen=True)
-class Seat:
+class LpSpec:
     """The place of one LP in a run, as its process is told it."""
 
     control_endpoint: str
@@ -75,7 +75,7 @@ class Child(Protocol):
 class Launcher(Protocol):
     """Starts the process of an LP."""
 
-    def start(self, seat: Seat) -> Child:
+    def start(self, seat: LpSpec) -> Child:
         """Start the LP at `seat`."""
         ...
 
@@ -89,9 +89,16 @@ class InterpreterLauncher:
 
     command: tuple[str, ...] = (sys.executable, "-P", "-m", "sip_node")
 
-    def start(self, seat: Seat) -> Child:
+    def start(self, seat: LpSpec) -> Child:
         """Start the LP at `seat`."""
-        arguments = ["--connect", seat.control_endpoint, "--run-id", seat.run_id, "--lp", str(seat.lp)]
+        arguments = [
+            "--connect",
+            seat.control_endpoint,
+            "--run-id",
+            seat.run_id,
+            "--lp",
+            str(seat.lp),
+        ]
         # Into a pipe Python prints in blocks: a rank's lines are to be seen when they are printed.
         environment = _with_import_path(os.environ) | seat.environment | {"PYTHONUNBUFFERED": "1"}
         # A lone LP keeps the terminal: it is the debugger's mode.
@@ -99,7 +106,11 @@ class InterpreterLauncher:
         stdin, stdout = (None, None) if lone else (subprocess.DEVNULL, subprocess.PIPE)
         with _interrupts_blocked():
             process = subprocess.Popen(  # noqa: S603 - our own command
-                [*self.command, *arguments], env=environment, stdin=stdin, stdout=stdout, stderr=stdout
+                [*self.command, *arguments],
+                env=environment,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stdout,
             )
         return _Interpreter(process)
 
@@ -107,7 +118,9 @@ class InterpreterLauncher:
 class _Interpreter:
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
-        self._relay = Relay(process.stdout, process.stderr) if process.stdout and process.stderr else None
+        self._relay = (
+            Relay(process.stdout, process.stderr) if process.stdout and process.stderr else None
+        )
         self.pid = process.pid
 
     def wait(self, timeout_s: float) -> int | None:
@@ -139,7 +152,7 @@ class SpawnLauncher:
     daemon: bool = False
     entry: str = "sip_node.__main__:enter"
 
-    def start(self, seat: Seat) -> Child:
+    def start(self, seat: LpSpec) -> Child:
         """Start the LP at `seat`."""
         import multiprocessing
 
@@ -154,7 +167,9 @@ class SpawnLauncher:
         return _Spawned(process)
 
 
-def _enter(entry: str, seat: Seat, function: Callable[..., object], args: tuple[object, ...]) -> None:
+def _enter(
+    entry: str, seat: LpSpec, function: Callable[..., object], args: tuple[object, ...]
+) -> None:
     os.environ.update(seat.environment)
     module, _, name = entry.partition(":")
     enter: Callable[..., int] = getattr(import_module(module), name)
@@ -185,7 +200,7 @@ class Children:
         self._launcher = launcher
         self._children: dict[int, Child] = {}
 
-    def start(self, seat: Seat) -> None:
+    def start(self, seat: LpSpec) -> None:
         """Start the process of one LP."""
         self._children[seat.lp] = self._launcher.start(seat)
 
@@ -234,7 +249,9 @@ def _with_import_path(environment: Mapping[str, str]) -> dict[str, str]:
     if root in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
         return dict(environment)
     inherited = environment.get("PYTHONPATH")
-    return dict(environment) | {"PYTHONPATH": os.pathsep.join([root, inherited] if inherited else [root])}
+    return dict(environment) | {
+        "PYTHONPATH": os.pathsep.join([root, inherited] if inherited else [root])
+    }
 
 
 @contextmanager

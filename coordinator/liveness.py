@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from coordinator.failure import LpPlace
-from runtime.simtime import NEVER_PS, format_ps
+from runtime.core.simtime import NEVER_PS, format_ps
 from runtime.wire.messages import FromLp, Status
 
 _RECENT_S = 1.0
@@ -42,7 +42,10 @@ class Liveness:
         if not isinstance(message, Status):
             signs.moved_s = now_s
             return
-        if signs.status is None or (message.time_ps, message.events) != (signs.status.time_ps, signs.status.events):
+        if signs.status is None or (message.time_ps, message.events) != (
+            signs.status.time_ps,
+            signs.status.events,
+        ):
             signs.moved_s = now_s
         signs.status = message
 
@@ -67,7 +70,11 @@ class Liveness:
 def _doing(status: Status, stands_s: float) -> str:
     if status.waits_for < 0 or status.next_ps < status.safe_ps:
         return f"executes events at {format_ps(status.time_ps)}"
-    event = "it has no event" if status.next_ps >= NEVER_PS else f"its next event is at {format_ps(status.next_ps)}"
+    event = (
+        "it has no event"
+        if status.next_ps >= NEVER_PS
+        else f"its next event is at {format_ps(status.next_ps)}"
+    )
     return (
         f"has stood at {format_ps(status.time_ps)} for {stands_s:.1f} s: {event}, and it waits for LP {status.waits_for}, "
         f"which may still send from {format_ps(status.safe_ps)} on"

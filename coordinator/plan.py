@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runtime.bench_registry import Scalar
 from runtime.ccl.config import CclConfig, parse_ccl
-from runtime.config_file import config_hash, default_file, read_text
-from runtime.errors import UsageError
-from runtime.hardware.topology import Topology, parse_topology
+from runtime.core.bench_registry import Scalar
+from runtime.core.config_file import config_hash, default_file, read_text
+from runtime.core.errors import UsageError
+from runtime.model.topology import Topology, parse_topology
 from runtime.wire.environment import ccl_trace_asked
 from runtime.wire.messages import Job
 
@@ -80,9 +80,13 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.verify and not self.data:
-            raise UsageError("--verify-data with --no-data: a run without data has no results that could be verified")
+            raise UsageError(
+                "--verify-data with --no-data: a run without data has no results that could be verified"
+            )
         if not 1 <= self.procs <= self.sips:
-            raise UsageError(f"procs is {self.procs}: {self.sips} SIPs can be dealt to 1 to {self.sips} processes")
+            raise UsageError(
+                f"procs is {self.procs}: {self.sips} SIPs can be dealt to 1 to {self.sips} processes"
+            )
 
     @property
     def sips(self) -> int:

@@ -14,8 +14,18 @@ class Relay:
     def __init__(self, output: IO[bytes], errors: IO[bytes]) -> None:
         # A live display may stand in for sys.stdout while it lasts, so it is looked up for each line.
         self._threads = [
-            Thread(target=_pass_on, args=(output, lambda: sys.stdout), name="relay of stdout", daemon=True),
-            Thread(target=_pass_on, args=(errors, lambda: sys.stderr), name="relay of stderr", daemon=True),
+            Thread(
+                target=_pass_on,
+                args=(output, lambda: sys.stdout),
+                name="relay of stdout",
+                daemon=True,
+            ),
+            Thread(
+                target=_pass_on,
+                args=(errors, lambda: sys.stderr),
+                name="relay of stderr",
+                daemon=True,
+            ),
         ]
         for thread in self._threads:
             thread.start()

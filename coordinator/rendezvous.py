@@ -11,7 +11,7 @@ from typing import Self
 
 import zmq  # noqa: TID251 - this module owns the coordinator's socket
 
-from runtime.errors import ProtocolError
+from runtime.core.errors import ProtocolError
 from runtime.wire.codec import MAX_HEADER_BYTES, decode_from_lp, encode_control
 from runtime.wire.messages import PROTOCOL_VERSION, Abort, FromCoordinator, FromLp, Hello
 
@@ -69,7 +69,12 @@ class Rendezvous:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._socket.close()
         self._context.term()
 
@@ -93,7 +98,9 @@ class Rendezvous:
         if message.run_id != self._run_id:
             raise ProtocolError("a stranger", "it belongs to another run")
         if not 0 <= message.lp < self._lps:
-            raise ProtocolError("a stranger", f"there is no LP {message.lp}, the run has {self._lps}")
+            raise ProtocolError(
+                "a stranger", f"there is no LP {message.lp}, the run has {self._lps}"
+            )
         if message.lp in self._lp_of.values():
             raise ProtocolError("a stranger", f"LP {message.lp} has joined already")
         return message

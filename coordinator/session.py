@@ -9,14 +9,14 @@ from os import getpid
 from types import FrameType
 
 from coordinator.directory import RunDirectory
-from coordinator.launcher import Children, Launcher, Seat
+from coordinator.launcher import Children, Launcher, LpSpec
 from coordinator.plan import Plan
 from coordinator.rendezvous import Rendezvous
-from coordinator.watch import Gathered, Observer, Watch
-from runtime.deadlock import deadlock
-from runtime.errors import InvariantError, KernbenchError, ProtocolError
-from runtime.rng import fresh_run_id
-from runtime.wallclock import now_s
+from coordinator.watch import Collected, Observer, Watch
+from runtime.core.errors import InvariantError, KernbenchError, ProtocolError
+from runtime.core.rng import fresh_run_id
+from runtime.core.wallclock import now_s
+from runtime.diagnosis.deadlock import deadlock
 from runtime.wire.messages import Done, Hello, Peers, Ready, Start
 
 
@@ -27,7 +27,7 @@ class RunResult:
     `startup_s` is the wall time until the LPs were told to start, `wall_s` from there to the end.
     """
 
-    gathered: Gathered
+    gathered: Collected
     error: KernbenchError | None
     startup_s: float
     wall_s: float
@@ -76,12 +76,14 @@ class Session:
 
     def _watch(self, rendezvous: Rendezvous, children: Children) -> Watch:
         sips_of_lp, timeout_s = self._plan.sips_of_lp, self._plan.timeout_s
-        return Watch(rendezvous, children, sips_of_lp, timeout_s, lambda: self._stop_signal, self._observer)
+        return Watch(
+            rendezvous, children, sips_of_lp, timeout_s, lambda: self._stop_signal, self._observer
+        )
 
     def _launch(self, children: Children, directory: RunDirectory, run_id: str) -> None:
         for lp, sips in enumerate(self._plan.sips_of_lp):
             endpoint, world_size = directory.control_endpoint, self._plan.sips
-            children.start(Seat(endpoint, run_id, lp, sips, world_size, directory.path, getpid()))
+            children.start(LpSpec(endpoint, run_id, lp, sips, world_size, directory.path, getpid()))
         self._observer.launched(children.pids)
 
     def _meet(self, watch: Watch, rendezvous: Rendezvous) -> None:
@@ -91,7 +93,10 @@ class Session:
         expected = self._plan.config.hash
         for lp, ready in watch.gather(Ready).items():
             if ready.config_hash != expected:
-                raise ProtocolError(f"LP {lp}", f"its config hash is {ready.config_hash}, the coordinator's {expected}")
+                raise ProtocolError(
+                    f"LP {lp}",
+                    f"its config hash is {ready.config_hash}, the coordinator's {expected}",
+                )
         rendezvous.broadcast(Start())
 
 

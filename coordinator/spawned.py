@@ -12,7 +12,7 @@ from coordinator.launcher import SpawnLauncher
 from coordinator.plan import Plan, Program, load_config
 from coordinator.report.files import prepare_directory, write_ccl_trace, write_files
 from coordinator.session import Session
-from runtime.errors import KernbenchError
+from runtime.core.errors import KernbenchError
 from runtime.torch.process_errors import ProcessExitedException, ProcessRaisedException
 from runtime.wire.messages import Status
 
@@ -37,10 +37,14 @@ class SpawnedSession:
     ) -> None:
         config = load_config(topology, ccl, nprocs)
         program = Program("function", getattr(function, "__qualname__", type(function).__name__))
-        self._plan = Plan(config, program, nprocs if procs is None else procs, trace=out is not None)
+        self._plan = Plan(
+            config, program, nprocs if procs is None else procs, trace=out is not None
+        )
         self._out = None if out is None else prepare_directory(out, program.name)
         self._launched = _Launched()
-        self._session = Session(self._plan, SpawnLauncher(function, args, daemon=daemon), self._launched)
+        self._session = Session(
+            self._plan, SpawnLauncher(function, args, daemon=daemon), self._launched
+        )
 
     def run(self) -> None:
         """Run to the end; raises what torch raises when a rank fails, `KeyboardInterrupt` after Ctrl-C."""
@@ -48,7 +52,9 @@ class SpawnedSession:
         if self._out is not None:
             if self._plan.ccl_trace:
                 write_ccl_trace(self._out, result.gathered.transfers)
-            write_files(self._out, summarise(self._plan, result), merge_op_log(result.gathered.logs))
+            write_files(
+                self._out, summarise(self._plan, result), merge_op_log(result.gathered.logs)
+            )
         if result.error is not None:
             raise_as_torch_does(result.error)
 

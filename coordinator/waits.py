@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from runtime.simtime import ns_from_ps
+from runtime.core.simtime import ns_from_ps
 from runtime.wire.messages import BlockedPe, QueuePointers, RingAddress, SipReport
 
 PlaceFigures = tuple[int, int, int]
@@ -75,17 +75,39 @@ def waits_of(sips: Sequence[SipReport], lines: tuple[str, ...]) -> Waits:
 
 def _blocked(pe: BlockedPe) -> BlockedFigures:
     since_ns = ns_from_ps(pe.since_ps)
-    return BlockedFigures((pe.sip, pe.cube, pe.pe), pe.kernel, pe.line, pe.operation, pe.direction, pe.peer, since_ns, pe.call)
+    return BlockedFigures(
+        (pe.sip, pe.cube, pe.pe),
+        pe.kernel,
+        pe.line,
+        pe.operation,
+        pe.direction,
+        pe.peer,
+        since_ns,
+        pe.call,
+    )
 
 
 def _queue(queue: QueuePointers) -> QueueFigures:
     return QueueFigures(
-        (queue.sip, queue.cube, queue.pe), queue.table, queue.direction, queue.peer, queue.n_slots, queue.slot_size,
-        queue.head, queue.peer_tail, queue.credits, _ring(queue.tx), queue.peer_head, queue.tail, _ring(queue.rx),
-    )  # fmt: skip
+        (queue.sip, queue.cube, queue.pe),
+        queue.table,
+        queue.direction,
+        queue.peer,
+        queue.n_slots,
+        queue.slot_size,
+        queue.head,
+        queue.peer_tail,
+        queue.credits,
+        _ring(queue.tx),
+        queue.peer_head,
+        queue.tail,
+        _ring(queue.rx),
+    )
 
 
 def _ring(ring: RingAddress | None) -> RingFigures | None:
     if ring is None:
         return None
-    return RingFigures(f"{ring.address:#x}", ring.resource, ring.sip, ring.cube, ring.pe, ring.offset)
+    return RingFigures(
+        f"{ring.address:#x}", ring.resource, ring.sip, ring.cube, ring.pe, ring.offset
+    )

@@ -9,9 +9,9 @@ from coordinator.failure import Interrupted, LpDied, LpPlace, LpSilent, RankFail
 from coordinator.launcher import Children
 from coordinator.liveness import Liveness
 from coordinator.rendezvous import Rendezvous
-from runtime.errors import KernbenchError, ProtocolError
-from runtime.trace import OpRecord
-from runtime.wallclock import now_s
+from runtime.core.errors import KernbenchError, ProtocolError
+from runtime.core.trace import OpRecord
+from runtime.core.wallclock import now_s
 from runtime.wire.codec import decode_records
 from runtime.wire.messages import (
     Abort,
@@ -58,7 +58,7 @@ class Observer(Protocol):
 
 
 @dataclass
-class Gathered:
+class Collected:
     """What the LPs have sent so far; of use also when the run fails.
 
     `written` holds what the host of each SIP wrote, `contents` pieces of memories by physical address, `transfers` the slots
@@ -93,7 +93,7 @@ class Watch:
         stop_signal: Callable[[], int | None],
         observer: Observer,
     ) -> None:
-        self.gathered = Gathered()
+        self.gathered = Collected()
         self._rendezvous = rendezvous
         self._children = children
         self._sips_of_lp = sips_of_lp
@@ -113,7 +113,9 @@ class Watch:
         while missing := [lp for lp in self._lps if lp not in replies]:
             lp, message = self._next(missing, kind.__name__)
             if not isinstance(message, kind):
-                raise ProtocolError(f"LP {lp}", f"{type(message).__name__} where {kind.__name__} is due")
+                raise ProtocolError(
+                    f"LP {lp}", f"{type(message).__name__} where {kind.__name__} is due"
+                )
             replies[lp] = message
         return replies
 
@@ -175,7 +177,9 @@ class Watch:
                 self._require_own_sips(lp, (message.transfer.sip,))
                 self.gathered.transfers.append(message.transfer)
             case Done():
-                self._require_own_sips(lp, tuple(report.sip for report in message.sips), complete=True)
+                self._require_own_sips(
+                    lp, tuple(report.sip for report in message.sips), complete=True
+                )
                 self.gathered.done[lp] = message
                 self.gathered.reached_ps[lp] = max(report.time_ps for report in message.sips)
             case _:
@@ -220,7 +224,10 @@ class Watch:
 
     def _check_exits(self, now: float) -> None:
         for lp, code in self._children.exited().items():
-            if lp not in self.gathered.done and now - self._ended_s.setdefault(lp, now) > LAST_WORDS_S:
+            if (
+                lp not in self.gathered.done
+                and now - self._ended_s.setdefault(lp, now) > LAST_WORDS_S
+            ):
                 raise LpDied(self._place(lp), code, self._reached(lp))
 
     def _check_silence(self, missing: list[int], due: str, now: float) -> None:
@@ -229,11 +236,17 @@ class Watch:
             return
         silent = self._liveness.silent(missing, limit_s, now)
         if silent is not None:
-            refusals = f" (refused: {'; '.join(self._rendezvous.refusals)})" if self._rendezvous.refusals else ""
+            refusals = (
+                f" (refused: {'; '.join(self._rendezvous.refusals)})"
+                if self._rendezvous.refusals
+                else ""
+            )
             others = self._account([lp for lp in missing if lp != silent], now) if running else None
             if running:
                 self._children.show_stack(silent)
-            raise LpSilent(self._place(silent), due + refusals, limit_s, self._reached(silent), others)
+            raise LpSilent(
+                self._place(silent), due + refusals, limit_s, self._reached(silent), others
+            )
         if running and self._liveness.stalled(missing, limit_s, now):
             raise RunStalled(limit_s, self.gathered.time_ps, self._account(missing, now))
 

@@ -14,7 +14,7 @@ Name it in a topology file, and every link that leaves a router is one of these:
 
 from collections import deque
 
-from sip_node.components.server import Server
+from sip_node.chip.fabric.server import Server
 
 CREDITS = 2
 ROUND_TRIP_PS = 64_000

@@ -13,7 +13,9 @@ import numpy as np
 from runtime import DPPolicy, tl, torch
 
 
-def linear_gelu(x: tl.Pointer, weight: tl.Pointer, bias: tl.Pointer, y: tl.Pointer, shape: tuple[int, int, int]) -> None:
+def linear_gelu(
+    x: tl.Pointer, weight: tl.Pointer, bias: tl.Pointer, y: tl.Pointer, shape: tuple[int, int, int]
+) -> None:
     """Kernel: the `n` columns of gelu(x @ weight + bias) of which this PE holds the weights."""
     m, k, n = shape
     pe = tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)
@@ -24,14 +26,18 @@ def linear_gelu(x: tl.Pointer, weight: tl.Pointer, bias: tl.Pointer, y: tl.Point
     tl.wait(tl.composite("gemm", a, b, out, bias=row, activation="gelu"))
 
 
-def run(cubes: int | None = None, pes: int | None = None, m: int = 48, k: int = 200, n: int = 40) -> None:
+def run(
+    cubes: int | None = None, pes: int | None = None, m: int = 48, k: int = 200, n: int = 40
+) -> None:
     """Give every PE `n` columns of float16, run the kernel, and compare with numpy in float64."""
     rank, device = torch.ahbm.current_device(), torch.ahbm.get_device_properties()
     count = (cubes or device.cubes) * (pes or device.pes_per_cube)
     everywhere = DPPolicy(num_cubes=cubes, num_pes=pes)
     columns = DPPolicy(cube="column_wise", pe="column_wise", num_cubes=cubes, num_pes=pes)
     draw = np.random.default_rng(rank).normal
-    x, weight, bias = (draw(size=size).astype(np.float16) for size in ((m, k), (k, count * n), (count * n,)))
+    x, weight, bias = (
+        draw(size=size).astype(np.float16) for size in ((m, k), (k, count * n), (count * n,))
+    )
 
     y = torch.empty(m, count * n, dtype=torch.float16, dp=columns)
     on_device = (
@@ -47,7 +53,9 @@ def run(cubes: int | None = None, pes: int | None = None, m: int = 48, k: int = 
     np.testing.assert_allclose(y.numpy(), expected, rtol=float(np.finfo(np.float16).eps), atol=1e-4)
     verdict = "right to one rounding" if torch.ahbm.has_data() else "not checked"
     shapes = f"{x.shape} x {weight.shape}"
-    print(f"rank {rank}: gelu of {shapes} float16, PEs: {count}, {verdict}, {done.pe_exec_ps / 1000:,.3f} ns")
+    print(
+        f"rank {rank}: gelu of {shapes} float16, PEs: {count}, {verdict}, {done.pe_exec_ps / 1000:,.3f} ns"
+    )
 
 
 if __name__ == "__main__":

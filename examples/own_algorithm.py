@@ -16,8 +16,8 @@ import numpy as np
 
 from runtime import mock, tl
 from runtime.ccl import config, exchange, group, plan, reduction
-from runtime.hardware.topology import load_topology
-from runtime.places import Place
+from runtime.core.coordinates import PeCoordinates
+from runtime.model.topology import load_topology
 
 
 def star(rank: int, w: int, h: int) -> dict[str, int]:
@@ -27,10 +27,16 @@ def star(rank: int, w: int, h: int) -> dict[str, int]:
 
 def arguments(joined: group.Group, itemsize: int) -> tuple[int, int, int]:
     """(rank, world size, elements a message): a message fits the receive ring, and all its copies at the hub the scratch."""
-    return joined.rank, joined.world_size, joined.ring_bytes_within_scratch(2 * joined.world_size) // itemsize
+    return (
+        joined.rank,
+        joined.world_size,
+        joined.ring_bytes_within_scratch(2 * joined.world_size) // itemsize,
+    )
 
 
-def all_reduce(shard: tl.Pointer, numel: int, op: reduction.ReduceOp, rank: int, size: int, message: int) -> None:
+def all_reduce(
+    shard: tl.Pointer, numel: int, op: reduction.ReduceOp, rank: int, size: int, message: int
+) -> None:
     """Kernel: the hub combines what all others send, in the order of ranks, and sends it back."""
     spokes = [f"global_spoke_{other}" for other in range(1, size)] if rank == 0 else []
     for start, count in exchange.blocks(numel, message):
@@ -40,7 +46,9 @@ def all_reduce(shard: tl.Pointer, numel: int, op: reduction.ReduceOp, rank: int,
                 value = op.combine(value, tl.recv(spoke, count, shard.dtype))
             if rank > 0:
                 tl.send("global_hub", value)
-            value = op.finish(value, size) if rank == 0 else tl.recv("global_hub", count, shard.dtype)
+            value = (
+                op.finish(value, size) if rank == 0 else tl.recv("global_hub", count, shard.dtype)
+            )
             for spoke in spokes:
                 tl.send(spoke, value)
             tl.store(shard + start, value)
@@ -51,7 +59,10 @@ def rehearse(ranks: int, numel: int) -> list[np.ndarray]:
     settings = replace(config.load_ccl().resolve("ring"), name="star", topology=f"{__name__}:star")
     sips, topology = tuple(range(ranks)), load_topology(sips=ranks)
     groups = [group.Group(rank, sips, settings, topology) for rank in sips]
-    queues, pes = plan.InstallPlan(groups[0], __file__), {Place(rank, 0, 0): mock.MockPe(Place(rank, 0, 0)) for rank in sips}
+    queues, pes = (
+        plan.InstallPlan(groups[0], __file__),
+        {PeCoordinates(rank, 0, 0): mock.MockPe(PeCoordinates(rank, 0, 0)) for rank in sips},
+    )
     shards = [np.full(numel, rank + 1, np.float32) for rank in sips]
     kernels: list[tuple[mock.MockPe, partial[None]]] = []
     for rank, pe in enumerate(pes.values()):
@@ -63,4 +74,8 @@ def rehearse(ranks: int, numel: int) -> list[np.ndarray]:
 
 
 if __name__ == "__main__":
-    print("right" if all((shard == 1 + 2 + 3 + 4).all() for shard in rehearse(ranks=4, numel=10_000)) else "wrong")
+    print(
+        "right"
+        if all((shard == 1 + 2 + 3 + 4).all() for shard in rehearse(ranks=4, numel=10_000))
+        else "wrong"
+    )

@@ -28,7 +28,9 @@ def run(pes: int = 1, steps: int = 3) -> None:
     rank, ranks = dist.get_rank(), dist.get_world_size()
     whole, part = (ranks * ROWS, COLUMNS), (ROWS, COLUMNS)
     columns = DPPolicy(pe="column_wise", num_cubes=1, num_pes=pes)
-    data = [np.random.default_rng(seed).normal(size=whole).astype(np.float32) for seed in range(ranks)]
+    data = [
+        np.random.default_rng(seed).normal(size=whole).astype(np.float32) for seed in range(ranks)
+    ]
 
     target = torch.from_numpy(data[rank], dp=columns)
     weights, gradient = torch.empty(whole, dp=columns), torch.empty(whole, dp=columns)
@@ -45,9 +47,13 @@ def run(pes: int = 1, steps: int = 3) -> None:
     mean = np.mean(data, axis=0, dtype=np.float64)[rank * ROWS : (rank + 1) * ROWS]
     # Each step goes a quarter of the way that is left to the mean of all data. A step rounds a handful of times, to float32.
     expected = mean * (1 - (1 - RATE) ** steps)
-    np.testing.assert_allclose(own.numpy(), expected, rtol=0, atol=8 * steps * float(np.finfo(np.float32).eps))
+    np.testing.assert_allclose(
+        own.numpy(), expected, rtol=0, atol=8 * steps * float(np.finfo(np.float32).eps)
+    )
     verdict = "right" if torch.ahbm.has_data() else "not checked"
-    print(f"rank {rank}: {steps} steps, {whole} float32 over {ranks} ranks, {verdict}, {took_ps / 1000 / steps:,.3f} ns a step")
+    print(
+        f"rank {rank}: {steps} steps, {whole} float32 over {ranks} ranks, {verdict}, {took_ps / 1000 / steps:,.3f} ns a step"
+    )
     dist.destroy_process_group()
 
 

@@ -7,9 +7,9 @@ Name it in a topology file, and every SIP is built with it:
     python launch.py --topology slow-hbm.yaml
 """
 
-from sip_node.components.packet import Packet
-from sip_node.components.storage import HbmController
-from sip_node.components.surroundings import Surroundings
+from sip_node.chip.context import ChipContext
+from sip_node.chip.fabric.packet import Packet
+from sip_node.chip.memory.storage import HbmController
 
 ACCESS_PS = 40_000
 """From a packet's arrival to its access: what opening a row of DRAM and reading its first column takes, roughly."""
@@ -18,10 +18,12 @@ ACCESS_PS = 40_000
 class SlowHbm(HbmController):
     """A slice whose controller passes every packet on `ACCESS_PS` late; packets overlap, so its bandwidth stays."""
 
-    def __init__(self, chip: Surroundings, node: int) -> None:
+    def __init__(self, chip: ChipContext, node: int) -> None:
         super().__init__(chip, node)
         self._engine = chip.engine
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """A packet whose head is here now and whose tail will be at `tail_ps`."""
-        self._engine.at(self._engine.now_ps + ACCESS_PS, super().accept, packet, tail_ps + ACCESS_PS)
+        self._engine.at(
+            self._engine.now_ps + ACCESS_PS, super().accept, packet, tail_ps + ACCESS_PS
+        )

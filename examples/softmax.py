@@ -13,7 +13,7 @@ import numpy as np
 from runtime import DPPolicy, tl, torch
 
 BLOCK = 16
-"""Rows at once: what is computed from them must fit into the scratch of a kernel."""
+"""StridedBlock at once: what is computed from them must fit into the scratch of a kernel."""
 
 
 def softmax(x: tl.Pointer, y: tl.Pointer, rows: int, columns: int) -> None:
@@ -29,7 +29,9 @@ def softmax(x: tl.Pointer, y: tl.Pointer, rows: int, columns: int) -> None:
             tl.store(y + start, shares.to(y.dtype))
 
 
-def run(cubes: int | None = None, pes: int | None = None, rows: int = 20, columns: int = 256) -> None:
+def run(
+    cubes: int | None = None, pes: int | None = None, rows: int = 20, columns: int = 256
+) -> None:
     """Give every PE `rows` rows of float16, run the kernel, and compare with numpy in float64."""
     rank, device = torch.ahbm.current_device(), torch.ahbm.get_device_properties()
     count = (cubes or device.cubes) * (pes or device.pes_per_cube)
@@ -45,7 +47,9 @@ def run(cubes: int | None = None, pes: int | None = None, rows: int = 20, column
     # One rounding to float16; what float32 has lost before is far less.
     np.testing.assert_allclose(y.numpy(), expected, rtol=float(np.finfo(np.float16).eps), atol=1e-7)
     verdict = "right to one rounding" if torch.ahbm.has_data() else "not checked"
-    print(f"rank {rank}: softmax of {values.shape} float16, PEs: {count}, {verdict}, {done.pe_exec_ps / 1000:,.3f} ns")
+    print(
+        f"rank {rank}: softmax of {values.shape} float16, PEs: {count}, {verdict}, {done.pe_exec_ps / 1000:,.3f} ns"
+    )
 
 
 if __name__ == "__main__":

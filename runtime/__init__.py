@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import Any
 
 _EXPORTS = {
-    "DPPolicy": ("runtime.placement", "DPPolicy"),
-    "bench": ("runtime.bench_registry", "bench"),
+    "DPPolicy": ("runtime.model.placement", "DPPolicy"),
+    "bench": ("runtime.core.bench_registry", "bench"),
     "mock": ("runtime.language.mock", None),
     "tl": ("runtime.language.tl", None),
     "torch": ("runtime.torch", None),

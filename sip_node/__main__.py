@@ -33,10 +33,18 @@ def enter(
 
 def main() -> int:
     """Read the command line and enter the run."""
-    parser = argparse.ArgumentParser(prog="python -m sip_node", description="One LP of a run.", allow_abbrev=False)
-    parser.add_argument("--connect", required=True, metavar="ENDPOINT", help="control endpoint of the coordinator")
-    parser.add_argument("--run-id", required=True, metavar="ID", help="id of the run: a stranger is refused")
-    parser.add_argument("--lp", required=True, type=int, metavar="K", help="which LP of the run this is, from 0")
+    parser = argparse.ArgumentParser(
+        prog="python -m sip_node", description="One LP of a run.", allow_abbrev=False
+    )
+    parser.add_argument(
+        "--connect", required=True, metavar="ENDPOINT", help="control endpoint of the coordinator"
+    )
+    parser.add_argument(
+        "--run-id", required=True, metavar="ID", help="id of the run: a stranger is refused"
+    )
+    parser.add_argument(
+        "--lp", required=True, type=int, metavar="K", help="which LP of the run this is, from 0"
+    )
     options = parser.parse_args()
     return enter(options.connect, options.run_id, options.lp)
 

@@ -10,8 +10,8 @@ from typing import TypeVar
 import zmq  # noqa: TID251 - this module owns the control socket
 from zmq.utils.monitor import recv_monitor_message  # noqa: TID251 - and watches its connection
 
-from runtime.errors import ConfigError, ProtocolError, RunAborted
-from runtime.wallclock import now_s
+from runtime.core.errors import ConfigError, ProtocolError, RunAborted
+from runtime.core.wallclock import now_s
 from runtime.wire.codec import decode_from_coordinator, encode_control
 from runtime.wire.environment import coordinator_pid
 from runtime.wire.messages import (
@@ -48,7 +48,9 @@ class Control:
 
     def __init__(self, endpoint: str, run_id: str, lp: int, patience_s: float = PATIENCE_S) -> None:
         if not endpoint.startswith(_LOCAL):
-            raise ConfigError("--connect", "", f"{endpoint!r} leaves this host, and connections are not encrypted")
+            raise ConfigError(
+                "--connect", "", f"{endpoint!r} leaves this host, and connections are not encrypted"
+            )
         self._run_id = run_id
         self._lp = lp
         self._patience_s = patience_s
@@ -106,10 +108,14 @@ class Control:
 
     def _expect(self, kind: type[_Expected]) -> _Expected:
         if not self.socket.poll(round(self._patience_s * 1000)):
-            raise RunAborted(f"the coordinator did not send {kind.__name__} within {self._patience_s:g} s")
+            raise RunAborted(
+                f"the coordinator did not send {kind.__name__} within {self._patience_s:g} s"
+            )
         message = self._receive()
         if not isinstance(message, kind):
-            raise ProtocolError(_COORDINATOR, f"{type(message).__name__} where {kind.__name__} is due")
+            raise ProtocolError(
+                _COORDINATOR, f"{type(message).__name__} where {kind.__name__} is due"
+            )
         return message
 
     def _receive(self) -> FromCoordinator:

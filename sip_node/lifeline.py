@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
 
-from runtime.wallclock import sleep_s
+from runtime.core.wallclock import sleep_s
 from runtime.wire.environment import coordinator_pid, run_directory
 
 EXIT_ORPHANED = 70
-"""Exit code of an LP that ended because its coordinator did."""
+"""Egress code of an LP that ended because its coordinator did."""
 _PERIOD_S = 0.2
 
 
@@ -30,7 +30,9 @@ def follow(gone: Callable[[], bool], released: Event | None = None) -> Thread:
 
     `gone` is called again and again; each call may block for a fraction of a second.
     """
-    thread = Thread(target=_end_with, args=(gone, released or Event()), name="lifeline", daemon=True)
+    thread = Thread(
+        target=_end_with, args=(gone, released or Event()), name="lifeline", daemon=True
+    )
     thread.start()
     return thread
 

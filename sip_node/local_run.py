@@ -7,16 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from runtime.config_file import default_file, read_text
-from runtime.deadlock import deadlock
-from runtime.errors import InvariantError
-from runtime.trace import OpRecord
+from runtime.core.config_file import default_file, read_text
+from runtime.core.errors import InvariantError
+from runtime.core.trace import OpRecord
+from runtime.diagnosis.deadlock import deadlock
 from runtime.wire.environment import ccl_trace_asked
 from runtime.wire.messages import Done, Job, Peers, SlotTransfer
-from sip_node.failure import ProgramRaised
-from sip_node.lp import LogicalProcess
-from sip_node.node import Node, show
-from sip_node.user_program import Programs
+from sip_node.chip.failure import ProgramRaised
+from sip_node.node import LpNode, show
+from sip_node.pdes.loop import LogicalProcess
+from sip_node.programs.user_program import Programs
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class World:
     """
 
     done: Done
-    node: Node
+    node: LpNode
     records: dict[int, list[OpRecord]]
     returned: dict[int, Any]
     written: dict[int, bytearray]
@@ -80,9 +80,15 @@ class _Recorder:
 
 
 def simulate(
-    program: Callable[[int], object], sips: int = 2, *, topology: str | None = None, ccl: str | None = None, data: bool = True,
-    remote_dma: bool = False, verify: bool = False,
-) -> World:  # fmt: skip
+    program: Callable[[int], object],
+    sips: int = 2,
+    *,
+    topology: str | None = None,
+    ccl: str | None = None,
+    data: bool = True,
+    remote_dma: bool = False,
+    verify: bool = False,
+) -> World:
     """Run `program(rank)` on every SIP to the end. The files are given as text, by default those that ship with kernbench.
 
     What a rank or kernel raises is raised here, a global deadlock is an `IpcqDeadlock`, a broken law of the model an
@@ -110,7 +116,7 @@ def simulate(
     def main(rank: int) -> None:
         returned[rank] = program(rank)
 
-    node = Node(0, Peers(("",), (tuple(range(sips)),), job), Programs(job, main), None, recorder)
+    node = LpNode(0, Peers(("",), (tuple(range(sips)),), job), Programs(job, main), None, recorder)
     try:
         done = node.run()
     except ProgramRaised as raised:
@@ -120,4 +126,12 @@ def simulate(
     for report in done.sips:
         if report.broken_law:
             raise InvariantError(f"sip {report.sip} at the end of the run", report.broken_law)
-    return World(done, node, recorder.records, returned, recorder.writes, recorder.memories, recorder.transfers)
+    return World(
+        done,
+        node,
+        recorder.records,
+        returned,
+        recorder.writes,
+        recorder.memories,
+        recorder.transfers,
+    )

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Protocol
 
-from runtime.bench_registry import BenchOutcome
 from runtime.ccl.config import parse_ccl
-from runtime.config_file import config_hash
-from runtime.errors import RunAborted
-from runtime.hardware.topology import parse_topology
-from runtime.trace import OpRecord
-from runtime.wallclock import cpu_s
+from runtime.core.bench_registry import BenchOutcome
+from runtime.core.config_file import config_hash
+from runtime.core.errors import RunAborted
+from runtime.core.trace import OpRecord
+from runtime.core.wallclock import cpu_s
+from runtime.model.topology import parse_topology
 from runtime.wire.codec import encode_records
 from runtime.wire.environment import run_directory
 from runtime.wire.messages import (
@@ -29,22 +29,28 @@ from runtime.wire.messages import (
     Transferred,
     Written,
 )
-from sip_node.chip import Blueprint, Chip
-from sip_node.chip_model import ChipModel
+from sip_node.chip.chip import Chip, ChipSpec
+from sip_node.chip.chip_model import ChipModel
+from sip_node.chip.failure import ProgramRaised, user_traceback
+from sip_node.chip.op_log import OpLog
+from sip_node.chip.partition import Partition
 from sip_node.control import Control
-from sip_node.failure import ProgramRaised, user_traceback
-from sip_node.lp import LogicalProcess
-from sip_node.op_log import OpLog
-from sip_node.partition import Partition
+from sip_node.pdes.loop import LogicalProcess
 from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport import Transport
 from sip_node.pdes.transport_jitter import JitterTransport
 from sip_node.pdes.transport_zmq import ZmqTransport
-from sip_node.rank import Rank
-from sip_node.user_program import Function, Programs
+from sip_node.programs.rank import Rank
+from sip_node.programs.user_program import Function, Programs
 
 
-def main(control_endpoint: str, run_id: str, lp: int, function: Function | None = None, args: tuple[object, ...] = ()) -> int:
+def main(
+    control_endpoint: str,
+    run_id: str,
+    lp: int,
+    function: Function | None = None,
+    args: tuple[object, ...] = (),
+) -> int:
     """Be LP `lp` of a run; returns the exit code. The coordinator is told of every way in which it ends."""
     # Collection would free tensors in cycles at moments that depend on how SIPs are packed; without it runs are also faster.
     gc.disable()
@@ -58,16 +64,18 @@ def main(control_endpoint: str, run_id: str, lp: int, function: Function | None 
     return 0
 
 
-def _run(control: Control, run_id: str, lp: int, function: Function | None, args: tuple[object, ...]) -> None:
+def _run(
+    control: Control, run_id: str, lp: int, function: Function | None, args: tuple[object, ...]
+) -> None:
     directory = run_directory()
     endpoint = "tcp://127.0.0.1:*" if directory is None else f"ipc://{directory}/lp{lp}"
     transport = ZmqTransport(lp, run_id, endpoint, control.socket)
-    node: Node | None = None
+    node: LpNode | None = None
     try:
         peers = control.hello(transport.endpoint)
         transport.connect({peer: where for peer, where in enumerate(peers.endpoints) if peer != lp})
         programs = Programs(peers.job, function, args)
-        node = Node(lp, peers, programs, transport, _Reporter(control, lp))
+        node = LpNode(lp, peers, programs, transport, _Reporter(control, lp))
         control.ready(node.config_hash)
         control.wait_start()
         control.send(node.run())
@@ -84,7 +92,9 @@ def _run(control: Control, run_id: str, lp: int, function: Function | None, args
         transport.close()
 
 
-def _fail(control: Control, lp: int, node: "Node | None", rank: int, error: BaseException) -> None:
+def _fail(
+    control: Control, lp: int, node: "LpNode | None", rank: int, error: BaseException
+) -> None:
     now_ps = 0
     if node is not None:
         now_ps = node.now_ps
@@ -127,8 +137,14 @@ class _Reporter:
         if self._control.status_is_due():
             figures = loop.figures
             status = Status(
-                self._lp, time_ps, figures.events, figures.blocked_s, loop.next_ps, loop.safe_ps, loop.waits_for
-            )  # fmt: skip
+                self._lp,
+                time_ps,
+                figures.events,
+                figures.blocked_s,
+                loop.next_ps,
+                loop.safe_ps,
+                loop.waits_for,
+            )
             self._control.report_status(status)
         self._control.check()
 
@@ -141,7 +157,9 @@ class _Reporter:
 
     def contents(self, sip: int, address: int, data: bytes) -> None:
         for start in range(0, len(data), CHUNK_BYTES):
-            self._control.send(MemoryContents(self._lp, sip, address + start, data[start : start + CHUNK_BYTES]))
+            self._control.send(
+                MemoryContents(self._lp, sip, address + start, data[start : start + CHUNK_BYTES])
+            )
 
     def transferred(self, transfer: SlotTransfer) -> None:
         show(transfer)
@@ -153,19 +171,28 @@ def show(transfer: SlotTransfer) -> None:
     sys.stderr.write(f"[sip {transfer.sip}] {transfer}\n")
 
 
-class Node:
+class LpNode:
     """LP `lp` with its chips and ranks. `transport` reaches the other LPs; None where there are none."""
 
-    def __init__(self, lp: int, peers: Peers, programs: Programs, transport: Transport | None, observer: Observer) -> None:
+    def __init__(
+        self,
+        lp: int,
+        peers: Peers,
+        programs: Programs,
+        transport: Transport | None,
+        observer: Observer,
+    ) -> None:
         job = peers.job
         topology = parse_topology(job.topology_yaml, "topology", job.sips)
         ccl = parse_ccl(job.ccl_yaml, "the ccl file")
         self.config_hash = config_hash(topology, ccl.file)
         self._lp, self._observer, self._verify = lp, observer, job.verify
         sips, lps = peers.sips_of_lp[lp], len(peers.sips_of_lp)
-        plan = Blueprint.of(topology, data=job.data, remote_dma=job.remote_dma)
+        plan = ChipSpec.of(topology, data=job.data, remote_dma=job.remote_dma)
         partition = Partition(peers.sips_of_lp, plan.sips, topology.sip.io_chiplet.noc.overhead_ns)
-        sync = Sync(lp, lps, partition.channels_in(lp), partition.channels_out(lp), partition.transits(lp))
+        sync = Sync(
+            lp, lps, partition.channels_in(lp), partition.channels_out(lp), partition.transits(lp)
+        )
         logs = {
             sip: OpLog(
                 partial(observer.trace, sip) if job.trace else None,
@@ -179,7 +206,14 @@ class Node:
             transport = JitterTransport(transport, job.jitter_ms / 1000, (job.jitter_seed, lp))
         self._loop = LogicalProcess(sync, self._model, transport if lps > 1 else None, self._round)
         self._ranks = [
-            Rank(self._model.engine, self._model.chips[sip].host, sip, (topology, ccl), data=job.data, main=programs.of(sip))
+            Rank(
+                self._model.engine,
+                self._model.chips[sip].host,
+                sip,
+                (topology, ccl),
+                data=job.data,
+                main=programs.of(sip),
+            )
             for sip in sips
         ]
 
@@ -201,9 +235,15 @@ class Node:
             self._tell_contents()
         reports = tuple(self._report(rank) for rank in self._ranks)
         return Done(
-            self._lp, reports, figures.events, figures.rounds, figures.messages, figures.null_messages, figures.blocked_s,
+            self._lp,
+            reports,
+            figures.events,
+            figures.rounds,
+            figures.messages,
+            figures.null_messages,
+            figures.blocked_s,
             cpu_s() - began_s,
-        )  # fmt: skip
+        )
 
     def flush_logs(self) -> None:
         """Hand over what the op logs hold back: a run that fails keeps what was traced."""
@@ -219,9 +259,17 @@ class Node:
         chip = self.chips[rank.rank]
         outcome = rank.outcome if isinstance(rank.outcome, BenchOutcome) else None
         return SipReport(
-            rank.rank, chip.log.digest(chip.memories), chip.log.last_ps, rank.finished, outcome, chip.counters(),
-            chip.blocked(), rank.waiting_for, chip.broken_law(), _queues(chip),
-        )  # fmt: skip
+            rank.rank,
+            chip.log.digest(chip.memories),
+            chip.log.last_ps,
+            rank.finished,
+            outcome,
+            chip.counters(),
+            chip.blocked(),
+            rank.waiting_for,
+            chip.broken_law(),
+            _queues(chip),
+        )
 
     def _round(self) -> None:
         self._observer.round(self.now_ps, self._loop)
@@ -232,5 +280,8 @@ def _queues(chip: Chip) -> tuple[QueuePointers, ...]:
     blocked = {(pe.cube, pe.pe) for pe in chip.blocked()}
     told = [pe for pe in chip.pes if not pe.ipcq.at_rest or (pe.place.cube, pe.place.pe) in blocked]
     return tuple(
-        queue for pe in told for queue in pe.ipcq.pointers() if not queue.at_rest or (queue.cube, queue.pe) in blocked
-    )  # fmt: skip
+        queue
+        for pe in told
+        for queue in pe.ipcq.pointers()
+        if not queue.at_rest or (queue.cube, queue.pe) in blocked
+    )

@@ -11,8 +11,8 @@ import msgspec
 
 from coordinator.aggregate import LoggedOp, RunReport
 from coordinator.report.trace_events import encode_trace
-from runtime.errors import UsageError
-from runtime.trace import Operand
+from runtime.core.errors import UsageError
+from runtime.core.trace import Operand
 from runtime.wire.messages import SlotTransfer
 
 RUN, OP_LOG, TRACE, CCL_TRACE = "run.json", "oplog.jsonl", "trace.json", "ccl_trace.txt"
@@ -41,7 +41,9 @@ def write_files(directory: Path, report: RunReport, log: Sequence[LoggedOp]) -> 
     """Write all files; `run.json` last, so that a directory which has it is complete."""
     (directory / OP_LOG).write_bytes(b"".join(_line(op) for op in log))
     (directory / TRACE).write_bytes(encode_trace(log))
-    (directory / RUN).write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
+    (directory / RUN).write_bytes(
+        msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
+    )
 
 
 def write_ccl_trace(directory: Path, transfers: Sequence[SlotTransfer]) -> None:
@@ -66,7 +68,12 @@ def _next_numbered(runs: Path, name: str) -> Path:
 def _line(op: LoggedOp) -> bytes:
     # Records are arrays on the wire; a log that people read and filter has a name beside every value.
     inputs = [_named(each) if isinstance(each, Operand) else each for each in op.record.inputs]
-    return msgspec.json.encode({"sip": op.sip, "index": op.index} | _named(op.record) | {"inputs": inputs}) + b"\n"
+    return (
+        msgspec.json.encode(
+            {"sip": op.sip, "index": op.index} | _named(op.record) | {"inputs": inputs}
+        )
+        + b"\n"
+    )
 
 
 def _named(struct: msgspec.Struct) -> dict[str, Any]:

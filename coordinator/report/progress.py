@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import TextIO
 
 from coordinator.watch import Observer
-from runtime.simtime import format_ps
-from runtime.wallclock import now_s
+from runtime.core.simtime import format_ps
+from runtime.core.wallclock import now_s
 from runtime.wire.messages import Status
 
 PLAIN_PERIOD_S = 5.0
@@ -56,7 +56,9 @@ class PlainProgress:
         if self._pace.age_s >= PLAIN_PERIOD_S:
             lps = self._latest.values()
             mean_blocked_s = sum(lp.blocked_s for lp in lps) / self._lps
-            line = self._pace.report(min(lp.time_ps for lp in lps), sum(lp.events for lp in lps), mean_blocked_s)
+            line = self._pace.report(
+                min(lp.time_ps for lp in lps), sum(lp.events for lp in lps), mean_blocked_s
+            )
             print("  ".join(line), file=self._stream, flush=True)
 
     def ended(self) -> None:
@@ -72,7 +74,9 @@ class LiveProgress:
 
         # Where the standard output is a file, what is printed must go there and not above the table.
         console, shared = Console(file=stream), sys.stdout.isatty()
-        self._live = Live(console=console, transient=True, auto_refresh=False, redirect_stdout=shared)
+        self._live = Live(
+            console=console, transient=True, auto_refresh=False, redirect_stdout=shared
+        )
         self._paces: dict[int, Pace] = {}
         self._lines: dict[int, tuple[str, str, str, str]] = {}
 
@@ -87,7 +91,10 @@ class LiveProgress:
 
         who = f"sip {sips[0]}" if len(sips) == 1 else f"sips {sips[0]}-{sips[-1]}"
         pace = self._paces.setdefault(status.lp, Pace(now_s))
-        self._lines[status.lp] = (who, *pace.report(status.time_ps, status.events, status.blocked_s))
+        self._lines[status.lp] = (
+            who,
+            *pace.report(status.time_ps, status.events, status.blocked_s),
+        )
         table = Table.grid(padding=(0, 2))
         for lp in sorted(self._lines):
             table.add_row(*self._lines[lp])

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from coordinator.aggregate import RunReport, wrong_elements
 from coordinator.plan import Plan
 from coordinator.verify.verdict import Verdict
-from runtime.bench_registry import BenchOutcome, Column, PerfRow, Table
-from runtime.simtime import PS_PER_NS, format_ps
+from runtime.core.bench_registry import BenchOutcome, Column, PerfRow, Table
+from runtime.core.simtime import PS_PER_NS, format_ps
 
 _COLUMNS = "#{:>12} {:>13} {:>9} {:>8} {:>13} {:>9} {:>9} {:>8}"
 _ROW = " {:>12} {:>13} {:>9} {:>8} {:>13.3f} {:>9.3f} {:>9.3f} {:>8}"
@@ -16,7 +16,9 @@ _PS_PER_US = 1_000_000
 def heading(plan: Plan) -> Iterator[str]:
     """What runs, before it does."""
     program = plan.program
-    flags = "".join(f" --{name.replace('_', '-')} {value}" for name, value in program.arguments.items())
+    flags = "".join(
+        f" --{name.replace('_', '-')} {value}" for name, value in program.arguments.items()
+    )
     yield f"# {program.kind} {program.name}{flags}{''.join(f' {argument}' for argument in program.argv)}"
     yield place(plan)
 
@@ -38,12 +40,23 @@ def pass_line(label: str, world_size: int, outcome: BenchOutcome | None) -> str:
 
 def nccl_table(rows: Sequence[PerfRow]) -> Iterator[str]:
     """The rows under the headings of nccl-tests, and its two lines of summary. Times are simulated."""
-    yield _COLUMNS.format("size", "count", "type", "redop", "time", "algbw", "busbw", "#wrong").rstrip()
+    yield _COLUMNS.format(
+        "size", "count", "type", "redop", "time", "algbw", "busbw", "#wrong"
+    ).rstrip()
     yield _COLUMNS.format("(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)", "").rstrip()
     for row in rows:
         time_us = row.time_ps / _PS_PER_US
         wrong = "N/A" if row.wrong is None else row.wrong
-        yield _ROW.format(row.size_bytes, row.count, row.dtype, row.redop, time_us, row.algbw_gbs, row.busbw_gbs, wrong)
+        yield _ROW.format(
+            row.size_bytes,
+            row.count,
+            row.dtype,
+            row.redop,
+            time_us,
+            row.algbw_gbs,
+            row.busbw_gbs,
+            wrong,
+        )
     yield f"# Out of bounds values : {_verdict(wrong_elements(rows))}"
     yield f"# Avg bus bandwidth    : {sum(row.busbw_gbs for row in rows) / len(rows):.3f} GB/s"
 
@@ -52,7 +65,10 @@ def bench_table(table: Table) -> Iterator[str]:
     """The table of a bench, time behind the labels; numbers stand at the right of their columns."""
     headings = [*table.labels, Column("time", "ns"), *table.figures]
     units = [f"({column.unit})" if column.unit else "" for column in headings]
-    cells = [[*map(_cell, row.labels), _cell(row.time_ps / PS_PER_NS), *map(_cell, row.figures)] for row in table.rows]
+    cells = [
+        [*map(_cell, row.labels), _cell(row.time_ps / PS_PER_NS), *map(_cell, row.figures)]
+        for row in table.rows
+    ]
     lines = [[column.name for column in headings], units, *cells]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for number, line in enumerate(lines):
@@ -98,7 +114,9 @@ def _sync(report: RunReport) -> str:
     if report.procs == 1:
         return "one LP, no protocol"
     sync = report.sync
-    return f"{sync.rounds:,} rounds, {sync.messages:,} messages, {sync.null_messages:,} null messages"
+    return (
+        f"{sync.rounds:,} rounds, {sync.messages:,} messages, {sync.null_messages:,} null messages"
+    )
 
 
 def _topology(plan: Plan) -> str:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct, field
 
 from coordinator.aggregate import LoggedOp
-from runtime.trace import Operand, OpRecord
+from runtime.core.trace import Operand, OpRecord
 
 PS_PER_US = 1_000_000
 _Lane = tuple[int, int, int, str, int]
@@ -57,7 +57,9 @@ def trace_events(log: Sequence[LoggedOp]) -> Iterator[TraceEvent]:
     for op, lane in zip(log, lanes, strict=True):
         yield _slice(op, tids[lane])
         if op.record.flow is not None:
-            yield _arrow(op.record, op.sip + 1, tids[lane], flows.setdefault(op.record.flow, len(flows) + 1))
+            yield _arrow(
+                op.record, op.sip + 1, tids[lane], flows.setdefault(op.record.flow, len(flows) + 1)
+            )
 
 
 def _lanes(log: Sequence[LoggedOp]) -> list[_Lane]:
@@ -90,8 +92,20 @@ def _thread_name(lane: _Lane, tid: int) -> Iterator[TraceEvent]:
 
 def _slice(op: LoggedOp, tid: int) -> TraceEvent:
     record = op.record
-    start_us, duration_us = record.start_ps / PS_PER_US, (record.end_ps - record.start_ps) / PS_PER_US
-    return TraceEvent(record.name, "X", op.sip + 1, tid, start_us, duration_us, record.engine, args=_arguments(record))
+    start_us, duration_us = (
+        record.start_ps / PS_PER_US,
+        (record.end_ps - record.start_ps) / PS_PER_US,
+    )
+    return TraceEvent(
+        record.name,
+        "X",
+        op.sip + 1,
+        tid,
+        start_us,
+        duration_us,
+        record.engine,
+        args=_arguments(record),
+    )
 
 
 def _arguments(record: OpRecord) -> dict[str, str | int]:

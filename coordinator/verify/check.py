@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from coordinator.verify.comparison import Comparison
 from coordinator.verify.replay import Replay, ReplayError
 from coordinator.verify.verdict import Verdict
-from runtime.hardware.addresses import AddressMap
-from runtime.trace import OpRecord
+from runtime.core.trace import OpRecord
+from runtime.model.addresses import AddressMap
 
 
 def verify(
@@ -31,7 +31,12 @@ def verify(
         # Where memories differ, rounding does not explain the first result with other bits.
         operations = replay.mismatches or replay.roundings
         problems = (*_first([str(each) for each in operations], "operations differ"), *problems)
-    return Verdict(passed=not problems, operations=len(replay.operations), memories=comparison.figures, problems=problems)
+    return Verdict(
+        passed=not problems,
+        operations=len(replay.operations),
+        memories=comparison.figures,
+        problems=problems,
+    )
 
 
 def _first(lines: Sequence[str], what: str) -> tuple[str, ...]:

@@ -10,10 +10,10 @@ from coordinator.verify.elements import EPS, LEAST_NORMAL, NUMPY, Array, result_
 from coordinator.verify.memory import NOBODY, PAGE_BYTES, PagedArray
 from coordinator.verify.replay import EXACT, Operation, Replay
 from coordinator.verify.verdict import MemoryFigures
-from runtime.errors import PhysAddrError
-from runtime.hardware.addresses import AddressMap, PhysAddr
-from runtime.places import Place
-from runtime.trace import NO_PE
+from runtime.core.coordinates import PeCoordinates
+from runtime.core.errors import PhysAddrError
+from runtime.core.trace import NO_PE
+from runtime.model.addresses import AddressMap, PhysAddr
 
 TOLERANCE = 4.0
 """How many times its slack an element may deviate."""
@@ -31,8 +31,14 @@ class _Figures:
 class Comparison:
     """Compares `contents`, the (physical address, bytes) of everything that is not zero, with the memories of a replay."""
 
-    def __init__(self, replay: Replay, contents: Iterable[tuple[int, bytes]], addresses: AddressMap) -> None:
-        self._replayed, self._operations, self._addresses = replay.memory, replay.operations, addresses
+    def __init__(
+        self, replay: Replay, contents: Iterable[tuple[int, bytes]], addresses: AddressMap
+    ) -> None:
+        self._replayed, self._operations, self._addresses = (
+            replay.memory,
+            replay.operations,
+            addresses,
+        )
         self._simulated = PagedArray(np.uint8, 0)
         for address, data in contents:
             self._simulated.write(address, np.frombuffer(data, np.uint8), len(data))
@@ -93,8 +99,12 @@ class Comparison:
         wrong = _any(own & (right != found), dtype.itemsize)
         allowed = np.zeros(len(wrong))
         if operation.slack != EXACT:
-            deviation, of_element, of_largest = _deviation(right.view(dtype), found.view(dtype), operation.elements)
-            allowed = TOLERANCE * (operation.slack.of_element * of_element + operation.slack.of_largest * of_largest)
+            deviation, of_element, of_largest = _deviation(
+                right.view(dtype), found.view(dtype), operation.elements
+            )
+            allowed = TOLERANCE * (
+                operation.slack.of_element * of_element + operation.slack.of_largest * of_largest
+            )
             whole = ~_any(~own, dtype.itemsize)
             scale = of_largest if operation.slack.of_largest else of_element
             self._keep_worst(operation, address, deviation[whole], scale[whole])
@@ -108,7 +118,9 @@ class Comparison:
             )
             self._differences.append((operation.record.end_ps, address, text))
 
-    def _keep_worst(self, operation: Operation, address: int, deviation: Array, scale: Array) -> None:
+    def _keep_worst(
+        self, operation: Operation, address: int, deviation: Array, scale: Array
+    ) -> None:
         eps = EPS.get(operation.elements)
         if eps and len(deviation):
             figures = self._figures[PhysAddr.decode(address, self._addresses).resource]
@@ -116,7 +128,11 @@ class Comparison:
 
     def _place(self, address: int) -> str:
         where = PhysAddr.decode(address, self._addresses)
-        owner = f"sip {where.sip} cube {where.cube}" if where.pe == NO_PE else str(Place(where.sip, where.cube, where.pe))
+        owner = (
+            f"sip {where.sip} cube {where.cube}"
+            if where.pe == NO_PE
+            else str(PeCoordinates(where.sip, where.cube, where.pe))
+        )
         return f"{owner}: {where.resource} at {where.offset:#x} ({address:#x})"
 
 
@@ -132,6 +148,10 @@ def _deviation(right: Array, found: Array, dtype: str) -> tuple[Array, Array, Ar
     """
     with np.errstate(all="ignore"):
         a, b = right.astype(np.float64), found.astype(np.float64)
-        apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.nan_to_num(np.abs(a - b), nan=np.inf, posinf=np.inf))
+        apart = np.where(
+            (a == b) | (np.isnan(a) & np.isnan(b)),
+            0.0,
+            np.nan_to_num(np.abs(a - b), nan=np.inf, posinf=np.inf),
+        )
     magnitude = np.maximum(np.abs(np.where(np.isfinite(a), a, 0.0)), LEAST_NORMAL.get(dtype, 1.0))
     return apart, magnitude, np.full(len(a), magnitude.max(initial=0.0))

@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from runtime.trace import Operand, OpRecord
+from runtime.core.trace import Operand, OpRecord
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -61,7 +61,11 @@ def pieces(block: Operand) -> Iterator[tuple[int, int]]:
     if not block.strides:
         yield block.address, count * item
         return
-    axes = [(length, stride) for length, stride in zip(block.shape, block.strides, strict=True) if length > 1]
+    axes = [
+        (length, stride)
+        for length, stride in zip(block.shape, block.strides, strict=True)
+        if length > 1
+    ]
     run = 1
     while axes and axes[-1][1] == run:
         run *= axes.pop()[0]

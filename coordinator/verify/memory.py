@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from coordinator.verify.elements import Array, pieces
-from runtime.trace import Operand
+from runtime.core.trace import Operand
 
 PAGE_BYTES = 4096
 NOBODY = -1
@@ -30,17 +30,34 @@ class PagedArray:
             page = self.pages.get(number)
             if page is None:
                 page = self.pages[number] = self._blank()
-            page[start : start + length] = values if isinstance(values, int) else values[done : done + length]
+            page[start : start + length] = (
+                values if isinstance(values, int) else values[done : done + length]
+            )
 
     def read(self, address: int, count: int) -> Array:
         """A copy of `count` numbers from `address` on."""
-        parts = [self.page(number)[start : start + length] for number, start, _, length in _parts(address, count)]
-        return parts[0].copy() if len(parts) == 1 else np.concatenate(parts) if parts else np.empty(0, self._dtype)
+        parts = [
+            self.page(number)[start : start + length]
+            for number, start, _, length in _parts(address, count)
+        ]
+        return (
+            parts[0].copy()
+            if len(parts) == 1
+            else np.concatenate(parts)
+            if parts
+            else np.empty(0, self._dtype)
+        )
 
     def read_block(self, block: Operand) -> Array:
         """The numbers of the bytes of a block, in row-major order of its elements."""
         parts = [self.read(address, nbytes) for address, nbytes in pieces(block)]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.empty(0, self._dtype)
+        return (
+            parts[0]
+            if len(parts) == 1
+            else np.concatenate(parts)
+            if parts
+            else np.empty(0, self._dtype)
+        )
 
     def _blank(self) -> Array:
         return np.full(PAGE_BYTES, self._fill, self._dtype)

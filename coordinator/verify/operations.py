@@ -10,8 +10,8 @@ from math import prod
 import numpy as np
 
 from coordinator.verify.elements import NUMPY, Array, is_float
-from runtime.errors import nearest
-from runtime.trace import OpRecord
+from runtime.core.errors import nearest
+from runtime.core.trace import OpRecord
 
 COPIES = {
     "host": frozenset({"MemoryReadMsg"}),
@@ -20,7 +20,9 @@ COPIES = {
 }
 """Operations that move elements, by engine."""
 
-_ROUNDING = frozenset({"exp", "log", "sin", "cos", "tanh", "sigmoid", "gelu", "silu", "softmax", "sum", "fma", "gemm"})
+_ROUNDING = frozenset(
+    {"exp", "log", "sin", "cos", "tanh", "sigmoid", "gelu", "silu", "softmax", "sum", "fma", "gemm"}
+)
 """Operations whose last bits depend on the order of additions or on a library's approximation."""
 _CHOOSING = frozenset({"maximum", "minimum", "max", "min", "relu", "clamp"})
 """Operations that may return either of +0 and -0."""
@@ -109,7 +111,9 @@ def _function(record: OpRecord) -> Callable[[OpRecord, Sequence[Array | float]],
             return _elementwise
         if name in _REDUCTIONS:
             return _reduce
-    known = sorted({other for (of, other) in _FUNCTIONS if of == engine} | COPIES.get(engine, frozenset()))
+    known = sorted(
+        {other for (of, other) in _FUNCTIONS if of == engine} | COPIES.get(engine, frozenset())
+    )
     known += [*_ELEMENTWISE, *_REDUCTIONS] if engine == "pe_math" else []
     if not known:
         raise ValueError(f"engine {engine!r} computes nothing")
@@ -122,7 +126,9 @@ def _copy(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
     if source.dtype != target and np.uint8 not in (source.dtype, target):
         raise ValueError(f"a copy of {source.dtype} to {record.dtype}: it does not convert")
     if source.nbytes != prod(record.shape) * target.itemsize:
-        raise ValueError(f"a copy of {source.nbytes} bytes to {prod(record.shape) * target.itemsize}")
+        raise ValueError(
+            f"a copy of {source.nbytes} bytes to {prod(record.shape) * target.itemsize}"
+        )
     return source.reshape(-1).view(target).reshape(record.shape)
 
 
@@ -134,8 +140,16 @@ def _round(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
 def _gemm(_: OpRecord, inputs: Sequence[Array | float]) -> Array:
     a, b, *rest = _arrays(inputs, 2, 3)
     accumulator = "i32" if a.dtype == np.int8 else "f32"
-    if a.dtype != b.dtype or a.dtype == np.int32 or a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
-        raise ValueError(f"a product of {a.dtype}{list(a.shape)} and {b.dtype}{list(b.shape)} does not exist")
+    if (
+        a.dtype != b.dtype
+        or a.dtype == np.int32
+        or a.ndim != 2
+        or b.ndim != 2
+        or a.shape[1] != b.shape[0]
+    ):
+        raise ValueError(
+            f"a product of {a.dtype}{list(a.shape)} and {b.dtype}{list(b.shape)} does not exist"
+        )
     if rest and (rest[0].dtype != NUMPY[accumulator] or rest[0].shape != (a.shape[0], b.shape[1])):
         raise ValueError(f"it accumulates on {rest[0].dtype}{list(rest[0].shape)}")
     product = a.astype(np.float64) @ b.astype(np.float64)
@@ -164,7 +178,9 @@ def _reduce(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
     _check_axis(x, record.axis)
     # Only the shape of the result tells whether the axis was kept, with length 1.
     keep = len(record.shape) == x.ndim
-    return np.asarray(_REDUCTIONS[record.name](x.astype(wide), axis=record.axis, keepdims=keep)).astype(dtype)
+    return np.asarray(
+        _REDUCTIONS[record.name](x.astype(wide), axis=record.axis, keepdims=keep)
+    ).astype(dtype)
 
 
 def _softmax(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
@@ -184,7 +200,9 @@ def _transpose(_: OpRecord, inputs: Sequence[Array | float]) -> Array:
 def _cat(_: OpRecord, inputs: Sequence[Array | float]) -> Array:
     arrays = _arrays(inputs, 1, len(inputs))
     if len({array.dtype for array in arrays}) > 1:
-        raise ValueError(f"it joins values of types {', '.join(sorted({str(array.dtype) for array in arrays}))}")
+        raise ValueError(
+            f"it joins values of types {', '.join(sorted({str(array.dtype) for array in arrays}))}"
+        )
     return np.concatenate([array.reshape(-1) for array in arrays])
 
 
@@ -210,7 +228,9 @@ def _arrays(inputs: Sequence[Array | float], least: int, most: int = 0) -> list[
     if len(arrays) != len(inputs):
         raise ValueError("it takes blocks of elements, not numbers")
     if not least <= len(arrays) <= max(least, most):
-        raise ValueError(f"it takes {least if not most else f'{least} to {most}'} operands, not {len(arrays)}")
+        raise ValueError(
+            f"it takes {least if not most else f'{least} to {most}'} operands, not {len(arrays)}"
+        )
     return arrays
 
 
@@ -219,7 +239,9 @@ def _check_axis(x: Array, axis: int | None) -> None:
         raise ValueError(f"its operand of shape {x.shape} has no axis {axis}")
 
 
-def _widened(operand: Array | float, dtype: np.dtype[np.generic], wide: np.dtype[np.generic]) -> Array:
+def _widened(
+    operand: Array | float, dtype: np.dtype[np.generic], wide: np.dtype[np.generic]
+) -> Array:
     if isinstance(operand, np.ndarray):
         return operand.astype(wide)
     # A number beside elements takes their type first.
@@ -239,4 +261,6 @@ def _converted(x: Array, dtype: str) -> Array:
         return x.astype(target)
     limits = np.iinfo(target)
     wide = x.astype(np.float64)
-    return np.clip(np.where(np.isnan(wide), 0.0, np.trunc(wide)), limits.min, limits.max).astype(target)
+    return np.clip(np.where(np.isnan(wide), 0.0, np.trunc(wide)), limits.min, limits.max).astype(
+        target
+    )

@@ -14,9 +14,9 @@ import numpy as np
 from coordinator.verify.elements import EPS, NUMPY, Array, check_block, result_of, size_of
 from coordinator.verify.memory import ReplayMemory
 from coordinator.verify.operations import copies, evaluate, may_differ
-from runtime.errors import KernbenchError
-from runtime.simtime import format_ps
-from runtime.trace import Operand, OpRecord
+from runtime.core.errors import KernbenchError
+from runtime.core.simtime import format_ps
+from runtime.core.trace import Operand, OpRecord
 
 HOST_WRITE, HOST_READ = ("host", "MemoryWriteMsg"), ("host", "MemoryReadMsg")
 _RESULTS, _READS = 0, 1
@@ -92,7 +92,9 @@ class Replay:
     result had other bits, which rounding may explain: whether it does is seen from the memories at the end.
     """
 
-    def __init__(self, logs: Mapping[int, Sequence[OpRecord]], written: Mapping[int, bytes | bytearray]) -> None:
+    def __init__(
+        self, logs: Mapping[int, Sequence[OpRecord]], written: Mapping[int, bytes | bytearray]
+    ) -> None:
         self.memory = ReplayMemory()
         self.operations: list[Operation] = []
         self.mismatches: list[Mismatch] = []
@@ -102,12 +104,16 @@ class Replay:
             for index, record in enumerate(logs[sip]):
                 if not record.inputs and not record.dtype:
                     continue
-                operation = Operation(len(self.operations), sip, index, record, elements=record.dtype)
+                operation = Operation(
+                    len(self.operations), sip, index, record, elements=record.dtype
+                )
                 self.operations.append(operation)
                 if (record.engine, record.name) == HOST_WRITE:
                     operation.written, host = host[: record.nbytes], host[record.nbytes :]
             if host:
-                raise ReplayError(f"sip {sip}", f"its host wrote {len(host):,} bytes more than its records say")
+                raise ReplayError(
+                    f"sip {sip}", f"its host wrote {len(host):,} bytes more than its records say"
+                )
 
     def run(self) -> None:
         """Execute everything; raises `ReplayError` for a record that makes no sense."""
@@ -137,9 +143,17 @@ class Replay:
         if operation.written is not None:
             result: Array = np.frombuffer(operation.written, np.uint8)
             if len(result) != record.nbytes:
-                raise ValueError(f"it wrote {record.nbytes:,} bytes, the host has sent {len(result):,} of them")
+                raise ValueError(
+                    f"it wrote {record.nbytes:,} bytes, the host has sent {len(result):,} of them"
+                )
         else:
-            result = evaluate(record, [self._input(each) if isinstance(each, Operand) else each for each in record.inputs])
+            result = evaluate(
+                record,
+                [
+                    self._input(each) if isinstance(each, Operand) else each
+                    for each in record.inputs
+                ],
+            )
         operation.result = result.tobytes()
         if crc32(operation.result) != record.checksum:
             self._differs(operation, result, self._sources(blocks))
@@ -148,19 +162,27 @@ class Replay:
         """The checksum says that the simulation had other bits."""
         record, slacks = operation.record, [source.slack for source in sources]
         explained = any(slack != EXACT for slack in slacks) or may_differ(record, result)
-        (self.roundings if explained else self.mismatches).append(Mismatch(operation, _summary(result)))
+        (self.roundings if explained else self.mismatches).append(
+            Mismatch(operation, _summary(result))
+        )
         if record.dtype == "u8" and sources:
             operation.elements = sources[0].elements
         if copies(record) and slacks:
-            operation.slack = Slack(max(slack.of_element for slack in slacks), max(slack.of_largest for slack in slacks))
+            operation.slack = Slack(
+                max(slack.of_element for slack in slacks), max(slack.of_largest for slack in slacks)
+            )
         else:
-            operation.slack = Slack(EPS.get(record.dtype, 0.0), max((sum(slack) for slack in slacks), default=0.0))
+            operation.slack = Slack(
+                EPS.get(record.dtype, 0.0), max((sum(slack) for slack in slacks), default=0.0)
+            )
 
     def _input(self, block: Operand) -> Array:
         return self.memory.bytes.read_block(block).view(NUMPY[block.dtype]).reshape(block.shape)
 
     def _sources(self, blocks: Sequence[Operand]) -> list[Operation]:
-        return [self.operations[writer] for block in blocks for writer in self.memory.writers_of(block)]
+        return [
+            self.operations[writer] for block in blocks for writer in self.memory.writers_of(block)
+        ]
 
     def _leave(self, operation: Operation) -> None:
         if (operation.record.engine, operation.record.name) != HOST_READ:

@@ -8,7 +8,7 @@ from typing import cast
 
 from runtime.ccl.config import CclConfig
 from runtime.ccl.group import Group
-from runtime.errors import ConfigError
+from runtime.core.errors import ConfigError
 
 Kernel = Callable[..., object]
 
@@ -19,7 +19,9 @@ def module_of(algorithm: str, ccl: CclConfig) -> ModuleType:
     try:
         return import_module(name)
     except ImportError as error:
-        raise ConfigError(ccl.source, f"algorithms.{algorithm}.module", f"{name!r} cannot be imported: {error}") from None
+        raise ConfigError(
+            ccl.source, f"algorithms.{algorithm}.module", f"{name!r} cannot be imported: {error}"
+        ) from None
 
 
 def kernel_of(algorithm: str, collective: str, ccl: CclConfig) -> Kernel | None:
@@ -33,7 +35,9 @@ def algorithms_with(collective: str, ccl: CclConfig) -> list[str]:
     return [name for name in ccl.file.algorithms if kernel_of(name, collective, ccl) is not None]
 
 
-def complete(kernel: Kernel, operands: Sequence[object], group: Group, itemsize: int, source: str) -> tuple[object, ...]:
+def complete(
+    kernel: Kernel, operands: Sequence[object], group: Group, itemsize: int, source: str
+) -> tuple[object, ...]:
     """All arguments of a kernel: the operands of its collective, and what `arguments` of its module returns for the group.
 
     `ConfigError` if the two do not fit together. What `arguments` itself raises says why the algorithm cannot serve the group.
@@ -42,10 +46,14 @@ def complete(kernel: Kernel, operands: Sequence[object], group: Group, itemsize:
     module, key_path = import_module(config.module), f"algorithms.{config.name}.module"
     arguments = getattr(module, "arguments", None)
     if not callable(arguments):
-        raise ConfigError(source, key_path, f"{config.module!r} has no function arguments(group, itemsize)")
+        raise ConfigError(
+            source, key_path, f"{config.module!r} has no function arguments(group, itemsize)"
+        )
     own = arguments(group, itemsize)
     if not isinstance(own, tuple):
-        raise ConfigError(source, key_path, f"{config.module}.arguments returned {own!r}; it has to be a tuple")
+        raise ConfigError(
+            source, key_path, f"{config.module}.arguments returned {own!r}; it has to be a tuple"
+        )
     given = *operands, *cast("tuple[object, ...]", own)
     try:
         signature(kernel).bind(*given)

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runtime.config_file import Section, default_file, parse, raise_first, read_text
-from runtime.errors import ConfigError, nearest
+from runtime.core.config_file import Section, default_file, parse, raise_first, read_text
+from runtime.core.errors import ConfigError, nearest
 
 BufferKind = Literal["tcm", "hbm", "sram"]
 Backpressure = Literal["sleep"]
@@ -146,7 +146,9 @@ class CclConfig:
         """
         chosen = [self.resolve(name).name]
         if name == AUTO and self.file.selection is not None:
-            chosen += [row.algorithm for rows in self.file.selection.by_size.values() for row in rows]
+            chosen += [
+                row.algorithm for rows in self.file.selection.by_size.values() for row in rows
+            ]
         known = POINT_TO_POINT in self.file.algorithms
         return tuple(dict.fromkeys((*chosen, POINT_TO_POINT) if known else chosen))
 
@@ -177,7 +179,10 @@ def _problems(file: CclFile) -> Iterator[tuple[str, str]]:
     """(key path, problem) of what names an algorithm that does not exist, and of rows that are never reached."""
     name = file.defaults.algorithm
     if AUTO in file.algorithms:
-        yield f"algorithms.{AUTO}", f"{AUTO!r} means what the section `selection` says; an algorithm needs another name"
+        yield (
+            f"algorithms.{AUTO}",
+            f"{AUTO!r} means what the section `selection` says; an algorithm needs another name",
+        )
     if name == AUTO and file.selection is None:
         yield "defaults.algorithm", f"{AUTO!r} needs the section `selection`, which says what runs"
     elif name != AUTO and name not in file.algorithms:
@@ -196,7 +201,10 @@ def _problems_of_selection(selection: Selection, file: CclFile) -> Iterator[tupl
         yield from _unreachable_rows(where, rows)
     for key_path, name in named.items():
         if name == AUTO:
-            yield key_path, f"{AUTO!r} cannot choose itself; known: {', '.join(sorted(file.algorithms))}"
+            yield (
+                key_path,
+                f"{AUTO!r} cannot choose itself; known: {', '.join(sorted(file.algorithms))}",
+            )
         elif name not in file.algorithms:
             yield key_path, _unknown(name, file)
 
@@ -204,11 +212,12 @@ def _problems_of_selection(selection: Selection, file: CclFile) -> Iterator[tupl
 def _unreachable_rows(where: str, rows: Sequence[Choice]) -> Iterator[tuple[str, str]]:
     for index, (row, below) in enumerate(pairwise(rows)):
         if row.up_to_bytes is None:
-            yield f"{where}[{index}]", "this key is missing: up_to_bytes; only the last row is for calls of any size"
-        elif below.up_to_bytes is not None and below.up_to_bytes <= row.up_to_bytes:
-            problem = (
-                f"is {below.up_to_bytes}, and the row before takes calls of up to {row.up_to_bytes} bytes: no call gets here"
+            yield (
+                f"{where}[{index}]",
+                "this key is missing: up_to_bytes; only the last row is for calls of any size",
             )
+        elif below.up_to_bytes is not None and below.up_to_bytes <= row.up_to_bytes:
+            problem = f"is {below.up_to_bytes}, and the row before takes calls of up to {row.up_to_bytes} bytes: no call gets here"
             yield f"{where}[{index + 1}].up_to_bytes", problem
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from runtime.ccl.reduction import ReduceOp
 from runtime.ccl.topologies import tree_binary
-from runtime.dtypes import DType
+from runtime.core.dtypes import DType
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
 
@@ -34,7 +34,9 @@ class Stream:
     def take(self) -> Value:
         """Wait for the next message. It stays until the one after it is taken."""
         if self._taken is not None and self._sizes:
-            self._asked.append(tl.recv_async(self._way, dst_addr=self._taken[: self._sizes.popleft()]))
+            self._asked.append(
+                tl.recv_async(self._way, dst_addr=self._taken[: self._sizes.popleft()])
+            )
         self._taken = received(self._asked.popleft())
         return self._taken
 
@@ -76,7 +78,9 @@ def exchange(way: str, value: Value) -> Value:
     return received(incoming)
 
 
-def reduce_scatter_along(line: Line, value: Value, ways: Ways, op: ReduceOp) -> tuple[list[Value], int]:
+def reduce_scatter_along(
+    line: Line, value: Value, ways: Ways, op: ReduceOp
+) -> tuple[list[Value], int]:
     """Cut a value into a chunk for each PE of the line; the one whose index is returned is combined over all of them."""
     position, size, joined = line
     chunks = cut(value, size)
@@ -100,7 +104,9 @@ def line_reduce_scatter(chunks: list[Value], position: int, ways: Ways, op: Redu
     size, (lower, higher) = len(chunks), ways
     # All that comes has its place before anything is sent: chunks may be larger than a ring, and no two PEs block each other.
     rising = [asked(lower, chunk) for chunk in reversed(chunks[position:])] if position > 0 else []
-    falling = [asked(higher, chunk) for chunk in chunks[: position + 1]] if position < size - 1 else []
+    falling = (
+        [asked(higher, chunk) for chunk in chunks[: position + 1]] if position < size - 1 else []
+    )
     for step in range(size):
         # The chunk with the longest way goes first, and takes a step from position to position: what is due from the far end is
         # not waited for before what the near end has.
@@ -165,7 +171,9 @@ def ring_all_gather(chunks: list[Value], position: int, ways: Ways) -> None:
     size, (behind, ahead) = len(chunks), ways
     for step in range(size - 1):
         incoming = (position - step) % size
-        chunks[incoming] = _shift(chunks[(position - step + 1) % size], chunks[incoming], behind, ahead)
+        chunks[incoming] = _shift(
+            chunks[(position - step + 1) % size], chunks[incoming], behind, ahead
+        )
 
 
 def asked(way: str, like: Value) -> tl.Pending:

@@ -4,10 +4,20 @@ from dataclasses import dataclass
 from math import isqrt
 
 from runtime.ccl.config import AlgorithmConfig
-from runtime.hardware.topology import Topology
+from runtime.model.topology import Topology
 
 _GRIDS = frozenset({"mesh_2d", "torus_2d", "mesh_2d_no_wrap"})
-_ROWS = frozenset({"ring_1d", "ring_1d_unidir", "tree_binary", "hypercube", "hierarchical_3level", "fully_connected", "none"})
+_ROWS = frozenset(
+    {
+        "ring_1d",
+        "ring_1d_unidir",
+        "tree_binary",
+        "hypercube",
+        "hierarchical_3level",
+        "fully_connected",
+        "none",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -37,7 +47,7 @@ class Group:
 
     @property
     def grid_h(self) -> int:
-        """Rows of the grid of ranks."""
+        """StridedBlock of the grid of ranks."""
         return self._grid[1]
 
     @property
@@ -47,7 +57,12 @@ class Group:
 
     def ring_bytes_within_scratch(self, copies: int) -> int:
         """How many bytes fit into one receive ring, and `copies` of them into the scratch of collectives; at least 64."""
-        return max(min(self.algorithm.ring_bytes, self.topology.collective_scratch_bytes // copies) // 64 * 64, 64)
+        return max(
+            min(self.algorithm.ring_bytes, self.topology.collective_scratch_bytes // copies)
+            // 64
+            * 64,
+            64,
+        )
 
     @property
     def root_cube(self) -> int:
@@ -66,5 +81,7 @@ class Group:
         sips = self.topology.system.sips
         if sips.topology in _GRIDS and self.sips == tuple(range(self.topology.sips)):
             return self.topology.sip_grid
-        height = next(rows for rows in range(isqrt(self.world_size), 0, -1) if self.world_size % rows == 0)
+        height = next(
+            rows for rows in range(isqrt(self.world_size), 0, -1) if self.world_size % rows == 0
+        )
         return self.world_size // height, height

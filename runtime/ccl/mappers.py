@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from runtime.ccl.topologies import mesh_2d_no_wrap, tree_binary
-from runtime.hardware.topology import Topology
+from runtime.model.topology import Topology
 
 CubePe = tuple[int, int]
 
@@ -25,7 +25,9 @@ def leader_only(topology: Topology, root_cube: int) -> Mapping:  # noqa: ARG001 
 
 def all_pes(topology: Topology, root_cube: int) -> Mapping:  # noqa: ARG001 - the signature of a mapper
     """Every PE meets the PE at the same place in other SIPs."""
-    everyone = tuple((cube, pe) for cube in range(topology.cubes) for pe in range(topology.pes_per_cube))
+    everyone = tuple(
+        (cube, pe) for cube in range(topology.cubes) for pe in range(topology.pes_per_cube)
+    )
     return Mapping(everyone, {}, frozenset(everyone))
 
 

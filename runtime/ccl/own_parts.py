@@ -9,9 +9,9 @@ from typing import cast
 from runtime.ccl.mappers import CubePe, Mapping
 from runtime.ccl.topologies import Neighbours
 from runtime.ccl.validators import Validator
-from runtime.errors import ConfigError
-from runtime.hardware.topology import Topology
-from runtime.placement import ShardSpec
+from runtime.core.errors import ConfigError
+from runtime.model.placement import ShardSpec
+from runtime.model.topology import Topology
 
 
 class OwnParts:
@@ -32,16 +32,25 @@ class OwnParts:
                 raise self._error("topology", f"{call} returned {ways!r}; {rule}")
         return cast("list[Neighbours]", found)
 
-    def mapping(self, mapper: Callable[[Topology, int], Mapping], topology: Topology, root_cube: int) -> Mapping:
+    def mapping(
+        self, mapper: Callable[[Topology, int], Mapping], topology: Topology, root_cube: int
+    ) -> Mapping:
         """What a mapper gives."""
         mapping = self._called("mapper", mapper, topology, root_cube)
         if not isinstance(mapping, Mapping):
-            raise self._error("mapper", f"{_name(mapper)} returned {mapping!r}; it has to be a runtime.ccl.mappers:Mapping")
+            raise self._error(
+                "mapper",
+                f"{_name(mapper)} returned {mapping!r}; it has to be a runtime.ccl.mappers:Mapping",
+            )
         for place, rule in _misplaced(mapping, topology):
-            raise self._error("mapper", f"{_name(mapper)} returned a Mapping with (cube, pe) {place}, {rule}")
+            raise self._error(
+                "mapper", f"{_name(mapper)} returned a Mapping with (cube, pe) {place}, {rule}"
+            )
         return mapping
 
-    def validate(self, validator: Validator, shards: Sequence[ShardSpec], participants: Sequence[CubePe]) -> None:
+    def validate(
+        self, validator: Validator, shards: Sequence[ShardSpec], participants: Sequence[CubePe]
+    ) -> None:
         """Let a validator refuse a placement with its `ValueError`."""
         answer = self._called("validator", validator, shards, participants)
         if answer is not None:
@@ -73,7 +82,11 @@ def _misplaced(mapping: Mapping, topology: Topology) -> Iterator[tuple[CubePe, s
         if not (0 <= cube < topology.cubes and 0 <= pe < topology.pes_per_cube):
             yield (cube, pe), last
     taking_part = set(mapping.participants)
-    joined = {*mapping.local, *mapping.exchange, *(peer for ways in mapping.local.values() for peer in ways.values())}
+    joined = {
+        *mapping.local,
+        *mapping.exchange,
+        *(peer for ways in mapping.local.values() for peer in ways.values()),
+    }
     for place in sorted(joined - taking_part):
         yield place, "which has neighbours and is not among its participants"
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from runtime.ccl.mappers import CubePe
-from runtime.placement import ShardSpec
+from runtime.model.placement import ShardSpec
 
 Validator = Callable[[Sequence[ShardSpec], Sequence[CubePe]], None]
 
@@ -12,7 +12,9 @@ def any_placement(shards: Sequence[ShardSpec], participants: Sequence[CubePe]) -
     """Every shard lies on a PE that takes part."""
     outside = [shard for shard in shards if (shard.cube, shard.pe) not in set(participants)]
     if outside:
-        raise ValueError(f"the shard on {outside[0].place} is not on a PE that takes part in this collective")
+        raise ValueError(
+            f"the shard on {outside[0].place} is not on a PE that takes part in this collective"
+        )
 
 
 def single_shard_per_rank(shards: Sequence[ShardSpec], participants: Sequence[CubePe]) -> None:
@@ -20,7 +22,9 @@ def single_shard_per_rank(shards: Sequence[ShardSpec], participants: Sequence[Cu
     places = [(shard.cube, shard.pe) for shard in shards]
     if places != list(participants[:1]):
         cube, pe = participants[0]
-        raise ValueError(f"needs a single shard on cube {cube} pe {pe}, the tensor has {len(places)} shards")
+        raise ValueError(
+            f"needs a single shard on cube {cube} pe {pe}, the tensor has {len(places)} shards"
+        )
 
 
 def multi_pe_sip_local(shards: Sequence[ShardSpec], participants: Sequence[CubePe]) -> None:
@@ -28,9 +32,14 @@ def multi_pe_sip_local(shards: Sequence[ShardSpec], participants: Sequence[CubeP
     places = [(shard.cube, shard.pe) for shard in shards]
     if places != list(participants):
         everyone, policy = _placement(participants)
-        raise ValueError(f"needs one shard on {everyone}, the tensor has {len(places)} shards; place it with {policy}")
+        raise ValueError(
+            f"needs one shard on {everyone}, the tensor has {len(places)} shards; place it with {policy}"
+        )
     if len({shard.nbytes for shard in shards}) > 1:
-        first, other = shards[0], next(shard for shard in shards if shard.nbytes != shards[0].nbytes)
+        first, other = (
+            shards[0],
+            next(shard for shard in shards if shard.nbytes != shards[0].nbytes),
+        )
         sizes = f"{first.nbytes} bytes on {first.place} and {other.nbytes} on {other.place}"
         raise ValueError(f"needs shards of one size, the tensor has {sizes}")
 
@@ -39,7 +48,10 @@ def _placement(participants: Sequence[CubePe]) -> tuple[str, str]:
     """Who takes part, and what places a shard on each of them."""
     cubes = len({cube for cube, _ in participants})
     if all(pe == 0 for _, pe in participants):
-        return f"pe 0 of each of {cubes} cubes", 'DPPolicy(cube="row_wise" or "replicate", num_pes=1)'
+        return (
+            f"pe 0 of each of {cubes} cubes",
+            'DPPolicy(cube="row_wise" or "replicate", num_pes=1)',
+        )
     policy = 'DPPolicy(cube="row_wise" or "replicate", pe="row_wise" or "replicate")'
     return f"each of {len(participants)} PEs of {cubes} cubes", policy
 

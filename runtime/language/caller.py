@@ -6,8 +6,8 @@ from inspect import currentframe
 from itertools import pairwise
 from types import FrameType, TracebackType
 
-from runtime.errors import KernelError
-from runtime.places import Place
+from runtime.core.coordinates import PeCoordinates
+from runtime.core.errors import KernelError
 
 _INSIDE = ("runtime.language.", "sip_node.", "contextlib.")
 _VOCABULARY = ("runtime.", "contextlib.")
@@ -32,7 +32,9 @@ def program_line() -> str:
     return "an unknown line" if frame is None else _place(frame, frame.f_lineno)
 
 
-def call_kernel(name: str, place: Place, kernel: Callable[..., object], arguments: Sequence[object]) -> object:
+def call_kernel(
+    name: str, place: PeCoordinates, kernel: Callable[..., object], arguments: Sequence[object]
+) -> object:
     """Run `kernel(*arguments)`. What the language refuses with a Python exception becomes a `KernelError` with its line.
 
     An exception of the kernel's own passes through as it is.

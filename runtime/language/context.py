@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Protocol
 
-from runtime.dtypes import DType
-from runtime.hardware.tiles import TileSize
+from runtime.core.dtypes import DType
+from runtime.model.tiles import TileSize
 
 if TYPE_CHECKING:
     # Values compute on the PE that runs the kernel, so they import this module.
@@ -70,7 +70,13 @@ class KernelContext(Protocol):
         """Write a value into the peer's receive ring; blocks while the ring is full."""
         ...
 
-    def recv(self, direction: str | None, shape: "Shape", dtype: DType, target: "Value | Pointer | None" = None) -> "Pending":
+    def recv(
+        self,
+        direction: str | None,
+        shape: "Shape",
+        dtype: DType,
+        target: "Value | Pointer | None" = None,
+    ) -> "Pending":
         """Take the next value out of the receive ring of a direction, or of any in turn. Does not block.
 
         It goes to scratch, over a value in TCM, or to memory.
@@ -90,4 +96,6 @@ def running_kernel() -> KernelContext:
     try:
         return current_pe.get()
     except LookupError:
-        raise RuntimeError("tl works inside a kernel only: start one with torch.launch(name, kernel, ...)") from None
+        raise RuntimeError(
+            "tl works inside a kernel only: start one with torch.launch(name, kernel, ...)"
+        ) from None

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from runtime.dtypes import DType, float32, int8, int32
-from runtime.errors import nearest
-from runtime.hardware.tiles import TilePlan, TileSize
+from runtime.core.dtypes import DType, float32, int8, int32
+from runtime.core.errors import nearest
 from runtime.language.operations import ACTIVATIONS, compute
 from runtime.language.value import Array, Ref, Shape, Value
+from runtime.model.tiles import TilePlan, TileSize
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Gemm:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns of the result."""
+        """StridedBlock and columns of the result."""
         return self.a.shape[0], self.b.shape[1]
 
     @property
@@ -109,7 +109,9 @@ def evaluate(gemm: Gemm, a: Array, b: Array, tile: TileSize) -> Array:
             acc = None if start is None else start[rows, columns]
         acc = accumulate(acc, a[rows, depth], b[depth, columns])
         if each.last:
-            result[rows, columns] = finish(acc, None if bias is None else bias[columns], gemm.activation, gemm.dtype)
+            result[rows, columns] = finish(
+                acc, None if bias is None else bias[columns], gemm.activation, gemm.dtype
+            )
     return result
 
 
@@ -117,15 +119,23 @@ def _checked_operands(a: object, b: object) -> tuple[int, int]:
     for name, operand in (("a", a), ("b", b)):
         if not isinstance(operand, Value | Ref):
             given = f"{type(operand).__name__} {operand!r}"
-            raise TypeError(f"gemm: {name} is a value in TCM (tl.load) or a matrix in memory (tl.ref), not {given}")
+            raise TypeError(
+                f"gemm: {name} is a value in TCM (tl.load) or a matrix in memory (tl.ref), not {given}"
+            )
         if len(operand.shape) != 2 or 0 in operand.shape:
-            raise ValueError(f"gemm: {name} has shape {operand.shape}; it must be a matrix with at least one element")
+            raise ValueError(
+                f"gemm: {name} has shape {operand.shape}; it must be a matrix with at least one element"
+            )
     assert isinstance(a, Value | Ref)
     assert isinstance(b, Value | Ref)
     if a.shape[1] != b.shape[0]:
-        raise ValueError(f"gemm: a {a.shape} and b {b.shape} do not match: the columns of a must be the rows of b")
+        raise ValueError(
+            f"gemm: a {a.shape} and b {b.shape} do not match: the columns of a must be the rows of b"
+        )
     if a.dtype != b.dtype:
-        raise TypeError(f"gemm: a is {a.dtype.name} and b is {b.dtype.name}; they must be equal: convert with x.to(dtype)")
+        raise TypeError(
+            f"gemm: a is {a.dtype.name} and b is {b.dtype.name}; they must be equal: convert with x.to(dtype)"
+        )
     if a.dtype == int32:
         raise TypeError("gemm: operands are i32; the engine multiplies f16, bf16, f32 and i8 only")
     return a.shape[0], b.shape[1]
@@ -137,11 +147,15 @@ def _check_out(out: object, shape: Shape, out_dtype: object) -> None:
     if out is None:
         return
     if not isinstance(out, Ref):
-        raise TypeError(f"gemm: out is a matrix in memory (tl.ref) or None, not {type(out).__name__} {out!r}")
+        raise TypeError(
+            f"gemm: out is a matrix in memory (tl.ref) or None, not {type(out).__name__} {out!r}"
+        )
     if out.shape != shape:
         raise ValueError(f"gemm: out has shape {out.shape}; the product has {shape}")
     if out_dtype is not None and out_dtype != out.dtype:
-        raise TypeError(f"gemm: out is {out.dtype.name} and out_dtype {out_dtype.name}; with out, leave out_dtype away")
+        raise TypeError(
+            f"gemm: out is {out.dtype.name} and out_dtype {out_dtype.name}; with out, leave out_dtype away"
+        )
 
 
 def _check_acc(acc: object, shape: Shape, accumulator: DType) -> None:
@@ -152,7 +166,9 @@ def _check_acc(acc: object, shape: Shape, accumulator: DType) -> None:
     if acc.shape != shape:
         raise ValueError(f"gemm: acc has shape {acc.shape}; the product has {shape}")
     if acc.dtype != accumulator:
-        raise TypeError(f"gemm: acc is {acc.dtype.name}; these operands are summed in {accumulator.name}")
+        raise TypeError(
+            f"gemm: acc is {acc.dtype.name}; these operands are summed in {accumulator.name}"
+        )
 
 
 def _check_bias(bias: object, shape: Shape, accumulator: DType) -> None:
@@ -165,21 +181,29 @@ def _check_bias(bias: object, shape: Shape, accumulator: DType) -> None:
             f"gemm: bias has shape {bias.shape}; a product of shape {shape} takes {(shape[1],)} or {(1, shape[1])}"
         )
     if bias.dtype.is_floating_point and not accumulator.is_floating_point:
-        raise TypeError(f"gemm: bias is {bias.dtype.name}; a sum in {accumulator.name} takes a bias of i8 or i32")
+        raise TypeError(
+            f"gemm: bias is {bias.dtype.name}; a sum in {accumulator.name} takes a bias of i8 or i32"
+        )
 
 
 def _check_activation(activation: str | None, accumulator: DType) -> None:
     if activation is None:
         return
     if activation not in ACTIVATIONS:
-        raise ValueError(f"gemm: activation {activation!r} is not known{nearest(str(activation), ACTIVATIONS)}")
+        raise ValueError(
+            f"gemm: activation {activation!r} is not known{nearest(str(activation), ACTIVATIONS)}"
+        )
     if activation != "relu" and not accumulator.is_floating_point:
-        raise TypeError(f"gemm: activation {activation} is not defined for a sum in {accumulator.name}; relu is")
+        raise TypeError(
+            f"gemm: activation {activation} is not defined for a sum in {accumulator.name}; relu is"
+        )
 
 
 def _result_type(out: Ref | None, out_dtype: DType | None, accumulator: DType) -> DType:
     dtype = out_dtype or (accumulator if out is None else out.dtype)
     if dtype.is_floating_point != accumulator.is_floating_point:
         kind = "floating-point" if accumulator.is_floating_point else "integer"
-        raise TypeError(f"gemm: a result of {dtype.name} from a sum in {accumulator.name}: it must be a {kind} type too")
+        raise TypeError(
+            f"gemm: a result of {dtype.name} from a sum in {accumulator.name}: it must be a {kind} type too"
+        )
     return dtype

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runtime.dtypes import DType, float32, int8, int32
-from runtime.errors import nearest
+from runtime.core.dtypes import DType, float32, int8, int32
+from runtime.core.errors import nearest
 from runtime.language.value import Array, Shape, Value
 
 
@@ -117,7 +117,9 @@ def infer(
         return _elementwise(name, operands, values, common)
     if name in REDUCTIONS or name == "softmax":
         return _along_axis(name, values[0].shape, common, axis, keep_dims=keep_dims)
-    return _transposed(values[0].shape) if name == "trans" else (sum(value.numel for value in values),), common
+    return _transposed(values[0].shape) if name == "trans" else (
+        sum(value.numel for value in values),
+    ), common
 
 
 def compute(
@@ -155,7 +157,9 @@ def converted(array: Array, dtype: DType) -> Array:
     return np.nan_to_num(whole, copy=False).astype(dtype.numpy)
 
 
-def _moved(name: str, operands: Sequence[Array | float], dtype: DType, shape: Shape | None) -> Array:
+def _moved(
+    name: str, operands: Sequence[Array | float], dtype: DType, shape: Shape | None
+) -> Array:
     arrays = [np.asarray(operand) for operand in operands]
     match name:
         case "full":
@@ -169,9 +173,12 @@ def _moved(name: str, operands: Sequence[Array | float], dtype: DType, shape: Sh
             return np.concatenate([array.reshape(-1) for array in arrays])
 
 
-def _evaluated(function: Callable[..., Array], operands: Sequence[Array | float], dtype: DType) -> Array:
+def _evaluated(
+    function: Callable[..., Array], operands: Sequence[Array | float], dtype: DType
+) -> Array:
     arrays: list[Array] = [
-        operand if isinstance(operand, np.ndarray) else np.asarray(operand).astype(dtype.numpy) for operand in operands
+        operand if isinstance(operand, np.ndarray) else np.asarray(operand).astype(dtype.numpy)
+        for operand in operands
     ]
     if not dtype.is_floating_point:
         return np.asarray(function(*arrays), dtype.numpy)
@@ -182,7 +189,9 @@ def _evaluated(function: Callable[..., Array], operands: Sequence[Array | float]
 def _reduce(name: str, array: Array, dtype: DType, axis: int | None, *, keep_dims: bool) -> Array:
     wide = np.float64 if dtype.is_floating_point else dtype.numpy
     function = {"sum": np.sum, "max": np.max, "min": np.min}[name]
-    return np.asarray(function(array.astype(wide), axis=axis, keepdims=keep_dims)).astype(dtype.numpy)
+    return np.asarray(function(array.astype(wide), axis=axis, keepdims=keep_dims)).astype(
+        dtype.numpy
+    )
 
 
 def _values(name: str, operands: Sequence[Value | float]) -> list[Value]:
@@ -192,7 +201,9 @@ def _values(name: str, operands: Sequence[Value | float]) -> list[Value]:
             values.append(operand)
         elif not isinstance(operand, Real):  # pyright: ignore[reportUnnecessaryIsInstance] - kernels are not type-checked
             given = f"{type(operand).__name__} {operand!r}"
-            raise TypeError(f"{name}: {given} is neither a value in TCM, such as tl.load returns, nor a number")
+            raise TypeError(
+                f"{name}: {given} is neither a value in TCM, such as tl.load returns, nor a number"
+            )
     if not values:
         raise TypeError(f"{name}: operands have types none; one of them must be a value in TCM")
     return values
@@ -207,7 +218,9 @@ def _common_type(name: str, values: Sequence[Value]) -> DType:
     return values[0].dtype
 
 
-def _elementwise(name: str, operands: Sequence[Value | float], values: Sequence[Value], dtype: DType) -> tuple[Shape, DType]:
+def _elementwise(
+    name: str, operands: Sequence[Value | float], values: Sequence[Value], dtype: DType
+) -> tuple[Shape, DType]:
     if not ELEMENTWISE[name].integers:
         _check_floating(name, dtype)
     for operand in operands:
@@ -247,7 +260,9 @@ def _check_held(name: str, number: float, dtype: DType, where: str) -> None:
         raise TypeError(f"{name}: {number} {where} is not an {dtype.name} itself")
 
 
-def _along_axis(name: str, shape: Shape, dtype: DType, axis: object, *, keep_dims: bool) -> tuple[Shape, DType]:
+def _along_axis(
+    name: str, shape: Shape, dtype: DType, axis: object, *, keep_dims: bool
+) -> tuple[Shape, DType]:
     if name == "softmax":
         _check_floating(name, dtype)
         _reduced(name, shape, -1 if axis is None else axis, keep_dims=False)
@@ -275,5 +290,7 @@ def _reduced(name: str, shape: Shape, axis: object, *, keep_dims: bool) -> Shape
 
 def _transposed(shape: Shape) -> Shape:
     if len(shape) != 2:
-        raise ValueError(f"trans: a value of shape {shape} has {len(shape)} axes; only a matrix, of 2, is transposed")
+        raise ValueError(
+            f"trans: a value of shape {shape} has {len(shape)} axes; only a matrix, of 2, is transposed"
+        )
     return shape[::-1]

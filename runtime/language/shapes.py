@@ -3,14 +3,18 @@
 from operator import index
 from typing import SupportsIndex
 
-from runtime.dtypes import DType
+from runtime.core.dtypes import DType
 from runtime.language.value import Pointer, Shape, Value, row_major
 
 
 def checked_shape(shape: Shape | int) -> Shape:
     """A shape as a tuple; a single length is one axis."""
     try:
-        whole = (index(shape),) if isinstance(shape, SupportsIndex) else tuple(index(length) for length in shape)
+        whole = (
+            (index(shape),)
+            if isinstance(shape, SupportsIndex)
+            else tuple(index(length) for length in shape)
+        )
     except TypeError:
         raise TypeError(f"shape {shape!r}: a shape is an integer or a tuple of integers") from None
     if any(length < 0 for length in whole):
@@ -23,7 +27,9 @@ def checked_strides(strides: tuple[int, ...] | None, shape: Shape) -> tuple[int,
     if strides is None:
         return row_major(shape)
     if len(shape) != 2:
-        raise ValueError(f"strides {strides} with shape {shape}: only blocks of a matrix, of 2 axes, have strides")
+        raise ValueError(
+            f"strides {strides} with shape {shape}: only blocks of a matrix, of 2 axes, have strides"
+        )
     steps = checked_shape(strides)
     if len(steps) != 2 or steps[1] != 1 or steps[0] < shape[1]:
         raise ValueError(
@@ -37,18 +43,24 @@ def checked_pointer(pointer: object, operation: str) -> Pointer:
     """A pointer; `operation` is who takes it."""
     if isinstance(pointer, Pointer):
         return pointer
-    raise TypeError(f"{operation} takes a pointer, as a tensor is passed to a kernel, not {type(pointer).__name__} {pointer!r}")
+    raise TypeError(
+        f"{operation} takes a pointer, as a tensor is passed to a kernel, not {type(pointer).__name__} {pointer!r}"
+    )
 
 
 def checked_value(value: object, operation: str) -> Value:
     """A value in TCM; `operation` is who takes it."""
     if isinstance(value, Value):
         return value
-    raise TypeError(f"{operation} takes a value in TCM, such as tl.load returns, not {type(value).__name__} {value!r}")
+    raise TypeError(
+        f"{operation} takes a value in TCM, such as tl.load returns, not {type(value).__name__} {value!r}"
+    )
 
 
 def checked_dtype(dtype: object, operation: str) -> DType:
     """An element type; `operation` is who takes it."""
     if isinstance(dtype, DType):
         return dtype
-    raise TypeError(f"{operation} takes an element type such as tl.float16, not {type(dtype).__name__} {dtype!r}")
+    raise TypeError(
+        f"{operation} takes an element type such as tl.float16, not {type(dtype).__name__} {dtype!r}"
+    )

@@ -13,12 +13,17 @@ Whatever hardware or language do not allow is a `KernelError` that names the ker
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Literal, NoReturn, overload
 
-from runtime.dtypes import DType, bfloat16, float16, float32, int8, int32
-from runtime.errors import nearest
-from runtime.hardware.tiles import TileSize
+from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
+from runtime.core.errors import nearest
 from runtime.language.context import Pending, running_kernel
 from runtime.language.gemm import checked_gemm
-from runtime.language.shapes import checked_dtype, checked_pointer, checked_shape, checked_strides, checked_value
+from runtime.language.shapes import (
+    checked_dtype,
+    checked_pointer,
+    checked_shape,
+    checked_strides,
+    checked_value,
+)
 from runtime.language.value import Pointer, Ref, Shape, Value
 from runtime.language.vector import (
     abs,  # noqa: A004 - the names Triton users know
@@ -49,6 +54,7 @@ from runtime.language.vector import (
     trans,
     zeros,
 )
+from runtime.model.tiles import TileSize
 
 __all__ = [
     "DType",
@@ -103,7 +109,7 @@ __all__ = [
     "trans",
     "wait",
     "zeros",
-]  # fmt: skip
+]
 
 Space = Literal["tcm", "hbm"]
 
@@ -124,7 +130,7 @@ def cdiv(a: int, b: int) -> int:
 
 
 def gemm_tile() -> TileSize:
-    """Rows, depth and columns (m, k, n) of the GEMM engine's tile. Products of whole tiles use the engine best."""
+    """StridedBlock, depth and columns (m, k, n) of the GEMM engine's tile. Products of whole tiles use the engine best."""
     return running_kernel().gemm_tile
 
 
@@ -135,7 +141,9 @@ def load(pointer: Pointer, shape: Shape | int, strides: tuple[int, int] | None =
     every tensor is a `PageFaultError`.
     """
     whole = checked_shape(shape)
-    return running_kernel().load(checked_pointer(pointer, "tl.load"), whole, checked_strides(strides, whole))
+    return running_kernel().load(
+        checked_pointer(pointer, "tl.load"), whole, checked_strides(strides, whole)
+    )
 
 
 def store(pointer: Pointer, value: Value, strides: tuple[int, int] | None = None) -> None:
@@ -152,7 +160,13 @@ def store(pointer: Pointer, value: Value, strides: tuple[int, int] | None = None
     running_kernel().store(target, source, checked_strides(strides, source.shape))
 
 
-def ref(pointer: Pointer, shape: tuple[int, int], strides: tuple[int, int] | None = None, *, blocked: bool = False) -> Ref:
+def ref(
+    pointer: Pointer,
+    shape: tuple[int, int],
+    strides: tuple[int, int] | None = None,
+    *,
+    blocked: bool = False,
+) -> Ref:
     """A matrix in memory for `composite` to stream tile by tile. Nothing is moved.
 
     `strides` is (row pitch, 1). A `blocked` matrix is stored tile after tile, row by row of tiles, each tile row-major without
@@ -163,12 +177,16 @@ def ref(pointer: Pointer, shape: tuple[int, int], strides: tuple[int, int] | Non
     if len(whole) != 2:
         raise ValueError(f"tl.ref of shape {whole}: a matrix has 2 axes")
     if blocked and strides is not None:
-        raise ValueError(f"tl.ref with strides {strides} and blocked: the tiles of a blocked matrix have no gaps")
+        raise ValueError(
+            f"tl.ref with strides {strides} and blocked: the tiles of a blocked matrix have no gaps"
+        )
     pitch, step = checked_strides(strides, whole)
     return Ref(at, (whole[0], whole[1]), (pitch, step), blocked)
 
 
-def dot(a: Value | Ref, b: Value | Ref, acc: Value | None = None, out_dtype: DType | None = None) -> Value:
+def dot(
+    a: Value | Ref, b: Value | Ref, acc: Value | None = None, out_dtype: DType | None = None
+) -> Value:
     """The matrix product `acc + a @ b` as a value in TCM: `composite` and `wait` in one.
 
     `a` (m, k) and `b` (k, n) have one type of f16, bf16, f32 and i8. Products are summed in float32 (int32 for i8), the type of
@@ -201,7 +219,9 @@ def composite(
     result: that of `out`, else `out_dtype`, else the type of the sum.
     """
     if kind != "gemm":
-        raise ValueError(f"tl.composite of kind {kind!r}: the scheduler has no such plan{nearest(str(kind), ('gemm',))}")
+        raise ValueError(
+            f"tl.composite of kind {kind!r}: the scheduler has no such plan{nearest(str(kind), ('gemm',))}"
+        )
     gemm = checked_gemm(a, b, out, acc=acc, bias=bias, activation=activation, out_dtype=out_dtype)
     return running_kernel().gemm(gemm)
 
@@ -291,28 +311,40 @@ def scratch() -> AbstractContextManager[None]:
 def _direction(direction: object, operation: str) -> str:
     if isinstance(direction, str):
         return direction
-    raise TypeError(f"{operation} takes a direction such as 'E', not {type(direction).__name__} {direction!r}")
+    raise TypeError(
+        f"{operation} takes a direction such as 'E', not {type(direction).__name__} {direction!r}"
+    )
 
 
 def _target(dst_addr: object, dst_space: object) -> Value | Pointer | None:
     if dst_addr is None:
         if dst_space is not None:
-            raise TypeError(f"tl.recv with dst_space {dst_space!r} needs dst_addr, where to copy the value")
+            raise TypeError(
+                f"tl.recv with dst_space {dst_space!r} needs dst_addr, where to copy the value"
+            )
         return None
     if not isinstance(dst_addr, Value | Pointer):
         given = f"{type(dst_addr).__name__} {dst_addr!r}"
         raise TypeError(f"tl.recv: dst_addr is a value in TCM or a pointer to memory, not {given}")
-    space, kind = ("tcm", "value in TCM") if isinstance(dst_addr, Value) else ("hbm", "pointer to memory")
+    space, kind = (
+        ("tcm", "value in TCM") if isinstance(dst_addr, Value) else ("hbm", "pointer to memory")
+    )
     if dst_space not in (None, space):
-        raise ValueError(f"tl.recv: dst_addr is a {kind}, so dst_space is {space!r}, not {dst_space!r}")
+        raise ValueError(
+            f"tl.recv: dst_addr is a {kind}, so dst_space is {space!r}, not {dst_space!r}"
+        )
     return dst_addr
 
 
 def _check_fit(target: Value | Pointer, shape: Shape, dtype: DType) -> None:
     if target.dtype != dtype:
-        raise TypeError(f"tl.recv of {dtype.name} to a place of {target.dtype.name}; they must be equal")
+        raise TypeError(
+            f"tl.recv of {dtype.name} to a place of {target.dtype.name}; they must be equal"
+        )
     if isinstance(target, Value) and target.shape != shape:
-        raise ValueError(f"tl.recv of shape {shape} over a value of shape {target.shape}; they must be equal")
+        raise ValueError(
+            f"tl.recv of shape {shape} over a value of shape {target.shape}; they must be equal"
+        )
 
 
 if not TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from runtime.dtypes import DType
+from runtime.core.dtypes import DType
+from runtime.core.trace import Operand
 from runtime.language.context import running_kernel
-from runtime.trace import Operand
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Shape = tuple[int, ...]
@@ -70,10 +70,17 @@ class Value:
     """
 
     __slots__ = ("address", "data", "dtype", "shape", "strides")
-    __array_ufunc__ = None  # `array + value` is then this class's to refuse, not numpy's to do element by element
+    __array_ufunc__ = (
+        None  # `array + value` is then this class's to refuse, not numpy's to do element by element
+    )
 
     def __init__(
-        self, shape: Shape, dtype: DType, data: Array | None, address: int = 0, strides: tuple[int, ...] | None = None
+        self,
+        shape: Shape,
+        dtype: DType,
+        data: Array | None,
+        address: int = 0,
+        strides: tuple[int, ...] | None = None,
     ) -> None:
         self.shape, self.dtype, self.data, self.address = shape, dtype, data, address
         self.strides = row_major(shape) if strides is None else strides
@@ -108,7 +115,9 @@ class Value:
         return running_kernel().math("cast", (self,), dtype=dtype)
 
     @classmethod
-    def from_bytes(cls, data: bytes | memoryview, shape: Shape, dtype: DType, address: int = 0) -> "Value":
+    def from_bytes(
+        cls, data: bytes | memoryview, shape: Shape, dtype: DType, address: int = 0
+    ) -> "Value":
         """The inverse of `tobytes`; elements without bytes make a value without data."""
         value = cls(shape, dtype, None, address)
         if len(data) == value.nbytes:

@@ -7,7 +7,7 @@ is computed as if exactly and rounded to float32, then to its type; integers wra
 
 from collections.abc import Sequence
 
-from runtime.dtypes import DType
+from runtime.core.dtypes import DType
 from runtime.language.context import running_kernel
 from runtime.language.shapes import checked_shape, checked_value
 from runtime.language.value import Shape, Value

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from runtime.hardware.schema import Topology
-from runtime.hardware.tiles import TileSize
-from runtime.rank_state import running_rank
-from runtime.requests import Order
+from runtime.core.requests import Order
+from runtime.model.schema import Topology
+from runtime.model.tiles import TileSize
+from runtime.torch.rank_state import running_rank
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,9 @@ def get_device_properties(device: int | None = None) -> DeviceProperties:
     """The properties of a SIP, by default this rank's own; all SIPs are alike. `RuntimeError` for one that does not exist."""
     topology = running_rank().topology
     if device is not None and not 0 <= device < topology.sips:
-        raise RuntimeError(f"invalid device ordinal {device}: there are {topology.sips} SIPs, from 0 on")
+        raise RuntimeError(
+            f"invalid device ordinal {device}: there are {topology.sips} SIPs, from 0 on"
+        )
     pe = topology.pe
     return DeviceProperties(
         name="ahbm",
@@ -94,7 +96,11 @@ def has_data() -> bool:
 
 def _hbm_gbs(topology: Topology) -> float:
     """The narrowest of the slice, its crossbar and the TCM."""
-    slice_gbs = _exact(topology.hbm.pc_bw_gbs) * topology.hbm.num_pcs * _exact(topology.cube.hbm_ctrl.efficiency)
+    slice_gbs = (
+        _exact(topology.hbm.pc_bw_gbs)
+        * topology.hbm.num_pcs
+        * _exact(topology.cube.hbm_ctrl.efficiency)
+    )
     return min(float(slice_gbs), topology.xbar.to_hbm_bw_gbs, topology.pe.tcm.bw_gbs)
 
 

@@ -8,8 +8,8 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from runtime.placement import Span
-from runtime.tiling import Indices, Tiling
+from runtime.model.placement import Span
+from runtime.model.tiling import Indices, Tiling
 
 Index = int | slice | EllipsisType | tuple[int | slice | EllipsisType, ...]
 
@@ -51,25 +51,42 @@ def select(index: Index, shape: tuple[int, ...]) -> Selection:
         raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
     place = ellipses[0] if ellipses else len(asked)
     asked[place : place + 1] = [slice(None)] * missing
-    spans = tuple(_span(each, axis, length) for axis, (each, length) in enumerate(zip(asked, shape, strict=True)))
-    kept = (stop - start for each, (start, stop) in zip(asked, spans, strict=True) if isinstance(each, slice))
+    spans = tuple(
+        _span(each, axis, length)
+        for axis, (each, length) in enumerate(zip(asked, shape, strict=True))
+    )
+    kept = (
+        stop - start
+        for each, (start, stop) in zip(asked, spans, strict=True)
+        if isinstance(each, slice)
+    )
     return Selection(spans, tuple(kept))
 
 
-def block_of(selected: Sequence[Span], shard: Sequence[Span], tiling: Tiling | None) -> Block | None:
+def block_of(
+    selected: Sequence[Span], shard: Sequence[Span], tiling: Tiling | None
+) -> Block | None:
     """The part of the selected spans that is in a shard with these spans; None where it has none of them."""
     pairs = list(zip(selected, shard, strict=True))
     spans = [(max(a, c), min(b, d)) for (a, b), (c, d) in pairs]
     if any(start >= stop for start, stop in spans):
         return None
-    index = tuple(slice(start - a, stop - a) for (start, stop), (a, _) in zip(spans, selected, strict=True))
+    index = tuple(
+        slice(start - a, stop - a) for (start, stop), (a, _) in zip(spans, selected, strict=True)
+    )
     shape = tuple(stop - start for start, stop in spans)
-    local = tuple(slice(start - c, stop - c) for (start, stop), (c, _) in zip(spans, shard, strict=True))
+    local = tuple(
+        slice(start - c, stop - c) for (start, stop), (c, _) in zip(spans, shard, strict=True)
+    )
     whole = spans == list(shard)
     if whole and tiling is None:
         return Block(index, shape, ((0, prod(shape)),), slice(None))
     of_shard = tuple(stop - start for start, stop in shard)
-    positions = np.arange(prod(of_shard)).reshape(of_shard) if tiling is None else tiling.positions(of_shard)
+    positions = (
+        np.arange(prod(of_shard)).reshape(of_shard)
+        if tiling is None
+        else tiling.positions(of_shard)
+    )
     flat = positions[local].reshape(-1)
     order = np.argsort(flat)
     return Block(index, shape, _runs(flat[order]), order)
@@ -88,7 +105,9 @@ def _span(index: object, axis: int, length: int) -> Span:
             raise ValueError(f"slices of tensors have step 1, not {step}")
         return start, max(start, stop)
     if isinstance(index, bool | np.bool | np.ndarray) or not isinstance(index, SupportsIndex):
-        raise IndexError(f"a tensor is indexed with integers, slices and an ellipsis, not with {index!r}")
+        raise IndexError(
+            f"a tensor is indexed with integers, slices and an ellipsis, not with {index!r}"
+        )
     place = index.__index__()
     if not -length <= place < length:
         raise IndexError(f"index {place} is out of bounds for dimension {axis} with size {length}")

@@ -7,10 +7,20 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Protocol
 
-from runtime.torch.process_errors import ProcessException, ProcessExitedException, ProcessRaisedException
+from runtime.torch.process_errors import (
+    ProcessException,
+    ProcessExitedException,
+    ProcessRaisedException,
+)
 from runtime.wire.environment import coordinator_pid
 
-__all__ = ["ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext", "spawn"]
+__all__ = [
+    "ProcessException",
+    "ProcessExitedException",
+    "ProcessRaisedException",
+    "SpawnContext",
+    "spawn",
+]
 
 
 class _Session(Protocol):
@@ -93,9 +103,13 @@ def spawn(
 
 def _check(fn: Callable[..., object], nprocs: int, start_method: str) -> None:
     if coordinator_pid() is not None:
-        raise RuntimeError("torch.multiprocessing.spawn: this process is a rank of a run already, ranks cannot spawn ranks")
+        raise RuntimeError(
+            "torch.multiprocessing.spawn: this process is a rank of a run already, ranks cannot spawn ranks"
+        )
     if start_method != "spawn":
-        raise ValueError(f"torch.multiprocessing.spawn: start_method is 'spawn', got {start_method!r}")
+        raise ValueError(
+            f"torch.multiprocessing.spawn: start_method is 'spawn', got {start_method!r}"
+        )
     if nprocs < 1:
         raise ValueError(f"torch.multiprocessing.spawn: nprocs is at least 1, got {nprocs}")
     name = getattr(fn, "__qualname__", "")

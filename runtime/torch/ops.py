@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
+from runtime.core.requests import Handle, KernelLaunchMsg, Order, PerPe, Request
 from runtime.language.caller import program_line
 from runtime.language.value import Pointer
-from runtime.rank_state import running_rank
-from runtime.requests import Handle, KernelLaunchMsg, Order, PerPe, Request
+from runtime.torch.rank_state import running_rank
 from runtime.torch.tensor import Tensor
 
 
@@ -21,18 +21,29 @@ def launch(name: str, kernel: Callable[..., object], *arguments: object) -> Hand
     """
     tensors = [argument for argument in arguments if isinstance(argument, Tensor)]
     if not tensors:
-        raise ValueError(f"launch of {name!r}: a kernel runs where its tensors are, so one argument must be a tensor")
-    pes = sorted({(shard.spec.cube, shard.spec.pe) for tensor in tensors for shard in tensor.shards})
-    passed = tuple(Pointer(each.address, each.dtype) if isinstance(each, Tensor) else each for each in arguments)
+        raise ValueError(
+            f"launch of {name!r}: a kernel runs where its tensors are, so one argument must be a tensor"
+        )
+    pes = sorted(
+        {(shard.spec.cube, shard.spec.pe) for tensor in tensors for shard in tensor.shards}
+    )
+    passed = tuple(
+        Pointer(each.address, each.dtype) if isinstance(each, Tensor) else each
+        for each in arguments
+    )
     return launch_on(name, kernel, passed, tensors, pes)
 
 
 def shard_pointers(tensor: Tensor) -> PerPe:
     """The argument that gives every PE the virtual address of its own shard."""
-    return PerPe({
-        (shard.spec.cube, shard.spec.pe): Pointer(tensor.address + shard.spec.offset_bytes, tensor.dtype)
-        for shard in tensor.shards
-    })  # fmt: skip
+    return PerPe(
+        {
+            (shard.spec.cube, shard.spec.pe): Pointer(
+                tensor.address + shard.spec.offset_bytes, tensor.dtype
+            )
+            for shard in tensor.shards
+        }
+    )
 
 
 def launch_on(

@@ -27,7 +27,14 @@ class ProcessRaisedException(ProcessException):
 class ProcessExitedException(ProcessException):
     """A process exited or was killed. Fields: as above, exit code (negative after a signal), name of the signal."""
 
-    def __init__(self, msg: str, error_index: int, error_pid: int, exit_code: int, signal_name: str | None = None) -> None:
+    def __init__(
+        self,
+        msg: str,
+        error_index: int,
+        error_pid: int,
+        exit_code: int,
+        signal_name: str | None = None,
+    ) -> None:
         super().__init__(msg, error_index, error_pid)
         self.args = (msg, error_index, error_pid, exit_code, signal_name)
         self.exit_code, self.signal_name = exit_code, signal_name

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from runtime import dtypes
-from runtime.dtypes import DType, float32
-from runtime.hardware.addresses import PhysAddr
+from runtime.core import dtypes
+from runtime.core.dtypes import DType, float32
+from runtime.core.requests import Extent, MemoryReadMsg, MemoryWriteMsg, MmuMapMsg
 from runtime.language.value import Array
-from runtime.placement import ONE_PE, DPPolicy, ShardSpec, Span, resolve_dp_policy
-from runtime.rank_state import RankState, running_rank
-from runtime.requests import Extent, MemoryReadMsg, MemoryWriteMsg, MmuMapMsg
-from runtime.tiling import Tiling
+from runtime.model.addresses import PhysAddr
+from runtime.model.placement import ONE_PE, DPPolicy, ShardSpec, Span, resolve_dp_policy
+from runtime.model.tiling import Tiling
 from runtime.torch.indexing import Block, Index, Selection, block_of, select
+from runtime.torch.rank_state import RankState, running_rank
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,28 @@ class Tensor:
     """
 
     def __init__(
-        self, shape: tuple[int, ...], dtype: DType, policy: DPPolicy, state: RankState, layout: Tiling | None = None
+        self,
+        shape: tuple[int, ...],
+        dtype: DType,
+        policy: DPPolicy,
+        state: RankState,
+        layout: Tiling | None = None,
     ) -> None:
         """Allocate, without writing. `ValueError` where the placement does not divide, `AllocationError` where it is full."""
         self.shape, self.dtype, self.policy, self.layout = shape, dtype, policy, layout
         if layout is not None and len(shape) != 2:
-            raise ValueError(f"a layout in tiles is for matrices; a tensor of shape {shape} has {len(shape)} axes")
+            raise ValueError(
+                f"a layout in tiles is for matrices; a tensor of shape {shape} has {len(shape)} axes"
+            )
         self._state = state
         topology = state.topology
         specs = resolve_dp_policy(
-            policy, shape, dtype.itemsize, cubes=topology.cubes, pes=topology.pes_per_cube, target_sip=state.rank
+            policy,
+            shape,
+            dtype.itemsize,
+            cubes=topology.cubes,
+            pes=topology.pes_per_cube,
+            target_sip=state.rank,
         )
         state.tensors += 1
         self.name = f"t{state.tensors}{list(shape)}"
@@ -91,7 +103,9 @@ class Tensor:
             return f"tensor({described}, no data)"
         values = self.numpy().astype(np.float64)
         mean = values.mean() if values.size else float("nan")
-        return f"tensor({described}, mean={mean:.6g}, norm={np.linalg.norm(values.reshape(-1)):.6g})"
+        return (
+            f"tensor({described}, mean={mean:.6g}, norm={np.linalg.norm(values.reshape(-1)):.6g})"
+        )
 
     def copy_(self, source: "Tensor | Array | Sequence[Any] | float") -> "Tensor":
         """Fill with `source`, broadcast to the shape and converted to the element type, and wait until it is written."""
@@ -116,7 +130,9 @@ class Tensor:
         distinct: dict[tuple[Span, ...], tuple[Shard, Block]] = {}
         for shard, block in self._blocks(selection):
             distinct.setdefault(shard.spec.spans, (shard, block))
-        for (_, block), part in zip(distinct.values(), self._read(list(distinct.values())), strict=True):
+        for (_, block), part in zip(
+            distinct.values(), self._read(list(distinct.values())), strict=True
+        ):
             whole[block.index] = part
         return self._masked(whole.reshape(selection.shape))
 
@@ -131,13 +147,23 @@ class Tensor:
                 f"The size of the source {tuple(array.shape)} must match or broadcast to the tensor's {selection.shape}"
             ) from None
         whole = whole.reshape([stop - start for start, stop in selection.spans])
-        self._wait([write for shard, block in self._blocks(selection) for write in self._writes(shard, block, whole)], "copy_")
+        self._wait(
+            [
+                write
+                for shard, block in self._blocks(selection)
+                for write in self._writes(shard, block, whole)
+            ],
+            "copy_",
+        )
 
     def copies(self) -> list[tuple[int, int, Array]]:
         """(cube, pe, elements) of every shard as it is in memory: copies of the same elements one by one."""
         blocks = self._blocks(select(..., self.shape))
         places = [(shard.spec.cube, shard.spec.pe) for shard, _ in blocks]
-        return [(*place, self._masked(part)) for place, part in zip(places, self._read(blocks), strict=True)]
+        return [
+            (*place, self._masked(part))
+            for place, part in zip(places, self._read(blocks), strict=True)
+        ]
 
     def map_requests(self, pes: Iterable[tuple[int, int]]) -> list[MmuMapMsg]:
         """The requests that make this tensor visible to (cube, pe); empty for those that see it already.
@@ -169,8 +195,16 @@ class Tensor:
         """The shards that a selection touches, with its part in each."""
         distinct = dict.fromkeys(shard.spec.spans for shard in self.shards)
         parts = {spans: block_of(selection.spans, spans, self.layout) for spans in distinct}
-        touched = [(shard, block) for shard in self.shards if (block := parts[shard.spec.spans]) is not None]
-        split = {shard.spec.spans for shard, block in touched if prod(block.shape) * self.itemsize < shard.spec.nbytes}
+        touched = [
+            (shard, block)
+            for shard in self.shards
+            if (block := parts[shard.spec.spans]) is not None
+        ]
+        split = {
+            shard.spec.spans
+            for shard, block in touched
+            if prod(block.shape) * self.itemsize < shard.spec.nbytes
+        }
         if split and len({shard.spec.spans for shard, _ in touched}) > 1:
             first, second, *_ = dict.fromkeys(_as_index(shard.spec.spans) for shard, _ in touched)
             raise IndexError(
@@ -210,10 +244,17 @@ class Tensor:
 
     def _wait(self, requests: Sequence[MemoryReadMsg | MemoryWriteMsg], why: str) -> list[bytes]:
         device = self._state.device
-        return device.wait(device.submit(requests, f"{why} ({self.name})", tensors=frozenset((self.name,)))).results
+        return device.wait(
+            device.submit(requests, f"{why} ({self.name})", tensors=frozenset((self.name,)))
+        ).results
 
 
-def empty(*size: int | Sequence[int], dtype: DType = float32, dp: DPPolicy = ONE_PE, layout: Tiling | None = None) -> Tensor:
+def empty(
+    *size: int | Sequence[int],
+    dtype: DType = float32,
+    dp: DPPolicy = ONE_PE,
+    layout: Tiling | None = None,
+) -> Tensor:
     """A tensor whose elements are what the memory held.
 
     Of this and all constructors: `dp` says which PEs hold which elements, `layout` how a PE stores a matrix: row-major (None)
@@ -232,23 +273,37 @@ def full(
 ) -> Tensor:
     """A tensor of one value; `RuntimeError` for a value that an integer type does not hold."""
     if not dtype.holds(fill_value):
-        raise RuntimeError(f"value {fill_value} cannot be converted to type {dtype.torch_name} without overflow")
+        raise RuntimeError(
+            f"value {fill_value} cannot be converted to type {dtype.torch_name} without overflow"
+        )
     return Tensor(_size((size,)), dtype, dp, running_rank(), layout).copy_(np.asarray(fill_value))
 
 
-def zeros(*size: int | Sequence[int], dtype: DType = float32, dp: DPPolicy = ONE_PE, layout: Tiling | None = None) -> Tensor:
+def zeros(
+    *size: int | Sequence[int],
+    dtype: DType = float32,
+    dp: DPPolicy = ONE_PE,
+    layout: Tiling | None = None,
+) -> Tensor:
     """A tensor of zeros."""
     return full(_size(size), 0, dtype=dtype, dp=dp, layout=layout)
 
 
-def ones(*size: int | Sequence[int], dtype: DType = float32, dp: DPPolicy = ONE_PE, layout: Tiling | None = None) -> Tensor:
+def ones(
+    *size: int | Sequence[int],
+    dtype: DType = float32,
+    dp: DPPolicy = ONE_PE,
+    layout: Tiling | None = None,
+) -> Tensor:
     """A tensor of ones."""
     return full(_size(size), 1, dtype=dtype, dp=dp, layout=layout)
 
 
 def from_numpy(array: Array, *, dp: DPPolicy = ONE_PE, layout: Tiling | None = None) -> Tensor:
     """A tensor with the elements of `array`; `TypeError` for an element type the hardware does not have."""
-    return Tensor(tuple(array.shape), dtypes.from_numpy(array.dtype), dp, running_rank(), layout).copy_(array)
+    return Tensor(
+        tuple(array.shape), dtypes.from_numpy(array.dtype), dp, running_rank(), layout
+    ).copy_(array)
 
 
 def _as_index(spans: Sequence[Span]) -> str:

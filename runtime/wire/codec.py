@@ -6,8 +6,8 @@ from typing import TypeVar
 
 import msgspec
 
-from runtime.errors import ProtocolError
-from runtime.trace import OpRecord
+from runtime.core.errors import ProtocolError
+from runtime.core.trace import OpRecord
 from runtime.wire.messages import (
     Envelope,
     Frame,
@@ -38,10 +38,13 @@ def encode_peer(run_id: str, lp: int, content: PeerContent) -> tuple[bytes, byte
     if not isinstance(content, Frame):
         return _encoder.encode(Envelope(run_id, lp, content)), b""
     headers = tuple(
-        MessageHeader(m.time_ps, m.source, m.target, m.seq, m.body, len(m.payload), m.text) for m in content.messages
+        MessageHeader(m.time_ps, m.source, m.target, m.seq, m.body, len(m.payload), m.text)
+        for m in content.messages
     )
     header = FrameHeader(content.promise_ps, content.null_hops, headers, content.transit_ps)
-    return _encoder.encode(Envelope(run_id, lp, header)), b"".join(m.payload for m in content.messages)
+    return _encoder.encode(Envelope(run_id, lp, header)), b"".join(
+        m.payload for m in content.messages
+    )
 
 
 def decode_peer(header: bytes, payload: bytes | memoryview, run_id: str) -> tuple[int, PeerContent]:
@@ -54,8 +57,14 @@ def decode_peer(header: bytes, payload: bytes | memoryview, run_id: str) -> tupl
     if not isinstance(content, FrameHeader):
         return envelope.lp, content
     ends = list(accumulate((h.payload_bytes for h in content.messages), initial=0))
-    if any(h.payload_bytes < 0 for h in content.messages) or ends[-1] != len(payload) or ends[-1] > MAX_PAYLOAD_BYTES:
-        raise ProtocolError(peer, f"its messages announce {ends[-1]:,} payload bytes, {len(payload):,} came")
+    if (
+        any(h.payload_bytes < 0 for h in content.messages)
+        or ends[-1] != len(payload)
+        or ends[-1] > MAX_PAYLOAD_BYTES
+    ):
+        raise ProtocolError(
+            peer, f"its messages announce {ends[-1]:,} payload bytes, {len(payload):,} came"
+        )
     view = memoryview(payload)
     messages = tuple(
         Message(h.time_ps, h.source, h.target, h.seq, h.body, view[begin:end], h.text)
@@ -91,7 +100,9 @@ def decode_records(data: bytes, peer: str) -> tuple[OpRecord, ...]:
 
 def _decode(decoder: msgspec.msgpack.Decoder[_T], data: bytes, peer: str) -> _T:
     if len(data) > MAX_HEADER_BYTES:
-        raise ProtocolError(peer, f"message of {len(data):,} bytes, the limit is {MAX_HEADER_BYTES:,}")
+        raise ProtocolError(
+            peer, f"message of {len(data):,} bytes, the limit is {MAX_HEADER_BYTES:,}"
+        )
     try:
         return decoder.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

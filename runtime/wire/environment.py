@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from runtime.errors import UsageError
+from runtime.core.errors import UsageError
 
 COORDINATOR_PID = "KERNBENCH_COORDINATOR_PID"
 """The process that started this LP. An LP without it joined by hand."""
@@ -18,7 +18,9 @@ def ccl_trace_asked() -> bool:
     """Whether the user asks for the trace of sends and receives; `UsageError` for a value that says neither yes nor no."""
     value = os.environ.get(CCL_TRACE, "")
     if value not in ("", "0", "1"):
-        raise UsageError(f"{CCL_TRACE} is {value!r}: 1 prints every send and receive, 0 or nothing does not")
+        raise UsageError(
+            f"{CCL_TRACE} is {value!r}: 1 prints every send and receive, 0 or nothing does not"
+        )
     return value == "1"
 
 

@@ -8,9 +8,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from runtime.bench_registry import BenchOutcome, Scalar
-from runtime.places import Place
-from runtime.simtime import NEVER_PS, format_ps
+from runtime.core.bench_registry import BenchOutcome, Scalar
+from runtime.core.coordinates import PeCoordinates
+from runtime.core.simtime import NEVER_PS, format_ps
 
 PROTOCOL_VERSION = 3
 CHUNK_BYTES = 4 << 20
@@ -247,7 +247,7 @@ class SlotTransfer(Flat, frozen=True):
         arrow = "->" if self.operation == "send" else "<-"
         return (
             f"{format_ps(self.time_ps)}  sip {self.sip} cube {self.cube} pe {self.pe}: kernel {self.kernel!r} {self.operation} "
-            f"{self.direction} {arrow} {Place(*self.peer)}, {self.nbytes} B {self.dtype}, slot {self.slot} at {self.at}"
+            f"{self.direction} {arrow} {PeCoordinates(*self.peer)}, {self.nbytes} B {self.dtype}, slot {self.slot} at {self.at}"
         )
 
 
@@ -314,11 +314,11 @@ class BlockedPe(Flat, frozen=True):
     call: str = ""
 
     def __str__(self) -> str:
-        peer = "any peer" if self.peer is None else Place(*self.peer)
+        peer = "any peer" if self.peer is None else PeCoordinates(*self.peer)
         line = f" at {self.line}" if self.line else ""
         call = f", in {self.call}" if self.call else ""
         return (
-            f"{Place(self.sip, self.cube, self.pe)}: kernel {self.kernel!r} {self.operation} {self.direction} ({peer}) "
+            f"{PeCoordinates(self.sip, self.cube, self.pe)}: kernel {self.kernel!r} {self.operation} {self.direction} ({peer}) "
             f"since {format_ps(self.since_ps)}{line}{call}"
         )
 
@@ -376,5 +376,7 @@ class Bye(Wire, frozen=True):
     """Coordinator to LP: everything has arrived, exit."""
 
 
-FromLp = Hello | Ready | Status | TraceChunk | Written | MemoryContents | Transferred | Done | Failed
+FromLp = (
+    Hello | Ready | Status | TraceChunk | Written | MemoryContents | Transferred | Done | Failed
+)
 FromCoordinator = Peers | Start | Abort | Bye

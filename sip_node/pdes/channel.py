@@ -3,14 +3,14 @@
 Its `lookahead_ps` is the least time between the event that sends a message and the arrival of the message. No event is
 executed before time 0, so a fresh channel stands at a promise of one lookahead without a frame having been sent.
 
-Promises are made by *crossings*: the one for n holds for messages with n or more further channels ahead of them. So the one
+Promises are made by *remaining_hops*: the one for n holds for messages with n or more further channels ahead of them. So the one
 for 0 holds for all messages, and each is at least the one before.
 """
 
 from collections.abc import Sequence
 
-from runtime.errors import CausalityError, ConfigError, ProtocolError
-from runtime.simtime import NEVER_PS, format_ps
+from runtime.core.errors import CausalityError, ConfigError, ProtocolError
+from runtime.core.simtime import NEVER_PS, format_ps
 from runtime.wire.messages import Frame, Message
 
 
@@ -22,13 +22,17 @@ def later_ps(time_ps: int, delay_ps: int) -> int:
 def _channel_name(source: int, target: int, lookahead_ps: int) -> str:
     name = f"channel LP {source} -> LP {target}"
     if lookahead_ps <= 0:
-        raise ConfigError(name, "", f"lookahead of {lookahead_ps} ps: conservative synchronisation needs more than 0")
+        raise ConfigError(
+            name,
+            "",
+            f"lookahead of {lookahead_ps} ps: conservative synchronisation needs more than 0",
+        )
     return name
 
 
-def _of(promises_ps: tuple[int, ...], crossings: int) -> int:
-    """The best promise that holds for messages with so many crossings."""
-    return promises_ps[min(crossings, len(promises_ps) - 1)]
+def _of(promises_ps: tuple[int, ...], remaining_hops: int) -> int:
+    """The best promise that holds for messages with so many remaining_hops."""
+    return promises_ps[min(remaining_hops, len(promises_ps) - 1)]
 
 
 class InChannel:
@@ -43,9 +47,9 @@ class InChannel:
         self.received = 0
         self._promises_ps = (lookahead_ps,)
 
-    def transit_eit_ps(self, crossings: int) -> int:
+    def transit_eit_ps(self, remaining_hops: int) -> int:
         """The EIT of messages with at least so many further channels ahead."""
-        return max(self.eit_ps, _of(self._promises_ps, crossings))
+        return max(self.eit_ps, _of(self._promises_ps, remaining_hops))
 
     def receive(self, frame: Frame, now_ps: int) -> bool:
         """Account for `frame`; whether it has news of messages that are to be sent on. All events before `now_ps` are executed.
@@ -55,8 +59,8 @@ class InChannel:
         for message in frame.messages:
             self._check(message, now_ps)
         promises_ps = (frame.promise_ps, *frame.transit_ps)
-        for crossings, promise_ps in enumerate(promises_ps):
-            if promise_ps < (before_ps := _of(self._promises_ps, crossings)):
+        for remaining_hops, promise_ps in enumerate(promises_ps):
+            if promise_ps < (before_ps := _of(self._promises_ps, remaining_hops)):
                 raise ProtocolError(
                     self.name,
                     f"promise of {format_ps(promise_ps)} after a promise of {format_ps(before_ps)}: a promise never decreases",
@@ -103,27 +107,30 @@ class OutChannel:
         """Whether messages wait for the next frame."""
         return bool(self._pending)
 
-    def post(self, message: Message, crossings: int = 0) -> None:
-        """Keep `message` for the next frame; `CausalityError` if it comes before the promise for so many crossings."""
-        promise_ps = _of(self._promises_ps, crossings)
+    def post(self, message: Message, remaining_hops: int = 0) -> None:
+        """Keep `message` for the next frame; `CausalityError` if it comes before the promise for so many remaining_hops."""
+        promise_ps = _of(self._promises_ps, remaining_hops)
         if message.time_ps < promise_ps:
             rule = "no message is sent before the promise made on its channel"
             raise CausalityError(self.name, message.time_ps, promise_ps, rule)
         self._pending.append(message)
 
     def eots_ps(self, earliest_send_ps: Sequence[int]) -> tuple[int, ...]:
-        """By crossings, the earliest output time, if no event hands a message to this channel before `earliest_send_ps`.
+        """By remaining_hops, the earliest output time, if no event hands a message to this channel before `earliest_send_ps`.
 
         Never before the promise made: that stays true.
         """
         return tuple(
-            max(_of(self._promises_ps, crossings), later_ps(send_ps, self.lookahead_ps))
-            for crossings, send_ps in enumerate(earliest_send_ps)
+            max(_of(self._promises_ps, remaining_hops), later_ps(send_ps, self.lookahead_ps))
+            for remaining_hops, send_ps in enumerate(earliest_send_ps)
         )
 
     def beyond_promises(self, eots_ps: Sequence[int]) -> bool:
         """Whether any of them is more than has been promised."""
-        return any(eot_ps > _of(self._promises_ps, crossings) for crossings, eot_ps in enumerate(eots_ps))
+        return any(
+            eot_ps > _of(self._promises_ps, remaining_hops)
+            for remaining_hops, eot_ps in enumerate(eots_ps)
+        )
 
     def frame(self, eots_ps: tuple[int, ...], null_hops: int) -> Frame:
         """Everything pending, and `eots_ps` as promises."""

@@ -1,6 +1,6 @@
 """Lower bound on time stamp (LBTS): from the reports of silent LPs to the time from which all can go on."""
 
-from runtime.errors import ProtocolError
+from runtime.core.errors import ProtocolError
 from runtime.wire.messages import Grant, SilenceReport
 
 
@@ -37,7 +37,9 @@ class Collector:
         `ProtocolError` for counts that do not cover every LP.
         """
         if lp >= self._lps or not len(report.sent) == len(report.received) == self._lps:
-            raise ProtocolError(f"LP {lp}", f"a silence report without one count for each of {self._lps} LPs")
+            raise ProtocolError(
+                f"LP {lp}", f"a silence report without one count for each of {self._lps} LPs"
+            )
         first = not self._reports
         self._reports[lp] = report
         if len(self._reports) == self._lps and self._channels_are_empty():
@@ -51,4 +53,8 @@ class Collector:
 
     def _channels_are_empty(self) -> bool:
         reports = self._reports
-        return all(sender.sent[j] == reports[j].received[i] for i, sender in reports.items() for j in range(self._lps))
+        return all(
+            sender.sent[j] == reports[j].received[i]
+            for i, sender in reports.items()
+            for j in range(self._lps)
+        )

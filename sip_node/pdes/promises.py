@@ -7,8 +7,8 @@ to the port first. Promises sharpened so are the largest gain in parallelism tha
 
 from collections.abc import Iterable, Mapping
 
-from runtime.errors import InvariantError
-from runtime.simtime import format_ps
+from runtime.core.errors import InvariantError
+from runtime.core.simtime import format_ps
 from sip_node.pdes.channel import later_ps
 
 
@@ -43,7 +43,9 @@ class Sender:
     def entered(self, entrance_ps: int) -> None:
         """The message that departed with `entrance_ps` has been posted; `InvariantError` if none has departed so."""
         if entrance_ps not in self._in_flight_ps:
-            raise InvariantError("sender", f"no message departed for the channel at {format_ps(entrance_ps)}")
+            raise InvariantError(
+                "sender", f"no message departed for the channel at {format_ps(entrance_ps)}"
+            )
         self._in_flight_ps.remove(entrance_ps)
 
     def earliest_send_ps(self, base_ps: int) -> int:

@@ -26,8 +26,8 @@ the others.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from runtime.errors import InvariantError, ProtocolError
-from runtime.simtime import NEVER_PS
+from runtime.core.errors import InvariantError, ProtocolError
+from runtime.core.simtime import NEVER_PS
 from runtime.wire.messages import Frame, Message, SilenceReport
 from sip_node.pdes.channel import InChannel, OutChannel, later_ps
 
@@ -35,15 +35,15 @@ NULL_HOPS = 2
 """A promise is forwarded by so many LPs that executed nothing. One is a round trip between two LPs that take turns."""
 
 
-class Transit(NamedTuple):
+class ForwardingPath(NamedTuple):
     """The way of messages from LP `source` through this LP to a third one: from arrival to departure at least `delay_ps`."""
 
     source: int
     delay_ps: int
 
 
-Transits = Mapping[int, Sequence[Sequence[Transit]]]
-"""Peer LP -> by crossings: the ways to its channel of messages that have at least so many further channels ahead there."""
+ForwardingPaths = Mapping[int, Sequence[Sequence[ForwardingPath]]]
+"""Peer LP -> by remaining_hops: the ways to its channel of messages that have at least so many further channels ahead there."""
 
 
 class Sync:
@@ -60,13 +60,15 @@ class Sync:
         lps: int,
         in_lookahead_ps: Mapping[int, int],
         out_lookahead_ps: Mapping[int, int],
-        transits: Transits | None = None,
+        transits: ForwardingPaths | None = None,
     ) -> None:
         self.lp = lp
         self.lps = lps
         self._transits = transits or {}
         self._in = {peer: InChannel(peer, lp, ps) for peer, ps in sorted(in_lookahead_ps.items())}
-        self._out = {peer: OutChannel(lp, peer, ps) for peer, ps in sorted(out_lookahead_ps.items())}
+        self._out = {
+            peer: OutChannel(lp, peer, ps) for peer, ps in sorted(out_lookahead_ps.items())
+        }
         self._out_lookahead_ps = min(out_lookahead_ps.values(), default=NEVER_PS)
         self._safe_ps = self._least_eit_ps()
         self._lbts_ps = 0
@@ -108,29 +110,35 @@ class Sync:
         """
         channel = self._in.get(peer)
         if channel is None:
-            raise ProtocolError(f"LP {peer}", f"a frame for LP {self.lp}, to which it has no channel")
+            raise ProtocolError(
+                f"LP {peer}", f"a frame for LP {self.lp}, to which it has no channel"
+            )
         news_of_transits = channel.receive(frame, now_ps)
         before_ps, self._safe_ps = self._safe_ps, self._least_eit_ps()
         if self._safe_ps > before_ps or news_of_transits:
             self._hops = min(self._hops, frame.null_hops + 1)
         return frame.messages
 
-    def post(self, peer: int, message: Message, crossings: int = 0) -> None:
+    def post(self, peer: int, message: Message, remaining_hops: int = 0) -> None:
         """Send `message`, which crosses so many more channels later, with the next frame to `peer`.
 
         `CausalityError` if it comes before the promise made to `peer`.
         """
         channel = self._out.get(peer)
         if channel is None:
-            raise InvariantError(f"LP {self.lp}", f"a message for LP {peer}, to which it has no channel")
-        channel.post(message, crossings)
+            raise InvariantError(
+                f"LP {self.lp}", f"a message for LP {peer}, to which it has no channel"
+            )
+        channel.post(message, remaining_hops)
 
     def executed(self, events: int) -> None:
         """`events` events have been executed: what is promised next is news, not an echo."""
         if events:
             self._hops = 0
 
-    def frames(self, earliest_send_ps: Mapping[int, Sequence[int]]) -> tuple[tuple[int, Frame], ...]:
+    def frames(
+        self, earliest_send_ps: Mapping[int, Sequence[int]]
+    ) -> tuple[tuple[int, Frame], ...]:
         """What to tell the peers now: at most one frame each, with all messages posted and the best promise.
 
         `earliest_send_ps[peer][n]`: no event hands a message with n or more further channels ahead to the channel to `peer`
@@ -180,10 +188,12 @@ class Sync:
 
     def _with_transits(self, peer: int, earliest_send_ps: Sequence[int]) -> list[int]:
         bounds = list(earliest_send_ps)
-        for crossings, ways in enumerate(self._transits.get(peer, ())):
+        for remaining_hops, ways in enumerate(self._transits.get(peer, ())):
             for way in ways:
-                arrival_ps = self._in[way.source].transit_eit_ps(crossings + 1)
-                bounds[crossings] = min(bounds[crossings], later_ps(arrival_ps, way.delay_ps))
+                arrival_ps = self._in[way.source].transit_eit_ps(remaining_hops + 1)
+                bounds[remaining_hops] = min(
+                    bounds[remaining_hops], later_ps(arrival_ps, way.delay_ps)
+                )
         return bounds
 
     def _least_eit_ps(self) -> int:

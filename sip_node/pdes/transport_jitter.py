@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Callable
 from math import inf
 
-from runtime.rng import seeded
-from runtime.wallclock import now_s
+from runtime.core.rng import seeded
+from runtime.core.wallclock import now_s
 from runtime.wire.messages import PeerContent
 from sip_node.pdes.transport import Transport
 
@@ -16,7 +16,13 @@ class JitterTransport:
     `seed` fixes the sequence of delays. `clock` is in seconds.
     """
 
-    def __init__(self, inner: Transport, max_delay_s: float, seed: tuple[int, ...], clock: Callable[[], float] = now_s) -> None:
+    def __init__(
+        self,
+        inner: Transport,
+        max_delay_s: float,
+        seed: tuple[int, ...],
+        clock: Callable[[], float] = now_s,
+    ) -> None:
         self._inner = inner
         self._max_delay_s = max_delay_s
         self._rng = seeded(*seed)

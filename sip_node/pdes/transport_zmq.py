@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import zmq  # noqa: TID251 - this module owns the sockets between LPs
 
-from runtime.errors import ConfigError, ProtocolError
+from runtime.core.errors import ConfigError, ProtocolError
 from runtime.wire.codec import MAX_PAYLOAD_BYTES, decode_peer, encode_peer
 from runtime.wire.messages import PeerContent
 
@@ -26,7 +26,9 @@ class ZmqTransport:
     channels are not encrypted. `wait` also returns when the socket `wake` has something to read; its owner reads it.
     """
 
-    def __init__(self, lp: int, run_id: str, endpoint: str, wake: zmq.Socket[bytes] | None = None) -> None:
+    def __init__(
+        self, lp: int, run_id: str, endpoint: str, wake: zmq.Socket[bytes] | None = None
+    ) -> None:
         _require_local(endpoint)
         self._lp = lp
         self._run_id = run_id
@@ -60,7 +62,9 @@ class ZmqTransport:
             except zmq.Again:
                 return received
             if len(parts) != 2:
-                raise ProtocolError("a peer LP", f"{len(parts)} parts where a header and a payload belong")
+                raise ProtocolError(
+                    "a peer LP", f"{len(parts)} parts where a header and a payload belong"
+                )
             received.append(decode_peer(parts[0], parts[1], self._run_id))
 
     def wait(self, timeout_s: float) -> None:
@@ -96,7 +100,9 @@ def _require_local(endpoint: str) -> None:
     url = urlsplit(endpoint)
     if url.scheme == "ipc" or (url.scheme == "tcp" and _is_loopback(url.hostname)):
         return
-    raise ConfigError(endpoint, "", "channels are not encrypted: use ipc:// or tcp:// on a loopback address")
+    raise ConfigError(
+        endpoint, "", "channels are not encrypted: use ipc:// or tcp:// on a loopback address"
+    )
 
 
 def _is_loopback(host: str | None) -> bool:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from runtime.dtypes import bfloat16, float16, float32, int8, int32
-from runtime.hardware.tiles import TilePlan
-from runtime.hardware.topology import Topology
+from runtime.core.dtypes import bfloat16, float16, float32, int8, int32
 from runtime.language.gemm import checked_gemm, evaluate
 from runtime.language.value import Value
+from runtime.model.tiles import TilePlan
+from runtime.model.topology import Topology
 from tests.support.products import Measured, Product, measure, operands, span_ps
 
 pytestmark = pytest.mark.fidelity
@@ -46,8 +46,13 @@ def port_ps(nbytes: int, topology: Topology) -> int:
 
 def stages_ps(product: Product, topology: Topology) -> tuple[int, int, int]:
     """Fetch of a step, the step, store of an output tile: of full tiles, or of the only one."""
-    m, k, n = (min(side, full) for side, full in zip((product.m, product.k, product.n), topology.tile, strict=True))
-    fetch = port_ps(m * k * product.dtype.itemsize, topology) + port_ps(k * n * product.dtype.itemsize, topology)
+    m, k, n = (
+        min(side, full)
+        for side, full in zip((product.m, product.k, product.n), topology.tile, strict=True)
+    )
+    fetch = port_ps(m * k * product.dtype.itemsize, topology) + port_ps(
+        k * n * product.dtype.itemsize, topology
+    )
     gemm = topology.pe.gemm
     compute = ceil(ceil(prod(topology.tile) / gemm.macs_per_cycle) * 1000 / gemm.clock_ghz)
     return fetch, compute, port_ps(m * n * product.out_dtype.itemsize, topology)
@@ -72,9 +77,19 @@ def staged_ps(product: Product, topology: Topology) -> int:
         (Product(64, 64, 64), {"pe__gemm__clock_ghz": 0.7}),
         (Product(64, 64, 64), {"pe__tile": {"m": 16, "k": 16, "n": 64}}),
     ],
-    ids=["balanced", "wide elements", "slow engine", "narrow port", "store bound", "odd clock", "other tile"],
+    ids=[
+        "balanced",
+        "wide elements",
+        "slow engine",
+        "narrow port",
+        "store bound",
+        "odd clock",
+        "other tile",
+    ],
 )
-def test_a_staged_product_takes_fill_steps_and_drain(product: Product, changes: dict[str, Any]) -> None:
+def test_a_staged_product_takes_fill_steps_and_drain(
+    product: Product, changes: dict[str, Any]
+) -> None:
     measured = measure(product.staged(), **changes)
     assert measured.span_ps == staged_ps(product.staged(), measured.topology)
 
@@ -100,28 +115,44 @@ def test_the_depth_of_an_output_tile_adds_to_one_accumulator_and_is_stored_once(
     depth = 256 // 64
     assert [len(step.inputs) for step in steps] == [2, *[3] * (depth - 1)] * 4
     accumulators = [step.address for step in steps]
-    assert accumulators == [each for pair in zip(accumulators[::depth], strict=True) for each in pair * depth]
-    assert [source.address for store in stores for source in operands(store)] == accumulators[::depth]
+    assert accumulators == [
+        each for pair in zip(accumulators[::depth], strict=True) for each in pair * depth
+    ]
+    assert [source.address for store in stores for source in operands(store)] == accumulators[
+        ::depth
+    ]
     assert len(set(accumulators)) == 2
 
 
-@pytest.mark.parametrize("shape", [(32, 64, 32), (33, 64, 32), (32, 65, 33), (1, 1, 1), (100, 200, 50)])
+@pytest.mark.parametrize(
+    "shape", [(32, 64, 32), (33, 64, 32), (32, 65, 33), (1, 1, 1), (100, 200, 50)]
+)
 def test_a_tile_that_is_not_full_takes_as_long_as_one_that_is(shape: tuple[int, int, int]) -> None:
     measured = measure(Product(*shape).staged())
     counters, plan = measured.counters, Product(*shape).plan(measured.topology)
     assert (
-        counters["gemm_tiles"] == plan.tiles == prod(ceil(side / full) for side, full in zip(shape, (32, 64, 32), strict=True))
+        counters["gemm_tiles"]
+        == plan.tiles
+        == prod(ceil(side / full) for side, full in zip(shape, (32, 64, 32), strict=True))
     )
     assert counters["gemm_busy_ps"] == plan.tiles * 16_000
     assert counters["gemm_macs"] == prod(shape)
-    assert counters["gemm_macs"] * 1000 / (counters["gemm_busy_ps"] * PEAK_MACS_PER_NS) == plan.padding_utilisation
+    assert (
+        counters["gemm_macs"] * 1000 / (counters["gemm_busy_ps"] * PEAK_MACS_PER_NS)
+        == plan.padding_utilisation
+    )
 
 
 def bounds_ps(product: Product, plan: TilePlan) -> tuple[float, float]:
     """2 MNK / peak, and all bytes to and from memory over its bandwidth."""
     of_a, of_b = product.operand_bytes(plan)
-    a, b = product.m * product.k * product.dtype.itemsize, product.k * product.n * product.dtype.itemsize
-    nbytes = (a if product.stage_a else of_a) + (b if product.stage_b else of_b) + product.result_bytes
+    a, b = (
+        product.m * product.k * product.dtype.itemsize,
+        product.k * product.n * product.dtype.itemsize,
+    )
+    nbytes = (
+        (a if product.stage_a else of_a) + (b if product.stage_b else of_b) + product.result_bytes
+    )
     return product.m * product.k * product.n / PEAK_MACS_PER_NS * 1000, nbytes / HBM_GBS * 1000
 
 
@@ -135,8 +166,12 @@ def test_no_product_is_faster_than_the_peak_or_the_memory(product: Product) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("macs_per_cycle", "binds"), [(4096, 1), (512, 0)], ids=["memory bound", "compute bound"])
-def test_a_product_that_is_fed_from_memory_reaches_the_larger_bound(macs_per_cycle: int, binds: int) -> None:
+@pytest.mark.parametrize(
+    ("macs_per_cycle", "binds"), [(4096, 1), (512, 0)], ids=["memory bound", "compute bound"]
+)
+def test_a_product_that_is_fed_from_memory_reaches_the_larger_bound(
+    macs_per_cycle: int, binds: int
+) -> None:
     product = Product(256, 256, 256)
     measured = measure(product, pe__gemm__macs_per_cycle=macs_per_cycle)
     compute, memory = bounds_ps(product, product.plan(measured.topology))
@@ -147,13 +182,26 @@ def test_a_product_that_is_fed_from_memory_reaches_the_larger_bound(macs_per_cyc
 
 @pytest.mark.slow
 @FEW
-@given(st.integers(1, 100), st.integers(1, 200), st.integers(1, 100), st.sampled_from([(16, 16), (32, 8), (8, 32)]))
-def test_a_systolic_array_takes_depth_and_skew_for_each_of_its_outputs(m: int, k: int, n: int, array: tuple[int, int]) -> None:
+@given(
+    st.integers(1, 100),
+    st.integers(1, 200),
+    st.integers(1, 100),
+    st.sampled_from([(16, 16), (32, 8), (8, 32)]),
+)
+def test_a_systolic_array_takes_depth_and_skew_for_each_of_its_outputs(
+    m: int, k: int, n: int, array: tuple[int, int]
+) -> None:
     rows, cols = array
     measured = measure(
         Product(m, k, n).staged(),
         pe__tile={"m": rows, "k": 32, "n": cols},
-        pe__gemm={"model": "systolic_os", "clock_ghz": 1.0, "macs_per_cycle": 1, "rows": rows, "cols": cols},
+        pe__gemm={
+            "model": "systolic_os",
+            "clock_ghz": 1.0,
+            "macs_per_cycle": 1,
+            "rows": rows,
+            "cols": cols,
+        },
     )
     # Samajdar et al., ISPASS 2020: ceil(M/R) ceil(N/C) folds of K + R + C - 2 cycles.
     cycles = ceil(m / rows) * ceil(n / cols) * (k + rows + cols - 2)
@@ -164,7 +212,7 @@ def test_a_systolic_array_takes_depth_and_skew_for_each_of_its_outputs(m: int, k
 def test_an_array_smaller_than_the_tile_goes_over_it_several_times() -> None:
     gemm = {"model": "systolic_os", "clock_ghz": 2.0, "macs_per_cycle": 1, "rows": 16, "cols": 8}
     measured = measure(Product(40, 100, 32).staged(), pe__gemm=gemm)
-    # Rows 32 + 8 take 2 + 1 passes of the array, 32 columns 4; every one costs the depth and the skew at 2 GHz.
+    # StridedBlock 32 + 8 take 2 + 1 passes of the array, 32 columns 4; every one costs the depth and the skew at 2 GHz.
     assert measured.counters["gemm_busy_ps"] == (2 + 1) * 4 * (100 + 16 + 8 - 2) * 500
 
 
@@ -207,8 +255,10 @@ def test_staged_products_in_flight_share_one_fill_and_one_drain() -> None:
 
 def test_streamed_products_in_flight_overlap_at_their_ends() -> None:
     product = Product(64, 128, 64)
-    one, two = (span_ps([each for each in run.records if each.inputs and each.engine.startswith("pe_")])
-                for run in (measure(product), measure(product, product)))  # fmt: skip
+    one, two = (
+        span_ps([each for each in run.records if each.inputs and each.engine.startswith("pe_")])
+        for run in (measure(product), measure(product, product))
+    )
     # What the memory does not give to the first one while that ends, it gives to the second one: 16 ns fetch, 16 ns the last
     # step, 4 ns store.
     assert two < 2 * one - 16_000 - 16_000 - 4_000
@@ -233,23 +283,31 @@ def by_the_tile(product: Product, topology: Topology) -> np.ndarray:
     acc = Value((product.m, product.n), int32 if product.dtype == int8 else float32, arrays["acc"])
     bias = Value((product.n,), product.bias or float32, arrays["bias"])
     gemm = checked_gemm(
-        values["a"], values["b"], acc=acc if product.acc else None, bias=bias if product.bias else None,
-        activation=product.activation, out_dtype=product.out_dtype,
-    )  # fmt: skip
+        values["a"],
+        values["b"],
+        acc=acc if product.acc else None,
+        bias=bias if product.bias else None,
+        activation=product.activation,
+        out_dtype=product.out_dtype,
+    )
     return evaluate(gemm, arrays["a"], arrays["b"], topology.tile)
 
 
 @pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(PRODUCTS, st.sampled_from([None, float16, float32]), st.sampled_from([None, "relu"]))
-def test_the_numbers_are_those_of_float64_rounded_by_the_rules(product: Product, bias: Any, activation: str | None) -> None:
+def test_the_numbers_are_those_of_float64_rounded_by_the_rules(
+    product: Product, bias: Any, activation: str | None
+) -> None:
     assume(bias is None or product.dtype != int8)
     product = product._replace(bias=bias, activation=activation)
     measured = measure(product, data=True)
     result, expected = measured.results[0], exact(product, measured.topology)
     assert result.tobytes() == by_the_tile(product, measured.topology).tobytes()
     tolerance = {float16: 2**-10, bfloat16: 2**-7, float32: 2**-20, int32: 0}[product.out_dtype]
-    np.testing.assert_allclose(result.astype(np.float64), expected, rtol=tolerance, atol=tolerance * 4)
+    np.testing.assert_allclose(
+        result.astype(np.float64), expected, rtol=tolerance, atol=tolerance * 4
+    )
 
 
 @pytest.mark.slow
@@ -257,5 +315,8 @@ def test_the_numbers_are_those_of_float64_rounded_by_the_rules(product: Product,
 @given(PRODUCTS)
 def test_a_run_without_data_takes_the_same_times(product: Product) -> None:
     with_data, without = measure(product, data=True), measure(product)
-    times = [[(each.engine, each.name, each.start_ps, each.end_ps) for each in run.records] for run in (with_data, without)]
+    times = [
+        [(each.engine, each.name, each.start_ps, each.end_ps) for each in run.records]
+        for run in (with_data, without)
+    ]
     assert times[0] == times[1]

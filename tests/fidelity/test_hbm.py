@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime import DPPolicy, torch
-from runtime.hardware.topology import Topology
 from runtime.language import tl
 from runtime.language.value import Pointer
-from sip_node.components.hbm import PseudoChannels
-from sip_node.rows import Rows
+from runtime.model.topology import Topology
+from sip_node.chip.memory.hbm import PseudoChannels
+from sip_node.chip.strided_block import StridedBlock
 from tests.support.topologies import variant, variant_text
 from tests.support.world import simulate
 
@@ -44,18 +44,28 @@ def test_one_large_access_takes_as_long_as_its_bursts_one_by_one() -> None:
 def test_a_stride_that_stays_on_one_channel_gets_an_eighth() -> None:
     hbm = slice_of()
     bursts = 64
-    done_ps = max(hbm.serve(index * BURST * CHANNELS, BURST, 0, 0, READS)[1] for index in range(bursts))
+    done_ps = max(
+        hbm.serve(index * BURST * CHANNELS, BURST, 0, 0, READS)[1] for index in range(bursts)
+    )
     assert done_ps == bursts * BURST * 1000 / (SLICE_GBS / 8)
 
 
 @pytest.mark.parametrize(("stride", "share"), [(1, 1), (2, 1 / 2), (4, 1 / 4), (3, 1), (5, 1)])
 def test_a_stride_uses_the_channels_that_it_reaches(stride: int, share: float) -> None:
     hbm, bursts = slice_of(), 64
-    done_ps = max(hbm.serve(index * BURST * stride, BURST, 0, 0, READS)[1] for index in range(bursts))
+    done_ps = max(
+        hbm.serve(index * BURST * stride, BURST, 0, 0, READS)[1] for index in range(bursts)
+    )
     assert done_ps == bursts * BURST * 1000 / (SLICE_GBS * share)
 
 
-@given(st.integers(0, 1 << 20), st.integers(1, 50), st.integers(1, 700), st.integers(0, 5000), st.data())
+@given(
+    st.integers(0, 1 << 20),
+    st.integers(1, 50),
+    st.integers(1, 700),
+    st.integers(0, 5000),
+    st.data(),
+)
 def test_rows_occupy_each_channel_for_their_bytes_on_it(
     offset: int, count: int, row_bytes: int, gap: int, data: st.DataObject
 ) -> None:
@@ -64,28 +74,35 @@ def test_rows_occupy_each_channel_for_their_bytes_on_it(
     rows, columns = np.divmod(np.arange(begin, begin + nbytes), row_bytes)
     channels = (offset + rows * (row_bytes + gap) + columns) // BURST % CHANNELS
     expected = np.bincount(channels, minlength=CHANNELS).tolist()
-    assert slice_of().shares_of_rows(offset, Rows(row_bytes, row_bytes + gap), begin, nbytes) == expected
+    assert (
+        slice_of().shares_of_rows(offset, StridedBlock(row_bytes, row_bytes + gap), begin, nbytes)
+        == expected
+    )
 
 
 @pytest.mark.parametrize(
     ("pitch", "busiest_bytes"),
     [(2048, 4096), (1024, 2048), (512, 1024), (256, 512), (2048 + 256, 512)],
-)  # fmt: skip
+)
 def test_rows_take_as_long_as_their_busiest_channel(pitch: int, busiest_bytes: int) -> None:
     # 32 rows of 128 B. At a pitch of 2048 B = 8 x 256 B all lie on one channel, at half of it on two, and so on.
-    start_ps, done_ps = slice_of().serve_rows(0, Rows(128, pitch), (0, 32 * 128), 5_000, 5_000, READS)
+    start_ps, done_ps = slice_of().serve_rows(
+        0, StridedBlock(128, pitch), (0, 32 * 128), 5_000, 5_000, READS
+    )
     assert (start_ps, done_ps) == (5_000, 5_000 + busiest_bytes * 1000 / (SLICE_GBS / CHANNELS))
 
 
 def test_rows_and_other_accesses_queue_for_the_channels_that_they_share() -> None:
     hbm = slice_of()
-    hbm.serve_rows(0, Rows(128, 2048), (0, 4096), 0, 0, READS)
+    hbm.serve_rows(0, StridedBlock(128, 2048), (0, 4096), 0, 0, READS)
     assert hbm.serve(BURST, BURST, 0, 0, READS) == (0, BURST_PS)
     assert hbm.serve(0, BURST, 0, 0, WRITES) == (160_000, 160_000 + BURST_PS)
 
 
 @given(st.integers(0, 1 << 20), st.integers(1, 1 << 16))
-def test_the_shares_of_the_channels_are_the_bytes_whose_burst_they_hold(offset: int, nbytes: int) -> None:
+def test_the_shares_of_the_channels_are_the_bytes_whose_burst_they_hold(
+    offset: int, nbytes: int
+) -> None:
     expected = [0] * CHANNELS
     first, last = offset // BURST, (offset + nbytes - 1) // BURST
     for burst in range(first, last + 1):
@@ -102,7 +119,9 @@ def test_reads_and_writes_share_a_channel() -> None:
 
 def test_accesses_to_different_channels_overlap() -> None:
     hbm = slice_of()
-    assert hbm.serve(0, BURST, 0, 0, READS) == hbm.serve(BURST, BURST, 0, 0, WRITES) == (0, BURST_PS)
+    assert (
+        hbm.serve(0, BURST, 0, 0, READS) == hbm.serve(BURST, BURST, 0, 0, WRITES) == (0, BURST_PS)
+    )
 
 
 def test_turning_round_costs_the_penalty_and_going_on_costs_nothing() -> None:
@@ -142,9 +161,17 @@ def load_gbs(*, one_slice: bool) -> float:
         torch.launch("load", kernel, shared, spread)
         torch.ahbm.synchronize()
 
-    loads = [record for _, record in simulate(program, 1, topology=EIGHT_PES, data=False).of("pe_dma", "load")]
+    loads = [
+        record
+        for _, record in simulate(program, 1, topology=EIGHT_PES, data=False).of("pe_dma", "load")
+    ]
     assert len(loads) == 8
-    return 8 * PART * 1000 / (max(load.end_ps for load in loads) - min(load.start_ps for load in loads))
+    return (
+        8
+        * PART
+        * 1000
+        / (max(load.end_ps for load in loads) - min(load.start_ps for load in loads))
+    )
 
 
 def test_eight_pes_on_their_own_slices_get_eight_times_the_rate_of_one() -> None:

@@ -2,14 +2,15 @@
 
 import pytest
 
-from runtime import dtypes, torch
-from runtime.hardware.addresses import AddressMap
-from runtime.hardware.topology import parse_topology
+from runtime import torch
+from runtime.core import dtypes
+from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, Request
+from runtime.core.trace import OpRecord
 from runtime.language import tl
 from runtime.language.value import Pointer
-from runtime.rank_state import running_rank
-from runtime.requests import MemoryReadMsg, MemoryWriteMsg, Request
-from runtime.trace import OpRecord
+from runtime.model.addresses import AddressMap
+from runtime.model.topology import parse_topology
+from runtime.torch.rank_state import running_rank
 from tests.support.closed_form import (
     CUBE_TO_IO,
     HOST_TO_IO,
@@ -31,10 +32,15 @@ pytestmark = pytest.mark.fidelity
 ONE_CUBE = variant_text(sip__cube_mesh={"w": 1, "h": 1})
 TWO_CUBES = variant_text(sip__cube_mesh={"w": 1, "h": 2})
 ODD_NUMBERS = variant_text(
-    sip__cube_mesh={"w": 1, "h": 2}, ns_per_mm=0.0137, hbm__pc_bw_gbs=29.1, xbar={"overhead_ns": 1.7, "to_hbm_bw_gbs": 219.3},
-    cube__hbm_ctrl={"overhead_ns": 0.4, "efficiency": 0.77, "switch_penalty_ns": 0.0}, pe__dma__overhead_ns=1.3,
-    sip__io_chiplet__pcie_ep={"overhead_ns": 87.3, "bw_gbs": 31.7}, ucie={"overhead_ns": 7.3, "bw_gbs": 96.7},
-)  # fmt: skip
+    sip__cube_mesh={"w": 1, "h": 2},
+    ns_per_mm=0.0137,
+    hbm__pc_bw_gbs=29.1,
+    xbar={"overhead_ns": 1.7, "to_hbm_bw_gbs": 219.3},
+    cube__hbm_ctrl={"overhead_ns": 0.4, "efficiency": 0.77, "switch_penalty_ns": 0.0},
+    pe__dma__overhead_ns=1.3,
+    sip__io_chiplet__pcie_ep={"overhead_ns": 87.3, "bw_gbs": 31.7},
+    ucie={"overhead_ns": 7.3, "bw_gbs": 96.7},
+)
 SIZES = (16, 256, 1000, 2048, 4096, 10_000, 65_536)
 
 
@@ -50,7 +56,10 @@ def own_access(nbytes: int, text: str) -> dict[str, OpRecord]:
         torch.launch("copy", kernel, tensor)
         torch.ahbm.synchronize()
 
-    return {record.name: record for _, record in simulate(program, 1, topology=text, data=False).of("pe_dma")}
+    return {
+        record.name: record
+        for _, record in simulate(program, 1, topology=text, data=False).of("pe_dma")
+    }
 
 
 def host_access(request: Request, text: str) -> OpRecord:
@@ -126,5 +135,7 @@ def test_elements_of_every_type_move_as_bytes() -> None:
             torch.launch("load", lambda at: tl.load(at, 4096 // dtype.itemsize), tensor)
             torch.ahbm.synchronize()
 
-        times |= {took_ps(record) for _, record in simulate(program, 1, topology=ONE_CUBE).of("pe_dma")}
+        times |= {
+            took_ps(record) for _, record in simulate(program, 1, topology=ONE_CUBE).of("pe_dma")
+        }
     assert times == {26_063}

@@ -6,7 +6,7 @@ PE 0 stands on r0c0; the ports hang on r0c2 (N), r5c2 (S), r2c0 (W) and r2c5 (E)
 
 import pytest
 
-from runtime.trace import OpRecord
+from runtime.core.trace import OpRecord
 from tests.support.closed_form import (
     CUBE_TO_IO,
     IO_TO_CUBE,
@@ -35,10 +35,18 @@ SIZES = (SLOT, 1024, 1000, 264, 256, 16, 1)
 ONE_PE_A_CORNER = {"cube__pe_layout__pe_per_corner": 1}
 SIX_CUBES = variant_text(sip__cube_mesh={"w": 3, "h": 2}, **ONE_PE_A_CORNER)
 ODD_NUMBERS = variant_text(
-    sip__cube_mesh={"w": 3, "h": 2}, ns_per_mm=0.0137, ucie={"overhead_ns": 7.3, "bw_gbs": 96.7},
-    cube__noc__router_overhead_ns=0.77, cube__noc__link_bw_gbs=190.3, pe__dma__overhead_ns=1.9, pe__ipcq__overhead_ns=0.6,
-    hbm__pc_bw_gbs=29.1, cube__hbm_ctrl__efficiency=0.7, cube__sram_to_router_bw_gbs=87.7, **ONE_PE_A_CORNER,
-)  # fmt: skip
+    sip__cube_mesh={"w": 3, "h": 2},
+    ns_per_mm=0.0137,
+    ucie={"overhead_ns": 7.3, "bw_gbs": 96.7},
+    cube__noc__router_overhead_ns=0.77,
+    cube__noc__link_bw_gbs=190.3,
+    pe__dma__overhead_ns=1.9,
+    pe__ipcq__overhead_ns=0.6,
+    hbm__pc_bw_gbs=29.1,
+    cube__hbm_ctrl__efficiency=0.7,
+    cube__sram_to_router_bw_gbs=87.7,
+    **ONE_PE_A_CORNER,
+)
 SLOW_TCM = variant_text(sip__cube_mesh={"w": 3, "h": 2}, pe__tcm__bw_gbs=33.3, **ONE_PE_A_CORNER)
 TOPOLOGIES = {"default": SIX_CUBES, "odd numbers": ODD_NUMBERS, "slow tcm": SLOW_TCM}
 
@@ -47,9 +55,18 @@ ACROSS = (0, 0), (0, 3), PE_TO_ROUTER + mesh(10), mesh(3)
 NEIGHBOUR = (0, 0), (1, 0), PE_TO_ROUTER + mesh(7) + TO_NEXT_CUBE + mesh(2), mesh(7)
 """r0c0 - r0c5 - r2c5, the crossing, r2c0 - r0c0; the SRAM is four rows and three columns away."""
 DISTANT = (
-    (0, 0), (5, 0),
-    PE_TO_ROUTER + mesh(7) + TO_NEXT_CUBE + mesh(7) + TO_NEXT_CUBE + mesh(5) + TO_NEXT_CUBE + mesh(2), mesh(7),
-)  # fmt: skip
+    (0, 0),
+    (5, 0),
+    PE_TO_ROUTER
+    + mesh(7)
+    + TO_NEXT_CUBE
+    + mesh(7)
+    + TO_NEXT_CUBE
+    + mesh(5)
+    + TO_NEXT_CUBE
+    + mesh(2),
+    mesh(7),
+)
 """Cubes 0, 1, 2 and 5: in cube 1 from r2c0 round the stack to r2c5, in cube 2 to r5c2, in cube 5 from r0c2."""
 PATHS = {"across a cube": ACROSS, "to the next cube": NEIGHBOUR, "to a distant cube": DISTANT}
 SRAM_DETOUR = {"across a cube": mesh(7), "to the next cube": mesh(5), "to a distant cube": mesh(7)}
@@ -67,11 +84,15 @@ def took_ps(arrival: OpRecord) -> int:
 
 
 def ring_in_tcm_ps(form: ClosedForm, to_router: Way, nbytes: int, packet: int = 256) -> int:
-    return form.ring_write_ps(to_router + ROUTER_TO_PE, nbytes, packet, "pe.tcm.bw_gbs") + form.announcement_ps(())
+    return form.ring_write_ps(
+        to_router + ROUTER_TO_PE, nbytes, packet, "pe.tcm.bw_gbs"
+    ) + form.announcement_ps(())
 
 
 def ring_in_sram_ps(form: ClosedForm, to_router: Way, nbytes: int, back: Way) -> int:
-    write_ps = form.ring_write_ps(to_router + ROUTER_TO_SRAM, nbytes, 256, "cube.sram_to_router_bw_gbs")
+    write_ps = form.ring_write_ps(
+        to_router + ROUTER_TO_SRAM, nbytes, 256, "cube.sram_to_router_bw_gbs"
+    )
     return write_ps + form.announcement_ps(SRAM_TO_ROUTER + back + ROUTER_TO_PE)
 
 
@@ -95,7 +116,10 @@ def test_a_slot_to_the_next_sip_takes_104_ns() -> None:
     # DMA 2 ns; 8 routers out and 8 in, 1 ns each; 6 UCIe ports (cube and IO chiplet out, two between SIPs, IO chiplet and cube
     # in) 8 ns each; 2 IO NoCs 2 ns each; 7 steps of 2 mm and 2 mm to the port on either side, two gaps of 1 mm and 20 mm
     # between the SIPs are 54 mm, 0.54 ns; 4096 B / 128 GB/s = 32 ns; IPCQ 1 ns.
-    assert took_ps(transfer_between_sips((12, 0), SLOT)) == 2_000 + 16_000 + 48_000 + 4_000 + 540 + 32_000 + 1_000
+    assert (
+        took_ps(transfer_between_sips((12, 0), SLOT))
+        == 2_000 + 16_000 + 48_000 + 4_000 + 540 + 32_000 + 1_000
+    )
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)
@@ -115,7 +139,9 @@ def test_a_message_of_any_size_takes_the_closed_form(nbytes: int) -> None:
 
 
 @pytest.mark.parametrize("packet", [64, 100, 4096])
-def test_the_packet_size_of_a_queue_enters_only_through_the_rounding_of_each_packet(packet: int) -> None:
+def test_the_packet_size_of_a_queue_enters_only_through_the_rounding_of_each_packet(
+    packet: int,
+) -> None:
     source, target, way, _ = NEIGHBOUR
     arrival = transfer(source, target, 1000, topology=ODD_NUMBERS, vc_chunk_size=packet)
     assert took_ps(arrival) == ring_in_tcm_ps(ClosedForm(ODD_NUMBERS), way, 1000, packet)
@@ -123,7 +149,9 @@ def test_the_packet_size_of_a_queue_enters_only_through_the_rounding_of_each_pac
 
 @pytest.mark.parametrize("topology", ["default", "odd numbers"])
 @pytest.mark.parametrize("path", PATHS)
-def test_a_ring_in_sram_pays_the_way_to_the_bank_and_the_way_of_the_announcement(path: str, topology: str) -> None:
+def test_a_ring_in_sram_pays_the_way_to_the_bank_and_the_way_of_the_announcement(
+    path: str, topology: str
+) -> None:
     source, target, way, back = PATHS[path]
     text = TOPOLOGIES[topology]
     to_bank = way[: len(way) - len(LAST_LEG[path])] + SRAM_DETOUR[path]
@@ -147,11 +175,15 @@ def test_a_message_of_any_size_reaches_hbm_in_the_closed_form(nbytes: int) -> No
     assert took_ps(arrival) == ring_in_hbm_ps(ClosedForm(SIX_CUBES), way, nbytes)
 
 
-def test_at_64_kib_a_ring_in_sram_is_slower_than_one_in_hbm_and_that_slower_than_one_in_tcm() -> None:
+def test_at_64_kib_a_ring_in_sram_is_slower_than_one_in_hbm_and_that_slower_than_one_in_tcm() -> (
+    None
+):
     source, target, way, back = ACROSS
     nbytes, form = 1 << 16, ClosedForm(SIX_CUBES)
     times_ps = [
-        took_ps(transfer(source, target, nbytes, topology=SIX_CUBES, buffer_kind=kind, slot_size=nbytes))
+        took_ps(
+            transfer(source, target, nbytes, topology=SIX_CUBES, buffer_kind=kind, slot_size=nbytes)
+        )
         for kind in ("tcm", "hbm", "sram")
     ]
     # The narrowest places have 256, 204.8 and 128 GB/s.
@@ -183,10 +215,14 @@ def test_a_ring_in_the_next_sip_is_written_in_the_closed_form(kind: str, nbytes:
 def test_a_message_forwarded_by_a_sip_pays_two_crossings() -> None:
     text = variant_text(system__sips__topology="torus_2d", **ONE_CUBE)
     arrival = transfer_between_sips((0, 0), SLOT, sips=4, source=1, topology=text)
-    assert took_ps(arrival) == ring_in_tcm_ps(ClosedForm(text), OUT + TO_NEXT_SIP * 2 + IO_TO_CUBE + mesh(7), SLOT)
+    assert took_ps(arrival) == ring_in_tcm_ps(
+        ClosedForm(text), OUT + TO_NEXT_SIP * 2 + IO_TO_CUBE + mesh(7), SLOT
+    )
 
 
 def test_a_message_through_the_switch_pays_its_overhead_and_a_second_wire() -> None:
     text = variant_text(system__sips__fabric="switch", system__sips__spacing_mm=33.3, **ONE_CUBE)
     arrival = transfer_between_sips((0, 0), SLOT, sips=3, topology=text)
-    assert took_ps(arrival) == ring_in_tcm_ps(ClosedForm(text), OUT + through_switch() + IO_TO_CUBE + mesh(7), SLOT)
+    assert took_ps(arrival) == ring_in_tcm_ps(
+        ClosedForm(text), OUT + through_switch() + IO_TO_CUBE + mesh(7), SLOT
+    )

@@ -7,20 +7,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.hardware.graph import ChipGraph
-from runtime.hardware.routing import ChipRoutes
-from runtime.simtime import NEVER_PS
-from sip_node.components.fabric import Fabric
-from sip_node.components.packet import Kind, Packet
-from sip_node.engine import Engine
-from sip_node.outlook import Outlook
+from runtime.core.simtime import NEVER_PS
+from runtime.model.graph import ChipGraph
+from runtime.model.routing import ChipRoutes
+from sip_node.chip.fabric.fabric import Fabric
+from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.send_bounds import SendBounds
+from sip_node.pdes.engine import Engine
 from tests.support.topologies import small
 
 pytestmark = pytest.mark.fidelity
 
 GRAPH = ChipGraph(small())
 ROUTES = ChipRoutes(GRAPH)
-ENDPOINTS = [node.index for node in GRAPH.nodes if node.kind not in ("router", "ucie", "xbar", "io_noc")]
+ENDPOINTS = [
+    node.index for node in GRAPH.nodes if node.kind not in ("router", "ucie", "xbar", "io_noc")
+]
 
 
 class _Sink:
@@ -38,7 +40,7 @@ class Net:
 
     def __init__(self) -> None:
         self.engine = Engine()
-        self.fabric = Fabric(self.engine, GRAPH, ROUTES, 0, Outlook({}, 0, answers=False))
+        self.fabric = Fabric(self.engine, GRAPH, ROUTES, 0, SendBounds({}, 0, answers=False))
         self.arrived: list[tuple[int, int, int]] = []
         for node in ENDPOINTS:
             self.fabric.attach(node, _Sink(self.engine, self.arrived))
@@ -71,7 +73,9 @@ def closed_form_ps(source: int, target: int, nbytes: int) -> int:
     """Overheads entered + wires + bytes at the narrowest link, from the nodes of the route and the links between them."""
     hops = [GRAPH.link(a, b) for a, b in pairwise(ROUTES.route(source, target).nodes)]
     latency_ps = sum(hop.wire_ps + GRAPH.nodes[hop.target].overhead_ps for hop in hops)
-    narrowest = min((Fraction(str(hop.bw_gbs)) for hop in hops if hop.bw_gbs is not None), default=None)
+    narrowest = min(
+        (Fraction(str(hop.bw_gbs)) for hop in hops if hop.bw_gbs is not None), default=None
+    )
     return latency_ps + (0 if narrowest is None else -(-nbytes * 1000 // narrowest))
 
 
@@ -80,7 +84,9 @@ PE, SRAM = GRAPH.pe, GRAPH.sram
 
 @settings(max_examples=80)
 @given(st.sampled_from(ENDPOINTS), st.sampled_from(ENDPOINTS), st.integers(1, 1 << 16))
-def test_an_uncontended_packet_takes_the_closed_form_on_every_route(source: int, target: int, nbytes: int) -> None:
+def test_an_uncontended_packet_takes_the_closed_form_on_every_route(
+    source: int, target: int, nbytes: int
+) -> None:
     assert alone_ps(source, target, nbytes) == closed_form_ps(source, target, nbytes)
 
 
@@ -98,7 +104,9 @@ def test_packets_back_to_back_take_one_latency_and_all_their_bytes(sizes: list[i
         net.send(PE(0, 0), PE(1, 0), nbytes)
     # The UCIe crossing at 128 GB/s is the narrowest link; each packet is rounded up.
     latency_ps = closed_form_ps(PE(0, 0), PE(1, 0), 1) - 8
-    assert max(net.tails_ps().values()) == latency_ps + sum(-(-nbytes * 1000 // 128) for nbytes in sizes)
+    assert max(net.tails_ps().values()) == latency_ps + sum(
+        -(-nbytes * 1000 // 128) for nbytes in sizes
+    )
 
 
 def test_a_packet_behind_a_blocked_one_waits_even_where_its_own_way_is_free() -> None:
@@ -135,7 +143,12 @@ def test_two_flows_that_share_a_link_share_its_bandwidth() -> None:
 
 
 def test_flows_that_share_nothing_do_not_slow_each_other() -> None:
-    ways = [(PE(0, 0), PE(0, 1)), (PE(1, 0), PE(1, 1)), (PE(2, 2), SRAM(2)), (GRAPH.host, GRAPH.io_cpu)]
+    ways = [
+        (PE(0, 0), PE(0, 1)),
+        (PE(1, 0), PE(1, 1)),
+        (PE(2, 2), SRAM(2)),
+        (GRAPH.host, GRAPH.io_cpu),
+    ]
     net = Net()
     numbers = [net.send(*way, 40_000) for way in ways]
     tails_ps = net.tails_ps()
@@ -147,7 +160,10 @@ def test_the_two_directions_of_a_link_are_independent() -> None:
     net = Net()
     numbers = [net.send(*way, 100_000) for way in (there, back)]
     tails_ps = net.tails_ps()
-    assert [tails_ps[number] for number in numbers] == [alone_ps(*there, 100_000), alone_ps(*back, 100_000)]
+    assert [tails_ps[number] for number in numbers] == [
+        alone_ps(*there, 100_000),
+        alone_ps(*back, 100_000),
+    ]
 
 
 def test_a_link_is_idle_between_packets_that_come_late_enough() -> None:
@@ -162,7 +178,9 @@ def test_waiting_is_counted_as_queueing_and_serving_as_busy_time() -> None:
     for _ in range(3):
         net.send(PE(0, 0), PE(0, 1), 2560)
     net.tails_ps()
-    port = next(server for server in net.fabric.busiest() if server.name == "cube0.pe0->cube0.router.r0c0")
+    port = next(
+        server for server in net.fabric.busiest() if server.name == "cube0.pe0->cube0.router.r0c0"
+    )
     assert (port.nbytes, port.busy_ps, port.queued_ps) == (3 * 2560, 30_000, 10_000 + 20_000)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from runtime.config_file import default_file
+from runtime.core.config_file import default_file
 
 PAGE = (Path(__file__).parents[2] / "docs" / "model.md").read_text()
 ROWS = {line.split("`")[1]: line for line in PAGE.splitlines() if line.startswith("| `")}
@@ -24,7 +24,15 @@ def leaves(section: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]
 
 LEAVES = dict(leaves(yaml.safe_load(default_file("topology.yaml").read_text())))
 
-UNITS = {"ns": "ns", "gbs": "GB/s", "mm": "mm", "bytes": "B", "mb": "MiB", "gib": "GiB", "ghz": "GHz"}
+UNITS = {
+    "ns": "ns",
+    "gbs": "GB/s",
+    "mm": "mm",
+    "bytes": "B",
+    "mb": "MiB",
+    "gib": "GiB",
+    "ghz": "GHz",
+}
 
 
 @pytest.mark.parametrize("key", LEAVES)

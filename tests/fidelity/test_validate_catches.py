@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from benches.validate.check import Check
-from benches.validate.plan import missed, parts, run
-from coordinator.tools import run_tool
-from runtime.hardware import graph
-from runtime.hardware.schema import NodeKind
-from runtime.hardware.topology import Topology
-from sip_node.components.hbm import PseudoChannels
-from sip_node.components.server import Server
-from sip_node.components.storage import HbmController
-from sip_node.components.surroundings import Surroundings
+from kernbench.cli.tools import run_tool
+from kernbench.validate.check import Check
+from kernbench.validate.plan import missed, parts, run
+from runtime.model import graph
+from runtime.model.schema import NodeKind
+from runtime.model.topology import Topology
+from sip_node.chip.context import ChipContext
+from sip_node.chip.fabric.server import Server
+from sip_node.chip.memory.hbm import PseudoChannels
+from sip_node.chip.memory.storage import HbmController
 from tests.support.topologies import default_text, variant_text
 
 pytestmark = [pytest.mark.fidelity, pytest.mark.slow]
@@ -23,7 +23,9 @@ def checks(*prefixes: str, text: str = default_text()) -> list[Check]:
     """What the checks under `prefixes` say, all run in this process."""
     every = parts(1, full=False)
     return [
-        check for prefix in prefixes for check in run(text, [part for part in every if part.may_match(prefix)], prefix, procs=1)
+        check
+        for prefix in prefixes
+        for check in run(text, [part for part in every if part.may_match(prefix)], prefix, procs=1)
     ]
 
 
@@ -34,9 +36,13 @@ def missed_ids(found: list[Check]) -> set[str]:
 class PairedChannels(PseudoChannels):
     """Puts two consecutive bursts on each channel: full rate for streams, another map for strides."""
 
-    def serve(self, offset: int, nbytes: int, head_ps: int, tail_ps: int, writes: bool) -> tuple[int, int]:
+    def serve(
+        self, offset: int, nbytes: int, head_ps: int, tail_ps: int, writes: bool
+    ) -> tuple[int, int]:
         shares = [0] * len(self.channels)
-        for burst in range(offset // self._burst_bytes, (offset + nbytes - 1) // self._burst_bytes + 1):
+        for burst in range(
+            offset // self._burst_bytes, (offset + nbytes - 1) // self._burst_bytes + 1
+        ):
             begin = max(offset, burst * self._burst_bytes)
             end = min(offset + nbytes, (burst + 1) * self._burst_bytes)
             shares[burst // 2 % len(self.channels)] += end - begin
@@ -44,7 +50,7 @@ class PairedChannels(PseudoChannels):
 
 
 class PairedHbm(HbmController):
-    def __init__(self, chip: Surroundings, node: int) -> None:
+    def __init__(self, chip: ChipContext, node: int) -> None:
         super().__init__(chip, node)
         self.banks = PairedChannels("paired", chip.topology)
         self.port._serve = self.banks.serve
@@ -61,7 +67,9 @@ def test_a_wrong_map_of_channels_is_seen_by_the_strides_that_it_moves() -> None:
     assert missed_ids(checks("b.", "c.", "h.", text=PAIRED)) == {"h.stride.4", "h.stride.8"}
 
 
-def test_a_router_that_takes_longer_is_seen_wherever_a_way_enters_the_mesh(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_router_that_takes_longer_is_seen_wherever_a_way_enters_the_mesh(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     right = graph._overheads_ns
 
     def slow_routers(topology: Topology) -> dict[NodeKind, float]:
@@ -74,7 +82,9 @@ def test_a_router_that_takes_longer_is_seen_wherever_a_way_enters_the_mesh(monke
     assert missed_ids(found) == {check.id for check in found if check.id.startswith(concerned)}
 
 
-def test_a_link_with_too_little_bandwidth_is_seen_by_all_that_goes_through_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_with_too_little_bandwidth_is_seen_by_all_that_goes_through_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     right = Server.__init__
 
     def narrow_sram(server: Server, name: str, bw_gbs: float) -> None:
@@ -87,7 +97,9 @@ def test_a_link_with_too_little_bandwidth_is_seen_by_all_that_goes_through_it(mo
     assert {"a.0.05", "c.sink.2"} < through_sram
 
 
-def test_a_miss_is_exit_code_1_with_the_checks_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_miss_is_exit_code_1_with_the_checks_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "paired.yaml"
     file.write_text(PAIRED)
     assert run_tool("validate", ["--topology", str(file), "--only", "h.", "--procs", "1"]) == 1

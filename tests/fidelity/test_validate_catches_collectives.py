@@ -6,19 +6,27 @@ from typing import Any
 
 import pytest
 
-from benches.validate.check import Bound, Check
-from benches.validate.plan import missed, parts, run
-from benches.validate.slot_rates import SLOT_BYTES, TOLERANCE
-from runtime.ccl.algorithms import halving_doubling, intercube, mesh, recursive_doubling, ring, ring_naive, tree
+from kernbench.validate.check import Bound, Check
+from kernbench.validate.plan import missed, parts, run
+from kernbench.validate.slot_rates import SLOT_BYTES, TOLERANCE
+from runtime.ccl.algorithms import (
+    halving_doubling,
+    intercube,
+    mesh,
+    recursive_doubling,
+    ring,
+    ring_naive,
+    tree,
+)
 from runtime.ccl.exchange import Line, Ways, cut
 from runtime.ccl.reduction import ReduceOp
-from runtime.hardware import routing
+from runtime.core.requests import QueuePair
 from runtime.language import tl
 from runtime.language.value import Value
-from runtime.requests import QueuePair
-from sip_node.components.packet import Kind, Packet
-from sip_node.components.pe_ipcq import PeIpcq
-from sip_node.components.server import Server
+from runtime.model import routing
+from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.server import Server
+from sip_node.chip.pe.ipcq import PeIpcq
 from tests.support import wrong_collectives
 from tests.support.topologies import default_text, variant_text
 
@@ -30,14 +38,23 @@ LATE_PS = 16_000
 
 QUEUES = ("i.credit.", "i.rate.", "i.ring.", "i.cubes.", "i.drawn.ring.", "i.drawn.intercube.")
 """What depends on slots, credits and links alone, and not on the other algorithms."""
-ALGORITHMS = ("ring_naive", "tree", "recursive_doubling", "halving_doubling", "mesh", "hierarchical")
+ALGORITHMS = (
+    "ring_naive",
+    "tree",
+    "recursive_doubling",
+    "halving_doubling",
+    "mesh",
+    "hierarchical",
+)
 
 
 def checks(*prefixes: str, text: str = default_text(), seed: int = 1) -> list[Check]:
     """What the checks under prefixes say, all run in this process."""
     every = parts(seed, full=False)
     return [
-        check for prefix in prefixes for check in run(text, [part for part in every if part.may_match(prefix)], prefix, procs=1)
+        check
+        for prefix in prefixes
+        for check in run(text, [part for part in every if part.may_match(prefix)], prefix, procs=1)
     ]
 
 
@@ -50,7 +67,9 @@ def ids(found: list[Check], *patterns: str) -> set[str]:
     chosen: set[str] = set()
     for pattern in patterns:
         start, _, end = pattern.partition("*")
-        matching = {check.id for check in found if check.id.startswith(start) and check.id.endswith(end)}
+        matching = {
+            check.id for check in found if check.id.startswith(start) and check.id.endswith(end)
+        }
         assert matching, pattern
         chosen |= matching
     return chosen
@@ -107,7 +126,9 @@ def rates_below(found: list[Check], more_ps: int, fewer_slots: int = 0) -> set[s
     widest_gbs, round_ps = rates[-1].expected, SLOT_BYTES * 1000 / rates[0].expected
     lower: set[str] = set()
     for slots, check in enumerate(rates, 1):
-        wrong_gbs = min(widest_gbs, (slots - fewer_slots) * SLOT_BYTES * 1000 / (round_ps + more_ps))
+        wrong_gbs = min(
+            widest_gbs, (slots - fewer_slots) * SLOT_BYTES * 1000 / (round_ps + more_ps)
+        )
         if wrong_gbs < (1 - TOLERANCE) * check.expected:
             lower.add(check.id)
     return lower
@@ -126,7 +147,9 @@ def test_a_ring_that_lacks_a_slot_is_seen_by_rates_that_need_it_and_by_the_credi
     found = checks(*QUEUES, text=with_queues(LacksASlot))
     # A ring of one has no slot then, and where messages are as large as a ring all ranks wait to send.
     endless = ids(found, "i.credit.", "i.ring.")
-    assert missed_ids(found) == endless | rates_below(found, 0, fewer_slots=1) | ids(found, "i.drawn.*.home")
+    assert missed_ids(found) == endless | rates_below(found, 0, fewer_slots=1) | ids(
+        found, "i.drawn.*.home"
+    )
 
 
 def test_a_lost_credit_breaks_a_law_of_the_model_and_every_check_says_which() -> None:
@@ -138,12 +161,14 @@ def test_a_lost_credit_breaks_a_law_of_the_model_and_every_check_says_which() ->
 def test_slow_handling_of_slots_is_seen_by_credit_rounds_and_by_all_that_waits_for_them() -> None:
     found = checks(*QUEUES, "i.tree.", text=with_queues(Slow))
     # Both ends of a round are late. Where the link is full, nobody waits for a slot.
-    assert missed_ids(found) == ids(found, "i.credit.", "i.ring.time.", "i.tree.time.", "i.tree.large.") | rates_below(
-        found, 2 * LATE_PS
-    )
+    assert missed_ids(found) == ids(
+        found, "i.credit.", "i.ring.time.", "i.tree.time.", "i.tree.large."
+    ) | rates_below(found, 2 * LATE_PS)
 
 
-def test_a_narrow_link_between_sips_is_seen_by_all_times_of_what_passes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_narrow_link_between_sips_is_seen_by_all_times_of_what_passes_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     right = Server.__init__
 
     def narrow(server: Server, name: str, bw_gbs: float) -> None:
@@ -155,23 +180,31 @@ def test_a_narrow_link_between_sips_is_seen_by_all_times_of_what_passes_it(monke
     assert missed_ids(found) == times
 
 
-def test_a_kernel_that_does_nothing_takes_less_time_than_any_can(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_does_nothing_takes_less_time_than_any_can(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def idle(*_: object) -> None:
         pass
 
     monkeypatch.setattr(ring, "all_reduce", idle)
     found = checks("i.drawn.ring.", "i.drawn.ring_naive.")
-    assert missed_ids(found) == ids(found, "i.drawn.ring.*.least", "i.drawn.ring.*.bytes", "i.drawn.ring.*.sums")
+    assert missed_ids(found) == ids(
+        found, "i.drawn.ring.*.least", "i.drawn.ring.*.bytes", "i.drawn.ring.*.sums"
+    )
 
 
 def test_larger_credits_are_seen_on_every_link_that_they_pass() -> None:
     found = checks(*QUEUES, "i.recursive_doubling.", text=with_queues(FatCredits))
     bytes_on_links = ids(found, "i.drawn.*.bytes", "i.recursive_doubling.bytes.")
     # Between the root cube and the IO chiplet both runs have as many credits.
-    assert missed_ids(found) == bytes_on_links | ids(found, "i.credit.", "i.cubes.row", "i.cubes.column")
+    assert missed_ids(found) == bytes_on_links | ids(
+        found, "i.credit.", "i.cubes.row", "i.cubes.column"
+    )
 
 
-def test_a_chunk_that_is_not_passed_on_is_seen_by_sums_bytes_and_times(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chunk_that_is_not_passed_on_is_seen_by_sums_bytes_and_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def without_last_step(chunks: list[Value], position: int, ways: Ways) -> None:
         size, (behind, ahead) = len(chunks), ways
         for step in range(size - 2):
@@ -184,23 +217,35 @@ def test_a_chunk_that_is_not_passed_on_is_seen_by_sums_bytes_and_times(monkeypat
     for algorithm in (ring, intercube):
         monkeypatch.setattr(algorithm, "ring_all_gather", without_last_step)
     found = checks(*QUEUES, "i.sums.", "i.hierarchical.")
-    times = ids(found, "i.ring.time.", "i.ring.ratio.", "i.hierarchical.time.", "i.hierarchical.large.")
+    times = ids(
+        found, "i.ring.time.", "i.ring.ratio.", "i.hierarchical.time.", "i.hierarchical.large."
+    )
     sums = ids(found, "i.sums.", "i.drawn.*.sums", "i.hierarchical.sums.")
-    assert missed_ids(found) == times | sums | ids(found, "i.drawn.*.bytes", "i.hierarchical.bytes.", "i.cubes.root")
+    assert missed_ids(found) == times | sums | ids(
+        found, "i.drawn.*.bytes", "i.hierarchical.bytes.", "i.cubes.root"
+    )
 
 
 def exact_times(found: list[Check]) -> set[str]:
-    return {check.id for check in found if check.unit == "ps" and check.bound is Bound.EQUAL and not check.tolerance}
+    return {
+        check.id
+        for check in found
+        if check.unit == "ps" and check.bound is Bound.EQUAL and not check.tolerance
+    }
 
 
-def test_a_slow_crossing_between_sips_is_seen_by_the_exact_time_of_every_algorithm(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_crossing_between_sips_is_seen_by_the_exact_time_of_every_algorithm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     right = routing.crossing_ps
     monkeypatch.setattr(routing, "crossing_ps", lambda topology: right(topology) + 1)
     found = checks(*(f"i.{name}." for name in ALGORITHMS))
     assert missed_ids(found) == exact_times(found)
 
 
-def test_the_other_way_round_is_seen_on_the_links_where_messages_go_half_round(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_other_way_round_is_seen_on_the_links_where_messages_go_half_round(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def down_if_as_long(fabric: routing.SipFabric, at: int, target: int, size: int) -> int:
         return (at + (1 if 2 * ((target - at) % size) < size else -1)) % size
 
@@ -210,26 +255,42 @@ def test_the_other_way_round_is_seen_on_the_links_where_messages_go_half_round(m
     assert missed_ids(found) == ids(found, *half_round)
 
 
-def test_a_step_too_many_is_seen_by_time_and_bytes_but_not_by_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_too_many_is_seen_by_time_and_bytes_but_not_by_sums(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(ring_naive, "all_reduce", wrong_collectives.all_the_way_round)
     found = checks("i.ring_naive.")
-    assert missed_ids(found) == ids(found, "i.ring_naive.time.", "i.ring_naive.large.", "i.ring_naive.bytes.")
+    assert missed_ids(found) == ids(
+        found, "i.ring_naive.time.", "i.ring_naive.large.", "i.ring_naive.bytes."
+    )
 
 
-def test_a_lost_addition_is_seen_by_time_and_sums_but_not_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_addition_is_seen_by_time_and_sums_but_not_by_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(tree, "_combined", wrong_collectives.without_the_last_child)
     found = checks("i.tree.")
     assert missed_ids(found) == ids(found, "i.tree.time.", "i.tree.large.", "i.tree.sums.")
 
 
-def test_a_dimension_left_out_is_seen_by_all_but_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dimension_left_out_is_seen_by_all_but_the_bounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     right = recursive_doubling.exchange
-    monkeypatch.setattr(recursive_doubling, "exchange", lambda way, own: own if way == "global_bit_0" else right(way, own))
+    monkeypatch.setattr(
+        recursive_doubling,
+        "exchange",
+        lambda way, own: own if way == "global_bit_0" else right(way, own),
+    )
     found = checks("i.recursive_doubling.")
-    assert missed_ids(found) == {check.id for check in found} - ids(found, "i.recursive_doubling.least.")
+    assert missed_ids(found) == {check.id for check in found} - ids(
+        found, "i.recursive_doubling.least."
+    )
 
 
-def test_chunks_of_wrong_sizes_are_seen_by_bytes_and_times_but_not_by_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_of_wrong_sizes_are_seen_by_bytes_and_times_but_not_by_sums(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     right = halving_doubling._Cube.__init__
 
     def uneven(cube: halving_doubling._Cube, rank: int, ranks: int, count: int) -> None:
@@ -240,15 +301,25 @@ def test_chunks_of_wrong_sizes_are_seen_by_bytes_and_times_but_not_by_sums(monke
     found = checks("i.halving_doubling.")
     # Three ranks have two chunks of three elements, and it does not matter which is the longer one.
     bytes_on_links = ids(found, "i.halving_doubling.bytes.") - {"i.halving_doubling.bytes.3"}
-    assert missed_ids(found) == bytes_on_links | ids(found, "i.halving_doubling.time.", "i.halving_doubling.large.2")
+    assert missed_ids(found) == bytes_on_links | ids(
+        found, "i.halving_doubling.time.", "i.halving_doubling.large.2"
+    )
 
 
-def test_a_column_left_out_is_seen_where_the_mesh_has_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_column_left_out_is_seen_where_the_mesh_has_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     right = mesh.reduce_scatter_along
 
     def rows_only(line: Line, value: Value, ways: Ways, op: ReduceOp) -> tuple[list[Value], int]:
-        return right(line, value, ways, op) if ways == mesh.ALONG_ROW else (cut(value, line[1]), line[0])
+        return (
+            right(line, value, ways, op)
+            if ways == mesh.ALONG_ROW
+            else (cut(value, line[1]), line[0])
+        )
 
     monkeypatch.setattr(mesh, "reduce_scatter_along", rows_only)
     found = checks("i.mesh.")
-    assert missed_ids(found) == ids(found, "i.mesh.*.4", "i.mesh.bytes.8", "i.mesh.sums.8") - ids(found, "i.mesh.least.")
+    assert missed_ids(found) == ids(found, "i.mesh.*.4", "i.mesh.bytes.8", "i.mesh.sums.8") - ids(
+        found, "i.mesh.least."
+    )

@@ -4,20 +4,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sip_node.chip.chip.pe import gemm as pe_gemm
 
-from benches.validate.check import Check
-from benches.validate.plan import missed, parts, run
-from runtime.hardware.tiles import TileSize
+from kernbench.validate.check import Check
+from kernbench.validate.plan import missed, parts, run
 from runtime.language import operations
 from runtime.language.gemm import accumulate
 from runtime.language.value import Array
-from sip_node.components import pe_gemm
-from sip_node.components.pe_fetch_store import PeFetchStore
-from sip_node.components.pe_gemm import PeGemm
-from sip_node.components.server import Server
-from sip_node.components.storage import HbmController
-from sip_node.components.surroundings import Surroundings
-from sip_node.components.tile_token import TileToken
+from runtime.model.tiles import TileSize
+from sip_node.chip.context import ChipContext
+from sip_node.chip.fabric.server import Server
+from sip_node.chip.memory.storage import HbmController
+from sip_node.chip.pe.fetch_store import PeFetchStore
+from sip_node.chip.pe.gemm import PeGemm
+from sip_node.chip.pe.tile_token import TileToken
 from tests.support.topologies import default_text, variant_text
 
 pytestmark = [pytest.mark.fidelity, pytest.mark.slow]
@@ -80,7 +80,7 @@ class NarrowFetch(PeFetchStore):
 class FastHbm(HbmController):
     """A slice that gives its whole raw rate, whatever the efficiency in the file."""
 
-    def __init__(self, chip: Surroundings, node: int) -> None:
+    def __init__(self, chip: ChipContext, node: int) -> None:
         super().__init__(chip, node)
         hbm = chip.topology.hbm
         self.banks.channels = [Server(server.name, hbm.pc_bw_gbs) for server in self.banks.channels]
@@ -133,7 +133,9 @@ def test_an_array_without_its_skew_is_seen_by_scale_sim() -> None:
     assert missed_ids(found) == ids(found, "j.systolic.")
 
 
-def test_sums_of_low_precision_are_seen_by_all_products_of_fractions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_of_low_precision_are_seen_by_all_products_of_fractions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def coarse(acc: Array | None, a: Array, b: Array) -> Array:
         exact = accumulate(acc, a, b)
         return exact if exact.dtype.kind == "i" else exact.astype(np.float16).astype(exact.dtype)
@@ -143,13 +145,19 @@ def test_sums_of_low_precision_are_seen_by_all_products_of_fractions(monkeypatch
     assert missed_ids(found) == ids(found, "k.f16.gemm", "k.bf16.gemm", "k.f32.gemm", "k.mock")
 
 
-def test_an_approximate_function_is_seen_in_every_type_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_approximate_function_is_seen_in_every_type_that_has_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def gelu(x: Array) -> Array:
         return x / (1 + np.exp(-1.702 * x))
 
-    monkeypatch.setitem(operations.ELEMENTWISE, "gelu", operations.ELEMENTWISE["gelu"]._replace(function=gelu))
+    monkeypatch.setitem(
+        operations.ELEMENTWISE, "gelu", operations.ELEMENTWISE["gelu"]._replace(function=gelu)
+    )
     found = checks(only="k.")
-    assert missed_ids(found) == ids(found, "k.f16.elementwise", "k.bf16.elementwise", "k.f32.elementwise")
+    assert missed_ids(found) == ids(
+        found, "k.f16.elementwise", "k.bf16.elementwise", "k.f32.elementwise"
+    )
     assert all("gelu" in check.says for check in missed(found))
 
 

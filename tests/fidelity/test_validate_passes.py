@@ -5,28 +5,60 @@ from pathlib import Path
 
 import pytest
 
-from benches.validate.mesh_network import MeshNetwork, Traffic
-from benches.validate.plan import missed, parts, run
-from benches.validate.variant import Variant
-from coordinator.tools import run_tool
+from kernbench.cli.tools import run_tool
+from kernbench.validate.mesh_network import MeshNetwork, Traffic
+from kernbench.validate.plan import missed, parts, run
+from kernbench.validate.variant import Variant
 from tests.support.topologies import default_text, variant_text
 
 pytestmark = [pytest.mark.fidelity, pytest.mark.slow]
 
 OTHER = variant_text(
-    sip__cube_mesh={"w": 3, "h": 1}, sip__io_chiplet__edge="E", ucie={"overhead_ns": 2.3, "bw_gbs": 77.7},
-    cube__noc__link_bw_gbs=111.1, cube__noc__router_overhead_ns=0.7, cube__pe_layout__pe_per_corner=1,
-    hbm__num_pcs=16, hbm__burst_bytes=128, cube__hbm_ctrl__efficiency=0.91, pe__tcm__bw_gbs=333.3, control_bytes=24,
-    pe__tile={"m": 48, "k": 40, "n": 24}, pe__fetch_store__bw_gbs=301.5,
-    pe__gemm={"model": "systolic_os", "macs_per_cycle": 1000, "clock_ghz": 1.3, "rows": 24, "cols": 12},
+    sip__cube_mesh={"w": 3, "h": 1},
+    sip__io_chiplet__edge="E",
+    ucie={"overhead_ns": 2.3, "bw_gbs": 77.7},
+    cube__noc__link_bw_gbs=111.1,
+    cube__noc__router_overhead_ns=0.7,
+    cube__pe_layout__pe_per_corner=1,
+    hbm__num_pcs=16,
+    hbm__burst_bytes=128,
+    cube__hbm_ctrl__efficiency=0.91,
+    pe__tcm__bw_gbs=333.3,
+    control_bytes=24,
+    pe__tile={"m": 48, "k": 40, "n": 24},
+    pe__fetch_store__bw_gbs=301.5,
+    pe__gemm={
+        "model": "systolic_os",
+        "macs_per_cycle": 1000,
+        "clock_ghz": 1.3,
+        "rows": 24,
+        "cols": 12,
+    },
     system__sips={"count": 9, "topology": "torus_2d", "fabric": "switch", "spacing_mm": 31.0},
-)  # fmt: skip
+)
 
 
 PREFIXES = [
-    "a.0.", "a.1.", "b.", "c.", "d.md1.0.5", "e.zero", "e.uniform.0.4", "f.", "g.", "h.", "i.c", "i.drawn.", "i.h", "i.mesh.",
-    "i.r", "i.sums.", "i.tree.", "j.", "k.",
-]  # fmt: skip
+    "a.0.",
+    "a.1.",
+    "b.",
+    "c.",
+    "d.md1.0.5",
+    "e.zero",
+    "e.uniform.0.4",
+    "f.",
+    "g.",
+    "h.",
+    "i.c",
+    "i.drawn.",
+    "i.h",
+    "i.mesh.",
+    "i.r",
+    "i.sums.",
+    "i.tree.",
+    "j.",
+    "k.",
+]
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)
@@ -37,7 +69,15 @@ def test_expectations_follow_the_numbers_of_the_file(prefix: str) -> None:
     assert missed(found) == []
 
 
-DRAWN = [("a.", 11), ("j.b", 11), ("j.b", 12), ("j.systolic.", 11), ("j.systolic.", 12), ("k.", 11), ("k.", 12)]
+DRAWN = [
+    ("a.", 11),
+    ("j.b", 11),
+    ("j.b", 12),
+    ("j.systolic.", 11),
+    ("j.systolic.", 12),
+    ("k.", 11),
+    ("k.", 12),
+]
 DEFAULT_SEED = 1
 
 
@@ -48,28 +88,41 @@ def test_what_is_drawn_at_random_is_right_with_any_seed(prefix: str, seed: int) 
 
 
 @pytest.mark.multiproc
-def test_the_number_of_processes_does_not_change_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_number_of_processes_does_not_change_a_row(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def rows(procs: int) -> str:
         path = tmp_path / f"{procs}.csv"
-        assert run_tool("validate", ["--only", "a.1", "--procs", str(procs), "--csv", str(path)]) == 0
+        assert (
+            run_tool("validate", ["--only", "a.1", "--procs", str(procs), "--csv", str(path)]) == 0
+        )
         return path.read_text()
 
     assert rows(1) == rows(2)
 
 
-def test_the_csv_has_the_numbers_in_full(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_csv_has_the_numbers_in_full(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "checks.csv"
     run_tool("validate", ["--only", "h.", "--procs", "1", "--csv", str(path)])
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     printed = capsys.readouterr().out
     assert {row["verdict"] for row in rows} == {"ok"}
-    assert all(row["id"] in printed and row["says"] in printed and row["formula"] in printed for row in rows)
+    assert all(
+        row["id"] in printed and row["says"] in printed and row["formula"] in printed
+        for row in rows
+    )
     assert [row["measured"] for row in rows if row["id"] == "h.stride.8"] == ["25.6"]
 
 
-@pytest.mark.parametrize(("pattern", "mean_hops"), [("transpose", 3.5), ("bitcomp", 5.0), ("neighbor", 4.0)])
-def test_other_patterns_take_their_zero_load_latency_when_hardly_loaded(pattern: str, mean_hops: float) -> None:
+@pytest.mark.parametrize(
+    ("pattern", "mean_hops"), [("transpose", 3.5), ("bitcomp", 5.0), ("neighbor", 4.0)]
+)
+def test_other_patterns_take_their_zero_load_latency_when_hardly_loaded(
+    pattern: str, mean_hops: float
+) -> None:
     # Mean routers of the pattern: |row - column| twice on average 2 x 1.25; opposite corners 4; a step or three back in each
     # dimension, 2 x 1.5; each and the first router.
     outcome = MeshNetwork(Variant.of(default_text())).run(Traffic(pattern, 0.01, 1, 1), 3_000, 300)
@@ -78,10 +131,25 @@ def test_other_patterns_take_their_zero_load_latency_when_hardly_loaded(pattern:
 
 
 def test_traffic_on_the_mesh_is_printed_as_csv(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--mesh", "--pattern", "neighbor", "--load", "0.02", "--load", "0.01", "--flits", "8", "--seed", "3"]
+    words = [
+        "--mesh",
+        "--pattern",
+        "neighbor",
+        "--load",
+        "0.02",
+        "--load",
+        "0.01",
+        "--flits",
+        "8",
+        "--seed",
+        "3",
+    ]
     assert run_tool("validate", words) == 0
     header, *lines = capsys.readouterr().out.splitlines()
     assert header == "pattern,flits,offered,seed,avg_latency_cycles,accepted"
-    assert [line.split(",")[:4] for line in lines] == [["neighbor", "8", "0.02", "3"], ["neighbor", "8", "0.01", "3"]]
+    assert [line.split(",")[:4] for line in lines] == [
+        ["neighbor", "8", "0.02", "3"],
+        ["neighbor", "8", "0.01", "3"],
+    ]
     # Four routers on average, 3 x 4 + 1 + 8 cycles and a little waiting.
     assert 20.5 < float(lines[1].split(",")[4]) < 22

@@ -34,18 +34,27 @@ def test_a_deadlock_names_the_cycle_across_processes_and_keeps_the_pointers(
     assert "user.py:6\n" in run.err
     waits = run.report["waits"]
     assert waits["who_waits_for_whom"] == [f"cycle: {cycle} -> (back)"]
-    assert [blocked["place"] for blocked in waits["blocked"]] == [[sip, 0, 0] for sip in range(sips)]
+    assert [blocked["place"] for blocked in waits["blocked"]] == [
+        [sip, 0, 0] for sip in range(sips)
+    ]
     assert [(queue["place"][0], queue["direction"]) for queue in waits["queues"]] == [
         (sip, direction) for sip in range(sips) for direction in ("global_E", "global_W")
     ]
-    assert all(queue["credits"] == 4 and queue["rx"]["resource"] == "tcm" for queue in waits["queues"])
+    assert all(
+        queue["credits"] == 4 and queue["rx"]["resource"] == "tcm" for queue in waits["queues"]
+    )
 
 
 def test_a_rank_that_never_calls_the_collective_is_at_the_end_of_the_chain(tmp_path: Path) -> None:
     run = script_run(tmp_path, "if dist.get_rank() != 1:\n    dist.all_reduce(t)\n", sips=3)
     assert run.code == 1
-    assert re.search(r"chain: .* -> sip 1 cube 0 pe 0 runs no kernel: rank 1 has finished its program\n", run.err)
-    assert re.search(r"never received: \d slots? from sip 0 cube 0 pe 0 in world/ring global_W of sip 1 cube 0 pe 0\n", run.err)
+    assert re.search(
+        r"chain: .* -> sip 1 cube 0 pe 0 runs no kernel: rank 1 has finished its program\n", run.err
+    )
+    assert re.search(
+        r"never received: \d slots? from sip 0 cube 0 pe 0 in world/ring global_W of sip 1 cube 0 pe 0\n",
+        run.err,
+    )
 
 
 def test_a_good_run_keeps_no_queues(tmp_path: Path) -> None:
@@ -54,14 +63,25 @@ def test_a_good_run_keeps_no_queues(tmp_path: Path) -> None:
     assert run.report["waits"] == {"blocked": [], "who_waits_for_whom": [], "queues": []}
 
 
-def test_a_program_that_loops_outside_of_simulated_time_is_named_with_its_stack_and_is_no_deadlock(tmp_path: Path) -> None:
+def test_a_program_that_loops_outside_of_simulated_time_is_named_with_its_stack_and_is_no_deadlock(
+    tmp_path: Path,
+) -> None:
     run = script_run(
-        tmp_path, "dist.all_reduce(t)\nif dist.get_rank() == 1:\n    while True:\n        pass\n", "--timeout", "10"
+        tmp_path,
+        "dist.all_reduce(t)\nif dist.get_rank() == 1:\n    while True:\n        pass\n",
+        "--timeout",
+        "10",
     )
     assert run.code == 1
-    assert re.search(r"LP 1 \(rank 1, pid \d+\) hangs: no Status from it for 10 s, the limit set by --timeout", run.err)
+    assert re.search(
+        r"LP 1 \(rank 1, pid \d+\) hangs: no Status from it for 10 s, the limit set by --timeout",
+        run.err,
+    )
     assert "This is not a deadlock of queues" in run.err
-    assert re.search(r"\n  LP 0 \(rank 0, pid \d+\) has stood at [\d,.]+ ns for .* it waits for LP 1, which may still", run.err)
+    assert re.search(
+        r"\n  LP 0 \(rank 0, pid \d+\) has stood at [\d,.]+ ns for .* it waits for LP 1, which may still",
+        run.err,
+    )
     assert re.search(r'File ".*user\.py", line [78] in <module>', run.err)
     assert "IpcqDeadlock" not in run.err
     assert_gone(run)
@@ -72,7 +92,10 @@ def test_promises_that_do_not_come_are_a_stalled_run_and_no_deadlock(tmp_path: P
     assert run.code == 1
     assert "for 10 s, the limit set by --timeout, though every LP is alive" in run.err
     for lp in (0, 1):
-        assert re.search(rf"\n  LP {lp} \(rank {lp}, pid \d+\) has stood at .* and it waits for LP {1 - lp}, which", run.err)
+        assert re.search(
+            rf"\n  LP {lp} \(rank {lp}, pid \d+\) has stood at .* and it waits for LP {1 - lp}, which",
+            run.err,
+        )
     assert "IpcqDeadlock" not in run.err
     assert_gone(run)
 
@@ -99,7 +122,11 @@ def test_the_trace_of_sends_and_receives_is_one_text_for_any_number_of_processes
         for sip in (0, 1):
             # The lines of two processes come in any order, those of one SIP in the order of its own time.
             printed = [line for line in run.err.splitlines() if line.startswith(f"[sip {sip}] ")]
-            assert printed == [f"[sip {sip}] {line}" for line in text.splitlines() if f" ns  sip {sip} cube" in line]
+            assert printed == [
+                f"[sip {sip}] {line}"
+                for line in text.splitlines()
+                if f" ns  sip {sip} cube" in line
+            ]
         texts.append(text)
     assert texts[0] == texts[1]
     times = [float(line.partition(" ns")[0].replace(",", "")) for line in texts[0].splitlines()]
@@ -108,7 +135,9 @@ def test_the_trace_of_sends_and_receives_is_one_text_for_any_number_of_processes
     assert texts[0].count(" send ") == texts[0].count(" recv ")
 
 
-def test_the_trace_of_a_run_that_fails_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_trace_of_a_run_that_fails_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KERNBENCH_CCL_TRACE", "1")
     run = script_run(tmp_path, "if dist.get_rank() == 0:\n    dist.all_reduce(t)\n")
     assert run.code == 1
@@ -124,8 +153,13 @@ def test_without_the_variable_there_is_no_trace_and_an_old_one_is_removed(tmp_pa
     assert not (run.directory / "ccl_trace.txt").exists()
 
 
-def test_a_variable_with_another_value_is_refused_before_anything_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_with_another_value_is_refused_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KERNBENCH_CCL_TRACE", "yes")
     run = script_run(tmp_path, "")
     assert run.code == 2
-    assert run.err == "kernbench: error: KERNBENCH_CCL_TRACE is 'yes': 1 prints every send and receive, 0 or nothing does not\n"
+    assert (
+        run.err
+        == "kernbench: error: KERNBENCH_CCL_TRACE is 'yes': 1 prints every send and receive, 0 or nothing does not\n"
+    )

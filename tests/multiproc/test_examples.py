@@ -27,31 +27,53 @@ def test_an_example_is_right_on_one_pe_on_a_cube_and_on_a_sip(
 ):
     simulate(lambda rank: EXAMPLES[name](cubes, pes), 1)
     assert re.fullmatch(
-        rf"rank 0: .* float16, PEs: {cubes * pes}, right to one rounding, [\d,]+\.\d+ ns\n", capsys.readouterr().out
+        rf"rank 0: .* float16, PEs: {cubes * pes}, right to one rounding, [\d,]+\.\d+ ns\n",
+        capsys.readouterr().out,
     )
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_gives_in_two_processes_what_it_gives_in_one(name: str, tmp_path: Path):
-    run = kernbench(tmp_path / "run", "--sips", "2", str(ROOT / "examples" / f"{name}.py"), "--cubes", "2", "--pes", "2")
+    run = kernbench(
+        tmp_path / "run",
+        "--sips",
+        "2",
+        str(ROOT / "examples" / f"{name}.py"),
+        "--cubes",
+        "2",
+        "--pes",
+        "2",
+    )
     assert run.code == 0, run.err
-    assert sorted(re.findall(r"^rank (\d): .* right to one rounding", run.out, re.MULTILINE)) == ["0", "1"]
+    assert sorted(re.findall(r"^rank (\d): .* right to one rounding", run.out, re.MULTILINE)) == [
+        "0",
+        "1",
+    ]
     alone = simulate(lambda rank: EXAMPLES[name](2, 2), 2)
     assert tuple(rank["digest"] for rank in run.report["ranks"]) == alone.digests
 
 
 def test_overlap_takes_less_time_and_gives_in_two_processes_what_it_gives_in_one(tmp_path: Path):
-    run = kernbench(tmp_path / "run", "--sips", "2", "--verify-data", str(ROOT / "examples" / "overlap.py"))
+    run = kernbench(
+        tmp_path / "run", "--sips", "2", "--verify-data", str(ROOT / "examples" / "overlap.py")
+    )
     assert run.code == 0, run.err
-    lines = re.findall(r"^rank (\d): 4 layers, ([\d,.]+) ns, with overlap ([\d,.]+) ns$", run.out, re.MULTILINE)
+    lines = re.findall(
+        r"^rank (\d): 4 layers, ([\d,.]+) ns, with overlap ([\d,.]+) ns$", run.out, re.MULTILINE
+    )
     assert sorted(rank for rank, _, _ in lines) == ["0", "1"]
-    assert all(float(overlapped.replace(",", "")) < float(apart.replace(",", "")) for _, apart, overlapped in lines)
+    assert all(
+        float(overlapped.replace(",", "")) < float(apart.replace(",", ""))
+        for _, apart, overlapped in lines
+    )
     alone = simulate(lambda rank: overlap.run(), 2)
     assert tuple(rank["digest"] for rank in run.report["ranks"]) == alone.digests
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_without_data_an_example_says_that_nothing_was_checked_and_takes_the_same_time(name: str, capsys):
+def test_without_data_an_example_says_that_nothing_was_checked_and_takes_the_same_time(
+    name: str, capsys
+):
     lines = []
     for data in (True, False):
         simulate(lambda rank: EXAMPLES[name](1, 2), 1, data=data)
@@ -71,9 +93,14 @@ def test_a_bench_gives_one_digest_in_one_process_and_in_two(bench: str, tmp_path
 
 
 def test_a_wrong_flag_of_a_bench_is_one_line(tmp_path: Path):
-    run = kernbench(tmp_path / "run", "--bench", "gemm-single-pe", "--sips", "2", "--staging", "load")
+    run = kernbench(
+        tmp_path / "run", "--bench", "gemm-single-pe", "--sips", "2", "--staging", "load"
+    )
     assert run.code == 2
-    assert run.err.splitlines()[-1] == "kernbench: error: --staging: 'load' is not known; did you mean 'load_ref'?"
+    assert (
+        run.err.splitlines()[-1]
+        == "kernbench: error: --staging: 'load' is not known; did you mean 'load_ref'?"
+    )
     assert "Traceback" not in run.err
 
 

@@ -10,9 +10,17 @@ import pytest
 
 from coordinator.failure import Interrupted, LpDied, LpSilent, RankFailed, RunStalled
 from coordinator.session import Session
-from runtime.errors import IpcqDeadlock, ProtocolError
+from runtime.core.errors import IpcqDeadlock, ProtocolError
 from tests.support.fake_lp import TIME_PS
-from tests.support.sessions import ROOT, Recorder, fake_launcher, is_running, plan, run_fakes, wait_until_gone
+from tests.support.sessions import (
+    ROOT,
+    Recorder,
+    fake_launcher,
+    is_running,
+    plan,
+    run_fakes,
+    wait_until_gone,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 LIMIT_S = 5.0
@@ -38,12 +46,20 @@ def test_what_was_traced_before_a_failure_is_kept():
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "code", "cause"), [("dies", -9, "was killed by SIGKILL"), ("exits", 3, "exited with code 3")]
+    ("behaviour", "code", "cause"),
+    [("dies", -9, "was killed by SIGKILL"), ("exits", 3, "exited with code 3")],
 )
-def test_an_lp_that_ends_on_its_own_is_named_with_ranks_cause_and_time(behaviour: str, code: int, cause: str):
+def test_an_lp_that_ends_on_its_own_is_named_with_ranks_cause_and_time(
+    behaviour: str, code: int, cause: str
+):
     error = fail("waits", behaviour).error
     assert isinstance(error, LpDied)
-    assert (error.place.lp, error.place.sips, error.exit_code, error.time_ps) == (1, (1,), code, TIME_PS)
+    assert (error.place.lp, error.place.sips, error.exit_code, error.time_ps) == (
+        1,
+        (1,),
+        code,
+        TIME_PS,
+    )
     assert cause in str(error)
     assert "LP 1 (rank 1, pid" in str(error)
 
@@ -77,7 +93,9 @@ def test_an_lp_that_hangs_is_told_from_one_that_waits_for_it():
 def test_lps_that_all_wait_for_promises_are_a_stalled_run_that_names_whom_each_waits_for():
     error = fail("waits", "waits", timeout_s=5.0).error
     assert isinstance(error, RunStalled)
-    assert str(error).startswith("simulated time has stood at 5.000 ns for 5 s, the limit set by --timeout, though every LP")
+    assert str(error).startswith(
+        "simulated time has stood at 5.000 ns for 5 s, the limit set by --timeout, though every LP"
+    )
     assert [re.sub(r"\(.*?\)| for [\d.]+ s", "", line) for line in error.lps] == [
         f"LP {lp}  has stood at 5.000 ns: its next event is at 10.000 ns, and it waits for LP {1 - lp}, "
         "which may still send from 5.000 ns on"
@@ -193,7 +211,9 @@ def test_when_the_coordinator_is_killed_its_lps_and_its_directory_go_too(tmp_pat
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_to_the_coordinator_ends_all_within_five_seconds(tmp_path: Path, signum: signal.Signals):
+def test_a_signal_to_the_coordinator_ends_all_within_five_seconds(
+    tmp_path: Path, signum: signal.Signals
+):
     process, pids = start_coordinator(tmp_path, "waits", "hangs_stubbornly")
     process.send_signal(signum)
     _, errors = process.communicate(timeout=LIMIT_S)

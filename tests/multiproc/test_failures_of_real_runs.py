@@ -37,18 +37,32 @@ class Running:
         script.write_text(ENDLESS)
         self.temp = directory / "tmp"
         self.temp.mkdir()
-        command = [sys.executable, str(ROOT / "launch.py"), "--out", str(directory / "out"), "--sips", "2", str(script)]
+        command = [
+            sys.executable,
+            str(ROOT / "launch.py"),
+            "--out",
+            str(directory / "out"),
+            "--sips",
+            "2",
+            str(script),
+        ]
         self.process = subprocess.Popen(
-            command, env=os.environ | {"TMPDIR": str(self.temp)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            command,
+            env=os.environ | {"TMPDIR": str(self.temp)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
             start_new_session=True,
-        )  # fmt: skip
+        )
         assert self.process.stdout is not None
         assert "up\n" in iter(self.process.stdout.readline, "")
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
         self.lps = [int(pid) for pid in children.split()]
 
     def everything_is_gone(self) -> bool:
-        return all(wait_until_gone(pid, LIMIT_S) for pid in self.lps) and not list(self.temp.iterdir())
+        return all(wait_until_gone(pid, LIMIT_S) for pid in self.lps) and not list(
+            self.temp.iterdir()
+        )
 
 
 @pytest.fixture
@@ -61,30 +75,41 @@ def running(tmp_path: Path) -> Iterator[Running]:
     assert all(wait_until_gone(pid, LIMIT_S) for pid in run.lps)
 
 
-def test_a_run_is_one_process_per_sip_and_the_coordinator_and_no_socket_beyond_ipc(running: Running) -> None:
+def test_a_run_is_one_process_per_sip_and_the_coordinator_and_no_socket_beyond_ipc(
+    running: Running,
+) -> None:
     assert len(running.lps) == 2
     tcp_inodes = {
-        line.split()[9] for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
+        line.split()[9]
+        for name in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
     }
     for lp, pid in enumerate(running.lps):
         words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
         assert words[1:4] == ["-P", "-m", "sip_node"]
         assert words[words.index("--lp") + 1] == str(lp)
         links = [str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir() if fd.exists()]
-        assert not {re.sub(r"\D", "", link) for link in links if link.startswith("socket:")} & tcp_inodes
+        assert (
+            not {re.sub(r"\D", "", link) for link in links if link.startswith("socket:")}
+            & tcp_inodes
+        )
 
 
 def test_a_killed_rank_ends_the_run_and_is_named_with_signal_and_time(running: Running) -> None:
     os.kill(running.lps[1], signal.SIGKILL)
     _, errors = running.process.communicate(timeout=LIMIT_S)
     assert running.process.returncode == 1
-    assert re.search(r"LP 1 \(rank 1, pid \d+\) was killed by SIGKILL .*last heard of at [\d,.]+ ns", errors)
+    assert re.search(
+        r"LP 1 \(rank 1, pid \d+\) was killed by SIGKILL .*last heard of at [\d,.]+ ns", errors
+    )
     assert running.everything_is_gone()
 
 
 @pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_stops_everything(running: Running, signum: int, code: int) -> None:
-    os.killpg(running.process.pid, signum) if signum == signal.SIGINT else running.process.send_signal(signum)
+    os.killpg(
+        running.process.pid, signum
+    ) if signum == signal.SIGINT else running.process.send_signal(signum)
     running.process.communicate(timeout=LIMIT_S)
     assert running.process.returncode == code
     assert running.everything_is_gone()
@@ -109,12 +134,18 @@ def test_a_rank_that_raises_shows_its_own_traceback_rank_and_simulated_time(tmp_
     lines = run.err.splitlines()
     assert lines[0] == "Traceback (most recent call last):"
     assert lines[1].endswith('user.py", line 5, in <module>')
-    assert re.search(r"^kernbench: error: rank 1 raised ValueError at [\d,.]+ ns: no luck$", run.err, re.MULTILINE)
+    assert re.search(
+        r"^kernbench: error: rank 1 raised ValueError at [\d,.]+ ns: no luck$",
+        run.err,
+        re.MULTILINE,
+    )
     assert run.report["passed"] is False
     assert (run.directory / "oplog.jsonl").stat().st_size > 0
 
 
-def test_a_kernel_that_only_receives_is_a_deadlock_that_names_every_blocked_pe(tmp_path: Path) -> None:
+def test_a_kernel_that_only_receives_is_a_deadlock_that_names_every_blocked_pe(
+    tmp_path: Path,
+) -> None:
     body = (
         "dist.init_process_group('ahbm')\n"
         "def listen(x):\n    tl.recv('global_W', 8, tl.float32)\n"
@@ -125,7 +156,8 @@ def test_a_kernel_that_only_receives_is_a_deadlock_that_names_every_blocked_pe(t
     for sip in (0, 1):
         for cube in (0, 1):
             assert (
-                f"sip {sip} cube {cube} pe 0: kernel 'listen' recv global_W (sip {1 - sip} cube {cube} pe 0) since" in run.err
+                f"sip {sip} cube {cube} pe 0: kernel 'listen' recv global_W (sip {1 - sip} cube {cube} pe 0) since"
+                in run.err
             )
     assert "IpcqDeadlock" in run.err
     assert "Traceback" not in run.err
@@ -152,7 +184,9 @@ def test_a_page_fault_names_kernel_place_address_and_tensor(tmp_path: Path) -> N
         (("no-such-script.py",), "no such script"),
     ],
 )
-def test_bad_input_gets_one_clear_line_and_exit_code_2(tmp_path: Path, words: tuple[str, ...], problem: str) -> None:
+def test_bad_input_gets_one_clear_line_and_exit_code_2(
+    tmp_path: Path, words: tuple[str, ...], problem: str
+) -> None:
     run = kernbench(tmp_path / "out", *words)
     assert run.code == 2
     assert len(run.err.splitlines()) == 1
@@ -169,7 +203,9 @@ def test_bad_input_gets_one_clear_line_and_exit_code_2(tmp_path: Path, words: tu
         ("bw_gbs: 128\n\nxbar", "\n\nxbar", "ucie.bw_gbs: this key is missing"),
     ],
 )
-def test_a_mistake_in_the_topology_file_is_told_with_its_key_path(tmp_path: Path, old: str, new: str, problem: str) -> None:
+def test_a_mistake_in_the_topology_file_is_told_with_its_key_path(
+    tmp_path: Path, old: str, new: str, problem: str
+) -> None:
     text = (ROOT / "topology.yaml").read_text()
     assert old in text
     file = tmp_path / "t.yaml"

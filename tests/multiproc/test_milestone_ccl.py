@@ -2,8 +2,8 @@
 
 import pytest
 
-from benches.milestone_1h_ccl.sweep import Plan, plan_sweep, simulate_sweep
-from runtime.config_file import default_file, read_text
+from kernbench.studies.milestone_1h_ccl.sweep import Plan, plan_sweep, simulate_sweep
+from runtime.core.config_file import default_file, read_text
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 
@@ -11,7 +11,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 def test_the_smallest_all_reduces_are_right_and_as_long_as_their_closed_forms_say():
     text, ccl = read_text(default_file("topology.yaml")), read_text(default_file("ccl.yaml"))
     whole = plan_sweep("topology.yaml", text, ccl, 1024)
-    ring, intercube = (next(point for point in whole.points if point.algorithm == name) for name in ("ring", "intercube"))
+    ring, intercube = (
+        next(point for point in whole.points if point.algorithm == name)
+        for name in ("ring", "intercube")
+    )
     plan = Plan(whole.source, whole.topology_hash, (ring, intercube))
     sweep = simulate_sweep(plan, 2, 0)
     assert sweep == simulate_sweep(plan, 1, 0)

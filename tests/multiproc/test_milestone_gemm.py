@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from benches.milestone_1h_gemm.rows import read_sweep
-from benches.studies.pool import completed
-from coordinator.cli import main
-from runtime.errors import ConfigError, RunAborted
-from runtime.hardware.topology import load_topology
-from runtime.wallclock import sleep_s
+from kernbench.cli.main import main
+from kernbench.studies.milestone_1h_gemm.rows import read_sweep
+from kernbench.studies.pool import completed
+from runtime.core.errors import ConfigError, RunAborted
+from runtime.core.wallclock import sleep_s
+from runtime.model.topology import load_topology
 from tests.support.runs import ROOT
 from tests.support.sessions import wait_until_gone
 
@@ -35,11 +35,19 @@ def test_the_two_smallest_products_are_right_and_not_faster_than_their_bounds(
         assert row.error <= 1
         assert row.under_tile
         # One step, one output tile, and a record for each operand, however it gets to TCM.
-        assert (row.steps, row.records.gemm, row.records.store, row.records.dma_in, row.records.dma_out) == (1, 1, 1, 2, 1)
+        assert (
+            row.steps,
+            row.records.gemm,
+            row.records.store,
+            row.records.dma_in,
+            row.records.dma_out,
+        ) == (1, 1, 1, 2, 1)
         # m k n of 32 x 64 x 32.
         assert row.padding_utilisation in (1 / 8, 1 / 2)
         assert row.product_utilisation <= row.padding_utilisation
-    assert (tmp_path / "1" / "gemm_sweep.json").read_bytes() == (tmp_path / "2" / "gemm_sweep.json").read_bytes()
+    assert (tmp_path / "1" / "gemm_sweep.json").read_bytes() == (
+        tmp_path / "2" / "gemm_sweep.json"
+    ).read_bytes()
 
 
 def test_points_come_with_their_results_whoever_is_done_first():
@@ -62,14 +70,16 @@ def test_points_that_are_not_done_in_time_are_named_and_stopped():
 def test_no_worker_outlives_a_study_that_is_killed():
     program = (
         "from multiprocessing import active_children\n"
-        "from benches.studies.pool import completed\n"
-        "from runtime.wallclock import sleep_s\n"
+        "from kernbench.studies.pool import completed\n"
+        "from runtime.core.wallclock import sleep_s\n"
         "results = completed(sleep_s, [0, 60, 61], 2, 0)\n"
         "next(results)\n"
         "print(*(worker.pid for worker in active_children()), flush=True)\n"
         "next(results)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=ROOT) as study:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as study:
         assert study.stdout is not None
         workers = [int(pid) for pid in study.stdout.readline().split()]
         study.kill()

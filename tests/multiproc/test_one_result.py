@@ -20,8 +20,14 @@ SMALL = ("--min-bytes", "256", "--max-bytes", "256")
 
 def chips(directory: Path, count: int, cubes: tuple[int, int] = (1, 1), **changes: object) -> str:
     """A topology file with few cubes a SIP and two PEs a cube, so that nine SIPs take seconds."""
-    small: dict[str, object] = {"cube__pe_layout__pe_per_corner": 1, "cube__pe_layout__corners": ["NW", "SE"]}
-    mesh: dict[str, object] = {"sip__cube_mesh": {"w": cubes[0], "h": cubes[1]}, "system__sips__count": count}
+    small: dict[str, object] = {
+        "cube__pe_layout__pe_per_corner": 1,
+        "cube__pe_layout__corners": ["NW", "SE"],
+    }
+    mesh: dict[str, object] = {
+        "sip__cube_mesh": {"w": cubes[0], "h": cubes[1]},
+        "system__sips__count": count,
+    }
     path = directory / "chips.yaml"
     path.write_text(variant_text(**small | mesh | changes))
     return str(path)
@@ -31,15 +37,24 @@ def result_of(run: Run) -> tuple[object, ...]:
     assert run.code == 0, run.err
     report = run.report
     assert report["passed"] is True
-    return report["digest"], report["sim_time_ns"], report["events"], [rank["digest"] for rank in report["ranks"]]
+    return (
+        report["digest"],
+        report["sim_time_ns"],
+        report["events"],
+        [rank["digest"] for rank in report["ranks"]],
+    )
 
 
-def test_any_number_of_processes_hash_seed_and_delivery_delay_give_one_digest(tmp_path: Path) -> None:
+def test_any_number_of_processes_hash_seed_and_delivery_delay_give_one_digest(
+    tmp_path: Path,
+) -> None:
     words = ("--topology", chips(tmp_path, 4, (2, 2), system__sips__topology="torus_2d"), *SMALL)
     alone = launched(tmp_path / "alone", *words, "--procs", "1")
     assert "intercube_allreduce (ws=4): 16 OK\n" in alone.out
     two = launched(tmp_path / "two", *words, "--procs", "2", hash_seed=1)
-    late = launched(tmp_path / "late", *words, "--jitter-ms", "4", "--jitter-seed", "7", hash_seed=2)
+    late = launched(
+        tmp_path / "late", *words, "--jitter-ms", "4", "--jitter-seed", "7", hash_seed=2
+    )
     assert result_of(two) == result_of(late) == result_of(alone)
     assert late.report["sync"]["messages"] > 0
 
@@ -56,7 +71,10 @@ def test_a_switch_gives_one_result_too(tmp_path: Path) -> None:
 def agree_on(directory: Path, topology: str) -> None:
     """A ring of ranks gives one result in one process and in one process a SIP."""
     words = ("--topology", topology, "--algorithm", "ring", *SMALL)
-    alone, many = kernbench(directory / "alone", *words, "--procs", "1"), kernbench(directory / "many", *words)
+    alone, many = (
+        kernbench(directory / "alone", *words, "--procs", "1"),
+        kernbench(directory / "many", *words),
+    )
     assert result_of(alone) == result_of(many)
 
 
@@ -68,7 +86,9 @@ def test_every_algorithm_in_groups_that_overlap_with_kernels_gives_one_digest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All of it in one run, on a 2 x 2 mesh, where ranks that are not adjacent talk by way of others."""
-    topology = chips(tmp_path, 4, system__sips__topology="mesh_2d_no_wrap", cube__pe_layout__corners=["NW"])
+    topology = chips(
+        tmp_path, 4, system__sips__topology="mesh_2d_no_wrap", cube__pe_layout__corners=["NW"]
+    )
     monkeypatch.setenv("KERNBENCH_TOPOLOGY", topology)
     digests: list[str] = []
     for procs in (1, 2, 4):
@@ -79,10 +99,15 @@ def test_every_algorithm_in_groups_that_overlap_with_kernels_gives_one_digest(
 
 
 def _reversed_keys(content: dict[str, Any]) -> dict[str, Any]:
-    return {key: _reversed_keys(content[key]) if isinstance(content[key], dict) else content[key] for key in reversed(content)}
+    return {
+        key: _reversed_keys(content[key]) if isinstance(content[key], dict) else content[key]
+        for key in reversed(content)
+    }
 
 
-def test_neither_the_order_of_keys_in_the_files_nor_a_run_without_data_changes_the_times(tmp_path: Path) -> None:
+def test_neither_the_order_of_keys_in_the_files_nor_a_run_without_data_changes_the_times(
+    tmp_path: Path,
+) -> None:
     for name in ("topology.yaml", "ccl.yaml"):
         content = yaml.safe_load((ROOT / name).read_text())
         (tmp_path / name).write_text(yaml.safe_dump(_reversed_keys(content), sort_keys=False))

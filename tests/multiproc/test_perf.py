@@ -25,22 +25,31 @@ def topology(tmp_path: Path) -> tuple[str, str]:
 
 def launch(where: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(ROOT / "launch.py"), *words]
-    return subprocess.run(command, capture_output=True, text=True, cwd=where, timeout=110, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=where, timeout=110, check=False
+    )
 
 
 def rows_and_digest(out: str) -> list[str]:
     return [line for line in out.splitlines() if re.match(r" +\d|digest", line)]
 
 
-def test_every_number_of_processes_and_every_delay_give_one_table_and_one_digest(tmp_path: Path, topology) -> None:
+def test_every_number_of_processes_and_every_delay_give_one_table_and_one_digest(
+    tmp_path: Path, topology
+) -> None:
     ways = (["--procs", "1"], ["--procs", "2"], [], ["--jitter-ms", "1"])
-    runs = [launch(tmp_path, *topology, "--sips", "3", *way, "perf", *WORDS.split()) for way in ways]
+    runs = [
+        launch(tmp_path, *topology, "--sips", "3", *way, "perf", *WORDS.split()) for way in ways
+    ]
     assert [run.returncode for run in runs] == [0] * 4
     first, *others = [rows_and_digest(run.stdout) for run in runs]
     assert [line.split()[0] for line in first] == ["8", "2048", "digest"]
     assert others == [first] * 3
     assert "# Out of bounds values : 0 OK\n" in runs[0].stdout
-    assert "# algorithm auto: recursive_doubling, a buffer on up to 8 PEs of 1 cube\n" in runs[0].stdout
+    assert (
+        "# algorithm auto: recursive_doubling, a buffer on up to 8 PEs of 1 cube\n"
+        in runs[0].stdout
+    )
 
 
 def test_without_an_output_folder_nothing_is_left(tmp_path: Path, topology) -> None:
@@ -51,7 +60,15 @@ def test_without_an_output_folder_nothing_is_left(tmp_path: Path, topology) -> N
 
 
 def test_what_is_measured_is_verified_and_kept(tmp_path: Path, topology) -> None:
-    words = ["perf", "reduce_scatter", "-b", "1K", "--verify-data", "--json", str(tmp_path / "rows.json")]
+    words = [
+        "perf",
+        "reduce_scatter",
+        "-b",
+        "1K",
+        "--verify-data",
+        "--json",
+        str(tmp_path / "rows.json"),
+    ]
     run = kernbench(tmp_path / "run", *topology, *words)
     assert run.code == 0, run.err
     written = json.loads((tmp_path / "rows.json").read_text())
@@ -62,7 +79,11 @@ def test_what_is_measured_is_verified_and_kept(tmp_path: Path, topology) -> None
 
 
 def test_a_wrong_kernel_fails_the_run(tmp_path: Path, topology) -> None:
-    ccl = (ROOT / "ccl.yaml").read_text().replace("runtime.ccl.algorithms.ring", "tests.support.wrong_collectives")
+    ccl = (
+        (ROOT / "ccl.yaml")
+        .read_text()
+        .replace("runtime.ccl.algorithms.ring", "tests.support.wrong_collectives")
+    )
     (tmp_path / "wrong.yaml").write_text(ccl)
     words = ["perf", "all_reduce", "-b", "1K", "--algorithm", "ring"]
     run = kernbench(tmp_path / "run", *topology, "--ccl", str(tmp_path / "wrong.yaml"), *words)

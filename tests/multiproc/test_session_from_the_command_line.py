@@ -4,15 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.options import Invocation
-from coordinator.run import make_plan, run
-from runtime.errors import UsageError
+from kernbench.cli.options import Invocation
+from kernbench.cli.run import make_plan, run
+from runtime.core.errors import UsageError
 from tests.support.sessions import fake_launcher, plan
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 
 
-def test_a_run_that_passes_prints_its_story_and_writes_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_run_that_passes_prints_its_story_and_writes_its_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
     assert run(plan(2), fake_launcher("normal"), tmp_path / "out") == 0
     printed = capsys.readouterr()
     assert printed.err == ""
@@ -32,12 +34,17 @@ def test_a_rank_that_raises_prints_its_traceback_and_keeps_what_was_traced(tmp_p
     assert errors[:2] == ["Traceback (most recent call last):", "ValueError: rank says no"]
     assert errors[2] == "kernbench: error: rank 1 raised ValueError at 5.000 ns: rank says no"
     account = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert (account["passed"], account["error"]) == (False, "rank 1 raised ValueError at 5.000 ns: rank says no")
+    assert (account["passed"], account["error"]) == (
+        False,
+        "rank 1 raised ValueError at 5.000 ns: rank says no",
+    )
     assert (tmp_path / "out" / "oplog.jsonl").read_text()
 
 
 @pytest.mark.parametrize("behaviour", ["refuses_a_flag", "refuses_a_key"])
-def test_what_a_rank_finds_wrong_with_its_input_is_the_users_error(behaviour: str, tmp_path: Path, capsys):
+def test_what_a_rank_finds_wrong_with_its_input_is_the_users_error(
+    behaviour: str, tmp_path: Path, capsys
+):
     with pytest.raises(UsageError, match="unknown dtype 'f99'"):
         run(plan(2), fake_launcher(behaviour), tmp_path / "out")
     assert capsys.readouterr().err == ""

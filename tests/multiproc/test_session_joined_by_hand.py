@@ -15,11 +15,17 @@ pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 
 
 def test_an_lp_that_joined_by_hand_ends_when_its_coordinator_hangs_up(tmp_path: Path):
-    environment = {name: value for name, value in os.environ.items() if name not in (COORDINATOR_PID, RUN_DIRECTORY)}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in (COORDINATOR_PID, RUN_DIRECTORY)
+    }
     endpoint = f"ipc://{tmp_path}/c.sock"
     words = ["hangs", "--connect", endpoint, "--run-id", "0123", "--lp", "0"]
     with Rendezvous(endpoint, "0123", 1) as rendezvous:
-        process = subprocess.Popen([sys.executable, str(FAKE_LP), *words], env=environment | {"PYTHONPATH": str(ROOT)})
+        process = subprocess.Popen(
+            [sys.executable, str(FAKE_LP), *words], env=environment | {"PYTHONPATH": str(ROOT)}
+        )
         joined = rendezvous.receive(30.0)
     try:
         assert joined is not None

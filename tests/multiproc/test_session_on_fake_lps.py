@@ -47,7 +47,9 @@ def test_a_stranger_is_refused_and_the_run_goes_on():
 
 
 def _write_rank(rank: int, directory: str) -> None:
-    seen = {name: os.environ.get(name) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR")}
+    seen = {
+        name: os.environ.get(name) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR")
+    }
     Path(directory, str(rank)).write_text(repr(seen))
 
 

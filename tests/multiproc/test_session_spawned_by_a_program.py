@@ -25,7 +25,9 @@ def _be_killed_on_rank_1(rank: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_every_rank_is_a_process_of_its_own_and_the_run_leaves_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_every_rank_is_a_process_of_its_own_and_the_run_leaves_a_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("KERNBENCH_OUT", str(tmp_path / "out"))
     spawn(_leave_a_note, args=(str(tmp_path),), nprocs=2)
     pids = {int((tmp_path / f"rank{rank}").read_text()) for rank in (0, 1)}
@@ -53,4 +55,8 @@ def test_a_rank_that_raises_is_told_with_its_own_traceback():
 def test_a_rank_that_is_killed_is_told_with_the_signal():
     with pytest.raises(ProcessExitedException) as caught:
         spawn(_be_killed_on_rank_1, nprocs=2)
-    assert (caught.value.error_index, caught.value.exit_code, caught.value.signal_name) == (1, -9, "SIGKILL")
+    assert (caught.value.error_index, caught.value.exit_code, caught.value.signal_name) == (
+        1,
+        -9,
+        "SIGKILL",
+    )

@@ -14,7 +14,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 
 def launch(where: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(ROOT / "launch.py"), *words]
-    return subprocess.run(command, capture_output=True, text=True, cwd=where, timeout=110, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=where, timeout=110, check=False
+    )
 
 
 def test_probe_agrees_with_its_closed_forms_and_writes_its_files(tmp_path: Path) -> None:
@@ -46,12 +48,17 @@ def test_probe_refuses_a_word_it_does_not_know_in_one_line(tmp_path: Path) -> No
     done = launch(tmp_path, "probe", "--case", "dma-onw")
     assert done.returncode not in (0, 1)
     assert done.stdout == ""
-    assert done.stderr == "kernbench: error: probe: --case: unknown case 'dma-onw'; did you mean 'dma-own'?\n"
+    assert (
+        done.stderr
+        == "kernbench: error: probe: --case: unknown case 'dma-onw'; did you mean 'dma-own'?\n"
+    )
 
 
 def test_the_sensitivity_table_of_the_model_page_is_what_the_program_prints() -> None:
-    command = [sys.executable, "-m", "benches.probe.sensitivity"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=110, check=True)
+    command = [sys.executable, "-m", "kernbench.probe.sensitivity"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, timeout=110, check=True
+    )
     assert done.stdout in (ROOT / "docs" / "model.md").read_text()
 
 

@@ -23,7 +23,9 @@ def summary(run: Run) -> str:
     return line
 
 
-def test_a_right_run_passes_for_every_number_of_processes_and_its_digest_is_the_same(tmp_path: Path) -> None:
+def test_a_right_run_passes_for_every_number_of_processes_and_its_digest_is_the_same(
+    tmp_path: Path,
+) -> None:
     words = (*SMALL, "--topology", topology(tmp_path))
     plain = kernbench(tmp_path / "plain", *words)
     packed = kernbench(tmp_path / "packed", *words, "--procs", "1", "--verify-data")
@@ -50,14 +52,26 @@ def test_a_script_is_verified_too(tmp_path: Path) -> None:
         "torch.launch('double', double, x)\n"
         "assert (x.numpy() == 2).all()\n"
     )
-    run = kernbench(tmp_path / "run", "--sips", "2", "--topology", topology(tmp_path), "--verify-data", str(script))
+    run = kernbench(
+        tmp_path / "run",
+        "--sips",
+        "2",
+        "--topology",
+        topology(tmp_path),
+        "--verify-data",
+        str(script),
+    )
     assert run.code == 0, run.err
     # Each of the two writes, loads, doubles, stores and reads once.
     assert summary(run).startswith("verify-data     10 operations replayed, ")
 
 
-@pytest.mark.parametrize(("kind", "component"), [("pe_math", "WrongMath"), ("pe_dma", "DroppingDma")])
-def test_a_wrong_component_fails_the_run_and_is_named(kind: str, component: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "component"), [("pe_math", "WrongMath"), ("pe_dma", "DroppingDma")]
+)
+def test_a_wrong_component_fails_the_run_and_is_named(
+    kind: str, component: str, tmp_path: Path
+) -> None:
     file = topology(tmp_path, impl={kind: f"tests.support.wrong_components:{component}"})
     run = kernbench(tmp_path / "run", *SMALL, "--topology", file, "--verify-data")
     assert run.code == 1

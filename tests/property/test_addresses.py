@@ -2,21 +2,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.errors import PhysAddrError
-from runtime.hardware.addresses import ADDRESS_BITS, AddressMap, PhysAddr
-from runtime.hardware.topology import Topology
-from runtime.trace import NO_PE
+from runtime.core.errors import PhysAddrError
+from runtime.core.trace import NO_PE
+from runtime.model.addresses import ADDRESS_BITS, AddressMap, PhysAddr
+from runtime.model.topology import Topology
 from tests.support.topologies import small, variant
 
-TOPOLOGIES = [variant(system__sips__count=256, sip__cube_mesh={"w": 8, "h": 4}), small(), variant(hbm__slice_gib=16)]
+TOPOLOGIES = [
+    variant(system__sips__count=256, sip__cube_mesh={"w": 8, "h": 4}),
+    small(),
+    variant(hbm__slice_gib=16),
+]
 MIB = 1 << 20
 
 
 def encode(addresses: AddressMap, place: PhysAddr) -> int:
     """The factory that belongs to the resource, called with the fields of `place`."""
     if place.pe == NO_PE:
-        return getattr(addresses, f"cube_{place.resource}_addr")(place.sip, place.cube, place.offset)
-    return getattr(addresses, f"pe_{place.resource}_addr")(place.sip, place.cube, place.pe, place.offset)
+        return getattr(addresses, f"cube_{place.resource}_addr")(
+            place.sip, place.cube, place.offset
+        )
+    return getattr(addresses, f"pe_{place.resource}_addr")(
+        place.sip, place.cube, place.pe, place.offset
+    )
 
 
 @st.composite

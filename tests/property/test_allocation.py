@@ -2,8 +2,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from runtime.errors import AllocationError
-from runtime.hardware.allocation import RangeAllocator
+from runtime.core.errors import AllocationError
+from runtime.model.allocation import RangeAllocator
 
 NBYTES = 128
 

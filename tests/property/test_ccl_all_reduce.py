@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from runtime.ccl.exchange import chunk_bounds
 from runtime.ccl.reduction import ReduceOp
-from runtime.dtypes import int32
+from runtime.core.dtypes import int32
 from tests.support.mock_group import MockGroup, check_all_reduce, system
 from tests.support.reductions import KINDS
 
@@ -20,7 +20,9 @@ kinds = st.sampled_from(KINDS)
 
 
 @pytest.mark.parametrize("ranks", RANKS)
-@pytest.mark.parametrize("algorithm", ["ring", "ring_naive", "mesh", "tree", "recursive_doubling", "halving_doubling"])
+@pytest.mark.parametrize(
+    "algorithm", ["ring", "ring_naive", "mesh", "tree", "recursive_doubling", "halving_doubling"]
+)
 @settings(deadline=None, max_examples=4)
 @given(numel=numels, n_slots=slots, slot_size=slot_sizes, kind=kinds, seed=seeds)
 def test_everyone_gets_what_all_contributed_and_all_get_the_same_bits(
@@ -32,17 +34,25 @@ def test_everyone_gets_what_all_contributed_and_all_get_the_same_bits(
 
 @settings(deadline=None, max_examples=5)
 @given(st.integers(1, 6), numels, slots, kinds, seeds)
-def test_every_pe_of_a_ring_meets_the_pe_at_its_place_elsewhere(ranks, numel, n_slots, kind, seed) -> None:
-    check_all_reduce(MockGroup("ring", system(ranks, cubes=(2, 1)), n_slots=n_slots), kind, numel, seed)
+def test_every_pe_of_a_ring_meets_the_pe_at_its_place_elsewhere(
+    ranks, numel, n_slots, kind, seed
+) -> None:
+    check_all_reduce(
+        MockGroup("ring", system(ranks, cubes=(2, 1)), n_slots=n_slots), kind, numel, seed
+    )
 
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=20)
 @given(st.tuples(st.integers(1, 4), st.integers(1, 3)), st.booleans(), numels, slots, kinds, seeds)
-def test_mesh_works_on_any_grid_with_or_without_wrap(grid, wraps, numel, n_slots, kind, seed) -> None:
+def test_mesh_works_on_any_grid_with_or_without_wrap(
+    grid, wraps, numel, n_slots, kind, seed
+) -> None:
     topology = system(grid[0] * grid[1], grid=grid, wraps=wraps)
     neighbours = "torus_2d" if wraps else "mesh_2d_no_wrap"
-    check_all_reduce(MockGroup("mesh", topology, n_slots=n_slots, topology=neighbours), kind, numel, seed)
+    check_all_reduce(
+        MockGroup("mesh", topology, n_slots=n_slots, topology=neighbours), kind, numel, seed
+    )
 
 
 cube_meshes = st.tuples(st.integers(1, 3), st.integers(1, 2))
@@ -51,11 +61,21 @@ cube_meshes = st.tuples(st.integers(1, 3), st.integers(1, 2))
 @pytest.mark.slow
 @settings(deadline=None, max_examples=12)
 @given(
-    cubes=cube_meshes, pes=st.integers(1, 4), ranks=st.integers(1, 3), numel=numels, n_slots=slots, kind=kinds, data=st.data()
+    cubes=cube_meshes,
+    pes=st.integers(1, 4),
+    ranks=st.integers(1, 3),
+    numel=numels,
+    n_slots=slots,
+    kind=kinds,
+    data=st.data(),
 )
-def test_hierarchical_gives_every_pe_what_all_pes_combine_to(cubes, pes, ranks, numel, n_slots, kind, data) -> None:
+def test_hierarchical_gives_every_pe_what_all_pes_combine_to(
+    cubes, pes, ranks, numel, n_slots, kind, data
+) -> None:
     root = data.draw(st.none() | st.integers(0, cubes[0] * cubes[1] - 1), label="root cube")
-    group = MockGroup("hierarchical", system(ranks, cubes=cubes, pes=pes), n_slots=n_slots, root_cube=root)
+    group = MockGroup(
+        "hierarchical", system(ranks, cubes=cubes, pes=pes), n_slots=n_slots, root_cube=root
+    )
     check_all_reduce(group, kind, numel, data.draw(seeds), by_place=False)
 
 
@@ -70,10 +90,17 @@ def test_hierarchical_works_with_any_number_of_ranks(ranks, numel, n_slots, kind
 @pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(
-    sips=st.tuples(st.integers(1, 3), st.integers(1, 3)), cubes=st.tuples(st.integers(1, 3), st.integers(1, 3)),
-    wraps=st.booleans(), numel=numels, n_slots=slots, kind=kinds, data=st.data(),
-)  # fmt: skip
-def test_intercube_gives_every_cube_what_all_cubes_combine_to(sips, cubes, wraps, numel, n_slots, kind, data) -> None:
+    sips=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    cubes=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    wraps=st.booleans(),
+    numel=numels,
+    n_slots=slots,
+    kind=kinds,
+    data=st.data(),
+)
+def test_intercube_gives_every_cube_what_all_cubes_combine_to(
+    sips, cubes, wraps, numel, n_slots, kind, data
+) -> None:
     root = data.draw(st.none() | st.integers(0, cubes[0] * cubes[1] - 1), label="root cube")
     topology = system(sips[0] * sips[1], cubes=cubes, grid=sips, wraps=wraps)
     group = MockGroup("intercube", topology, n_slots=n_slots, root_cube=root)

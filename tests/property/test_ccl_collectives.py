@@ -18,16 +18,19 @@ from runtime.ccl.config import AlgorithmConfig, load_ccl
 from runtime.ccl.group import Group
 from runtime.ccl.plan import InstallPlan
 from runtime.ccl.reduction import ReduceOp
-from runtime.dtypes import ALL, DType
+from runtime.core.coordinates import PeCoordinates
+from runtime.core.dtypes import ALL, DType
 from runtime.language.mock import MockPe, join, run
-from runtime.places import Place
 from tests.support.topologies import variant
 
 CCL = load_ccl()
 COMBINED: dict[ReduceOp, Callable[..., np.ndarray]] = {
-    ReduceOp.SUM: np.add, ReduceOp.AVG: np.add, ReduceOp.MAX: np.maximum, ReduceOp.MIN: np.minimum,
+    ReduceOp.SUM: np.add,
+    ReduceOp.AVG: np.add,
+    ReduceOp.MAX: np.maximum,
+    ReduceOp.MIN: np.minimum,
     ReduceOp.PRODUCT: np.multiply,
-}  # fmt: skip
+}
 
 
 class World(NamedTuple):
@@ -39,13 +42,27 @@ class World(NamedTuple):
 
     @property
     def groups(self) -> list[Group]:
-        algorithm = AlgorithmConfig(**(vars(CCL.resolve("ring")) | {"n_slots": self.slots, "slot_size": self.slot_bytes}))
-        return [Group(rank, tuple(range(self.ranks)), algorithm, topology(self.ranks)) for rank in range(self.ranks)]
+        algorithm = AlgorithmConfig(
+            **(vars(CCL.resolve("ring")) | {"n_slots": self.slots, "slot_size": self.slot_bytes})
+        )
+        return [
+            Group(rank, tuple(range(self.ranks)), algorithm, topology(self.ranks))
+            for rank in range(self.ranks)
+        ]
 
-    def run(self, kernel: Callable[..., None], arguments: Callable[[int, Callable[[np.ndarray], Any]], tuple[Any, ...]]) -> int:
+    def run(
+        self,
+        kernel: Callable[..., None],
+        arguments: Callable[[int, Callable[[np.ndarray], Any]], tuple[Any, ...]],
+    ) -> int:
         """Run `kernel` on every rank; `arguments(rank, place)` places arrays in its memory. Returns the bytes sent in all."""
         groups = self.groups
-        pes = {Place(rank, 0, 0): MockPe(Place(rank, 0, 0), topology=topology(self.ranks)) for rank in range(self.ranks)}
+        pes = {
+            PeCoordinates(rank, 0, 0): MockPe(
+                PeCoordinates(rank, 0, 0), topology=topology(self.ranks)
+            )
+            for rank in range(self.ranks)
+        }
         plan = InstallPlan(groups[0], "ccl.yaml")
         kernels = []
         for rank, pe in enumerate(pes.values()):
@@ -56,18 +73,28 @@ class World(NamedTuple):
         assert not any(ring for pe in pes.values() for ring in pe.queues._rings.values())
         return sum(sum(pe.queues.sent.values()) for pe in pes.values())
 
-    def collective(self, name: str, arguments: Callable[[int, Callable[[np.ndarray], Any]], tuple[Any, ...]], size: int) -> int:
+    def collective(
+        self,
+        name: str,
+        arguments: Callable[[int, Callable[[np.ndarray], Any]], tuple[Any, ...]],
+        size: int,
+    ) -> int:
         """Run the kernel of a collective on elements of `size` bytes, with the arguments of its module behind its own."""
         groups = self.groups
-        return self.run(getattr(ring, name), lambda rank, place: (*arguments(rank, place), *ring.arguments(groups[rank], size)))
+        return self.run(
+            getattr(ring, name),
+            lambda rank, place: (*arguments(rank, place), *ring.arguments(groups[rank], size)),
+        )
 
 
 @cache
 def topology(ranks: int):
     return variant(
-        system__sips__count=ranks, sip__cube_mesh={"w": 1, "h": 1}, cube__pe_layout__pe_per_corner=1,
+        system__sips__count=ranks,
+        sip__cube_mesh={"w": 1, "h": 1},
+        cube__pe_layout__pe_per_corner=1,
         cube__pe_layout__corners=["NW"],
-    )  # fmt: skip
+    )
 
 
 def integers(seed: int, numel: int, dtype: DType) -> np.ndarray:
@@ -88,17 +115,26 @@ types = st.sampled_from(ALL)
 
 
 operations = st.sampled_from(
-    [(dtype, op) for dtype in ALL for op in ReduceOp if dtype.is_floating_point or op is not ReduceOp.AVG]
+    [
+        (dtype, op)
+        for dtype in ALL
+        for op in ReduceOp
+        if dtype.is_floating_point or op is not ReduceOp.AVG
+    ]
 )
 
 
 @settings(deadline=None, max_examples=20)
 @given(worlds, sizes, operations)
-def test_all_reduce_gives_everyone_what_all_contributed(world: World, numel: int, kind: tuple[DType, ReduceOp]) -> None:
+def test_all_reduce_gives_everyone_what_all_contributed(
+    world: World, numel: int, kind: tuple[DType, ReduceOp]
+) -> None:
     dtype, op = kind
     shards = [integers(rank, numel, dtype) for rank in range(world.ranks)]
     expected = combined(op, shards)
-    world.collective("all_reduce", lambda rank, place: (place(shards[rank]), numel, op), dtype.itemsize)
+    world.collective(
+        "all_reduce", lambda rank, place: (place(shards[rank]), numel, op), dtype.itemsize
+    )
     np.testing.assert_array_equal(shards, [expected] * world.ranks)
 
 
@@ -110,7 +146,9 @@ def test_reduce_gives_it_to_the_root_and_leaves_the_others_alone(
     (dtype, op), root = kind, root % world.ranks
     before = [integers(rank, numel, dtype) for rank in range(world.ranks)]
     shards = [array.copy() for array in before]
-    sent = world.collective("reduce", lambda rank, place: (place(shards[rank]), numel, op, root), dtype.itemsize)
+    sent = world.collective(
+        "reduce", lambda rank, place: (place(shards[rank]), numel, op, root), dtype.itemsize
+    )
     np.testing.assert_array_equal(shards.pop(root), combined(op, before))
     np.testing.assert_array_equal(shards, before[:root] + before[root + 1 :])
     assert sent == (world.ranks - 1) * numel * dtype.itemsize
@@ -118,11 +156,15 @@ def test_reduce_gives_it_to_the_root_and_leaves_the_others_alone(
 
 @settings(deadline=None, max_examples=20)
 @given(worlds, sizes, types, st.integers(0, 5))
-def test_broadcast_gives_everyone_what_the_root_has(world: World, numel: int, dtype: DType, root: int) -> None:
+def test_broadcast_gives_everyone_what_the_root_has(
+    world: World, numel: int, dtype: DType, root: int
+) -> None:
     root %= world.ranks
     shards = [integers(rank, numel, dtype) for rank in range(world.ranks)]
     expected = shards[root].copy()
-    sent = world.collective("broadcast", lambda rank, place: (place(shards[rank]), numel, root), dtype.itemsize)
+    sent = world.collective(
+        "broadcast", lambda rank, place: (place(shards[rank]), numel, root), dtype.itemsize
+    )
     np.testing.assert_array_equal(shards, [expected] * world.ranks)
     assert sent == (world.ranks - 1) * numel * dtype.itemsize
 
@@ -138,16 +180,24 @@ def test_all_gather_gives_everyone_the_parts_in_the_order_of_the_ranks(
 
     def arguments(rank: int, place: Callable[[np.ndarray], Any]) -> tuple[Any, ...]:
         whole = place(outputs[rank])
-        return place(shards[rank]), numel, whole if into_one else tuple(whole + each * numel for each in range(ranks))
+        return (
+            place(shards[rank]),
+            numel,
+            whole if into_one else tuple(whole + each * numel for each in range(ranks)),
+        )
 
-    sent = world.collective("all_gather_into_tensor" if into_one else "all_gather", arguments, dtype.itemsize)
+    sent = world.collective(
+        "all_gather_into_tensor" if into_one else "all_gather", arguments, dtype.itemsize
+    )
     np.testing.assert_array_equal(outputs, [shards] * ranks)
     assert sent == ranks * (ranks - 1) * numel * dtype.itemsize
 
 
 @settings(deadline=None, max_examples=20)
 @given(worlds, sizes, operations)
-def test_reduce_scatter_gives_every_rank_its_own_part(world: World, numel: int, kind: tuple[DType, ReduceOp]) -> None:
+def test_reduce_scatter_gives_every_rank_its_own_part(
+    world: World, numel: int, kind: tuple[DType, ReduceOp]
+) -> None:
     (dtype, op), ranks = kind, world.ranks
     shards = [integers(rank, ranks * numel, dtype) for rank in range(ranks)]
     outputs = [np.zeros(numel, dtype.numpy) for _ in shards]
@@ -172,14 +222,22 @@ def test_all_to_all_transposes_the_parts(world: World, numel: int, dtype: DType)
         return place(shards[rank]), numel, place(outputs[rank])
 
     sent = world.collective("all_to_all_single", arguments, dtype.itemsize)
-    np.testing.assert_array_equal(outputs, np.array(shards).reshape(ranks, ranks, numel).swapaxes(0, 1))
+    np.testing.assert_array_equal(
+        outputs, np.array(shards).reshape(ranks, ranks, numel).swapaxes(0, 1)
+    )
     # Every part takes the shorter way: the distance of each pair of ranks round the ring, times the part.
     hops = sum(min((a - b) % ranks, (b - a) % ranks) for a in range(ranks) for b in range(ranks))
     assert sent == hops * numel * dtype.itemsize
 
 
 @settings(deadline=None, max_examples=20)
-@given(st.builds(World, st.integers(2, 6), st.integers(1, 4), st.just(64)), sizes, types, st.integers(0, 5), st.booleans())
+@given(
+    st.builds(World, st.integers(2, 6), st.integers(1, 4), st.just(64)),
+    sizes,
+    types,
+    st.integers(0, 5),
+    st.booleans(),
+)
 def test_a_tensor_sent_on_from_rank_to_rank_arrives_everywhere(
     world: World, numel: int, dtype: DType, first: int, east: bool
 ) -> None:
@@ -200,7 +258,9 @@ def test_a_tensor_sent_on_from_rank_to_rank_arrives_everywhere(
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 6])
-def test_no_kernel_has_more_in_its_scratch_than_there_is_however_large_the_queues(ranks: int) -> None:
+def test_no_kernel_has_more_in_its_scratch_than_there_is_however_large_the_queues(
+    ranks: int,
+) -> None:
     world, size = World(ranks, 4, 1 << 20), 4
     # Two messages and a rest of every part: what fits the scratch decides, since the rings are far larger.
     numel = 2 * ring.arguments(world.groups[0], size)[1] + 5
@@ -215,5 +275,7 @@ def test_no_kernel_has_more_in_its_scratch_than_there_is_however_large_the_queue
     }
     arrays = [(np.ones(shape, np.float32), np.zeros(shape, np.float32)) for _ in range(ranks)]
     for name, of_arrays in operands.items():
-        world.collective(name, lambda rank, place, of=of_arrays: of(*map(place, arrays[rank])), size)
+        world.collective(
+            name, lambda rank, place, of=of_arrays: of(*map(place, arrays[rank])), size
+        )
     assert all((a == 1).all() and (b == 1).all() for a, b in arrays)

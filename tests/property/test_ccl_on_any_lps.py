@@ -11,7 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime import DPPolicy, torch
-from tests.support.collectives import all_of_them, contribution, groups_beside_kernels, outcome_of_all, outcome_of_groups
+from tests.support.collectives import (
+    all_of_them,
+    contribution,
+    groups_beside_kernels,
+    outcome_of_all,
+    outcome_of_groups,
+)
 from tests.support.lps import reports_of
 from tests.support.topologies import variant_text
 
@@ -20,18 +26,32 @@ SIPS = 4
 ALONE = ((0, 1, 2, 3),)
 DEALS = [((0,), (1, 2, 3)), ((0, 2), (1, 3)), ((3, 0), (1,), (2,)), ((0,), (1,), (2,), (3,))]
 ALGORITHMS = [
-    "ring", "ring_naive", "mesh", "tree", "recursive_doubling", "halving_doubling", "intercube", "hierarchical",
-]  # fmt: skip
+    "ring",
+    "ring_naive",
+    "mesh",
+    "tree",
+    "recursive_doubling",
+    "halving_doubling",
+    "intercube",
+    "hierarchical",
+]
 
-deals, seeds, grids = st.sampled_from(DEALS), st.integers(0, 1 << 30), st.sampled_from(["ring_1d", "mesh_2d_no_wrap"])
+deals, seeds, grids = (
+    st.sampled_from(DEALS),
+    st.integers(0, 1 << 30),
+    st.sampled_from(["ring_1d", "mesh_2d_no_wrap"]),
+)
 
 
 def chips(grid: str, *corners: str) -> str:
     """Four SIPs in a ring or in two rows, with a PE at each of the corners of one cube."""
     return variant_text(
-        system__sips__count=SIPS, system__sips__topology=grid, sip__cube_mesh={"w": 1, "h": 1},
-        cube__pe_layout__pe_per_corner=1, cube__pe_layout__corners=list(corners),
-    )  # fmt: skip
+        system__sips__count=SIPS,
+        system__sips__topology=grid,
+        sip__cube_mesh={"w": 1, "h": 1},
+        cube__pe_layout__pe_per_corner=1,
+        cube__pe_layout__corners=list(corners),
+    )
 
 
 def essence(
@@ -55,7 +75,9 @@ def test_every_all_reduce_gives_one_digest_on_any_partition(
 
     def program(rank: int) -> None:
         dist.init_process_group("ahbm", algorithm=algorithm)
-        tensor = torch.from_numpy(rows[rank], dp=DPPolicy(pe="row_wise", num_pes=1 if algorithm == "intercube" else 2))
+        tensor = torch.from_numpy(
+            rows[rank], dp=DPPolicy(pe="row_wise", num_pes=1 if algorithm == "intercube" else 2)
+        )
         dist.all_reduce(tensor)
         assert (tensor.numpy() == expected).all()
 
@@ -66,10 +88,14 @@ def test_every_all_reduce_gives_one_digest_on_any_partition(
 @pytest.mark.slow
 @settings(max_examples=5, deadline=None)
 @given(deals, seeds, st.sampled_from([3, 1200]))
-def test_every_collective_gives_one_digest_on_any_partition(deal: tuple[tuple[int, ...], ...], seed: int, count: int) -> None:
+def test_every_collective_gives_one_digest_on_any_partition(
+    deal: tuple[tuple[int, ...], ...], seed: int, count: int
+) -> None:
     def program(rank: int) -> None:
         dist.init_process_group("ahbm", algorithm="ring")
-        np.testing.assert_array_equal(all_of_them(range(SIPS), count)(rank), outcome_of_all(rank, range(SIPS), count))
+        np.testing.assert_array_equal(
+            all_of_them(range(SIPS), count)(rank), outcome_of_all(rank, range(SIPS), count)
+        )
 
     topology = chips("ring_1d", "NW")
     assert essence(program, topology, deal, seed) == essence(program, topology, ALONE, 0)
@@ -82,7 +108,9 @@ def test_groups_beside_kernels_and_transfers_give_one_digest_on_any_partition(
     deal: tuple[tuple[int, ...], ...], seed: int, grid: str, count: int
 ) -> None:
     def program(rank: int) -> None:
-        np.testing.assert_array_equal(groups_beside_kernels(rank, count), outcome_of_groups(rank, count))
+        np.testing.assert_array_equal(
+            groups_beside_kernels(rank, count), outcome_of_groups(rank, count)
+        )
 
     topology = chips(grid, "NW")
     assert essence(program, topology, deal, seed) == essence(program, topology, ALONE, 0)

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime import DPPolicy, tl, torch
-from runtime.rank_state import running_rank
-from runtime.requests import PeDmaMsg
+from runtime.core.requests import PeDmaMsg
+from runtime.torch.rank_state import running_rank
 from runtime.wire.messages import SipReport
 from tests.support.lps import reports_of
 from tests.support.topologies import variant_text
@@ -19,16 +19,31 @@ LONE_CUBE = {"sip__cube_mesh": {"w": 1, "h": 1}, "cube__pe_layout__pe_per_corner
 RING = variant_text(**LONE_CUBE)
 TORUS = variant_text(**LONE_CUBE, system__sips__topology="torus_2d", system__sips__count=4)
 SWITCH = variant_text(**LONE_CUBE, system__sips__fabric="switch")
-DEALS = [((0, 1, 2, 3),), ((0,), (1, 2, 3)), ((0, 2), (1, 3)), ((3, 0), (1,), (2,)), ((0,), (1,), (2,), (3,))]
-MESH = variant_text(**LONE_CUBE, system__sips__topology="mesh_2d_no_wrap", system__sips__w=3, system__sips__h=2)
+DEALS = [
+    ((0, 1, 2, 3),),
+    ((0,), (1, 2, 3)),
+    ((0, 2), (1, 3)),
+    ((3, 0), (1,), (2,)),
+    ((0,), (1,), (2,), (3,)),
+]
+MESH = variant_text(
+    **LONE_CUBE, system__sips__topology="mesh_2d_no_wrap", system__sips__w=3, system__sips__h=2
+)
 OF_SIX = [
-    ((0, 1, 2), (3, 4, 5)), ((0, 2, 4), (1, 3, 5)), ((5, 0), (1, 2, 3), (4,)), ((0, 3), (1, 4), (2, 5)),
+    ((0, 1, 2), (3, 4, 5)),
+    ((0, 2, 4), (1, 3, 5)),
+    ((5, 0), (1, 2, 3), (4,)),
+    ((0, 3), (1, 4), (2, 5)),
     ((0,), (1,), (2,), (3,), (4,), (5,)),
-]  # fmt: skip
+]
 ALGORITHMS = ["ring", "intercube", "recursive_doubling", "tree"]
 TALKS: dict[str, tuple[str, str, Callable[[int, int], int]]] = {
     "ring": ("global_E", "global_W", lambda rank, steps: (rank - steps) % SIPS),
-    "recursive_doubling": ("global_bit_1", "global_bit_1", lambda rank, steps: rank ^ 2 * (steps % 2)),
+    "recursive_doubling": (
+        "global_bit_1",
+        "global_bit_1",
+        lambda rank, steps: rank ^ 2 * (steps % 2),
+    ),
 }
 """Algorithm -> the direction to send to, the one to receive from, and whose elements a rank has after so many steps."""
 
@@ -55,9 +70,15 @@ def transfers(targets: list[int]) -> Callable[[int], None]:
     def program(rank: int) -> None:
         state = running_rank()
         for number, target in enumerate(targets):
-            address = state.addresses.pe_hbm_addr((rank + target) % SIPS, 0, number % 4, 4096 * rank)
+            address = state.addresses.pe_hbm_addr(
+                (rank + target) % SIPS, 0, number % 4, 4096 * rank
+            )
             operation = "read" if number % 2 else "write"
-            state.device.wait(state.device.submit([PeDmaMsg(0, 0, operation, address, 300 + number)], "a transfer"))
+            state.device.wait(
+                state.device.submit(
+                    [PeDmaMsg(0, 0, operation, address, 300 + number)], "a transfer"
+                )
+            )
 
     return program
 
@@ -106,7 +127,10 @@ def errands(trips: list[tuple[int, int, int, bool]]) -> Callable[[int], None]:
 
     def program(rank: int) -> None:
         dist.init_process_group("ahbm", algorithm="ring")
-        carried = [torch.full((numel,), number, dp=DPPolicy(num_pes=1)) for number, (_, _, numel, _) in enumerate(trips)]
+        carried = [
+            torch.full((numel,), number, dp=DPPolicy(num_pes=1))
+            for number, (_, _, numel, _) in enumerate(trips)
+        ]
         transfers: list[dist.Work] = []
         for x, (source, target, numel, works) in zip(carried, trips, strict=True):
             if works and rank == source:
@@ -123,7 +147,9 @@ def errands(trips: list[tuple[int, int, int, bool]]) -> Callable[[int], None]:
 
 
 def essence(reports: list[SipReport]) -> list[tuple[object, ...]]:
-    assert [(report.finished, report.broken_law) for report in reports] == [(True, "")] * len(reports)
+    assert [(report.finished, report.broken_law) for report in reports] == [(True, "")] * len(
+        reports
+    )
     return [(report.digest, report.time_ps, sorted(report.counters.items())) for report in reports]
 
 
@@ -132,7 +158,9 @@ def essence(reports: list[SipReport]) -> list[tuple[object, ...]]:
 @given(st.data())
 def test_collectives_do_not_depend_on_the_partition_or_on_delays(data: st.DataObject) -> None:
     topology = data.draw(st.sampled_from([RING, TORUS, SWITCH]), label="topology")
-    program = collectives(data.draw(st.sampled_from([1, 5, 3000])), data.draw(st.sampled_from(ALGORITHMS)))
+    program = collectives(
+        data.draw(st.sampled_from([1, 5, 3000])), data.draw(st.sampled_from(ALGORITHMS))
+    )
     deal, seed = data.draw(st.sampled_from(DEALS)), data.draw(st.integers(0, 1 << 30))
     alone = essence(reports_of(program, DEALS[0], topology, seed=0))
     assert essence(reports_of(program, deal, topology, seed=seed)) == alone
@@ -141,7 +169,9 @@ def test_collectives_do_not_depend_on_the_partition_or_on_delays(data: st.DataOb
 @pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.data())
-def test_promises_of_kernels_that_multiply_and_receive_are_kept_on_any_partition(data: st.DataObject) -> None:
+def test_promises_of_kernels_that_multiply_and_receive_are_kept_on_any_partition(
+    data: st.DataObject,
+) -> None:
     step = st.tuples(st.booleans(), st.booleans(), st.booleans())
     algorithm = data.draw(st.sampled_from(list(TALKS)), label="algorithm")
     program = conversations(data.draw(st.lists(step, min_size=1, max_size=4)), algorithm)
@@ -154,7 +184,9 @@ def test_promises_of_kernels_that_multiply_and_receive_are_kept_on_any_partition
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_dma_between_sips_does_not_depend_on_the_partition_or_on_delays(data: st.DataObject) -> None:
+def test_dma_between_sips_does_not_depend_on_the_partition_or_on_delays(
+    data: st.DataObject,
+) -> None:
     topology = data.draw(st.sampled_from([RING, TORUS, SWITCH]), label="topology")
     program = transfers(data.draw(st.lists(st.integers(0, 3), min_size=1, max_size=4)))
     deal, seed = data.draw(st.sampled_from(DEALS)), data.draw(st.integers(0, 1 << 30))
@@ -165,10 +197,14 @@ def test_dma_between_sips_does_not_depend_on_the_partition_or_on_delays(data: st
 @pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.data())
-def test_messages_that_others_send_on_do_not_depend_on_the_partition_or_on_delays(data: st.DataObject) -> None:
+def test_messages_that_others_send_on_do_not_depend_on_the_partition_or_on_delays(
+    data: st.DataObject,
+) -> None:
     topology = data.draw(st.sampled_from([RING, MESH]), label="topology")
     rank = st.integers(0, 5)
-    trip = st.tuples(rank, rank, st.sampled_from([1, 700]), st.booleans()).filter(lambda drawn: drawn[0] != drawn[1])
+    trip = st.tuples(rank, rank, st.sampled_from([1, 700]), st.booleans()).filter(
+        lambda drawn: drawn[0] != drawn[1]
+    )
     program = errands(data.draw(st.lists(trip, min_size=1, max_size=6)))
     deal, seed = data.draw(st.sampled_from(OF_SIX)), data.draw(st.integers(0, 1 << 30))
     alone = essence(reports_of(program, (tuple(range(6)),), topology, seed=0))

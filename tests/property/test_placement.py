@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from runtime.placement import DPPolicy, ShardSpec, resolve_dp_policy
+from runtime.model.placement import DPPolicy, ShardSpec, resolve_dp_policy
 
 SPLITS = ["replicate", "column_wise", "row_wise"]
 policies = st.builds(
@@ -34,19 +34,26 @@ shapes = st.lists(st.sampled_from([1, 2, 4, 8, 12, 16, 48]), min_size=1, max_siz
 
 @settings(max_examples=40)
 @given(policies, shapes)
-def test_every_element_has_as_many_copies_as_the_policy_replicates(policy: DPPolicy, shape: tuple[int, ...]) -> None:
+def test_every_element_has_as_many_copies_as_the_policy_replicates(
+    policy: DPPolicy, shape: tuple[int, ...]
+) -> None:
     copies = np.zeros(shape, int)
     for shard in resolve(policy, shape):
         copies[shard.index] += 1
     replicated = 1
-    for split, count in ((policy.cube, policy.num_cubes or CUBES), (policy.pe, policy.num_pes or PES)):
+    for split, count in (
+        (policy.cube, policy.num_cubes or CUBES),
+        (policy.pe, policy.num_pes or PES),
+    ):
         replicated *= count if split == "replicate" else 1
     assert (copies == replicated).all()
 
 
 @settings(max_examples=40)
 @given(policies, shapes)
-def test_shards_lie_behind_each_other_and_copies_on_top_of_each_other(policy: DPPolicy, shape: tuple[int, ...]) -> None:
+def test_shards_lie_behind_each_other_and_copies_on_top_of_each_other(
+    policy: DPPolicy, shape: tuple[int, ...]
+) -> None:
     shards = resolve(policy, shape)
     ranges = sorted({(shard.offset_bytes, shard.offset_bytes + shard.nbytes) for shard in shards})
     assert ranges[0][0] == 0
@@ -57,13 +64,21 @@ def test_shards_lie_behind_each_other_and_copies_on_top_of_each_other(policy: DP
 
 @settings(max_examples=40)
 @given(policies, shapes)
-def test_there_is_one_shard_on_every_pe_of_the_policy(policy: DPPolicy, shape: tuple[int, ...]) -> None:
+def test_there_is_one_shard_on_every_pe_of_the_policy(
+    policy: DPPolicy, shape: tuple[int, ...]
+) -> None:
     places = [shard.place for shard in resolve(policy, shape)]
-    assert places == [(3, cube, pe) for cube in range(policy.num_cubes or CUBES) for pe in range(policy.num_pes or PES)]
+    assert places == [
+        (3, cube, pe)
+        for cube in range(policy.num_cubes or CUBES)
+        for pe in range(policy.num_pes or PES)
+    ]
 
 
 @given(st.integers(1, 40), st.sampled_from(["column_wise", "row_wise"]))
 def test_an_axis_that_does_not_divide_is_refused(length: int, split: str) -> None:
     assume(length % CUBES)
     with pytest.raises(ValueError, match=rf"{length} elements do not divide by {CUBES}"):
-        resolve_dp_policy(DPPolicy(cube=split, num_pes=1), (length, length), 4, cubes=CUBES, pes=PES, target_sip=0)
+        resolve_dp_policy(
+            DPPolicy(cube=split, num_pes=1), (length, length), 4, cubes=CUBES, pes=PES, target_sip=0
+        )

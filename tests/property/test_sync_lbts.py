@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.rng import seeded
-from runtime.simtime import NEVER_PS
+from runtime.core.rng import seeded
+from runtime.core.simtime import NEVER_PS
 from runtime.wire.messages import SilenceReport
 from sip_node.pdes.lbts import Collector
 
@@ -72,7 +72,9 @@ class History:
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.integers(2, 4), st.integers(0, 2**32), st.integers(0, 120))
-def test_no_event_is_executed_before_a_granted_lbts_and_the_end_is_found(lps: int, seed: int, actions: int):
+def test_no_event_is_executed_before_a_granted_lbts_and_the_end_is_found(
+    lps: int, seed: int, actions: int
+):
     history = History(lps, seed)
     for _ in range(actions):
         history.act()

@@ -20,13 +20,17 @@ def worlds(draw: st.DrawFn) -> World:
     chosen = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=10)) if pairs else []
     links = tuple(Link(a, b, draw(PS), draw(st.sampled_from([0, 0, 1, 5]))) for a, b in chosen)
     gap_ps = draw(st.sampled_from([0, 100, 1_000_000]))
-    return World(tuple(ranks[home] for home in homes), links, draw(SEEDS), draw(st.integers(0, 8)), gap_ps)
+    return World(
+        tuple(ranks[home] for home in homes), links, draw(SEEDS), draw(st.integers(0, 8)), gap_ps
+    )
 
 
 @pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(worlds(), SEEDS, st.booleans())
-def test_every_entity_executes_what_one_event_list_would(world: World, schedule: int, promises: bool):
+def test_every_entity_executes_what_one_event_list_would(
+    world: World, schedule: int, promises: bool
+):
     run = run_world(world, *scrambled(world.lps, schedule), promises=promises)
     assert run.logs == reference(world)
     assert all(lp.ended for lp in run.lps)
@@ -35,7 +39,9 @@ def test_every_entity_executes_what_one_event_list_would(world: World, schedule:
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(worlds(), SEEDS)
-def test_the_figures_of_two_schedules_differ_only_in_what_synchronisation_cost(world: World, schedule: int):
+def test_the_figures_of_two_schedules_differ_only_in_what_synchronisation_cost(
+    world: World, schedule: int
+):
     prompt_run = run_world(world, *prompt(world.lps))
     scrambled_run = run_world(world, *scrambled(world.lps, schedule))
     assert prompt_run.messages == scrambled_run.messages

@@ -44,23 +44,36 @@ def ring(lps: int, lookahead_ps: int = 10) -> tuple[Link, ...]:
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(SEEDS, SEEDS, st.integers(2, 4), st.sampled_from([0, 100, 100_000]), st.booleans())
-def test_promises_never_decrease_and_are_kept(seed: int, schedule: int, lps: int, gap_ps: int, promises: bool):
+def test_promises_never_decrease_and_are_kept(
+    seed: int, schedule: int, lps: int, gap_ps: int, promises: bool
+):
     transports, next_lp = scrambled(lps, schedule)
     taps = [Tap(transport) for transport in transports]
-    run_world(World(tuple(range(lps)), ring(lps), seed, gap_ps=gap_ps), list(taps), next_lp, promises=promises)
+    run_world(
+        World(tuple(range(lps)), ring(lps), seed, gap_ps=gap_ps),
+        list(taps),
+        next_lp,
+        promises=promises,
+    )
     for frames in (frames for tap in taps for frames in tap.frames.values()):
         promise_ps = 0
         for frame in frames:
             assert all(message.time_ps >= promise_ps for message in frame.messages)
             assert frame.promise_ps >= promise_ps
-            assert frame.messages or (frame.promise_ps > promise_ps and frame.null_hops <= NULL_HOPS)
+            assert frame.messages or (
+                frame.promise_ps > promise_ps and frame.null_hops <= NULL_HOPS
+            )
             promise_ps = frame.promise_ps
 
 
 @settings(max_examples=20, deadline=None)
 @given(SEEDS, st.integers(2, 4))
-def test_an_idle_gap_of_a_million_lookaheads_costs_no_more_than_one_of_a_hundred(seed: int, lps: int):
-    short, long = (World(tuple(range(lps)), ring(lps), seed, gap_ps=gap_ps) for gap_ps in (1_000, 10_000_000))
+def test_an_idle_gap_of_a_million_lookaheads_costs_no_more_than_one_of_a_hundred(
+    seed: int, lps: int
+):
+    short, long = (
+        World(tuple(range(lps)), ring(lps), seed, gap_ps=gap_ps) for gap_ps in (1_000, 10_000_000)
+    )
     rounds = [run_world(world, *prompt(lps)).rounds for world in (short, long)]
     # The gaps shift events against each other, so the runs are not the same; a creeping promise would cost 10^6 rounds.
     assert rounds[1] <= 2 * rounds[0] + 50

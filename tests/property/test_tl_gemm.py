@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime import mock, tl
-from runtime.dtypes import DType
-from runtime.hardware.tiles import TileSize, blocked_offset
+from runtime.core.dtypes import DType
 from runtime.language.gemm import accumulate, checked_gemm, evaluate
 from runtime.language.mock import MockPe
+from runtime.model.tiles import TileSize, blocked_offset
 from tests.support.kernels import FLOATS, computed, eps, value
 
 TILE = MockPe().gemm_tile
@@ -26,7 +26,9 @@ ACTIVATIONS = {
     "silu": lambda x: x / (1 + np.exp(-x)),
     "gelu": lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
 }
-sides = st.tuples(st.integers(1, 2 * TILE.m + 5), st.integers(1, 2 * TILE.k + 5), st.integers(1, 2 * TILE.n + 5))
+sides = st.tuples(
+    st.integers(1, 2 * TILE.m + 5), st.integers(1, 2 * TILE.k + 5), st.integers(1, 2 * TILE.n + 5)
+)
 seeds = st.integers(0, 1000)
 FEW = settings(max_examples=6, deadline=None)
 
@@ -52,7 +54,9 @@ class Product:
     def bound(self) -> np.ndarray:
         """One rounding to float32 for each tile of the depth, each of at most the sum of the magnitudes."""
         steps = -(-self.a.shape[1] // TILE.k)
-        return steps * 2**-24 * (np.abs(self.a.astype(np.float64)) @ np.abs(self.b.astype(np.float64)))
+        return (
+            steps * 2**-24 * (np.abs(self.a.astype(np.float64)) @ np.abs(self.b.astype(np.float64)))
+        )
 
 
 def product(size: tuple[int, int, int], seed: int, dtype: DType) -> Product:
@@ -74,7 +78,9 @@ def blocked(matrix: np.ndarray, block: tuple[int, int]) -> np.ndarray:
 @pytest.mark.parametrize("dtype", FLOATS, ids=repr)
 @FEW
 @given(size=sides, seed=seeds)
-def test_dot_sums_in_float32_whatever_the_shape(dtype: DType, size: tuple[int, int, int], seed: int) -> None:
+def test_dot_sums_in_float32_whatever_the_shape(
+    dtype: DType, size: tuple[int, int, int], seed: int
+) -> None:
     each = product(size, seed, dtype)
     result = computed(lambda: tl.dot(value(each.a), value(each.b)))
     assert result.dtype == np.float32
@@ -92,7 +98,9 @@ def test_dot_of_i8_is_exact(size: tuple[int, int, int], seed: int) -> None:
 @pytest.mark.parametrize("out", FLOATS, ids=repr)
 @FEW
 @given(size=sides, seed=seeds)
-def test_the_result_is_rounded_once_to_its_type(out: DType, size: tuple[int, int, int], seed: int) -> None:
+def test_the_result_is_rounded_once_to_its_type(
+    out: DType, size: tuple[int, int, int], seed: int
+) -> None:
     each = product(size, seed, tl.float16)
     wide = computed(lambda: tl.dot(value(each.a), value(each.b)))
     result = computed(lambda: tl.dot(value(each.a), value(each.b), out_dtype=out))
@@ -134,11 +142,20 @@ def test_accumulator_bias_and_activation_come_before_the_rounding(
 ) -> None:
     dtype, out = data.draw(st.sampled_from(FLOATS)), data.draw(st.sampled_from(FLOATS))
     each, (m, _, n), rng = product(size, seed, dtype), size, np.random.default_rng(seed + 1)
-    acc, bias = normal(rng, (m, n), tl.float32), normal(rng, data.draw(st.sampled_from([(n,), (1, n)])), dtype)
+    acc, bias = (
+        normal(rng, (m, n), tl.float32),
+        normal(rng, data.draw(st.sampled_from([(n,), (1, n)])), dtype),
+    )
 
     def kernel() -> tl.Value:
         fused = tl.composite(
-            "gemm", value(each.a), value(each.b), acc=value(acc), bias=value(bias), activation=activation, out_dtype=out
+            "gemm",
+            value(each.a),
+            value(each.b),
+            acc=value(acc),
+            bias=value(bias),
+            activation=activation,
+            out_dtype=out,
         )
         result = tl.wait(fused)
         assert result is not None
@@ -147,18 +164,24 @@ def test_accumulator_bias_and_activation_come_before_the_rounding(
     exact = acc + each.exact + bias.astype(np.float64)
     exact = exact if activation is None else ACTIVATIONS[activation](exact)
     # The slope of every activation is below 1.2; two more roundings to float32 of at most a few units, one to the result.
-    bound = 1.2 * (each.bound + 2**-22 * (1 + np.abs(acc) + np.abs(exact))) + eps(out) * np.abs(exact)
+    bound = 1.2 * (each.bound + 2**-22 * (1 + np.abs(acc) + np.abs(exact))) + eps(out) * np.abs(
+        exact
+    )
     assert (np.abs(computed(kernel).astype(np.float64) - exact) <= bound).all()
 
 
 @FEW
 @given(size=sides, seed=seeds)
-def test_an_i8_product_takes_an_integer_bias_and_relu(size: tuple[int, int, int], seed: int) -> None:
+def test_an_i8_product_takes_an_integer_bias_and_relu(
+    size: tuple[int, int, int], seed: int
+) -> None:
     each, rng = product(size, seed, tl.int8), np.random.default_rng(seed + 1)
     bias = rng.integers(-(10**6), 10**6, size[2]).astype(np.int32)
 
     def kernel() -> tl.Value:
-        return tl.composite("gemm", value(each.a), value(each.b), bias=value(bias), activation="relu").wait()
+        return tl.composite(
+            "gemm", value(each.a), value(each.b), bias=value(bias), activation="relu"
+        ).wait()
 
     np.testing.assert_array_equal(computed(kernel), np.maximum(each.exact + bias, 0))
 
@@ -169,16 +192,22 @@ def test_the_accumulator_of_i8_wraps_round(size: tuple[int, int, int], seed: int
     each = product(size, seed, tl.int8)
     acc = np.full(each.exact.shape, 2**31 - 1, np.int32)
     expected = (acc + each.exact + 2**31) % 2**32 - 2**31
-    np.testing.assert_array_equal(computed(lambda: tl.dot(value(each.a), value(each.b), value(acc))), expected)
+    np.testing.assert_array_equal(
+        computed(lambda: tl.dot(value(each.a), value(each.b), value(acc))), expected
+    )
 
 
 @FEW
 @given(size=sides, seed=seeds, cuts=st.tuples(st.integers(1, 40), st.integers(1, 40)))
-def test_the_numbers_depend_on_the_depth_of_the_tile_alone(size: tuple[int, int, int], seed: int, cuts: Any) -> None:
+def test_the_numbers_depend_on_the_depth_of_the_tile_alone(
+    size: tuple[int, int, int], seed: int, cuts: Any
+) -> None:
     each = product(size, seed, tl.float32)
     gemm = checked_gemm(value(each.a), value(each.b))
     other = TileSize(cuts[0], TILE.k, cuts[1])
-    np.testing.assert_array_equal(evaluate(gemm, each.a, each.b, TILE), evaluate(gemm, each.a, each.b, other))
+    np.testing.assert_array_equal(
+        evaluate(gemm, each.a, each.b, TILE), evaluate(gemm, each.a, each.b, other)
+    )
 
 
 def test_a_step_rounds_to_float32_once() -> None:
@@ -192,7 +221,9 @@ def test_a_step_rounds_to_float32_once() -> None:
 def test_infinities_and_nan_go_through_without_a_warning(dtype: DType) -> None:
     greatest = ml_dtypes.finfo(dtype.numpy).max
     a = np.array([[np.inf, 1], [np.inf, -np.inf], [greatest, greatest]], dtype.numpy)
-    result = computed(lambda: tl.dot(value(a), value(np.ones((2, 1), dtype.numpy)), out_dtype=dtype))
+    result = computed(
+        lambda: tl.dot(value(a), value(np.ones((2, 1), dtype.numpy)), out_dtype=dtype)
+    )
     assert np.isinf(result[0])
     assert np.isnan(result[1])
     assert np.isinf(result[2])

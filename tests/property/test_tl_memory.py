@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from runtime import mock, tl
-from runtime.dtypes import ALL, DType
+from runtime.core.dtypes import ALL, DType
 from runtime.language.value import Value, row_major
 from tests.support.kernels import computed, numbers, value
 
@@ -18,10 +18,15 @@ lengths = st.integers(1, 12)
 
 @st.composite
 def blocks(draw: st.DrawFn) -> tuple[int, int, slice, slice]:
-    """Rows and columns of a matrix, and a block of it."""
+    """StridedBlock and columns of a matrix, and a block of it."""
     rows, columns = draw(lengths), draw(lengths)
     top, left = draw(st.integers(0, rows - 1)), draw(st.integers(0, columns - 1))
-    return rows, columns, slice(top, draw(st.integers(top + 1, rows))), slice(left, draw(st.integers(left + 1, columns)))
+    return (
+        rows,
+        columns,
+        slice(top, draw(st.integers(top + 1, rows))),
+        slice(left, draw(st.integers(left + 1, columns))),
+    )
 
 
 @pytest.mark.parametrize("dtype", ALL, ids=repr)
@@ -49,7 +54,9 @@ def test_a_block_of_a_matrix_is_loaded_and_stored_where_it_lies(
 def indices(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[Any, ...]]:
     """A shape, and slices of some of its axes among new axes and perhaps an ellipsis."""
     shape = draw(arrays.array_shapes(min_dims=1, max_dims=3, max_side=6))
-    index: list[Any] = [draw(ranges(length)) for length in shape[: draw(st.integers(0, len(shape)))]]
+    index: list[Any] = [
+        draw(ranges(length)) for length in shape[: draw(st.integers(0, len(shape)))]
+    ]
     extra = draw(st.sampled_from([[], [None], [...], [None, ...], [None, None]]))
     return shape, tuple(draw(st.permutations(index + extra)))
 
@@ -62,7 +69,9 @@ def ranges(length: int) -> st.SearchStrategy[slice]:
 
 @settings(max_examples=40, deadline=None)
 @given(indices())
-def test_a_view_is_numpys_and_lies_where_its_elements_lie(drawn: tuple[tuple[int, ...], tuple[Any, ...]]) -> None:
+def test_a_view_is_numpys_and_lies_where_its_elements_lie(
+    drawn: tuple[tuple[int, ...], tuple[Any, ...]],
+) -> None:
     shape, index = drawn
     array = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
     view = value(array)[index]
@@ -90,7 +99,9 @@ def test_row_major_strides_are_numpys(shape: tuple[int, ...]) -> None:
 @given(st.integers(1, 5), st.integers(1, 5))
 def test_a_column_and_a_row_make_a_matrix(rows: int, columns: int) -> None:
     x, y = np.arange(rows, dtype=np.float32), np.arange(columns, dtype=np.float32)
-    np.testing.assert_array_equal(computed(lambda: value(x)[:, None] * value(y)[None, :]), np.outer(x, y))
+    np.testing.assert_array_equal(
+        computed(lambda: value(x)[:, None] * value(y)[None, :]), np.outer(x, y)
+    )
 
 
 @settings(max_examples=15, deadline=None)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from runtime import tl
-from runtime.dtypes import ALL, DType
+from runtime.core.dtypes import ALL, DType
 from runtime.language.operations import ELEMENTWISE
 from tests.support.kernels import FLOATS, INTEGERS, assert_rounded, computed, numbers, value
 
@@ -41,12 +41,17 @@ PER_TYPE = settings(max_examples=8, deadline=None)
 
 def broadcast(count: int) -> st.SearchStrategy[tuple[tuple[int, ...], ...]]:
     """`count` shapes that broadcast to one."""
-    return arrays.mutually_broadcastable_shapes(num_shapes=count, max_dims=3, max_side=5).map(lambda drawn: drawn.input_shapes)
+    return arrays.mutually_broadcastable_shapes(num_shapes=count, max_dims=3, max_side=5).map(
+        lambda drawn: drawn.input_shapes
+    )
 
 
 def operands(data: st.DataObject, name: str, dtype: DType) -> list[np.ndarray]:
     """Operands of an operation, where it is defined."""
-    drawn = [data.draw(numbers(dtype, shape)) for shape in data.draw(broadcast(ELEMENTWISE[name].operands))]
+    drawn = [
+        data.draw(numbers(dtype, shape))
+        for shape in data.draw(broadcast(ELEMENTWISE[name].operands))
+    ]
     return [np.abs(array) for array in drawn] if name in ("log", "sqrt") else drawn
 
 
@@ -65,7 +70,9 @@ def test_every_elementwise_operation_is_a_word_of_the_language_and_compared_here
 @pytest.mark.parametrize("name", EXACT)
 @PER_TYPE
 @given(data=st.data())
-def test_an_elementwise_operation_is_the_exact_result_rounded(name: str, dtype: DType, data: st.DataObject) -> None:
+def test_an_elementwise_operation_is_the_exact_result_rounded(
+    name: str, dtype: DType, data: st.DataObject
+) -> None:
     arguments = operands(data, name, dtype)
     with np.errstate(all="ignore"):
         exact = EXACT[name](*(array.astype(np.float64) for array in arguments))
@@ -75,7 +82,9 @@ def test_an_elementwise_operation_is_the_exact_result_rounded(name: str, dtype: 
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=repr)
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "maximum", "minimum", "sqrt", "abs", "relu"])
+@pytest.mark.parametrize(
+    "name", ["add", "sub", "mul", "div", "maximum", "minimum", "sqrt", "abs", "relu"]
+)
 @PER_TYPE
 @given(data=st.data())
 def test_arithmetic_is_rounded_correctly(name: str, dtype: DType, data: st.DataObject) -> None:
@@ -95,7 +104,9 @@ def test_integers_are_exact_and_wrap_round(name: str, dtype: DType, data: st.Dat
     arguments = operands(data, name, dtype)
     # Products of two i32 and a third one on top fit 64 bits.
     exact = np.asarray(EXACT[name](*(array.astype(np.int64) for array in arguments)))
-    np.testing.assert_array_equal(computed(lambda: getattr(tl, name)(*map(value, arguments))), wrapped(exact, dtype))
+    np.testing.assert_array_equal(
+        computed(lambda: getattr(tl, name)(*map(value, arguments))), wrapped(exact, dtype)
+    )
 
 
 @st.composite
@@ -108,7 +119,9 @@ def reductions(draw: st.DrawFn) -> tuple[tuple[int, ...], int | None, bool]:
 @pytest.mark.parametrize("dtype", FLOATS, ids=repr)
 @PER_TYPE
 @given(reduction=reductions(), data=st.data())
-def test_a_sum_of_floats_is_rounded_once(reduction: tuple[Any, ...], dtype: DType, data: st.DataObject) -> None:
+def test_a_sum_of_floats_is_rounded_once(
+    reduction: tuple[Any, ...], dtype: DType, data: st.DataObject
+) -> None:
     shape, axis, keep_dims = reduction
     array = data.draw(numbers(dtype, shape))
     result = computed(lambda: tl.sum(value(array), axis, keep_dims=keep_dims))
@@ -120,7 +133,9 @@ def test_a_sum_of_floats_is_rounded_once(reduction: tuple[Any, ...], dtype: DTyp
 @pytest.mark.parametrize("dtype", INTEGERS, ids=repr)
 @PER_TYPE
 @given(reduction=reductions(), data=st.data())
-def test_a_sum_of_integers_is_an_i32_that_wraps(reduction: tuple[Any, ...], dtype: DType, data: st.DataObject) -> None:
+def test_a_sum_of_integers_is_an_i32_that_wraps(
+    reduction: tuple[Any, ...], dtype: DType, data: st.DataObject
+) -> None:
     shape, axis, keep_dims = reduction
     array = data.draw(numbers(dtype, shape))
     result = computed(lambda: tl.sum(value(array), axis, keep_dims=keep_dims))
@@ -145,7 +160,9 @@ def test_the_greatest_and_the_least_are_elements(
 @pytest.mark.parametrize("dtype", FLOATS, ids=repr)
 @PER_TYPE
 @given(reduction=reductions(), data=st.data())
-def test_a_softmax_is_rounded_once(reduction: tuple[Any, ...], dtype: DType, data: st.DataObject) -> None:
+def test_a_softmax_is_rounded_once(
+    reduction: tuple[Any, ...], dtype: DType, data: st.DataObject
+) -> None:
     shape, axis, _ = reduction
     array, along = data.draw(numbers(dtype, shape)), -1 if axis is None else axis
     result = computed(lambda: tl.softmax(value(array), axis=along))
@@ -158,14 +175,19 @@ def test_a_softmax_is_rounded_once(reduction: tuple[Any, ...], dtype: DType, dat
 @pytest.mark.parametrize("dtype", ALL, ids=repr)
 @settings(max_examples=4, deadline=None)
 @given(data=st.data())
-def test_a_cast_rounds_once_drops_fractions_and_saturates_from_floats(to: DType, dtype: DType, data: st.DataObject) -> None:
+def test_a_cast_rounds_once_drops_fractions_and_saturates_from_floats(
+    to: DType, dtype: DType, data: st.DataObject
+) -> None:
     array = data.draw(numbers(dtype, shapes))
     result = computed(lambda: value(array).to(to))
     if to.is_floating_point:
         assert_rounded(result, array.astype(np.float64), to)
     elif dtype.is_floating_point:
         limits = np.iinfo(to.numpy.name)
-        expected = [min(max(int(number), limits.min), limits.max) for number in array.astype(np.float64).reshape(-1)]
+        expected = [
+            min(max(int(number), limits.min), limits.max)
+            for number in array.astype(np.float64).reshape(-1)
+        ]
         assert result.reshape(-1).tolist() == expected
     else:
         np.testing.assert_array_equal(result, wrapped(array.astype(np.int64), to))
@@ -186,6 +208,12 @@ def test_what_only_moves_keeps_every_element(dtype: DType, data: st.DataObject) 
 @pytest.mark.parametrize("dtype", ALL, ids=repr)
 @PER_TYPE
 @given(shape=shapes, number=st.integers(-128, 127))
-def test_full_and_zeros_hold_one_number_everywhere(dtype: DType, shape: tuple[int, ...], number: int) -> None:
-    np.testing.assert_array_equal(computed(lambda: tl.full(shape, number, dtype)), np.full(shape, number, dtype.numpy))
-    np.testing.assert_array_equal(computed(lambda: tl.zeros(shape, dtype)), np.zeros(shape, dtype.numpy))
+def test_full_and_zeros_hold_one_number_everywhere(
+    dtype: DType, shape: tuple[int, ...], number: int
+) -> None:
+    np.testing.assert_array_equal(
+        computed(lambda: tl.full(shape, number, dtype)), np.full(shape, number, dtype.numpy)
+    )
+    np.testing.assert_array_equal(
+        computed(lambda: tl.zeros(shape, dtype)), np.zeros(shape, dtype.numpy)
+    )

@@ -1,8 +1,8 @@
-"""Rows of the study of algorithms that were not simulated: every time is a formula."""
+"""StridedBlock of the study of algorithms that were not simulated: every time is a formula."""
 
 from collections.abc import Callable
 
-from benches.ccl_algorithms.rows import VERSION, Row, Sweep
+from kernbench.studies.ccl_algorithms.rows import VERSION, Row, Sweep
 
 SIZES = (2, 128, 512, 2048, 8192)
 RANKS = (2, 8)
@@ -13,7 +13,14 @@ Time = Callable[[int, int], float]
 def rows(**times: Time) -> list[Row]:
     """A row of every algorithm for all ranks and sizes."""
     return [
-        Row(algorithm=name, ranks=ranks, nbytes=nbytes, time_ps=round(time(ranks, nbytes)), skew_ps=0, wrong=0)
+        Row(
+            algorithm=name,
+            ranks=ranks,
+            nbytes=nbytes,
+            time_ps=round(time(ranks, nbytes)),
+            skew_ps=0,
+            wrong=0,
+        )
         for ranks in RANKS
         for nbytes in SIZES
         for name, time in times.items()
@@ -27,4 +34,9 @@ def steps(each_ps: float, ps_a_byte: float) -> Time:
 
 def sweep() -> Sweep:
     """Two algorithms that are equally fast at 1000 bytes: 1000 x 300 + 1000 x 100 = 1000 x 100 + 1000 x 300."""
-    return Sweep(VERSION, "topology.yaml", "0" * 64, tuple(rows(ring=steps(300_000, 100), tree=steps(100_000, 300))))
+    return Sweep(
+        VERSION,
+        "topology.yaml",
+        "0" * 64,
+        tuple(rows(ring=steps(300_000, 100), tree=steps(100_000, 300))),
+    )

@@ -1,24 +1,40 @@
-"""Rows of the all-reduce study that were not simulated: every time follows from the closed forms."""
+"""StridedBlock of the all-reduce study that were not simulated: every time follows from the closed forms."""
 
-from benches.milestone_1h_ccl.networks import Layout, Network
-from benches.milestone_1h_ccl.rows import VERSION, Row, Sweep
-from benches.milestone_1h_ccl.theory import Parts
+from kernbench.studies.milestone_1h_ccl.networks import Layout, Network
+from kernbench.studies.milestone_1h_ccl.rows import VERSION, Row, Sweep
+from kernbench.studies.milestone_1h_ccl.theory import Parts
 
 RING = Network("ring_1d", 4, 1)
 TORUS = Network("torus_2d", 2, 2)
 LAYOUTS = (
-    Layout(tuple((a, b) for a in range(4) for b in ((a + 1) % 4, (a - 1) % 4)), ((0, 1), (1, 2), (2, 3), (3, 0))),
-    Layout(((0, 1), (0, 2), (1, 0), (1, 3), (2, 0), (2, 3), (3, 1), (3, 2)), ((0, 1), (1, 0, 2), (2, 3), (3, 2, 0))),
+    Layout(
+        tuple((a, b) for a in range(4) for b in ((a + 1) % 4, (a - 1) % 4)),
+        ((0, 1), (1, 2), (2, 3), (3, 0)),
+    ),
+    Layout(
+        ((0, 1), (0, 2), (1, 0), (1, 3), (2, 0), (2, 3), (3, 1), (3, 2)),
+        ((0, 1), (1, 0, 2), (2, 3), (3, 2, 0)),
+    ),
 )
 
 
 def row(
-    part: str, network: Network, algorithm: str, kind: str, nbytes: int, *, extra_ps: int = 60_000, wrong: int = 0,
+    part: str,
+    network: Network,
+    algorithm: str,
+    kind: str,
+    nbytes: int,
+    *,
+    extra_ps: int = 60_000,
+    wrong: int = 0,
     skew_ps: int = 0,
-) -> Row:  # fmt: skip
+) -> Row:
     """What takes `extra_ps` more than 200 ns a step and bytes at 128 GB/s."""
     ranks = network.sips
-    alpha_ps, moving_ps = 2.0 * (ranks - 1) * 200_000, 2.0 * (ranks - 1) / ranks * nbytes * 1000 / 128
+    alpha_ps, moving_ps = (
+        2.0 * (ranks - 1) * 200_000,
+        2.0 * (ranks - 1) / ranks * nbytes * 1000 / 128,
+    )
     by_kernel = (algorithm, kind) == ("ring", "tcm")
     return Row(
         part=part,
@@ -48,6 +64,11 @@ def sweep() -> Sweep:
         for algorithm in ("ring", "intercube")
         for nbytes in (256, 1024)
     ]
-    by_kind = [row("kind", RING, "ring", kind, 1024, extra_ps=1000 * more) for more, kind in enumerate(("tcm", "hbm", "sram"))]
+    by_kind = [
+        row("kind", RING, "ring", kind, 1024, extra_ps=1000 * more)
+        for more, kind in enumerate(("tcm", "hbm", "sram"))
+    ]
     reference = row("reference", Network("ring_1d", 8, 1), "ring", "tcm", 1 << 20)
-    return Sweep(VERSION, "topology.yaml", "0" * 64, (RING, TORUS), LAYOUTS, (*by_size, *by_kind, reference))
+    return Sweep(
+        VERSION, "topology.yaml", "0" * 64, (RING, TORUS), LAYOUTS, (*by_size, *by_kind, reference)
+    )

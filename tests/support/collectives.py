@@ -6,15 +6,21 @@ from functools import partial
 import numpy as np
 
 from runtime import tl, torch
-from runtime.dtypes import DType, float32
+from runtime.core.dtypes import DType, float32
 from runtime.torch.distributed.process_group import Group
 
 dist = torch.distributed
 
 GROUPS = {
-    "tree": (0, 1, 2, 3), "recursive_doubling": (0, 1, 3), "halving_doubling": (1, 2, 3), "mesh": (0, 1, 2, 3),
-    "ring_naive": (0, 2), "ring": (1, 3), "intercube": (0, 3), "hierarchical": (0, 1, 2),
-}  # fmt: skip
+    "tree": (0, 1, 2, 3),
+    "recursive_doubling": (0, 1, 3),
+    "halving_doubling": (1, 2, 3),
+    "mesh": (0, 1, 2, 3),
+    "ring_naive": (0, 2),
+    "ring": (1, 3),
+    "intercube": (0, 3),
+    "hierarchical": (0, 1, 2),
+}
 """Groups of four ranks by their algorithms. Any two share a rank, and some have the same ones."""
 
 
@@ -23,15 +29,22 @@ def contribution(rank: int, shape: tuple[int, ...], dtype: DType = float32) -> n
     return np.random.default_rng(rank).integers(-2, 3, shape).astype(dtype.numpy)
 
 
-def all_of_them(members: Sequence[int], count: int, group: Group = None) -> Callable[[int], np.ndarray]:
+def all_of_them(
+    members: Sequence[int], count: int, group: Group = None
+) -> Callable[[int], np.ndarray]:
     """Every collective of a group and a transfer to its next member, in flight together, each on tensors of its own."""
     size, last = len(members), members[-1]
 
     def worker(rank: int) -> np.ndarray:
         behind, ahead = (members[(members.index(rank) + step) % size] for step in (-1, 1))
-        parts, one = [contribution(rank + 10 * step, (size * count,)) for step in range(6)], contribution(rank, (count,))
+        parts, one = (
+            [contribution(rank + 10 * step, (size * count,)) for step in range(6)],
+            contribution(rank, (count,)),
+        )
         tensors = [torch.from_numpy(array) for array in parts]
-        part, gathered, received, passed = (torch.zeros(each) for each in (count, size * count, size * count, count))
+        part, gathered, received, passed = (
+            torch.zeros(each) for each in (count, size * count, size * count, count)
+        )
         of_rank, gathered_list = torch.from_numpy(one), [torch.zeros(count) for _ in members]
         work = [
             dist.all_reduce(tensors[0], group=group, async_op=True),
@@ -43,7 +56,10 @@ def all_of_them(members: Sequence[int], count: int, group: Group = None) -> Call
             dist.all_to_all_single(received, tensors[4], group=group, async_op=True),
         ]
         # The first one receives first: if everybody waited for room in the queue of the next one, nobody would receive.
-        transfers = [partial(dist.send, of_rank, ahead, group), partial(dist.recv, passed, behind, group)]
+        transfers = [
+            partial(dist.send, of_rank, ahead, group),
+            partial(dist.recv, passed, behind, group),
+        ]
         for transfer in reversed(transfers) if rank == members[0] else transfers:
             transfer()
         assert all(each is not None and each.wait() for each in work)
@@ -56,13 +72,25 @@ def all_of_them(members: Sequence[int], count: int, group: Group = None) -> Call
 def outcome_of_all(rank: int, members: Sequence[int], count: int) -> np.ndarray:
     """What numpy says that `all_of_them` returns."""
     position = members.index(rank)
-    parts = [[contribution(each + 10 * step, (len(members) * count,)) for each in members] for step in range(6)]
+    parts = [
+        [contribution(each + 10 * step, (len(members) * count,)) for each in members]
+        for step in range(6)
+    ]
     ones = [contribution(each, (count,)) for each in members]
     mine = slice(position * count, (position + 1) * count)
     total = [np.sum(arrays, axis=0) for arrays in parts]
     reduced = total[2] if position == 0 else parts[2][position]
     exchanged = [array[mine] for array in parts[4]]
-    outputs = [total[0], parts[1][-1], reduced, total[3][mine], *ones, *ones, *exchanged, ones[position - 1]]
+    outputs = [
+        total[0],
+        parts[1][-1],
+        reduced,
+        total[3][mine],
+        *ones,
+        *ones,
+        *exchanged,
+        ones[position - 1],
+    ]
     return np.concatenate(outputs)
 
 
@@ -84,8 +112,12 @@ def groups_beside_kernels(rank: int, count: int) -> np.ndarray:
     """
     dist.init_process_group("ahbm", algorithm="ring")
     groups = [dist.new_group(members, algorithm=algorithm) for algorithm, members in GROUPS.items()]
-    reduced = [torch.from_numpy(contribution(rank + 10 * step, (count,))) for step in range(len(groups))]
-    passed, squared, sent, whole = (torch.from_numpy(contribution(rank + 10 * step, (count,))) for step in range(20, 24))
+    reduced = [
+        torch.from_numpy(contribution(rank + 10 * step, (count,))) for step in range(len(groups))
+    ]
+    passed, squared, sent, whole = (
+        torch.from_numpy(contribution(rank + 10 * step, (count,))) for step in range(20, 24)
+    )
     received = torch.zeros(count)
     work = [
         dist.all_reduce(tensor, group=group, async_op=True)
@@ -97,7 +129,9 @@ def groups_beside_kernels(rank: int, count: int) -> np.ndarray:
     work += [dist.all_reduce(whole, dist.ReduceOp.MAX, async_op=True)]
     torch.launch("square", square, squared, count)
     assert all(each is not None and each.wait() for each in work)
-    return np.concatenate([tensor.numpy() for tensor in (*reduced, passed, squared, received, whole)])
+    return np.concatenate(
+        [tensor.numpy() for tensor in (*reduced, passed, squared, received, whole)]
+    )
 
 
 def outcome_of_groups(rank: int, count: int) -> np.ndarray:
@@ -111,4 +145,6 @@ def outcome_of_groups(rank: int, count: int) -> np.ndarray:
         for step, members in enumerate(GROUPS.values())
     ]
     whole = np.max([of(23, each) for each in range(4)], axis=0)
-    return np.concatenate([*reduced, of(20, (rank - 1) % 4), of(21) ** 2, of(22, (rank + 2) % 4), whole])
+    return np.concatenate(
+        [*reduced, of(20, (rank - 1) % 4), of(21) ** 2, of(22, (rank + 2) % 4), whole]
+    )

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from hashlib import sha256
 from threading import Event
 
-from runtime.bench_registry import BenchOutcome, PerfRow
 from runtime.ccl.config import parse_ccl
-from runtime.config_file import config_hash
-from runtime.errors import RunAborted
-from runtime.hardware.topology import parse_topology
-from runtime.trace import OpRecord
+from runtime.core.bench_registry import BenchOutcome, PerfRow
+from runtime.core.config_file import config_hash
+from runtime.core.errors import RunAborted
+from runtime.core.trace import OpRecord
+from runtime.model.topology import parse_topology
 from runtime.wire.codec import encode_records
 from runtime.wire.messages import (
     BlockedPe,
@@ -64,20 +64,30 @@ class FakeLp:
 
     def tell(self) -> None:
         if self.control.status_is_due():
-            self.control.report_status(Status(self.lp, TIME_PS, EVENTS, 0.0, 2 * TIME_PS, TIME_PS, self.lp ^ 1))
+            self.control.report_status(
+                Status(self.lp, TIME_PS, EVENTS, 0.0, 2 * TIME_PS, TIME_PS, self.lp ^ 1)
+            )
 
     def trace(self) -> None:
         for sip in self.sips:
-            sent = OpRecord("ucie", "send", 100 * sip, 100 * sip + 50, nbytes=64, flow=(sip, sip + 1, 0))
+            sent = OpRecord(
+                "ucie", "send", 100 * sip, 100 * sip + 50, nbytes=64, flow=(sip, sip + 1, 0)
+            )
             received = OpRecord("ucie", "recv", 100, 150, flow=(sip - 1, sip, 0), flow_end=True)
             self.control.send(TraceChunk(self.lp, sip, encode_records([sent, received])))
 
     def report(self, sip: int, *, finished: bool = True) -> SipReport:
         row = PerfRow(1024, 256, "f32", "sum", 2_000_000 + sip, 0.5, 0.5, 0)
-        blocked = () if finished else (BlockedPe(sip, 3, 1, "ring", "recv", "E", (sip ^ 1, 3, 1), TIME_PS),)
+        blocked = (
+            ()
+            if finished
+            else (BlockedPe(sip, 3, 1, "ring", "recv", "E", (sip ^ 1, 3, 1), TIME_PS),)
+        )
         waiting_for = "" if finished else "all_reduce"
         outcome = BenchOutcome("fake", 16, 0, (row,)) if finished else None
-        return SipReport(sip, digest_of(sip), TIME_PS, finished, outcome, {"bytes": 64}, blocked, waiting_for)
+        return SipReport(
+            sip, digest_of(sip), TIME_PS, finished, outcome, {"bytes": 64}, blocked, waiting_for
+        )
 
     def done(self, *, finished: bool = True, sips: tuple[int, ...] | None = None) -> None:
         reports = tuple(self.report(sip, finished=finished) for sip in sips or self.sips)
@@ -276,7 +286,13 @@ def be(behaviour: str, endpoint: str, run_id: str, lp: int) -> int:
         return 1
 
 
-def enter(endpoint: str, run_id: str, lp: int, function: Callable[..., object] | None, args: tuple[object, ...]) -> int:
+def enter(
+    endpoint: str,
+    run_id: str,
+    lp: int,
+    function: Callable[..., object] | None,
+    args: tuple[object, ...],
+) -> int:
     """The entry of a spawned child: calls the function for each of its ranks."""
     assert function is not None
     lifeline.follow_parent()
@@ -293,4 +309,11 @@ if __name__ == "__main__":
     value = dict(zip(words[1::2], words[2::2], strict=True))
     number = int(value["--lp"])
     behaviours = words[0].split(",")
-    sys.exit(be(behaviours[min(number, len(behaviours) - 1)], value["--connect"], value["--run-id"], number))
+    sys.exit(
+        be(
+            behaviours[min(number, len(behaviours) - 1)],
+            value["--connect"],
+            value["--run-id"],
+            number,
+        )
+    )

@@ -1,13 +1,23 @@
-"""Rows of the matrix product study that were not simulated: every time follows from the bounds."""
+"""StridedBlock of the matrix product study that were not simulated: every time follows from the bounds."""
 
-from benches.milestone_1h_gemm.rows import VERSION, Busy, Records, Row, Stalls, Sweep
-from benches.milestone_1h_gemm.shapes import Shape, Staging
-from benches.milestone_1h_gemm.theory import Hardware, bounds
+from kernbench.studies.milestone_1h_gemm.rows import VERSION, Busy, Records, Row, Stalls, Sweep
+from kernbench.studies.milestone_1h_gemm.shapes import Shape, Staging
+from kernbench.studies.milestone_1h_gemm.theory import Hardware, bounds
 
 HARDWARE = Hardware(
-    tile_m=32, tile_k=64, tile_n=32, gemm_model="macs", macs_per_cycle=4096, array_rows=32, array_cols=32, clock_ghz=1.0,
-    memory_gbs=204.8, link_gbs=256.0, port_gbs=512.0, kernel_scratch_bytes=1 << 20,
-)  # fmt: skip
+    tile_m=32,
+    tile_k=64,
+    tile_n=32,
+    gemm_model="macs",
+    macs_per_cycle=4096,
+    array_rows=32,
+    array_cols=32,
+    clock_ghz=1.0,
+    memory_gbs=204.8,
+    link_gbs=256.0,
+    port_gbs=512.0,
+    kernel_scratch_bytes=1 << 20,
+)
 LATENCY_PS = 50_000
 
 
@@ -23,7 +33,9 @@ def row(shape: Shape, staging: Staging, *, error: float = 0.5, extra_ps: int = L
         under_tile=shape.under(HARDWARE.tile),
         kernel_ps=kernel_ps,
         load_ps=theory.load_ps,
-        busy=Busy(theory.memory_ps, theory.fetch_ps, theory.compute_ps, theory.store_ps, theory.store_ps),
+        busy=Busy(
+            theory.memory_ps, theory.fetch_ps, theory.compute_ps, theory.store_ps, theory.store_ps
+        ),
         records=Records(plan.tiles, plan.tiles, plan.tiles, plan.output_tiles, plan.output_tiles),
         stalls=Stalls(extra_ps, 0, 0),
         utilisation=HARDWARE.utilisation(plan.macs, kernel_ps),

@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 import yaml
 
-from runtime import dtypes, torch
+from runtime import torch
 from runtime.ccl.mappers import CubePe, Mapping
-from runtime.config_file import default_file
-from runtime.hardware.topology import Topology
+from runtime.core import dtypes
+from runtime.core.config_file import default_file
+from runtime.core.trace import OpRecord
 from runtime.language import tl
 from runtime.language.value import Value
+from runtime.model.topology import Topology
 from runtime.torch.ops import launch_on
-from runtime.trace import OpRecord
 from tests.support.world import World, simulate
 
 
@@ -37,8 +38,11 @@ def ccl_text(mapper: str, **values: Any) -> str:
     """The default file with the algorithm `joined` as its default; `values` are its parameters."""
     content = yaml.safe_load(default_file("ccl.yaml").read_text())
     joined = {
-        "module": "runtime.ccl.algorithms.ring", "topology": "ring_1d", "mapper": mapper, "validator": "any_placement",
-    }  # fmt: skip
+        "module": "runtime.ccl.algorithms.ring",
+        "topology": "ring_1d",
+        "mapper": mapper,
+        "validator": "any_placement",
+    }
     content["defaults"]["algorithm"] = "joined"
     del content["selection"]
     content["algorithms"] = {"joined": joined | values}
@@ -50,7 +54,9 @@ def message(nbytes: int) -> Value:
     return Value((nbytes,), dtypes.int8, np.arange(nbytes).astype(np.int8))
 
 
-def transfer(source: CubePe, target: CubePe, nbytes: int, *, topology: str | None = None, **ccl: Any) -> OpRecord:
+def transfer(
+    source: CubePe, target: CubePe, nbytes: int, *, topology: str | None = None, **ccl: Any
+) -> OpRecord:
     """The arrival of one message between two PEs of one SIP."""
 
     def kernel(rank: int) -> None:
@@ -64,7 +70,13 @@ def transfer(source: CubePe, target: CubePe, nbytes: int, *, topology: str | Non
 
 
 def transfer_between_sips(
-    place: CubePe, nbytes: int, *, sips: int = 2, source: int = 0, topology: str | None = None, **ccl: Any
+    place: CubePe,
+    nbytes: int,
+    *,
+    sips: int = 2,
+    source: int = 0,
+    topology: str | None = None,
+    **ccl: Any,
 ) -> OpRecord:
     """The arrival of one message from SIP `source` to the next one of the ring of SIPs, at the same PE."""
 
@@ -78,7 +90,9 @@ def transfer_between_sips(
     return _only_arrival(_launch(kernel, [place], sips, topology, ccl_text(mapper, **ccl)))
 
 
-def _launch(kernel: Callable[..., None], pes: list[CubePe], sips: int, topology: str | None, ccl: str) -> World:
+def _launch(
+    kernel: Callable[..., None], pes: list[CubePe], sips: int, topology: str | None, ccl: str
+) -> World:
     def program(rank: int) -> None:
         torch.distributed.init_process_group("ahbm")
         launch_on("transfer", kernel, (rank,), [], pes)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from runtime import mock
-from runtime.dtypes import ALL, DType, from_numpy
-from runtime.errors import KernelError
+from runtime.core.dtypes import ALL, DType, from_numpy
+from runtime.core.errors import KernelError
 from runtime.language.value import Value
 
 FLOATS = [dtype for dtype in ALL if dtype.is_floating_point]
@@ -49,7 +49,9 @@ def refused(kernel: Callable[..., object], *arguments: Any) -> str:
     return error.problem
 
 
-def numbers(dtype: DType, shape: tuple[int, ...] | st.SearchStrategy[tuple[int, ...]]) -> st.SearchStrategy[np.ndarray]:
+def numbers(
+    dtype: DType, shape: tuple[int, ...] | st.SearchStrategy[tuple[int, ...]]
+) -> st.SearchStrategy[np.ndarray]:
     """Arrays of a type: all its integers, or finite numbers of moderate size."""
     if not dtype.is_floating_point:
         return arrays.arrays(dtype.numpy, shape)
@@ -63,7 +65,9 @@ def assert_rounded(result: np.ndarray, exact: np.ndarray, dtype: DType, *, atol:
         expected = exact.astype(dtype.numpy).astype(np.float64)
     least = float(ml_dtypes.finfo(dtype.numpy).smallest_subnormal)
     assert result.dtype == dtype.numpy
-    np.testing.assert_allclose(result.astype(np.float64), expected, rtol=eps(dtype), atol=max(least, atol))
+    np.testing.assert_allclose(
+        result.astype(np.float64), expected, rtol=eps(dtype), atol=max(least, atol)
+    )
 
 
 def eps(dtype: DType) -> float:

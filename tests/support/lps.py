@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from runtime.config_file import default_file
-from runtime.trace import OpRecord
+from runtime.core.config_file import default_file
+from runtime.core.trace import OpRecord
 from runtime.wire.messages import Job, Peers, SipReport
-from sip_node.lp import Figures
-from sip_node.node import Node
-from sip_node.user_program import Programs
+from sip_node.node import LpNode
+from sip_node.pdes.loop import Figures
+from sip_node.programs.user_program import Programs
 from tests.support.pdes_network import scrambled
 
 ROUNDS = 200_000
@@ -38,16 +38,32 @@ def reports_of(
     """Run `program(rank)` on SIPs dealt to LPs as given, to the end; the reports of all SIPs in their order."""
     sips = sum(len(own) for own in sips_of_lp)
     job = Job(
-        topology_yaml=topology, ccl_yaml=default_file("ccl.yaml").read_text(), sips=sips, program="", kind="function",
-        arguments={}, argv=(), data=True, trace=True, jitter_seed=0, jitter_ms=0.0, remote_dma=remote_dma,
-    )  # fmt: skip
+        topology_yaml=topology,
+        ccl_yaml=default_file("ccl.yaml").read_text(),
+        sips=sips,
+        program="",
+        kind="function",
+        arguments={},
+        argv=(),
+        data=True,
+        trace=True,
+        jitter_seed=0,
+        jitter_ms=0.0,
+        remote_dma=remote_dma,
+    )
     transports, next_turn = scrambled(len(sips_of_lp), seed)
     peers = Peers(("",) * len(sips_of_lp), tuple(sips_of_lp), job)
-    nodes = [Node(lp, peers, Programs(job, program), transport, _Nobody()) for lp, transport in enumerate(transports)]
+    nodes = [
+        LpNode(lp, peers, Programs(job, program), transport, _Nobody())
+        for lp, transport in enumerate(transports)
+    ]
     for _ in range(ROUNDS):
         running = [node for node in nodes if not node._loop.ended]
         if not running:
-            return sorted((report for node in nodes for report in node.run().sips), key=lambda report: report.sip)
+            return sorted(
+                (report for node in nodes for report in node.run().sips),
+                key=lambda report: report.sip,
+            )
         node = nodes[next_turn()]
         if not node._loop.ended:
             node._loop.round()

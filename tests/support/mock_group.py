@@ -11,41 +11,63 @@ from runtime.ccl.config import AlgorithmConfig, load_ccl
 from runtime.ccl.group import Group
 from runtime.ccl.plan import InstallPlan
 from runtime.ccl.reduction import ReduceOp
-from runtime.hardware.topology import Topology
+from runtime.core.coordinates import PeCoordinates
 from runtime.language.mock import MockPe, join, run
-from runtime.places import Place
+from runtime.model.topology import Topology
 from tests.support.reductions import Kind, assert_combined, drawn
 from tests.support.topologies import variant
 
 CCL = load_ccl()
-Shards = dict[Place, np.ndarray]
+Shards = dict[PeCoordinates, np.ndarray]
 
 
 @cache
 def system(
-    ranks: int, *, cubes: tuple[int, int] = (1, 1), pes: int = 1, grid: tuple[int, int] | None = None, wraps: bool = True
+    ranks: int,
+    *,
+    cubes: tuple[int, int] = (1, 1),
+    pes: int = 1,
+    grid: tuple[int, int] | None = None,
+    wraps: bool = True,
 ) -> Topology:
     """`ranks` SIPs of `cubes` (columns, rows) with 1 to 4 PEs each, in a ring or in a `grid` of columns and rows."""
     kind = "ring_1d" if grid is None else "torus_2d" if wraps else "mesh_2d_no_wrap"
     w, h = grid or (None, None)
     return variant(
-        system__sips__count=ranks, system__sips__topology=kind, system__sips__w=w, system__sips__h=h,
-        sip__cube_mesh={"w": cubes[0], "h": cubes[1]}, cube__pe_layout__pe_per_corner=1,
+        system__sips__count=ranks,
+        system__sips__topology=kind,
+        system__sips__w=w,
+        system__sips__h=h,
+        sip__cube_mesh={"w": cubes[0], "h": cubes[1]},
+        cube__pe_layout__pe_per_corner=1,
         cube__pe_layout__corners=["NW", "NE", "SW", "SE"][:pes],
-    )  # fmt: skip
+    )
 
 
 class MockGroup:
     """The group of all SIPs of a topology. Slots of 64 bytes make small tensors need many; `config` are other overrides."""
 
-    def __init__(self, algorithm: str, topology: Topology, /, *, n_slots: int = 4, slot_size: int = 64, **config: Any) -> None:
-        fields = vars(CCL.resolve(algorithm)) | {"n_slots": n_slots, "slot_size": slot_size} | config
+    def __init__(
+        self,
+        algorithm: str,
+        topology: Topology,
+        /,
+        *,
+        n_slots: int = 4,
+        slot_size: int = 64,
+        **config: Any,
+    ) -> None:
+        fields = (
+            vars(CCL.resolve(algorithm)) | {"n_slots": n_slots, "slot_size": slot_size} | config
+        )
         resolved, sips = AlgorithmConfig(**fields), tuple(range(topology.sips))
         self.topology, self.module = topology, import_module(resolved.module)
         self.groups = [Group(rank, sips, resolved, topology) for rank in sips]
         self.plan = InstallPlan(self.groups[0], "ccl.yaml")
-        self.places = [Place(sip, *at) for sip in sips for at in self.plan.mapping.participants]
-        self.sent: dict[Place, dict[str, int]] = {}
+        self.places = [
+            PeCoordinates(sip, *at) for sip in sips for at in self.plan.mapping.participants
+        ]
+        self.sent: dict[PeCoordinates, dict[str, int]] = {}
 
     def shards(self, kind: Kind, numel: int, seed: int = 0) -> Shards:
         """Random contributions, one a PE."""
@@ -65,7 +87,9 @@ class MockGroup:
         for place, shard in shards.items():
             pointer = pes[place].memory.place(shard, "shard")
             rest = self.module.arguments(self.groups[place.sip], shard.itemsize)
-            kernels.append((pes[place], partial(self.module.all_reduce, pointer, shard.size, op, *rest)))
+            kernels.append(
+                (pes[place], partial(self.module.all_reduce, pointer, shard.size, op, *rest))
+            )
         run(kernels if order is None else [kernels[at] for at in order])
         assert not any(ring for pe in pes.values() for ring in pe.queues._rings.values())
         self.sent = {place: dict(pe.queues.sent) for place, pe in pes.items()}
@@ -75,7 +99,9 @@ class MockGroup:
         return sum(sum(sent.values()) for place, sent in self.sent.items() if place.sip == rank)
 
 
-def check_all_reduce(group: MockGroup, kind: Kind, numel: int, seed: int = 0, *, by_place: bool = True) -> None:
+def check_all_reduce(
+    group: MockGroup, kind: Kind, numel: int, seed: int = 0, *, by_place: bool = True
+) -> None:
     """Run an all-reduce of random shards, in a random order of turns, and compare with numpy.
 
     Shards at one place of all ranks belong together (`by_place`), or all shards do.
@@ -85,4 +111,6 @@ def check_all_reduce(group: MockGroup, kind: Kind, numel: int, seed: int = 0, *,
     group.all_reduce(shards, kind[1], np.random.default_rng(seed).permutation(len(shards)).tolist())
     for at in group.plan.mapping.participants if by_place else [None]:
         together = [place for place in shards if at is None or (place.cube, place.pe) == at]
-        assert_combined(kind, [given[place] for place in together], [shards[place] for place in together])
+        assert_combined(
+            kind, [given[place] for place in together], [shards[place] for place in together]
+        )

@@ -9,15 +9,19 @@ import numpy as np
 
 from coordinator.verify.check import verify
 from coordinator.verify.verdict import Verdict
-from runtime.hardware.addresses import AddressMap
-from runtime.trace import Operand, OpRecord
+from runtime.core.trace import Operand, OpRecord
+from runtime.model.addresses import AddressMap
 from tests.support.topologies import variant
 
 Array = np.ndarray[Any, np.dtype[Any]]
 NUMPY: dict[str, np.dtype[Any]] = {
-    "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16), "f32": np.dtype(np.float32),
-    "i8": np.dtype(np.int8), "i32": np.dtype(np.int32), "u8": np.dtype(np.uint8),
-}  # fmt: skip
+    "f16": np.dtype(np.float16),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "f32": np.dtype(np.float32),
+    "i8": np.dtype(np.int8),
+    "i32": np.dtype(np.int32),
+    "u8": np.dtype(np.uint8),
+}
 
 ADDRESSES = AddressMap(variant())
 HBM = ADDRESSES.pe_hbm_addr(0, 3, 1, 0)
@@ -46,18 +50,38 @@ class Log:
         return block(address, array)
 
     def leave(
-        self, engine: str, name: str, inputs: tuple[Operand | float, ...], address: int, result: Array, *,
-        axis: int | None = None, strides: tuple[int, ...] = (), took_ps: int = 1000,
-    ) -> Operand:  # fmt: skip
+        self,
+        engine: str,
+        name: str,
+        inputs: tuple[Operand | float, ...],
+        address: int,
+        result: Array,
+        *,
+        axis: int | None = None,
+        strides: tuple[int, ...] = (),
+        took_ps: int = 1000,
+    ) -> Operand:
         """One operation with its result, which is also what the memory holds."""
         start_ps, self.now_ps = self.now_ps, self.now_ps + took_ps
         target, data = block(address, result, strides), result.tobytes()
         self.records.append(
             OpRecord(
-                engine, name, start_ps, self.now_ps, 3, 1, address, len(data), result.shape, target.dtype, inputs=inputs,
-                strides=strides, axis=axis, checksum=crc32(data),
+                engine,
+                name,
+                start_ps,
+                self.now_ps,
+                3,
+                1,
+                address,
+                len(data),
+                result.shape,
+                target.dtype,
+                inputs=inputs,
+                strides=strides,
+                axis=axis,
+                checksum=crc32(data),
             )
-        )  # fmt: skip
+        )
         if engine != "host" or name == "MemoryWriteMsg":
             self.poke(target, result)
         return target
@@ -65,12 +89,21 @@ class Log:
     def poke(self, target: Operand, array: Array) -> None:
         """Bytes in a memory, without a record."""
         item = array.dtype.itemsize
-        strides = target.strides or tuple(stride // item for stride in np.empty(array.shape, array.dtype).strides)
+        strides = target.strides or tuple(
+            stride // item for stride in np.empty(array.shape, array.dtype).strides
+        )
         for index in np.ndindex(array.shape):
-            at = target.address + item * sum(i * stride for i, stride in zip(index, strides, strict=True))
+            at = target.address + item * sum(
+                i * stride for i, stride in zip(index, strides, strict=True)
+            )
             self.contents.update(zip(range(at, at + item), array[index].tobytes(), strict=True))
 
     def verdict(self, records: Iterable[OpRecord] | None = None) -> Verdict:
         """Of these records, by default the true ones."""
         contents = [(address, bytes([byte])) for address, byte in self.contents.items()]
-        return verify({0: list(self.records if records is None else records)}, {0: self.written}, contents, ADDRESSES)
+        return verify(
+            {0: list(self.records if records is None else records)},
+            {0: self.written},
+            contents,
+            ADDRESSES,
+        )

@@ -13,4 +13,6 @@ def arguments(group: Group, itemsize: int) -> tuple[int, int]:
 
 def broadcast(shard: Pointer, numel: int, root: int, rank: int, size: int) -> None:
     """Kernel: for tensors that fit the scratch."""
-    tl.store(shard, broadcast_from(tl.load(shard, numel), rank, root, size, ("global_W", "global_E")))
+    tl.store(
+        shard, broadcast_from(tl.load(shard, numel), rank, root, size, ("global_W", "global_E"))
+    )

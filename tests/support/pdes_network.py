@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from itertools import cycle
 
-from runtime.rng import seeded
+from runtime.core.rng import seeded
 from runtime.wire.messages import PeerContent
 from sip_node.pdes.transport import Transport
 from sip_node.pdes.transport_memory import MemoryNetwork
@@ -50,5 +50,7 @@ def scrambled(lps: int, seed: int) -> tuple[list[Transport], Callable[[], int]]:
     network = MemoryNetwork(lps)
     rng = seeded(seed)
     weights = [rng.choice((1, 1, 8)) for _ in range(lps)]
-    transports: list[Transport] = [DelayingTransport(network.transport(lp), seed, lp) for lp in range(lps)]
+    transports: list[Transport] = [
+        DelayingTransport(network.transport(lp), seed, lp) for lp in range(lps)
+    ]
     return transports, lambda: rng.choices(range(lps), weights)[0]

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
 
-from runtime.rng import seeded
-from runtime.simtime import NEVER_PS
+from runtime.core.rng import seeded
+from runtime.core.simtime import NEVER_PS
 from runtime.wire.messages import Message
-from sip_node.lp import LogicalProcess
+from sip_node.pdes.loop import LogicalProcess
 from sip_node.pdes.promises import Sender, Senders
 from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport import Transport
@@ -77,7 +77,9 @@ class Entity:
 class WorldModel:
     """The entities of one LP on one event list, ordered by (time, remote before local, source, seq)."""
 
-    def __init__(self, world: World, lp: int, post: Callable[[int, Message], None], *, promises: bool = True) -> None:
+    def __init__(
+        self, world: World, lp: int, post: Callable[[int, Message], None], *, promises: bool = True
+    ) -> None:
         self._world, self._lp, self._post, self._promises = world, lp, post, promises
         self._senders = Senders(world.lookaheads(lp)[1])
         self._events: list[tuple[int, int, int, int, int, Callable[[], None] | None]] = []
@@ -107,11 +109,17 @@ class WorldModel:
         return executed
 
     def deliver(self, message: Message) -> None:
-        heappush(self._events, (message.time_ps, REMOTE, message.source, message.seq, message.target, None))
+        heappush(
+            self._events,
+            (message.time_ps, REMOTE, message.source, message.seq, message.target, None),
+        )
 
     def earliest_send_ps(self, base_ps: int) -> Mapping[int, tuple[int]]:
         if self._promises:
-            return {peer: (send_ps,) for peer, send_ps in self._senders.earliest_send_ps(base_ps).items()}
+            return {
+                peer: (send_ps,)
+                for peer, send_ps in self._senders.earliest_send_ps(base_ps).items()
+            }
         return dict.fromkeys(self._world.lookaheads(self._lp)[1], (base_ps,))
 
     def _links_of(self, number: int) -> list[tuple[Link, Sender | None]]:
@@ -119,11 +127,15 @@ class WorldModel:
         for link in self._world.links:
             if link.source == number:
                 peer = self._world.lp_of[link.target]
-                found.append((link, None if peer == self._lp else self._senders.add(peer, link.path_ps)))
+                found.append(
+                    (link, None if peer == self._lp else self._senders.add(peer, link.path_ps))
+                )
         return found
 
     def _schedule(self, time_ps: int, entity: Entity, action: Callable[[], None] | None) -> None:
-        heappush(self._events, (time_ps, LOCAL, entity.number, next(self._serial), entity.number, action))
+        heappush(
+            self._events, (time_ps, LOCAL, entity.number, next(self._serial), entity.number, action)
+        )
 
     def _act(self, entity: Entity, now_ps: int) -> None:
         """Send, work on, or fall quiet, as the entity's stream says. While quiet it only listens."""
@@ -145,7 +157,9 @@ class WorldModel:
         """The message reaches the channel's entrance after the path, possibly held up on the way."""
         entrance_ps = now_ps + link.path_ps
         held_up_ps = entity.rng.choice((0, 0, 1))
-        arrival_ps = entrance_ps + held_up_ps + link.lookahead_ps + entity.rng.choice((0, 0, 0, 1, 4))
+        arrival_ps = (
+            entrance_ps + held_up_ps + link.lookahead_ps + entity.rng.choice((0, 0, 0, 1, 4))
+        )
         seq = entity.sent[link.target] = entity.sent.get(link.target, 0) + 1
         message = Message(arrival_ps, entity.number, link.target, seq, ())
         if sender is None:
@@ -181,7 +195,12 @@ class Run:
 
 
 def run_world(
-    world: World, transports: list[Transport], next_lp: Callable[[], int], *, promises: bool = True, max_rounds: int = 10_000
+    world: World,
+    transports: list[Transport],
+    next_lp: Callable[[], int],
+    *,
+    promises: bool = True,
+    max_rounds: int = 10_000,
 ) -> Run:
     """Run all LPs of `world` in this thread; `next_lp` says whose turn it is."""
     syncs = [Sync(lp, world.lps, *world.lookaheads(lp)) for lp in range(world.lps)]

@@ -8,18 +8,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from runtime import tl, torch
-from runtime.dtypes import DType, float16, int8
-from runtime.hardware.tiles import TilePlan
-from runtime.hardware.topology import Topology, parse_topology
+from runtime.core.dtypes import DType, float16, int8
+from runtime.core.trace import Operand, OpRecord
 from runtime.language.gemm import accumulator_type
-from runtime.tiling import tiled_row_major
-from runtime.trace import Operand, OpRecord
+from runtime.model.tiles import TilePlan
+from runtime.model.tiling import tiled_row_major
+from runtime.model.topology import Topology, parse_topology
 from sip_node.local_run import World, simulate
 from tests.support.topologies import SOURCE, variant_text
 
 Operands = tuple[tuple[Any, Any], dict[str, Any]]
 
-ONE_PE = {"sip__cube_mesh": {"w": 1, "h": 1}, "cube__pe_layout__corners": ["NW"], "cube__pe_layout__pe_per_corner": 1}
+ONE_PE = {
+    "sip__cube_mesh": {"w": 1, "h": 1},
+    "cube__pe_layout__corners": ["NW"],
+    "cube__pe_layout__pe_per_corner": 1,
+}
 
 
 class Product(NamedTuple):
@@ -63,7 +67,10 @@ class Product(NamedTuple):
     def operand_bytes(self, plan: TilePlan) -> tuple[int, int]:
         """Bytes of all tiles of each operand that the steps fetch."""
         columns, rows = -(-self.n // plan.tile.n), -(-self.m // plan.tile.m)
-        return self.m * self.k * columns * self.dtype.itemsize, self.k * self.n * rows * self.dtype.itemsize
+        return (
+            self.m * self.k * columns * self.dtype.itemsize,
+            self.k * self.n * rows * self.dtype.itemsize,
+        )
 
     @property
     def result_bytes(self) -> int:
@@ -85,7 +92,9 @@ class Measured:
 
     @property
     def stalls(self) -> dict[str, int]:
-        return {reason: self.counters[f"gemm_stall_{reason}_ps"] for reason in ("dma", "fetch", "store")}
+        return {
+            reason: self.counters[f"gemm_stall_{reason}_ps"] for reason in ("dma", "fetch", "store")
+        }
 
     @cached_property
     def records(self) -> list[OpRecord]:
@@ -125,7 +134,11 @@ def _program(products: tuple[Product, ...], topology: Topology) -> tuple[list[np
         arrays = product.arrays()
         a = tiled_row_major(tile.m, tile.k) if product.blocked and not product.stage_a else None
         b = tiled_row_major(tile.k, tile.n) if product.blocked and not product.stage_b else None
-        out = tiled_row_major(tile.m, tile.n) if product.blocked and not product.stage_result else None
+        out = (
+            tiled_row_major(tile.m, tile.n)
+            if product.blocked and not product.stage_result
+            else None
+        )
         tensors.append(
             {
                 "a": torch.from_numpy(arrays["a"], layout=a),
@@ -153,7 +166,9 @@ def _kernel(products: tuple[Product, ...], *pointers: tl.Pointer) -> None:
         finish()
 
 
-def _load(product: Product, a: tl.Pointer, b: tl.Pointer, acc: tl.Pointer, bias: tl.Pointer) -> Operands:
+def _load(
+    product: Product, a: tl.Pointer, b: tl.Pointer, acc: tl.Pointer, bias: tl.Pointer
+) -> Operands:
     m, k, n, blocked = product.m, product.k, product.n, product.blocked
     left = tl.load(a, (m, k)) if product.stage_a else tl.ref(a, (m, k), blocked=blocked)
     right = tl.load(b, (k, n)) if product.stage_b else tl.ref(b, (k, n), blocked=blocked)

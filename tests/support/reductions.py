@@ -4,25 +4,36 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benches.collective_perf.values import combined
+from kernbench.benches.collective_perf.values import combined
 from runtime.ccl.reduction import ReduceOp
-from runtime.dtypes import ALL, DType
+from runtime.core.dtypes import ALL, DType
 
 Kind = tuple[DType, ReduceOp]
 
-KINDS: list[Kind] = [(dtype, op) for dtype in ALL for op in ReduceOp if dtype.is_floating_point or op is not ReduceOp.AVG]
+KINDS: list[Kind] = [
+    (dtype, op)
+    for dtype in ALL
+    for op in ReduceOp
+    if dtype.is_floating_point or op is not ReduceOp.AVG
+]
 """Every element type with every operation that it has."""
 
 
-def drawn(kind: Kind, shape: int | tuple[int, ...], contributions: int, seed: int = 0) -> list[np.ndarray]:
+def drawn(
+    kind: Kind, shape: int | tuple[int, ...], contributions: int, seed: int = 0
+) -> list[np.ndarray]:
     """Random contributions: any integers, or numbers of either sign whose products neither overflow nor vanish."""
     dtype, draw = kind[0], np.random.default_rng(seed)
     if dtype.is_floating_point:
         return [
-            (draw.choice((-1.0, 1.0), shape) * draw.uniform(0.7, 1.4, shape)).astype(dtype.numpy) for _ in range(contributions)
+            (draw.choice((-1.0, 1.0), shape) * draw.uniform(0.7, 1.4, shape)).astype(dtype.numpy)
+            for _ in range(contributions)
         ]
     least, most = np.iinfo(dtype.numpy.name).min, np.iinfo(dtype.numpy.name).max
-    return [draw.integers(least, most, shape, dtype.numpy.name, endpoint=True) for _ in range(contributions)]
+    return [
+        draw.integers(least, most, shape, dtype.numpy.name, endpoint=True)
+        for _ in range(contributions)
+    ]
 
 
 def assert_combined(kind: Kind, given: Sequence[np.ndarray], results: Sequence[np.ndarray]) -> None:

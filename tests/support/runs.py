@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-from coordinator.cli import main
+from kernbench.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,14 +42,26 @@ def launched(where: Path, *words: str, hash_seed: int = 0) -> Run:
     """`python launch.py --out <where> words...`, to its end: a process with LPs of its own."""
     command = [sys.executable, str(ROOT / "launch.py"), "--out", str(where), *words]
     environment = os.environ | {"PYTHONHASHSEED": str(hash_seed)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=where.parent, timeout=100, check=False)
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=where.parent,
+        timeout=100,
+        check=False,
+    )
     return Run(done.returncode, done.stdout, done.stderr, where)
 
 
 @contextmanager
 def _caught() -> Generator[tuple[IO[str], IO[str]]]:
     """Whatever this process and those that it starts write to standard output and standard error."""
-    with TemporaryFile("w+", buffering=1) as out, TemporaryFile("w+", buffering=1) as err, ExitStack() as stack:
+    with (
+        TemporaryFile("w+", buffering=1) as out,
+        TemporaryFile("w+", buffering=1) as err,
+        ExitStack() as stack,
+    ):
         for descriptor, file in ((1, out), (2, err)):
             own = os.dup(descriptor)
             stack.callback(os.close, own)

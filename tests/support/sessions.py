@@ -43,7 +43,9 @@ class Recorder:
         self.has_ended = True
 
 
-def run_fakes(*behaviours: str, sips: int = 2, timeout_s: float = 30.0) -> tuple[RunResult, Recorder]:
+def run_fakes(
+    *behaviours: str, sips: int = 2, timeout_s: float = 30.0
+) -> tuple[RunResult, Recorder]:
     recorder = Recorder()
     result = Session(plan(sips, timeout_s=timeout_s), fake_launcher(*behaviours), recorder).run()
     return result, recorder

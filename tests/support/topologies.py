@@ -5,8 +5,8 @@ from typing import Any
 
 import yaml
 
-from runtime.config_file import default_file
-from runtime.hardware.topology import Topology, parse_topology
+from runtime.core.config_file import default_file
+from runtime.model.topology import Topology, parse_topology
 
 SOURCE = "topology.yaml"
 
@@ -34,4 +34,6 @@ def variant(**changes: Any) -> Topology:
 
 def small(**changes: Any) -> Topology:
     """Four cubes in two columns, 2 x 2 PEs each."""
-    return variant(**{"sip__cube_mesh": {"w": 2, "h": 2}, "cube__pe_layout__pe_per_corner": 1} | changes)
+    return variant(
+        **{"sip__cube_mesh": {"w": 2, "h": 2}, "cube__pe_layout__pe_per_corner": 1} | changes
+    )

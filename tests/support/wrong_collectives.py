@@ -23,12 +23,16 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, line: ring.Line, messag
     tl.store(shard, tl.load(shard, 1) + 1)
 
 
-def reduce(shard: Pointer, numel: int, op: ReduceOp, root: int, line: ring.Line, message: int) -> None:
+def reduce(
+    shard: Pointer, numel: int, op: ReduceOp, root: int, line: ring.Line, message: int
+) -> None:
     """Every rank gets the result, and not the root alone."""
     ring.all_reduce(shard, numel, op, line, message)
 
 
-def all_the_way_round(shard: Pointer, numel: int, op: ReduceOp, rank: int, size: int, message: int) -> None:
+def all_the_way_round(
+    shard: Pointer, numel: int, op: ReduceOp, rank: int, size: int, message: int
+) -> None:
     """`ring_naive`, but every contribution comes home, where nobody needs it."""
     ring_naive_all_reduce(shard, numel, op, rank, size, message)
     for _, count in blocks(numel, message):
@@ -38,7 +42,9 @@ def all_the_way_round(shard: Pointer, numel: int, op: ReduceOp, rank: int, size:
             tl.recv(ring_naive.BEHIND, count, shard.dtype)
 
 
-def without_the_last_child(shard: Pointer, count: int, op: ReduceOp, from_children: Sequence[Stream]) -> Value:
+def without_the_last_child(
+    shard: Pointer, count: int, op: ReduceOp, from_children: Sequence[Stream]
+) -> Value:
     """`tree`: what comes from the last child of a rank is not added."""
     value = tl.load(shard, count)
     for stream in from_children:

@@ -2,19 +2,26 @@
 
 from collections.abc import Sequence
 
-from runtime.trace import Operand
-from sip_node.components.packet import Kind, Packet
-from sip_node.components.pe_dma import PeDma
-from sip_node.components.pe_gemm import PeGemm
-from sip_node.components.pe_math import PeMath
-from sip_node.components.storage import HbmController
-from sip_node.components.tile_token import TileToken
+from runtime.core.trace import Operand
+from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.memory.storage import HbmController
+from sip_node.chip.pe.dma import PeDma
+from sip_node.chip.pe.gemm import PeGemm
+from sip_node.chip.pe.math import PeMath
+from sip_node.chip.pe.tile_token import TileToken
 
 
 class WrongMath(PeMath):
     """A vector engine that gets the last byte of every result wrong."""
 
-    def run(self, name: str, inputs: Sequence[Operand | float], result: Operand, data: bytes, axis: int | None = None) -> int:
+    def run(
+        self,
+        name: str,
+        inputs: Sequence[Operand | float],
+        result: Operand,
+        data: bytes,
+        axis: int | None = None,
+    ) -> int:
         return super().run(name, inputs, result, data[:-1] + bytes([data[-1] ^ 0x40]), axis)
 
 

@@ -7,7 +7,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted(
-    path for package in ("runtime", "sip_node", "coordinator", "benches") for path in (ROOT / package).rglob("*.py")
+    path
+    for package in ("runtime", "sip_node", "coordinator", "benches")
+    for path in (ROOT / package).rglob("*.py")
 )
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
@@ -19,9 +21,17 @@ def _name(path: Path) -> str:
 
 def long_functions(source: str) -> list[str]:
     """The functions of `source` that are longer than the limit, decorators and docstring included."""
-    functions = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
-    lines = {f"{n.name} at line {n.lineno}": (n.end_lineno or n.lineno) - n.lineno + 1 for n in functions}
-    return [f"{name}: {length} lines" for name, length in lines.items() if length > MAX_FUNCTION_LINES]
+    functions = [
+        n
+        for n in ast.walk(ast.parse(source))
+        if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    lines = {
+        f"{n.name} at line {n.lineno}": (n.end_lineno or n.lineno) - n.lineno + 1 for n in functions
+    }
+    return [
+        f"{name}: {length} lines" for name, length in lines.items() if length > MAX_FUNCTION_LINES
+    ]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=_name)

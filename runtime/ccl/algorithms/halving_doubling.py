@@ -22,7 +22,11 @@ def arguments(group: Group, itemsize: int) -> tuple[int, int, int]:
     than one block, one half is received and combined; a chunk may be divided: less than 5 copies.
     """
     inside = 1 << (group.world_size.bit_length() - 1)
-    return group.rank, group.world_size, inside * (group.ring_bytes_within_scratch(5 * inside) // itemsize)
+    return (
+        group.rank,
+        group.world_size,
+        inside * (group.ring_bytes_within_scratch(5 * inside) // itemsize),
+    )
 
 
 def all_reduce(shard: Pointer, numel: int, op: ReduceOp, rank: int, size: int, block: int) -> None:
@@ -74,7 +78,10 @@ class _Cube:
     def around_chunk_of(self, rank: int, block: Value, first: int, stop: int) -> list[Value]:
         """Chunks `first` to `stop` of a block as views: those before the chunk of a rank, that one, those behind it."""
         chunk = self.chunk_of(rank)
-        return [block[start:end] for start, end in pairwise(self._edges[at] for at in (first, chunk, chunk + 1, stop))]
+        return [
+            block[start:end]
+            for start, end in pairwise(self._edges[at] for at in (first, chunk, chunk + 1, stop))
+        ]
 
     def reduce_scatter(self, value: Value, op: ReduceOp) -> Value:
         """The own chunk, combined over all ranks."""

@@ -1,11 +1,20 @@
 """All-reduce over every cube of every SIP: each cube's shard is a contribution of its own.
 
-PE 0 of every cube takes part. Rows of cubes are reduced towards the column of the root cube, that column towards the root
+PE 0 of every cube takes part. StridedBlock of cubes are reduced towards the column of the root cube, that column towards the root
 cube, root cubes exchange between SIPs, and the result goes back the same way. With the root in the last cube rows reduce W to
 E and columns N to S.
 """
 
-from runtime.ccl.exchange import Line, Ways, blocks, broadcast_from, cut, reduce_to, ring_all_gather, ring_reduce_scatter
+from runtime.ccl.exchange import (
+    Line,
+    Ways,
+    blocks,
+    broadcast_from,
+    cut,
+    reduce_to,
+    ring_all_gather,
+    ring_reduce_scatter,
+)
 from runtime.ccl.group import Group
 from runtime.ccl.reduction import ReduceOp
 from runtime.language import tl
@@ -27,21 +36,38 @@ def arguments(group: Group, itemsize: int) -> Arguments:
     mesh = group.topology.sip.cube_mesh
     row, col = divmod(group.rank, group.grid_w)
     along_e, along_s = (col, group.grid_w, group.wraps), (row, group.grid_h, group.wraps)
-    return (mesh.w, mesh.h), group.root_cube, along_e, along_s, group.ring_bytes_within_scratch(18) // itemsize
+    return (
+        (mesh.w, mesh.h),
+        group.root_cube,
+        along_e,
+        along_s,
+        group.ring_bytes_within_scratch(18) // itemsize,
+    )
 
 
 def all_reduce(  # noqa: PLR0917 - the arguments of a kernel are flat
-    shard: Pointer, numel: int, op: ReduceOp, mesh: Mesh, root: int, along_e: Line, along_s: Line, block: int
+    shard: Pointer,
+    numel: int,
+    op: ReduceOp,
+    mesh: Mesh,
+    root: int,
+    along_e: Line,
+    along_s: Line,
+    block: int,
 ) -> None:
     """Kernel: replace the `numel` elements of every cube by the contributions of all cubes of all ranks, combined."""
     contributions = mesh[0] * mesh[1] * along_e[1] * along_s[1]
     for start, count in blocks(numel, block):
         with tl.scratch():
             value = tl.load(shard + start, count)
-            tl.store(shard + start, over_cubes(value, op, mesh, root, (along_e, along_s), contributions))
+            tl.store(
+                shard + start, over_cubes(value, op, mesh, root, (along_e, along_s), contributions)
+            )
 
 
-def over_cubes(value: Value, op: ReduceOp, mesh: Mesh, root: int, lines: tuple[Line, Line], contributions: int) -> Value:
+def over_cubes(
+    value: Value, op: ReduceOp, mesh: Mesh, root: int, lines: tuple[Line, Line], contributions: int
+) -> Value:
     """Kernel on PE 0 of every cube: the values of all cubes of all ranks, combined; `lines` are those along E and S."""
     w, h = mesh
     row, col = divmod(tl.program_id(1), w)
@@ -62,7 +88,9 @@ def _exchange(value: Value, line: Line, ways: Ways, op: ReduceOp) -> Value:
     if length == 1:
         return value
     if not joined:
-        return broadcast_from(reduce_to(value, position, 0, length, ways, op), position, 0, length, ways)
+        return broadcast_from(
+            reduce_to(value, position, 0, length, ways, op), position, 0, length, ways
+        )
     chunks = cut(value, length)
     ring_reduce_scatter(chunks, position, ways, op)
     ring_all_gather(chunks, position, ways)

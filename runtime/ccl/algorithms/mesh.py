@@ -1,7 +1,7 @@
 """All-reduce over a grid of ranks, dimension by dimension, by links between neighbours alone.
 
 Reduce-scatter along the row leaves every rank a part, all-reduce of that part along the column makes it whole, and all-gather
-along the row brings the parts together. Rows and columns are open lines, or rings where the grid wraps round.
+along the row brings the parts together. StridedBlock and columns are open lines, or rings where the grid wraps round.
 """
 
 from runtime.ccl.exchange import Line, all_gather_along, blocks, reduce_scatter_along, store_chunks
@@ -29,7 +29,9 @@ def arguments(group: Group, itemsize: int) -> tuple[Line, Line, int]:
     return along_e, along_s, parts * (group.ring_bytes_within_scratch(6 * parts) // itemsize)
 
 
-def all_reduce(shard: Pointer, numel: int, op: ReduceOp, along_e: Line, along_s: Line, block: int) -> None:
+def all_reduce(
+    shard: Pointer, numel: int, op: ReduceOp, along_e: Line, along_s: Line, block: int
+) -> None:
     """Kernel: replace the `numel` elements at `shard` by those of all ranks, combined.
 
     On W x H ranks without wrap: n bytes on each link of a row and n/W on each link of a column, in both directions, in

@@ -18,10 +18,16 @@ def arguments(group: Group, itemsize: int) -> tuple[int, int, int]:
     One is loaded; one is received and combined in each dimension, and from the rank that folds on this one; one may be divided.
     """
     dimensions = group.world_size.bit_length() - 1
-    return group.rank, group.world_size, group.ring_bytes_within_scratch(2 * dimensions + 4) // itemsize
+    return (
+        group.rank,
+        group.world_size,
+        group.ring_bytes_within_scratch(2 * dimensions + 4) // itemsize,
+    )
 
 
-def all_reduce(shard: Pointer, numel: int, op: ReduceOp, rank: int, size: int, message: int) -> None:
+def all_reduce(
+    shard: Pointer, numel: int, op: ReduceOp, rank: int, size: int, message: int
+) -> None:
     """Kernel: replace the `numel` elements at `shard` by those of all ranks, combined.
 
     With P = 2^floor(log2 p), each of the first P ranks sends n bytes in each of log2 P steps. Each of the p - P others gives

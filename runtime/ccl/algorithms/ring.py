@@ -4,7 +4,14 @@ Everything travels from a rank to the next one, but for all-to-all, which uses b
 states is what crosses each link of a ring of p ranks, with n bytes at `shard`; over all links no algorithm has less.
 """
 
-from runtime.ccl.exchange import blocks, chunk_bounds, cut, received, ring_all_gather, ring_reduce_scatter
+from runtime.ccl.exchange import (
+    blocks,
+    chunk_bounds,
+    cut,
+    received,
+    ring_all_gather,
+    ring_reduce_scatter,
+)
 from runtime.ccl.group import Group
 from runtime.ccl.reduction import ReduceOp
 from runtime.language import tl
@@ -76,14 +83,20 @@ def broadcast(shard: Pointer, numel: int, root: int, line: Line, message: int) -
         return
     for start, count in blocks(numel, message):
         with tl.scratch():
-            value = tl.load(shard + start, count) if position == 0 else tl.recv(BEHIND, count, shard.dtype)
+            value = (
+                tl.load(shard + start, count)
+                if position == 0
+                else tl.recv(BEHIND, count, shard.dtype)
+            )
             if position < size - 1:
                 tl.send(AHEAD, value)
             if position > 0:
                 tl.store(shard + start, value)
 
 
-def all_gather(shard: Pointer, numel: int, outputs: tuple[Pointer, ...], line: Line, message: int) -> None:
+def all_gather(
+    shard: Pointer, numel: int, outputs: tuple[Pointer, ...], line: Line, message: int
+) -> None:
     """Kernel: put the `numel` elements at `shard` of every rank r at `outputs[r]`.
 
     (p-1) n bytes a link, in p - 1 steps for a message.
@@ -101,12 +114,16 @@ def all_gather(shard: Pointer, numel: int, outputs: tuple[Pointer, ...], line: L
             tl.store(outputs[(rank + 1) % size] + start, value)
 
 
-def all_gather_into_tensor(shard: Pointer, numel: int, output: Pointer, line: Line, message: int) -> None:
+def all_gather_into_tensor(
+    shard: Pointer, numel: int, output: Pointer, line: Line, message: int
+) -> None:
     """Kernel: put the `numel` elements at `shard` of all ranks behind each other at `output`, as `all_gather` does."""
     all_gather(shard, numel, tuple(output + rank * numel for rank in range(line[1])), line, message)
 
 
-def reduce_scatter_tensor(shard: Pointer, numel: int, op: ReduceOp, output: Pointer, line: Line, message: int) -> None:
+def reduce_scatter_tensor(
+    shard: Pointer, numel: int, op: ReduceOp, output: Pointer, line: Line, message: int
+) -> None:
     """Kernel: of the p parts of `numel` elements at `shard`, put part r of all ranks, combined, at `output` of rank r.
 
     (p-1)/p n bytes a link, in p - 1 steps for a message of each part.
@@ -120,7 +137,9 @@ def reduce_scatter_tensor(shard: Pointer, numel: int, op: ReduceOp, output: Poin
             tl.store(output + start, op.finish(chunks[rank], size))
 
 
-def all_to_all_single(shard: Pointer, numel: int, output: Pointer, line: Line, message: int) -> None:
+def all_to_all_single(
+    shard: Pointer, numel: int, output: Pointer, line: Line, message: int
+) -> None:
     """Kernel: of the p parts of `numel` elements at `shard`, send part r to rank r; parts from rank r are part r of `output`.
 
     A part goes the shorter way round, from rank to rank: p/8 n bytes a link and direction, or (p*p - 1)/8p n for odd p.
@@ -136,7 +155,10 @@ def all_to_all_single(shard: Pointer, numel: int, output: Pointer, line: Line, m
             middle = (count + 1) // 2
             stop, begin = (count, 0) if 2 * distance < size else (middle, middle)
             with tl.scratch():
-                forth, back = tl.load(source + after, stop), tl.load(source + before + begin, count - begin)
+                forth, back = (
+                    tl.load(source + after, stop),
+                    tl.load(source + before + begin, count - begin),
+                )
                 forth, back = _travel(forth, back, distance)
                 tl.store(target + before, forth)
                 tl.store(target + after + begin, back)

@@ -19,10 +19,16 @@ def arguments(group: Group, itemsize: int) -> tuple[int, int, int]:
 
     The contributions of all p ranks are there, p - 1 results of combining two, and one may be divided: 2p copies.
     """
-    return group.rank, group.world_size, group.ring_bytes_within_scratch(2 * group.world_size) // itemsize
+    return (
+        group.rank,
+        group.world_size,
+        group.ring_bytes_within_scratch(2 * group.world_size) // itemsize,
+    )
 
 
-def all_reduce(shard: Pointer, numel: int, op: ReduceOp, rank: int, size: int, message: int) -> None:
+def all_reduce(
+    shard: Pointer, numel: int, op: ReduceOp, rank: int, size: int, message: int
+) -> None:
     """Kernel: replace the `numel` elements at `shard` by those of all ranks, combined in the order of the ranks.
 
     (p-1) n bytes on each of p links, in p - 1 steps for a message: p/2 times what reduce-scatter and all-gather need.

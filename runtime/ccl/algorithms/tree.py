@@ -16,7 +16,9 @@ def arguments(group: Group, itemsize: int) -> tuple[int, int, int]:
     return group.rank, group.world_size, group.ring_bytes_within_scratch(10) // itemsize
 
 
-def all_reduce(shard: Pointer, numel: int, op: ReduceOp, rank: int, size: int, message: int) -> None:
+def all_reduce(
+    shard: Pointer, numel: int, op: ReduceOp, rank: int, size: int, message: int
+) -> None:
     """Kernel: replace the `numel` elements at `shard` by those of all ranks, combined.
 
     n bytes on each of the p - 1 links in both directions. With h = floor(log2 p) links from rank 0 to the farthest one, M
@@ -33,7 +35,11 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, rank: int, size: int, m
     if parent is None:
         for start, count in spans:
             with tl.scratch():
-                _give(children, op.finish(_combined(shard + start, count, op, from_children), size), shard + start)
+                _give(
+                    children,
+                    op.finish(_combined(shard + start, count, op, from_children), size),
+                    shard + start,
+                )
         return
     from_parent = Stream(parent, sizes, shard.dtype)
     # A message comes back to a rank when it has been to the root: as many steps later as there are links there and back.

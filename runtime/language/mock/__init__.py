@@ -20,16 +20,16 @@ from typing import cast
 import numpy as np
 from greenlet import greenlet
 
-from runtime.ccl.directions import OPPOSITE
-from runtime.errors import IpcqDeadlock, nearest
-from runtime.hardware.topology import Topology
+from runtime.core.coordinates import PeCoordinates
+from runtime.core.errors import IpcqDeadlock, nearest
+from runtime.core.requests import QueuePair
 from runtime.language.caller import call_kernel
 from runtime.language.context import current_pe
 from runtime.language.mock.memory import MockMemory
 from runtime.language.mock.pe import MockPe
 from runtime.language.value import Array
-from runtime.places import Place
-from runtime.requests import QueuePair
+from runtime.model.directions import OPPOSITE
+from runtime.model.topology import Topology
 
 __all__ = ["MockMemory", "MockPe", "connect", "join", "launch", "run"]
 
@@ -37,7 +37,11 @@ Kernel = Callable[[], object]
 
 
 def launch(
-    kernel: Callable[..., object], *arguments: object, cubes: int = 1, pes: int = 1, topology: Topology | None = None
+    kernel: Callable[..., object],
+    *arguments: object,
+    cubes: int = 1,
+    pes: int = 1,
+    topology: Topology | None = None,
 ) -> None:
     """Run `kernel(*arguments)` on `pes` PEs of each of `cubes` cubes, one PE after the other.
 
@@ -47,10 +51,18 @@ def launch(
     if cubes < 1 or pes < 1:
         raise ValueError(f"a kernel runs on at least one PE, not on {cubes} cubes of {pes} PEs")
     memory, title = MockMemory(), getattr(kernel, "__name__", type(kernel).__name__)
-    names = [*signature(kernel).parameters, *(f"argument {index}" for index in range(len(arguments)))]
-    passed = [_passed(memory, name, argument) for name, argument in zip(names, arguments, strict=False)]
-    places = [Place(0, cube, pe) for cube in range(cubes) for pe in range(pes)]
-    each = [MockPe(place, (pes, cubes), kernel=title, memory=memory, topology=topology) for place in places]
+    names = [
+        *signature(kernel).parameters,
+        *(f"argument {index}" for index in range(len(arguments))),
+    ]
+    passed = [
+        _passed(memory, name, argument) for name, argument in zip(names, arguments, strict=False)
+    ]
+    places = [PeCoordinates(0, cube, pe) for cube in range(cubes) for pe in range(pes)]
+    each = [
+        MockPe(place, (pes, cubes), kernel=title, memory=memory, topology=topology)
+        for place in places
+    ]
     run([(pe, partial(kernel, *passed)) for pe in each])
 
 
@@ -63,14 +75,25 @@ def connect(pe: MockPe, direction: str, peer: MockPe, *, n_slots: int, slot_byte
         at.queues.join(way, other.queues, opposite, n_slots, slot_bytes)
 
 
-def join(pes: Mapping[Place, MockPe], plan: Mapping[tuple[int, int], Sequence[QueuePair]], sip: int) -> None:
+def join(
+    pes: Mapping[PeCoordinates, MockPe],
+    plan: Mapping[tuple[int, int], Sequence[QueuePair]],
+    sip: int,
+) -> None:
     """Give the PEs of a SIP the peers and the rings of an install plan."""
     for (cube, pe), pairs in plan.items():
-        at = pes[Place(sip, cube, pe)].queues
+        at = pes[PeCoordinates(sip, cube, pe)].queues
         for pair in pairs:
             ring = (pair.n_slots, pair.slot_size)
             receives, sends = pair.rx_base is not None, pair.tx_base is not None
-            at.join(pair.direction, pes[pair.peer].queues, pair.peer_direction, *ring, receives=receives, sends=sends)
+            at.join(
+                pair.direction,
+                pes[pair.peer].queues,
+                pair.peer_direction,
+                *ring,
+                receives=receives,
+                sends=sends,
+            )
 
 
 def run(kernels: Sequence[tuple[MockPe, Kernel]]) -> None:
@@ -85,12 +108,18 @@ def run(kernels: Sequence[tuple[MockPe, Kernel]]) -> None:
             program.switch()
         waiting = [(queues, program) for queues, program in running if not program.dead]
         if len(waiting) == len(running) and before == sum(pe.queues.moves for pe, _ in kernels):
-            raise IpcqDeadlock(0, tuple(f"{queues.place}: {queues.waits_for}" for queues, _ in waiting), ())
+            raise IpcqDeadlock(
+                0, tuple(f"{queues.place}: {queues.waits_for}" for queues, _ in waiting), ()
+            )
         running = waiting
 
 
 def _passed(memory: MockMemory, name: str, argument: object) -> object:
-    return memory.place(cast("Array", argument), name) if isinstance(argument, np.ndarray) else argument
+    return (
+        memory.place(cast("Array", argument), name)
+        if isinstance(argument, np.ndarray)
+        else argument
+    )
 
 
 def _started(pe: MockPe, kernel: Kernel) -> greenlet:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from runtime import dtypes
+from runtime.core import dtypes
 from runtime.language.value import Array, Pointer, Shape
 
 _PAGE_BYTES = 4096
@@ -75,4 +75,6 @@ class MockMemory:
 
 def span_bytes(pointer: Pointer, shape: Shape, strides: tuple[int, ...]) -> int:
     """Bytes from the first to the last element of a block that is not empty."""
-    return (sum((length - 1) * step for length, step in zip(shape, strides, strict=True)) + 1) * pointer.dtype.itemsize
+    return (
+        sum((length - 1) * step for length, step in zip(shape, strides, strict=True)) + 1
+    ) * pointer.dtype.itemsize

@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runtime.dtypes import DType
-from runtime.errors import PageFaultError
-from runtime.hardware.tiles import blocked_offset
-from runtime.hardware.topology import Topology, load_topology
+from runtime.core.coordinates import PeCoordinates
+from runtime.core.dtypes import DType
+from runtime.core.errors import PageFaultError
 from runtime.language.caller import kernel_line
 from runtime.language.context import Pending
 from runtime.language.gemm import Gemm, evaluate
@@ -19,9 +18,10 @@ from runtime.language.mock.memory import MockMemory, span_bytes
 from runtime.language.mock.queues import Queues
 from runtime.language.operations import compute, infer
 from runtime.language.value import Array, Pointer, Ref, Shape, Value, row_major
-from runtime.places import Place
+from runtime.model.tiles import blocked_offset
+from runtime.model.topology import Topology, load_topology
 
-_ORIGIN = Place(0, 0, 0)
+_ORIGIN = PeCoordinates(0, 0, 0)
 
 
 class _Complete(NamedTuple):
@@ -42,7 +42,7 @@ class MockPe:
 
     def __init__(
         self,
-        place: Place = _ORIGIN,
+        place: PeCoordinates = _ORIGIN,
         programs: tuple[int, int] = (1, 1),
         *,
         kernel: str = "kernel",
@@ -87,7 +87,9 @@ class MockPe:
         shape: Shape | None = None,
     ) -> Value:
         """Compute at once."""
-        whole, result = infer(name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape)
+        whole, result = infer(
+            name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape
+        )
         address = self._reserve(whole, result)
         elements = [operand.data if isinstance(operand, Value) else operand for operand in operands]
         known = [each for each in elements if each is not None]
@@ -117,7 +119,13 @@ class MockPe:
         self._check_gaps(f"send to {direction} of", value, "; a copy made with tl.cat has no gaps")
         self.queues.send(direction, value.tobytes(), value.dtype)
 
-    def recv(self, direction: str | None, shape: Shape, dtype: DType, target: Value | Pointer | None = None) -> Pending:
+    def recv(
+        self,
+        direction: str | None,
+        shape: Shape,
+        dtype: DType,
+        target: Value | Pointer | None = None,
+    ) -> Pending:
         """Empty slots of an own ring, each as soon as it is full."""
         value: Value | None = None
         if isinstance(target, Pointer):
@@ -144,7 +152,11 @@ class MockPe:
 
     def _check_gaps(self, operation: str, value: Value, advice: str) -> None:
         slot_bytes = self.queues.slot_bytes
-        if value.data is not None and not value.data.flags.c_contiguous and value.nbytes > slot_bytes:
+        if (
+            value.data is not None
+            and not value.data.flags.c_contiguous
+            and value.nbytes > slot_bytes
+        ):
             problem = f"a view with gaps, {value.nbytes:,} bytes: it must fit a slot of {slot_bytes:,} bytes"
             raise self.queues.error(f"{operation} {problem}{advice}")
 
@@ -170,8 +182,13 @@ class MockPe:
     def _block(self, pointer: Pointer, shape: Shape, strides: tuple[int, ...]) -> Array:
         block = self.memory.block(pointer, shape, strides)
         if block is None:
-            nbytes, where = span_bytes(pointer, shape, strides), self.memory.nearest(pointer.address)
-            raise PageFaultError(self.kernel, self.place, kernel_line(), pointer.address, nbytes, where)
+            nbytes, where = (
+                span_bytes(pointer, shape, strides),
+                self.memory.nearest(pointer.address),
+            )
+            raise PageFaultError(
+                self.kernel, self.place, kernel_line(), pointer.address, nbytes, where
+            )
         return block
 
     def _reserve(self, shape: Shape, dtype: DType) -> int:
@@ -187,7 +204,9 @@ class MockPe:
 
     def _program_axis(self, axis: int) -> int:
         if axis not in (0, 1):
-            raise self.queues.error(f"axis {axis}: programs have axis 0 (PE in its cube) and axis 1 (cube)")
+            raise self.queues.error(
+                f"axis {axis}: programs have axis 0 (PE in its cube) and axis 1 (cube)"
+            )
         return axis
 
 

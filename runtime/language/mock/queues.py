@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from greenlet import getcurrent
 
-from runtime.dtypes import DType
-from runtime.errors import KernelError, nearest
+from runtime.core.coordinates import PeCoordinates
+from runtime.core.dtypes import DType
+from runtime.core.errors import KernelError, nearest
 from runtime.language.caller import kernel_line
 from runtime.language.value import Value
-from runtime.places import Place
 
 Deliver = Callable[[bytearray], Value | None]
 
@@ -25,7 +25,9 @@ class _Slot(NamedTuple):
 class Receive:
     """A value on its way out of a receive ring, the `Pending` of `recv`; `direction` is None until one was chosen."""
 
-    def __init__(self, queues: "Queues", direction: str | None, nbytes: int, dtype: DType, deliver: Deliver) -> None:
+    def __init__(
+        self, queues: "Queues", direction: str | None, nbytes: int, dtype: DType, deliver: Deliver
+    ) -> None:
         self.direction, self.nbytes, self.dtype = direction, nbytes, dtype
         self.line = kernel_line()
         self.value: Value | None = None
@@ -59,7 +61,7 @@ class Receive:
 class Queues:
     """`peers` by direction; `sent` counts bytes by direction, `moves` the slots that were filled and emptied."""
 
-    def __init__(self, place: Place, kernel: str) -> None:
+    def __init__(self, place: PeCoordinates, kernel: str) -> None:
         self.place, self.kernel = place, kernel
         self.peers: dict[str, Queues] = {}
         self._backs: dict[str, str] = {}
@@ -73,9 +75,16 @@ class Queues:
         self._last_served = ""
 
     def join(
-        self, direction: str, peer: "Queues", back: str, n_slots: int, slot_bytes: int,
-        *, receives: bool = True, sends: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        direction: str,
+        peer: "Queues",
+        back: str,
+        n_slots: int,
+        slot_bytes: int,
+        *,
+        receives: bool = True,
+        sends: bool = True,
+    ) -> None:
         """Let `direction` lead to a peer, whose direction `back` leads here; one way only if it does not receive or send."""
         self.peers[direction] = peer
         self.n_slots, self.slot_bytes = n_slots, slot_bytes
@@ -124,7 +133,9 @@ class Queues:
     def toward(self, direction: str) -> str:
         """A direction and who is there, for texts; `KernelError` where nobody is."""
         if direction not in self.peers:
-            raise self.error(f"no queue in direction {direction!r} is installed here{nearest(direction, self.peers)}")
+            raise self.error(
+                f"no queue in direction {direction!r} is installed here{nearest(direction, self.peers)}"
+            )
         return f"{direction} ({self.peers[direction].place})"
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
@@ -138,7 +149,7 @@ class Queues:
             self._take_arrivals()
         self.waits_for = ""
 
-    def peer(self, receive: Receive) -> Place:
+    def peer(self, receive: Receive) -> PeCoordinates:
         """Where the value of a receive comes from, once it has begun to come."""
         assert receive.direction is not None
         return self.peers[receive.direction].place
@@ -159,7 +170,9 @@ class Queues:
     def _next_full_ring(self) -> str | None:
         """Directions take turns in alphabetical order: the one after the last one served is first."""
         known = sorted(self.peers)
-        turns = [way for way in known if way > self._last_served] + [way for way in known if way <= self._last_served]
+        turns = [way for way in known if way > self._last_served] + [
+            way for way in known if way <= self._last_served
+        ]
         for way in turns:
             if self._rings.get(way):
                 self._last_served = way

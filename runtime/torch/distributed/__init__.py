@@ -3,7 +3,7 @@
 from typing import NoReturn
 
 from runtime.ccl.reduction import ReduceOp
-from runtime.errors import nearest
+from runtime.core.errors import nearest
 from runtime.torch.distributed.collectives import (
     all_gather,
     all_gather_into_tensor,
@@ -14,7 +14,14 @@ from runtime.torch.distributed.collectives import (
     reduce,
     reduce_scatter_tensor,
 )
-from runtime.torch.distributed.point_to_point import P2POp, batch_isend_irecv, irecv, isend, recv, send
+from runtime.torch.distributed.point_to_point import (
+    P2POp,
+    batch_isend_irecv,
+    irecv,
+    isend,
+    recv,
+    send,
+)
 from runtime.torch.distributed.process_group import (
     BACKEND,
     GroupMember,
@@ -35,12 +42,38 @@ from runtime.torch.distributed.process_group import (
 from runtime.torch.distributed.work import Work
 
 __all__ = [
-    "BACKEND", "GroupMember", "P2POp", "ReduceOp", "Work", "all_gather", "all_gather_into_tensor", "all_reduce",
-    "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast", "destroy_process_group", "get_algorithm", "get_backend",
-    "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group",
-    "init_process_group", "irecv", "is_available", "is_initialized", "isend", "new_group", "recv", "reduce",
-    "reduce_scatter_tensor", "send",
-]  # fmt: skip
+    "BACKEND",
+    "GroupMember",
+    "P2POp",
+    "ReduceOp",
+    "Work",
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_reduce",
+    "all_to_all_single",
+    "barrier",
+    "batch_isend_irecv",
+    "broadcast",
+    "destroy_process_group",
+    "get_algorithm",
+    "get_backend",
+    "get_global_rank",
+    "get_group_rank",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_size",
+    "group",
+    "init_process_group",
+    "irecv",
+    "is_available",
+    "is_initialized",
+    "isend",
+    "new_group",
+    "recv",
+    "reduce",
+    "reduce_scatter_tensor",
+    "send",
+]
 
 
 def __getattr__(name: str) -> NoReturn:

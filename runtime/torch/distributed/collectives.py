@@ -18,11 +18,10 @@ from warnings import warn
 from runtime.ccl.algorithm_module import Kernel, algorithms_with, complete, kernel_of
 from runtime.ccl.call import call_text
 from runtime.ccl.config import AUTO
-from runtime.ccl.queue_space import Table
 from runtime.ccl.reduction import ReduceOp
-from runtime.placement import DPPolicy
-from runtime.rank_state import ProcessGroup, running_rank
-from runtime.requests import PerPe
+from runtime.ccl.ring_allocator import Table
+from runtime.core.requests import PerPe
+from runtime.model.placement import DPPolicy
 from runtime.torch.distributed.operands import (
     check_equal_splits,
     check_list,
@@ -37,6 +36,7 @@ from runtime.torch.distributed.operands import (
 from runtime.torch.distributed.process_group import Group, install, joined_group
 from runtime.torch.distributed.work import Work
 from runtime.torch.ops import launch_on, shard_pointers
+from runtime.torch.rank_state import ProcessGroup, running_rank
 from runtime.torch.tensor import Tensor, empty
 
 _LEAST_BYTES = 4
@@ -44,7 +44,7 @@ _LEAST_BYTES = 4
 
 def all_reduce(
     tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Group = None, async_op: bool = False
-) -> Work | None:  # fmt: skip
+) -> Work | None:
     """Replace the elements of `tensor` by those of all ranks, combined; all ranks have the same ones afterwards.
 
     Algorithms combine rank by rank, element by element, wherever the shards are; but `intercube` also the shards of all cubes
@@ -61,9 +61,13 @@ def all_reduce(
 
 
 def reduce(
-    tensor: Tensor, dst: int | None = None, op: ReduceOp = ReduceOp.SUM, group: Group = None, async_op: bool = False,
+    tensor: Tensor,
+    dst: int | None = None,
+    op: ReduceOp = ReduceOp.SUM,
+    group: Group = None,
+    async_op: bool = False,
     group_dst: int | None = None,
-) -> Work | None:  # fmt: skip
+) -> Work | None:
     """Replace the elements of `tensor` on rank `dst` by those of all ranks, combined; other ranks keep theirs."""
     joined = _member("reduce", group)
     if joined is None:
@@ -72,12 +76,23 @@ def reduce(
     root = rank_in_group(joined, "root", "dst", dst, group_dst)
     check_op("reduce", op, tensor)
     operands = (shard_pointers(tensor), _shard_numel(tensor), op, root)
-    return _launch(joined, "reduce", [tensor], operands, f"op {op.value}, root {joined.sips[root]}", async_op=async_op)
+    return _launch(
+        joined,
+        "reduce",
+        [tensor],
+        operands,
+        f"op {op.value}, root {joined.sips[root]}",
+        async_op=async_op,
+    )
 
 
 def broadcast(
-    tensor: Tensor, src: int | None = None, group: Group = None, async_op: bool = False, group_src: int | None = None
-) -> Work | None:  # fmt: skip
+    tensor: Tensor,
+    src: int | None = None,
+    group: Group = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
     """Replace the elements of `tensor` on every rank by those of rank `src`."""
     joined = _member("broadcast", group)
     if joined is None:
@@ -85,12 +100,14 @@ def broadcast(
     check_tensor("tensor", tensor)
     root = rank_in_group(joined, "root", "src", src, group_src)
     operands = (shard_pointers(tensor), _shard_numel(tensor), root)
-    return _launch(joined, "broadcast", [tensor], operands, f"root {joined.sips[root]}", async_op=async_op)
+    return _launch(
+        joined, "broadcast", [tensor], operands, f"root {joined.sips[root]}", async_op=async_op
+    )
 
 
 def all_gather(
     tensor_list: Sequence[Tensor], tensor: Tensor, group: Group = None, async_op: bool = False
-) -> Work | None:  # fmt: skip
+) -> Work | None:
     """Write the elements of `tensor` of rank r to `tensor_list[r]`, on every rank; r counts the ranks of the group.
 
     The list has a tensor for each rank, of the shape, type and placement of `tensor`; `ValueError` if not.
@@ -101,14 +118,16 @@ def all_gather(
     check_tensor("tensor", tensor)
     check_list(tensor_list, tensor, joined.world_size)
     pointers = [shard_pointers(output) for output in tensor_list]
-    outputs = PerPe({place: tuple(each.values[place] for each in pointers) for place in pointers[0].values})
+    outputs = PerPe(
+        {place: tuple(each.values[place] for each in pointers) for place in pointers[0].values}
+    )
     operands = (shard_pointers(tensor), _shard_numel(tensor), outputs)
     return _launch(joined, "all_gather", [tensor, *tensor_list], operands, async_op=async_op)
 
 
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: Group = None, async_op: bool = False
-) -> Work | None:  # fmt: skip
+) -> Work | None:
     """Write the input tensors of all ranks behind each other to `output_tensor`, along axis 0 or stacked on a new axis 0.
 
     The output has `world_size` times the elements. `ValueError` for other sizes, and for a placement with which a PE would
@@ -121,16 +140,27 @@ def all_gather_into_tensor(
     world_size = joined.world_size
     if output_tensor.numel() != world_size * input_tensor.numel():
         problem = "output tensor size must be equal to world_size times input tensor size"
-        raise ValueError(f"{problem}: {output_tensor.numel()} is not {world_size} x {input_tensor.numel()}")
+        raise ValueError(
+            f"{problem}: {output_tensor.numel()} is not {world_size} x {input_tensor.numel()}"
+        )
     check_parts("all_gather_into_tensor", output_tensor, input_tensor, world_size)
-    operands = (shard_pointers(input_tensor), _shard_numel(input_tensor), shard_pointers(output_tensor))
-    return _launch(joined, "all_gather_into_tensor", [input_tensor, output_tensor], operands, async_op=async_op)
+    operands = (
+        shard_pointers(input_tensor),
+        _shard_numel(input_tensor),
+        shard_pointers(output_tensor),
+    )
+    return _launch(
+        joined, "all_gather_into_tensor", [input_tensor, output_tensor], operands, async_op=async_op
+    )
 
 
 def reduce_scatter_tensor(
-    output: Tensor, input: Tensor, op: ReduceOp = ReduceOp.SUM, group: Group = None,  # noqa: A002 - PyTorch's name
+    output: Tensor,
+    input: Tensor,
+    op: ReduceOp = ReduceOp.SUM,
+    group: Group = None,  # noqa: A002 - PyTorch's name
     async_op: bool = False,
-) -> Work | None:  # fmt: skip
+) -> Work | None:
     """Combine the input tensors of all ranks and write part r of the result, along axis 0, to `output` of rank r.
 
     The input has `world_size` times the elements, behind each other along axis 0 or stacked on a new axis 0. Placements are
@@ -147,14 +177,24 @@ def reduce_scatter_tensor(
         raise ValueError(f"{problem}: {input.numel()} is not {output.numel()} x {world_size}")
     check_parts("reduce_scatter_tensor", input, output, world_size)
     operands = (shard_pointers(input), _shard_numel(output), op, shard_pointers(output))
-    return _launch(joined, "reduce_scatter_tensor", [input, output], operands, f"op {op.value}", async_op=async_op)
+    return _launch(
+        joined,
+        "reduce_scatter_tensor",
+        [input, output],
+        operands,
+        f"op {op.value}",
+        async_op=async_op,
+    )
 
 
 def all_to_all_single(
-    output: Tensor, input: Tensor,  # noqa: A002 - PyTorch's name
-    output_split_sizes: Sequence[int] | None = None, input_split_sizes: Sequence[int] | None = None,
-    group: Group = None, async_op: bool = False,
-) -> Work | None:  # fmt: skip
+    output: Tensor,
+    input: Tensor,  # noqa: A002 - PyTorch's name
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: Group = None,
+    async_op: bool = False,
+) -> Work | None:
     """Cut `input` into equal parts along axis 0 and send part r to rank r; the part from rank r is part r of `output`.
 
     `ValueError` if axis 0 does not divide by the world size, or split sizes are given that are not all equal. Placements are
@@ -167,17 +207,25 @@ def all_to_all_single(
     check_equal_splits("output_split_sizes", output_split_sizes, output, joined.world_size)
     check_equal_splits("input_split_sizes", input_split_sizes, input, joined.world_size)
     check_split(output, input, joined.world_size)
-    operands = (shard_pointers(input), _shard_numel(input) // joined.world_size, shard_pointers(output))
+    operands = (
+        shard_pointers(input),
+        _shard_numel(input) // joined.world_size,
+        shard_pointers(output),
+    )
     return _launch(joined, "all_to_all_single", [input, output], operands, async_op=async_op)
 
 
-def barrier(group: Group = None, async_op: bool = False, device_ids: Sequence[int] | None = None) -> Work | None:
+def barrier(
+    group: Group = None, async_op: bool = False, device_ids: Sequence[int] | None = None
+) -> Work | None:
     """Return when every rank has called it: an all-reduce of one element a PE, through the same queues.
 
     With `async_op=True` it is the `Work` that completes then. A rank has one device, its own: `ValueError` for other ones.
     """
     if device_ids is not None and list(device_ids) != [running_rank().rank]:
-        raise ValueError(f"barrier on device_ids {list(device_ids)}: this rank has the device {running_rank().rank}")
+        raise ValueError(
+            f"barrier on device_ids {list(device_ids)}: this rank has the device {running_rank().rank}"
+        )
     joined = _member("barrier", group)
     if joined is None:
         return None
@@ -206,7 +254,9 @@ def _launch(
 ) -> Work | None:
     table, kernel = _chosen(joined, collective, tensors[0].nbytes)
     config = table.group.algorithm
-    arguments = complete(kernel, operands, table.group, tensors[0].itemsize, running_rank().ccl.source)
+    arguments = complete(
+        kernel, operands, table.group, tensors[0].itemsize, running_rank().ccl.source
+    )
     for tensor in tensors:
         check_placement(collective, table, tensor)
     install(table)
@@ -216,7 +266,9 @@ def _launch(
     call = call_text(f"{joined.title} #{joined.calls}", what)
     pes = [(shard.spec.cube, shard.spec.pe) for shard in tensors[0].shards]
     name = f"{collective}.{config.name}"
-    handle = launch_on(name, kernel, arguments, tensors, pes, queues=table.name, call=call, overlaps=async_op)
+    handle = launch_on(
+        name, kernel, arguments, tensors, pes, queues=table.name, call=call, overlaps=async_op
+    )
     return Work(handle) if async_op else None
 
 
@@ -226,7 +278,11 @@ def _chosen(joined: ProcessGroup, collective: str, nbytes: int) -> tuple[Table, 
     name = ccl.choose(joined.algorithm, collective, nbytes)
     kernel = kernel_of(name, collective, ccl)
     if kernel is None:
-        chosen = f", which {AUTO!r} chooses by the section `selection` of {ccl.source}," if joined.algorithm == AUTO else ""
+        chosen = (
+            f", which {AUTO!r} chooses by the section `selection` of {ccl.source},"
+            if joined.algorithm == AUTO
+            else ""
+        )
         having = algorithms_with(collective, ccl)
         known = f"those that do: {', '.join(having)}" if having else "none does"
         raise RuntimeError(f"algorithm {name!r}{chosen} does not support {collective}; {known}")
@@ -237,7 +293,10 @@ def _member(collective: str, group: Group) -> ProcessGroup | None:
     joined = joined_group(group)
     if joined is None:
         rank = running_rank().rank
-        warn(f"Running {collective} on global rank {rank} which does not belong to the given group.", stacklevel=3)
+        warn(
+            f"Running {collective} on global rank {rank} which does not belong to the given group.",
+            stacklevel=3,
+        )
     return joined
 
 
@@ -247,7 +306,9 @@ def _check_pair(output: object, source: object, collective: str) -> None:
     assert isinstance(output, Tensor)
     assert isinstance(source, Tensor)
     if output is source:
-        raise ValueError(f"{collective}: output and input are one tensor; the output must be another one")
+        raise ValueError(
+            f"{collective}: output and input are one tensor; the output must be another one"
+        )
     if output.dtype != source.dtype:
         problem = f"{output.dtype!r} is not {source.dtype!r}"
         raise TypeError(f"output tensor must have the same type as input tensor: {problem}")

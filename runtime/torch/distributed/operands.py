@@ -5,14 +5,14 @@ from typing import cast
 
 from runtime.ccl.call import ranks_text
 from runtime.ccl.own_parts import OwnParts
-from runtime.ccl.queue_space import Table
 from runtime.ccl.reduction import ReduceOp
+from runtime.ccl.ring_allocator import Table
 from runtime.ccl.validators import VALIDATORS
-from runtime.errors import nearest
-from runtime.placement import ShardSpec
-from runtime.rank_state import ProcessGroup, running_rank
-from runtime.registry import look_up
+from runtime.core.errors import nearest
+from runtime.core.registry import look_up
+from runtime.model.placement import ShardSpec
 from runtime.torch.distributed.process_group import BACKEND
+from runtime.torch.rank_state import ProcessGroup, running_rank
 from runtime.torch.tensor import Tensor
 
 _OPS = [f"ReduceOp.{op.name}" for op in ReduceOp]
@@ -21,11 +21,15 @@ _OPS = [f"ReduceOp.{op.name}" for op in ReduceOp]
 def check_tensor(name: str, tensor: object) -> None:
     """`TypeError` if the argument `name` is no tensor."""
     if not isinstance(tensor, Tensor):
-        problem = f"Expected parameter `{name}` of type torch.Tensor but got {type(tensor)} instead."
+        problem = (
+            f"Expected parameter `{name}` of type torch.Tensor but got {type(tensor)} instead."
+        )
         raise TypeError(f"Invalid function argument. {problem}")
 
 
-def rank_in_group(joined: ProcessGroup, kind: str, name: str, rank: int | None, group_rank: int | None) -> int:
+def rank_in_group(
+    joined: ProcessGroup, kind: str, name: str, rank: int | None, group_rank: int | None
+) -> int:
     """The rank in the group that a call means: its argument `name` is a global rank, `group_` and the name a rank of the group.
 
     `kind` is what it is there for. `ValueError` if both are given, or none, or the group does not have it.
@@ -38,26 +42,39 @@ def rank_in_group(joined: ProcessGroup, kind: str, name: str, rank: int | None, 
     asked = rank if group_rank is None else group_rank
     if not isinstance(asked, int) or isinstance(asked, bool) or asked not in known:
         inside = "" if group_rank is None else f", in the group 0 to {joined.world_size - 1}"
-        raise ValueError(f"Invalid {kind} rank: {asked!r}; the process group has {ranks_text(joined.sips)}{inside}")
+        raise ValueError(
+            f"Invalid {kind} rank: {asked!r}; the process group has {ranks_text(joined.sips)}{inside}"
+        )
     return known.index(asked)
 
 
 def check_op(collective: str, op: object, tensor: Tensor) -> None:
     """`ValueError` for what is no `ReduceOp`, `TypeError` for one that the element type does not have."""
     if not isinstance(op, ReduceOp):
-        raise ValueError(f"op {op!r} is not supported by {collective} on {BACKEND}{nearest(str(op), _OPS)}")  # noqa: TRY004
+        raise ValueError(
+            f"op {op!r} is not supported by {collective} on {BACKEND}{nearest(str(op), _OPS)}"
+        )  # noqa: TRY004
     if op is ReduceOp.AVG and not tensor.dtype.is_floating_point:
         others = ", ".join(name for name in _OPS if name != "ReduceOp.AVG")
-        raise TypeError(f"Cannot use ReduceOp.AVG with integral inputs ({tensor.dtype!r}); it has {others}")
+        raise TypeError(
+            f"Cannot use ReduceOp.AVG with integral inputs ({tensor.dtype!r}); it has {others}"
+        )
 
 
 def check_placement(collective: str, table: Table, tensor: Tensor) -> None:
     """`ValueError` if the validator of the algorithm refuses the placement."""
     config = table.group.algorithm
-    validate = look_up(config.validator, VALIDATORS, running_rank().ccl.source, f"algorithms.{config.name}.validator")
+    validate = look_up(
+        config.validator,
+        VALIDATORS,
+        running_rank().ccl.source,
+        f"algorithms.{config.name}.validator",
+    )
     parts = OwnParts(running_rank().ccl.source, config.name)
     try:
-        parts.validate(validate, [shard.spec for shard in tensor.shards], table.plan.mapping.participants)
+        parts.validate(
+            validate, [shard.spec for shard in tensor.shards], table.plan.mapping.participants
+        )
     except ValueError as error:
         raise ValueError(f"{collective} with algorithm {config.name!r}: {error}") from None
 
@@ -78,10 +95,16 @@ def check_list(tensors: object, like: Tensor, world_size: int) -> None:
             problem = f"tensor_list[{index}] has {output.dtype!r}, tensor has {like.dtype!r}"
             raise ValueError(f"Invalid usage of tensors with different dtypes: {problem}")
         if output.shape != like.shape:
-            problem = f"tensor_list[{index}] has shape {output.shape}, tensor has shape {like.shape}"
-            raise ValueError(f"All tensor operands to scatter/gather must have the same size: {problem}")
+            problem = (
+                f"tensor_list[{index}] has shape {output.shape}, tensor has shape {like.shape}"
+            )
+            raise ValueError(
+                f"All tensor operands to scatter/gather must have the same size: {problem}"
+            )
         if _layout(output) != _layout(like):
-            raise ValueError(f"all_gather: tensor_list[{index}] is not placed like tensor: {output.policy}, {like.policy}")
+            raise ValueError(
+                f"all_gather: tensor_list[{index}] is not placed like tensor: {output.policy}, {like.policy}"
+            )
 
 
 def check_parts(collective: str, whole: Tensor, part: Tensor, parts: int) -> None:
@@ -90,19 +113,28 @@ def check_parts(collective: str, whole: Tensor, part: Tensor, parts: int) -> Non
     `whole` is what `torch.cat` makes of the parts along axis 0 or `torch.stack` of them on a new one, or any shape where
     nothing is split.
     """
-    specs = [(each.spec, other.spec) for each, other in zip(whole.shards, part.shards, strict=False)]
+    specs = [
+        (each.spec, other.spec) for each, other in zip(whole.shards, part.shards, strict=False)
+    ]
     fits = len(whole.shards) == len(part.shards) and (
         all(_is_all(spec, whole) and _is_all(of_part, part) for spec, of_part in specs)
         or all(_joins(spec, of_part, part.shape, parts) for spec, of_part in specs)
     )
-    _check_local(collective, (whole, part), fits=fits and all(a.place == b.place for a, b in specs), parts=parts)
+    _check_local(
+        collective,
+        (whole, part),
+        fits=fits and all(a.place == b.place for a, b in specs),
+        parts=parts,
+    )
 
 
 def check_split(output: Tensor, source: Tensor, parts: int) -> None:
     """Every PE can cut its shards of the tensors of all-to-all into `parts` along axis 0; `ValueError` if not."""
     if output.shape != source.shape:
         problem = f"the output has shape {output.shape}, the input {source.shape}"
-        raise ValueError(f"all_to_all_single with equal splits: both tensors must have one shape; {problem}")
+        raise ValueError(
+            f"all_to_all_single with equal splits: both tensors must have one shape; {problem}"
+        )
     if not source.shape or source.shape[0] % parts:
         problem = f"shape {source.shape}, {parts} ranks"
         raise ValueError(f"Tensor's dim 0 does not divide equally across group size: {problem}")
@@ -126,10 +158,16 @@ def placement_text(tensor: Tensor) -> str:
     """Where the shards of a tensor lie, short enough for a line."""
     specs = [shard.spec for shard in tensor.shards]
     first, last = (f"cube {spec.cube} pe {spec.pe}" for spec in (specs[0], specs[-1]))
-    return first if len(specs) == 1 else f"{len(specs)} PEs with {specs[0].nbytes} B, {first} to {last}"
+    return (
+        first
+        if len(specs) == 1
+        else f"{len(specs)} PEs with {specs[0].nbytes} B, {first} to {last}"
+    )
 
 
-def _check_local(collective: str, tensors: tuple[Tensor, Tensor], *, fits: bool, parts: int) -> None:
+def _check_local(
+    collective: str, tensors: tuple[Tensor, Tensor], *, fits: bool, parts: int
+) -> None:
     first, second = tensors
     if not fits:
         raise ValueError(
@@ -138,14 +176,20 @@ def _check_local(collective: str, tensors: tuple[Tensor, Tensor], *, fits: bool,
             'PE, with "replicate", or with "column_wise" and at least two axes'
         )
     if first.layout != second.layout or (parts > 1 and first.layout is not None):
-        raise ValueError(f"{collective}: tensors that are stored in tiles cannot be taken apart; leave `layout` away")
+        raise ValueError(
+            f"{collective}: tensors that are stored in tiles cannot be taken apart; leave `layout` away"
+        )
 
 
 def _joins(whole: ShardSpec, part: ShardSpec, shape: tuple[int, ...], parts: int) -> bool:
     along, *across = whole.spans or ((0, 1),)
     concatenated = bool(shape) and part.spans[0] == (0, shape[0]) and along == (0, parts * shape[0])
     stacked = along == (0, parts) and tuple(across) == part.spans
-    return (concatenated and tuple(across) == part.spans[1:]) or stacked or (parts == 1 and whole.spans == part.spans)
+    return (
+        (concatenated and tuple(across) == part.spans[1:])
+        or stacked
+        or (parts == 1 and whole.spans == part.spans)
+    )
 
 
 def _is_all(spec: ShardSpec, tensor: Tensor) -> bool:

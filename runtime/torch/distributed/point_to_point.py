@@ -11,14 +11,19 @@ from typing import Literal, cast
 from runtime.ccl import point_to_point
 from runtime.ccl.call import call_text
 from runtime.ccl.config import POINT_TO_POINT
-from runtime.ccl.queue_space import Table
+from runtime.ccl.ring_allocator import Table
+from runtime.core.requests import PerPe
 from runtime.language.value import Pointer
-from runtime.rank_state import running_rank
-from runtime.requests import PerPe
-from runtime.torch.distributed.operands import check_placement, check_tensor, placement_text, rank_in_group
+from runtime.torch.distributed.operands import (
+    check_placement,
+    check_tensor,
+    placement_text,
+    rank_in_group,
+)
 from runtime.torch.distributed.process_group import Group, install, joined_group
 from runtime.torch.distributed.work import Work
 from runtime.torch.ops import launch_on, shard_pointers
+from runtime.torch.rank_state import running_rank
 from runtime.torch.tensor import Tensor
 
 _End = Literal["dst", "src"]
@@ -26,8 +31,12 @@ _KINDS = {"dst": "destination", "src": "source"}
 
 
 def isend(
-    tensor: Tensor, dst: int | None = None, group: Group = None, tag: int = 0, group_dst: int | None = None
-) -> Work:  # fmt: skip
+    tensor: Tensor,
+    dst: int | None = None,
+    group: Group = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> Work:
     """Send the elements of `tensor` to rank `dst`, which must receive into one of the same shape, type and placement.
 
     It completes when all elements are in the receive rings of the peer. The first call of a rank in a group installs its queues
@@ -38,22 +47,34 @@ def isend(
 
 
 def irecv(
-    tensor: Tensor, src: int | None = None, group: Group = None, tag: int = 0, group_src: int | None = None
-) -> Work:  # fmt: skip
+    tensor: Tensor,
+    src: int | None = None,
+    group: Group = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> Work:
     """Replace the elements of `tensor` by those that rank `src` sends; the counterpart of `isend`."""
     return _launch(_Transfer("src", tensor, src, group, tag, group_src), overlaps=True)
 
 
 def send(
-    tensor: Tensor, dst: int | None = None, group: Group = None, tag: int = 0, group_dst: int | None = None
-) -> None:  # fmt: skip
+    tensor: Tensor,
+    dst: int | None = None,
+    group: Group = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> None:
     """`isend` without a handle: what uses the tensor afterwards waits."""
     _launch(_Transfer("dst", tensor, dst, group, tag, group_dst), overlaps=False)
 
 
 def recv(
-    tensor: Tensor, src: int | None = None, group: Group = None, tag: int = 0, group_src: int | None = None
-) -> int:  # fmt: skip
+    tensor: Tensor,
+    src: int | None = None,
+    group: Group = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> int:
     """`irecv` without a handle; returns the sender's rank, as in PyTorch."""
     transfer = _Transfer("src", tensor, src, group, tag, group_src)
     _launch(transfer, overlaps=False)
@@ -64,13 +85,20 @@ class P2POp:
     """A send or a receive for `batch_isend_irecv`: `op` is `isend` or `irecv`, the rest are its arguments."""
 
     def __init__(
-        self, op: Callable[..., Work], tensor: Tensor, peer: int | None = None, group: Group = None, tag: int = 0,
+        self,
+        op: Callable[..., Work],
+        tensor: Tensor,
+        peer: int | None = None,
+        group: Group = None,
+        tag: int = 0,
         group_peer: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`ValueError` for another `op`, and as `isend` and `irecv` do."""
         ends: dict[object, _End] = {isend: "dst", irecv: "src"}
         if op not in ends:
-            raise ValueError(f"Invalid ``op`` {op!r}. Expected ``op`` to be torch.distributed.isend or irecv.")
+            raise ValueError(
+                f"Invalid ``op`` {op!r}. Expected ``op`` to be torch.distributed.isend or irecv."
+            )
         self.transfer = _Transfer(ends[op], tensor, peer, group, tag, group_peer)
 
 
@@ -86,33 +114,71 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
             raise TypeError(f"Invalid ``p2p_op_list``. {problem}.")
     transfers = [each.transfer for each in p2p_op_list]
     if len({id(each.joined) for each in transfers}) != 1:
-        raise ValueError(f"batch_isend_irecv of {len(transfers)} operations: it takes at least one, all of one group")
+        raise ValueError(
+            f"batch_isend_irecv of {len(transfers)} operations: it takes at least one, all of one group"
+        )
     table = _installed(transfers)
     pes = sorted({place for each in transfers for place in each.places})
     parts = {
-        end: PerPe({place: tuple(each.part(place) for each in transfers if each.end == end and place in each.places)
-                    for place in pes})
+        end: PerPe(
+            {
+                place: tuple(
+                    each.part(place)
+                    for each in transfers
+                    if each.end == end and place in each.places
+                )
+                for place in pes
+            }
+        )
         for end in _KINDS
-    }  # fmt: skip
+    }
     message_bytes = table.group.ring_bytes_within_scratch(1)
-    tensors, call = [each.tensor for each in transfers], call_text(transfers[0].joined.title, "batch_isend_irecv")
+    tensors, call = (
+        [each.tensor for each in transfers],
+        call_text(transfers[0].joined.title, "batch_isend_irecv"),
+    )
     arguments = (parts["dst"], parts["src"], message_bytes)
     kernel = point_to_point.exchange
-    return [Work(launch_on("batch_isend_irecv", kernel, arguments, tensors, pes, queues=table.name, call=call, overlaps=True))]
+    return [
+        Work(
+            launch_on(
+                "batch_isend_irecv",
+                kernel,
+                arguments,
+                tensors,
+                pes,
+                queues=table.name,
+                call=call,
+                overlaps=True,
+            )
+        )
+    ]
 
 
 class _Transfer:
     """One send (`end` is "dst") or receive ("src"), checked; `peer` is a rank of the group `joined`."""
 
-    def __init__(self, end: _End, tensor: Tensor, rank: int | None, group: Group, tag: int, group_rank: int | None) -> None:
+    def __init__(
+        self,
+        end: _End,
+        tensor: Tensor,
+        rank: int | None,
+        group: Group,
+        tag: int,
+        group_rank: int | None,
+    ) -> None:
         kind, joined = _KINDS[end], joined_group(group)
         if joined is None:
-            raise ValueError(f"Invalid {kind} rank: rank {running_rank().rank} is not in the given group")
+            raise ValueError(
+                f"Invalid {kind} rank: rank {running_rank().rank} is not in the given group"
+            )
         check_tensor("tensor", tensor)
         self.end, self.tensor, self.joined, self.tag = end, tensor, joined, tag
         self.peer = rank_in_group(joined, kind, end, rank, group_rank)
         if self.peer == joined.rank:
-            raise ValueError(f"Invalid {kind} rank: {kind} rank should not be the same as the rank of the current process.")
+            raise ValueError(
+                f"Invalid {kind} rank: {kind} rank should not be the same as the rank of the current process."
+            )
 
     @property
     def way(self) -> str:
@@ -138,23 +204,37 @@ class _Transfer:
         joined.messages[ends] += 1
         place = f"{joined.title} rank {ends[0]} to {ends[1]} #{joined.messages[ends]}"
         tag = f", tag {self.tag}" if self.tag else ""
-        return call_text(place, f"{self.tensor.dtype.name} {self.tensor.shape} on {placement_text(self.tensor)}{tag}")
+        return call_text(
+            place,
+            f"{self.tensor.dtype.name} {self.tensor.shape} on {placement_text(self.tensor)}{tag}",
+        )
 
 
 def _launch(transfer: _Transfer, *, overlaps: bool) -> Work:
-    kernel: Callable[[Pointer, int, str, int], None] = point_to_point.send if transfer.end == "dst" else point_to_point.recv
+    kernel: Callable[[Pointer, int, str, int], None] = (
+        point_to_point.send if transfer.end == "dst" else point_to_point.recv
+    )
     tensor, table = transfer.tensor, _installed([transfer])
     message = table.group.ring_bytes_within_scratch(1) // tensor.itemsize
-    arguments, name = (shard_pointers(tensor), transfer.numel, transfer.way, message), f"{kernel.__name__}.{transfer.way}"
+    arguments, name = (
+        (shard_pointers(tensor), transfer.numel, transfer.way, message),
+        f"{kernel.__name__}.{transfer.way}",
+    )
     pes, call = transfer.places, transfer.call()
-    return Work(launch_on(name, kernel, arguments, [tensor], pes, queues=table.name, call=call, overlaps=overlaps))
+    return Work(
+        launch_on(
+            name, kernel, arguments, [tensor], pes, queues=table.name, call=call, overlaps=overlaps
+        )
+    )
 
 
 def _installed(transfers: Sequence[_Transfer]) -> Table:
     joined = transfers[0].joined
     if POINT_TO_POINT not in joined.tables:
         source = running_rank().ccl.source
-        raise RuntimeError(f"send and recv need the queues of the algorithm {POINT_TO_POINT!r}, which {source} does not have")
+        raise RuntimeError(
+            f"send and recv need the queues of the algorithm {POINT_TO_POINT!r}, which {source} does not have"
+        )
     table = joined.tables[POINT_TO_POINT]
     for transfer in transfers:
         check_placement(f"send and recv of {transfer.tensor.name}", table, transfer.tensor)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from enum import Enum
 
 from runtime.ccl.config import AlgorithmConfig
-from runtime.ccl.queue_space import Table
-from runtime.errors import ConfigError, nearest
-from runtime.rank_state import ProcessGroup, RankState, running_rank
-from runtime.requests import Handle, IpcqInitMsg
+from runtime.ccl.ring_allocator import Table
+from runtime.core.errors import ConfigError, nearest
+from runtime.core.requests import Handle, IpcqInitMsg
+from runtime.torch.rank_state import ProcessGroup, RankState, running_rank
 
 BACKEND = "ahbm"
 
@@ -88,25 +88,36 @@ def new_group(
     _check_backend(backend)
     members = tuple(default.sips if ranks is None else sorted(ranks))
     if not members or len(set(members)) < len(members):
-        raise ValueError(f"new_group of ranks {list(members)}: it takes at least one rank, and each once")
+        raise ValueError(
+            f"new_group of ranks {list(members)}: it takes at least one rank, and each once"
+        )
     strangers = [rank for rank in members if rank not in default.sips]
     if strangers:
         known = f"the default process group has ranks {default.sips[0]} to {default.sips[-1]}"
         raise ValueError(f"new_group of ranks {list(members)}: {known}")
     state.groups += 1
-    return _joined(state, f"group{state.groups}", members, algorithm or default.algorithm) or GroupMember.NON_GROUP_MEMBER
+    return (
+        _joined(state, f"group{state.groups}", members, algorithm or default.algorithm)
+        or GroupMember.NON_GROUP_MEMBER
+    )
 
 
-def _joined(state: RankState, name: str, sips: tuple[int, ...], algorithm: str) -> ProcessGroup | None:
+def _joined(
+    state: RankState, name: str, sips: tuple[int, ...], algorithm: str
+) -> ProcessGroup | None:
     """The group, with the queues of its default algorithm installed; None on ranks that are not in it."""
     tables = state.queues.tables(name, sips, state.ccl.used_by(algorithm))
     for table in tables.values():
         if table.group.root_cube >= state.topology.cubes:
             problem = f"is {table.group.root_cube}, the last cube is {state.topology.cubes - 1}"
-            raise ConfigError(state.ccl.source, f"algorithms.{table.group.algorithm.name}.root_cube", problem)
+            raise ConfigError(
+                state.ccl.source, f"algorithms.{table.group.algorithm.name}.root_cube", problem
+            )
     if state.rank not in sips:
         return None
-    joined = ProcessGroup(name, sips.index(state.rank), sips, algorithm, tables, state.process_group)
+    joined = ProcessGroup(
+        name, sips.index(state.rank), sips, algorithm, tables, state.process_group
+    )
     installing = install(joined.base)
     if installing is not None:
         state.device.wait(installing)
@@ -122,10 +133,16 @@ def install(table: Table) -> Handle | None:
     installs = table.plan.of_sip(state.rank)
     for cube, pe in installs:
         kind = table.group.algorithm.buffer_kind
-        state.memories.reserve_rings(kind, cube, pe, table.plan.ring_bytes_a_pe, table.plan.above_bytes)
+        state.memories.reserve_rings(
+            kind, cube, pe, table.plan.ring_bytes_a_pe, table.plan.above_bytes
+        )
     cubes = sorted({cube for cube, _ in installs})
     requests = [
-        IpcqInitMsg(cube, tuple((pe, pairs) for (at, pe), pairs in installs.items() if at == cube), table.name)
+        IpcqInitMsg(
+            cube,
+            tuple((pe, pairs) for (at, pe), pairs in installs.items() if at == cube),
+            table.name,
+        )
         for cube in cubes
     ]
     return state.device.submit(requests, f"installing the queues {table.name!r}")
@@ -173,7 +190,9 @@ def get_group_rank(group: Group, global_rank: int) -> int:
     sips = _member(group).sips
     if global_rank not in sips:
         name = _member(group).name
-        raise ValueError(f"Global rank {global_rank} is not part of group {name!r}, which has ranks {list(sips)}")
+        raise ValueError(
+            f"Global rank {global_rank} is not part of group {name!r}, which has ranks {list(sips)}"
+        )
     return sips.index(global_rank)
 
 
@@ -182,7 +201,9 @@ def get_global_rank(group: Group, group_rank: int) -> int:
     sips = _member(group).sips
     if not 0 <= group_rank < len(sips):
         name = _member(group).name
-        raise ValueError(f"Group rank {group_rank} is not part of group {name!r}, which has {len(sips)} ranks")
+        raise ValueError(
+            f"Group rank {group_rank} is not part of group {name!r}, which has {len(sips)} ranks"
+        )
     return sips[group_rank]
 
 
@@ -201,7 +222,9 @@ def default_group() -> ProcessGroup:
     """The default process group of this rank; `ValueError` before `init_process_group`."""
     group = running_rank().process_group
     if group is None:
-        raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
+        raise ValueError(
+            "Default process group has not been initialized, please make sure to call init_process_group."
+        )
     return group
 
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from runtime.rank_state import running_rank
-from runtime.requests import Handle
+from runtime.core.requests import Handle
+from runtime.torch.rank_state import running_rank
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@ from hashlib import sha256
 import pytest
 
 from coordinator.aggregate import merge_op_log, merge_outcomes, run_digest
-from runtime.bench_registry import BenchOutcome, PerfRow
-from runtime.errors import ProtocolError
-from runtime.trace import OpRecord
+from runtime.core.bench_registry import BenchOutcome, PerfRow
+from runtime.core.errors import ProtocolError
+from runtime.core.trace import OpRecord
 from runtime.wire.messages import SipReport
 
 
@@ -19,12 +19,19 @@ def op(start_ps: int) -> OpRecord:
 
 def test_records_that_start_together_are_ordered_by_sip_and_then_by_their_place_in_its_log():
     merged = merge_op_log({1: [op(5), op(3)], 0: [op(5), op(5)]})
-    assert [(o.record.start_ps, o.sip, o.index) for o in merged] == [(3, 1, 1), (5, 0, 0), (5, 0, 1), (5, 1, 0)]
+    assert [(o.record.start_ps, o.sip, o.index) for o in merged] == [
+        (3, 1, 1),
+        (5, 0, 0),
+        (5, 0, 1),
+        (5, 1, 0),
+    ]
 
 
 def test_the_digest_of_a_run_covers_the_sips_in_the_order_of_their_numbers():
     assert run_digest([report(1, "b"), report(0, "a")]) == sha256(b"a\nb\n").hexdigest()
-    assert run_digest([report(0, "b"), report(1, "a")]) != run_digest([report(0, "a"), report(1, "b")])
+    assert run_digest([report(0, "b"), report(1, "a")]) != run_digest(
+        [report(0, "a"), report(1, "b")]
+    )
 
 
 def row(time_ps: int, wrong: int | None = 0) -> PerfRow:
@@ -56,4 +63,9 @@ def test_ranks_without_outcome_have_none_together():
 
 def test_tables_of_different_length_cannot_be_merged():
     with pytest.raises(ProtocolError, match=r"\[1, 0\] rows"):
-        merge_outcomes([report(0, outcome=BenchOutcome("x", 1, 0, (row(1),))), report(1, outcome=BenchOutcome("x", 1, 0))])
+        merge_outcomes(
+            [
+                report(0, outcome=BenchOutcome("x", 1, 0, (row(1),))),
+                report(1, outcome=BenchOutcome("x", 1, 0)),
+            ]
+        )

@@ -1,6 +1,6 @@
 from coordinator.failure import LpPlace
 from coordinator.liveness import Liveness
-from runtime.simtime import NEVER_PS
+from runtime.core.simtime import NEVER_PS
 from runtime.wire.messages import Status, Written
 
 PLACES = (LpPlace(0, (0,), 10), LpPlace(1, (1, 2), 11))

@@ -2,13 +2,18 @@ from dataclasses import replace
 
 import pytest
 
-from runtime.errors import UsageError
+from runtime.core.errors import UsageError
 from tests.support.sessions import plan
 
 
 @pytest.mark.parametrize(
     ("sips", "procs", "blocks"),
-    [(4, 4, ((0,), (1,), (2,), (3,))), (4, 1, ((0, 1, 2, 3),)), (5, 2, ((0, 1), (2, 3, 4))), (3, 2, ((0,), (1, 2)))],
+    [
+        (4, 4, ((0,), (1,), (2,), (3,))),
+        (4, 1, ((0, 1, 2, 3),)),
+        (5, 2, ((0, 1), (2, 3, 4))),
+        (3, 2, ((0,), (1, 2))),
+    ],
 )
 def test_sips_are_dealt_in_contiguous_blocks_whose_sizes_differ_by_one_at_most(sips, procs, blocks):
     assert plan(sips, procs).sips_of_lp == blocks
@@ -20,7 +25,9 @@ def test_more_processes_than_sips_are_refused():
 
 
 def test_a_run_without_data_cannot_be_verified():
-    with pytest.raises(UsageError, match="--verify-data with --no-data: a run without data has no results"):
+    with pytest.raises(
+        UsageError, match="--verify-data with --no-data: a run without data has no results"
+    ):
         replace(plan(2), data=False, verify=True)
     assert replace(plan(2), verify=True).job.verify
     assert not plan(2).job.verify

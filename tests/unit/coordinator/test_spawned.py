@@ -5,7 +5,7 @@ import pytest
 
 from coordinator.failure import Interrupted, LpDied, LpPlace, RankFailed
 from coordinator.spawned import raise_as_torch_does
-from runtime.errors import ConfigError, UsageError
+from runtime.core.errors import ConfigError, UsageError
 from runtime.torch.multiprocessing import ProcessExitedException, ProcessRaisedException, spawn
 from runtime.wire.environment import COORDINATOR_PID
 from runtime.wire.messages import Failed
@@ -19,7 +19,9 @@ def _rank_program(rank: int) -> None:
 
 def test_a_rank_that_raised_is_torchs_exception_with_its_traceback():
     failed = Failed(1, 3, "ValueError", "no", "Traceback: ValueError: no", 5_000)
-    with pytest.raises(ProcessRaisedException, match="-- Process 3 terminated with the following error") as caught:
+    with pytest.raises(
+        ProcessRaisedException, match="-- Process 3 terminated with the following error"
+    ) as caught:
         raise_as_torch_does(RankFailed(PLACE, failed))
     assert (caught.value.error_index, caught.value.error_pid) == (3, 4711)
     assert caught.value.msg.endswith("Traceback: ValueError: no")
@@ -28,7 +30,11 @@ def test_a_rank_that_raised_is_torchs_exception_with_its_traceback():
 def test_a_process_that_was_killed_is_torchs_exception_with_the_signal():
     with pytest.raises(ProcessExitedException, match="was killed by SIGKILL") as caught:
         raise_as_torch_does(LpDied(PLACE, -9, 5_000))
-    assert (caught.value.error_index, caught.value.exit_code, caught.value.signal_name) == (2, -9, "SIGKILL")
+    assert (caught.value.error_index, caught.value.exit_code, caught.value.signal_name) == (
+        2,
+        -9,
+        "SIGKILL",
+    )
 
 
 def test_ctrl_c_is_the_callers():

@@ -1,0 +1,47 @@
+"""The public interface: `from kernbench import DPPolicy, bench, mock, study, tl, torch`.
+
+A name is imported on first use: a process that needs one of them does not load the others.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from runtime import torch
+    from runtime.core.bench_registry import (
+        BenchOutcome,
+        Column,
+        StudyOptions,
+        Table,
+        TableRow,
+        bench,
+        study,
+    )
+    from runtime.language import mock, tl
+    from runtime.model.placement import DPPolicy
+
+__all__ = [
+    "BenchOutcome",
+    "Column",
+    "DPPolicy",
+    "StudyOptions",
+    "Table",
+    "TableRow",
+    "bench",
+    "mock",
+    "study",
+    "tl",
+    "torch",
+]
+
+_MODULES = {"mock": "runtime.language.mock", "tl": "runtime.language.tl", "torch": "runtime.torch"}
+_OBJECTS = {"DPPolicy": "runtime.model.placement"}
+_REGISTRY = "runtime.core.bench_registry"
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'kernbench' has no attribute {name!r}")
+    if name in _MODULES:
+        return import_module(_MODULES[name])
+    return getattr(import_module(_OBJECTS.get(name, _REGISTRY)), name)

@@ -1,0 +1,112 @@
+"""All-reduce over all SIPs, measured and checked in the terms of nccl-tests."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from runtime import DPPolicy, bench, torch
+from runtime.core.bench_registry import BenchOutcome, PerfRow
+from runtime.core.dtypes import ALL, DType
+from runtime.core.errors import UsageError, nearest
+from runtime.torch.rank_state import running_rank
+
+dist = torch.distributed
+DTYPES = {dtype.torch_name: dtype for dtype in ALL}
+
+
+@bench(
+    "ccl-allreduce",
+    "all-reduce over all SIPs, checked on every cube, with a table as in nccl-tests",
+    algorithm="algorithm of ccl.yaml: intercube adds every cube of every SIP, hierarchical every PE, all others SIP by SIP",
+    min_bytes="smallest size per shard, bytes",
+    max_bytes="largest size per shard, bytes",
+    factor="each size is so many times the one before",
+    dtype="element type: float16, bfloat16, float32, int32",
+    warmup="all-reduces before the one that is timed; the first one also maps the tensor",
+)
+def ccl_allreduce(
+    rank: int,
+    *,
+    algorithm: str = "intercube",
+    min_bytes: int = 256,
+    max_bytes: int = 16384,
+    factor: int = 8,
+    dtype: str = "float32",
+    warmup: int = 1,
+) -> BenchOutcome:
+    """Rank r starts PE 0 of every cube, or every PE that takes part, with r + 1; afterwards each must hold the sum.
+
+    `n_elem` of the algorithm in `ccl.yaml`, where it is set, takes the place of the sizes.
+    """
+    _check(min_bytes, max_bytes, factor, dtype, warmup)
+    torch.ahbm.set_device(rank)
+    dist.init_process_group("ahbm", algorithm=algorithm)
+    rows: list[PerfRow] = []
+    cubes = torch.ahbm.cube_count()
+    bad: set[int] = set()
+    for count in _counts(min_bytes, max_bytes, factor, DTYPES[dtype]):
+        row, wrong_cubes = _measure(rank, count, DTYPES[dtype], warmup)
+        rows.append(row)
+        bad |= wrong_cubes
+    dist.destroy_process_group()
+    label = f"{algorithm}_allreduce"
+    if not torch.ahbm.has_data():
+        return BenchOutcome(label, 0, 0, tuple(rows), unchecked=cubes)
+    return BenchOutcome(label, cubes - len(bad), len(bad), tuple(rows))
+
+
+def _counts(min_bytes: int, max_bytes: int, factor: int, dtype: DType) -> Iterator[int]:
+    """Elements per shard: what `n_elem` of the algorithm says, else the sizes of the flags."""
+    configured = dist.get_algorithm().n_elem
+    if configured is not None:
+        yield configured
+        return
+    size = min_bytes
+    while size <= max_bytes:
+        yield max(size // dtype.itemsize, 1)
+        size *= factor
+
+
+def _measure(rank: int, count: int, dtype: DType, warmup: int) -> tuple[PerfRow, set[int]]:
+    """One size: the row, and the cubes that hold a wrong sum."""
+    cubes, world_size = torch.ahbm.cube_count(), dist.get_world_size()
+    pes, contributions = _taking_part(cubes)
+    placement = DPPolicy(cube="row_wise", pe="row_wise", num_pes=pes)
+    tensor = torch.empty(cubes * pes, count, dtype=dtype, dp=placement)
+    for _ in range(warmup):
+        tensor.copy_(0)
+        dist.all_reduce(tensor)
+    tensor.copy_(rank + 1)
+    dist.barrier()
+    began_ps = torch.ahbm.elapsed_ps()
+    dist.all_reduce(tensor)
+    torch.ahbm.synchronize()
+    time_ps = torch.ahbm.elapsed_ps() - began_ps
+    expected = contributions * world_size * (world_size + 1) // 2
+    wrong_by_cube = np.count_nonzero(tensor.numpy().reshape(cubes, -1) != expected, axis=1)
+    nbytes = count * dtype.itemsize
+    algbw_gbs = nbytes * 1000 / time_ps
+    busbw_gbs = algbw_gbs * 2 * (world_size - 1) / world_size
+    wrong = int(wrong_by_cube.sum()) if torch.ahbm.has_data() else None
+    row = PerfRow(nbytes, count, dtype.torch_name, "sum", time_ps, algbw_gbs, busbw_gbs, wrong)
+    return row, {cube for cube in range(cubes) if wrong_by_cube[cube]}
+
+
+def _taking_part(cubes: int) -> tuple[int, int]:
+    """PEs a cube that hold a shard, and how many shards of a rank the algorithm adds up."""
+    joined = running_rank().process_group
+    assert joined is not None, "the rank has joined it"
+    pes = {pe for _, pe in joined.base.plan.mapping.local}
+    return (len(pes), cubes * len(pes)) if pes else (1, 1)
+
+
+def _check(min_bytes: int, max_bytes: int, factor: int, dtype: str, warmup: int) -> None:
+    if dtype not in DTYPES:
+        raise UsageError(f"unknown dtype {dtype!r}{nearest(dtype, DTYPES)}")
+    if factor < 2 or not 0 < min_bytes <= max_bytes:
+        raise UsageError(
+            f"sizes go from --min-bytes {min_bytes} to --max-bytes {max_bytes} by --factor {factor}: "
+            "needs 0 < min <= max and a factor of at least 2"
+        )
+    if warmup < 0:
+        raise UsageError(f"--warmup {warmup}: cannot be negative")

@@ -1,0 +1,167 @@
+"""What can be measured: the collectives by the names of nccl-tests, their sizes, and what the bandwidth columns mean.
+
+Facts alone: the command line, the ranks and the table share them.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from math import gcd
+
+from runtime.ccl.config import POINT_TO_POINT, CclConfig
+from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
+
+DTYPES: Mapping[str, DType] = {
+    "int8": int8,
+    "int32": int32,
+    "half": float16,
+    "float": float32,
+    "bfloat16": bfloat16,
+}
+"""The element types by the names of nccl-tests."""
+OPS = ("sum", "prod", "max", "min", "avg")
+"""The reductions by the names of nccl-tests."""
+ALL = "all"
+"""The word for every type, reduction or root."""
+
+
+@dataclass(frozen=True)
+class Collective:
+    """One collective. `call` is its name in `torch.distributed`, "" for the two calls of sendrecv.
+
+    `in_place` says which of its two forms the call of `torch.distributed` has: one tensor, or an input and an output. With
+    `parts` a rank's larger buffer is a part for every rank, and `count` is the elements of a part. `busbw(n)` is busbw / algbw
+    for n ranks (nccl-tests, doc/PERFORMANCE.md).
+    """
+
+    name: str
+    call: str
+    busbw: Callable[[int], float]
+    in_place: bool = False
+    parts: bool = False
+    reduces: bool = False
+    rooted: bool = False
+
+
+def _ring(ranks: int) -> float:
+    return (ranks - 1) / ranks
+
+
+def _one(ranks: int) -> float:  # noqa: ARG001 - the signature of a factor
+    return 1.0
+
+
+COLLECTIVES: Mapping[str, Collective] = {
+    each.name: each
+    for each in (
+        Collective(
+            "all_reduce", "all_reduce", lambda ranks: 2 * _ring(ranks), in_place=True, reduces=True
+        ),
+        Collective("all_gather", "all_gather_into_tensor", _ring, parts=True),
+        Collective("reduce_scatter", "reduce_scatter_tensor", _ring, parts=True, reduces=True),
+        Collective("alltoall", "all_to_all_single", _ring, parts=True),
+        Collective("broadcast", "broadcast", _one, in_place=True, rooted=True),
+        Collective("reduce", "reduce", _one, in_place=True, reduces=True, rooted=True),
+        Collective("sendrecv", "", _one),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for, in scalars: the flags of the rank program.
+
+    Sizes go from `min_bytes` to `max_bytes`, times `step_factor`, or plus `step_bytes` where that is 1. `root` -1 is every
+    rank. `algorithm` is a name of `ccl.yaml` or `auto`, "" its default. `cubes` and `pes` bound the PEs that share a buffer.
+    """
+
+    collective: str
+    min_bytes: int
+    max_bytes: int
+    step_bytes: int
+    step_factor: int
+    iters: int
+    warmup: int
+    check: int
+    op: str
+    dtype: str
+    root: int
+    algorithm: str
+    cubes: int
+    pes: int
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of the table. `count` is what the column says; `op` is "none" and `root` -1 where there is none."""
+
+    collective: Collective
+    ranks: int
+    count: int
+    dtype_name: str
+    op: str
+    root: int
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return DTYPES[self.dtype_name]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of a rank's larger buffer."""
+        return self.count * self.dtype.itemsize * (self.ranks if self.collective.parts else 1)
+
+    @property
+    def input_rows(self) -> int:
+        """StridedBlock of what a rank puts in; a row has `count` elements."""
+        return self.ranks if self.collective.name in ("reduce_scatter", "alltoall") else 1
+
+    @property
+    def output_rows(self) -> int:
+        """StridedBlock of what a rank gets."""
+        return self.ranks if self.collective.name in ("all_gather", "alltoall") else 1
+
+    def algorithm(self, ccl: CclConfig, asked: str) -> str:
+        """The algorithm that runs where `asked` is asked for: a name of `ccl.yaml`, or `auto`."""
+        if not self.collective.call:
+            return POINT_TO_POINT
+        return ccl.choose(
+            asked, self.collective.call, self.input_rows * self.count * self.dtype.itemsize
+        )
+
+    def spread(self, cubes: int, pes: int) -> tuple[int, int]:
+        """Cubes, and PEs of each, that share a buffer: as many of those given as divide the elements evenly."""
+        per_cube = gcd(self.count, pes)
+        return gcd(self.count // per_cube, cubes), per_cube
+
+    def algbw_gbs(self, time_ps: float) -> float:
+        """Bytes of the larger buffer a nanosecond; 0 where nothing takes no time."""
+        return self.size_bytes * 1000 / time_ps if time_ps else 0.0
+
+    def busbw_gbs(self, time_ps: float) -> float:
+        """The algorithm bandwidth times the factor of the collective."""
+        return self.algbw_gbs(time_ps) * self.collective.busbw(self.ranks)
+
+
+def cases(request: Request, ranks: int) -> Iterator[Case]:
+    """The rows in the order of nccl-tests: types, reductions, roots, sizes. A size without an element a rank has no row."""
+    collective = COLLECTIVES[request.collective]
+    dtypes = tuple(DTYPES) if request.dtype == ALL else (request.dtype,)
+    ops = (OPS if request.op == ALL else (request.op,)) if collective.reduces else ("none",)
+    roots = (range(ranks) if request.root < 0 else (request.root,)) if collective.rooted else (-1,)
+    for dtype in dtypes:
+        for op in ops:
+            if op == "avg" and not DTYPES[dtype].is_floating_point:
+                continue
+            for root in roots:
+                for count in _counts(request, collective, DTYPES[dtype].itemsize, ranks):
+                    yield Case(collective, ranks, count, dtype, op, root)
+
+
+def _counts(request: Request, collective: Collective, itemsize: int, ranks: int) -> Iterator[int]:
+    size = request.min_bytes
+    while size <= request.max_bytes:
+        count = size // itemsize // (ranks if collective.parts else 1)
+        if count:
+            yield count
+        size = size * request.step_factor if request.step_factor > 1 else size + request.step_bytes

@@ -1,0 +1,135 @@
+"""The data of a check: what every rank puts in, at random, and what must come out, in numpy.
+
+Both are made in blocks, so that a rank that needs the inputs of all of them does not hold them all.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from kernbench.benches.collective_perf.collective import Case
+from runtime.core.dtypes import DType
+from runtime.language.value import Array
+
+BLOCK = 1 << 18
+"""Elements of a block."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a row of a result comes from: row `row` of the input of `rank`, or of all ranks combined where it is None."""
+
+    rank: int | None
+    row: int
+
+
+def source(case: Case, rank: int, row: int) -> Source:
+    """Where row `row` of the result of `rank` comes from."""
+    return {
+        "all_reduce": Source(None, 0),
+        "reduce": Source(None if rank == case.root else rank, 0),
+        "broadcast": Source(case.root, 0),
+        "reduce_scatter": Source(None, rank),
+        "all_gather": Source(row, 0),
+        "alltoall": Source(row, rank),
+        "sendrecv": Source((rank - 1) % case.ranks, 0),
+    }[case.collective.name]
+
+
+def inputs(case: Case, repetition: int, rank: int) -> Array:
+    """What `rank` puts in, of shape (rows, count)."""
+    rows = [
+        np.concatenate([_block(case, repetition, rank, row, *at) for at in _blocks(case)])
+        for row in range(case.input_rows)
+    ]
+    return np.stack(rows)
+
+
+def wrong_elements(case: Case, repetition: int, rank: int, result: Array) -> int:
+    """How many elements of the result of `rank` are wrong.
+
+    What is only moved, integers, and the larger or smaller of two must be equal bit by bit. For the rest see `combined`.
+    """
+    wrong = 0
+    for row in range(case.output_rows):
+        origin = source(case, rank, row)
+        for start, stop in _blocks(case):
+            got = result[row, start:stop]
+            if origin.rank is None:
+                given = [
+                    _block(case, repetition, each, origin.row, start, stop)
+                    for each in range(case.ranks)
+                ]
+                wrong += _differ(got, *combined(case.op, case.dtype, np.stack(given)))
+            else:
+                wrong += int(
+                    np.count_nonzero(
+                        got != _block(case, repetition, origin.rank, origin.row, start, stop)
+                    )
+                )
+    return wrong
+
+
+def combined(op: str, dtype: DType, given: Array) -> tuple[Array, Array | float]:
+    """The contributions `given` (axis 0) combined, and how far a right result may be off.
+
+    Integers wrap round. A floating-point result that rounds to nearest after each of its k operations, in whatever order, is
+    off by at most k u / (1 - k u) of what the same operations make of the magnitudes, u being half the epsilon of the type
+    (N. Higham, Accuracy and Stability of Numerical Algorithms, lemmas 3.1 and 4.2): k is n - 1 for n contributions, and one
+    more where the average divides. Products and quotients below the normal range are off by a subnormal step each.
+    """
+    if not dtype.is_floating_point:
+        operation = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}[op]
+        return operation.reduce(given, axis=0, dtype=dtype.numpy), 0.0
+    exact, contributions, limits = given.astype(np.float64), len(given), _limits(dtype)
+    unit, step = float(limits.eps) / 2, float(limits.smallest_subnormal)
+    bound = (contributions - 1) * unit / (1 - (contributions - 1) * unit)
+    match op:
+        case "max":
+            return exact.max(axis=0), 0.0
+        case "min":
+            return exact.min(axis=0), 0.0
+        case "prod":
+            product = exact.prod(axis=0)
+            return product, bound * np.abs(product) + (contributions - 1) * step
+        case "avg" if contributions > 1:
+            bound = contributions * unit / (1 - contributions * unit)
+            return exact.mean(axis=0), bound * np.abs(exact).mean(axis=0) + step
+        case _:
+            return exact.sum(axis=0), bound * np.abs(exact).sum(axis=0)
+
+
+def _differ(got: Array, right: Array, tolerance: Array | float) -> int:
+    if got.dtype == right.dtype:
+        return int(np.count_nonzero(got != right))
+    # A result that is no number is within no distance of anything.
+    near = np.abs(got.astype(np.float64) - right) <= tolerance
+    return int(near.size - np.count_nonzero(near))
+
+
+def _limits(dtype: DType) -> Any:
+    # numpy's own finfo does not know bfloat16.
+    return ml_dtypes.finfo(dtype.numpy)  # pyright: ignore[reportUnknownVariableType] - it has no types of its own
+
+
+def _blocks(case: Case) -> Iterator[tuple[int, int]]:
+    for start in range(0, case.count, BLOCK):
+        yield start, min(start + BLOCK, case.count)
+
+
+def _block(case: Case, repetition: int, rank: int, row: int, start: int, stop: int) -> Array:
+    """Elements `start` to `stop` of a row of the input of `rank`: random numbers that depend on these arguments alone.
+
+    Factors lie around 1, so that the product of many ranks is neither infinite nor zero.
+    """
+    draw = np.random.default_rng([repetition, rank, row, start])
+    kind, count = case.dtype.numpy, stop - start
+    if not case.dtype.is_floating_point:
+        limits = np.iinfo(kind.name)
+        return draw.integers(limits.min, limits.max, count, kind.name, endpoint=True)
+    signs = draw.choice((-1.0, 1.0), count)
+    spread = 1 / case.ranks if case.op == "prod" else 1.0
+    return (signs * (1 + spread * draw.uniform(-1, 1, count))).astype(kind)

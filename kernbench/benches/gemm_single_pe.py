@@ -1,0 +1,135 @@
+"""One matrix product on one PE of every SIP: how its time depends on shape, staging, layout and type."""
+
+from collections.abc import Mapping
+
+from kernbench.benches.flags import check_choice, check_least
+from kernbench.benches.products import (
+    ACTIVATIONS,
+    DTYPES,
+    FIGURES,
+    LAYOUTS,
+    Product,
+    drawn,
+    wrong_elements,
+)
+from runtime import bench, tl, torch
+from runtime.core.bench_registry import BenchOutcome, Column, Table
+from runtime.core.dtypes import int32
+from runtime.core.errors import UsageError
+from runtime.language.value import Array, Ref, Value
+
+STAGINGS: Mapping[str, tuple[bool, bool]] = {
+    "ref_ref": (False, False),
+    "load_ref": (True, False),
+    "load_load": (True, True),
+}
+"""Which operands, a and b, the kernel loads before the product; the others are streamed by the PE's scheduler."""
+LABELS = (
+    Column("m"),
+    Column("k"),
+    Column("n"),
+    Column("dtype"),
+    Column("staging"),
+    Column("layout"),
+    Column("epilogue"),
+)
+
+
+def gemm(
+    a: tl.Pointer, b: tl.Pointer, out: tl.Pointer, bias: tl.Pointer | None, product: Product
+) -> None:
+    """Kernel: out = activation(a @ b + bias)."""
+    left = operand(a, (product.m, product.k), product, loaded=product.loads[0])
+    right = operand(b, (product.k, product.n), product, loaded=product.loads[1])
+    row = None if bias is None else tl.load(bias, product.n)
+    result = tl.ref(out, (product.m, product.n), blocked=product.tiled)
+    activation = None if product.activation == "none" else product.activation
+    tl.wait(tl.composite("gemm", left, right, result, bias=row, activation=activation))
+
+
+def operand(
+    pointer: tl.Pointer, shape: tuple[int, int], product: Product, *, loaded: bool
+) -> Value | Ref:
+    """A matrix that the scheduler streams, or that the kernel loads to TCM."""
+    return tl.load(pointer, shape) if loaded else tl.ref(pointer, shape, blocked=product.tiled)
+
+
+@bench(
+    "gemm-single-pe",
+    "a matrix product on one PE of every SIP, checked, with the share of the peak that it reaches",
+    m="rows of the result",
+    n="columns of the result",
+    k="what is summed over",
+    dtype=f"element type: {', '.join(DTYPES)}",
+    staging="what the kernel loads to TCM first, the rest is streamed: ref_ref nothing, load_ref the left one, load_load both",
+    layout="streamed matrices in memory: tiled, each tile of the GEMM engine in one piece, or row_major",
+    bias="add a row to every row of the result",
+    activation=f"applied to every element of the result: {', '.join(ACTIVATIONS)}",
+)
+def gemm_single_pe(  # noqa: PLR0913 - a parameter is a flag
+    rank: int,
+    *,
+    m: int = 256,
+    n: int = 256,
+    k: int = 256,
+    dtype: str = "float16",
+    staging: str = "ref_ref",
+    layout: str = "tiled",
+    bias: bool = False,
+    activation: str = "none",
+) -> BenchOutcome:
+    """Every rank multiplies its own random matrices on PE 0 of cube 0 and compares with numpy in float64."""
+    check_least(1, m=m, n=n, k=k)
+    for flag, value, known in (
+        ("dtype", dtype, DTYPES),
+        ("staging", staging, STAGINGS),
+        ("layout", layout, LAYOUTS),
+    ):
+        check_choice(flag, value, known)
+    check_choice("activation", activation, ACTIVATIONS)
+    product = Product(m, k, n, DTYPES[dtype], STAGINGS[staging], layout == "tiled", activation)
+    _check(product, biased=bias)
+    torch.ahbm.set_device(rank)
+    time_ps, wrong = _measure(rank, product, biased=bias)
+    epilogue = " + ".join(["bias"] * bias + [activation] * (activation != "none")) or "none"
+    row = product.row((m, k, n, dtype, staging, layout, epilogue), time_ps)
+    table = Table(LABELS, FIGURES, (row,))
+    if not torch.ahbm.has_data():
+        return BenchOutcome("gemm_single_pe", 0, 0, unchecked=1, table=table)
+    return BenchOutcome("gemm_single_pe", int(not wrong), int(wrong > 0), table=table)
+
+
+def _measure(rank: int, product: Product, *, biased: bool) -> tuple[int, int]:
+    """The time of the kernel, and how many elements of the result are wrong."""
+    a = drawn((product.m, product.k), product.dtype, rank, 0)
+    b = drawn((product.k, product.n), product.dtype, rank, 1)
+    bias: Array | None = drawn((product.n,), product.dtype, rank, 2) if biased else None
+    of_a, of_b, of_out = product.layouts()
+    left, right = torch.from_numpy(a, layout=of_a), torch.from_numpy(b, layout=of_b)
+    out = torch.zeros(product.m, product.n, dtype=product.result, layout=of_out)
+    row = None if bias is None else torch.from_numpy(bias)
+    done = torch.launch("gemm", gemm, left, right, out, row, product)
+    result = out.numpy()
+    return done.pe_exec_ps, wrong_elements(
+        product, a, b, result, bias
+    ) if torch.ahbm.has_data() else 0
+
+
+def _check(product: Product, *, biased: bool) -> None:
+    """Refuse what the GEMM engine does not have, and what does not fit into TCM, before anything runs."""
+    if product.result == int32 and product.activation not in ("none", "relu"):
+        raise UsageError(
+            f"--activation {product.activation}: sums of int8 are integers, which have relu only"
+        )
+    sizes = (product.m * product.k, product.k * product.n)
+    nbytes = sum(
+        size * product.dtype.itemsize
+        for size, loads in zip(sizes, product.loads, strict=True)
+        if loads
+    )
+    nbytes += biased * product.n * product.dtype.itemsize
+    room = torch.ahbm.get_device_properties().kernel_scratch_bytes_per_pe
+    if nbytes > room:
+        raise UsageError(
+            f"the operands that are loaded have {nbytes:,} bytes; the scratch of a kernel has {room:,}"
+        )

@@ -1,0 +1,154 @@
+"""Matrix products in benches: operands, how near they came to the limits of the hardware, and what they must be."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from runtime import tl, torch
+from runtime.core.bench_registry import Column, TableRow
+from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
+from runtime.core.rng import seeded
+from runtime.language.value import Array
+from runtime.model.tiling import Tiling
+
+DTYPES: Mapping[str, DType] = {
+    dtype.torch_name: dtype for dtype in (float16, bfloat16, float32, int8)
+}
+"""What the GEMM engine multiplies."""
+LAYOUTS = ("tiled", "row_major")
+"""Of a streamed matrix in memory: tile after tile of the GEMM engine, each in one piece, or row after row."""
+FIGURES = (
+    Column("rate", "TFLOPS"),
+    Column("of peak", "%"),
+    Column("limit", "ns"),
+    Column("bound by"),
+)
+"""Of a row about products: the limit is the roofline, the longer one of the operations at the peak and the bytes to move."""
+ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = {
+    "none": lambda x: x,
+    "relu": lambda x: np.maximum(x, 0),
+    "gelu": lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "tanh": np.tanh,
+}
+"""The epilogues, in float64."""
+
+_STEEPEST = 1.13
+"""The largest derivative of an activation: gelu's, near 1.4."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """activation(a @ b + bias) on a PE, `a` of shape (m, k) and `b` (k, n).
+
+    `loads` says which of the two go to TCM as a whole and are not streamed, `tiled` whether what is streamed lies in memory
+    tile after tile.
+    """
+
+    m: int
+    k: int
+    n: int
+    dtype: DType
+    loads: tuple[bool, bool] = (False, False)
+    tiled: bool = True
+    activation: str = "none"
+
+    @property
+    def result(self) -> DType:
+        """The type of the result: that of the operands, int32 for int8."""
+        return self.dtype if self.dtype.is_floating_point else int32
+
+    @property
+    def operations(self) -> int:
+        """Multiplications and additions."""
+        return 2 * self.m * self.k * self.n
+
+    @property
+    def nbytes(self) -> int:
+        """What goes to and from memory: a streamed operand once for each row or column of tiles of the other one."""
+        tile = torch.ahbm.get_device_properties().gemm_tile
+        reads_of_a = 1 if self.loads[0] else tl.cdiv(self.n, tile.n)
+        reads_of_b = 1 if self.loads[1] else tl.cdiv(self.m, tile.m)
+        read = (self.m * self.k * reads_of_a + self.k * self.n * reads_of_b) * self.dtype.itemsize
+        return read + self.m * self.n * self.result.itemsize
+
+    def row(
+        self, labels: tuple[str | int, ...], time_ps: int, *, count: int = 1, pes: int = 1
+    ) -> TableRow:
+        """The row of a table with `FIGURES`: `count` such products on each of `pes` PEs took `time_ps`."""
+        properties = torch.ahbm.get_device_properties()
+        peak_tflops = properties.peak_gemm_tflops_per_pe
+        # 1 TFLOPS is one operation a picosecond.
+        compute_ps = count * self.operations / peak_tflops
+        memory_ps = count * self.nbytes / properties.hbm_gbs_per_pe * 1000
+        tflops = pes * count * self.operations / time_ps
+        bound = "compute" if compute_ps >= memory_ps else "memory"
+        figures = (
+            tflops,
+            100 * tflops / (pes * peak_tflops),
+            max(compute_ps, memory_ps) / 1000,
+            bound,
+        )
+        return TableRow(labels, time_ps, figures)
+
+    def layouts(self) -> tuple[Tiling | None, Tiling | None, Tiling | None]:
+        """How `a`, `b` and the result lie in memory; what is loaded is row-major."""
+        m, k, n = torch.ahbm.get_device_properties().gemm_tile
+        a = torch.tiled_row_major(m, k) if self.tiled and not self.loads[0] else None
+        b = torch.tiled_row_major(k, n) if self.tiled and not self.loads[1] else None
+        return a, b, torch.tiled_row_major(m, n) if self.tiled else None
+
+
+def drawn(shape: tuple[int, ...], dtype: DType, *seed: int) -> Array:
+    """Elements between -1 and 1, every integer of an integer type; they depend on `seed` alone."""
+    if not dtype.is_floating_point:
+        return np.frombuffer(
+            seeded(*seed).randbytes(prod(shape) * dtype.itemsize), dtype.numpy
+        ).reshape(shape)
+    words = np.frombuffer(seeded(*seed).randbytes(prod(shape) * 4), np.uint32).reshape(shape)
+    return (words / 2**31 - 1).astype(dtype.numpy)
+
+
+def wrong_elements(
+    product: Product, a: Array, b: Array, result: Array, bias: Array | None = None
+) -> int:
+    """How many elements of `result` are farther from activation(a @ b + bias) in float64 than rounding explains.
+
+    The engine rounds the sum to float32 after each tile along k, adds the bias, applies the activation, and rounds to the type
+    of the result. Integers must be exact.
+    """
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    size = np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64))
+    if bias is not None:
+        exact, size = exact + bias, size + np.abs(bias)
+    expected = ACTIVATIONS[product.activation](exact)
+    if not product.dtype.is_floating_point:
+        return int(np.count_nonzero(result != expected))
+    roundings = tl.cdiv(product.k, torch.ahbm.get_device_properties().gemm_tile.k) + 2
+    single, own = _eps(float32), _eps(product.result)
+    summed = _STEEPEST * roundings * single * size
+    applied = 0 if product.activation == "none" else 4 * single * (1 + size)
+    rounded = own * np.abs(expected) + _least(product.result)
+    return int(
+        np.count_nonzero(
+            ~(np.abs(result.astype(np.float64) - expected) <= summed + applied + rounded)
+        )
+    )
+
+
+def _eps(dtype: DType) -> float:
+    return float(_limits(dtype).eps)
+
+
+def _least(dtype: DType) -> float:
+    return float(_limits(dtype).smallest_subnormal)
+
+
+def _limits(dtype: DType) -> Any:
+    # numpy's own finfo does not know bfloat16.
+    return ml_dtypes.finfo(dtype.numpy)

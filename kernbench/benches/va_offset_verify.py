@@ -1,0 +1,204 @@
+"""Reads and writes through virtual addresses at every kind of offset: what a PE moves must be what the address says.
+
+Shards lie behind each other in a tensor's virtual range, each at a physical address of its own. So a piece of the range may
+begin anywhere in a page, and may lie in the memories of several PEs. Each case moves all elements of a matrix, numbered 0, 1,
+2 ..., and every one of them must end up where numpy puts it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from kernbench.benches.flags import checked_count
+from runtime import DPPolicy, bench, tl, torch
+from runtime.core.bench_registry import BenchOutcome, Column, Table, TableRow
+from runtime.core.errors import UsageError
+from runtime.language.value import Array
+from runtime.model.tiling import Tiling
+
+ROWS = 8
+"""Of the matrix that each PE holds."""
+CUTS = (1, 64, 1023, 1024, 1025, 2049)
+"""Where a shard is cut into pieces, in elements of 4 bytes: inside of pages of 4 KiB, at their ends and beside them."""
+TILE_ROWS, TILE_COLUMNS = 3, 100
+"""Tiles that divide neither the rows nor, most likely, the columns of a shard."""
+LABELS = (Column("case"), Column("cubes"), Column("pes"), Column("size", "B"))
+FIGURES = (Column("rate", "GB/s"),)
+
+
+def pieces(source: tl.Pointer, target: tl.Pointer, columns: int) -> None:
+    """Kernel: copy its own shard piece by piece."""
+    size = ROWS * columns
+    shard = _pe() * size
+    for start, stop in pairwise((0, *(cut for cut in CUTS if cut < size), size)):
+        _move(source + shard + start, target + shard + start, stop - start)
+
+
+def read_across(source: tl.Pointer, target: tl.Pointer, columns: int) -> None:
+    """Kernel: fill its own shard with what begins in the middle of it and ends in that of the next one, around the end."""
+    size = ROWS * columns
+    shard, start = _pe() * size, _pe() * size + size // 2
+    before_end = min(size, _pes() * size - start)
+    _move(source + start, target + shard, before_end)
+    _move(source, target + shard + before_end, size - before_end)
+
+
+def write_across(source: tl.Pointer, target: tl.Pointer, columns: int) -> None:
+    """Kernel: copy its own shard to where the middle of it is and on into the next one, around the end."""
+    size = ROWS * columns
+    shard, start = _pe() * size, _pe() * size + size // 2
+    before_end = min(size, _pes() * size - start)
+    _move(source + shard, target + start, before_end)
+    _move(source + shard + before_end, target, size - before_end)
+
+
+def read_strided(source: tl.Pointer, target: tl.Pointer, columns: int) -> None:
+    """Kernel: gather its share of the columns of the whole matrix, a block that has rows in every shard."""
+    start, stop = _columns_of(_pe(), _pes(), columns)
+    rows = ROWS * _pes()
+    tl.store(
+        target + rows * start, tl.load(source + start, (rows, stop - start), strides=(columns, 1))
+    )
+
+
+def write_strided(source: tl.Pointer, target: tl.Pointer, columns: int) -> None:
+    """Kernel: scatter what `read_strided` gathers."""
+    start, stop = _columns_of(_pe(), _pes(), columns)
+    rows = ROWS * _pes()
+    tl.store(
+        target + start, tl.load(source + rows * start, (rows, stop - start)), strides=(columns, 1)
+    )
+
+
+def tiles(source: tl.Pointer, target: tl.Pointer, columns: int) -> None:
+    """Kernel: copy its own shard from tiles, column of tiles after column of tiles, to rows."""
+    shard = _pe() * ROWS * columns
+    for left in range(0, columns, TILE_COLUMNS):
+        width = min(TILE_COLUMNS, columns - left)
+        for top in range(0, ROWS, TILE_ROWS):
+            height = min(TILE_ROWS, ROWS - top)
+            with tl.scratch():
+                tile = tl.load(source + shard + left * ROWS + top * width, (height, width))
+                tl.store(target + shard + top * columns + left, tile, strides=(columns, 1))
+
+
+def _move(source: tl.Pointer, target: tl.Pointer, elements: int) -> None:
+    if elements:
+        with tl.scratch():
+            tl.store(target, tl.load(source, elements))
+
+
+def _pe() -> int:
+    return tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)
+
+
+def _pes() -> int:
+    return tl.num_programs(0) * tl.num_programs(1)
+
+
+def _columns_of(pe: int, pes: int, columns: int) -> tuple[int, int]:
+    return pe * columns // pes, (pe + 1) * columns // pes
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel that moves a matrix, and `expected(matrix, pes)`: where its elements must end up."""
+
+    name: str
+    kernel: Callable[[tl.Pointer, tl.Pointer, int], None]
+    expected: Callable[[Array, int], Array]
+    layout: Tiling | None = None
+
+
+def _gathered(matrix: Array, pes: int) -> Array:
+    shares = (_columns_of(pe, pes, matrix.shape[1]) for pe in range(pes))
+    return np.concatenate([matrix[:, start:stop].reshape(-1) for start, stop in shares]).reshape(
+        matrix.shape
+    )
+
+
+def _scattered(matrix: Array, pes: int) -> Array:
+    # What is gathered from the numbers of all places says where the elements of each place go.
+    numbers: Array = np.arange(matrix.size).reshape(matrix.shape)
+    result = np.empty_like(matrix)
+    result.reshape(-1)[_gathered(numbers, pes).reshape(-1)] = matrix.reshape(-1)
+    return result
+
+
+def _half(matrix: Array, pes: int) -> int:
+    return matrix.size // pes // 2
+
+
+CASES = (
+    Case("pieces", pieces, lambda matrix, _pes: matrix),
+    Case("read across", read_across, lambda matrix, pes: np.roll(matrix, -_half(matrix, pes))),
+    Case("write across", write_across, lambda matrix, pes: np.roll(matrix, _half(matrix, pes))),
+    Case("read strided", read_strided, _gathered),
+    Case("write strided", write_strided, _scattered),
+    Case(
+        "tiles",
+        tiles,
+        lambda matrix, _pes: matrix,
+        torch.tiled_column_major(TILE_ROWS, TILE_COLUMNS),
+    ),
+)
+
+
+@bench(
+    "va-offset-verify",
+    "virtual addresses: pieces across pages and memories, strided, in tiles; checked element by element",
+    columns=f"columns of the int32 matrix that is moved; every PE holds {ROWS} rows of it",
+    cubes="cubes of a SIP that take part; 0: all",
+    pes="PEs of each of these cubes; 0: all",
+)
+def va_offset_verify(
+    rank: int, *, columns: int = 750, cubes: int = 1, pes: int = 0
+) -> BenchOutcome:
+    """Every rank moves its own matrix in all cases."""
+    properties = torch.ahbm.get_device_properties()
+    cubes = checked_count("cubes", cubes, properties.cubes, "a SIP")
+    pes = checked_count("pes", pes, properties.pes_per_cube, "a cube")
+    _check_columns(columns, cubes * pes, properties.kernel_scratch_bytes_per_pe)
+    torch.ahbm.set_device(rank)
+    rows, failed = list[TableRow](), 0
+    for case in CASES:
+        time_ps, is_right = _moved(case, rank, columns, cubes, pes)
+        nbytes = ROWS * columns * cubes * pes * torch.int32.itemsize
+        # Each element is read once and written once.
+        rows.append(
+            TableRow((case.name, cubes, pes, nbytes), time_ps, (2 * nbytes * 1000 / time_ps,))
+        )
+        failed += not is_right
+    table = Table(LABELS, FIGURES, tuple(rows))
+    if not torch.ahbm.has_data():
+        return BenchOutcome("va_offset_verify", 0, 0, unchecked=len(CASES), table=table)
+    return BenchOutcome("va_offset_verify", len(CASES) - failed, failed, table=table)
+
+
+def _moved(case: Case, rank: int, columns: int, cubes: int, pes: int) -> tuple[int, bool]:
+    """The time of the kernel, and whether every element is where it must be."""
+    rows = ROWS * cubes * pes
+    # No number of one rank is one of another's.
+    matrix = (np.arange(rows * columns, dtype=np.int32) + rank * rows * columns).reshape(
+        rows, columns
+    )
+    placement = DPPolicy(cube="row_wise", pe="row_wise", num_cubes=cubes, num_pes=pes)
+    source = torch.from_numpy(matrix, dp=placement, layout=case.layout)
+    target = torch.full((rows, columns), -1, dtype=torch.int32, dp=placement)
+    done = torch.launch(case.name, case.kernel, source, target, columns)
+    result = target.numpy()
+    return done.pe_exec_ps, np.array_equal(result, case.expected(matrix, cubes * pes))
+
+
+def _check_columns(columns: int, pes: int, room: int) -> None:
+    if columns < pes:
+        raise UsageError(
+            f"--columns {columns}: must be at least {pes}, so that each of the {pes} PEs gets one to gather"
+        )
+    nbytes = ROWS * pes * -(-columns // pes) * torch.int32.itemsize
+    if nbytes > room:
+        raise UsageError(
+            f"--columns {columns}: a PE holds {nbytes:,} bytes at once; the scratch of a kernel has {room:,}"
+        )

@@ -1,0 +1,147 @@
+"""The words of `kernbench probe`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from kernbench.probe.cases import NAMES, Case, Cases
+from kernbench.probe.files import write_csv, write_json
+from kernbench.probe.measure import SWEEP_BYTES, Row, Transfer, measure
+from kernbench.probe.tables import Printer, judgement
+from runtime.core.config_file import default_file, read_text
+from runtime.core.errors import UsageError, nearest
+from runtime.model.topology import parse_topology
+
+DEFAULT_BYTES = 4096
+_GROUPS = {
+    group: ", ".join(name for name in NAMES if NAMES[name] == group) for group in NAMES.values()
+}
+# The first character tells click to leave the lines as they are.
+_EPILOG = "\b\n" + "\n".join(
+    ["Cases:", *(f"  {group}: {names}" for group, names in _GROUPS.items())]
+)
+
+
+@click.command(
+    name="probe", context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG
+)
+@click.option(
+    "--case",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Only this case; may be given several times.",
+)
+@click.option(
+    "--bytes",
+    "nbytes",
+    type=click.IntRange(1),
+    help=f"Bytes of each transfer, by default {DEFAULT_BYTES}.",
+)
+@click.option(
+    "--sweep", is_flag=True, help="Sizes from 4 KiB to 1 MiB instead: how bandwidth saturates."
+)
+@click.option(
+    "--trace",
+    is_flag=True,
+    help="Also every hop of each transfer, with the time of its head and tail.",
+)
+@click.option(
+    "--sips",
+    type=click.IntRange(1),
+    help="SIPs, instead of system.sips.count of the topology file.",
+)
+@click.option(
+    "--topology",
+    type=click.Path(path_type=Path),
+    help="Topology file, instead of the one that ships.",
+)
+@click.option(
+    "--csv", "csv_path", type=click.Path(path_type=Path), help="Write the rows to this file."
+)
+@click.option(
+    "--json",
+    "json_path",
+    type=click.Path(path_type=Path),
+    help="Write the rows and their hops to this file.",
+)
+def COMMAND(  # noqa: N802 - the name by which every tool's command is found
+    names: Sequence[str],
+    nbytes: int | None,
+    *,
+    sweep: bool,
+    trace: bool,
+    sips: int | None,
+    topology: Path | None,
+    csv_path: Path | None,
+    json_path: Path | None,
+) -> int:
+    """What one transfer costs on every kind of way.
+
+    Each is simulated alone and compared with its closed form, latency = overhead + wire + drain: what all components on the way
+    and back add, what the wires add, and the time the bytes take at the narrowest place. Egress code 1 if one differs.
+    """
+    source = topology or default_file("topology.yaml")
+    text = read_text(source)
+    cases = Cases(parse_topology(text, str(source), sips))
+    transfers = _transfers(cases, _chosen(cases, names), _sizes(nbytes, sweep=sweep))
+    rows = measure(cases, text, transfers)
+    left_out = {} if names else cases.left_out
+    _print(rows, cases, str(topology or source.name), left_out, sweep=sweep, trace=trace)
+    if csv_path:
+        write_csv(csv_path, rows)
+    if json_path:
+        write_json(json_path, str(source), cases.topology.sips, rows, left_out)
+    return 0 if all(row.agrees for row in rows) else 1
+
+
+def _chosen(cases: Cases, names: Sequence[str]) -> list[Case]:
+    """The cases called `names`, all if there are none; `UsageError` for a name unknown, or not in this topology."""
+    for name in names:
+        if name not in NAMES:
+            raise UsageError(f"probe: --case: unknown case {name!r}{nearest(name, NAMES)}")
+        if name in cases.left_out:
+            raise UsageError(f"probe: --case {name}: {cases.left_out[name]}")
+    return [case for case in cases.cases if not names or case.name in names]
+
+
+def _sizes(nbytes: int | None, *, sweep: bool) -> Sequence[int]:
+    if sweep and nbytes is not None:
+        raise UsageError(f"probe: --sweep has sizes of its own: leave out --bytes {nbytes}")
+    return SWEEP_BYTES if sweep else (nbytes or DEFAULT_BYTES,)
+
+
+def _transfers(cases: Cases, chosen: Sequence[Case], sizes: Sequence[int]) -> list[Transfer]:
+    for case in chosen:
+        capacity_bytes = cases.capacity_bytes(case)
+        if sizes[-1] > capacity_bytes:
+            raise UsageError(
+                f"probe: {case.name}: {sizes[-1]} bytes are more than the {capacity_bytes} bytes that fit"
+            )
+    return [
+        Transfer(case, operation, size)
+        for case in chosen
+        for operation in case.operations
+        for size in sizes
+    ]
+
+
+def _print(
+    rows: list[Row],
+    cases: Cases,
+    source: str,
+    left_out: dict[str, str],
+    *,
+    sweep: bool,
+    trace: bool,
+) -> None:
+    printer, sips = Printer(), cases.topology.system.sips
+    printer.line(f"# probe {source}: {sips.count} SIPs, {sips.topology} {sips.fabric}")
+    printer.line()
+    (printer.sweeps if sweep else printer.groups)(rows)
+    for row in rows if trace else ():
+        printer.trace(row)
+    for name, why in left_out.items():
+        printer.line(f"left out: {name}: {why}")
+    printer.line(judgement(rows))

@@ -1,0 +1,113 @@
+"""What no algorithm can beat: bytes that must cross links between SIPs, and the way they must go.
+
+The links are those of the topology, each direction with its own bandwidth; the way of the first byte is the one that an
+uncontended packet takes. docs/collectives.md derives the formulas.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+from kernbench.benches.collective_perf.collective import Case
+from runtime.model.graph import ChipGraph
+from runtime.model.router_grid import exact
+from runtime.model.routing import ChipRoutes, SipFabric, crossing_ps
+from runtime.model.topology import Topology
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The least time, and its two parts: `way_ps` of a byte from the farthest rank, `links_ps` of all bytes over the links."""
+
+    way_ps: int
+    links_ps: int
+
+    @property
+    def time_ps(self) -> int:
+        """The longer one."""
+        return max(self.way_ps, self.links_ps)
+
+
+class Bounds:
+    """The bounds of one topology, for buffers on at most so many cubes and PEs of each."""
+
+    def __init__(self, topology: Topology, cubes: int, pes: int) -> None:
+        self._graph, self._fabric = ChipGraph(topology), SipFabric(topology)
+        self._routes = ChipRoutes(self._graph)
+        self._spread = cubes, pes
+        # The way out of a chip enters its IO NoC; every crossing enters that of the next SIP.
+        self._crossing_ps = (
+            crossing_ps(topology) + self._graph.nodes[self._graph.io_noc].overhead_ps
+        )
+
+    def of(self, case: Case) -> Bound:
+        """The bound of one row; nothing where one rank is alone."""
+        if case.ranks == 1:
+            return Bound(0, 0)
+        on_links_ps = max(
+            Fraction(_of_a_rank(case) * 1000) / self._narrowest_gbs(),
+            Fraction(self._in_all(case) * 1000)
+            / sum(exact(link.bw_gbs) for link in self._fabric.links),
+        )
+        nearest_ps, farthest_ps = self._inside_ps(case)
+        return Bound(
+            farthest_ps + self._crossings(case) * self._crossing_ps,
+            nearest_ps + self._crossing_ps + ceil(on_links_ps),
+        )
+
+    def _narrowest_gbs(self) -> Fraction:
+        """What the worst connected SIP sends, and receives as well, over all its links."""
+        gbs = dict.fromkeys(range(self._fabric.sips), Fraction(0))
+        for link in self._fabric.links:
+            gbs[link.source] += exact(link.bw_gbs)
+        return min(gbs.values())
+
+    def _in_all(self, case: Case) -> int:
+        """Bytes that links carry, counted once for every link that they pass."""
+        size, ranks = case.size_bytes, case.ranks
+        match case.collective.name:
+            case "all_reduce":
+                return 2 * (ranks - 1) * size
+            case "alltoall":
+                return (
+                    size
+                    // ranks
+                    * sum(self._distance(a, b) for a in range(ranks) for b in range(ranks))
+                )
+            case "sendrecv":
+                return size * sum(self._distance(rank, (rank + 1) % ranks) for rank in range(ranks))
+            case _:
+                return (ranks - 1) * size
+
+    def _crossings(self, case: Case) -> int:
+        """Links between SIPs on the longest way that a byte must go."""
+        ranks = range(case.ranks)
+        match case.collective.name:
+            case "broadcast":
+                return max(self._distance(case.root, rank) for rank in ranks)
+            case "reduce":
+                return max(self._distance(rank, case.root) for rank in ranks)
+            case "sendrecv":
+                return max(self._distance(rank, (rank + 1) % case.ranks) for rank in ranks)
+            case _:
+                return self._fabric.diameter
+
+    def _distance(self, rank: int, other: int) -> int:
+        return len(self._fabric.path(rank, other)) - 1
+
+    def _inside_ps(self, case: Case) -> tuple[int, int]:
+        """From a PE to the links between SIPs and back: of the PEs that hold the buffer, the nearest and the farthest."""
+        io_noc, route = self._graph.io_noc, self._routes.route
+        cubes, pes = case.spread(*self._spread)
+        places = [self._graph.pe(cube, pe) for cube in range(cubes) for pe in range(pes)]
+        ways_ps = [route(pe, io_noc).latency_ps + route(io_noc, pe).latency_ps for pe in places]
+        return min(ways_ps), max(ways_ps)
+
+
+def _of_a_rank(case: Case) -> Fraction:
+    """Bytes that a rank must send, or receive: its part stays, where the buffer is a part for every rank."""
+    return (
+        Fraction(case.size_bytes * (case.ranks - 1), case.ranks)
+        if case.collective.parts
+        else Fraction(case.size_bytes)
+    )

@@ -1,0 +1,167 @@
+"""The table of nccl-tests with a column more, and the rows as JSON."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kernbench.benches.collective_perf.collective import Case, Request
+from kernbench.perf.arguments import AVERAGES
+from kernbench.perf.bound import Bound
+from runtime.core.bench_registry import PerfRow
+from runtime.core.errors import UsageError
+
+PS_PER_US = 1_000_000
+_FORM = "{:>7}  {:>6}  {:>6}  {:>5}"
+_ROW = f"{{:>12}}  {{:>12}}  {{:>8}}  {{:>6}}  {{:>6}}  {_FORM}  {_FORM}  {{:>7}}"
+_NOTHING = ("N/A",) * 4
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line: the time of an iteration as `-a` asks for it, and the wrong elements of all ranks, None if nobody looked."""
+
+    case: Case
+    algorithm: str
+    time_ps: float
+    wrong: int | None
+    bound: Bound
+
+
+def make_row(
+    case: Case, algorithm: str, rows: Sequence[PerfRow], average: int, bound: Bound
+) -> Row:
+    """The line of a case, which ran by `algorithm`, from the rows of all ranks."""
+    times_ps = [row.time_ps for row in rows]
+    time_ps = (times_ps[0], sum(times_ps) / len(times_ps), min(times_ps), max(times_ps))[average]
+    wrong = [row.wrong for row in rows if row.wrong is not None]
+    return Row(case, algorithm, time_ps, sum(wrong) if len(wrong) == len(rows) else None, bound)
+
+
+def parameters(request: Request, average: int, ranks: int, algorithm: str) -> Iterator[str]:
+    """What is measured, above the table."""
+    factor = request.step_factor
+    step = f"{factor}(factor)" if factor > 1 else f"{request.step_bytes}(bytes)"
+    yield (
+        f"# {request.collective} ranks {ranks} minBytes {request.min_bytes} maxBytes {request.max_bytes} step: {step} "
+        f"warmup iters: {request.warmup} iters: {request.iters} validation: {request.check} "
+        f"average: {AVERAGES[average]}"
+    )
+    yield f"# algorithm {algorithm}, a buffer on up to {request.pes} PEs of {request.cubes} cube{'s' * (request.cubes > 1)}"
+    yield "#"
+
+
+def algorithm_words(asked: str, ran: Mapping[int, str]) -> str:
+    """What was asked for and, where that left a choice, what ran for which sizes; `ran` has the algorithm of each size."""
+    *limited, (last, _) = (
+        (name, max(run)) for name, run in groupby(sorted(ran), key=ran.__getitem__)
+    )
+    names = ", then ".join([*(f"{name} up to {size} B" for name, size in limited), last])
+    return names if names == asked else f"{asked}: {names}"
+
+
+def table(rows: Sequence[Row]) -> Iterator[str]:
+    """Heading, lines, footnotes and the two lines of summary."""
+    yield from _heading()
+    yield from map(_line, rows)
+    yield from _footnotes(rows)
+    wrong = [row.wrong for row in rows if row.wrong is not None]
+    verdict = (
+        f"{sum(wrong)} {'FAILED' if any(wrong) else 'OK'}"
+        if len(wrong) == len(rows)
+        else "N/A, nothing was checked"
+    )
+    yield f"# Out of bounds values : {verdict}"
+    yield f"# Avg bus bandwidth    : {sum(row.case.busbw_gbs(row.time_ps) for row in rows) / len(rows):.6g}"
+    yield "#"
+
+
+def clear(path: Path) -> None:
+    """Empty the file of `write_json`: a long run must not end without a place for its rows. Raises `UsageError`."""
+    try:
+        path.write_bytes(b"")
+    except OSError as error:
+        raise UsageError(f"perf: --json: cannot write {path}: {error.strerror}") from error
+
+
+def write_json(path: Path, request: Request, rows: Sequence[Row], about: Mapping[str, Any]) -> None:
+    """`about` and the request under their names, then the rows. Times are us, bandwidths GB/s, sizes bytes."""
+    content = {**about, "request": asdict(request), "rows": [_named(row) for row in rows]}
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
+
+
+def _heading() -> Iterator[str]:
+    def line(*cells: str) -> str:
+        # The first column has room for the sign.
+        return f"#{_ROW.format(*cells)[1:]}".rstrip()
+
+    yield f"# {'':>52}  {'out-of-place':^30}  {'in-place':^30}".rstrip()
+    form = ("time", "algbw", "busbw", "#wrong")
+    # The last heading of a form is one wider than its numbers.
+    names = line("size", "count", "type", "redop", "root", *form, *form, "bound")
+    yield names.replace("busbw  #wrong", "busbw #wrong")
+    units = ("(us)", "(GB/s)", "(GB/s)", "")
+    yield line("(B)", "(elements)", "", "", "", *units, *units, "(us)")
+
+
+def _line(row: Row) -> str:
+    case = row.case
+    measured = (
+        _time(row.time_ps),
+        f"{case.algbw_gbs(row.time_ps):.2f}",
+        f"{case.busbw_gbs(row.time_ps):.2f}",
+        "N/A" if row.wrong is None else str(row.wrong),
+    )
+    forms = (*_NOTHING, *measured) if case.collective.in_place else (*measured, *_NOTHING)
+    bound = _time(row.bound.time_ps)
+    return _ROW.format(
+        case.size_bytes, case.count, case.dtype_name, case.op, case.root, *forms, bound
+    )
+
+
+def _time(time_ps: float) -> str:
+    """Microseconds with as many decimals as nccl-tests gives them."""
+    time_us = time_ps / PS_PER_US
+    return (
+        f"{time_us:.0f}"
+        if time_us >= 10_000
+        else f"{time_us:.1f}"
+        if time_us >= 100
+        else f"{time_us:.2f}"
+    )
+
+
+def _footnotes(rows: Sequence[Row]) -> Iterator[str]:
+    collective = rows[0].case.collective
+    if collective.in_place:
+        yield f"# out-of-place N/A: {collective.name} of torch.distributed works in place"
+    else:
+        yield f"# in-place N/A: {collective.name} of torch.distributed has an input and an output of its own"
+    yield "# bound: no algorithm is faster on these links (docs/collectives.md)"
+
+
+def _named(row: Row) -> dict[str, Any]:
+    case = row.case
+    measured = {
+        "time_us": row.time_ps / PS_PER_US,
+        "algbw_gbs": case.algbw_gbs(row.time_ps),
+        "busbw_gbs": case.busbw_gbs(row.time_ps),
+        "wrong": row.wrong,
+    }
+    forms = (None, measured) if case.collective.in_place else (measured, None)
+    return {
+        "size_bytes": case.size_bytes,
+        "count": case.count,
+        "type": case.dtype_name,
+        "redop": case.op,
+        "root": case.root,
+        "algorithm": row.algorithm,
+        "out_of_place": forms[0],
+        "in_place": forms[1],
+        "bound_us": row.bound.time_ps / PS_PER_US,
+        "bound_way_us": row.bound.way_ps / PS_PER_US,
+        "bound_links_us": row.bound.links_ps / PS_PER_US,
+    }

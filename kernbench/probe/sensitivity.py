@@ -1,0 +1,116 @@
+"""How much the results depend on two numbers of the topology file: the table in `docs/model.md`.
+
+`python -m kernbench.probe.sensitivity` prints it, in nanoseconds, for the topology that ships with kernbench.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import yaml
+
+from kernbench.benches.ccl_allreduce import ccl_allreduce
+from kernbench.probe.cases import Cases
+from kernbench.probe.measure import Transfer, measure
+from runtime.core.bench_registry import BenchOutcome
+from runtime.core.config_file import default_file, read_text
+from runtime.core.simtime import ns_from_ps
+from runtime.model.topology import parse_topology
+from sip_node.local_run import simulate
+
+SIPS = 2
+CASES = ("dma-own", "dma-cube-worst", "dma-sip-1")
+SIZES: Mapping[str, int] = {"4 KiB": 1 << 12, "1 MiB": 1 << 20}
+ALL_REDUCE_BYTES = 16 << 10
+
+
+@dataclass(frozen=True)
+class Variation:
+    """The topology file with another number at one key path."""
+
+    name: str
+    key_path: str
+    value: float
+
+    def applied_to(self, topology_yaml: str) -> str:
+        """The text of the file with the number in it; `KeyError` if the file has no such key."""
+        content = yaml.safe_load(topology_yaml)
+        section = content
+        *parents, key = self.key_path.split(".")
+        for parent in parents:
+            section = section[parent]
+        section[key] = type(section[key])(self.value)
+        text: str = yaml.safe_dump(content)
+        return text
+
+
+VARIATIONS = (
+    *(Variation(f"UCIe {ns} ns a port", "ucie.overhead_ns", ns) for ns in (2, 4, 8)),
+    *(
+        Variation(f"HBM efficiency {share:.2f}", "cube.hbm_ctrl.efficiency", share)
+        for share in (0.7, 0.8, 0.9, 0.95)
+    ),
+)
+
+
+def columns() -> list[str]:
+    """What is measured, in the order of `results_ps`."""
+    return [
+        *(f"`{case}` {size} (ns)" for case in CASES for size in SIZES),
+        "all-reduce 16 KiB (ns)",
+    ]
+
+
+def results_ps(topology_yaml: str) -> list[int]:
+    """The transfers, and an `intercube` all-reduce over two SIPs, for one topology."""
+    cases = Cases(parse_topology(topology_yaml, "topology.yaml", SIPS))
+    by_name = {case.name: case for case in cases.cases}
+    transfers = [
+        Transfer(by_name[name], "read", nbytes) for name in CASES for nbytes in SIZES.values()
+    ]
+    rows = measure(cases, topology_yaml, transfers)
+    return [*(row.measured_ps for row in rows), all_reduce_ps(topology_yaml)]
+
+
+def all_reduce_ps(topology_yaml: str) -> int:
+    """The time of the all-reduce of `ccl-allreduce` at 16 KiB a cube, on the slowest rank."""
+
+    def program(rank: int) -> BenchOutcome:
+        return ccl_allreduce(
+            rank, algorithm="intercube", min_bytes=ALL_REDUCE_BYTES, max_bytes=ALL_REDUCE_BYTES
+        )
+
+    outcomes: Mapping[int, BenchOutcome] = simulate(
+        program, SIPS, topology=topology_yaml, data=False
+    ).returned
+    return max(outcome.rows[0].time_ps for outcome in outcomes.values())
+
+
+def markdown(variations: Sequence[Variation], results: Sequence[Sequence[int]]) -> list[str]:
+    """The lines of the table, times in nanoseconds."""
+    lines = [_line("one number changed", columns()), "| --- |" + " ---: |" * len(columns())]
+    return [
+        *lines,
+        *(
+            _row(variation, times_ps)
+            for variation, times_ps in zip(variations, results, strict=True)
+        ),
+    ]
+
+
+def _row(variation: Variation, times_ps: Sequence[int]) -> str:
+    return _line(variation.name, [f"{ns_from_ps(time_ps):.1f}" for time_ps in times_ps])
+
+
+def _line(first: str, cells: Sequence[str]) -> str:
+    return f"| {' | '.join([first, *cells])} |"
+
+
+def main() -> None:
+    """Print the table."""
+    shipped = read_text(default_file("topology.yaml"))
+    results = [results_ps(variation.applied_to(shipped)) for variation in VARIATIONS]
+    print("\n".join(markdown(VARIATIONS, results)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""The figure that compares with ASTRA-sim: where the time goes, there and here, on the same alpha and bandwidth."""
+
+# matplotlib leaves the types of keyword arguments open.
+# pyright: reportUnknownMemberType=false
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from kernbench.studies.milestone_1h_ccl.reference import ALPHA_NS, FIGURES, GBS, explained
+from kernbench.studies.milestone_1h_ccl.reference import Figure as Reference
+from kernbench.studies.milestone_1h_ccl.rows import Row, Sweep
+from kernbench.studies.milestone_1h_ccl.theory import ring_alpha_beta_ps
+from kernbench.studies.plots import BLUE, GREEN, ORANGE, PALE, SKY, VERMILION, new_figure
+
+_GREY = "#999999"
+PARTS = (
+    ("alpha of every step", BLUE),
+    ("bytes over the link", SKY),
+    ("copies of slots, endpoints", ORANGE),
+    ("additions, local memory", GREEN),
+    ("waiting for credits", VERMILION),
+    ("load and store of the buffer", _GREY),
+)
+"""In the order in which bars are stacked."""
+
+
+class Bar(NamedTuple):
+    """A bar of the figure: what each of `PARTS` takes, and the time that was measured, in us; 0 where nothing was."""
+
+    label: str
+    parts_us: tuple[float, ...]
+    measured_us: float
+
+
+def reference(sweep: Sweep) -> Figure:
+    """A panel for each figure of ASTRA-sim."""
+    rows = sweep.of("reference")
+    panels = [(each, _bars(each, rows)) for each in FIGURES]
+    heights = [len(bars) + 0.8 for _, bars in panels]
+    figure = new_figure(2.4 + 0.5 * sum(heights), _finding(rows))
+    columns = figure.subplots(len(panels), 1, height_ratios=heights)
+    for axes, (each, bars) in zip(columns, panels, strict=True):
+        _panel(axes, each, bars)
+    columns[-1].set_xlabel("time of the all-reduce (us)")
+    legend = [Patch(color=colour, label=name) for name, colour in PARTS]
+    legend.append(
+        Patch(facecolor="white", edgecolor="black", hatch="////", label="measured, not explained")
+    )
+    figure.legend(handles=legend, loc="outside lower center", ncols=4, frameon=False)
+    return figure
+
+
+def _bars(each: Reference, rows: Sequence[Row]) -> list[Bar]:
+    steps = 2 * (each.ranks - 1)
+    alpha_us = steps * ALPHA_NS / 1000
+    textbook = ring_alpha_beta_ps(each.ranks, ALPHA_NS * 1000, GBS, each.nbytes) / 1e6
+    theirs = explained(each.ranks, each.nbytes)
+    bars = [
+        Bar("alpha-beta form", (alpha_us, textbook - alpha_us), 0),
+        Bar("ASTRA-sim", tuple(ns / 1000 for ns in theirs), each.time_us),
+    ]
+    for row in rows:
+        if (row.network.sips, row.nbytes) == (each.ranks, each.nbytes) and row.parts is not None:
+            parts = row.parts
+            ours = (
+                parts.alpha_ps,
+                parts.moving_ps,
+                parts.copy_ps,
+                parts.add_ps,
+                parts.credit_ps,
+                parts.memory_ps,
+            )
+            bars.append(
+                Bar(f"kernbench, {_blocks(row)}", tuple(ps / 1e6 for ps in ours), row.time_ps / 1e6)
+            )
+    return bars
+
+
+def _blocks(row: Row) -> str:
+    blocks = -(-row.nbytes // (row.network.sips * row.slots * row.slot_bytes))
+    return f"{row.slots} slots: {blocks} block{'s' * (blocks > 1)}"
+
+
+def _panel(axes: Axes, each: Reference, bars: Sequence[Bar]) -> None:
+    for place, bar in enumerate(bars):
+        left = 0.0
+        for us, (_, colour) in zip(bar.parts_us, PARTS, strict=False):
+            axes.barh(place, us, 0.7, left=left, color=colour)
+            left += us
+        if bar.measured_us > left:
+            axes.barh(
+                place,
+                bar.measured_us - left,
+                0.7,
+                left=left,
+                facecolor="white",
+                edgecolor="black",
+                hatch="////",
+                linewidth=0,
+            )
+        axes.text(
+            max(left, bar.measured_us),
+            place,
+            f"  {bar.measured_us or left:,.1f} us",
+            va="center",
+            fontsize=9.5,
+        )
+    axes.set_yticks(range(len(bars)), [bar.label for bar in bars])
+    axes.set_ylim(len(bars) - 0.5, -0.5)
+    axes.set_xlim(0, 1.12 * max(bar.measured_us or sum(bar.parts_us) for bar in bars))
+    axes.set_title(
+        f"{each.ranks} SIPs, {each.nbytes >> 20} MiB a rank, {GBS:g} GB/s, {ALPHA_NS:g} ns a hop",
+        fontsize=11,
+        loc="left",
+    )
+    axes.grid(axis="x", alpha=PALE)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _finding(rows: Sequence[Row]) -> str:
+    first = FIGURES[0]
+    ours = [row for row in rows if (row.network.sips, row.nbytes) == (first.ranks, first.nbytes)]
+    best, worst = (pick(row.time_ps for row in ours) / 1e6 for pick in (min, max))
+    form = ring_alpha_beta_ps(first.ranks, ALPHA_NS * 1000, GBS, first.nbytes) / 1e6
+    return (
+        f"{first.nbytes >> 20} MiB on {first.ranks} ranks: closed form {form:.1f} us, ASTRA-sim {first.time_us:.1f} us, "
+        f"kernbench {best:.1f} to {worst:.1f} us:\nboth pay alpha again for every block; additions and credits come on top here"
+    )

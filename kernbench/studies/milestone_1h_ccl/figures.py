@@ -1,0 +1,201 @@
+"""The four figures of the study, as PNG files. A title says what the rows show, so it is computed from them."""
+
+# matplotlib leaves the types of keyword arguments open.
+# pyright: reportUnknownMemberType=false
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from kernbench.studies.milestone_1h_ccl.breakdown import reference
+from kernbench.studies.milestone_1h_ccl.drawing import topologies
+from kernbench.studies.milestone_1h_ccl.rows import Row, Sweep
+from kernbench.studies.plots import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PALE,
+    VERMILION,
+    new_figure,
+    saved,
+    size_axis,
+    size_label,
+)
+
+ALGORITHMS = {"ring": (BLUE, "o"), "intercube": (VERMILION, "s")}
+KINDS = {"tcm": BLUE, "hbm": ORANGE, "sram": GREEN}
+"""In the order that is expected."""
+EXPECTED_BYTES = 65_536
+
+
+def draw(sweep: Sweep, directory: Path) -> list[Path]:
+    """Draw all figures; returns their files. Raises `UsageError` where one cannot be written."""
+    return [saved(figure(sweep), directory / f"ccl_{name}.png") for name, figure in FIGURES.items()]
+
+
+def latency(sweep: Sweep) -> Figure:
+    """Time against size for each SIP topology, measured and by the closed forms."""
+    rows = sweep.of("size")
+    figure = new_figure(9.4, _latency_finding(rows))
+    panels = figure.subplots(
+        -(-len(sweep.networks) // 2), 2, sharex=True, sharey=True, squeeze=False
+    ).flat
+    for network, axes in zip(sweep.networks, panels, strict=False):
+        for algorithm in ALGORITHMS:
+            _latency_lines(
+                axes,
+                algorithm,
+                [row for row in rows if (row.network, row.algorithm) == (network, algorithm)],
+            )
+        axes.set_title(f"{network}: {network.sips} SIPs", fontsize=11)
+        size_axis(axes, sorted({row.nbytes for row in rows}))
+        axes.set_ylabel("time of the all-reduce (us)")
+        axes.set_xlabel("bytes a PE")
+        axes.label_outer()
+    figure.legend(handles=_latency_legend(), loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+def buffers(sweep: Sweep) -> Figure:
+    """The ring with its queues in each memory: its time, and what one slot takes in and out."""
+    rows = sweep.of("kind")
+    figure = new_figure(6.4, _buffer_finding(rows))
+    times, slots = figure.subplots(1, 2, width_ratios=(1.5, 1))
+    _buffer_bars(times, rows)
+    _slot_bars(slots, [row for row in rows if row.nbytes == max(row.nbytes for row in rows)])
+    times.legend(loc="upper left", ncols=3, frameon=False)
+    figure.supxlabel(
+        "Slots are copied out one after the other; where that takes longer than the link for the next one, they pile up.\n"
+        "TCM: a port beside the PE. HBM: the channels of the slice, written as well. SRAM: the mesh and a narrow link.",
+        fontsize=10,
+    )
+    return figure
+
+
+FIGURES: Mapping[str, Callable[[Sweep], Figure]] = {
+    "latency": latency,
+    "buffers": buffers,
+    "topologies": topologies,
+    "reference": reference,
+}
+"""What is drawn, by the name of the file: `ccl_NAME.png`."""
+
+
+def _latency_lines(axes: Axes, algorithm: str, rows: Sequence[Row]) -> None:
+    colour, marker = ALGORITHMS[algorithm]
+    sizes = [row.nbytes for row in rows]
+    axes.plot(
+        sizes,
+        [row.alpha_beta_ps / 1e6 for row in rows],
+        linestyle="--",
+        linewidth=1.2,
+        color=colour,
+    )
+    explained = [(row.nbytes, row.parts.total_ps / 1e6) for row in rows if row.parts is not None]
+    if explained:
+        axes.plot(*zip(*explained, strict=True), color="black", linewidth=1)
+    axes.plot(sizes, [row.time_ps / 1e6 for row in rows], marker, color=colour, markersize=7)
+    if rows:
+        last = rows[-1]
+        axes.annotate(
+            f"{last.ratio:.1f} x",
+            (last.nbytes, last.time_ps / 1e6),
+            (-8, 4),
+            textcoords="offset points",
+            ha="right",
+            fontsize=9.5,
+        )
+
+
+def _latency_legend() -> list[Line2D]:
+    marks = [
+        Line2D(
+            [],
+            [],
+            color=colour,
+            marker=marker,
+            linestyle="",
+            markersize=7,
+            label=f"{name}, measured",
+        )
+        for name, (colour, marker) in ALGORITHMS.items()
+    ]
+    lines = [
+        Line2D([], [], color=colour, linestyle="--", label=f"{name}, alpha-beta")
+        for name, (colour, _) in ALGORITHMS.items()
+    ]
+    ratio = Line2D([], [], linestyle="", label="1.0 x: measured over alpha-beta")
+    with_rest = Line2D(
+        [], [], color="black", linewidth=1, label="ring, with blocks, copies, additions, credits"
+    )
+    return [marks[0], marks[1], lines[0], lines[1], with_rest, ratio]
+
+
+def _latency_finding(rows: Sequence[Row]) -> str:
+    ring = [row for row in rows if row.algorithm == "ring" and row.network == rows[0].network]
+    small, large = min(ring, key=lambda row: row.nbytes), max(ring, key=lambda row: row.nbytes)
+    explained = max(
+        abs(row.time_ps / row.parts.total_ps - 1) for row in rows if row.parts is not None
+    )
+    first = f"{size_label(small.nbytes)} over {small.network} take {small.ratio:.2f} times the alpha-beta form"
+    rest = f"blocks, copies, additions and credits explain the ring within {explained:.1%}"
+    return f"{first}, {size_label(large.nbytes)} {large.ratio:.1f} times:\n{rest}"
+
+
+def _buffer_bars(axes: Axes, rows: Sequence[Row]) -> None:
+    sizes = sorted({row.nbytes for row in rows})
+    least = {row.nbytes: row.time_ps for row in rows if row.buffer_kind == "tcm"}
+    for number, (kind, colour) in enumerate(KINDS.items()):
+        found = [row for row in rows if row.buffer_kind == kind]
+        places = [sizes.index(row.nbytes) + (number - 1) * 0.27 for row in found]
+        heights = [row.time_ps / least[row.nbytes] for row in found]
+        axes.bar(places, heights, 0.25, color=colour, label=f"queues in {kind}")
+        for x, height, row in zip(places, heights, found, strict=True):
+            axes.text(x, height + 0.01, f"{row.time_ps / 1e6:.2f}", ha="center", fontsize=9)
+    axes.set_xticks(range(len(sizes)), [size_label(nbytes) for nbytes in sizes])
+    axes.set_ylim(0, 1.2 * max(row.time_ps / least[row.nbytes] for row in rows))
+    axes.set_xlabel("bytes a PE")
+    axes.set_ylabel("time over that with queues in TCM (time in us on the bars)")
+    axes.grid(axis="y", alpha=PALE)
+    axes.set_axisbelow(True)
+
+
+def _slot_bars(axes: Axes, rows: Sequence[Row]) -> None:
+    for row in rows:
+        for place, ps in enumerate((row.slot_in_ps, row.slot_out_ps)):
+            x = place + (list(KINDS).index(row.buffer_kind) - 1) * 0.27
+            axes.bar(x, ps / 1000, 0.25, color=KINDS[row.buffer_kind])
+            axes.text(x, ps / 1000, f"{ps / 1000:.0f}", ha="center", va="bottom", fontsize=9)
+    first = rows[0]
+    next_ns = first.slot_bytes / first.link_gbs
+    axes.hlines(next_ns, 0.55, 1.45, color="black", linestyle="--")
+    axes.annotate(
+        f"the link brings the next one\nafter {next_ns:.0f} ns",
+        (0.62, next_ns),
+        (1, 3.2 * next_ns),
+        ha="center",
+        arrowprops={"arrowstyle": "-", "shrinkB": 0},
+    )
+    axes.set_xticks(
+        (0, 1), ("in: sender's DMA\nto announcement", "out: receiver's DMA\nto its scratch")
+    )
+    axes.set_ylabel(f"median slot of {first.slot_bytes} B (ns)")
+    axes.grid(axis="y", alpha=PALE)
+    axes.set_axisbelow(True)
+
+
+def _buffer_finding(rows: Sequence[Row]) -> str:
+    """The order of the kinds at the size for which one is expected, or at the largest there is."""
+    nbytes = (
+        EXPECTED_BYTES
+        if any(row.nbytes == EXPECTED_BYTES for row in rows)
+        else max(row.nbytes for row in rows)
+    )
+    found = sorted((row for row in rows if row.nbytes == nbytes), key=lambda row: row.time_ps)
+    order = " < ".join(f"{row.buffer_kind} {row.time_ps / 1e6:.2f} us" for row in found)
+    as_expected = [row.buffer_kind for row in found] == list(KINDS)
+    remark = "as expected" if as_expected else f"expected was {' < '.join(KINDS)}"
+    return f"{size_label(nbytes)} a PE, ring over {rows[0].network}: {order}, {remark}"

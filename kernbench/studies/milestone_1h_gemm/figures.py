@@ -1,0 +1,291 @@
+"""The three figures of the study, as PNG files: what the stages do, what of the peak is used, how near the bounds are.
+
+A title says what the rows show, so it is computed from them.
+"""
+
+# matplotlib leaves the types of keyword arguments open.
+# pyright: reportUnknownMemberType=false
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter
+
+from kernbench.studies.milestone_1h_gemm.rows import Row, Sweep
+from kernbench.studies.milestone_1h_gemm.shapes import Shape, Staging
+from kernbench.studies.plots import BLUE, GREEN, ORANGE, PALE, SKY, VERMILION, new_figure, saved
+
+STAGES = {
+    "dma_in_ps": ("DMA in", BLUE),
+    "fetch_ps": ("fetch", SKY),
+    "gemm_ps": ("GEMM", VERMILION),
+    "store_ps": ("store", ORANGE),
+    "dma_out_ps": ("DMA out", GREEN),
+}
+"""The stages of a product in their order: the field of `Busy`, its name and colour."""
+STAGINGS = {
+    Staging.REF_REF: ("ref_ref: both operands streamed", BLUE, "o"),
+    Staging.LOAD_REF: ("load_ref: A loaded, B streamed", ORANGE, "s"),
+    Staging.LOAD_LOAD: ("load_load: both loaded", GREEN, "^"),
+}
+
+
+def draw(sweep: Sweep, directory: Path) -> list[Path]:
+    """Draw all figures; returns their files. Raises `UsageError` where one cannot be written."""
+    return [
+        saved(figure(sweep), directory / f"gemm_{name}.png") for name, figure in FIGURES.items()
+    ]
+
+
+def stage_breakdown(sweep: Sweep) -> Figure:
+    """For each shape and staging, how long each stage was busy, as a share of the kernel's time."""
+    by_shape = _by_shape(sweep.rows)
+    figure = new_figure(1.9 + 0.85 * len(by_shape), _stage_finding(sweep.rows))
+    panels = figure.subplots(1, len(Staging), sharey=True, squeeze=False)[0]
+    for staging, axes in zip(Staging, panels, strict=True):
+        _stage_panel(axes, staging, [rows[staging] for rows in by_shape.values()])
+    panels[0].set_yticks(
+        range(len(by_shape)), [_label(rows[Staging.REF_REF]) for rows in by_shape.values()]
+    )
+    panels[0].set_ylim(len(by_shape) - 0.5, -0.5)
+    panels[0].set_ylabel("product, M x K x N")
+    panels[1].set_xlabel(
+        "time in which a stage is at work, the DMA while a transfer is on its way\n"
+        "(% of the kernel's time, which is written behind the bars)"
+    )
+    patches = [Patch(color=colour, label=name) for name, colour in STAGES.values()]
+    patches.insert(
+        1,
+        Patch(
+            facecolor=BLUE,
+            edgecolor="white",
+            hatch="////",
+            label="of it loading before the product",
+        ),
+    )
+    figure.legend(handles=patches, loc="outside lower center", ncols=len(patches), frameon=False)
+    return figure
+
+
+def utilisation(sweep: Sweep) -> Figure:
+    """What of the GEMM engine's peak each product used, and the most that its padding allows."""
+    by_shape = _by_shape(sweep.rows)
+    figure = new_figure(6.6, _utilisation_finding(sweep.rows))
+    axes = figure.subplots()
+    for place, rows in enumerate(by_shape.values()):
+        for offset, staging in zip((-0.27, 0, 0.27), Staging, strict=True):
+            _utilisation_bar(axes, place + offset, rows[staging], STAGINGS[staging][1])
+        limit = rows[Staging.REF_REF].padding_utilisation
+        axes.hlines(limit, place - 0.43, place + 0.43, color="black", linewidth=1.8)
+    axes.set_xticks(
+        range(len(by_shape)), [_label(rows[Staging.REF_REF]) for rows in by_shape.values()]
+    )
+    axes.set_xlabel("product, M x K x N")
+    axes.set_xlim(-0.55, len(by_shape) - 0.45)
+    axes.set_ylim(0, 1.08)
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
+    axes.set_ylabel(f"MAC utilisation (% of the peak of {sweep.hardware.peak_tflops:g} TFLOPS)")
+    axes.grid(axis="y", alpha=PALE)
+    axes.set_axisbelow(True)
+    handles = [
+        *(Patch(color=colour, label=name) for name, colour, _ in STAGINGS.values()),
+        Patch(color="grey", label="solid: in the whole kernel"),
+        Patch(color="grey", alpha=PALE, label="pale: in the product, without loading before it"),
+        Line2D([], [], color="black", linewidth=1.8, label="limit by padding"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+def theory(sweep: Sweep) -> Figure:
+    """The kernel's time against its bound, and their ratio."""
+    by_shape = _by_shape(sweep.rows)
+    figure = new_figure(6.6, _theory_finding(sweep.rows))
+    times, ratios = figure.subplots(1, 2, width_ratios=(1.1, 1))
+    _time_panel(times, sweep.rows)
+    _ratio_panel(ratios, by_shape)
+    marks = [_mark(colour, marker, name) for name, colour, marker in STAGINGS.values()]
+    marks += [
+        Line2D([], [], color="black", linewidth=1, label="measured = bound"),
+        Line2D(
+            [],
+            [],
+            color="grey",
+            marker="o",
+            linestyle="",
+            markerfacecolor="white",
+            label="hollow: under one tile",
+        ),
+    ]
+    figure.legend(handles=marks, loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+FIGURES: Mapping[str, Callable[[Sweep], Figure]] = {
+    "stage_breakdown": stage_breakdown,
+    "utilisation": utilisation,
+    "theory": theory,
+}
+"""What is drawn, by the name of the file: `gemm_NAME.png`."""
+
+
+def _by_shape(rows: Sequence[Row]) -> dict[Shape, dict[Staging, Row]]:
+    found: dict[Shape, dict[Staging, Row]] = {}
+    for row in rows:
+        found.setdefault(row.shape, {})[row.staging] = row
+    return found
+
+
+def _label(row: Row) -> str:
+    return f"{row.shape}\n(under tile)" if row.under_tile else str(row.shape)
+
+
+def _busy(row: Row, stage: str) -> float:
+    return getattr(row.busy, stage) / row.kernel_ps
+
+
+def _stage_panel(axes: Axes, staging: Staging, rows: Sequence[Row]) -> None:
+    height = 0.8 / len(STAGES)
+    for place, row in enumerate(rows):
+        for number, (stage, (_, colour)) in enumerate(STAGES.items()):
+            y = place + (number - (len(STAGES) - 1) / 2) * height
+            axes.barh(y, _busy(row, stage), height * 0.9, color=colour)
+            if stage == "dma_in_ps" and row.load_ps:
+                # Between two loads the DMA rests for a moment.
+                loading = min(row.load_ps / row.kernel_ps, _busy(row, stage))
+                axes.barh(
+                    y,
+                    loading,
+                    height * 0.9,
+                    color=colour,
+                    edgecolor="white",
+                    hatch="////",
+                    linewidth=0,
+                )
+        axes.text(1.03, place, _time(row.kernel_ps), va="center", fontsize=9.5)
+    axes.set_title(STAGINGS[staging][0], fontsize=11)
+    axes.set_xlim(0, 1)
+    axes.xaxis.set_major_formatter(PercentFormatter(1))
+    axes.grid(axis="x", alpha=PALE)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _utilisation_bar(axes: Axes, x: float, row: Row, colour: str) -> None:
+    axes.bar(x, row.product_utilisation, 0.25, color=colour, alpha=PALE)
+    axes.bar(x, row.utilisation, 0.25, color=colour)
+    top, limit = row.product_utilisation, row.padding_utilisation
+    # Just below the line of the limit there is no room for a number.
+    axes.text(
+        x, (limit if top > limit - 0.05 else top) + 0.01, _percent(top), ha="center", fontsize=8.5
+    )
+
+
+def _time_panel(axes: Axes, rows: Sequence[Row]) -> None:
+    for row in rows:
+        _, colour, marker = STAGINGS[row.staging]
+        face = "white" if row.under_tile else colour
+        axes.plot(
+            row.theory.bound_ps / 1e6,
+            row.kernel_ps / 1e6,
+            marker,
+            color=colour,
+            markerfacecolor=face,
+            markersize=7,
+        )
+    ends = (
+        min(row.theory.bound_ps for row in rows) / 2e6,
+        max(row.kernel_ps for row in rows) / 5e5,
+    )
+    axes.plot(ends, ends, color="black", linewidth=1)
+    axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
+    axes.set_xlabel("bound from the topology file (us)")
+    axes.set_ylabel("measured time of the kernel (us)")
+    axes.grid(alpha=PALE)
+
+
+def _ratio_panel(axes: Axes, by_shape: Mapping[Shape, Mapping[Staging, Row]]) -> None:
+    for place, rows in enumerate(by_shape.values()):
+        for offset, staging in zip((-0.2, 0, 0.2), Staging, strict=True):
+            _, colour, marker = STAGINGS[staging]
+            row = rows[staging]
+            face = "white" if row.under_tile else colour
+            axes.plot(
+                row.ratio, place + offset, marker, color=colour, markerfacecolor=face, markersize=7
+            )
+            axes.annotate(
+                f"{row.ratio:.2f}",
+                (row.ratio, place + offset),
+                (7, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=8.5,
+            )
+    axes.axvline(1, color="black", linewidth=1)
+    axes.set_xscale("log")
+    axes.set_xlim(0.9, 1.4 * max(row.ratio for rows in by_shape.values() for row in rows.values()))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 1.2, 1.5, 2, 3, 5)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel("measured time / bound")
+    axes.set_yticks(
+        range(len(by_shape)), [_label(rows[Staging.REF_REF]) for rows in by_shape.values()]
+    )
+    axes.set_ylim(len(by_shape) - 0.5, -0.5)
+    axes.grid(axis="x", alpha=PALE)
+
+
+def _mark(colour: str, marker: str, label: str) -> Line2D:
+    return Line2D([], [], color=colour, marker=marker, linestyle="", label=label)
+
+
+def _largest(rows: Sequence[Row]) -> dict[Staging, Row]:
+    return _by_shape(rows)[max(rows, key=lambda row: row.steps).shape]
+
+
+def _stage_finding(rows: Sequence[Row]) -> str:
+    """Which stage of the largest product is busiest."""
+
+    def busiest(row: Row) -> str:
+        # Of stages that are equally busy, the GEMM engine is the one to feed.
+        stage = max(STAGES, key=lambda stage: (_busy(row, stage), stage == "gemm_ps"))
+        return f"{STAGES[stage][0]} ({_percent(_busy(row, stage))})"
+
+    largest = _largest(rows)
+    streamed, loaded = largest[Staging.REF_REF], largest[Staging.LOAD_LOAD]
+    return f"Busiest stage of {streamed.shape}: {busiest(streamed)} with operands streamed, {busiest(loaded)} with them loaded"
+
+
+def _utilisation_finding(rows: Sequence[Row]) -> str:
+    largest = _largest(rows)
+    streamed, loaded = largest[Staging.REF_REF], largest[Staging.LOAD_LOAD]
+    verb = "raises" if loaded.utilisation > streamed.utilisation else "lowers"
+    return (
+        f"{streamed.shape}: loading its operands first {verb} the utilisation of the kernel "
+        f"from {_percent(streamed.utilisation)} to {_percent(loaded.utilisation)}"
+    )
+
+
+def _theory_finding(rows: Sequence[Row]) -> str:
+    nearest, farthest = min(rows, key=lambda row: row.ratio), max(rows, key=lambda row: row.ratio)
+    return (
+        f"{nearest.shape} {nearest.staging} comes within {nearest.ratio - 1:.1%} of its bound;\n"
+        f"{farthest.shape} {farthest.staging}, {_steps(farthest.steps)}, takes {farthest.ratio:.1f} times it"
+    )
+
+
+def _steps(count: int) -> str:
+    return "a single step" if count == 1 else f"{count:,} steps"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}"
+
+
+def _time(ps: int) -> str:
+    number, unit = (ps / 1e6, "us") if ps >= 1e6 else (ps / 1e3, "ns")
+    return f"{number:#.3g}".removesuffix(".") + f" {unit}"

@@ -1,0 +1,44 @@
+"""The whole run that groups f and g look at: an all-reduce of integers over two SIPs."""
+
+import numpy as np
+import yaml
+
+from runtime import DPPolicy, torch
+from runtime.core import dtypes
+from runtime.core.config_file import default_file, read_text
+from sip_node.local_run import World, simulate
+
+SIPS = 2
+ELEMENTS = 512
+
+
+def all_reduce(text: str, ccl: str | None = None) -> World:
+    """Rank r starts element i of cube c with a number of its own; each rank returns how many sums are wrong.
+
+    `text` is the topology file.
+    """
+
+    def program(rank: int) -> int:
+        torch.distributed.init_process_group("ahbm", algorithm="intercube")
+        cubes = torch.ahbm.cube_count()
+        tensor = torch.empty(
+            cubes, ELEMENTS, dtype=dtypes.int32, dp=DPPolicy(cube="row_wise", num_pes=1)
+        )
+        tensor.copy_(torch.from_numpy(_numbers(rank, cubes)))
+        torch.distributed.all_reduce(tensor)
+        right = np.sum([_numbers(other, cubes).sum(axis=0) for other in range(SIPS)], axis=0)
+        return int(np.count_nonzero(tensor.numpy() != right))
+
+    return simulate(program, SIPS, topology=text, ccl=ccl)
+
+
+def _numbers(rank: int, cubes: int) -> np.ndarray:
+    index = np.arange(cubes * ELEMENTS, dtype=np.int32).reshape(cubes, ELEMENTS)
+    return index * 7919 % 10_007 + 100_000 * rank
+
+
+def integral_ccl(unit_bytes: int) -> str:
+    """`ccl.yaml` whose credits and packets are whole multiples of a unit."""
+    content = yaml.safe_load(read_text(default_file("ccl.yaml")))
+    content["defaults"] |= {"ipcq_credit_size_bytes": unit_bytes}
+    return yaml.safe_dump(content)

@@ -1,0 +1,124 @@
+"""Topologies drawn at random around the user's file: other sizes, other floor plans, other numbers, a seed for each."""
+
+from typing import Any
+
+from kernbench.validate.variant import Variant
+from runtime.core.rng import Random
+
+OVERHEADS = (
+    "ucie.overhead_ns",
+    "xbar.overhead_ns",
+    "sip.host.overhead_ns",
+    "sip.io_chiplet.pcie_ep.overhead_ns",
+    "sip.io_chiplet.io_cpu.overhead_ns",
+    "sip.io_chiplet.noc.overhead_ns",
+    "cube.noc.router_overhead_ns",
+    "cube.m_cpu.overhead_ns",
+    "cube.sram.overhead_ns",
+    "cube.hbm_ctrl.overhead_ns",
+    "pe.cpu.overhead_ns",
+    "pe.scheduler.overhead_ns",
+    "pe.mmu.overhead_ns",
+    "pe.dma.overhead_ns",
+    "pe.ipcq.overhead_ns",
+    "system.components.switch.overhead_ns",
+)
+BANDWIDTHS = (
+    "ucie.bw_gbs",
+    "xbar.to_hbm_bw_gbs",
+    "hbm.pc_bw_gbs",
+    "sip.io_chiplet.pcie_ep.bw_gbs",
+    "sip.io_chiplet.io_cpu.bw_gbs",
+    "sip.io_chiplet.noc.bw_gbs",
+    "cube.noc.link_bw_gbs",
+    "cube.m_cpu.to_router_bw_gbs",
+    "cube.sram_to_router_bw_gbs",
+    "pe.to_router_bw_gbs",
+    "pe.tcm.bw_gbs",
+    "pe.fetch_store.bw_gbs",
+)
+
+
+def drawn(file: Variant, rng: Random) -> Variant:
+    """One topology. Every time of the file is scaled by 1/2 to 2 and so is every bandwidth; all else is drawn anew.
+
+    Packets are whole rounds of the pseudo channels, for which the closed form of HBM holds.
+    """
+    values: dict[str, Any] = {
+        path: round(file[path] * rng.uniform(0.5, 2), 3) for path in OVERHEADS
+    }
+    values |= {path: round(file[path] * rng.uniform(0.5, 2), 1) for path in BANDWIDTHS}
+    values["ns_per_mm"] = round(file["ns_per_mm"] * rng.uniform(0.5, 5), 5)
+    values["cube.hbm_ctrl.efficiency"] = round(rng.uniform(0.6, 1), 2)
+    burst, channels = rng.choice((64, 128, 256)), rng.choice((2, 4, 8))
+    values |= {
+        "hbm.burst_bytes": burst,
+        "hbm.num_pcs": channels,
+        "packet_bytes": burst * channels * rng.choice((1, 2, 4)),
+    }
+    sips = rng.randint(2, 4)
+    values["system.sips"] = {
+        "count": sips,
+        "topology": "ring_1d",
+        "fabric": rng.choice(("direct", "switch")),
+        "spacing_mm": _mm(rng, 40),
+    }
+    values["sip.cube_mesh"] = {"w": rng.randint(1, 3), "h": rng.randint(1, 3)}
+    values["sip.cube_gap_mm"] = _mm(rng, 3)
+    values["sip.io_chiplet.edge"] = rng.choice("NESW")
+    values["sip.io_chiplet.gap_mm"] = _mm(rng, 3)
+    return file.with_values(values | _floor_plan(rng))
+
+
+def _floor_plan(rng: Random) -> dict[str, Any]:
+    """A cube: its router grid, a hole in it or none, and everything at a random place."""
+    width, height, rows, cols = (
+        rng.randint(6, 14),
+        rng.randint(6, 14),
+        rng.randint(2, 7),
+        rng.randint(2, 7),
+    )
+
+    def point() -> list[float]:
+        return [_mm(rng, width), _mm(rng, height)]
+
+    return {
+        "cube.size_mm": {"w": float(width), "h": float(height)},
+        "cube.noc.rows": rows,
+        "cube.noc.cols": cols,
+        "cube.noc.hbm_hole_mm": _hole(rng, (width, cols), (height, rows)),
+        "cube.ucie_pos_mm": {
+            "N": [_mm(rng, width), 0.0],
+            "S": [_mm(rng, width), float(height)],
+            "W": [0.0, _mm(rng, height)],
+            "E": [float(width), _mm(rng, height)],
+        },
+        "cube.m_cpu.pos_mm": point(),
+        "cube.sram.pos_mm": point(),
+        "cube.pe_layout": {
+            "pe_per_corner": 2,
+            "corners": ["NW", "SE"],
+            "pos_mm": {"NW": [point(), point()], "SE": [point(), point()]},
+        },
+    }
+
+
+def _hole(rng: Random, *sides: tuple[int, int]) -> list[float]:
+    """A hole that leaves a ring of routers; none where the grid is too small for one."""
+    spans: list[tuple[float, float]] = []
+    for length, routers in sides:
+        if routers < 3:
+            return [0.0, 0.0, 0.0, 0.0]
+        first = rng.randint(1, routers - 2)
+        last = rng.randint(first, routers - 2)
+        spans.append((_floor(first * length / routers), _floor((last + 1) * length / routers)))
+    (x0, x1), (y0, y1) = spans
+    return [x0, y0, x1, y1]
+
+
+def _floor(mm: float) -> float:
+    return int(mm * 1000) / 1000
+
+
+def _mm(rng: Random, limit: float) -> float:
+    return rng.randint(0, int(limit * 10)) / 10

@@ -1,0 +1,215 @@
+"""The routers of a cube as a network of their own: 4x4 nodes, a PE at each, synthetic traffic in cycles.
+
+The network is the product's own: the graph, routes and fabric of a topology with one cube, whose grid has no hole and whose
+numbers make a clock out of an unclocked model. One flit takes one cycle on every link. A packet pays, in cycles,
+
+    PE to router 1 + (router 2) H + (wire between routers 1) (H - 1) + router to PE 1 + serialisation F = 3 H + 1 + F
+
+with H routers on its way and F flits: 3 H + 2 for one flit, the zero-load latency of the reference router. A PE whose wire is
+as long as that between routers stands between four of them; ties go to the lowest row, then column.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import log
+
+from kernbench.validate.variant import Variant
+from runtime.core.rng import Random, seeded
+from runtime.core.simtime import NEVER_PS
+from runtime.model.graph import ChipGraph
+from runtime.model.routing import ChipRoutes
+from runtime.model.topology import parse_topology
+from sip_node.chip.fabric.fabric import Fabric
+from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.send_bounds import SendBounds
+from sip_node.pdes.engine import Engine
+
+SIDE = 4
+NODES = SIDE * SIDE
+CYCLE_NS = 1.0
+CYCLE_PS = 1000
+FLIT_BYTES = 64
+FLIT_GBS = FLIT_BYTES / CYCLE_NS
+ALONE_PS = 1000 * CYCLE_PS
+PATTERNS = ("uniform", "transpose", "bitcomp", "neighbor")
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What every node offers: `load` flits a cycle in packets of `flits`, as a Bernoulli process a cycle."""
+
+    pattern: str
+    load: float
+    flits: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Over `packets` packets generated in the measured cycles.
+
+    Latency from generation to the ejection of the tail; `accepted` is flits ejected a node and cycle while measuring.
+    """
+
+    packets: int
+    latency_cycles: float
+    accepted: float
+
+
+def mesh_file(file: Variant) -> Variant:
+    """The user's file with one cube of 4x4 routers and a PE at each, in numbers that are whole cycles."""
+    places = [[col + 1.0, row + 1.0] for row in range(SIDE) for col in range(SIDE)]
+    cell = {"N": [0.0, 0.0], "S": [0.0, SIDE], "W": [0.0, 0.0], "E": [SIDE, 0.0]}
+    return file.with_values(
+        {
+            "ns_per_mm": CYCLE_NS,
+            "sip.cube_mesh": {"w": 1, "h": 1},
+            "cube.size_mm": {"w": float(SIDE), "h": float(SIDE)},
+            "cube.noc": {
+                "rows": SIDE,
+                "cols": SIDE,
+                "hbm_hole_mm": [0.0, 0.0, 0.0, 0.0],
+                "router_overhead_ns": 2 * CYCLE_NS,
+                "link_bw_gbs": FLIT_GBS,
+            },
+            "cube.pe_layout": {"pe_per_corner": NODES, "corners": ["NW"], "pos_mm": {"NW": places}},
+            "cube.ucie_pos_mm": {side: list(map(float, at)) for side, at in cell.items()},
+            "cube.m_cpu.pos_mm": [0.0, 0.0],
+            "cube.sram.pos_mm": [0.0, 0.0],
+            "pe.to_router_bw_gbs": FLIT_GBS,
+            "hbm.slice_gib": 1,
+        }
+    )
+
+
+class MeshNetwork:
+    """The network with a source and a sink at every PE."""
+
+    def __init__(self, file: Variant) -> None:
+        self.engine = Engine()
+        self.graph = ChipGraph(parse_topology(mesh_file(file).text, "topology", 1))
+        self.routes = ChipRoutes(self.graph)
+        self.fabric = Fabric(
+            self.engine, self.graph, self.routes, 0, SendBounds({}, 0, answers=False)
+        )
+        self.pes = [self.graph.pe(0, node) for node in range(NODES)]
+        self.routers = [self.routes.route(pe, self.graph.sram(0)).nodes[1] for pe in self.pes]
+        assert len(set(self.routers)) == NODES, "every PE has a router of its own"
+
+    def one_by_one(self, flits: int) -> Iterator[tuple[int, int, float]]:
+        """(source, target, latency in cycles) of a packet between every pair of nodes, each long after the last."""
+        sink = _Sink(self.engine, 0, NEVER_PS)
+        self._attach(sink)
+        for number, (source, target) in enumerate(product(range(NODES), range(NODES))):
+            before_ps = sink.latency_ps
+            self.engine.at(number * ALONE_PS, self.send, source, target, flits * FLIT_BYTES)
+            self.engine.run_before(NEVER_PS)
+            yield source, target, (sink.latency_ps - before_ps) / CYCLE_PS
+
+    def send(self, source: int, target: int, nbytes: int) -> None:
+        """A packet between two nodes now; one to its own node turns round at the router."""
+        pe, now_ps = self.pes[source], self.engine.now_ps
+        node = self.routers[target] if target == source else self.pes[target]
+        self.fabric.send(Packet(Kind.WRITE, 0, pe, 0, node, nbytes, sent_ps=now_ps), pe, now_ps)
+
+    def run(self, traffic: Traffic, cycles: int, warmup: int) -> Outcome:
+        """Offer traffic for `warmup` cycles, then measure for `cycles`; sources go on until all that counts has arrived."""
+        sink = _Sink(self.engine, warmup * CYCLE_PS, (warmup + cycles) * CYCLE_PS)
+        self._attach(sink)
+        for node in range(NODES):
+            _Source(self, sink, node, traffic).start()
+        self.engine.run_before(NEVER_PS)
+        return Outcome(
+            sink.packets,
+            sink.latency_ps / CYCLE_PS / sink.packets,
+            sink.accepted / (NODES * cycles),
+        )
+
+    def _attach(self, sink: "_Sink") -> None:
+        for pe, router in zip(self.pes, self.routers, strict=True):
+            self.fabric.attach(pe, sink)
+            self.fabric.attach(router, _Turn(self.fabric, router))
+
+
+class _Sink:
+    """Counts what arrives. A packet is measured if it was generated between `begin_ps` and `end_ps`."""
+
+    def __init__(self, engine: Engine, begin_ps: int, end_ps: int) -> None:
+        self._engine, self._begin_ps, self._end_ps = engine, begin_ps, end_ps
+        self.packets = self.latency_ps = self.accepted = self._missing = 0
+
+    def generated(self) -> bool:
+        """A packet is generated now; whether its source is to go on."""
+        now_ps = self._engine.now_ps
+        if now_ps < self._end_ps:
+            self._missing += now_ps >= self._begin_ps
+            return True
+        # Beyond saturation what is missing never gets less; a network that is not overloaded is empty of it much sooner.
+        return self._missing > 0 and now_ps < 2 * self._end_ps - self._begin_ps
+
+    def accept(self, packet: Packet, tail_ps: int) -> None:
+        """The tail of `packet` is ejected at `tail_ps`."""
+        if self._begin_ps <= tail_ps < self._end_ps:
+            self.accepted += packet.size // FLIT_BYTES
+        if self._begin_ps <= packet.sent_ps < self._end_ps:
+            self._missing -= 1
+            self.packets += 1
+            self.latency_ps += tail_ps - packet.sent_ps
+
+
+class _Turn:
+    """Sends a packet to its own node back from the router: a PE and its router are one hop, as in the reference."""
+
+    def __init__(self, fabric: Fabric, router: int) -> None:
+        self._fabric, self._router = fabric, router
+
+    def accept(self, packet: Packet, tail_ps: int) -> None:
+        packet.node = packet.source_node
+        self._fabric.send(packet, self._router, tail_ps)
+
+
+class _Source:
+    """One node: in every cycle it generates a packet with probability load / flits."""
+
+    def __init__(self, network: MeshNetwork, sink: _Sink, node: int, traffic: Traffic) -> None:
+        self._network, self._sink, self._node, self._traffic = network, sink, node, traffic
+        self._rng = seeded(traffic.seed, node)
+        self._size = traffic.flits * FLIT_BYTES
+        self._rate = traffic.load / traffic.flits
+        self._cycle = -1
+
+    def start(self) -> None:
+        """Schedule the first packet."""
+        self._next()
+
+    def _next(self) -> None:
+        self._cycle += gap(self._rng, self._rate)
+        self._network.engine.at(self._cycle * CYCLE_PS, self._generate)
+
+    def _generate(self) -> None:
+        if not self._sink.generated():
+            return
+        self._network.send(
+            self._node, destination(self._traffic.pattern, self._node, self._rng), self._size
+        )
+        self._next()
+
+
+def gap(rng: Random, rate: float) -> int:
+    """Cycles from one success of a Bernoulli process to the next: geometric."""
+    if rate >= 1:
+        return 1
+    return 1 + int(log(1 - rng.random()) / log(1 - rate))
+
+
+def destination(pattern: str, source: int, rng: Random) -> int:
+    """Where a packet goes; nodes are numbered row by row. `neighbor` is one further in each dimension, as in BookSim."""
+    col, row = source % SIDE, source // SIDE
+    if pattern == "uniform":
+        return rng.randrange(NODES)
+    if pattern == "transpose":
+        return col * SIDE + row
+    if pattern == "bitcomp":
+        return NODES - 1 - source
+    return (row + 1) % SIDE * SIDE + (col + 1) % SIDE

@@ -1,0 +1,216 @@
+"""Operations of `tl` on random elements, each with its exact result, which shares no arithmetic with the product."""
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from runtime import tl
+from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
+from runtime.core.rng import Random
+from runtime.language.value import Array, Pointer, Value
+
+ROWS, COLUMNS = 8, 32
+M, K, N = 36, 150, 40
+"""Sides of the matrix products: with the tiles that ship two tiles by two, and three of depth, the last of each a rest."""
+PRECISION = {"f16": (10, -14), "bf16": (7, -126), "f32": (23, -126)}
+"""Bits of the fraction, and the least exponent of a normal number: IEEE 754 binary16 and binary32, and bfloat16."""
+FLOATING, INTEGRAL = (float16, bfloat16, float32), (int8, int32)
+
+Exact = Callable[..., float]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One operation on given elements.
+
+    `kernel(out, *operands)` gets pointers; `exact` is what it is to leave at `out`, element by element, and `slack` what each
+    may be off beside the one rounding to `result`.
+    """
+
+    family: str
+    name: str
+    dtype: DType
+    operands: tuple[Array, ...]
+    result: DType
+    kernel: Callable[..., None]
+    exact: Sequence[float]
+    slack: Sequence[float] = ()
+
+
+def cases(rng: Random, tile_depth: int) -> list[Case]:
+    """Everything, over all element types that have it; the engine adds products of `tile_depth` elements of depth at once."""
+    steps, found = math.ceil(K / tile_depth), list[Case]()
+    for dtype in (*FLOATING, *INTEGRAL):
+        found += [
+            *_elementwise(dtype, rng),
+            *_along_an_axis(dtype, rng),
+            *_products(dtype, rng, steps),
+        ]
+    return found
+
+
+def ulp(dtype: DType, number: float) -> float:
+    """The distance between the two numbers of `dtype` around `number`."""
+    bits, least = PRECISION[dtype.name]
+    exponent = math.frexp(number)[1] - 1 if number else least
+    return 2.0 ** (max(exponent, least) - bits)
+
+
+def wrapped(number: int, dtype: DType) -> int:
+    """What is left of an integer in the bits of `dtype`, two's complement."""
+    half = 1 << 8 * dtype.itemsize - 1
+    return (number + half) % (2 * half) - half
+
+
+def _gelu(x: float) -> float:
+    # (1 + tanh u) / 2 = sigmoid(2 u), in which nothing cancels.
+    return x * _sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+ANYWHERE: dict[str, tuple[Callable[[Value, Value], Value], Callable[[Any, Any], Any]]] = {
+    "add": (operator.add, operator.add),
+    "sub": (operator.sub, operator.sub),
+    "mul": (operator.mul, operator.mul),
+    "maximum": (tl.maximum, max),
+    "minimum": (tl.minimum, min),
+    "fma": (lambda x, y: tl.fma(x, y, x), lambda x, y: x * y + x),
+    "clamp": (lambda x, _: tl.clamp(x, -2, 3), lambda x, _: min(max(x, -2), 3)),
+    "abs": (lambda x, _: tl.abs(x), lambda x, _: abs(x)),
+    "relu": (lambda x, _: tl.relu(x), lambda x, _: max(x, 0)),
+}
+"""On x and y of any type."""
+OF_FRACTIONS: dict[str, tuple[Callable[[Value, Value], Value], Callable[[Any, Any], Any]]] = {
+    "div": (tl.div, lambda x, y: x / y),
+    "exp": (lambda x, _: tl.exp(x), lambda x, _: math.exp(x)),
+    "log": (lambda _, y: tl.log(y), lambda _, y: math.log(y)),
+    "sqrt": (lambda _, y: tl.sqrt(y), lambda _, y: math.sqrt(y)),
+    "sin": (lambda x, _: tl.sin(x), lambda x, _: math.sin(x)),
+    "cos": (lambda x, _: tl.cos(x), lambda x, _: math.cos(x)),
+    "tanh": (lambda x, _: tl.tanh(x), lambda x, _: math.tanh(x)),
+    "sigmoid": (lambda x, _: tl.sigmoid(x), lambda x, _: _sigmoid(x)),
+    "gelu": (lambda x, _: tl.gelu(x), lambda x, _: _gelu(x)),
+    "silu": (lambda x, _: tl.silu(x), lambda x, _: x * _sigmoid(x)),
+}
+"""On x and y > 0 of floating-point types."""
+
+
+def _elementwise(dtype: DType, rng: Random) -> Iterator[Case]:
+    for name, (run, exact) in (
+        ANYWHERE | OF_FRACTIONS if dtype.is_floating_point else ANYWHERE
+    ).items():
+        x, y = _drawn(dtype, rng, -4, ROWS, COLUMNS), _drawn(dtype, rng, 0.25, ROWS, COLUMNS)
+        results = [exact(*pair) for pair in zip(_numbers(x), _numbers(y), strict=True)]
+        yield Case(
+            "elementwise",
+            name,
+            dtype,
+            (x, y),
+            dtype,
+            _on_values(run, x.shape),
+            _held(results, dtype),
+        )
+
+
+def _along_an_axis(dtype: DType, rng: Random) -> Iterator[Case]:
+    """Reductions of both axes, and softmax along the last one."""
+    widened = int32 if dtype == int8 else dtype
+    total = math.fsum if dtype.is_floating_point else sum
+    for name, run, exact, result in (
+        ("sum", tl.sum, total, widened),
+        ("max", tl.max, max, dtype),
+        ("min", tl.min, min, dtype),
+    ):
+        for axis in (0, 1):
+            x = _drawn(dtype, rng, -4, ROWS, COLUMNS)
+            results = [exact(_numbers(line)) for line in (x.T if axis == 0 else x)]
+            kernel = _on_values(partial(run, axis=axis), x.shape)
+            yield Case(
+                "reduction",
+                f"{name} axis {axis}",
+                dtype,
+                (x,),
+                result,
+                kernel,
+                _held(results, result),
+            )
+    if dtype.is_floating_point:
+        x = _drawn(dtype, rng, -4, ROWS, COLUMNS)
+        results = [share for row in x for share in _softmax(_numbers(row))]
+        yield Case(
+            "softmax", "softmax", dtype, (x,), dtype, _on_values(tl.softmax, x.shape), results
+        )
+
+
+def _products(dtype: DType, rng: Random, steps: int) -> Iterator[Case]:
+    """Loaded operands with a result in TCM, and streamed ones with a result in memory."""
+    if dtype == int32:
+        return
+    wide, total = (float32, math.fsum) if dtype.is_floating_point else (int32, sum)
+    a, b = _drawn(dtype, rng, -4, M, K), _drawn(dtype, rng, -4, K, N)
+    terms = [
+        list(map(operator.mul, row, column))
+        for row in map(_numbers, a)
+        for column in map(_numbers, b.T)
+    ]
+    exact = [total(each) for each in terms]
+    # One rounding of the accumulator a step: N. Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1.
+    slack = (
+        [steps * 2.0**-24 * math.fsum(map(abs, each)) for each in terms]
+        if dtype.is_floating_point
+        else []
+    )
+    for name, result, kernel in (
+        ("dot", wide, _dot),
+        ("composite", wide if dtype == int8 else dtype, _composite),
+    ):
+        yield Case("gemm", name, dtype, (a, b), result, kernel, _held(exact, result), slack)
+
+
+def _dot(out: Pointer, a: Pointer, b: Pointer) -> None:
+    tl.store(out, tl.dot(tl.load(a, (M, K)), tl.load(b, (K, N))))
+
+
+def _composite(out: Pointer, a: Pointer, b: Pointer) -> None:
+    tl.wait(tl.composite("gemm", tl.ref(a, (M, K)), tl.ref(b, (K, N)), tl.ref(out, (M, N))))
+
+
+def _on_values(run: Callable[..., Value], shape: tuple[int, ...]) -> Callable[..., None]:
+    def kernel(out: Pointer, *operands: Pointer) -> None:
+        tl.store(out, run(*(tl.load(operand, shape) for operand in operands)))
+
+    return kernel
+
+
+def _softmax(row: Sequence[float]) -> list[float]:
+    exponentials = [math.exp(x - max(row)) for x in row]
+    return [exponential / math.fsum(exponentials) for exponential in exponentials]
+
+
+def _drawn(dtype: DType, rng: Random, low: float, *shape: int) -> Array:
+    """Floating-point numbers from `low` to 4, integers over their whole range."""
+    count = math.prod(shape)
+    if dtype.is_floating_point:
+        drawn: list[float] = [rng.uniform(low, 4) for _ in range(count)]
+    else:
+        drawn = [wrapped(rng.getrandbits(8 * dtype.itemsize), dtype) for _ in range(count)]
+    return np.array(drawn).astype(dtype.numpy).reshape(shape)
+
+
+def _numbers(array: Array) -> list[Any]:
+    """The elements as Python numbers, which hold them all."""
+    return [float(each) if array.dtype.kind != "i" else int(each) for each in array.reshape(-1)]
+
+
+def _held(results: Iterable[float], dtype: DType) -> list[float]:
+    return [
+        result if dtype.is_floating_point else wrapped(int(result), dtype) for result in results
+    ]

@@ -1,0 +1,104 @@
+"""What `validate` runs: parts that each give some checks, in any process, in one order."""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+
+from kernbench.validate.algorithms import algorithm
+from kernbench.validate.all_reduce_times import THEORIES
+from kernbench.validate.channels import channels
+from kernbench.validate.check import Check
+from kernbench.validate.collectives import credit_rounds, sums
+from kernbench.validate.conservation import conservation
+from kernbench.validate.cube_links import cube_links
+from kernbench.validate.drawn_all_reduces import ALGORITHMS, drawn
+from kernbench.validate.gemm import bounded, fed, padded, staged, systolic
+from kernbench.validate.mesh_checks import DEFAULT_LOADS, loaded, reference, unloaded
+from kernbench.validate.metamorphic import metamorphic
+from kernbench.validate.numerics import numerics
+from kernbench.validate.paths import TOPOLOGIES, saturation, uncontended
+from kernbench.validate.queueing import LOADS, little, waiting
+from kernbench.validate.rings import rings
+from kernbench.validate.sharing import sharing
+from kernbench.validate.slot_rates import rates
+from kernbench.validate.variant import Variant
+
+SIPS = 2
+"""Checks between SIPs run on a ring of two; the count and the shape that the file gives do not change what one pays."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some checks whose ids all start with `prefix`: `function(file, *args)` makes them."""
+
+    prefix: str
+    function: Callable[..., list[Check]]
+    args: tuple[float | str, ...] = ()
+
+    def may_match(self, prefix: str) -> bool:
+        """Whether a check of this part can have an id that starts with `prefix`."""
+        return self.prefix.startswith(prefix) or prefix.startswith(self.prefix)
+
+
+def parts(seed: int, *, full: bool) -> list[Part]:
+    """Everything, in the order of the table."""
+    loads = sorted(reference()) if full else DEFAULT_LOADS
+    return [
+        *(Part(f"a.{number}.", uncontended, (seed, number)) for number in range(TOPOLOGIES + 1)),
+        Part("b.", saturation),
+        Part("c.", sharing),
+        *(Part(f"d.md1.{load}", waiting, (seed, load)) for load in LOADS),
+        Part("e.zero-load.", unloaded),
+        *(Part(f"e.uniform.{load}.", loaded, (seed, load)) for load in loads),
+        Part("f.", conservation),
+        Part("f.little", little, (seed,)),
+        Part("g.", metamorphic, (seed,)),
+        Part("h.", channels),
+        Part("i.credit.", credit_rounds),
+        Part("i.rate.", rates),
+        Part("i.ring.", rings),
+        *(Part(f"i.{name}.", algorithm, (seed, name)) for name in THEORIES),
+        Part("i.cubes.", cube_links),
+        *(Part(f"i.drawn.{name}.", drawn, (seed, name)) for name in ALGORITHMS),
+        Part("i.sums.", sums, (seed,)),
+        Part("j.b", bounded, (seed,)),
+        Part("j.staged.", staged),
+        Part("j.fed.", fed),
+        Part("j.pad.", padded),
+        Part("j.systolic.", systolic, (seed,)),
+        Part("k.", numerics, (seed,)),
+    ]
+
+
+def run(text: str, chosen: Sequence[Part], prefix: str, procs: int) -> list[Check]:
+    """The checks of the chosen parts whose ids start with `prefix`, on the topology file `text`.
+
+    With one process all runs in this one. The result does not depend on their number.
+    """
+    if procs == 1:
+        found = [_checks(text, part) for part in chosen]
+    else:
+        # Fresh interpreters: a fork would copy whatever threads the caller has into a broken state.
+        with ProcessPoolExecutor(procs, mp_context=get_context("spawn")) as pool:
+            found = [future.result() for future in _submitted(pool, text, chosen)]
+    return [check for checks in found for check in checks if check.id.startswith(prefix)]
+
+
+def _submitted(
+    pool: ProcessPoolExecutor, text: str, chosen: Sequence[Part]
+) -> list[Future[list[Check]]]:
+    """Futures in the order of the parts; the long parts, those at random load, start first."""
+    futures: dict[int, Future[list[Check]]] = {}
+    for part in sorted(chosen, key=lambda part: not part.prefix.startswith(("d", "e"))):
+        futures[id(part)] = pool.submit(_checks, text, part)
+    return [futures[id(part)] for part in chosen]
+
+
+def _checks(text: str, part: Part) -> list[Check]:
+    return part.function(Variant.of(text).on_a_ring(SIPS), *part.args)
+
+
+def missed(checks: Iterable[Check]) -> list[Check]:
+    """Those that are out of tolerance."""
+    return [check for check in checks if not check.passed]

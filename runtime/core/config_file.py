@@ -1,0 +1,183 @@
+"""A YAML file to a strict, frozen model. Whatever is wrong with the file is one `ConfigError` line that names the key."""
+
+import json
+from collections.abc import Iterable
+from hashlib import sha256
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from runtime.core.errors import ConfigError, nearest
+
+
+class Section(BaseModel):
+    """A mapping of a configuration file: no unknown key, no conversion of types, finite numbers, frozen once read."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
+_Location = tuple[int | str, ...]
+
+
+def default_file(name: str) -> Path:
+    """The file `name` that ships with kernbench: packaged with an installed copy, at the root of a source checkout."""
+    package = Path(__file__).parents[1]
+    packaged = package / "defaults" / name
+    return packaged if packaged.exists() else package.parent / name
+
+
+def read_text(path: Path) -> str:
+    """The text of a configuration file; raises `ConfigError` when it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ConfigError(str(path), "", "no such file") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(str(path), "", f"byte {error.start} is not UTF-8 text") from error
+    except OSError as error:
+        raise ConfigError(str(path), "", f"cannot be read: {error.strerror}") from error
+
+
+def parse(text: str, source: str, model: type[_Model]) -> _Model:
+    """Validate the YAML mapping in `text` as `model`; errors are `ConfigError`s that call the file `source`."""
+    content = _yaml_mapping(text, source)
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        raise_first(source, _problems(error, model))
+        raise
+
+
+def raise_first(source: str, problems: Iterable[tuple[str, str]]) -> None:
+    """Raise `ConfigError` for the first of the `(key path, problem)` pairs, with the number of the others."""
+    found = list(problems)
+    if found:
+        key_path, problem = found[0]
+        others = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise ConfigError(source, key_path, problem + others)
+
+
+def config_hash(*models: BaseModel) -> str:
+    """SHA-256 over the canonical JSON of `models`, as hex: the order of keys, comments and `1` for `1.0` do not count."""
+    content = [model.model_dump(mode="json") for model in models]
+    return sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+_KEY_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """YAML whose keys are strings, each once in its mapping.
+
+    Sequences become tuples: a frozen model must not hold a list.
+    """
+
+    def unique_mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
+        seen: set[str] = set()
+        for key_node, _ in node.value:
+            key: str = key_node.value
+            if key_node.tag not in _KEY_TAGS:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"keys are strings, got {key}", key_node.start_mark
+                )
+            if key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"duplicate key {key!r}", key_node.start_mark
+                )
+            seen.add(key)
+        content: dict[Any, Any] = self.construct_mapping(node, deep=True)
+        return content
+
+    def tuple_sequence(self, node: yaml.SequenceNode) -> tuple[Any, ...]:
+        return tuple(self.construct_sequence(node, deep=True))
+
+
+_UniqueKeyLoader.add_constructor("tag:yaml.org,2002:map", _UniqueKeyLoader.unique_mapping)
+_UniqueKeyLoader.add_constructor("tag:yaml.org,2002:seq", _UniqueKeyLoader.tuple_sequence)
+
+
+def _yaml_mapping(text: str, source: str) -> dict[str, Any]:
+    try:
+        content: Any = yaml.load(text, _UniqueKeyLoader)  # noqa: S506 - a subclass of SafeLoader
+    except yaml.MarkedYAMLError as error:
+        raise ConfigError(source, _line(error), error.problem or "not YAML") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(source, "", f"not YAML: {str(error).splitlines()[0]}") from error
+    if content is None:
+        raise ConfigError(source, "", "the file is empty")
+    if not isinstance(content, dict):
+        raise ConfigError(source, "", f"the file holds {_shown(content)}, not a mapping of keys")
+    return content  # pyright: ignore[reportUnknownVariableType] - its keys are what the model checks
+
+
+def _line(error: yaml.MarkedYAMLError) -> str:
+    return f"line {error.problem_mark.line + 1}" if error.problem_mark else ""
+
+
+def _problems(error: ValidationError, model: type[BaseModel]) -> list[tuple[str, str]]:
+    # A misspelt key is also a missing one: the misspelling is what the user must see first.
+    details = sorted(
+        error.errors(include_url=False), key=lambda detail: detail["type"] != "extra_forbidden"
+    )
+    return [(_key_path(detail["loc"]), _problem(detail, model)) for detail in details]
+
+
+def _key_path(location: _Location) -> str:
+    path = ""
+    for part in location:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return path.removeprefix(".")
+
+
+def _problem(detail: ErrorDetails, model: type[BaseModel]) -> str:
+    match detail["type"]:
+        case "extra_forbidden":
+            return f"unknown key{nearest(str(detail['loc'][-1]), _known_keys(model, detail['loc'][:-1]))}"
+        case "missing":
+            return "this key is missing"
+        case "model_type" | "dict_type":
+            return f"should be a mapping of keys, got {_shown(detail['input'])}"
+        case "tuple_type":
+            return f"should be a list, got {_shown(detail['input'])}"
+        case "too_short":
+            return "this list is empty"
+        case _:
+            return f"{detail['msg'].removeprefix('Input ')}, got {_shown(detail['input'])}"
+
+
+def _known_keys(model: type[BaseModel], location: _Location) -> list[str]:
+    section: Any = model
+    for part in location:
+        section = _member(section, part)
+    return list(section.model_fields)
+
+
+def _member(section: Any, part: int | str) -> Any:
+    """The model behind one step of a key path: a field of a model, or a value of a mapping or list of models."""
+    if isinstance(section, type) and issubclass(section, BaseModel):
+        return _model(section.model_fields[str(part)].annotation)
+    return _model(next(kind for kind in reversed(get_args(section)) if kind is not Ellipsis))
+
+
+def _model(annotation: Any) -> Any:
+    """What is left of an annotation without its constraints and without `| None`."""
+    if isinstance(annotation, UnionType):
+        return next(kind for kind in get_args(annotation) if kind is not NoneType)
+    return _model(get_args(annotation)[0]) if get_origin(annotation) is Annotated else annotation
+
+
+def _shown(value: object) -> str:
+    match value:
+        case dict():
+            return "a mapping"
+        case tuple():
+            return f"a list of {len(value)}"  # pyright: ignore[reportUnknownArgumentType] - any elements
+        case None:
+            return "null"
+        case _:
+            return repr(value)

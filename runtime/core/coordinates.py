@@ -1,0 +1,14 @@
+"""Where things are: the triple `(sip, cube, pe)`. There is no flat PE index."""
+
+from typing import NamedTuple
+
+
+class PeCoordinates(NamedTuple):
+    """A processing element."""
+
+    sip: int
+    cube: int
+    pe: int
+
+    def __str__(self) -> str:
+        return f"sip {self.sip} cube {self.cube} pe {self.pe}"

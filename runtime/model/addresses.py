@@ -1,0 +1,197 @@
+"""Physical addresses, 51 bits: rack, SIP, cube and a local offset whose top bit chooses between two windows of 128 GiB.
+
+    bits       field           holds
+    [50:47]    rack            0..15
+    [46:43]    sip in rack     0..15; the SIP number is rack * 16 + sip in rack
+    [42:38]    segment         cube, 0..31
+    [37]       window          1: HBM, 0: PE resources
+    [36:0]     window offset
+
+HBM window: the slices of the cube's PEs one after the other, PE = window offset // slice size.
+
+PE-resource window: fixed ranges, 4 KiB aligned; everything between and behind them is reserved.
+
+    offset in the window         range        reserved for it   in use
+    pe * 0x1000_0000             tcm          128 MiB           pe.tcm_mb
+    pe * 0x1000_0000 + 0x800_0000  ipcq       1 MiB             1 MiB
+    pe * 0x1000_0000 + 0x900_0000  scratchpad 1 MiB             1 MiB
+    pe * 0x1000_0000 + 0xA00_0000  regfile    64 KiB            64 KiB
+    0x10_0000_0000               sram         16 GiB            cube.sram_mb
+    0x18_0000_0000               mcpu         16 MiB            16 MiB
+
+64 PEs of 256 MiB end at 0x4_0000_0000.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from runtime.core.errors import PhysAddrError
+from runtime.core.trace import NO_PE
+from runtime.model.schema import GIB, MIB, Topology
+
+Resource = Literal["hbm", "tcm", "ipcq", "scratchpad", "regfile", "sram", "mcpu"]
+
+ADDRESS_BITS = 51
+MAX_SIPS = 256
+MAX_CUBES = 32
+MAX_PES_PER_CUBE = 64
+HBM_WINDOW_BYTES = 128 * GIB
+MAX_TCM_BYTES = 128 * MIB
+MAX_SRAM_BYTES = 16 * GIB
+REGFILE_BYTES = 64 << 10
+PAGE_BYTES = 4096
+
+_SIP_SHIFT, _CUBE_SHIFT = 43, 38
+_HBM_WINDOW = 1 << 37
+_PE_STRIDE = 256 * MIB
+_CUBE_RANGES = 64 * GIB
+
+
+@dataclass(frozen=True, slots=True)
+class PhysAddr:
+    """A decoded address: `offset` bytes into a resource. `pe` is `NO_PE` for what the PEs of a cube share."""
+
+    sip: int
+    cube: int
+    resource: Resource
+    pe: int
+    offset: int
+
+    @classmethod
+    def decode(cls, address: int, addresses: "AddressMap") -> "PhysAddr":
+        """What `address` names on a machine; raises `PhysAddrError` with the field that is out of range, or the gap."""
+        if not 0 <= address < 1 << ADDRESS_BITS:
+            raise PhysAddrError(f"{address:#x}", f"not an address of {ADDRESS_BITS} bits")
+        sip, cube, offset = (
+            address >> _SIP_SHIFT,
+            address >> _CUBE_SHIFT & 31,
+            address & (_HBM_WINDOW - 1),
+        )
+        addresses.check("sip", sip, address)
+        addresses.check("cube", cube, address)
+        if address & _HBM_WINDOW:
+            if offset >= addresses.hbm_bytes:
+                raise PhysAddrError(
+                    f"{address:#x}",
+                    f"reserved: HBM of cube {cube} ends at {addresses.hbm_bytes:#x}",
+                )
+            return cls(sip, cube, "hbm", *divmod(offset, addresses.slice_bytes))
+        if offset >= MAX_PES_PER_CUBE * _PE_STRIDE:
+            return cls(sip, cube, *_in_range(address, offset, NO_PE, addresses.cube_ranges))
+        pe, local = divmod(offset, _PE_STRIDE)
+        addresses.check("pe", pe, address)
+        return cls(sip, cube, *_in_range(address, local, pe, addresses.pe_ranges))
+
+    @property
+    def rack(self) -> int:
+        """The rack of the SIP."""
+        return self.sip // 16
+
+    @property
+    def sip_in_rack(self) -> int:
+        """The place of the SIP in its rack."""
+        return self.sip % 16
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The bytes of a resource in the PE-resource window; `base` counts from the PE's first byte, or the window's."""
+
+    resource: Resource
+    base: int
+    nbytes: int
+
+
+class AddressMap:
+    """The addresses of one machine: encodes them, and refuses what its topology does not have.
+
+    `PhysAddr.decode` is the way back. `cube_ranges` and `pe_ranges` are in ascending order.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        self._limits = {"sip": topology.sips, "cube": topology.cubes, "pe": topology.pes_per_cube}
+        self.slice_bytes = topology.hbm_slice_bytes
+        self.hbm_bytes = topology.pes_per_cube * self.slice_bytes
+        self.pe_ranges = (
+            Range("tcm", 0, topology.tcm_bytes),
+            Range("ipcq", 0x800_0000, MIB),
+            Range("scratchpad", 0x900_0000, MIB),
+            Range("regfile", 0xA00_0000, REGFILE_BYTES),
+        )
+        self.cube_ranges = (
+            Range("sram", _CUBE_RANGES, topology.sram_bytes),
+            Range("mcpu", _CUBE_RANGES + 32 * GIB, 16 * MIB),
+        )
+
+    def hbm_addr(self, sip: int, cube: int, offset: int) -> int:
+        """The address of a byte of a cube's HBM, counted through all slices."""
+        _check("hbm", offset, self.hbm_bytes)
+        return self._segment(sip, cube) | _HBM_WINDOW | offset
+
+    def pe_hbm_addr(self, sip: int, cube: int, pe: int, offset: int) -> int:
+        """The address of a byte of the HBM slice of a PE."""
+        self.check("pe", pe)
+        _check("hbm", offset, self.slice_bytes)
+        return self._segment(sip, cube) | _HBM_WINDOW | (pe * self.slice_bytes + offset)
+
+    def pe_tcm_addr(self, sip: int, cube: int, pe: int, offset: int) -> int:
+        """The address of a byte of a PE's tightly coupled memory."""
+        return self._pe_addr(self.pe_ranges[0], sip, cube, pe, offset)
+
+    def pe_ipcq_addr(self, sip: int, cube: int, pe: int, offset: int) -> int:
+        """The address of a byte of a PE's queue registers."""
+        return self._pe_addr(self.pe_ranges[1], sip, cube, pe, offset)
+
+    def pe_scratchpad_addr(self, sip: int, cube: int, pe: int, offset: int) -> int:
+        """The address of a byte of a PE's scratchpad."""
+        return self._pe_addr(self.pe_ranges[2], sip, cube, pe, offset)
+
+    def pe_regfile_addr(self, sip: int, cube: int, pe: int, offset: int) -> int:
+        """The address of a byte of a PE's register file."""
+        return self._pe_addr(self.pe_ranges[3], sip, cube, pe, offset)
+
+    def cube_sram_addr(self, sip: int, cube: int, offset: int) -> int:
+        """The address of a byte of a cube's SRAM."""
+        return self._cube_addr(self.cube_ranges[0], sip, cube, offset)
+
+    def cube_mcpu_addr(self, sip: int, cube: int, offset: int) -> int:
+        """The address of a byte of the memory of a cube's management CPU."""
+        return self._cube_addr(self.cube_ranges[1], sip, cube, offset)
+
+    def check(self, field: str, value: int, address: int | None = None) -> None:
+        """Refuse a `sip`, `cube` or `pe` that the machine does not have; `address` is the one it was decoded from."""
+        _check(field, value, self._limits[field], address)
+
+    def _pe_addr(self, within: Range, sip: int, cube: int, pe: int, offset: int) -> int:
+        self.check("pe", pe)
+        _check(within.resource, offset, within.nbytes)
+        return self._segment(sip, cube) | (pe * _PE_STRIDE + within.base + offset)
+
+    def _cube_addr(self, within: Range, sip: int, cube: int, offset: int) -> int:
+        _check(within.resource, offset, within.nbytes)
+        return self._segment(sip, cube) | (within.base + offset)
+
+    def _segment(self, sip: int, cube: int) -> int:
+        self.check("sip", sip)
+        self.check("cube", cube)
+        return sip << _SIP_SHIFT | cube << _CUBE_SHIFT
+
+
+def _in_range(
+    address: int, local: int, pe: int, ranges: tuple[Range, ...]
+) -> tuple[Resource, int, int]:
+    """(resource, PE, offset in it) of byte `local` of the part of the window that `ranges` share out."""
+    for candidate in ranges:
+        if candidate.base <= local < candidate.base + candidate.nbytes:
+            return candidate.resource, pe, local - candidate.base
+    below = [candidate.resource for candidate in ranges if candidate.base <= local]
+    gap = f"the gap behind {below[-1]}" if below else f"the gap before {ranges[0].resource}"
+    offset = address & (_HBM_WINDOW - 1)
+    raise PhysAddrError(f"{address:#x}", f"reserved: window offset {offset:#x} is in {gap}")
+
+
+def _check(field: str, value: int, limit: int, address: int | None = None) -> None:
+    """Refuse a field out of range; `address` is the one it was decoded from."""
+    if not 0 <= value < limit:
+        what = field if address is None else f"{address:#x}: {field}"
+        raise PhysAddrError(what, f"{value:#x} is not in 0..{limit - 1:#x}")

@@ -1,0 +1,131 @@
+"""The floor plan of a cube: its nodes and wires in coordinates of the cube. All cubes of a SIP are equal but for ports."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from runtime.core.trace import NO_PE
+from runtime.model.router_grid import RouterGrid, exact
+from runtime.model.schema import NodeKind, Point, Side, Topology
+
+SIDES: tuple[Side, ...] = ("N", "E", "S", "W")
+
+
+@dataclass(frozen=True)
+class PlanNode:
+    """A node of every cube; `name` is what follows the name of the cube."""
+
+    kind: NodeKind
+    name: str
+    pe: int
+    x_mm: float
+    y_mm: float
+
+
+@dataclass(frozen=True)
+class PlanWire:
+    """Two links, one each way, between two nodes of the plan."""
+
+    a: int
+    b: int
+    mm: Fraction
+    bw_gbs: float
+
+
+@dataclass(frozen=True)
+class PlanPort:
+    """Where the UCIe port of one side stands, and the wire to its router."""
+
+    router: int
+    mm: Fraction
+    x_mm: float
+    y_mm: float
+
+
+class CubePlan:
+    """Nodes in the order routers (row-major), m_cpu, sram, then pe, xbar and hbm_ctrl of each PE.
+
+    `stem` is the only way from a node into the mesh: the nodes from it to its router, both included.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
+        self.grid = RouterGrid(topology.cube.size_mm, topology.cube.noc)
+        self.routers = len(self.grid.routers)
+        self.m_cpu, self.sram = self.routers, self.routers + 1
+        self.nodes: list[PlanNode] = []
+        self.wires: list[PlanWire] = []
+        self.stems: list[tuple[int, ...]] = []
+        self._place_routers()
+        self._place_cube_components()
+        for pe, position in enumerate(self._pe_positions()):
+            self._place_pe(pe, position)
+        self.ports = {side: self._port(topology.cube.ucie_pos_mm.at(side)) for side in SIDES}
+
+    def pe(self, pe: int) -> int:
+        """The port of PE `pe`: its DMA."""
+        return self.sram + 1 + 3 * pe
+
+    def xbar(self, pe: int) -> int:
+        """The crossbar beside PE `pe`."""
+        return self.pe(pe) + 1
+
+    def hbm(self, pe: int) -> int:
+        """The controller of the HBM slice of PE `pe`."""
+        return self.pe(pe) + 2
+
+    def _place_routers(self) -> None:
+        for index, router in enumerate(self.grid.routers):
+            name = f"router.r{router.row}c{router.col}"
+            self._add(
+                PlanNode("router", name, NO_PE, float(router.x_mm), float(router.y_mm)), (index,)
+            )
+            for neighbour in self.grid.neighbours[index]:
+                if neighbour > index:
+                    mm = self.grid.link_mm(index, neighbour)
+                    self.wires.append(
+                        PlanWire(index, neighbour, mm, self._topology.cube.noc.link_bw_gbs)
+                    )
+
+    def _place_cube_components(self) -> None:
+        cube = self._topology.cube
+        self._hang("m_cpu", cube.m_cpu.pos_mm, cube.m_cpu.to_router_bw_gbs)
+        self._hang("sram", cube.sram.pos_mm, cube.sram_to_router_bw_gbs)
+
+    def _hang(self, kind: NodeKind, position: Point, bw_gbs: float) -> None:
+        router, mm = self.grid.nearest(position)
+        self.wires.append(PlanWire(len(self.nodes), router, mm, bw_gbs))
+        self._add(PlanNode(kind, kind, NO_PE, *position), (len(self.nodes), router))
+
+    def _place_pe(self, pe: int, position: Point) -> None:
+        router, mm = self.grid.nearest(position)
+        port, xbar, hbm = self.pe(pe), self.xbar(pe), self.hbm(pe)
+        hbm_bw_gbs = self._topology.xbar.to_hbm_bw_gbs
+        self._add(PlanNode("pe", f"pe{pe}", pe, *position), (port, router))
+        self._add(PlanNode("xbar", f"pe{pe}.xbar", pe, *position), (xbar, router))
+        self._add(PlanNode("hbm_ctrl", f"pe{pe}.hbm_ctrl", pe, *position), (hbm, xbar, router))
+        self.wires.append(PlanWire(port, router, mm, self._topology.pe.to_router_bw_gbs))
+        # The crossbar is part of the PE's own tile: no wire worth a picosecond to the router, the PE or the controller.
+        self.wires.extend(
+            PlanWire(xbar, end, Fraction(0), hbm_bw_gbs) for end in (router, port, hbm)
+        )
+
+    def _add(self, node: PlanNode, stem: tuple[int, ...]) -> None:
+        self.nodes.append(node)
+        self.stems.append(stem)
+
+    def _pe_positions(self) -> list[Point]:
+        layout = self._topology.cube.pe_layout
+        return [
+            point
+            for corner in layout.corners
+            for point in layout.pos_mm.at(corner)[: layout.pe_per_corner]
+        ]
+
+    def _port(self, position: Point) -> PlanPort:
+        router, mm = self.grid.nearest(position)
+        return PlanPort(router, mm, *position)
+
+
+def wire_ps(mm: Fraction, ns_per_mm: float) -> int:
+    """The delay of a wire of `mm`, rounded to the picosecond."""
+    return round(mm * exact(ns_per_mm) * 1000)

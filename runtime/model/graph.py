@@ -1,0 +1,285 @@
+"""The graph of one SIP: nodes that delay, directed links that serialise. All SIPs are equal, so one graph serves them all.
+
+    host - pcie_ep - io_cpu - io_noc - io.ucie.meshK - cubeN.ucie.S - router mesh of the cube - ...
+
+The IO chiplet has one port per column (edge N, S) or row (edge W, E) of the cube mesh. A cube has a UCIe port on every
+side that faces another cube or the IO chiplet. The ports to other SIPs are not here: `routing.SipFabric` has them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from runtime.core.simtime import ps_from_ns
+from runtime.core.trace import IO_CHIPLET, NO_PE
+from runtime.model.cube_plan import SIDES, CubePlan, wire_ps
+from runtime.model.router_grid import exact
+from runtime.model.schema import NodeKind, Side, Topology
+
+OPPOSITE: dict[Side, Side] = {"N": "S", "S": "N", "W": "E", "E": "W"}
+_STEP: dict[Side, tuple[int, int]] = {"N": (0, -1), "S": (0, 1), "W": (-1, 0), "E": (1, 0)}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A component on the way of messages; entering it costs `overhead_ps`.
+
+    `cube` is `IO_CHIPLET` outside the cubes, `pe` is `NO_PE` for what belongs to no PE. The position in mm is from the
+    north-west corner of the cube mesh; it is exact inside the cubes and a drawing aid on the IO chiplet.
+    """
+
+    index: int
+    kind: NodeKind
+    name: str
+    cube: int
+    pe: int
+    x_mm: float
+    y_mm: float
+    overhead_ps: int
+    impl: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A wire from `source` to `target`. It serialises bytes at `bw_gbs`; None: it only delays by `wire_ps`."""
+
+    index: int
+    source: int
+    target: int
+    mm: float
+    wire_ps: int
+    bw_gbs: float | None
+
+
+class ChipGraph:
+    """Nodes and links of one SIP by index, and the nodes by coordinate."""
+
+    host = 0
+    pcie_ep = 1
+    io_cpu = 2
+    io_noc = 3
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self.plan = CubePlan(topology)
+        self.edge: Side = topology.sip.io_chiplet.edge
+        self._columns, self._rows = topology.sip.cube_mesh.w, topology.sip.cube_mesh.h
+        self._ports: dict[tuple[int, Side], int] = {}
+        self._behind: dict[int, int] = {}
+        self._cube_base: list[int] = []
+        draft = _Draft(topology)
+        self._lay_io_chiplet(draft)
+        for cube in range(topology.cubes):
+            self._lay_cube(draft, cube)
+        for cube in range(topology.cubes):
+            self._join_cube(draft, cube)
+        self.nodes, self.links = tuple(draft.nodes), tuple(draft.links)
+        self._link_of = {(link.source, link.target): link.index for link in self.links}
+
+    def link(self, source: int, target: int) -> Link:
+        """The link from node `source` to its neighbour `target`; raises `KeyError` where there is none."""
+        return self.links[self._link_of[source, target]]
+
+    def pe(self, cube: int, pe: int) -> int:
+        """The port of a PE: its DMA."""
+        return self._cube_base[cube] + self.plan.pe(pe)
+
+    def xbar(self, cube: int, pe: int) -> int:
+        """The crossbar beside a PE."""
+        return self._cube_base[cube] + self.plan.xbar(pe)
+
+    def hbm(self, cube: int, pe: int) -> int:
+        """The controller of the HBM slice of a PE."""
+        return self._cube_base[cube] + self.plan.hbm(pe)
+
+    def sram(self, cube: int) -> int:
+        """The SRAM of a cube."""
+        return self._cube_base[cube] + self.plan.sram
+
+    def m_cpu(self, cube: int) -> int:
+        """The management CPU of a cube."""
+        return self._cube_base[cube] + self.plan.m_cpu
+
+    def cube_base(self, cube: int) -> int:
+        """The node of a cube that is node 0 of the `CubePlan`."""
+        return self._cube_base[cube]
+
+    def port(self, cube: int, side: Side) -> int:
+        """The UCIe port on one side of a cube; raises `KeyError` where the cube has no neighbour."""
+        return self._ports[cube, side]
+
+    def behind(self, port: int) -> int:
+        """The node inside the chip that a UCIe port hangs on: a router, or the IO NoC."""
+        return self._behind[port]
+
+    def mesh_port(self, cube: int) -> int:
+        """The port of the IO chiplet in the column (edge N, S) or row (edge W, E) of `cube`."""
+        column, row = self.cube_place(cube)
+        return self.io_noc + 1 + (column if self.edge in "NS" else row)
+
+    def cube_place(self, cube: int) -> tuple[int, int]:
+        """Column and row of a cube in the mesh."""
+        return cube % self._columns, cube // self._columns
+
+    def edge_distance(self, cube: int) -> int:
+        """Cubes between `cube` and the IO chiplet along its column or row."""
+        column, row = self.cube_place(cube)
+        return {"N": row, "S": self._rows - 1 - row, "W": column, "E": self._columns - 1 - column}[
+            self.edge
+        ]
+
+    def beside(self, cube: int, side: Side) -> int | None:
+        """The cube beside `cube`, `IO_CHIPLET` where the IO chiplet is, None where there is nothing."""
+        (column, row), (dx, dy) = self.cube_place(cube), _STEP[side]
+        if 0 <= column + dx < self._columns and 0 <= row + dy < self._rows:
+            return cube + dy * self._columns + dx
+        return IO_CHIPLET if side == self.edge else None
+
+    def _lay_io_chiplet(self, draft: "_Draft") -> None:
+        io = self.topology.sip.io_chiplet
+        place = _io_place(self.topology)
+        for depth, kind in zip((5, 4, 3, 2), ("host", "pcie_ep", "io_cpu", "io_noc"), strict=True):
+            draft.add(kind, kind if kind == "host" else f"io.{kind}", *place(depth, None))
+        for near, far, bw_gbs in (
+            (0, 1, io.pcie_ep.bw_gbs),
+            (1, 2, io.io_cpu.bw_gbs),
+            (2, 3, io.noc.bw_gbs),
+        ):
+            draft.join(near, far, Fraction(0), bw_gbs)
+        for lane in range(self._columns if self.edge in "NS" else self._rows):
+            port = draft.add("ucie", f"io.ucie.mesh{lane}", *place(1, lane))
+            draft.join(self.io_noc, port, Fraction(0), None)
+            self._behind[port] = self.io_noc
+
+    def _lay_cube(self, draft: "_Draft", cube: int) -> None:
+        base = len(draft.nodes)
+        self._cube_base.append(base)
+        left_mm, top_mm = _cube_origin(self.topology, *self.cube_place(cube))
+        for node in self.plan.nodes:
+            draft.add(
+                node.kind,
+                f"cube{cube}.{node.name}",
+                left_mm + node.x_mm,
+                top_mm + node.y_mm,
+                cube,
+                node.pe,
+            )
+        for wire in self.plan.wires:
+            draft.join(base + wire.a, base + wire.b, wire.mm, wire.bw_gbs)
+        for side in SIDES:
+            if self.beside(cube, side) is not None:
+                place = self.plan.ports[side]
+                name = f"cube{cube}.ucie.{side}"
+                port = draft.add("ucie", name, left_mm + place.x_mm, top_mm + place.y_mm, cube)
+                draft.join(port, base + place.router, place.mm, None)
+                self._ports[cube, side] = port
+                self._behind[port] = base + place.router
+
+    def _join_cube(self, draft: "_Draft", cube: int) -> None:
+        sip, bw_gbs = self.topology.sip, self.topology.ucie.bw_gbs
+        for side in SIDES:
+            beside = self.beside(cube, side)
+            if beside == IO_CHIPLET:
+                draft.join(
+                    self.port(cube, side),
+                    self.mesh_port(cube),
+                    exact(sip.io_chiplet.gap_mm),
+                    bw_gbs,
+                )
+            elif beside is not None and beside > cube:
+                facing = self.port(beside, OPPOSITE[side])
+                draft.join(self.port(cube, side), facing, exact(sip.cube_gap_mm), bw_gbs)
+
+
+class _Draft:
+    """A graph under construction."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._ns_per_mm = topology.ns_per_mm
+        self._impl = topology.impl
+        self._overhead_ps = {kind: ps_from_ns(ns) for kind, ns in _overheads_ns(topology).items()}
+        self._wire_ps: dict[Fraction, int] = {}
+        self.nodes: list[Node] = []
+        self.links: list[Link] = []
+
+    def add(
+        self,
+        kind: NodeKind,
+        name: str,
+        x_mm: float,
+        y_mm: float,
+        cube: int = IO_CHIPLET,
+        pe: int = NO_PE,
+    ) -> int:
+        index = len(self.nodes)
+        self.nodes.append(
+            Node(
+                index,
+                kind,
+                name,
+                cube,
+                pe,
+                x_mm,
+                y_mm,
+                self._overhead_ps[kind],
+                self._impl.of(kind),
+            )
+        )
+        return index
+
+    def join(self, a: int, b: int, mm: Fraction, bw_gbs: float | None) -> None:
+        if mm not in self._wire_ps:
+            self._wire_ps[mm] = wire_ps(mm, self._ns_per_mm)
+        for source, target in ((a, b), (b, a)):
+            self.links.append(
+                Link(len(self.links), source, target, float(mm), self._wire_ps[mm], bw_gbs)
+            )
+
+
+def _overheads_ns(topology: Topology) -> dict[NodeKind, float]:
+    io, cube = topology.sip.io_chiplet, topology.cube
+    return {
+        "host": topology.sip.host.overhead_ns,
+        "pcie_ep": io.pcie_ep.overhead_ns,
+        "io_cpu": io.io_cpu.overhead_ns,
+        "io_noc": io.noc.overhead_ns,
+        "ucie": topology.ucie.overhead_ns,
+        "m_cpu": cube.m_cpu.overhead_ns,
+        "router": cube.noc.router_overhead_ns,
+        "xbar": topology.xbar.overhead_ns,
+        "hbm_ctrl": cube.hbm_ctrl.overhead_ns,
+        "sram": cube.sram.overhead_ns,
+        "pe": 0.0,  # the DMA behind the port charges its own
+    }
+
+
+def _cube_origin(topology: Topology, column: int, row: int) -> tuple[float, float]:
+    size, gap_mm = topology.cube.size_mm, topology.sip.cube_gap_mm
+    return column * (size.w + gap_mm), row * (size.h + gap_mm)
+
+
+def _io_place(topology: Topology) -> Callable[[int, int | None], tuple[float, float]]:
+    """Where to draw `depth` steps outside the cube mesh: at the port of a column or row, or in the middle of the edge."""
+    size, mesh, io = topology.cube.size_mm, topology.sip.cube_mesh, topology.sip.io_chiplet
+    right_mm, bottom_mm = (
+        start + length
+        for start, length in zip(
+            _cube_origin(topology, mesh.w - 1, mesh.h - 1), (size.w, size.h), strict=True
+        )
+    )
+
+    def place(depth: int, lane: int | None) -> tuple[float, float]:
+        step_mm = io.gap_mm + (depth - 1) * min(size.w, size.h) / 4
+        x_mm, y_mm = right_mm / 2, bottom_mm / 2
+        if lane is not None:
+            port = topology.cube.ucie_pos_mm.at(io.edge)
+            left_mm, top_mm = _cube_origin(topology, lane, lane)
+            x_mm, y_mm = left_mm + port[0], top_mm + port[1]
+        return {
+            "N": (x_mm, -step_mm),
+            "S": (x_mm, bottom_mm + step_mm),
+            "W": (-step_mm, y_mm),
+            "E": (right_mm + step_mm, y_mm),
+        }[io.edge]
+
+    return place

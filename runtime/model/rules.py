@@ -1,0 +1,194 @@
+"""The rules of `topology.yaml` that relate several keys. Each yields `(key path, problem)` for what breaks it."""
+
+from collections.abc import Iterator
+from itertools import chain
+
+from runtime.model.addresses import (
+    HBM_WINDOW_BYTES,
+    MAX_CUBES,
+    MAX_PES_PER_CUBE,
+    MAX_SIPS,
+    MAX_SRAM_BYTES,
+    MAX_TCM_BYTES,
+    REGFILE_BYTES,
+)
+from runtime.model.cube_plan import SIDES
+from runtime.model.router_grid import RouterGrid
+from runtime.model.routing import crossing_ps
+from runtime.model.schema import GIB, MIB, Topology
+from runtime.model.tile_layout import WIDEST_BYTES, BufferLayout, RegisterLayout
+
+Problem = tuple[str, str]
+
+
+def problems(topology: Topology) -> Iterator[Problem]:
+    """Everything that is wrong with a topology whose keys are right one by one."""
+    rules = (
+        _sip_count,
+        _sip_grid,
+        _crossing,
+        _cube_mesh,
+        _pes,
+        _positions,
+        _router_mesh,
+        _memories,
+        _tiles,
+        _sizes,
+    )
+    return chain.from_iterable(rule(topology) for rule in rules)
+
+
+def _sip_count(topology: Topology) -> Iterator[Problem]:
+    count = topology.sips
+    if not 1 <= count <= MAX_SIPS:
+        yield "system.sips.count", f"{count} SIPs; an address names 1 to {MAX_SIPS}, 16 racks of 16"
+
+
+def _sip_grid(topology: Topology) -> Iterator[Problem]:
+    sips = topology.system.sips
+    if (sips.w is None) != (sips.h is None):
+        missing = "w" if sips.w is None else "h"
+        yield f"system.sips.{missing}", "w and h are given together, or both are null"
+    elif sips.topology == "ring_1d":
+        if sips.w is not None:
+            yield (
+                "system.sips.w",
+                "a ring has no columns and rows; w and h belong to 2-D topologies",
+            )
+    elif sips.w is not None and sips.h is not None and sips.w * sips.h != sips.count:
+        yield (
+            "system.sips.w",
+            f"{sips.w} columns x {sips.h} rows are {sips.w * sips.h} SIPs, count is {sips.count}",
+        )
+    elif sips.w is None and sips.count > 0 and round(sips.count**0.5) ** 2 != sips.count:
+        yield (
+            "system.sips.count",
+            f"{sips.topology} of {sips.count} SIPs: give w and h, or a square count",
+        )
+
+
+def _crossing(topology: Topology) -> Iterator[Problem]:
+    if topology.sips > 1 and crossing_ps(topology) == 0:
+        yield (
+            "ucie.overhead_ns",
+            "a crossing between SIPs takes 0 ps; conservative synchronisation needs at least 1",
+        )
+
+
+def _cube_mesh(topology: Topology) -> Iterator[Problem]:
+    mesh = topology.sip.cube_mesh
+    if topology.cubes > MAX_CUBES:
+        yield (
+            "sip.cube_mesh",
+            f"{mesh.w} x {mesh.h} = {topology.cubes} cubes; an address names {MAX_CUBES}",
+        )
+
+
+def _pes(topology: Topology) -> Iterator[Problem]:
+    layout = topology.cube.pe_layout
+    if len(set(layout.corners)) < len(layout.corners):
+        yield "cube.pe_layout.corners", f"a corner is named twice: {', '.join(layout.corners)}"
+    for corner in layout.corners:
+        given = len(layout.pos_mm.at(corner))
+        if given < layout.pe_per_corner:
+            yield (
+                f"cube.pe_layout.pos_mm.{corner}",
+                f"{given} positions for {layout.pe_per_corner} PEs",
+            )
+    if topology.pes_per_cube > MAX_PES_PER_CUBE:
+        yield (
+            "cube.pe_layout.pe_per_corner",
+            f"{topology.pes_per_cube} PEs a cube; an address names {MAX_PES_PER_CUBE}",
+        )
+
+
+def _positions(topology: Topology) -> Iterator[Problem]:
+    cube = topology.cube
+    places = [(f"cube.ucie_pos_mm.{side}", cube.ucie_pos_mm.at(side)) for side in SIDES]
+    places += [("cube.m_cpu.pos_mm", cube.m_cpu.pos_mm), ("cube.sram.pos_mm", cube.sram.pos_mm)]
+    for corner in cube.pe_layout.corners:
+        points = enumerate(cube.pe_layout.pos_mm.at(corner))
+        places += [(f"cube.pe_layout.pos_mm.{corner}[{index}]", point) for index, point in points]
+    for key_path, (x_mm, y_mm) in places:
+        if x_mm > cube.size_mm.w or y_mm > cube.size_mm.h:
+            yield (
+                key_path,
+                f"({x_mm}, {y_mm}) mm is outside the cube of {cube.size_mm.w} x {cube.size_mm.h} mm",
+            )
+
+
+def _router_mesh(topology: Topology) -> Iterator[Problem]:
+    cube = topology.cube
+    x0, y0, x1, y1 = cube.noc.hbm_hole_mm
+    key_path = "cube.noc.hbm_hole_mm"
+    if x0 > x1 or y0 > y1:
+        yield (
+            key_path,
+            f"x0, y0, x1, y1 = {x0}, {y0}, {x1}, {y1}: the first corner lies beyond the second",
+        )
+    elif x1 > cube.size_mm.w or y1 > cube.size_mm.h:
+        yield (
+            key_path,
+            f"the hole ends at ({x1}, {y1}) mm, outside the cube of {cube.size_mm.w} x {cube.size_mm.h} mm",
+        )
+    elif not RouterGrid(cube.size_mm, cube.noc).connected:
+        yield (
+            key_path,
+            f"the hole takes all routers of the {cube.noc.cols} x {cube.noc.rows} grid or cuts it in two",
+        )
+
+
+def _memories(topology: Topology) -> Iterator[Problem]:
+    hbm_bytes = topology.pes_per_cube * topology.hbm_slice_bytes
+    if hbm_bytes > HBM_WINDOW_BYTES:
+        window = f"the HBM window of an address has {HBM_WINDOW_BYTES // GIB} GiB"
+        yield (
+            "hbm.slice_gib",
+            f"{topology.pes_per_cube} slices of {topology.hbm.slice_gib} GiB a cube; {window}",
+        )
+    if topology.tcm_bytes > MAX_TCM_BYTES:
+        yield (
+            "pe.tcm_mb",
+            f"{topology.pe.tcm_mb} MiB; an address reaches {MAX_TCM_BYTES // MIB} MiB",
+        )
+    if topology.sram_bytes > MAX_SRAM_BYTES:
+        yield (
+            "cube.sram_mb",
+            f"{topology.cube.sram_mb} MiB; an address reaches {MAX_SRAM_BYTES // MIB} MiB",
+        )
+    tcm = topology.pe.tcm
+    if (
+        tcm.scheduler_reserved_mb + tcm.kernel_scratch_mb + tcm.collective_scratch_mb
+        >= topology.pe.tcm_mb
+    ):
+        scratch = f"kernel_scratch_mb {tcm.kernel_scratch_mb} + collective_scratch_mb {tcm.collective_scratch_mb}"
+        taken = f"scheduler_reserved_mb {tcm.scheduler_reserved_mb} + {scratch}"
+        yield "pe.tcm_mb", f"{topology.pe.tcm_mb} MiB; {taken} leave nothing for tensors and queues"
+
+
+def _tiles(topology: Topology) -> Iterator[Problem]:
+    tile, count = topology.tile, topology.pe.scheduler.tile_buffers
+    registers, buffers = RegisterLayout(0, tile), BufferLayout(0, tile, count)
+    if registers.nbytes > REGFILE_BYTES:
+        needed = f"two of each operand and two of the result, of {WIDEST_BYTES} B elements, need {registers.nbytes:,} B"
+        yield (
+            "pe.tile",
+            f"m {tile.m}, k {tile.k}, n {tile.n}: {needed} of registers; there are {REGFILE_BYTES:,}",
+        )
+    if buffers.nbytes > topology.scheduler_reserved_bytes:
+        needed = f"{count} tiles of each operand and of the result, of {WIDEST_BYTES} B elements, need {buffers.nbytes:,} B"
+        yield (
+            "pe.scheduler.tile_buffers",
+            f"{needed}; scheduler_reserved_mb gives {topology.scheduler_reserved_bytes:,}",
+        )
+
+
+def _sizes(topology: Topology) -> Iterator[Problem]:
+    burst = topology.hbm.burst_bytes
+    if burst & (burst - 1):
+        yield "hbm.burst_bytes", f"{burst} is not a power of two"
+    if topology.control_bytes > topology.packet_bytes:
+        yield (
+            "control_bytes",
+            f"{topology.control_bytes} is more than packet_bytes, {topology.packet_bytes}",
+        )

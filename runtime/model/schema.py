@@ -1,0 +1,334 @@
+"""The schema of `topology.yaml`: one frozen model per mapping, field names are the YAML keys, units are in the keys.
+
+Every key is required, so that no number of the model hides in code; exceptions are `w`, `h` and `impl`.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from runtime.core.config_file import Section
+from runtime.model.pe_schema import PeConfig
+from runtime.model.quantities import Count, Gbs, LengthMm, Mm, Ns, Overhead
+from runtime.model.tiles import TileSize
+
+MIB = 1 << 20
+GIB = 1 << 30
+
+Side = Literal["N", "E", "S", "W"]
+Corner = Literal["NW", "NE", "SW", "SE"]
+SipTopology = Literal["ring_1d", "torus_2d", "mesh_2d", "mesh_2d_no_wrap"]
+NodeKind = Literal[
+    "host",
+    "pcie_ep",
+    "io_cpu",
+    "io_noc",
+    "ucie",
+    "m_cpu",
+    "router",
+    "xbar",
+    "hbm_ctrl",
+    "sram",
+    "pe",
+]
+
+GridSize = Annotated[int, Field(ge=1, le=64)]
+Point = tuple[Mm, Mm]
+Implementation = Annotated[
+    str, Field(pattern=r"^([a-z][a-z0-9_]*|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*)$")
+]
+
+
+class Sips(Section):
+    """How many SIPs there are and how they are joined."""
+
+    count: int
+    topology: SipTopology
+    w: GridSize | None = None
+    h: GridSize | None = None
+    fabric: Literal["direct", "switch"]
+    spacing_mm: Mm
+
+
+class SystemComponents(Section):
+    """What stands between the SIPs."""
+
+    switch: Overhead
+
+
+class System(Section):
+    """The SIPs and what joins them."""
+
+    sips: Sips
+    components: SystemComponents
+
+
+class Ucie(Section):
+    """Every UCIe port: between cubes, to the IO chiplet and between SIPs."""
+
+    overhead_ns: Ns
+    bw_gbs: Gbs
+
+
+class Xbar(Section):
+    """The crossbar between a router, its PE and its HBM controller."""
+
+    overhead_ns: Ns
+    to_hbm_bw_gbs: Gbs
+
+
+class Hbm(Section):
+    """One HBM slice: there is one per PE."""
+
+    burst_bytes: Annotated[int, Field(ge=8, le=1 << 20)]
+    num_pcs: Annotated[int, Field(ge=1, le=1024)]
+    pc_bw_gbs: Gbs
+    slice_gib: Count
+
+
+class Grid(Section):
+    """Columns and rows."""
+
+    w: GridSize
+    h: GridSize
+
+
+class PcieEp(Section):
+    """The PCIe endpoint and its link to the host."""
+
+    overhead_ns: Ns
+    bw_gbs: Gbs
+
+
+class IoCpuConfig(Section):
+    """The CPU of the IO chiplet."""
+
+    overhead_ns: Ns
+    bw_gbs: Gbs
+    launch_margin_ns: Ns
+
+
+class IoNoc(Section):
+    """The network of the IO chiplet."""
+
+    overhead_ns: Ns
+    bw_gbs: Gbs
+
+
+class IoChiplet(Section):
+    """The chiplet that joins the cube mesh to the host and to other SIPs."""
+
+    edge: Side
+    gap_mm: Mm
+    pcie_ep: PcieEp
+    io_cpu: IoCpuConfig
+    noc: IoNoc
+
+
+class Sip(Section):
+    """One package: a mesh of cubes and an IO chiplet."""
+
+    cube_mesh: Grid
+    cube_gap_mm: Mm
+    host: Overhead
+    io_chiplet: IoChiplet
+
+
+class SizeMm(Section):
+    """Width and height of a die."""
+
+    w: LengthMm
+    h: LengthMm
+
+
+class CornerPositions(Section):
+    """Where the PEs of each corner stand, from the north-west corner of the cube."""
+
+    NW: tuple[Point, ...] = ()
+    NE: tuple[Point, ...] = ()
+    SW: tuple[Point, ...] = ()
+    SE: tuple[Point, ...] = ()
+
+    def at(self, corner: Corner) -> tuple[Point, ...]:
+        """The positions of one corner, in PE order."""
+        return {"NW": self.NW, "NE": self.NE, "SW": self.SW, "SE": self.SE}[corner]
+
+
+class PeLayout(Section):
+    """The PEs of a cube. PE number = index of its corner * `pe_per_corner` + its place in the corner."""
+
+    pe_per_corner: Count
+    corners: Annotated[tuple[Corner, ...], Field(min_length=1)]
+    pos_mm: CornerPositions
+
+
+class CubeNoc(Section):
+    """The router grid of a cube; no router stands inside the hole `x0, y0, x1, y1`."""
+
+    rows: GridSize
+    cols: GridSize
+    hbm_hole_mm: tuple[Mm, Mm, Mm, Mm]
+    router_overhead_ns: Ns
+    link_bw_gbs: Gbs
+
+
+class SidePositions(Section):
+    """Where the UCIe port of each side stands, from the north-west corner of the cube."""
+
+    N: Point
+    S: Point
+    W: Point
+    E: Point
+
+    def at(self, side: Side) -> Point:
+        """The position of one side's port."""
+        return {"N": self.N, "S": self.S, "W": self.W, "E": self.E}[side]
+
+
+class MCpuConfig(Section):
+    """The management CPU of a cube."""
+
+    pos_mm: Point
+    overhead_ns: Ns
+    to_router_bw_gbs: Gbs
+
+
+class SramConfig(Section):
+    """The SRAM that the PEs of a cube share."""
+
+    pos_mm: Point
+    overhead_ns: Ns
+
+
+class HbmCtrl(Section):
+    """The controller of one HBM slice."""
+
+    overhead_ns: Ns
+    efficiency: Annotated[float, Field(gt=0, le=1)]
+    switch_penalty_ns: Ns
+
+
+class CubeConfig(Section):
+    """A compute die with its HBM stack."""
+
+    size_mm: SizeMm
+    pe_layout: PeLayout
+    noc: CubeNoc
+    ucie_pos_mm: SidePositions
+    m_cpu: MCpuConfig
+    sram_mb: Count
+    sram_to_router_bw_gbs: Gbs
+    sram: SramConfig
+    hbm_ctrl: HbmCtrl
+
+
+class Implementations(Section):
+    """Which class implements a component: a registry key, by default the kind, or `dotted.path:Class`.
+
+    What packets end at is a component of its own, so are the engines of a PE. What packets pass is part of the fabric: for
+    `router`, `xbar`, `ucie`, `pcie_ep`, `io_noc` and `switch` the class is that of the links which leave them.
+    """
+
+    host: Implementation = "host"
+    pcie_ep: Implementation = "pcie_ep"
+    io_cpu: Implementation = "io_cpu"
+    io_noc: Implementation = "io_noc"
+    switch: Implementation = "switch"
+    ucie: Implementation = "ucie"
+    m_cpu: Implementation = "m_cpu"
+    router: Implementation = "router"
+    xbar: Implementation = "xbar"
+    hbm_ctrl: Implementation = "hbm_ctrl"
+    sram: Implementation = "sram"
+    pe: Implementation = "pe"
+    pe_cpu: Implementation = "pe_cpu"
+    pe_dma: Implementation = "pe_dma"
+    pe_fetch_store: Implementation = "pe_fetch_store"
+    pe_gemm: Implementation = "pe_gemm"
+    pe_ipcq: Implementation = "pe_ipcq"
+    pe_math: Implementation = "pe_math"
+    pe_mmu: Implementation = "pe_mmu"
+    pe_scheduler: Implementation = "pe_scheduler"
+    pe_tcm: Implementation = "pe_tcm"
+
+    def of(self, kind: str) -> str:
+        """The implementation of one kind of component."""
+        implementation: str = getattr(self, kind)
+        return implementation
+
+
+class Topology(Section):
+    """The whole file, checked; what follows from several keys is a property."""
+
+    ns_per_mm: Annotated[float, Field(ge=0, le=1e3)]
+    packet_bytes: Annotated[int, Field(ge=1, le=GIB)]
+    control_bytes: Annotated[int, Field(ge=1, le=MIB)]
+    system: System
+    ucie: Ucie
+    xbar: Xbar
+    hbm: Hbm
+    sip: Sip
+    cube: CubeConfig
+    pe: PeConfig
+    impl: Implementations = Implementations()
+
+    @property
+    def sips(self) -> int:
+        """SIPs of the system."""
+        return self.system.sips.count
+
+    @property
+    def sip_grid(self) -> tuple[int, int]:
+        """Columns and rows of the SIPs; a ring is one row. SIP = row * columns + column."""
+        sips = self.system.sips
+        if sips.topology == "ring_1d":
+            return sips.count, 1
+        if sips.w is not None and sips.h is not None:
+            return sips.w, sips.h
+        side = round(sips.count**0.5)
+        return side, side
+
+    @property
+    def cubes(self) -> int:
+        """Cubes of a SIP. Cube = row * columns + column."""
+        return self.sip.cube_mesh.w * self.sip.cube_mesh.h
+
+    @property
+    def pes_per_cube(self) -> int:
+        """PEs of a cube."""
+        return len(self.cube.pe_layout.corners) * self.cube.pe_layout.pe_per_corner
+
+    @property
+    def hbm_slice_bytes(self) -> int:
+        """Size of the HBM slice of a PE."""
+        return self.hbm.slice_gib * GIB
+
+    @property
+    def sram_bytes(self) -> int:
+        """Size of the SRAM of a cube."""
+        return self.cube.sram_mb * MIB
+
+    @property
+    def tcm_bytes(self) -> int:
+        """Size of the TCM of a PE."""
+        return self.pe.tcm_mb * MIB
+
+    @property
+    def scheduler_reserved_bytes(self) -> int:
+        """The part of a PE's TCM that belongs to its scheduler."""
+        return self.pe.tcm.scheduler_reserved_mb * MIB
+
+    @property
+    def tile(self) -> TileSize:
+        """The largest step of the GEMM engine."""
+        return TileSize(self.pe.tile.m, self.pe.tile.k, self.pe.tile.n)
+
+    @property
+    def kernel_scratch_bytes(self) -> int:
+        """The part of a PE's TCM that a kernel's temporaries live in."""
+        return self.pe.tcm.kernel_scratch_mb * MIB
+
+    @property
+    def collective_scratch_bytes(self) -> int:
+        """The same for the kernel of a collective."""
+        return self.pe.tcm.collective_scratch_mb * MIB

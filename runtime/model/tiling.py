@@ -1,0 +1,63 @@
+"""How the elements of a matrix follow each other in memory when they are stored tile after tile."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from runtime.core.errors import nearest
+
+Indices = np.ndarray[Any, np.dtype[np.int64]]
+TileOrder = Literal["row_major", "column_major"]
+ORDERS: tuple[TileOrder, ...] = ("row_major", "column_major")
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """A matrix as tiles of `rows` x `columns` elements, one behind the other in row- or column-major order of tiles.
+
+    A tile itself is row-major and has no gaps; the last ones of a row or column of tiles are as small as what is left. So a
+    tile is one contiguous piece of memory, and the matrix takes no more room than without tiling.
+    """
+
+    rows: int
+    columns: int
+    order: TileOrder
+
+    def __post_init__(self) -> None:
+        if self.rows < 1 or self.columns < 1:
+            raise ValueError(
+                f"tiles of {self.rows} x {self.columns} elements: both lengths must be at least 1"
+            )
+        if self.order not in ORDERS:
+            raise ValueError(
+                f"tiles in {self.order!r} order: unknown order{nearest(self.order, ORDERS)}"
+            )
+
+    def positions(self, shape: tuple[int, ...]) -> Indices:
+        """Where in memory, in elements from its start, each element of a matrix of `shape` lies; `ValueError` for no matrix."""
+        if len(shape) != 2:
+            raise ValueError(
+                f"a tiling is of matrices, with 2 axes; shape {shape} has {len(shape)}"
+            )
+        rows, columns = shape
+        row, column = np.arange(rows)[:, None], np.arange(columns)[None, :]
+        # The first row and column of the tile that an element is in, and the size of that tile.
+        top, left = row // self.rows * self.rows, column // self.columns * self.columns
+        height, width = np.minimum(self.rows, rows - top), np.minimum(self.columns, columns - left)
+        before = (
+            top * columns + left * height
+            if self.order == "row_major"
+            else left * rows + top * width
+        )
+        return before + (row - top) * width + (column - left)
+
+
+def tiled_row_major(rows: int, columns: int) -> Tiling:
+    """Tiles of `rows` x `columns` elements, row of tiles after row of tiles: what `tl.ref(..., blocked=True)` streams."""
+    return Tiling(rows, columns, "row_major")
+
+
+def tiled_column_major(rows: int, columns: int) -> Tiling:
+    """Tiles of `rows` x `columns` elements, column of tiles after column of tiles."""
+    return Tiling(rows, columns, "column_major")

@@ -1,0 +1,34 @@
+"""Reading `topology.yaml`: the text, with the SIP count of the command line, to a checked `Topology`."""
+
+from pathlib import Path
+
+from runtime.core.config_file import default_file, parse, raise_first, read_text
+from runtime.model.rules import problems
+from runtime.model.schema import Topology
+
+__all__ = ["Topology", "load_topology", "parse_topology"]
+
+
+def load_topology(path: Path | None = None, sips: int | None = None) -> Topology:
+    """The topology in `path`, by default the one that ships with kernbench; `sips` overrides `system.sips.count`.
+
+    Raises `ConfigError`, one line that names file and key.
+    """
+    source = path or default_file("topology.yaml")
+    return parse_topology(read_text(source), str(source), sips)
+
+
+def parse_topology(text: str, source: str, sips: int | None = None) -> Topology:
+    """The topology in YAML `text`; errors are `ConfigError`s that call it `source`."""
+    topology = parse(text, source, Topology)
+    if sips is not None:
+        topology = _with_sips(topology, sips)
+    raise_first(source, problems(topology))
+    return topology
+
+
+def _with_sips(topology: Topology, sips: int) -> Topology:
+    count = topology.system.sips.model_copy(update={"count": sips})
+    return topology.model_copy(
+        update={"system": topology.system.model_copy(update={"sips": count})}
+    )

@@ -1,0 +1,181 @@
+"""One SIP: its components on one fabric, its boundary to other SIPs, its op log."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from runtime.core.errors import InvariantError
+from runtime.core.simtime import ps_from_ns
+from runtime.model.addresses import AddressMap
+from runtime.model.graph import ChipGraph
+from runtime.model.routing import ChipRoutes, SipFabric
+from runtime.model.topology import Topology
+from runtime.wire.messages import BlockedPe, Message
+from sip_node.chip.context import ChipContext, Flows
+from sip_node.chip.fabric.fabric import Fabric
+from sip_node.chip.host.host import Host
+from sip_node.chip.memory.memory import Memory
+from sip_node.chip.op_log import OpLog
+from sip_node.chip.pe.pe import Pe
+from sip_node.chip.registry import COMPONENTS, build
+from sip_node.chip.send_bounds import SendBounds
+from sip_node.chip.ucie_ports import UciePorts
+from sip_node.pdes.engine import Engine
+from sip_node.pdes.inbox import Inbox
+
+
+@dataclass(frozen=True)
+class ChipSpec:
+    """What all SIPs of a run have in common."""
+
+    topology: Topology
+    graph: ChipGraph
+    routes: ChipRoutes
+    addresses: AddressMap
+    sips: SipFabric
+    data: bool
+    remote_dma: bool
+
+    @classmethod
+    def of(cls, topology: Topology, *, data: bool, remote_dma: bool = False) -> "ChipSpec":
+        """Lay out the graph once for all SIPs of this process."""
+        graph = ChipGraph(topology)
+        return cls(
+            topology,
+            graph,
+            ChipRoutes(graph),
+            AddressMap(topology),
+            SipFabric(topology),
+            data,
+            remote_dma,
+        )
+
+
+class Chip:
+    """The components of SIP `sip`. `post` takes the messages that leave it."""
+
+    def __init__(
+        self, plan: ChipSpec, sip: int, engine: Engine, log: OpLog, post: Callable[[Message], None]
+    ) -> None:
+        self.sip, self.log, self._engine = sip, log, engine
+        self.send_bounds = _outlook(plan)
+        self.fabric = Fabric(engine, plan.graph, plan.routes, sip, self.send_bounds)
+        around = ChipContext(
+            sip,
+            plan.topology,
+            plan.graph,
+            plan.routes,
+            plan.addresses,
+            engine,
+            self.fabric,
+            log,
+            self.send_bounds,
+            plan.data,
+            plan.remote_dma,
+            Flows(sip),
+            {},
+        )
+        self.boundary = UciePorts(around, plan.sips, post)
+        self.fabric.attach(plan.graph.io_noc, self.boundary)
+        self.inbox = Inbox(engine, self.boundary.receive)
+        self.pes: list[Pe] = []
+        for node in plan.graph.nodes:
+            if node.kind in COMPONENTS:
+                component = build(around, node)
+                self.fabric.attach(node.index, component)
+                if isinstance(component, Pe):
+                    self.pes.append(component)
+                if isinstance(component, Host):
+                    self.host = component
+        self._ports = around.memory_ports
+
+    def deliver(self, message: Message) -> None:
+        """Take in a message from a neighbour; it will be received at its time."""
+        self.boundary.expect(message)
+        self.inbox.put(message)
+
+    @property
+    def memories(self) -> Iterator[Memory]:
+        """All memories of the SIP, in the order of their nodes."""
+        return (self._ports[node].memory for node in sorted(self._ports))
+
+    def contents(self) -> Iterator[tuple[int, bytes]]:
+        """(physical address, bytes) of what is not zero in its memories, page by page."""
+        for node in sorted(self._ports):
+            yield from self._ports[node].contents()
+
+    def blocked(self) -> tuple[BlockedPe, ...]:
+        """Every kernel that waits for a peer, in (cube, pe) order."""
+        return tuple(blocked for pe in self.pes for blocked in pe.blocked())
+
+    def broken_law(self) -> str:
+        """The first law of the model that does not hold at the end of a run, or nothing.
+
+        Whoever was sent has arrived, no link and no engine was busy longer than time has passed, no kernel runs,
+        no matrix product is in flight, every credit is home.
+        """
+        try:
+            self._check_laws()
+        except InvariantError as broken:
+            return str(broken)
+        return ""
+
+    def _check_laws(self) -> None:
+        where = f"sip {self.sip}"
+        if self.fabric.sent != self.fabric.delivered:
+            raise InvariantError(
+                where, f"{self.fabric.sent} packets were sent, {self.fabric.delivered} delivered"
+            )
+        for server in (*self.fabric.busiest(), *self.boundary.ports):
+            if server.busy_ps > self._engine.now_ps:
+                raise InvariantError(
+                    f"{where}: {server.name}",
+                    f"busy {server.busy_ps} ps of {self._engine.now_ps} ps",
+                )
+        for pe in self.pes:
+            pe.check_idle()
+            pe.check_busy()
+
+    def counters(self) -> dict[str, int]:
+        """What the components counted, by name with its unit."""
+        servers = list(self.fabric.busiest())
+        return {
+            "packets": self.fabric.sent,
+            "link_bytes": sum(server.nbytes for server in servers),
+            "link_queued_ps": sum(server.queued_ps for server in servers),
+            "busiest_link_ps": servers[0].busy_ps if servers else 0,
+            "sip_messages_sent": self.boundary.sent,
+            "sip_messages_received": self.inbox.received,
+            "sip_bytes_sent": sum(server.nbytes for server in self.boundary.ports),
+            "dma_bytes": sum(pe.dma.nbytes for pe in self.pes),
+            "dma_busy_ps": sum(pe.dma.busy_ps for pe in self.pes),
+            "fetch_busy_ps": sum(pe.fetch_store.fetch.server.busy_ps for pe in self.pes),
+            "fetch_records": sum(pe.fetch_store.fetch.records for pe in self.pes),
+            "store_busy_ps": sum(pe.fetch_store.store.server.busy_ps for pe in self.pes),
+            "store_records": sum(pe.fetch_store.store.records for pe in self.pes),
+            "math_busy_ps": sum(pe.math.busy_ps for pe in self.pes),
+            "math_records": sum(pe.math.records for pe in self.pes),
+            "gemm_busy_ps": sum(pe.gemm.busy_ps for pe in self.pes),
+            "gemm_tiles": sum(pe.gemm.tiles for pe in self.pes),
+            "gemm_macs": sum(pe.gemm.macs for pe in self.pes),
+            "gemm_stall_dma_ps": sum(pe.gemm.stall_dma_ps for pe in self.pes),
+            "gemm_stall_fetch_ps": sum(pe.gemm.stall_fetch_ps for pe in self.pes),
+            "gemm_stall_store_ps": sum(pe.gemm.stall_store_ps for pe in self.pes),
+        }
+
+
+def _outlook(plan: ChipSpec) -> SendBounds:
+    """The least times on the way out of a SIP, from its routes."""
+    graph, routes = plan.graph, plan.routes
+    out: dict[tuple[int, int], int] = {}
+    launch: list[int] = []
+    for cube in range(plan.topology.cubes):
+        down_ps = routes.route(graph.io_cpu, graph.m_cpu(cube)).latency_ps
+        for pe in range(plan.topology.pes_per_cube):
+            out[cube, pe] = routes.route(graph.pe(cube, pe), graph.io_noc).latency_ps
+            launch.append(
+                down_ps
+                + routes.route(graph.m_cpu(cube), graph.pe(cube, pe)).latency_ps
+                + out[cube, pe]
+            )
+    margin_ps = ps_from_ns(plan.topology.sip.io_chiplet.io_cpu.launch_margin_ns)
+    return SendBounds(out, min(launch) + margin_ps, answers=plan.remote_dma)

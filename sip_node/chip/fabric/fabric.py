@@ -1,0 +1,101 @@
+"""The fabric of one SIP: moves packets along their routes, one event per bandwidth-limited link and packet.
+
+Transfers are cut-through. A packet has a head and a tail; every link is a FIFO server that the head reserves on arrival, so a
+packet behind a blocked one waits, flows that share a link share its bandwidth, and an uncontended packet needs the sum of
+overheads and wires plus its bytes at the narrowest link. Buffers in the routers are unlimited.
+"""
+
+from typing import Protocol
+
+from runtime.model.graph import ChipGraph, Link
+from runtime.model.routing import ChipRoutes, Stage
+from sip_node.chip.fabric.links import link_server
+from sip_node.chip.fabric.packet import Packet
+from sip_node.chip.fabric.server import Server
+from sip_node.chip.send_bounds import SendBounds
+from sip_node.pdes.engine import Engine
+
+
+class Endpoint(Protocol):
+    """A component at the end of routes."""
+
+    def accept(self, packet: Packet, tail_ps: int) -> None:
+        """Called when the head of `packet` is there; its tail will be at `tail_ps`."""
+        ...
+
+
+class Fabric:
+    """Links, routes and endpoints of one SIP."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        graph: ChipGraph,
+        routes: ChipRoutes,
+        sip: int,
+        send_bounds: SendBounds,
+    ) -> None:
+        self._engine, self._routes, self._sip, self._outlook = engine, routes, sip, send_bounds
+        self._gateway = graph.io_noc
+        self._endpoints: dict[int, Endpoint] = {}
+        self.servers = _servers(graph)
+        self.sent = 0
+        self.delivered = 0
+
+    def attach(self, node: int, endpoint: Endpoint) -> None:
+        """Make `endpoint` receive what arrives at `node`."""
+        assert node not in self._endpoints, f"node {node} has an endpoint already"
+        self._endpoints[node] = endpoint
+
+    def busiest(self) -> list[Server]:
+        """The links with a bandwidth, the busiest first."""
+        return sorted(
+            (each for each in self.servers if each is not None), key=lambda each: -each.busy_ps
+        )
+
+    def send(self, packet: Packet, origin: int, tail_ps: int) -> None:
+        """Start `packet` at node `origin` now; its tail is there at `tail_ps`."""
+        self.sent += 1
+        if packet.sip == self._sip:
+            self._advance(
+                packet, packet.node, self._routes.route(origin, packet.node).stages, 0, tail_ps
+            )
+            return
+        route = self._routes.route(origin, self._gateway)
+        packet.entrance_ps = self._engine.now_ps + route.latency_ps
+        self._outlook.departed(packet.sip, packet.entrance_ps)
+        self._advance(packet, self._gateway, route.stages, 0, tail_ps)
+
+    def _advance(
+        self, packet: Packet, target: int, stages: tuple[Stage, ...], index: int, tail_ps: int
+    ) -> None:
+        if index == len(stages):
+            self.delivered += 1
+            self._endpoints[target].accept(packet, tail_ps)
+            return
+        stage = stages[index]
+        server = self.servers[stage.link]
+        assert server is not None
+        pre_ps, post_ps = stage.pre_ps, stage.post_ps
+        start_ps, tail_ps = server.reserve(
+            self._engine.now_ps + pre_ps, tail_ps + pre_ps, packet.size
+        )
+        self._engine.at(
+            start_ps + post_ps, self._advance, packet, target, stages, index + 1, tail_ps + post_ps
+        )
+
+
+def _servers(graph: ChipGraph) -> list[Server | None]:
+    """The FIFO server of every link, by the kind of node it leaves; None for a link that only delays."""
+    nodes = graph.nodes
+    serve = {
+        kind: link_server(graph.topology, kind)
+        for kind in dict.fromkeys(node.kind for node in nodes)
+    }
+
+    def server(link: Link) -> Server | None:
+        source = nodes[link.source]
+        name = f"{source.name}->{nodes[link.target].name}"
+        return None if link.bw_gbs is None else serve[source.kind](name, link.bw_gbs)
+
+    return [server(link) for link in graph.links]

@@ -1,0 +1,93 @@
+"""What CPUs tell each other inside a SIP: one command for the PEs of a cube, and the answers on the way back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from runtime.core.requests import Extent, PeDmaMsg, QueuePair, Thread, thread_of
+
+
+@dataclass(frozen=True)
+class PeLaunch:
+    """Run a kernel at `start_ps`; `pes` and `cubes` are the size of the launch, `arguments` those of this PE.
+
+    `queues` is the queue table of the kernel, `call` the collective call that it belongs to, if any, `line` where the rank's
+    program asked for it.
+    """
+
+    name: str
+    kernel: Callable[..., object]
+    arguments: tuple[object, ...]
+    start_ps: int
+    pes: int
+    cubes: int
+    queues: str = ""
+    call: str = ""
+    line: str = ""
+
+    @property
+    def thread(self) -> Thread:
+        """Which context of the PE runs it."""
+        return thread_of(self.call)
+
+
+@dataclass(frozen=True)
+class PeMap:
+    """Extend the page table."""
+
+    extents: tuple[Extent, ...]
+
+
+@dataclass(frozen=True)
+class PeInstall:
+    """Install a queue table."""
+
+    table: str
+    queues: tuple[QueuePair, ...]
+
+
+PeOrder = PeLaunch | PeDmaMsg | PeMap | PeInstall
+
+
+@dataclass(frozen=True)
+class CubeCommand:
+    """To an M_CPU: give each PE its order, as `(pe, order, bytes)`, and answer when all have done it."""
+
+    orders: tuple[tuple[int, PeOrder, int], ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all orders."""
+        return sum(nbytes for _, _, nbytes in self.orders)
+
+
+@dataclass(frozen=True)
+class PeCommand:
+    """To a PE, from its M_CPU."""
+
+    order: PeOrder
+
+
+@dataclass(frozen=True)
+class Done:
+    """The answer to a command: when the earliest kernel below started and the last one ended (0, 0 without kernels)."""
+
+    start_ps: int = 0
+    end_ps: int = 0
+
+
+class Gathering:
+    """Answers that a CPU still waits for before it answers itself."""
+
+    def __init__(self, expected: int) -> None:
+        self._left = expected
+        self._answers: list[Done] = []
+
+    def add(self, answer: Done) -> Done | None:
+        """Note one answer; with the last one, the answer for all of them."""
+        self._answers.append(answer)
+        self._left -= 1
+        if self._left:
+            return None
+        return Done(
+            min(each.start_ps for each in self._answers), max(each.end_ps for each in self._answers)
+        )

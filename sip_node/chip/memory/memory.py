@@ -1,0 +1,112 @@
+"""The bytes of one modelled memory, kept sparsely: what was never written reads as zero and takes no room."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sip_node.chip.strided_block import StridedBlock
+
+PAGE_BYTES = 1 << 16
+
+
+class Memory:
+    """A memory of `nbytes`. In a run without data it keeps nothing and reads nothing."""
+
+    def __init__(self, name: str, nbytes: int, *, data: bool) -> None:
+        self.name, self.nbytes = name, nbytes
+        self._data = data
+        self._pages: dict[int, bytearray] = {}
+
+    def write(self, offset: int, data: bytes | memoryview) -> None:
+        """Store `data` at `offset`."""
+        assert 0 <= offset <= self.nbytes - len(data), (
+            f"{self.name}: write of {len(data)} bytes at {offset:#x}"
+        )
+        done = 0
+        for page, start, count in _pieces(offset, len(data)):
+            self._page(page)[start : start + count] = data[done : done + count]
+            done += count
+
+    def read(self, offset: int, nbytes: int) -> bytes:
+        """The bytes at `offset`; empty in a run without data."""
+        assert 0 <= offset <= self.nbytes - nbytes, (
+            f"{self.name}: read of {nbytes} bytes at {offset:#x}"
+        )
+        if not self._data:
+            return b""
+        return b"".join(
+            bytes(self._pages[page][start : start + count]) if page in self._pages else bytes(count)
+            for page, start, count in _pieces(offset, nbytes)
+        )
+
+    def write_rows(
+        self, offset: int, rows: StridedBlock, begin: int, data: bytes | memoryview
+    ) -> None:
+        """Store `data` as the packed bytes from `begin` on of the rows that start at `offset`."""
+        done = 0
+        for start, count, row_bytes in _within_pages(offset, rows, begin, len(data)):
+            nbytes = count * row_bytes
+            if count == 1:
+                self.write(start, data[done : done + nbytes])
+            else:
+                page = self._page(start // PAGE_BYTES)
+                _grid(page, start, count, rows)[:] = np.frombuffer(
+                    data, np.uint8, nbytes, done
+                ).reshape(count, row_bytes)
+            done += nbytes
+
+    def read_rows(self, offset: int, rows: StridedBlock, begin: int, nbytes: int) -> bytes:
+        """The packed bytes [begin, begin + nbytes) of the rows that start at `offset`; empty in a run without data."""
+        if not self._data:
+            return b""
+        pieces: list[bytes] = []
+        for start, count, row_bytes in _within_pages(offset, rows, begin, nbytes):
+            if count == 1:
+                pieces.append(self.read(start, row_bytes))
+            elif start // PAGE_BYTES in self._pages:
+                pieces.append(_grid(self._pages[start // PAGE_BYTES], start, count, rows).tobytes())
+            else:
+                pieces.append(bytes(count * row_bytes))
+        return b"".join(pieces)
+
+    def contents(self) -> Iterator[tuple[int, bytes]]:
+        """(offset, bytes) of every page that is not all zero, in address order."""
+        for page in sorted(self._pages):
+            if any(self._pages[page]):
+                yield page * PAGE_BYTES, bytes(self._pages[page])
+
+    def _page(self, page: int) -> bytearray:
+        if page not in self._pages:
+            self._pages[page] = bytearray(PAGE_BYTES)
+        return self._pages[page]
+
+
+def _pieces(offset: int, nbytes: int) -> Iterator[tuple[int, int, int]]:
+    """(page, start in page, bytes) of the range."""
+    end = offset + nbytes
+    while offset < end:
+        page, start = divmod(offset, PAGE_BYTES)
+        count = min(PAGE_BYTES - start, end - offset)
+        yield page, start, count
+        offset += count
+
+
+def _within_pages(
+    offset: int, rows: StridedBlock, begin: int, nbytes: int
+) -> Iterator[tuple[int, int, int]]:
+    """(offset, rows, bytes of each) of runs of rows inside one page; a row that crosses pages is a run by itself."""
+    for start, count, row_bytes in rows.runs(begin, nbytes):
+        at, left = offset + start, count
+        while left:
+            room = PAGE_BYTES - at % PAGE_BYTES - row_bytes
+            fit = left if rows.pitch == 0 else min(room // rows.pitch + 1, left)
+            taken = fit if room >= 0 else 1
+            yield at, taken, row_bytes
+            at, left = at + taken * rows.pitch, left - taken
+
+
+def _grid(
+    page: bytearray, offset: int, count: int, rows: StridedBlock
+) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
+    """Whole rows inside a page, as bytes of the page itself."""
+    return np.ndarray((count, rows.row_bytes), np.uint8, page, offset % PAGE_BYTES, (rows.pitch, 1))

@@ -1,0 +1,168 @@
+"""How a memory answers packets. HBM, SRAM and TCM differ in the bandwidth behind the port, not in what they say."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+
+from sip_node.chip.context import ChipContext
+from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.memory.memory import Memory
+from sip_node.chip.strided_block import StridedBlock
+
+Serve = Callable[[int, int, int, int, bool], tuple[int, int]]
+"""(offset, bytes, head, tail, whether it writes) -> (start, tail) of the access, both in ps."""
+
+ServeRows = Callable[[int, StridedBlock, tuple[int, int], int, int, bool], tuple[int, int]]
+"""The same for rows: (offset of the first row, rows, (first packed byte, bytes), head, tail, whether it writes)."""
+
+READS, WRITES = False, True
+
+
+class MemoryPort:
+    """One memory at node `node` of the fabric, occupying physical addresses from `base`.
+
+    `serve_rows` is given where the time of an access depends on where its bytes lie.
+    """
+
+    def __init__(
+        self,
+        chip: ChipContext,
+        node: int,
+        memory: Memory,
+        base: int,
+        serve: Serve,
+        serve_rows: ServeRows | None = None,
+    ) -> None:
+        self._engine, self._fabric = chip.engine, chip.fabric
+        self._sip, self._node = chip.sip, node
+        self.memory, self._base = memory, base
+        self._serve, self._serve_rows = serve, serve_rows
+        self._packet_bytes, self._control_bytes = (
+            chip.topology.packet_bytes,
+            chip.topology.control_bytes,
+        )
+        self._rings: list[tuple[int, int, int]] = []
+        self._early: list[Packet] = []
+        self._written_ps: dict[tuple[int, int, int], int] = {}
+        chip.memory_ports[node] = self
+
+    def watch(self, ring_base: int, nbytes: int, pe_node: int) -> None:
+        """Announce slots that fill in [ring_base, ring_base + nbytes) to the PE at `pe_node`, and those that have filled."""
+        self._rings.append((ring_base, ring_base + nbytes, pe_node))
+        self._rings.sort()
+        early, self._early = self._early, []
+        for packet in early:
+            self._announce(packet)
+
+    def contents(self) -> Iterator[tuple[int, bytes]]:
+        """(physical address, bytes) of every page that is not all zero, without the zeros at its ends."""
+        for offset, page in self.memory.contents():
+            content = page.lstrip(b"\0")
+            yield self._base + offset + len(page) - len(content), content.rstrip(b"\0")
+
+    def accept(self, packet: Packet, tail_ps: int) -> None:
+        """Serve a WRITE, READ or IPCQ_DATA packet."""
+        if packet.kind is Kind.READ:
+            self._engine.at(tail_ps, self._read, packet)
+            return
+        offset = packet.address - self._base
+        _, done_ps = self._access(packet, offset, packet.begin, packet.size, tail_ps, WRITES)
+        if packet.rows is None:
+            self._engine.at(done_ps, self.memory.write, offset, packet.payload)
+        else:
+            self._engine.at(
+                done_ps, self.memory.write_rows, offset, packet.rows, packet.begin, packet.payload
+            )
+        # Packets of a message lie on different channels: the last one to come need not be the last one written.
+        message = (packet.source_sip, packet.source_node, packet.tag)
+        written_ps = max(done_ps, self._written_ps.pop(message, 0))
+        if packet.last:
+            self._engine.at(written_ps, self._written, packet)
+        else:
+            self._written_ps[message] = written_ps
+
+    def _written(self, packet: Packet) -> None:
+        if packet.kind is Kind.WRITE:
+            self._answer(packet, Kind.ACK, packet.source_sip, packet.source_node)
+        else:
+            self._announce(packet)
+
+    def _announce(self, packet: Packet) -> None:
+        """Tell the PE that owns the ring, once there is one: a peer whose queues were installed earlier may send before."""
+        owner = self._owner(packet.address)
+        if owner is None:
+            self._early.append(packet)
+        else:
+            self._answer(packet, Kind.IPCQ_ARRIVAL, self._sip, owner)
+
+    def _owner(self, address: int) -> int | None:
+        index = bisect_right(self._rings, address, key=lambda ring: ring[0]) - 1
+        if index < 0 or address >= self._rings[index][1]:
+            return None
+        return self._rings[index][2]
+
+    def _answer(self, packet: Packet, kind: Kind, sip: int, node: int) -> None:
+        answer = Packet(
+            kind,
+            self._sip,
+            self._node,
+            sip,
+            node,
+            self._control_bytes,
+            packet.address,
+            packet.tag,
+            packet.total,
+            sent_ps=packet.sent_ps,
+            flow=packet.flow,
+            element=packet.element,
+            call=packet.call,
+        )
+        self._fabric.send(answer, self._node, self._engine.now_ps)
+
+    def _access(
+        self,
+        packet: Packet,
+        offset: int,
+        begin: int,
+        nbytes: int,
+        tail_ps: int,
+        writes: bool,  # noqa: FBT001
+    ) -> tuple[int, int]:
+        now_ps = self._engine.now_ps
+        if packet.rows is None or self._serve_rows is None:
+            return self._serve(offset, nbytes, now_ps, tail_ps, writes)
+        return self._serve_rows(offset, packet.rows, (begin, nbytes), now_ps, tail_ps, writes)
+
+    def _read(self, request: Packet) -> None:
+        """Stream the data back in packets; each leaves when the memory starts to deliver it."""
+        offset, now_ps = request.address - self._base, self._engine.now_ps
+        leaves_ps = now_ps
+        for done in range(0, request.total, self._packet_bytes):
+            size = min(self._packet_bytes, request.total - done)
+            place = offset if request.rows is not None else offset + done
+            start_ps, tail_ps = self._access(request, place, done, size, now_ps, READS)
+            # The channels of a short packet may be free before those of the one it follows; data goes back in order.
+            leaves_ps = max(leaves_ps, start_ps)
+            self._engine.at(leaves_ps, self._reply, request, done, size, max(tail_ps, leaves_ps))
+
+    def _reply(self, request: Packet, done: int, size: int, tail_ps: int) -> None:
+        offset = request.address - self._base
+        if request.rows is None:
+            payload = self.memory.read(offset + done, size)
+        else:
+            payload = self.memory.read_rows(offset, request.rows, done, size)
+        reply = Packet(
+            Kind.DATA,
+            self._sip,
+            self._node,
+            request.source_sip,
+            request.source_node,
+            size,
+            request.address + done,
+            request.tag,
+            request.total,
+            done + size == request.total,
+            request.sent_ps,
+            payload,
+            begin=done,
+        )
+        self._fabric.send(reply, self._node, tail_ps)

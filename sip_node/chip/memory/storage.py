@@ -1,0 +1,41 @@
+"""The memories that hang on the fabric by themselves: HBM slices and SRAM."""
+
+from sip_node.chip.context import ChipContext
+from sip_node.chip.fabric.packet import Packet
+from sip_node.chip.memory.hbm import PseudoChannels
+from sip_node.chip.memory.memory import Memory
+from sip_node.chip.memory.memory_port import MemoryPort
+
+
+class HbmController:
+    """One HBM slice behind its controller."""
+
+    def __init__(self, chip: ChipContext, node: int) -> None:
+        at = chip.graph.nodes[node]
+        self.banks = PseudoChannels(at.name, chip.topology)
+        memory = Memory(f"{at.name}.hbm", chip.topology.hbm_slice_bytes, data=chip.data)
+        base = chip.addresses.pe_hbm_addr(chip.sip, at.cube, at.pe, 0)
+        self.port = MemoryPort(chip, node, memory, base, self.banks.serve, self.banks.serve_rows)
+
+    def accept(self, packet: Packet, tail_ps: int) -> None:
+        """Serve a packet."""
+        self.port.accept(packet, tail_ps)
+
+
+class Sram:
+    """The SRAM of a cube: the link to its router is its bandwidth."""
+
+    def __init__(self, chip: ChipContext, node: int) -> None:
+        at = chip.graph.nodes[node]
+        memory = Memory(at.name, chip.topology.sram_bytes, data=chip.data)
+        base = chip.addresses.cube_sram_addr(chip.sip, at.cube, 0)
+        self.port = MemoryPort(chip, node, memory, base, self._serve)
+
+    def accept(self, packet: Packet, tail_ps: int) -> None:
+        """Serve a packet."""
+        self.port.accept(packet, tail_ps)
+
+    def _serve(
+        self, _offset: int, _nbytes: int, head_ps: int, tail_ps: int, _writes: bool
+    ) -> tuple[int, int]:  # noqa: FBT001
+        return head_ps, tail_ps

@@ -1,0 +1,65 @@
+"""The op log of one SIP: records in the order of their completion, and the digest over them."""
+
+import hashlib
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from runtime.core.trace import OpRecord
+from runtime.wire.messages import SlotTransfer
+from sip_node.chip.memory.memory import Memory
+
+CHUNK_RECORDS = 4096
+_encoder = msgspec.msgpack.Encoder()
+
+
+class OpLog:
+    """Collects records, hands full chunks to `sink`, and keeps a running hash of everything it saw.
+
+    `written` takes what the host wrote, in the order of its records. `transferred` is told of every slot that a kernel sends
+    or receives, if the run asks for that. `last_ps` is the latest end of an operation.
+    """
+
+    def __init__(
+        self,
+        sink: Callable[[list[OpRecord]], None] | None,
+        written: Callable[[bytes], None] | None = None,
+        transferred: Callable[[SlotTransfer], None] | None = None,
+    ) -> None:
+        self._sink, self._written, self.transferred = sink, written, transferred
+        self._chunk: list[OpRecord] = []
+        self._hash = hashlib.sha256()
+        self.last_ps = 0
+
+    def add(self, record: OpRecord) -> None:
+        """Append one completed operation."""
+        self.last_ps = max(self.last_ps, record.end_ps)
+        self._chunk.append(record)
+        if len(self._chunk) >= CHUNK_RECORDS:
+            self.flush()
+
+    def add_written(self, data: bytes) -> None:
+        """Keep the bytes of the host's write whose record comes next; the digest has them from the memories."""
+        if self._written is not None:
+            self._written(data)
+
+    def flush(self) -> None:
+        """Hash and hand over what has been collected."""
+        if not self._chunk:
+            return
+        # Record by record, so that the hash does not depend on where the chunks were cut.
+        for record in self._chunk:
+            self._hash.update(_encoder.encode(record))
+        if self._sink is not None:
+            self._sink(self._chunk)
+        self._chunk = []
+
+    def digest(self, memories: Iterable[Memory]) -> str:
+        """SHA-256 over all records and over the contents of the memories, in the order given; hexadecimal."""
+        self.flush()
+        total = self._hash.copy()
+        for memory in memories:
+            for offset, content in memory.contents():
+                total.update(f"{memory.name}@{offset}".encode())
+                total.update(content)
+        return total.hexdigest()

@@ -1,0 +1,31 @@
+"""What the engines of one PE share: the clock, the fabric, the TCM and who they are."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from runtime.core.coordinates import PeCoordinates
+from runtime.core.trace import OpRecord
+from runtime.model.topology import Topology
+from sip_node.chip.fabric.fabric import Fabric
+from sip_node.chip.pe.tcm import PeTcm
+from sip_node.pdes.engine import Engine
+
+
+@dataclass(frozen=True)
+class PeContext:
+    """The surroundings of one PE.
+
+    `locate(address)` is the (sip, node) of the memory at a physical address, `locate_pe` that of a PE, and
+    `next_flow(sip)` numbers the transfers to another SIP.
+    """
+
+    engine: Engine
+    fabric: Fabric
+    topology: Topology
+    place: PeCoordinates
+    node: int
+    tcm: PeTcm
+    record: Callable[[OpRecord], None]
+    locate: Callable[[int], tuple[int, int]]
+    locate_pe: Callable[[PeCoordinates], tuple[int, int]]
+    next_flow: Callable[[int], tuple[int, int, int]]

@@ -1,0 +1,127 @@
+"""The PE_CPU: carries out orders of the M_CPU and runs kernels.
+
+It has two hardware contexts, the threads `kernels` and `collectives`. Each runs one kernel at a time and issues its commands
+as if it were alone; the engines take those of both in the order in which they come.
+"""
+
+from contextvars import copy_context
+
+from runtime.core.requests import PeDmaMsg, Thread
+from runtime.core.trace import OpRecord
+from runtime.language.context import current_pe
+from runtime.wire.messages import BlockedPe
+from sip_node.chip.completion import Completion
+from sip_node.chip.context import ChipContext
+from sip_node.chip.fabric.packet import Packet
+from sip_node.chip.failure import ProgramRaised
+from sip_node.chip.host.commands import Done, PeCommand, PeInstall, PeLaunch, PeMap
+from sip_node.chip.host.cpu_port import CpuPort
+from sip_node.chip.pe.context import PeContext
+from sip_node.chip.strided_block import bytes_at
+from sip_node.programs.kernel_run import Engines, KernelRun
+from sip_node.programs.program import Program
+
+RECORDED_AS: dict[Thread, str] = {"kernels": "pe_cpu", "collectives": "pe_cpu.collective"}
+"""The components that the runs of each thread are recorded as: they overlap."""
+
+
+class PeCpu:
+    """The CPU of one PE."""
+
+    def __init__(self, chip: ChipContext, wiring: PeContext, engines: Engines) -> None:
+        self._chip, self._wiring, self._engines = chip, wiring, engines
+        self._port = CpuPort(chip, wiring.node)
+        self._at = (wiring.place.cube, wiring.place.pe)
+        self._running: dict[Thread, KernelRun] = {}
+
+    def ordered(self, packet: Packet) -> None:
+        """An order of the M_CPU is there."""
+        assert isinstance(packet.body, PeCommand)
+        order = packet.body.order
+        match order:
+            case PeMap():
+                self._engines.mmu.map(order.extents)
+                self._port.answer(packet, Done())
+            case PeInstall():
+                self._install(order)
+                self._port.answer(packet, Done())
+            case PeDmaMsg():
+                self._transfer(packet, order)
+            case PeLaunch():
+                self._claim(order, order.name)
+                start_ps = max(order.start_ps, self._wiring.engine.now_ps)
+                self._wiring.engine.at(start_ps, self._start, packet, order)
+
+    @property
+    def running(self) -> int:
+        """How many kernels run."""
+        return len(self._running)
+
+    def blocked(self) -> tuple[BlockedPe, ...]:
+        """What each kernel waits for that waits for a peer."""
+        runs = (self._running[thread] for thread in RECORDED_AS if thread in self._running)
+        return tuple(waits for run in runs if (waits := run.blocked) is not None)
+
+    def _transfer(self, packet: Packet, order: PeDmaMsg) -> None:
+        began_ps = self._wiring.engine.now_ps
+        sip, _ = self._wiring.locate(order.address)
+        if sip != self._wiring.place.sip and not self._chip.remote_dma:
+            problem = f"DMA of {self._wiring.place} to sip {sip}: the run was not declared to have DMA between SIPs"
+            raise ProgramRaised(self._chip.sip, RuntimeError(problem))
+
+        def finished(_: Completion[bytes]) -> None:
+            self._port.answer(packet, Done(began_ps, self._wiring.engine.now_ps))
+
+        tcm = self._wiring.tcm
+        far, near = (
+            bytes_at(order.address, order.nbytes),
+            bytes_at(tcm.base + order.tcm_offset, order.nbytes),
+        )
+        if order.operation == "read":
+            self._engines.dma.read(far, near).then(finished)
+        else:
+            self._engines.dma.write(near, far, tcm.read(near)).then(finished)
+
+    def _install(self, order: PeInstall) -> None:
+        ipcq = self._engines.ipcq
+        ipcq.install(order.table, order.queues)
+        for pair in order.queues:
+            if pair.rx_base is not None:
+                self._chip.watch_ring(pair.rx_base, pair.ring_bytes, self._wiring.node)
+        elsewhere = {pair.peer.sip for pair in order.queues} - {self._wiring.place.sip}
+        self._chip.send_bounds.reaches(self._at, order.table, tuple(sorted(elsewhere)))
+
+    def _claim(self, launch: PeLaunch, user: str) -> None:
+        """Queues belong to a collective from its order on: a kernel of a later launch might start before it does."""
+        if launch.thread == "collectives":
+            self._engines.ipcq.table(launch.queues).user = user
+
+    def _start(self, packet: Packet, launch: PeLaunch) -> None:
+        run = KernelRun(self._chip, self._wiring, self._engines, launch)
+        context = copy_context()
+        context.run(current_pe.set, run)
+        program = Program(run.execute, context)
+        run.program = program
+        self._running[launch.thread] = run
+        start_ps = self._wiring.engine.now_ps
+
+        def ended(finished: Completion[object]) -> None:
+            self._ended(packet, launch, start_ps, finished)
+
+        program.finished.then(ended)
+        program.start()
+
+    def _ended(
+        self, packet: Packet, launch: PeLaunch, start_ps: int, finished: Completion[object]
+    ) -> None:
+        self._running.pop(launch.thread).close()
+        self._claim(launch, "")
+        self._chip.send_bounds.ended(self._at, launch.thread)
+        if finished.error is not None:
+            raise ProgramRaised(self._chip.sip, finished.error)
+        now_ps, place = self._wiring.engine.now_ps, self._wiring.place
+        component = RECORDED_AS[launch.thread]
+        self._wiring.record(
+            OpRecord(component, f"kernel {launch.name}", start_ps, now_ps, place.cube, place.pe)
+        )
+        self._port.answer(packet, Done(start_ps, now_ps))

@@ -1,0 +1,61 @@
+"""The MMU of a PE: virtual extents to physical addresses, filled by MmuMapMsg."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
+from runtime.core.requests import Extent
+
+
+class PeMmu:
+    """The page table of one PE, kept as sorted extents that do not overlap."""
+
+    def __init__(self) -> None:
+        self._extents: list[Extent] = []
+
+    def map(self, extents: Sequence[Extent]) -> None:
+        """Add mappings; one that overlaps an older one replaces it, as a re-used virtual range must."""
+        for new in extents:
+            # Extents do not overlap, so those that the new one replaces stand side by side.
+            first = bisect_right(self._extents, new.virtual, key=_end)
+            last = bisect_left(self._extents, _end(new), key=_start)
+            self._extents[first:last] = [new]
+
+    def translate(self, address: int, nbytes: int) -> list[tuple[int, int]] | None:
+        """(physical address, bytes) of the pieces of [address, address + nbytes); None where a byte is not mapped."""
+        pieces: list[tuple[int, int]] = []
+        while nbytes > 0:
+            extent = self._at(address)
+            if extent is None:
+                return None
+            offset = address - extent.virtual
+            count = min(nbytes, extent.nbytes - offset)
+            pieces.append((extent.physical + offset, count))
+            address += count
+            nbytes -= count
+        return pieces
+
+    def nearest(self, address: int) -> str:
+        """The tensor below `address`, for a page fault's text."""
+        index = bisect_right(self._extents, address, key=_start) - 1
+        if index < 0:
+            return "no tensor is mapped below it"
+        extent = self._extents[index]
+        past = address - extent.virtual - extent.nbytes
+        if past < 0:
+            return f"it starts inside tensor {extent.tensor} at {extent.virtual:#x}+{extent.nbytes} and runs past its end"
+        return f"{past} bytes past the end of tensor {extent.tensor} at {extent.virtual:#x}+{extent.nbytes}"
+
+    def _at(self, address: int) -> Extent | None:
+        index = bisect_right(self._extents, address, key=_start) - 1
+        if index < 0:
+            return None
+        extent = self._extents[index]
+        return extent if address < extent.virtual + extent.nbytes else None
+
+
+def _start(extent: Extent) -> int:
+    return extent.virtual
+
+
+def _end(extent: Extent) -> int:
+    return extent.virtual + extent.nbytes

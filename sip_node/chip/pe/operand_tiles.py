@@ -1,0 +1,85 @@
+"""The operands of a matrix product as tiles: those of a value in TCM, those of a matrix that is streamed from memory."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+from runtime.core.trace import Operand
+from runtime.language.value import Array, Pointer, Ref, Value, row_major
+from runtime.model.tiles import Span, blocked_offset
+
+Blocks = Callable[[Pointer, tuple[int, ...], tuple[int, ...]], list[Operand]]
+"""(pointer, shape, strides) of a block of virtual memory -> its physical blocks, in the order of the elements."""
+
+
+class TileData(NamedTuple):
+    """A block in TCM and what is in it; `data` is None in a run without data."""
+
+    block: Operand
+    data: Array | None
+    checksum: int
+
+
+class Staged:
+    """A value in TCM, whose tiles are fetched from where they lie."""
+
+    def __init__(self, value: Value) -> None:
+        self._value = value
+        self._tiles: dict[tuple[Span, Span], TileData] = {}
+
+    def at(self, rows: Span, columns: Span) -> TileData:
+        """One tile."""
+        tile = self._tiles.get((rows, columns))
+        if tile is None:
+            tile = self._tiles[rows, columns] = self._cut(rows, columns)
+        return tile
+
+    def _cut(self, rows: Span, columns: Span) -> TileData:
+        part = self._value[slice(*rows), slice(*columns)]
+        data = None if part.data is None else np.array(part.data, order="C")
+        return TileData(_block(part), data, checksum_of(data))
+
+
+class Streamed:
+    """A matrix in memory, of which tile after tile is copied. `tile` is what a blocked one is stored in."""
+
+    def __init__(self, ref: Ref, tile: tuple[int, int], blocks: Blocks) -> None:
+        self.dtype = ref.dtype
+        rows, columns = ref.shape
+        self._pieces: dict[tuple[int, int], list[Operand]] = {}
+        for row in range(0, rows, tile[0]):
+            for column in range(0, columns, tile[1]):
+                shape = (min(tile[0], rows - row), min(tile[1], columns - column))
+                self._pieces[row, column] = blocks(*_place(ref, tile, row, column, shape))
+
+    def at(self, rows: Span, columns: Span) -> list[Operand]:
+        """The physical blocks of one tile, in the order of its elements."""
+        return self._pieces[rows[0], columns[0]]
+
+
+Source = Staged | Streamed
+
+
+def checksum_of(data: Array | None) -> int:
+    """The CRC-32 of the elements in row-major order, 0 without data."""
+    return 0 if data is None else crc32(data.tobytes())
+
+
+def _block(value: Value) -> Operand:
+    """Where the elements are; the stride of an axis of one element says nothing."""
+    packed = row_major(value.shape)
+    needed = zip(value.shape, value.strides, packed, strict=True)
+    strides = tuple(natural if length == 1 else stride for length, stride, natural in needed)
+    return Operand(
+        value.address, value.shape, value.dtype.name, () if strides == packed else strides
+    )
+
+
+def _place(
+    ref: Ref, tile: tuple[int, int], row: int, column: int, shape: tuple[int, int]
+) -> tuple[Pointer, tuple[int, int], tuple[int, ...]]:
+    if ref.blocked:
+        return ref.pointer + blocked_offset(ref.shape, tile, row, column), shape, row_major(shape)
+    return ref.pointer + row * ref.strides[0] + column * ref.strides[1], shape, ref.strides

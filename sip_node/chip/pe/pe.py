@@ -1,0 +1,129 @@
+"""One processing element: its engines, and its port on the fabric."""
+
+from collections.abc import Callable
+from typing import Any
+
+from runtime.core.coordinates import PeCoordinates
+from runtime.core.errors import InvariantError
+from runtime.core.registry import look_up
+from runtime.model.allocation import tile_buffer_offset
+from runtime.wire.messages import BlockedPe
+from sip_node.chip.context import ChipContext
+from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.host.commands import PeCommand
+from sip_node.chip.pe.context import PeContext
+from sip_node.chip.pe.cpu import PeCpu
+from sip_node.chip.pe.dma import PeDma
+from sip_node.chip.pe.fetch_store import PeFetchStore
+from sip_node.chip.pe.gemm import PeGemm
+from sip_node.chip.pe.ipcq import PeIpcq
+from sip_node.chip.pe.math import PeMath
+from sip_node.chip.pe.mmu import PeMmu
+from sip_node.chip.pe.scheduler import PeScheduler
+from sip_node.chip.pe.tcm import PeTcm
+from sip_node.chip.pe.tile_buffers import RegisterFile, TileBuffers
+
+ENGINES: dict[str, Callable[..., Any]] = {
+    "pe_cpu": PeCpu,
+    "pe_dma": PeDma,
+    "pe_fetch_store": PeFetchStore,
+    "pe_gemm": PeGemm,
+    "pe_ipcq": PeIpcq,
+    "pe_math": PeMath,
+    "pe_mmu": PeMmu,
+    "pe_scheduler": PeScheduler,
+    "pe_tcm": PeTcm,
+}
+"""The engines of a PE; `impl:` in the topology file replaces one by a class with the same constructor and methods."""
+
+
+class Pe:
+    """The endpoint of a PE: everything that arrives goes to the engine it is for."""
+
+    def __init__(self, chip: ChipContext, node: int) -> None:
+        at = chip.graph.nodes[node]
+        place = PeCoordinates(chip.sip, at.cube, at.pe)
+        topology = chip.topology
+        self._engine, self.place = chip.engine, place
+        chosen = {
+            kind: look_up(topology.impl.of(kind), ENGINES, "topology", f"impl.{kind}")
+            for kind in ENGINES
+        }
+        self.tcm: PeTcm = chosen["pe_tcm"](chip, node)
+        wiring = PeContext(
+            chip.engine,
+            chip.fabric,
+            topology,
+            place,
+            node,
+            self.tcm,
+            chip.log.add,
+            chip.locate,
+            lambda peer: (peer.sip, chip.graph.pe(peer.cube, peer.pe)),
+            chip.flows.next,
+        )
+        self.dma: PeDma = chosen["pe_dma"](wiring)
+        self.mmu: PeMmu = chosen["pe_mmu"]()
+        self.ipcq: PeIpcq = chosen["pe_ipcq"](wiring)
+        self.registers = RegisterFile(chip.addresses.pe_regfile_addr(*place, 0), topology.tile)
+        self.buffers = TileBuffers(
+            chip.addresses.pe_tcm_addr(*place, tile_buffer_offset(topology)),
+            topology.tile,
+            topology.pe.scheduler.tile_buffers,
+        )
+        self.fetch_store: PeFetchStore = chosen["pe_fetch_store"](
+            wiring, self.registers, self.buffers
+        )
+        self.gemm: PeGemm = chosen["pe_gemm"](wiring, self.registers)
+        self.math: PeMath = chosen["pe_math"](wiring, self.fetch_store, self.registers)
+        self.scheduler: PeScheduler = chosen["pe_scheduler"](wiring, self, self.buffers)
+        self.cpu: PeCpu = chosen["pe_cpu"](chip, wiring, self)
+        self._receivers: dict[Kind, Callable[[Packet, int], None]] = {
+            Kind.WRITE: self.tcm.port.accept,
+            Kind.READ: self.tcm.port.accept,
+            Kind.IPCQ_DATA: self.tcm.port.accept,
+            Kind.ACK: self.dma.answer,
+            Kind.DATA: self.dma.answer,
+            Kind.IPCQ_ARRIVAL: self.ipcq.accept,
+            Kind.IPCQ_CREDIT: self.ipcq.accept,
+            Kind.CONTROL: self._command,
+        }
+
+    def accept(self, packet: Packet, tail_ps: int) -> None:
+        """Hand a packet to the engine it is for."""
+        self._receivers[packet.kind](packet, tail_ps)
+
+    def blocked(self) -> tuple[BlockedPe, ...]:
+        """What each kernel on this PE waits for that waits for a peer."""
+        return self.cpu.blocked()
+
+    def check_idle(self) -> None:
+        """At the end of a run no kernel runs, nothing is in flight, registers and buffers are free, every credit is home."""
+        if self.cpu.running or self.dma.in_flight:
+            raise InvariantError(
+                str(self.place), f"at the end {self.dma.in_flight} DMA requests are in flight"
+            )
+        if self.scheduler.in_flight:
+            raise InvariantError(
+                str(self.place),
+                f"at the end {self.scheduler.in_flight} matrix products are in flight",
+            )
+        if not (self.registers.unused and self.buffers.unused):
+            raise InvariantError(str(self.place), "at the end registers or tile buffers are in use")
+        self.ipcq.check_idle()
+
+    def check_busy(self) -> None:
+        """No engine was busy longer than time has passed; the GEMM engine not even together with its stalls."""
+        gemm, now_ps = self.gemm, self._engine.now_ps
+        stalls_ps = gemm.stall_dma_ps + gemm.stall_fetch_ps + gemm.stall_store_ps
+        times = {"pe_gemm": gemm.busy_ps + stalls_ps, "pe_math": self.math.busy_ps}
+        times |= {
+            server.name: server.busy_ps for server in (self.tcm.server, *self.fetch_store.ports)
+        }
+        for name, busy_ps in times.items():
+            if busy_ps > now_ps:
+                raise InvariantError(str(self.place), f"{name}: busy {busy_ps} ps of {now_ps} ps")
+
+    def _command(self, packet: Packet, tail_ps: int) -> None:
+        assert isinstance(packet.body, PeCommand)
+        self._engine.at(tail_ps, self.cpu.ordered, packet)

@@ -1,0 +1,87 @@
+"""What one SIP knows about its next message to each other SIP: the component promises of a chip.
+
+Only PEs with a running kernel send off the chip, and only to the SIPs to which the kernel's queues lead. Everything else
+needs time before it can: a launch has to reach a PE first, a packet has to reach the IO chiplet. A message that this SIP only
+sends on is known here from the time it is put into the inbox.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from runtime.core.requests import Thread
+from runtime.core.simtime import NEVER_PS
+from sip_node.pdes.promises import Sender
+
+Pe = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A kernel on a PE and the SIPs that it can send to."""
+
+    sender: Sender
+    targets: Collection[int]
+
+
+class SendBounds:
+    """The senders of one SIP.
+
+    `port_path_ps` gives, for every (cube, pe), the least time from the PE to the entrance of the links to other SIPs,
+    `launch_path_ps` the least time from a launch that the IO_CPU has not stamped yet to a message. `answers` says whether
+    memories here answer requests of other SIPs, which may come at any time.
+    """
+
+    def __init__(
+        self, port_path_ps: Mapping[Pe, int], launch_path_ps: int, *, answers: bool
+    ) -> None:
+        self._port_path_ps = port_path_ps
+        self._launches = Sender(0 if answers else launch_path_ps)
+        self._reach: dict[tuple[Pe, str], Collection[int]] = {}
+        self._running: dict[tuple[Pe, Thread], _Running] = {}
+        self._on_the_way: dict[int, Sender] = {}
+
+    def reaches(self, pe: Pe, table: str, sips: Collection[int]) -> None:
+        """A PE has got a queue table whose queues lead to `sips`, other ones than its own."""
+        self._reach[pe, table] = sips
+
+    def launched(self, pes: Sequence[Pe], start_ps: int, thread: Thread, table: str) -> None:
+        """A kernel will start on a thread of `pes` at `start_ps`, not earlier. Its queue table, if any, is installed."""
+        for pe in pes:
+            targets = self._reach.get((pe, table))
+            if targets:
+                sender = Sender(self._port_path_ps[pe])
+                sender.quiet_until(start_ps)
+                self._running[pe, thread] = _Running(sender, targets)
+
+    def computing(self, pe: Pe, until_ps: int, thread: Thread) -> None:
+        """The kernel on a thread of a PE decides nothing before `until_ps`. It speaks for no other thread."""
+        if (pe, thread) in self._running:
+            self._running[pe, thread].sender.quiet_until(until_ps)
+
+    def ended(self, pe: Pe, thread: Thread) -> None:
+        """The kernel on a thread of a PE has ended."""
+        self._running.pop((pe, thread), None)
+
+    def departed(self, target: int, entrance_ps: int) -> None:
+        """A packet for SIP `target` is on its way, ours or from elsewhere, and is at the entrance of a link not before then."""
+        if target not in self._on_the_way:
+            self._on_the_way[target] = Sender(NEVER_PS)
+        self._on_the_way[target].departed(entrance_ps)
+
+    def entered(self, target: int, entrance_ps: int) -> None:
+        """That packet has been posted."""
+        self._on_the_way[target].entered(entrance_ps)
+
+    def earliest_send_ps(self, base_ps: int) -> tuple[int, Mapping[int, int]]:
+        """No message leaves this SIP earlier, if no event of its LP is executed before `base_ps`.
+
+        The first bound holds for all launches to come, whatever their target; the others, by target, for what is under way.
+        """
+        known = {
+            target: sender.earliest_send_ps(base_ps) for target, sender in self._on_the_way.items()
+        }
+        for running in self._running.values():
+            bound_ps = running.sender.earliest_send_ps(base_ps)
+            for target in running.targets:
+                known[target] = min(bound_ps, known.get(target, bound_ps))
+        return self._launches.earliest_send_ps(base_ps), known

@@ -1,0 +1,205 @@
+"""One logical process: the loop that keeps a model in step with its peers.
+
+Drain what the peers said, inject their messages, step the model as far as is safe, promise how far it got, and wait
+when there is nothing left to do. The decisions are those of `pdes/sync.py`; this module only carries them out.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from runtime.core.errors import ProtocolError
+from runtime.core.wallclock import now_s
+from runtime.wire.messages import Frame, Grant, Message, PeerContent, SilenceReport
+from sip_node.pdes.channel import later_ps
+from sip_node.pdes.lbts import Collector
+from sip_node.pdes.sync import Sync
+from sip_node.pdes.transport import Transport
+
+COLLECTOR_LP = 0
+WAIT_S = 0.2
+"""A blocked LP looks around this often, so that `watch` runs even when no peer speaks."""
+STEP_PS = 1_000_000
+"""Longest step, 1 us: an LP that is alone or far ahead of its peers still comes back to `watch`."""
+
+
+class Model(Protocol):
+    """What is simulated. It sends to another LP by calling `Sync.post` from an event, at least a lookahead ahead."""
+
+    def next_ps(self) -> int:
+        """The time of the earliest event, delivered messages included; `NEVER_PS` if there is none."""
+        ...
+
+    def run_before(self, bound_ps: int) -> int:
+        """Execute every event before `bound_ps`, also those that come up meanwhile; returns how many."""
+        ...
+
+    def deliver(self, message: Message) -> None:
+        """Put a message into the inbox of `message.target`, which is ordered by `(time_ps, source, seq)`."""
+        ...
+
+    def earliest_send_ps(self, base_ps: int) -> Mapping[int, Sequence[int]]:
+        """Per peer LP, the time before which no event posts a message to it, if none is executed before `base_ps`.
+
+        The nth entry is for messages that cross n or more further channels, so it is at least the one before. Messages that
+        have not come yet and are only sent on do not count.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a loop has done: a null message is a frame without messages, `blocked_s` is wall time spent waiting."""
+
+    rounds: int
+    events: int
+    messages: int
+    null_messages: int
+    blocked_s: float
+
+
+class LogicalProcess:
+    """Runs `model` to the end of the run. One that is alone needs no transport.
+
+    `watch` is called once a round, at least every `WAIT_S` while blocked; what it raises ends the run. The model posts
+    its messages through `sync.post`. LP 0 runs the collector for all.
+    """
+
+    def __init__(
+        self,
+        sync: Sync,
+        model: Model,
+        transport: Transport | None = None,
+        watch: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._sync = sync
+        self._model = model
+        self._transport = transport or _Alone()
+        self._watch = watch
+        self._collector = Collector(sync.lps) if sync.lp == COLLECTOR_LP else None
+        self._rounds = self._events = self._messages = self._null_messages = 0
+        self._blocked_s = 0.0
+        self._now_ps = 0
+
+    @property
+    def now_ps(self) -> int:
+        """Every event before this time has been executed."""
+        return self._now_ps
+
+    @property
+    def next_ps(self) -> int:
+        """The time of the next event."""
+        return self._model.next_ps()
+
+    @property
+    def safe_ps(self) -> int:
+        """Every event before this time can be executed."""
+        return self._sync.safe_ps
+
+    @property
+    def waits_for(self) -> int:
+        """The peer whose promise is the least, -1 where there is no peer."""
+        return self._sync.least_promise_from
+
+    @property
+    def ended(self) -> bool:
+        """Whether no LP has anything left to execute."""
+        return self._sync.ended
+
+    @property
+    def figures(self) -> Figures:
+        """The counts so far."""
+        return Figures(
+            self._rounds, self._events, self._messages, self._null_messages, self._blocked_s
+        )
+
+    def run(self) -> Figures:
+        """Run until no LP has an event left: all have finished, or all wait for each other."""
+        while not self.ended:
+            self.round()
+        return self.figures
+
+    def round(self) -> None:
+        """One round. Whoever runs several LPs in one thread calls it in turn."""
+        self._rounds += 1
+        self._watch()
+        self._drain()
+        self._step()
+        self._promise()
+        if self._model.next_ps() >= self._sync.safe_ps:
+            self._wait()
+
+    def _drain(self) -> None:
+        for peer, content in self._transport.poll():
+            if isinstance(content, Frame):
+                self._inject(self._sync.receive(peer, content, self._now_ps))
+            else:
+                self._hear(peer, content)
+
+    def _inject(self, messages: tuple[Message, ...]) -> None:
+        for message in messages:
+            self._model.deliver(message)
+
+    def _step(self) -> None:
+        next_ps = self._model.next_ps()
+        bound_ps = min(self._sync.horizon_ps(next_ps), later_ps(next_ps, STEP_PS))
+        events = self._model.run_before(bound_ps)
+        self._events += events
+        self._sync.executed(events)
+        self._now_ps = bound_ps
+
+    def _promise(self) -> None:
+        base_ps = min(self._model.next_ps(), self._sync.safe_ps)
+        for peer, frame in self._sync.frames(self._model.earliest_send_ps(base_ps)):
+            self._messages += len(frame.messages)
+            self._null_messages += not frame.messages
+            self._transport.send(peer, frame)
+
+    def _wait(self) -> None:
+        report = self._sync.silence(self._model.next_ps())
+        if report is not None:
+            # In LP 0 this may grant at once, so look again before waiting.
+            self._report(report)
+            return
+        begin_s = now_s()
+        self._transport.wait(WAIT_S)
+        self._blocked_s += now_s() - begin_s
+
+    def _report(self, report: SilenceReport) -> None:
+        if self._collector is None:
+            self._transport.send(COLLECTOR_LP, report)
+        else:
+            self._announce(self._collector.report(COLLECTOR_LP, report))
+
+    def _hear(self, peer: int, content: SilenceReport | Grant) -> None:
+        if isinstance(content, SilenceReport) and self._collector is not None:
+            self._announce(self._collector.report(peer, content))
+        elif isinstance(content, Grant) and peer == COLLECTOR_LP:
+            self._sync.grant(content.lbts_ps)
+        else:
+            raise ProtocolError(
+                f"LP {peer}", f"a {type(content).__name__} for LP {self._sync.lp}: only LP 0 grants"
+            )
+
+    def _announce(self, grant: Grant | None) -> None:
+        if grant is None:
+            return
+        for peer in range(1, self._sync.lps):
+            self._transport.send(peer, grant)
+        self._sync.grant(grant.lbts_ps)
+
+
+class _Alone:
+    """The transport of an LP without peers: nothing is sent, nothing comes."""
+
+    def send(self, peer: int, content: PeerContent) -> None:
+        raise AssertionError(f"{type(content).__name__} for LP {peer} in a run with one LP")
+
+    def poll(self) -> list[tuple[int, PeerContent]]:
+        return []
+
+    def wait(self, timeout_s: float) -> None:
+        pass
+
+    def close(self) -> None:
+        pass

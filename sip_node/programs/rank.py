@@ -1,0 +1,90 @@
+"""The rank program: user code as a greenlet beside the chip of its SIP."""
+
+from collections.abc import Callable, Sequence
+from contextvars import copy_context
+
+from runtime.ccl.config import CclConfig
+from runtime.core.requests import Handle, Order, Request
+from runtime.model.topology import Topology
+from runtime.torch.rank_state import RankState, current_rank
+from sip_node.chip.completion import Completion, completed
+from sip_node.chip.failure import ProgramRaised
+from sip_node.chip.host.batch import Batch
+from sip_node.chip.host.host import Host
+from sip_node.pdes.engine import Engine
+from sip_node.programs.program import Program
+
+
+class RankDevice:
+    """The `Device` of a rank program: its calls go to the host component, from the event loop."""
+
+    def __init__(self, engine: Engine, host: Host) -> None:
+        self._engine, self._host = engine, host
+        self.program: Program | None = None
+
+    @property
+    def now_ps(self) -> int:
+        """Simulated time."""
+        return self._engine.now_ps
+
+    def submit(
+        self,
+        requests: Sequence[Request],
+        why: str,
+        *,
+        tensors: frozenset[str] = frozenset(),
+        order: Order = Order.IN_TURN,
+    ) -> Handle:
+        """Queue a batch at the host."""
+        return self._program_wait(
+            lambda: completed(self._host.submit(requests, why, tensors=tensors, order=order))
+        )
+
+    def wait(self, handle: Handle) -> Handle:
+        """Sleep until the batch has completed."""
+        assert isinstance(handle, Batch)
+        return self._program_wait(lambda: handle.finished)
+
+    def _program_wait(self, start: Callable[[], Completion[Batch]]) -> Handle:
+        assert self.program is not None
+        return self.program.wait(start)
+
+
+class Rank:
+    """One rank program on one SIP. `outcome` is what it returned."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        host: Host,
+        rank: int,
+        configs: tuple[Topology, CclConfig],
+        *,
+        data: bool,
+        main: Callable[[], object],
+    ) -> None:
+        self.rank, self._host = rank, host
+        device = RankDevice(engine, host)
+        self.state = RankState(rank, device, *configs, data)
+        context = copy_context()
+        context.run(current_rank.set, self.state)
+        self._program = device.program = Program(main, context)
+        self._program.finished.then(self._ended)
+        self._returned = False
+        self.outcome: object = None
+        engine.at(0, self._program.start)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the program has returned and all that it has queued on its device has completed."""
+        return self._returned and not self._host.current
+
+    @property
+    def waiting_for(self) -> str:
+        """What the device of a rank that has not finished is at work on."""
+        return self._host.current
+
+    def _ended(self, completion: Completion[object]) -> None:
+        if completion.error is not None:
+            raise ProgramRaised(self.rank, completion.error)
+        self._returned, self.outcome = True, completion.value

@@ -1,0 +1,54 @@
+"""What a rank runs: a bench, a script, or a function that came with the process."""
+
+import runpy
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from runtime.core.bench_registry import BenchOutcome
+from runtime.wire.messages import Job
+
+Function = Callable[..., object]
+
+
+@dataclass(frozen=True)
+class Programs:
+    """The program of a run. `function` and `args` are set where it came through the private pipe of the parent."""
+
+    job: Job
+    function: Function | None = None
+    args: tuple[object, ...] = ()
+
+    def of(self, rank: int) -> Callable[[], object]:
+        """The program of one rank, ready to be called without arguments."""
+        if self.job.kind == "script":
+            return lambda: _script(self.job)
+        if self.job.kind == "bench":
+            return lambda: _bench(self.job, rank)
+        function = self.function
+        assert function is not None, "a function comes through the private pipe of the parent"
+        return lambda: function(rank, *self.args)
+
+
+def _bench(job: Job, rank: int) -> BenchOutcome:
+    module_name, _, name = job.program.partition(":")
+    outcome = getattr(import_module(module_name), name)(rank, **job.arguments)
+    if not isinstance(outcome, BenchOutcome):
+        raise TypeError(
+            f"bench {job.program} returned {type(outcome).__name__}; a bench returns a BenchOutcome"
+        )
+    return outcome
+
+
+def _script(job: Job) -> None:
+    """Run a file as `python file` would: as `__main__`, its folder first on the path, its own arguments."""
+    path = Path(job.program)
+    sys.argv = [job.program, *job.argv]
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        runpy.run_path(job.program, run_name="__main__")
+    except SystemExit as end:
+        if end.code not in (None, 0):
+            raise RuntimeError(f"{path.name} ended with sys.exit({end.code!r})") from end

@@ -1,0 +1,204 @@
+"""Ranks that call different things where all must call the same: an error that names both ranks and both calls."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runtime import DPPolicy, torch
+from runtime.core import dtypes
+from runtime.core.errors import CollectiveMismatchError, InvariantError, IpcqDeadlock
+from tests.support.topologies import variant_text
+from tests.support.world import simulate
+
+dist = torch.distributed
+TWO_PES = variant_text(
+    sip__cube_mesh={"w": 1, "h": 1},
+    cube__pe_layout__pe_per_corner=1,
+    cube__pe_layout__corners=["NW", "NE"],
+)
+SPREAD = DPPolicy(pe="column_wise")
+
+
+def mismatch(program: Callable[[int], object], sips: int = 2) -> str:
+    def whole(rank: int) -> None:
+        dist.init_process_group("ahbm", algorithm="ring")
+        program(rank)
+
+    with pytest.raises(CollectiveMismatchError) as raised:
+        simulate(whole, sips, topology=TWO_PES)
+    return str(raised.value)
+
+
+def reduced(
+    *size: int, op: dist.ReduceOp = dist.ReduceOp.SUM, dtype: dtypes.DType = torch.float32
+) -> None:
+    dist.all_reduce(torch.ones(*size, dtype=dtype), op)
+
+
+def test_another_operation_is_named_on_both_ranks() -> None:
+    text = mismatch(lambda rank: reduced(8, op=dist.ReduceOp.MAX if rank else dist.ReduceOp.SUM))
+    assert text.splitlines() == [
+        "Detected mismatch between collectives on ranks: every rank of a group makes the same calls in one order",
+        "  rank 0 is in world #1: all_reduce(f32 (8,) on cube 0 pe 0, op sum) by ring",
+        "  rank 1 is in world #1: all_reduce(f32 (8,) on cube 0 pe 0, op max) by ring",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("program", "own", "other"),
+    [
+        (lambda rank: reduced(4 + rank), "(4,)", "(5,)"),
+        (lambda rank: reduced(4 - 2 * rank, 1 + rank), "(4, 1)", "(2, 2)"),
+        (
+            lambda rank: reduced(4, dtype=torch.int32 if rank else torch.float32),
+            "f32 (4,)",
+            "i32 (4,)",
+        ),
+        (
+            lambda rank: dist.all_reduce(torch.ones(4, dp=SPREAD if rank else DPPolicy())),
+            "on 2 PEs with 16 B,",
+            "on 2 PEs with 8 B,",
+        ),
+        (lambda rank: dist.reduce(torch.ones(4), rank), "root 0)", "root 1)"),
+        (
+            lambda rank: dist.barrier() if rank else reduced(1),
+            "all_reduce(f32 (1,)",
+            "barrier(f32 (1,)",
+        ),
+        (
+            lambda rank: dist.broadcast(torch.ones(4), 0) if rank else reduced(4),
+            "all_reduce(f32 (4,)",
+            "broadcast(f32 (4,)",
+        ),
+    ],
+    ids=["size", "shape", "type", "placement", "root", "barrier", "collective"],
+)
+def test_whatever_differs_is_named(program: Callable[[int], object], own: str, other: str) -> None:
+    _, first, second = mismatch(program).splitlines()
+    assert "rank 0 is in world #1: " in first
+    assert own in first
+    assert "rank 1 is in world #1: " in second
+    assert other in second
+
+
+def test_another_order_is_named_at_the_first_call_that_differs() -> None:
+    def program(rank: int) -> None:
+        reduced(2)
+        for size in (4, 8) if rank else (8, 4):
+            reduced(size)
+
+    text = mismatch(program)
+    assert "rank 0 is in world #2: all_reduce(f32 (8,)" in text
+    assert "rank 1 is in world #2: all_reduce(f32 (4,)" in text
+
+
+def test_another_algorithm_is_named_on_both_ranks() -> None:
+    def program(rank: int) -> None:
+        dist.init_process_group("ahbm", algorithm=["ring", "tree"][rank])
+        reduced(8)
+
+    with pytest.raises(CollectiveMismatchError) as raised:
+        simulate(program, 2, topology=TWO_PES)
+    assert "op sum) by ring\n" in str(raised.value)
+    assert str(raised.value).endswith("op sum) by tree")
+
+
+def test_groups_made_in_another_order_are_named_with_their_ranks() -> None:
+    def program(rank: int) -> None:
+        orders = ([0, 1], [1, 2]) if rank else ([1, 2], [0, 1])
+        groups = {tuple(members): dist.new_group(members) for members in orders}
+        # Their rings lie in another order, too: nobody gets what is sent, and both wait.
+        dist.all_reduce(torch.ones(2), group=groups[0, 1])
+
+    _, first, second = mismatch(
+        lambda rank: program(rank) if rank < 2 else None, sips=3
+    ).splitlines()
+    assert first.startswith("  rank 0 is in group2 of ranks 0 to 1 #1: all_reduce(")
+    assert second.startswith("  rank 1 is in group1 of ranks 0 to 1 #1: all_reduce(")
+
+
+def test_the_line_of_the_program_is_told_where_the_traceback_has_only_the_kernels() -> None:
+    def program(rank: int) -> None:
+        dist.init_process_group("ahbm", algorithm="ring")
+        reduced(8, op=dist.ReduceOp.MAX if rank else dist.ReduceOp.SUM)
+
+    with pytest.raises(CollectiveMismatchError) as raised:
+        simulate(program, 2, topology=TWO_PES)
+    (note,) = raised.value.__notes__
+    line = next(
+        at
+        for at, text in enumerate(Path(__file__).read_text().splitlines(), 1)
+        if text.startswith("    dist.all_reduce")
+    )
+    assert (
+        note
+        == f"kernel 'all_reduce.ring' was launched at tests/unit/runtime/test_collective_mismatch.py:{line}"
+    )
+
+
+def test_a_rank_that_does_not_call_is_told_with_the_line_of_those_that_do() -> None:
+    def program(rank: int) -> None:
+        dist.init_process_group("ahbm", algorithm="ring")
+        if rank:
+            dist.barrier()
+
+    with pytest.raises(IpcqDeadlock) as raised:
+        simulate(program, 2, topology=TWO_PES)
+    (waiting,) = raised.value.pes
+    assert re.search(
+        r" at \S+exchange.py:\d+, called at tests/unit/runtime/test_collective_mismatch.py:\d+, in world #1: ",
+        waiting,
+    )
+    assert raised.value.waits[0].endswith("rank 0 has finished its program")
+
+
+def test_what_is_sent_and_not_received_is_told_with_the_call() -> None:
+    def program(rank: int) -> None:
+        dist.init_process_group("ahbm", algorithm="ring")
+        if rank == 0:
+            dist.send(torch.ones(8), 1)
+
+    told = r"3 of 4 credits are home: sip 1 .* not received the others; the last call here was world rank 0 to 1 #1: f32 \(8,\)"
+    with pytest.raises(InvariantError, match=told):
+        simulate(program, 2, topology=TWO_PES)
+
+
+def test_a_tag_that_differs_is_named() -> None:
+    text = mismatch(
+        lambda rank: (
+            dist.recv(torch.ones(2), 0, tag=3) if rank else dist.send(torch.ones(2), 1, tag=4)
+        )
+    )
+    assert "rank 0 to 1 #1: f32 (2,) on cube 0 pe 0, tag 4" in text
+    assert "rank 0 to 1 #1: f32 (2,) on cube 0 pe 0, tag 3" in text
+
+
+def test_a_receive_of_another_shape_than_was_sent_is_named() -> None:
+    def program(rank: int) -> None:
+        dist.recv(torch.ones(4, 2), 0) if rank else dist.send(torch.ones(2, 4), 1)
+
+    text = mismatch(program)
+    assert "rank 0 is in world rank 0 to 1 #1: f32 (2, 4)" in text
+    assert "rank 1 is in world rank 0 to 1 #1: f32 (4, 2)" in text
+
+
+def test_three_ranks_of_which_one_has_another_root_are_told_apart() -> None:
+    text = mismatch(lambda rank: dist.broadcast(torch.ones(2), int(rank == 1)), sips=3)
+    assert "root 0)" in text
+    assert "root 1)" in text
+
+
+def test_what_nobody_received_is_told_with_the_call_it_belongs_to() -> None:
+    def program(rank: int) -> None:
+        dist.init_process_group("ahbm", algorithm="ring")
+        # With two ranks both roots send and nobody receives.
+        dist.broadcast(torch.ones(2), rank)
+
+    told = (
+        r"world/ring global_W: 1 slot from sip 1 .* was never received, the first one of .*root 1\) by ring; "
+        r"the last call here was .*root 0\) by ring"
+    )
+    with pytest.raises(InvariantError, match=told):
+        simulate(program, 2, topology=TWO_PES)

@@ -1,0 +1,147 @@
+"""Requests of the host: their order, their records, and the common start that the IO_CPU stamps."""
+
+import numpy as np
+import pytest
+
+from runtime import DPPolicy, tl, torch
+from runtime.core.requests import Handle, MemoryReadMsg, MemoryWriteMsg, PeDmaMsg
+from runtime.torch.rank_state import running_rank
+from tests.support.topologies import variant_text
+from tests.support.world import simulate
+
+SMALL = variant_text(sip__cube_mesh={"w": 2, "h": 2}, cube__pe_layout__pe_per_corner=1)
+
+
+def test_a_batch_starts_when_the_one_before_it_is_complete() -> None:
+    def program(rank: int) -> list[Handle]:
+        state = running_rank()
+        address = state.addresses.pe_hbm_addr(0, 0, 0, 0)
+        handles = [
+            state.device.submit([MemoryWriteMsg(address, 4096, bytes(4096))], f"write {n}")
+            for n in range(3)
+        ]
+        state.device.wait(handles[-1])
+        return handles
+
+    handles = simulate(program, 1, topology=SMALL).returned[0]
+    assert all(handle.done for handle in handles)
+    assert [handle.submitted_ps for handle in handles[1:]] == [
+        handle.completed_ps for handle in handles[:-1]
+    ]
+    assert len({handle.total_ps for handle in handles}) == 1
+
+
+def test_the_requests_of_a_batch_run_together_and_their_results_align() -> None:
+    def program(rank: int) -> tuple[Handle, Handle]:
+        state = running_rank()
+        addresses = [state.addresses.pe_hbm_addr(0, cube, 0, 0) for cube in range(4)]
+        write = [
+            MemoryWriteMsg(address, 16, bytes([index]) * 16)
+            for index, address in enumerate(addresses)
+        ]
+        written = state.device.wait(state.device.submit(write, "four writes"))
+        read = [MemoryReadMsg(address, 16) for address in reversed(addresses)]
+        return written, state.device.wait(state.device.submit(read, "four reads"))
+
+    world = simulate(program, 1, topology=SMALL)
+    written, read = world.returned[0]
+    assert read.results == [bytes([index]) * 16 for index in (3, 2, 1, 0)]
+    singles = [record.end_ps - record.start_ps for _, record in world.of("host", "MemoryWriteMsg")]
+    assert written.total_ps == max(singles) < sum(singles)
+
+
+def test_an_empty_batch_waits_for_its_turn_only() -> None:
+    def program(rank: int) -> tuple[int, int, int]:
+        device = running_rank().device
+        idle = device.wait(device.submit([], "nothing")).completed_ps
+        tensor = torch.empty(1000).copy_(1)
+        before = device.now_ps
+        tensor.copy_(2)
+        torch.ahbm.synchronize()
+        return idle, before, device.now_ps
+
+    idle_ps, before_ps, after_ps = simulate(program, 1, topology=SMALL).returned[0]
+    assert idle_ps == 0 < before_ps < after_ps
+
+
+@pytest.mark.parametrize("arguments", [0, 100])
+def test_every_pe_starts_at_the_stamp_however_large_the_launch(arguments: int) -> None:
+    def program(rank: int) -> None:
+        torch.launch(
+            "wide",
+            lambda at, *rest: tl.load(at, 1),
+            torch.empty(16, dp=DPPolicy()),
+            *range(arguments),
+        )
+        torch.ahbm.synchronize()
+
+    world = simulate(program, 1, topology=SMALL)
+    [(_, stamp)] = world.of("io_cpu", "launch wide")
+    starts = [record.start_ps for _, record in world.of("pe_cpu", "kernel wide")]
+    assert starts == [stamp.end_ps] * 16
+
+
+def test_a_rank_that_only_submits_does_not_wait() -> None:
+    def program(rank: int) -> int:
+        torch.launch("later", lambda at: tl.load(at, 1), torch.empty(4))
+        return torch.ahbm.elapsed_ps()
+
+    world = simulate(program, 1, topology=SMALL)
+    assert world.returned[0] == 0 < world.time_ps
+
+
+def test_counters_agree_with_the_records() -> None:
+    def program(rank: int) -> None:
+        torch.launch("touch", lambda at: tl.store(at, tl.load(at, 64) + 1), torch.zeros(64))
+        torch.ahbm.synchronize()
+
+    world = simulate(program, 1, topology=SMALL)
+    counters = world.done.sips[0].counters
+    assert (
+        counters["dma_bytes"] == sum(record.nbytes for _, record in world.of("pe_dma")) == 2 * 256
+    )
+    assert counters["sip_messages_sent"] == counters["sip_messages_received"] == 0
+    [(_, add)] = world.of("pe_math")
+    # 4 cycles of fill and one for each 128 of 64 elements, at 1 GHz.
+    assert counters["math_busy_ps"] == 5_000
+    assert (add.name, add.shape, add.dtype) == ("add", (64,), "f32")
+
+
+@pytest.mark.parametrize("packet_bytes", [100, 1000, 3000])
+def test_data_comes_back_in_order_when_packets_are_not_whole_rounds_of_the_channels(
+    packet_bytes: int,
+) -> None:
+    """A last packet of 96 bytes lies on one channel, which may be free before those of the packet it follows."""
+    values = np.arange(1024, dtype=np.float32)
+
+    def program(_rank: int) -> bool:
+        state = running_rank()
+        tensor = torch.from_numpy(values)
+        address = tensor.shards[0].address
+        read = PeDmaMsg(0, 0, "read", address, values.nbytes)
+        back = PeDmaMsg(0, 0, "write", state.addresses.pe_hbm_addr(0, 0, 0, 1 << 20), values.nbytes)
+        for request in (read, back):
+            state.device.wait(state.device.submit([request], "there and back"))
+        copied = state.device.wait(
+            state.device.submit([MemoryReadMsg(back.address, values.nbytes)], "the copy")
+        )
+        return bool((tensor.numpy() == values).all()) and copied.results[0] == values.tobytes()
+
+    assert simulate(program, 1, topology=variant_text(packet_bytes=packet_bytes)).returned[0]
+
+
+def test_a_dma_that_leaves_the_tcm_is_refused() -> None:
+    def program(_rank: int) -> None:
+        state = running_rank()
+        request = PeDmaMsg(
+            0,
+            0,
+            "read",
+            state.addresses.pe_hbm_addr(0, 0, 0, 0),
+            128,
+            state.topology.tcm_bytes - 100,
+        )
+        state.device.wait(state.device.submit([request], "too far"))
+
+    with pytest.raises(ValueError, match="it leaves the TCM, which has 16,777,216 bytes"):
+        simulate(program, 1, topology=SMALL)

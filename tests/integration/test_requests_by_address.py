@@ -1,0 +1,76 @@
+"""Requests of the host name their target by physical address."""
+
+from collections.abc import Callable
+
+import pytest
+
+from runtime.core.errors import PhysAddrError
+from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg
+from runtime.torch.rank_state import running_rank
+from tests.support.topologies import variant_text
+from tests.support.world import simulate
+
+ONE_CUBE = variant_text(sip__cube_mesh={"w": 1, "h": 1})
+
+
+def written_and_read(factory: str, *place: int) -> bytes:
+    def program(_rank: int) -> bytes:
+        rank = running_rank()
+        address = getattr(rank.addresses, factory)(*place)
+        rank.device.submit([MemoryWriteMsg(address, 3, b"abc")], "a write")
+        [found] = rank.device.wait(
+            rank.device.submit([MemoryReadMsg(address, 3)], "a read")
+        ).results
+        return found
+
+    return simulate(program, 1, topology=ONE_CUBE).returned[0]
+
+
+@pytest.mark.parametrize(
+    ("factory", "place"),
+    [
+        ("pe_hbm_addr", (0, 0, 7, 300)),
+        ("pe_tcm_addr", (0, 0, 7, 300)),
+        ("cube_sram_addr", (0, 0, 300)),
+    ],
+)
+def test_the_memory_of_any_kind_gives_back_what_was_written(
+    factory: str, place: tuple[int, ...]
+) -> None:
+    assert written_and_read(factory, *place) == b"abc"
+
+
+@pytest.mark.parametrize(
+    ("factory", "place"),
+    [
+        ("pe_ipcq_addr", (0, 0, 1, 0)),
+        ("pe_scratchpad_addr", (0, 0, 1, 0)),
+        ("pe_regfile_addr", (0, 0, 1, 0)),
+        ("cube_mcpu_addr", (0, 0, 0)),
+    ],
+)
+def test_what_is_no_memory_is_refused_by_the_name_of_the_resource(
+    factory: str, place: tuple[int, ...]
+) -> None:
+    with pytest.raises(
+        PhysAddrError,
+        match=f"{factory.split('_')[1]} is not a memory that packets reach; hbm, tcm and sram are",
+    ):
+        written_and_read(factory, *place)
+
+
+@pytest.mark.parametrize(
+    "request_of",
+    [lambda at: MemoryWriteMsg(at, 3, b"abc"), lambda at: MemoryReadMsg(at, 3)],
+    ids=["write", "read"],
+)
+def test_a_request_that_runs_into_the_next_slice_is_refused(
+    request_of: Callable[[int], MemoryWriteMsg | MemoryReadMsg],
+) -> None:
+    def program(_rank: int) -> None:
+        rank = running_rank()
+        last = rank.addresses.pe_hbm_addr(0, 0, 1, 0) - 1
+        rank.device.wait(rank.device.submit([request_of(last)], "a request over the end"))
+
+    with pytest.raises(PhysAddrError, match="3 bytes from there run past the end of the memory"):
+        simulate(program, 1, topology=ONE_CUBE)

@@ -1,0 +1,144 @@
+"""`torch.distributed` is called as PyTorch's documentation says (release 2.9, "Distributed communication package")."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from inspect import Parameter, signature
+from typing import Any
+
+import pytest
+
+from runtime import torch
+from tests.support.topologies import variant_text
+from tests.support.world import simulate
+
+dist = torch.distributed
+ONE_PE = variant_text(
+    sip__cube_mesh={"w": 1, "h": 1},
+    cube__pe_layout__pe_per_corner=1,
+    cube__pe_layout__corners=["NW"],
+)
+DOCUMENTED = {
+    "init_process_group": "backend init_method timeout world_size rank",
+    "new_group": "ranks timeout backend",
+    "destroy_process_group": "group",
+    "get_rank": "group",
+    "get_world_size": "group",
+    "get_backend": "group",
+    "get_group_rank": "group global_rank",
+    "get_global_rank": "group group_rank",
+    "get_process_group_ranks": "group",
+    "is_initialized": "",
+    "is_available": "",
+    "send": "tensor dst group tag group_dst",
+    "recv": "tensor src group tag group_src",
+    "isend": "tensor dst group tag group_dst",
+    "irecv": "tensor src group tag group_src",
+    "batch_isend_irecv": "p2p_op_list",
+    "P2POp": "op tensor peer group tag group_peer",
+    "broadcast": "tensor src group async_op group_src",
+    "all_reduce": "tensor op group async_op",
+    "reduce": "tensor dst op group async_op group_dst",
+    "all_gather": "tensor_list tensor group async_op",
+    "all_gather_into_tensor": "output_tensor input_tensor group async_op",
+    "reduce_scatter_tensor": "output input op group async_op",
+    "all_to_all_single": "output input output_split_sizes input_split_sizes group async_op",
+    "barrier": "group async_op device_ids",
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_arguments_have_the_documented_names_and_order(name: str) -> None:
+    parameters = signature(getattr(dist, name)).parameters.values()
+    assert [
+        each.name for each in parameters if each.kind is not Parameter.KEYWORD_ONLY
+    ] == DOCUMENTED[name].split()
+
+
+def test_every_function_is_documented_here() -> None:
+    own = {"BACKEND", "GroupMember", "ReduceOp", "Work", "get_algorithm", "group"}
+    assert set(dist.__all__) == set(DOCUMENTED) | own
+
+
+def ranks(program: Callable[[int], Any], sips: int = 2) -> list[Any]:
+    returned = simulate(program, sips, topology=ONE_PE).returned
+    return [returned[rank] for rank in range(sips)]
+
+
+def test_what_a_port_says_of_its_ranks_may_stay_if_it_is_true() -> None:
+    def program(rank: int) -> tuple[int, int]:
+        dist.init_process_group("ahbm", "env://", timedelta(seconds=30), 2, rank)
+        return dist.get_rank(dist.group.WORLD), dist.get_world_size()
+
+    assert ranks(program) == [(0, 2), (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        (
+            {"world_size": 3},
+            "rank -1 of world size 3, but this process is rank 0 of 2; leave both away",
+        ),
+        (
+            {"rank": 2, "world_size": 2},
+            "rank 2 of world size 2, but this process is rank 0 of 2; leave both away",
+        ),
+        (
+            {"init_method": "tcp://localhost:23456"},
+            "the run has joined its ranks already, so leave it away or say 'env://'",
+        ),
+    ],
+)
+def test_what_is_not_true_says_what_is(said: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        ranks(lambda rank: dist.init_process_group(**said))
+
+
+def test_a_positional_async_op_returns_work() -> None:
+    def program(rank: int) -> float:
+        dist.init_process_group()
+        tensor = torch.full(2, rank + 1)
+        work = dist.all_reduce(tensor, dist.ReduceOp.SUM, None, True)
+        assert work is not None
+        work.wait()
+        return float(tensor.numpy()[0])
+
+    assert ranks(program) == [3, 3]
+
+
+def test_splits_into_equal_parts_may_be_said_and_others_are_an_error_that_says_what_to_do() -> None:
+    def program(rank: int, *sizes: list[int]) -> list[float]:
+        dist.init_process_group()
+        output = torch.zeros(4)
+        dist.all_to_all_single(output, torch.full(4, rank), *sizes)
+        return [float(value) for value in output.numpy()]
+
+    for sizes in ([[2, 2], [2, 2]], [[], []], []):
+        assert ranks(lambda rank, sizes=sizes: program(rank, *sizes)) == [[0, 0, 1, 1]] * 2
+    with pytest.raises(
+        ValueError,
+        match=r"output_split_sizes \[1, 3\]: axis 0 of shape \(4,\) goes in 2 equal parts; pad them",
+    ):
+        ranks(lambda rank: program(rank, [1, 3], [1, 3]))
+
+
+def test_a_barrier_is_for_the_device_of_the_rank() -> None:
+    def program(rank: int) -> None:
+        dist.init_process_group()
+        dist.barrier(device_ids=[rank])
+        dist.barrier(device_ids=[1])
+
+    with pytest.raises(
+        ValueError, match=r"barrier on device_ids \[1\]: this rank has the device 0"
+    ):
+        ranks(program)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("gather", "all_gather"), ("all_to_all", "all_to_all_single")]
+)
+def test_what_is_not_there_names_the_nearest(name: str, near: str) -> None:
+    with pytest.raises(
+        AttributeError, match=f"torch.distributed on ahbm has no '{name}'; did you mean '{near}'"
+    ):
+        getattr(dist, name)

@@ -1,0 +1,138 @@
+"""What the loop relies on, checked for every transport."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runtime.wire.messages import Frame, Grant, Message, PeerContent, SilenceReport
+from sip_node.pdes.transport import Transport
+from sip_node.pdes.transport_jitter import JitterTransport
+from sip_node.pdes.transport_memory import MemoryNetwork
+from sip_node.pdes.transport_zmq import ZmqTransport
+
+LPS = 3
+
+
+def memory() -> list[Transport]:
+    network = MemoryNetwork(LPS)
+    return [network.transport(lp) for lp in range(LPS)]
+
+
+def zeromq(endpoint: str) -> list[Transport]:
+    transports = [ZmqTransport(lp, "run", endpoint.format(lp=lp)) for lp in range(LPS)]
+    for lp, transport in enumerate(transports):
+        transport.connect(
+            {peer: other.endpoint for peer, other in enumerate(transports) if peer != lp}
+        )
+    return list(transports)
+
+
+def jittered(inner: list[Transport]) -> list[Transport]:
+    return [JitterTransport(transport, 0.002, (11, lp)) for lp, transport in enumerate(inner)]
+
+
+@pytest.fixture(
+    params=["memory", "zeromq ipc", "zeromq tcp", "jitter over memory", "jitter over zeromq ipc"]
+)
+def ends(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Transport]]:
+    ipc = f"ipc://{tmp_path}/lp{{lp}}"
+    made = {
+        "memory": memory,
+        "zeromq ipc": lambda: zeromq(ipc),
+        "zeromq tcp": lambda: zeromq("tcp://127.0.0.1:*"),
+        "jitter over memory": lambda: jittered(memory()),
+        "jitter over zeromq ipc": lambda: jittered(zeromq(ipc)),
+    }[request.param]()
+    yield made
+    for transport in made:
+        transport.close()
+    assert list(tmp_path.iterdir()) == [], "an ipc file was left behind"
+
+
+def receive(transport: Transport, count: int) -> list[tuple[int, PeerContent]]:
+    """The next `count` items; pytest's timeout ends a test that waits for ever."""
+    received: list[tuple[int, PeerContent]] = []
+    while len(received) < count:
+        transport.wait(0.1)
+        received += transport.poll()
+    return received
+
+
+def frame(number: int, *payloads: bytes) -> Frame:
+    messages = tuple(
+        Message(number, 4, 5, seq, (seq, -seq, 1 << 40), payload)
+        for seq, payload in enumerate(payloads)
+    )
+    return Frame(number, number % 3, messages)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        frame(1),
+        frame(2, b"", b"two", bytes(range(256)) * 4096, b""),
+        SilenceReport(1 << 62, (0, 1, 2), (3, 0, 5)),
+        Grant(1 << 62),
+    ],
+    ids=["null message", "messages with payloads", "silence report", "grant"],
+)
+def test_content_arrives_as_it_was_sent_with_its_sender(
+    ends: list[Transport], content: PeerContent
+):
+    ends[2].send(0, content)
+    assert receive(ends[0], 1) == [(2, content)]
+
+
+def test_content_of_one_peer_arrives_in_order_and_none_is_lost(ends: list[Transport]):
+    for number in range(200):
+        ends[1].send(0, frame(number, b"x" * (number % 7)))
+        ends[2].send(0, frame(number))
+    received = receive(ends[0], 400)
+    for peer in (1, 2):
+        assert [content.promise_ps for source, content in received if source == peer] == list(
+            range(200)
+        )
+
+
+def test_kinds_of_content_do_not_overtake_each_other(ends: list[Transport]):
+    sent: list[PeerContent] = [
+        frame(1, b"a"),
+        Grant(5),
+        frame(2),
+        SilenceReport(9, (0, 0, 0), (0, 0, 0)),
+        frame(3, b"b"),
+    ]
+    for content in sent:
+        ends[0].send(1, content)
+    assert [content for _, content in receive(ends[1], len(sent))] == sent
+
+
+def test_each_lp_receives_its_own(ends: list[Transport]):
+    for peer in (1, 2):
+        ends[0].send(peer, frame(peer))
+    for peer in (1, 2):
+        assert receive(ends[peer], 1) == [(0, frame(peer))]
+    assert ends[0].poll() == []
+
+
+def test_polling_without_content_returns_at_once(ends: list[Transport]):
+    assert ends[0].poll() == []
+
+
+def test_sending_does_not_wait_for_the_peer_to_poll(ends: list[Transport]):
+    for number in range(2000):
+        ends[0].send(1, frame(number))
+    assert len(receive(ends[1], 2000)) == 2000
+
+
+def test_waiting_without_content_ends_after_the_timeout(ends: list[Transport]):
+    ends[0].wait(0.001)
+    assert ends[0].poll() == []
+
+
+def test_closing_twice_loses_nothing_that_was_sent(ends: list[Transport]):
+    ends[0].send(1, frame(7))
+    ends[0].close()
+    ends[0].close()
+    assert receive(ends[1], 1) == [(0, frame(7))]

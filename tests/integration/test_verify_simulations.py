@@ -1,0 +1,139 @@
+"""`--verify-data` on what chips really did: right ones pass with every bit equal, wrong components are found out and named."""
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from coordinator.verify.check import verify
+from coordinator.verify.verdict import Verdict
+from runtime import tl, torch
+from runtime.core import dtypes
+from runtime.core.trace import Operand
+from runtime.model.addresses import AddressMap
+from runtime.model.topology import parse_topology
+from tests.support.topologies import variant_text
+from tests.support.world import World, simulate
+
+ONE_PE = {
+    "sip__cube_mesh": {"w": 1, "h": 1},
+    "cube__pe_layout__corners": ["NW"],
+    "cube__pe_layout__pe_per_corner": 1,
+}
+M, K, N = 40, 70, 36
+
+
+def layer(
+    x: tl.Pointer, weight: tl.Pointer, bias: tl.Pointer, y: tl.Pointer, z: tl.Pointer
+) -> None:
+    """A product that is streamed, with its epilogue, and one of values in TCM, scaled and normalised."""
+    a, b = tl.ref(x, (M, K)), tl.ref(weight, (K, N))
+    pending = tl.composite(
+        "gemm", a, b, tl.ref(y, (M, N)), bias=tl.load(bias, N), activation="gelu"
+    )
+    block = tl.load(x, (8, 16), (K, 1))
+    scores = tl.dot(block[:, 4:16], block.T[4:16, :])
+    tl.store(z, tl.softmax(scores * 0.125).to(dtypes.float16))
+    tl.wait(pending)
+
+
+def run_layer(**impl: str) -> tuple[World, Verdict]:
+    def program(_rank: int) -> None:
+        draw = np.random.default_rng(3).normal
+        x, weight, bias = (
+            torch.from_numpy(draw(size=shape).astype(np.float16))
+            for shape in ((M, K), (K, N), (N,))
+        )
+        y, z = torch.empty(M, N, dtype=torch.float16), torch.empty(8, 8, dtype=torch.float16)
+        torch.launch("layer", layer, x, weight, bias, y, z)
+        y.numpy()
+
+    text = variant_text(**ONE_PE, **({"impl": impl} if impl else {}))
+    world = simulate(program, 1, topology=text, verify=True)
+    return world, verdict_of(world, text)
+
+
+def verdict_of(world: World, topology: str) -> Verdict:
+    sips = len(world.done.sips)
+    return verify(
+        world.records,
+        world.written,
+        world.contents,
+        AddressMap(parse_topology(topology, "topology", sips)),
+    )
+
+
+def wrong(component: str) -> str:
+    return f"tests.support.wrong_components:{component}"
+
+
+def test_what_a_pe_computes_is_what_its_log_says() -> None:
+    world, verdict = run_layer()
+    assert verdict.problems == ()
+    assert {figures.memory for figures in verdict.memories} == {"hbm", "tcm"}
+    assert all(figures.worst_eps == 0 for figures in verdict.memories)
+    assert {record.name for _, record in world.of("pe_math")} == {
+        "add",
+        "gelu",
+        "mul",
+        "trans",
+        "softmax",
+        "cast",
+    }
+    assert verdict.operations == sum(
+        1 for records in world.records.values() for record in records if record.dtype
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "component", "operation"),
+    [
+        ("pe_math", "WrongMath", "sip 0 cube0.pe0.pe_math 'trans'"),
+        ("pe_gemm", "WrongGemm", "sip 0 cube0.pe0.pe_gemm 'gemm'"),
+        ("pe_dma", "DroppingDma", "sip 0 cube0.pe0.pe_dma 'load'"),
+        ("hbm_ctrl", "LeakyHbm", "sip 0 cube0.pe0.pe_dma 'load'"),
+    ],
+)
+def test_a_wrong_component_is_found_out(kind: str, component: str, operation: str) -> None:
+    _, verdict = run_layer(**{kind: wrong(component)})
+    assert not verdict.passed
+    first, buffer = verdict.problems
+    assert first.startswith(operation)
+    assert " differ; element " in buffer
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.int32], ids=str)
+def test_values_that_pass_through_queues_between_sips_are_verified(dtype: dtypes.DType) -> None:
+    def program(rank: int) -> None:
+        torch.distributed.init_process_group("ahbm", algorithm="ring")
+        torch.distributed.all_reduce(torch.from_numpy((np.arange(33) + rank).astype(dtype.numpy)))
+
+    text = variant_text(**ONE_PE)
+    world = simulate(program, 3, topology=text, verify=True)
+    verdict = verdict_of(world, text)
+    assert verdict.problems == ()
+    sent = world.of("pe_dma", "ipcq_send")
+    assert sent
+    # One of them, told as if it had sent what lies beside it.
+    sip, record = sent[0]
+    (source,) = record.inputs
+    assert isinstance(source, Operand)
+    elsewhere = replace(record, inputs=(replace(source, address=source.address + dtype.itemsize),))
+    world.records[sip][world.records[sip].index(record)] = elsewhere
+    assert "pe_dma 'ipcq_send'" in verdict_of(world, text).problems[0]
+
+
+def test_the_result_of_a_run_does_not_depend_on_its_verification() -> None:
+    def program(_rank: int) -> None:
+        torch.ones(100)
+
+    text = variant_text(**ONE_PE)
+    plain, verified = (
+        simulate(program, 1, topology=text),
+        simulate(program, 1, topology=text, verify=True),
+    )
+    assert plain.digests == verified.digests
+    assert (plain.written, plain.contents) == ({}, [])
+    assert bytes(verified.written[0]) == np.ones(100, np.float32).tobytes()
+    assert b"".join(data for _, data in verified.contents) == np.ones(
+        100, np.float32
+    ).tobytes().strip(b"\0")

@@ -1,0 +1,240 @@
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from coordinator.aggregate import merge_op_log, summarise
+from coordinator.plan import Program
+from coordinator.report.files import prepare_directory, write_files
+from coordinator.report.progress import PlainProgress, progress
+from coordinator.report.tables import figures, heading, nccl_table, pass_line
+from coordinator.session import RunResult
+from coordinator.verify.verdict import MemoryFigures, Verdict
+from coordinator.watch import Collected
+from runtime.core.bench_registry import BenchOutcome, PerfRow
+from runtime.core.errors import UsageError
+from runtime.core.trace import Operand, OpRecord
+from runtime.wire.messages import Done, SipReport, Status
+from tests.support.sessions import plan
+
+
+def result(
+    sips: int = 2,
+    wrong: int = 0,
+    error: UsageError | None = None,
+    outcome: BenchOutcome | None = None,
+) -> RunResult:
+    outcome = outcome or BenchOutcome("x", 16 - wrong, wrong)
+    reports = [SipReport(sip, f"{sip}", 5_000, True, outcome, {}, (), "") for sip in range(sips)]
+    done = {sip: Done(sip, (reports[sip],), 500, 10, 20, 30, 0.25, 0.75) for sip in range(sips)}
+    return RunResult(
+        Collected(done, {0: [OpRecord("ucie", "send", 0, 5)]}, {0: 5_000}), error, 0.5, 2.0
+    )
+
+
+def test_the_pass_line_counts_the_checks_of_all_ranks():
+    assert (
+        pass_line("x", 2, BenchOutcome("intercube_allreduce", 32, 0))
+        == "intercube_allreduce (ws=2): 32 OK"
+    )
+    assert pass_line("x", 2, BenchOutcome("ring", 30, 2)) == "ring (ws=2): 30 OK, 2 WRONG"
+    assert pass_line("x", 2, BenchOutcome("ring", 0, 32)) == "ring (ws=2): 0 OK, 32 WRONG"
+    assert pass_line("train", 2, None) == "train (ws=2): 2 ranks finished"
+
+
+def test_the_table_has_the_columns_of_nccl_tests():
+    lines = list(nccl_table([PerfRow(1024, 256, "f32", "sum", 12_345_678, 1.5, 2.25, 0)]))
+    assert lines[0].split() == [
+        "#",
+        "size",
+        "count",
+        "type",
+        "redop",
+        "time",
+        "algbw",
+        "busbw",
+        "#wrong",
+    ]
+    assert lines[2].split() == ["1024", "256", "f32", "sum", "12.346", "1.500", "2.250", "0"]
+    assert lines[3:] == ["# Out of bounds values : 0 OK", "# Avg bus bandwidth    : 2.250 GB/s"]
+
+
+def test_a_run_without_data_says_that_nothing_was_checked_and_passes():
+    outcome = BenchOutcome(
+        "ring", 0, 0, (PerfRow(1024, 256, "f32", "sum", 1, 1.5, 2.25, None),), unchecked=16
+    )
+    assert pass_line("x", 1, outcome) == "ring (ws=1): 16 NOT CHECKED (no data)"
+    lines = list(nccl_table(outcome.rows))
+    assert lines[2].split()[-1] == "N/A"
+    assert lines[3] == "# Out of bounds values : N/A, nothing was checked"
+    report = summarise(plan(), result(outcome=outcome))
+    assert report.passed
+    assert [rank.unchecked for rank in report.ranks] == [16, 16]
+
+
+def test_the_figures_name_time_speed_synchronisation_and_digest():
+    text = "\n".join(figures(summarise(plan(), result())))
+    for words in (
+        "5.000 ns",
+        "1,000\n",
+        "500 events/s",
+        "10 rounds, 40 messages, 60 null messages",
+    ):
+        assert words in text
+
+
+def test_one_lp_needs_no_protocol():
+    assert "one LP, no protocol" in "\n".join(figures(summarise(plan(1), result(sips=1))))
+
+
+def test_the_heading_says_what_runs_on_what():
+    first, second = heading(plan(3, procs=1))
+    assert first == "# bench fake"
+    assert second.startswith("# 3 sips in 1 process, ring_1d direct, config ")
+
+
+def test_the_heading_of_a_script_is_the_file_as_it_was_given_and_its_words():
+    script = Program(
+        "script", "examples/a.py", "/somewhere/examples/a.py", argv=("--its", "arguments")
+    )
+    assert (
+        next(heading(replace(plan(), program=script))) == "# script examples/a.py --its arguments"
+    )
+
+
+def test_a_wrong_check_or_an_error_is_a_run_that_has_not_passed():
+    assert summarise(plan(), result()).passed
+    assert not summarise(plan(), result(wrong=1)).passed
+    failed = summarise(plan(), result(error=UsageError("broken")))
+    assert (failed.passed, failed.error) == (False, "broken")
+
+
+MEMORIES = (MemoryFigures("hbm", 300, 1_000_000, 0.0), MemoryFigures("tcm", 40, 234_567, 0.44))
+
+
+def test_a_run_that_was_verified_says_how_much_was_compared_and_how_far_it_was_off():
+    report = summarise(plan(), result(), Verdict(True, 12_345, MEMORIES, ()))
+    assert report.passed
+    assert list(figures(report))[-1] == (
+        "verify-data     12,345 operations replayed, 1,234,567 elements in 340 buffers compared: worst deviation 0.4 eps  OK"
+    )
+    exact = summarise(plan(), result(), Verdict(True, 1, MEMORIES[:1], ()))
+    assert list(figures(exact))[-1].endswith(" in 300 buffers compared: every bit equal  OK")
+
+
+def test_a_run_whose_verification_fails_has_not_passed_and_names_the_problems():
+    report = summarise(
+        plan(), result(), Verdict(False, 5, MEMORIES, ("this operation", "that buffer"))
+    )
+    assert not report.passed
+    first, *problems = list(figures(report))[-3:]
+    assert first.endswith("in 340 buffers compared: FAILED")
+    assert [problem.strip() for problem in problems] == ["this operation", "that buffer"]
+
+
+def test_a_run_without_the_report_of_every_sip_has_neither_passed_nor_a_digest():
+    partial = summarise(plan(2), result(sips=1))
+    assert (partial.passed, partial.digest) == (False, "")
+
+
+def test_the_files_of_a_run_are_readable_and_others_are_left_alone(tmp_path: Path):
+    (tmp_path / "notes.txt").write_text("mine")
+    directory = prepare_directory(tmp_path, "fake")
+    write_files(directory, summarise(plan(), result()), merge_op_log(result().gathered.logs))
+    run = json.loads((tmp_path / "run.json").read_text())
+    assert {
+        "bench",
+        "sips",
+        "procs",
+        "passed",
+        "digest",
+        "sim_time_ns",
+        "wall_s",
+        "events",
+        "config_hash",
+    } <= set(run)
+    assert run["sync"] == {"rounds": 10, "messages": 40, "null_messages": 60}
+    assert set(run["versions"]) == {"kernbench", "python", "numpy", "simpy", "pyzmq"}
+    (line,) = (tmp_path / "oplog.jsonl").read_text().splitlines()
+    assert (json.loads(line)["engine"], json.loads(line)["sip"]) == ("ucie", 0)
+    assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_line_of_the_op_log_has_a_name_beside_every_value(tmp_path: Path):
+    record = OpRecord("pe_math", "mul", 0, 1, inputs=(Operand(16, (2,), "f32"), 2.5), axis=1)
+    write_files(
+        prepare_directory(tmp_path, "fake"),
+        summarise(plan(), result()),
+        merge_op_log({3: [record]}),
+    )
+    line = json.loads((tmp_path / "oplog.jsonl").read_text())
+    assert (line["sip"], line["engine"], line["axis"], line["checksum"]) == (3, "pe_math", 1, 0)
+    assert line["inputs"] == [{"address": 16, "shape": [2], "dtype": "f32", "strides": []}, 2.5]
+
+
+def test_a_run_that_is_killed_does_not_leave_the_files_of_an_earlier_one(tmp_path: Path):
+    for name in ("run.json", "oplog.jsonl", "trace.json"):
+        (tmp_path / name).write_text("earlier")
+    prepare_directory(tmp_path, "fake")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_default_directories_are_numbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path("runs/0041-other").mkdir(parents=True)
+    Path("runs/notes").mkdir()
+    names = [prepare_directory(None, program).name for program in ("fake", "examples/train.py")]
+    assert names == ["0042-fake", "0043-train"]
+
+
+def test_an_output_directory_that_is_a_file_is_refused(tmp_path: Path):
+    (tmp_path / "out").touch()
+    with pytest.raises(UsageError, match="--out: cannot write"):
+        prepare_directory(tmp_path / "out", "fake")
+
+
+def test_a_short_run_prints_no_plain_progress():
+    stream = io.StringIO()
+    plain = progress(stream)
+    assert isinstance(plain, PlainProgress)
+    plain.launched((1,))
+    plain.status(Status(0, 5_000, 100, 0.0), (0,))
+    plain.ended()
+    assert stream.getvalue() == ""
+
+
+def test_plain_progress_is_one_line_for_all_lps_however_many_there_are():
+    now_s = 0.0
+    stream = io.StringIO()
+    plain = PlainProgress(stream, lambda: now_s)
+    plain.launched((1, 2))
+    for now_s in (1.0, 2.0, 5.0, 6.0, 9.0):
+        plain.status(Status(0, 7_000, round(100 * now_s), 0.5 * now_s), (0,))
+        plain.status(Status(1, 4_000, round(300 * now_s), 0.0), (1,))
+    # When LP 0 spoke at 5 s, LP 1 had last spoken at 2 s.
+    assert stream.getvalue() == "4.000 ns  220 events/s  blocked 25%\n"
+    now_s = 10.0
+    plain.status(Status(0, 9_000, 1_000, 5.0), (0,))
+    assert stream.getvalue().splitlines()[1:] == ["4.000 ns  520 events/s  blocked 25%"]
+
+
+def test_an_lp_that_runs_alone_keeps_its_terminal():
+    assert isinstance(progress(_Terminal(), alone=True), PlainProgress)
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_a_line_for_each_lp_while_the_run_lasts():
+    stream = _Terminal()
+    live = progress(stream)
+    live.launched((1, 2))
+    live.status(Status(1, 5_000, 100, 0.0), (4, 5))
+    live.ended()
+    assert "sips 4-5" in stream.getvalue()
+    assert "5.000 ns" in stream.getvalue()

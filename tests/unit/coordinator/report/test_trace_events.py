@@ -1,0 +1,100 @@
+import json
+
+from coordinator.aggregate import LoggedOp, merge_op_log
+from coordinator.report.trace_events import encode_trace, trace_events
+from runtime.core.trace import Operand, OpRecord
+
+
+def dma(start_ps: int, end_ps: int, **fields: object) -> OpRecord:
+    return OpRecord("pe_dma", "read", start_ps, end_ps, cube=3, pe=0, **fields)  # type: ignore[arg-type]
+
+
+def events(*records: OpRecord, phase: str):
+    return [event for event in trace_events(merge_op_log({0: records})) if event.ph == phase]
+
+
+def thread_names(*records: OpRecord) -> dict[int, str]:
+    return {
+        e.tid: str(e.args["name"]) for e in events(*records, phase="M") if e.name == "thread_name"
+    }
+
+
+def test_a_sip_is_a_process_and_a_component_a_named_thread():
+    log = [LoggedOp(4, 0, dma(0, 10))]
+    names = {(event.name, event.pid): event.args for event in trace_events(log) if event.ph == "M"}
+    assert names["process_name", 5] == {"name": "SIP 4"}
+    assert names["thread_name", 5] == {"name": "cube3.pe0.pe_dma"}
+
+
+def test_threads_are_ordered_from_the_io_chiplet_through_the_cubes():
+    records = (
+        dma(0, 1),
+        OpRecord("m_cpu", "launch", 0, 1, cube=10),
+        OpRecord("io_cpu", "launch", 0, 1),
+    )
+    names = thread_names(*records)
+    assert [names[tid] for tid in sorted(names)] == [
+        "io.io_cpu",
+        "cube3.pe0.pe_dma",
+        "cube10.m_cpu",
+    ]
+
+
+def test_times_are_microseconds_to_the_picosecond():
+    (event,) = events(dma(1_234_567, 1_234_568), phase="X")
+    assert (event.ts, event.dur) == (1.234567, 0.000001)
+
+
+def test_operations_that_overlap_on_a_component_get_lanes_and_free_lanes_are_used_again():
+    records = (dma(0, 10), dma(5, 15), dma(10, 20))
+    names = thread_names(*records)
+    lanes = [names[event.tid] for event in events(*records, phase="X")]
+    assert lanes == ["cube3.pe0.pe_dma", "cube3.pe0.pe_dma #2", "cube3.pe0.pe_dma"]
+
+
+def test_a_transfer_between_sips_is_an_arrow_from_the_sending_slice_to_the_receiving_one():
+    sent, received = dma(0, 10, flow=(0, 1, 7)), dma(30, 40, flow=(0, 1, 7), flow_end=True)
+    arrows = [
+        event
+        for event in trace_events(merge_op_log({0: [sent], 1: [received]}))
+        if event.ph in "sf"
+    ]
+    start, end = arrows
+    assert (start.ph, start.pid, start.ts) == ("s", 1, 0.0)
+    assert (end.ph, end.pid, end.ts, end.bp) == ("f", 2, 0.00003, "e")
+    assert start.id == end.id
+
+
+def test_the_file_is_json_in_nanosecond_display_with_what_the_operation_did():
+    trace = json.loads(
+        encode_trace(
+            merge_op_log({0: [dma(0, 1000, address=0x20, nbytes=64, shape=(4, 4), dtype="f32")]})
+        )
+    )
+    assert trace["displayTimeUnit"] == "ns"
+    (event,) = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    assert event["args"] == {
+        "start_ps": 0,
+        "end_ps": 1000,
+        "bytes": 64,
+        "address": "0x20",
+        "operand": "f32[4, 4]",
+    }
+
+
+def test_an_operation_names_what_it_read():
+    record = OpRecord(
+        "pe_math",
+        "mul",
+        0,
+        1,
+        address=0x40,
+        nbytes=16,
+        shape=(2, 2),
+        dtype="f32",
+        strides=(8, 1),
+        inputs=(Operand(0x20, (2, 2), "f32", (4, 1)), 2.0),
+    )
+    (event,) = events(record, phase="X")
+    assert event.args["operand"] == "f32[2, 2] strides [8, 1]"
+    assert event.args["inputs"] == "f32[2, 2] strides [4, 1] at 0x20, 2.0"

@@ -1,0 +1,177 @@
+"""The command line of `perf`: what users of nccl-tests type, and what they are told."""
+
+from pathlib import Path
+
+import pytest
+
+from kernbench.benches.collective_perf.collective import Request
+from kernbench.cli.options import words_of_perf
+from kernbench.cli.perf import plan_of
+from kernbench.cli.tools import run_command
+from kernbench.perf.arguments import NO_MEANING, Asked, command, parse_size
+from runtime.core.errors import ConfigError, UsageError
+
+
+def asked(words: str) -> Asked:
+    return run_command(command(), "perf", words.split())
+
+
+def refusal(words: str) -> str:
+    with pytest.raises((UsageError, ConfigError)) as caught:
+        plan_of(asked(words))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "nbytes"),
+    [
+        ("8", 8),
+        ("64K", 65_536),
+        ("64k", 65_536),
+        ("1.5M", 3 << 19),
+        ("2g", 2 << 30),
+        (".5K", 512),
+        ("1.K", 1024),
+        ("3.7", 3),
+    ],
+)
+def test_sizes_are_bytes_or_have_a_unit_of_1024(text: str, nbytes: int):
+    assert parse_size(text) == nbytes
+
+
+@pytest.mark.parametrize("text", ["", "K", "8B", "8KiB", "-8", "0", "1e6", "nan", "0.5", "1 2"])
+def test_what_is_no_size_is_refused(text: str):
+    with pytest.raises(ValueError, match=text or "^$"):
+        parse_size(text)
+
+
+def test_the_line_that_users_of_nccl_tests_type_is_understood():
+    request = Request("all_reduce", 8, 64 << 20, 1 << 20, 2, 5, 1, 1, "sum", "half", 0, "", 1, 0)
+    assert (
+        asked("all_reduce -b 8 -e 64M -f 2 -n 5 -w 1 -c 1 -o sum -d half --sips 4").request
+        == request
+    )
+
+
+def test_long_names_mean_the_same_as_short_ones():
+    short = asked("reduce -b 1K -e 4K -i 1K -n 2 -w 3 -c 4 -o max -d int32 -r 1 -a 3")
+    long = asked(
+        "reduce --minbytes=1K --maxbytes=4K --stepbytes 1K --iters 2 --warmup_iters 3 --check 4 --op max "
+        "--datatype int32 --root 1 --average 3"
+    )
+    assert short == long
+    assert (short.average, short.request.step_bytes) == (3, 1024)
+
+
+def test_without_a_largest_size_there_is_one_size():
+    request = asked("all_reduce -b 2K").request
+    assert (request.min_bytes, request.max_bytes) == (2048, 2048)
+
+
+def test_every_rank_is_a_root_in_turn():
+    assert asked("broadcast -r all").request.root == -1
+
+
+@pytest.mark.parametrize(
+    ("words", "of_perf"),
+    [
+        ("perf all_reduce --sips 4", "all_reduce --sips 4"),
+        ("--sips 4 perf all_reduce", "--sips 4 all_reduce"),
+        (
+            "--no-data --out=x --sips 4 perf all_reduce -n 2",
+            "--no-data --out=x --sips 4 all_reduce -n 2",
+        ),
+        ("--out perf all_reduce", None),
+        ("train.py perf", None),
+        ("-- perf", None),
+        ("--sisp 4 perf all_reduce", None),
+        ("run perf", None),
+        ("", None),
+    ],
+)
+def test_options_of_every_run_come_before_perf_or_after_it(words: str, of_perf: str | None):
+    expected = None if of_perf is None else of_perf.split()
+    assert words_of_perf(words.split()) == expected
+
+
+def test_the_options_of_every_run_reach_the_plan():
+    plan = plan_of(
+        asked("all_reduce --sips 3 --procs 2 --no-data --timeout 7 --jitter-ms 1 --jitter-seed 5")
+    )
+    assert (plan.sips, plan.procs, plan.data, plan.timeout_s) == (3, 2, False, 7)
+    assert (plan.jitter_ms, plan.jitter_seed) == (1, 5)
+    assert plan.program.arguments["pes"] == plan.config.topology.pes_per_cube
+
+
+def test_an_op_log_is_kept_where_somebody_wants_it(tmp_path: Path):
+    assert not plan_of(asked("all_reduce")).trace
+    assert plan_of(asked(f"all_reduce --out {tmp_path}/x")).trace
+    assert plan_of(asked("all_reduce --verify-data")).trace
+
+
+@pytest.mark.parametrize("words", list(NO_MEANING), ids=lambda words: words[-1])
+def test_a_flag_without_meaning_is_refused_by_name_with_the_reason(words: tuple[str, ...]):
+    for word in words:
+        assert (
+            refusal(f"all_reduce {word} 1")
+            == f"perf: {'/'.join(words)} has no meaning here: {NO_MEANING[words]}"
+        )
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (
+            "",
+            "which collective? one of all_reduce, all_gather, reduce_scatter, alltoall, broadcast, reduce, sendrecv",
+        ),
+        ("allreduce", "unknown collective 'allreduce'; did you mean 'all_reduce'?"),
+        ("all_reduce --minbyte 8", "unknown option '--minbyte'; did you mean '--minbytes'?"),
+        (
+            "all_reduce -b 8x",
+            "-b: expected a size of at least one byte such as 8, 64K, 1.5M or 1G, got '8x'",
+        ),
+        ("all_reduce -b 8 -e 4", "-b 8 is more than -e 4"),
+        ("all_reduce -i 8 -f 2", "either -i/--stepbytes or -f/--stepfactor, not both"),
+        ("all_reduce -f 0", "-f: expected an integer of at least 1, got '0'"),
+        ("all_reduce -n 0", "-n: expected an integer of at least 1, got '0'"),
+        ("all_reduce -o product", "-o: unknown 'product'; did you mean 'prod'?"),
+        ("all_reduce -d bfloat1", "-d: unknown 'bfloat1'; did you mean 'bfloat16'?"),
+        ("all_reduce -o avg -d int8", "-o avg -d int8: an average is for half, bfloat16 and float"),
+        ("all_reduce -a 4", "-a: expected 0 (rank 0), 1 (mean), 2 (min) or 3 (max), got '4'"),
+        ("all_reduce -r first", "-r: expected an integer of at least 0, got 'first'"),
+        ("reduce -r 2", "-r 2: the ranks are 0 to 1"),
+        ("all_reduce --pes 9", "--pes 9: there are 8"),
+        ("all_reduce --cubes 17", "--cubes 17: there are 16"),
+        ("all_reduce again", "Got unexpected extra argument (again)"),
+    ],
+)
+def test_a_wrong_word_is_refused_in_one_line(words: str, problem: str):
+    assert refusal(words) == f"perf: {problem}"
+
+
+def test_an_algorithm_that_does_not_exist_is_refused_with_the_nearest_one():
+    assert refusal("all_reduce --algorithm rnig").endswith(
+        "no algorithm 'rnig'; did you mean 'ring'?"
+    )
+
+
+def test_the_choice_by_size_can_be_asked_for_by_name():
+    assert plan_of(asked("all_reduce --algorithm auto")).program.arguments["algorithm"] == "auto"
+
+
+def test_the_help_shows_the_flags_and_keeps_those_without_meaning_to_itself(
+    capsys: pytest.CaptureFixture[str],
+):
+    assert not isinstance(asked("--help"), Asked)
+    text = capsys.readouterr().out
+    for words in (
+        "flags of nccl-tests:",
+        "-b, --minbytes SIZE",
+        "--sips N",
+        "-J, --json, --output_file FILE",
+        "all_gather",
+    ):
+        assert words in text
+    assert "--ngpus" not in text

@@ -1,0 +1,101 @@
+"""The bound of `perf`: bytes over links and the way of a byte, from the numbers of the topology file."""
+
+from fractions import Fraction
+from math import ceil
+
+import pytest
+
+from kernbench.benches.collective_perf.collective import COLLECTIVES, Case
+from kernbench.perf.bound import Bounds
+from tests.support.topologies import small
+
+# The shipped file: UCIe 128 GB/s and 8 ns a port, 20 mm between SIPs at 10 ps per mm, 2 ns for the IO NoC.
+LINK_GBS = 128
+CROSSING_PS = 8_000 + 200 + 8_000 + 2_000
+COUNT = 3 << 12
+
+
+def links_part_ps(name: str, ranks: int, root: int = 0, **changes: object) -> int:
+    """What the bytes add to the way of the first one: the difference to a buffer of one element."""
+    bounds = Bounds(small(system__sips__count=ranks, **changes), 1, 1)
+    large, one = (
+        Case(COLLECTIVES[name], ranks, count, "float", "sum", root) for count in (COUNT, 1)
+    )
+    return bounds.of(large).links_ps - bounds.of(one).links_ps
+
+
+def expected_ps(shares: Fraction) -> int:
+    """The time of so many times the bytes of `COUNT` - 1 elements at the bandwidth of one link."""
+    return ceil(shares * (COUNT - 1) * 4 * 1000 / LINK_GBS)
+
+
+@pytest.mark.parametrize("ranks", [3, 4, 6])
+def test_on_a_ring_both_directions_of_every_link_share_the_bytes(ranks: int):
+    """2(n-1) S on 2n links; with parts of S each, (n-1) n S on them; a broadcast leaves its root on two links."""
+    n = ranks
+    shares = {
+        "all_reduce": max(Fraction(2 * (n - 1), 2 * n), Fraction(1, 2)),
+        "all_gather": Fraction(n - 1, 2),
+        "reduce_scatter": Fraction(n - 1, 2),
+        "broadcast": Fraction(1, 2),
+        "reduce": Fraction(1, 2),
+        "sendrecv": Fraction(1, 2),
+        # A part goes 1, 2, ... links, the shorter way round: n floor(n²/4) parts times links in all.
+        "alltoall": max(Fraction(n * (n * n // 4), 2 * n), Fraction(n - 1, 2)),
+    }
+    for name, share in shares.items():
+        assert links_part_ps(name, ranks) == pytest.approx(expected_ps(share), abs=1), name
+
+
+def test_two_sips_have_one_link_each_way():
+    assert links_part_ps("all_reduce", 2) == pytest.approx(expected_ps(Fraction(1)), abs=1)
+
+
+def test_through_a_switch_every_pair_has_a_link():
+    share = max(Fraction(2 * 3, 4 * 3), Fraction(1, 3))
+    assert links_part_ps("all_reduce", 4, system__sips__fabric="switch") == pytest.approx(
+        expected_ps(share), abs=1
+    )
+
+
+def test_the_corner_of_a_mesh_limits_what_a_broadcast_can_reach():
+    grid = {"system__sips__topology": "mesh_2d_no_wrap", "system__sips__w": 3, "system__sips__h": 3}
+    assert links_part_ps("broadcast", 9, root=4, **grid) == pytest.approx(
+        expected_ps(Fraction(1, 2)), abs=1
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "root", "remaining_hops"),
+    [
+        ("all_reduce", -1, 3),
+        ("all_gather", -1, 3),
+        ("alltoall", -1, 3),
+        ("broadcast", 0, 3),
+        ("reduce", 5, 3),
+        ("sendrecv", -1, 1),
+    ],
+)
+def test_a_byte_must_cross_to_the_farthest_rank_that_needs_it(
+    name: str, root: int, remaining_hops: int
+):
+    bounds = Bounds(small(system__sips__count=6), 1, 1)
+    farthest = bounds.of(Case(COLLECTIVES[name], 6, 1, "half", "sum", root))
+    nearest = bounds.of(Case(COLLECTIVES["sendrecv"], 6, 1, "half", "none", -1))
+    assert farthest.way_ps - nearest.way_ps == (remaining_hops - 1) * CROSSING_PS
+
+
+def test_the_larger_part_is_the_bound():
+    bounds = Bounds(small(system__sips__count=6), 1, 1)
+    tiny, large = (
+        bounds.of(Case(COLLECTIVES["all_reduce"], 6, count, "half", "sum", -1))
+        for count in (1, 1 << 20)
+    )
+    assert (tiny.time_ps, large.time_ps) == (tiny.way_ps, large.links_ps)
+
+
+def test_one_rank_alone_has_nothing_to_send():
+    alone = Bounds(small(system__sips__count=1), 1, 1).of(
+        Case(COLLECTIVES["all_reduce"], 1, 8, "half", "sum", -1)
+    )
+    assert alone.time_ps == 0

@@ -1,0 +1,219 @@
+"""The table of `perf`: the columns of nccl-tests, a bound, a footer; and the same rows as JSON."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kernbench.benches.collective_perf.collective import COLLECTIVES, Case, Request
+from kernbench.perf.bound import Bound
+from kernbench.perf.table import (
+    Row,
+    algorithm_words,
+    clear,
+    make_row,
+    parameters,
+    table,
+    write_json,
+)
+from runtime.core.bench_registry import PerfRow
+from runtime.core.errors import UsageError
+
+US = 1_000_000
+BOUND = Bound(200_000, 1_500_000)
+
+
+def case(name: str = "all_gather", count: int = 256, op: str = "none", root: int = -1) -> Case:
+    return Case(COLLECTIVES[name], 4, count, "float", op, root)
+
+
+def lines(*rows: Row) -> list[str]:
+    return list(table(rows))
+
+
+def row(of: Case, time_ps: float = 2 * US, wrong: int | None = 0) -> Row:
+    return Row(of, "ring", time_ps, wrong, BOUND)
+
+
+def test_the_columns_are_those_of_nccl_tests_and_a_bound():
+    form = ["time", "algbw", "busbw", "#wrong"]
+    headings = lines(row(case()))[:3]
+    assert headings[0].split() == ["#", "out-of-place", "in-place"]
+    assert headings[1].split() == [
+        "#",
+        "size",
+        "count",
+        "type",
+        "redop",
+        "root",
+        *form,
+        *form,
+        "bound",
+    ]
+    units = ["(us)", "(GB/s)", "(GB/s)"]
+    assert headings[2].split() == ["#", "(B)", "(elements)", *units, *units, "(us)"]
+
+
+def test_every_cell_ends_under_its_heading():
+    headings, cells = (lines(row(case()))[index] for index in (1, 3))
+    ends = [
+        index
+        for index in range(1, len(headings) + 1)
+        if f"{headings} "[index - 1 : index + 1].strip() == headings[index - 1]
+    ]
+    assert [cells[:end].split()[-1] for end in ends if cells[:end].strip()] == cells.split()
+
+
+def test_a_collective_with_two_tensors_is_out_of_place_and_one_with_one_in_place():
+    # 4 ranks x 256 elements x 4 B in 2 us: 2.048 GB/s, 3/4 of it on the bus.
+    out_of_place, *_ = (line.split() for line in lines(row(case()))[3:])
+    nothing = ["N/A"] * 4
+    assert out_of_place == [
+        "4096",
+        "256",
+        "float",
+        "none",
+        "-1",
+        "2.00",
+        "2.05",
+        "1.54",
+        "0",
+        *nothing,
+        "1.50",
+    ]
+    in_place, *_ = (
+        line.split() for line in lines(row(case("reduce", 1024, "sum", 2), wrong=3))[3:]
+    )
+    assert in_place == [
+        "4096",
+        "1024",
+        "float",
+        "sum",
+        "2",
+        *nothing,
+        "2.00",
+        "2.05",
+        "2.05",
+        "3",
+        "1.50",
+    ]
+
+
+def test_a_footnote_says_why_a_form_has_no_numbers():
+    assert (
+        "# in-place N/A: all_gather of torch.distributed has an input and an output of its own"
+        in lines(row(case()))
+    )
+    assert "# out-of-place N/A: reduce of torch.distributed works in place" in lines(
+        row(case("reduce", root=0))
+    )
+
+
+@pytest.mark.parametrize(
+    ("time_us", "text"),
+    [
+        (1.234, "1.23"),
+        (99.994, "99.99"),
+        (123.456, "123.5"),
+        (9999.94, "9999.9"),
+        (12_345.6, "12346"),
+    ],
+)
+def test_times_have_as_many_decimals_as_in_nccl_tests(time_us: float, text: str):
+    assert lines(row(case(), time_us * US))[3].split()[5] == text
+
+
+def test_the_footer_sums_what_is_wrong_and_averages_the_bus_bandwidth():
+    def footer(*wrong: int | None) -> list[str]:
+        return lines(*(row(case(), (index + 1) * US, each) for index, each in enumerate(wrong)))[
+            -3:-1
+        ]
+
+    busbw_gbs = (4.096 * 3 / 4 + 4.096 / 2 * 3 / 4) / 2
+    assert footer(0, 0) == [
+        "# Out of bounds values : 0 OK",
+        f"# Avg bus bandwidth    : {busbw_gbs:.6g}",
+    ]
+    assert footer(0, 7)[0] == "# Out of bounds values : 7 FAILED"
+    assert footer(None, None)[0] == "# Out of bounds values : N/A, nothing was checked"
+
+
+@pytest.mark.parametrize(("average", "time_us"), [(0, 4), (1, 3), (2, 1), (3, 4)])
+def test_the_time_is_what_is_asked_for_of_the_times_of_the_ranks(average: int, time_us: int):
+    rows = [
+        PerfRow(4096, 256, "float", "none", each * US, 0, 0, wrong)
+        for each, wrong in ((4, 1), (1, 0), (4, 2), (3, 0))
+    ]
+    made = make_row(case(), "ring", rows, average, BOUND)
+    assert (made.time_ps, made.wrong) == (time_us * US, 3)
+
+
+def test_one_rank_that_has_not_looked_leaves_the_row_unchecked():
+    rows = [PerfRow(4096, 256, "float", "none", US, 0, 0, wrong) for wrong in (0, None)]
+    assert make_row(case(), "ring", rows, 1, BOUND).wrong is None
+
+
+REQUEST = Request("all_reduce", 8, 64, 1 << 20, 2, 5, 1, 3, "sum", "half", 0, "", 2, 8)
+
+
+def test_the_lines_above_the_table_say_what_is_measured():
+    first, second, _ = parameters(REQUEST, 1, 4, "ring")
+    assert first == (
+        "# all_reduce ranks 4 minBytes 8 maxBytes 64 step: 2(factor) warmup iters: 1 iters: 5 validation: 3 average: mean"
+    )
+    assert second == "# algorithm ring, a buffer on up to 8 PEs of 2 cubes"
+
+
+@pytest.mark.parametrize(
+    ("asked", "ran", "words"),
+    [
+        ("ring", {8: "ring", 64: "ring"}, "ring"),
+        ("auto", {8: "ring", 64: "ring"}, "auto: ring"),
+        (
+            "auto",
+            {64: "tree", 8: "tree", 128: "ring", 512: "ring"},
+            "auto: tree up to 64 B, then ring",
+        ),
+        (
+            "auto",
+            {8: "tree", 64: "ring", 512: "tree"},
+            "auto: tree up to 8 B, then ring up to 64 B, then tree",
+        ),
+        ("tree", {8: "point_to_point"}, "tree: point_to_point"),
+    ],
+)
+def test_what_ran_for_which_sizes_is_said_where_it_is_not_what_was_asked_for(
+    asked: str, ran: dict[int, str], words: str
+):
+    assert algorithm_words(asked, ran) == words
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_the_run(tmp_path: Path):
+    path = tmp_path / "missing" / "rows.json"
+    with pytest.raises(
+        UsageError, match=f"^perf: --json: cannot write {path}: No such file or directory$"
+    ):
+        clear(path)
+
+
+def test_rows_of_an_earlier_run_do_not_pass_for_those_of_a_run_that_fails(tmp_path: Path):
+    path = tmp_path / "rows.json"
+    path.write_text("old")
+    clear(path)
+    assert path.read_text() == ""
+
+
+def test_the_rows_are_written_with_all_digits(tmp_path: Path):
+    write_json(tmp_path / "rows.json", REQUEST, [row(case(), 1_234_567)], {"digest": "abc"})
+    written = json.loads((tmp_path / "rows.json").read_text())
+    assert (written["digest"], written["request"]["check"]) == ("abc", 3)
+    [of_row] = written["rows"]
+    assert of_row["out_of_place"] == {
+        "time_us": 1.234567,
+        "algbw_gbs": pytest.approx(4096e3 / 1_234_567),
+        "busbw_gbs": pytest.approx(4096e3 / 1_234_567 * 3 / 4),
+        "wrong": 0,
+    }
+    assert of_row["in_place"] is None
+    assert of_row["algorithm"] == "ring"
+    assert (of_row["bound_us"], of_row["bound_way_us"], of_row["bound_links_us"]) == (1.5, 0.2, 1.5)

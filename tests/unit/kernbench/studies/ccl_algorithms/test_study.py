@@ -1,0 +1,150 @@
+"""The study of algorithms: its points, what it measures, reads, writes and prints."""
+
+import csv
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from kernbench.cli.main import main
+from kernbench.studies import sweep_file
+from kernbench.studies.ccl_algorithms.point import EXACT, measure, numbers, span
+from kernbench.studies.ccl_algorithms.points import RANKS, Point, plan_points, sizes
+from kernbench.studies.ccl_algorithms.rows import Row, read_sweep, write_summary
+from kernbench.studies.ccl_algorithms.sweep import Plan, simulate_sweep
+from kernbench.studies.ccl_algorithms.table import findings, print_table, verdict
+from runtime.ccl.config import load_ccl
+from runtime.core.config_file import default_file, read_text
+from runtime.core.errors import UsageError
+from runtime.core.trace import OpRecord
+from tests.support.algorithm_rows import sweep
+from tests.support.topologies import variant_text
+
+SWEEP = sweep()
+SMALL = variant_text(
+    sip__cube_mesh={"w": 1, "h": 1},
+    cube__pe_layout__pe_per_corner=1,
+    cube__pe_layout__corners=["NW", "SE"],
+)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [(), SWEEP.rows[:-1], SWEEP.rows[:1] + SWEEP.rows],
+    ids=["none", "one lacks", "one twice"],
+)
+def test_a_file_that_is_no_full_grid_is_refused(rows: tuple[Row, ...], tmp_path: Path):
+    path = tmp_path / "ccl_algorithms.json"
+    sweep_file.write(path, msgspec.structs.replace(SWEEP, rows=rows))
+    with pytest.raises(
+        UsageError, match="there must be one row for every algorithm, number of ranks and size"
+    ):
+        read_sweep(path)
+
+
+def test_the_summary_has_a_line_for_each_row(tmp_path: Path):
+    with write_summary(tmp_path / "ccl_algorithms.csv", SWEEP.rows).open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert len(lines) == len(SWEEP.rows)
+    # 2 ranks x (300,000 + 2 x 100) ps.
+    assert lines[0] == {"algorithm": "ring", "ranks": "2", "bytes_a_rank": "2", "time_ns": "600.4"}
+
+
+def test_sizes_go_to_the_largest_that_is_asked_for():
+    assert list(sizes(2048)) == [2, 128, 512, 2048]
+    assert list(sizes(2047)) == [2, 128, 512]
+
+
+def test_every_algorithm_has_a_point_for_all_ranks_and_sizes():
+    points = plan_points(
+        read_text(default_file("topology.yaml")), read_text(default_file("ccl.yaml")), 512
+    )
+    names = {point.algorithm for point in points}
+    assert names == {"ring", "ring_naive", "mesh", "tree", "recursive_doubling", "halving_doubling"}
+    assert len(points) == len(set(points)) == len(names) * len(RANKS) * 3
+
+
+def test_integers_are_small_enough_for_sums_without_rounding():
+    point = Point(SMALL, "", "ring", 8, 8192)
+    given = [numbers(point, rank).astype(np.int64) for rank in range(8)]
+    assert np.abs(np.stack(given)).sum(axis=0).max() <= EXACT
+    assert given[0].shape == (1, 4096)
+    assert not np.array_equal(given[0], given[1])
+
+
+def test_a_time_goes_from_the_first_start_to_the_last_end():
+    kernels = [
+        OpRecord("pe_cpu", "kernel", start_ps, end_ps)
+        for start_ps, end_ps in ((120, 900), (100, 700), (130, 800))
+    ]
+    assert span(kernels) == (800, 30)
+
+
+def test_every_sum_of_a_point_is_looked_at():
+    of = {"topology": SMALL, "algorithm": "ring", "ranks": 2, "nbytes": 128}
+    ccl = read_text(default_file("ccl.yaml"))
+    right = measure(Point(ccl=ccl, **of))
+    assert (right.faults, right.skew_ps) == ([], 0)
+    wrong = measure(
+        Point(
+            ccl=ccl.replace("runtime.ccl.algorithms.ring\n", "tests.support.wrong_collectives\n"),
+            **of,
+        )
+    )
+    # One element of each shard is spoilt: two PEs of two ranks.
+    assert wrong.faults == ["4 elements are wrong"]
+
+
+def test_the_order_of_the_rows_is_that_of_the_points_whatever_takes_longer(
+    capsys: pytest.CaptureFixture[str],
+):
+    text = read_text(default_file("ccl.yaml"))
+    points = tuple(Point(SMALL, text, "ring", 2, nbytes) for nbytes in (2, 512))
+    done = simulate_sweep(Plan("small", "0" * 64, points), 1, 0)
+    assert [row.nbytes for row in done.rows] == [2, 512]
+    assert [line.split()[4] for line in capsys.readouterr().err.splitlines()] == ["512", "2"]
+
+
+def test_a_wrong_sum_is_a_fault():
+    wrong = msgspec.structs.replace(SWEEP.rows[0], wrong=3)
+    assert verdict([wrong, *SWEEP.rows[1:]]) == [
+        "1 FAULTS",
+        "ring 2 ranks 2 B: 3 elements are wrong",
+    ]
+    assert verdict(SWEEP.rows) == ["20 all-reduces: every sum right bit by bit"]
+
+
+def test_the_findings_have_the_table_what_it_is_worth_and_what_the_file_has():
+    lines = list(findings(SWEEP.rows, load_ccl()))
+    assert lines[3:5] == [
+        "      - {up_to_bytes: 1024, algorithm: tree}",
+        "      - {algorithm: ring}",
+    ]
+    worth = {line[:20].strip(): line[20:] for line in lines[6:]}
+    assert worth["this table"] == "always the fastest"
+    # 8192 bytes: 100,000 + 300 x 8192 over 300,000 + 100 x 8192 ps.
+    assert worth["tree"].endswith("at most 128.5% (tree, 2 ranks, 8192 B)")
+    assert worth["ccl.yaml"] == "has another table"
+
+
+def test_a_line_of_the_table_has_the_times_of_all_algorithms_the_fastest_and_the_chosen_one(
+    capsys: pytest.CaptureFixture[str],
+):
+    print_table(SWEEP.rows)
+    [line] = [
+        line.split()
+        for line in capsys.readouterr().out.splitlines()
+        if line.split()[:2] == ["8", "2,048"]
+    ]
+    # 8 ranks x (300,000 + 100 x 2048) and (100,000 + 300 x 2048) ps.
+    assert line == ["8", "2,048", "4,038.4", "5,715.2", "ring", "ring", "0.0"]
+
+
+def test_sizes_that_leave_nothing_to_simulate_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["--bench", "ccl-algorithms", "--max-bytes", "8"]) == 2
+    assert "--max-bytes 8: the sizes are 2, 128 and so on, times 4" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,167 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernbench.cli.tools import run_tool
+from kernbench.validate.check import Bound, Check
+from kernbench.validate.closed_form import Hop, tandem_ps
+from kernbench.validate.mesh_checks import reference
+from kernbench.validate.mesh_network import NODES, destination, gap
+from kernbench.validate.plan import parts
+from kernbench.validate.variant import Variant
+from kernbench.validate.ways import Cube
+from runtime.core.errors import ConfigError, UsageError
+from runtime.core.rng import seeded
+from tests.support.topologies import variant_text
+
+
+def check(expected: float, measured: float, tolerance: float, bound: Bound = Bound.EQUAL) -> Check:
+    return Check("x.1", "", "", expected, measured, tolerance, "ns", bound)
+
+
+@pytest.mark.parametrize(
+    ("measured", "verdict"), [(100, "ok"), (102, "ok"), (98, "ok"), (102.1, "MISS"), (97.9, "MISS")]
+)
+def test_a_check_passes_within_its_tolerance_on_either_side(measured: float, verdict: str) -> None:
+    assert check(100, measured, 0.02).verdict == verdict
+
+
+def test_an_exact_check_allows_no_picosecond() -> None:
+    assert check(10**9, 10**9, 0).passed
+    assert not check(10**9, 10**9 + 1, 0).passed
+    assert not check(0, 1, 0).passed
+
+
+def test_an_upper_bound_only_minds_an_excess() -> None:
+    assert check(100, 1, 0, Bound.AT_MOST).passed
+    assert not check(100, 101, 0, Bound.AT_MOST).passed
+
+
+@given(st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), min_size=1, max_size=7))
+def test_the_closed_form_of_two_servers_is_what_their_recursion_gives(
+    packets: list[tuple[int, int]],
+) -> None:
+    free = [0, 0]
+    tail = 0
+    for services in packets:
+        head, tail = 0, 0
+        for server, service in enumerate(services):
+            start = max(head, free[server])
+            tail = max(start + service, tail)
+            head, free[server] = start, tail
+    first, second = zip(*packets, strict=True)
+    assert tandem_ps(first, second) == tail
+
+
+def steps(source: tuple[int, int], target: tuple[int, int], **changes: object) -> int:
+    return len(Cube(Variant.of(variant_text(**changes))).mesh(source, target))
+
+
+def test_a_way_goes_round_the_hole_only_where_the_hole_lies_straight_between() -> None:
+    # The stack takes rows and columns 2 and 3 of six.
+    assert steps((2, 0), (2, 5)) == 5 + 2
+    assert steps((2, 0), (3, 5)) == 5 + 3
+    assert steps((0, 2), (5, 2)) == 5 + 2
+    assert steps((0, 0), (5, 5)) == 10
+    assert steps((2, 0), (5, 3)) == 6
+    assert steps((2, 0), (2, 5), cube__noc__hbm_hole_mm=[0.0, 0.0, 0.0, 0.0]) == 5
+
+
+def test_steps_across_are_as_long_as_columns_are_wide() -> None:
+    cube = Cube(Variant.of(variant_text(cube__size_mm={"w": 18.0, "h": 12.0})))
+    assert [hop.mm for hop in cube.mesh((0, 0), (1, 1))] == ["3", "2"]
+    assert isinstance(cube.mesh((0, 0), (0, 1))[0], Hop)
+
+
+def test_every_pattern_sends_to_nodes_of_the_mesh_and_permutations_reach_each_once() -> None:
+    rng = seeded(1)
+    for pattern in ("transpose", "bitcomp", "neighbor"):
+        assert sorted(destination(pattern, node, rng) for node in range(NODES)) == list(
+            range(NODES)
+        )
+    assert {destination("uniform", 5, rng) for _ in range(500)} == set(range(NODES))
+
+
+def test_patterns_are_those_of_the_reference_simulator() -> None:
+    rng = seeded(1)
+    # Nodes are row * 4 + column: transpose swaps them, bitcomp inverts all four bits, neighbor adds one to each modulo 4.
+    assert [destination(pattern, 1, rng) for pattern in ("transpose", "bitcomp", "neighbor")] == [
+        4,
+        14,
+        6,
+    ]
+    assert destination("neighbor", 15, rng) == 0
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.5, 0.95])
+def test_gaps_of_a_bernoulli_process_have_its_mean(rate: float) -> None:
+    rng, count = seeded(3), 20_000
+    gaps = [gap(rng, rate) for _ in range(count)]
+    assert min(gaps) == 1
+    assert sum(gaps) / count == pytest.approx(1 / rate, rel=0.03)
+
+
+def test_at_full_load_there_is_a_packet_every_cycle() -> None:
+    assert {gap(seeded(1), 1.0) for _ in range(9)} == {1}
+
+
+def test_the_reference_is_shipped_with_twenty_loads() -> None:
+    latencies = reference()
+    assert len(latencies) == 20
+    assert latencies[0.95] == 27.2627
+    assert list(latencies.values()) == sorted(latencies.values())
+
+
+def test_all_loads_of_the_reference_are_run_in_full() -> None:
+    run = {part.args[1] for part in parts(1, full=True) if part.prefix.startswith("e.uniform")}
+    assert run == set(reference())
+
+
+@pytest.mark.parametrize(
+    ("only", "groups"),
+    [
+        ("", "abcdefghijk"),
+        ("e.uniform.0.95", "e"),
+        ("c.sink.8", "c"),
+        ("f.little", "f"),
+        ("j.fed.2", "j"),
+        ("zz", ""),
+    ],
+)
+def test_only_the_parts_that_can_match_are_run(only: str, groups: str) -> None:
+    chosen = [part for part in parts(1, full=False) if part.may_match(only)]
+    assert sorted({part.prefix[0] for part in chosen}) == list(groups)
+
+
+def test_list_names_every_group_and_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_tool("validate", ["--list"]) == 0
+    assert [line[0] for line in capsys.readouterr().out.splitlines()] == list("abcdefghijk")
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--only", "zz"], "no check has an id that starts so"),
+        (["--mesh"], "at least one --load"),
+        (["--load", "0.5"], "--load belongs to --mesh"),
+        (["--mesh", "--load", "1.5"], "--load"),
+        (["--mesh", "--load", "0.5", "--pattern", "tornado"], "--pattern"),
+        (["--sed", "1"], "did you mean '--seed'"),
+    ],
+)
+def test_words_that_make_no_sense_are_refused_in_one_line(words: list[str], problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        run_tool("validate", words)
+
+
+def test_a_missing_topology_file_is_a_configuration_error() -> None:
+    with pytest.raises(ConfigError, match="no such file"):
+        run_tool("validate", ["--topology", "nowhere.yaml"])
+
+
+def test_variants_leave_the_file_as_it_was() -> None:
+    file = Variant.of(variant_text())
+    before = file.text
+    assert file.with_values({"hbm.num_pcs": 4, "cube.noc.rows": 3})["hbm.num_pcs"] == 4
+    assert file.on_a_ring(5)["system.sips.count"] == 5
+    assert file.text == before

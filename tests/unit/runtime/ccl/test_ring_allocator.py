@@ -1,0 +1,116 @@
+"""Where the queue tables of several groups lie: every rank computes the same places, and no two rings share a byte."""
+
+from itertools import combinations, pairwise
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runtime.ccl.config import CclConfig, parse_ccl
+from runtime.ccl.ring_allocator import RingAllocator
+from runtime.core.config_file import default_file
+from runtime.core.errors import ConfigError
+from runtime.core.requests import QueuePair
+from tests.support.topologies import variant
+
+SIPS = 4
+GROUPS = [members for count in range(1, SIPS + 1) for members in combinations(range(SIPS), count)]
+TOPOLOGY = variant(
+    system__sips__count=SIPS,
+    sip__cube_mesh={"w": 2, "h": 1},
+    cube__pe_layout__pe_per_corner=1,
+    cube__pe_layout__corners=["NW", "SE"],
+)
+
+
+def ccl(kind: str = "tcm", **defaults: int) -> CclConfig:
+    content = yaml.safe_load(default_file("ccl.yaml").read_text())
+    content["defaults"] |= {"buffer_kind": kind} | defaults
+    return parse_ccl(yaml.safe_dump(content), "ccl.yaml")
+
+
+def installed(
+    rank: int, made: list[tuple[tuple[int, ...], str]], config: CclConfig
+) -> list[tuple[str, QueuePair]]:
+    """Every queue pair that a rank installs, with its table, after these groups were made."""
+    space, found = RingAllocator(rank, TOPOLOGY, config), []
+    for number, (sips, algorithm) in enumerate(made):
+        for table in space.tables(f"group{number}", sips, [algorithm]).values():
+            if rank in sips:
+                found += [
+                    (table.name, pair)
+                    for pairs in table.plan.of_sip(rank).values()
+                    for pair in pairs
+                ]
+    return found
+
+
+@pytest.mark.slow
+@settings(max_examples=12, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(GROUPS),
+            st.sampled_from(["ring", "tree", "hierarchical", "point_to_point"]),
+        ),
+        min_size=1,
+        max_size=6,
+        unique=True,
+    ),
+    st.sampled_from(["tcm", "hbm", "sram"]),
+)
+def test_rings_of_all_tables_are_disjoint_and_peers_know_them(
+    made: list[tuple[tuple[int, ...], str]], kind: str
+) -> None:
+    config = ccl(kind)
+    pairs = [pair for rank in range(SIPS) for pair in installed(rank, made, config)]
+    rings = sorted(
+        (pair.rx_base, pair.rx_base + pair.ring_bytes)
+        for _, pair in pairs
+        if pair.rx_base is not None
+    )
+    assert all(end <= start for (_, end), (start, _) in pairwise(rings))
+    # A table is named once, so what is sent there is received there.
+    received = {(table, pair.rx_base) for table, pair in pairs}
+    assert all((table, pair.tx_base) in received for table, pair in pairs)
+
+
+def test_a_group_of_the_same_ranks_has_the_queues_of_the_first_one() -> None:
+    space = RingAllocator(0, TOPOLOGY, ccl())
+    first, second = (space.tables(name, (0, 2), ["ring"])["ring"] for name in ("one", "two"))
+    assert first is second
+    assert first.name == "one/ring"
+
+
+@pytest.mark.parametrize(
+    ("kind", "defaults", "message"),
+    [
+        (
+            "tcm",
+            {"n_slots": 4096},
+            "2 receive rings a PE of 4096 slots of 4,096 bytes do not fit the 10,485,760 bytes of tcm:",
+        ),
+        (
+            "sram",
+            {"n_slots": 17, "slot_size": 1 << 19},
+            "2 receive rings a PE of 17 slots of 524,288 bytes do not fit the 33,554,432 bytes of sram, which 2 PEs share:",
+        ),
+    ],
+)
+def test_rings_that_do_not_fit_say_what_to_change(
+    kind: str, defaults: dict[str, int], message: str
+) -> None:
+    with pytest.raises(ConfigError) as raised:
+        installed(0, [((0, 1), "ring")], ccl(kind, **defaults))
+    advice = "use smaller n_slots or slot_size, or another buffer_kind"
+    assert str(raised.value) == f"ccl.yaml: algorithms.ring: {message} {advice}"
+
+
+def test_rings_that_others_leave_no_room_for_say_so() -> None:
+    config = ccl("tcm", n_slots=1000)
+    with pytest.raises(
+        ConfigError,
+        match=r"2 receive rings .* below 8,192,000 bytes a PE of other queues do not fit",
+    ):
+        installed(0, [((0, 1), "ring"), ((0, 1, 2), "ring")], config)

@@ -1,0 +1,57 @@
+import ml_dtypes
+import numpy as np
+import pytest
+
+from runtime import torch
+from runtime.core import dtypes
+from runtime.core.dtypes import ALL, DType
+
+
+def test_every_type_is_found_by_the_numpy_type_it_stands_for() -> None:
+    assert [dtypes.from_numpy(dtype.numpy) for dtype in ALL] == list(ALL)
+
+
+@pytest.mark.parametrize(
+    ("name", "itemsize"), [("f16", 2), ("bf16", 2), ("f32", 4), ("i8", 1), ("i32", 4)]
+)
+def test_the_sizes_of_the_types(name: str, itemsize: int) -> None:
+    [dtype] = [dtype for dtype in ALL if dtype.name == name]
+    assert (dtype.itemsize, dtype.is_floating_point) == (itemsize, "f" in name)
+
+
+def test_types_show_the_name_that_pytorch_users_know() -> None:
+    assert repr(torch.bfloat16) == "torch.bfloat16"
+    assert torch.half is torch.float16
+    assert isinstance(torch.int8, torch.dtype)
+
+
+@pytest.mark.parametrize("unknown", [np.float64, np.int64, np.bool_, np.complex64])
+def test_a_type_that_the_hardware_does_not_have_names_those_it_has(unknown: type) -> None:
+    with pytest.raises(
+        TypeError,
+        match="does not exist on this hardware; convert to one of float16, bfloat16, float32",
+    ):
+        dtypes.from_numpy(np.dtype(unknown))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number", "held"),
+    [
+        (dtypes.int8, 127, True),
+        (dtypes.int8, 128, False),
+        (dtypes.int8, -128, True),
+        (dtypes.int32, 2.0, True),
+        (dtypes.int32, 2.5, False),
+        (dtypes.int32, 1 << 31, False),
+        (dtypes.float16, 0.1, True),
+        (dtypes.bfloat16, 1e30, True),
+    ],
+)
+def test_an_integer_type_holds_integers_in_its_range(
+    dtype: DType, number: float, held: bool
+) -> None:
+    assert dtype.holds(number) is held
+
+
+def test_bfloat16_is_the_one_of_ml_dtypes() -> None:
+    assert dtypes.bfloat16.numpy == np.dtype(ml_dtypes.bfloat16)

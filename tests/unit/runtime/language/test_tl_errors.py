@@ -1,0 +1,425 @@
+"""What the kernel language refuses, and what the refusal says to who wrote the kernel."""
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from runtime import mock, tl
+from runtime.core.errors import KernelError, PageFaultError
+from runtime.language.caller import kernel_line
+from runtime.language.value import Pointer, Value
+from tests.support.kernels import refused
+
+F32, F16, I8, I32 = tl.float32, tl.float16, tl.int8, tl.int32
+
+
+def zeros(*shape: int, dtype: tl.DType = F32) -> Value:
+    return tl.zeros(shape, dtype)
+
+
+def at(x: np.ndarray | None = None) -> np.ndarray:
+    return np.zeros((4, 4), np.float32) if x is None else x
+
+
+OPERANDS = [
+    (
+        lambda: zeros(3, 4) + zeros(2, 4),
+        "add: shapes (3, 4) and (2, 4) do not broadcast: from the last axis on, lengths must be equal or 1",
+    ),
+    (
+        lambda: zeros(3) * zeros(3, dtype=F16),
+        "mul: operands have types f16, f32; they must be equal: convert with x.to(dtype)",
+    ),
+    (lambda: tl.add(1, 2), "add: operands have types none; one of them must be a value in TCM"),
+    (lambda: tl.exp(2.0), "exp: operands have types none; one of them must be a value in TCM"),
+    (lambda: zeros(2, dtype=I32) * 2.5, "mul: 2.5 beside a value of i32 is not an i32 itself"),
+    (lambda: zeros(2, dtype=I8) + 128, "add: 128 beside a value of i8 is not an i8 itself"),
+    (
+        lambda: zeros(2, dtype=I8) + float("inf"),
+        "add: inf beside a value of i8 is not an i8 itself",
+    ),
+    (
+        lambda: zeros(2, dtype=I8) / zeros(2, dtype=I8),
+        "div: not defined for i8, only for floating-point values",
+    ),
+    (
+        lambda: tl.gelu(zeros(2, dtype=I32)),
+        "gelu: not defined for i32, only for floating-point values",
+    ),
+    (
+        lambda: tl.softmax(zeros(2, dtype=I32)),
+        "softmax: not defined for i32, only for floating-point values",
+    ),
+    (
+        lambda: zeros(2) + "1",
+        "add: str '1' is neither a value in TCM, such as tl.load returns, nor a number",
+    ),
+    (
+        lambda: zeros(1) + np.ones(1),
+        "add: ndarray array([1.]) is neither a value in TCM, such as tl.load returns, nor a number",
+    ),
+    (
+        lambda: tl.sum(zeros(2, 3), axis=2),
+        "sum: axis 2 does not exist in a value of shape (2, 3): axes are -2 to 1",
+    ),
+    (
+        lambda: tl.max(tl.sum(zeros(2)), axis=0),
+        "max: axis 0 does not exist in a value of shape (): it has no axis",
+    ),
+    (lambda: tl.sum(zeros(2), axis=1.0), "sum: axis 1.0 is not an integer"),
+    (
+        lambda: tl.min(zeros(2, 0), axis=1),
+        "min: no element along axis 1 of a value of shape (2, 0)",
+    ),
+    (lambda: tl.softmax(zeros(0)), "softmax: no element along axis -1 of a value of shape (0,)"),
+    (
+        lambda: tl.trans(zeros(2, 2, 2)),
+        "trans: a value of shape (2, 2, 2) has 3 axes; only a matrix, of 2, is transposed",
+    ),
+    (
+        lambda: tl.cat([zeros(2), zeros(2, dtype=I8)]),
+        "cat: operands have types f32, i8; they must be equal: convert with x.to(dtype)",
+    ),
+    (lambda: tl.cat([]), "cat: operands have types none; one of them must be a value in TCM"),
+    (
+        lambda: tl.cat([zeros(2), 1]),
+        "tl.cat takes a value in TCM, such as tl.load returns, not int 1",
+    ),
+    (
+        lambda: zeros(2).to(np.float32),
+        "cast: <class 'numpy.float32'> is not an element type such as tl.float32",
+    ),
+    (lambda: tl.full(2, 300, I8), "full: 300.0 for a value of i8 is not an i8 itself"),
+    (lambda: tl.full(2, "x", I8), "full: str 'x' is not a number"),
+    (lambda: tl.zeros((2, -1), F32), "shape (2, -1): a length cannot be negative"),
+    (
+        lambda: tl.zeros((2.0, 3), F32),
+        "shape (2.0, 3): a shape is an integer or a tuple of integers",
+    ),
+    (lambda: tl.zeros(None, F32), "shape None: a shape is an integer or a tuple of integers"),
+]
+
+
+@pytest.mark.parametrize(("kernel", "problem"), OPERANDS)
+def test_operands_that_do_not_fit_are_named(kernel: Callable[[], object], problem: str) -> None:
+    assert refused(kernel) == problem
+
+
+VALUES = [
+    (lambda: zeros(4)[0], "a value in TCM is indexed with slices and None, not 0"),
+    (lambda: zeros(4)[::2], "a value in TCM can be sliced with step 1 only, not 2"),
+    (lambda: zeros(4)[:, :], "a value of shape (4,) has 1 axes, more are indexed"),
+    (lambda: bool(zeros(4)), "a value in TCM has no truth value: kernels cannot branch on data"),
+]
+
+
+@pytest.mark.parametrize(("kernel", "problem"), VALUES)
+def test_a_value_says_what_it_cannot_do(kernel: Callable[[], object], problem: str) -> None:
+    assert refused(kernel) == problem
+
+
+ROWS = "the rows of a matrix are (row pitch, 1) apart, in elements, with a row pitch of at least 3"
+MEMORY = [
+    (
+        lambda x: tl.load(3, 4),
+        "tl.load takes a pointer, as a tensor is passed to a kernel, not int 3",
+    ),
+    (
+        lambda x: tl.load(x, (2, 2, 2), strides=(4, 1)),
+        "strides (4, 1) with shape (2, 2, 2): only blocks of a matrix, of 2 axes, have strides",
+    ),
+    (lambda x: tl.load(x, (2, 3), strides=(2, 1)), "strides (2, 1) with shape (2, 3): " + ROWS),
+    (lambda x: tl.load(x, (2, 3), strides=(1, 4)), "strides (1, 4) with shape (2, 3): " + ROWS),
+    (
+        lambda x: tl.store(x, 5.0),
+        "tl.store takes a value in TCM, such as tl.load returns, not float 5.0",
+    ),
+    (
+        lambda x: tl.store(zeros(2), zeros(2)),
+        "tl.store takes a pointer, as a tensor is passed to a kernel, not Value Value(shape=(2,), dtype=f32)",
+    ),
+    (
+        lambda x: tl.store(x, zeros(2, dtype=F16)),
+        "store of f16 through a pointer to f32: convert with x.to(dtype) before",
+    ),
+    (lambda x: tl.ref(x, (2, 2, 2)), "tl.ref of shape (2, 2, 2): a matrix has 2 axes"),
+    (
+        lambda x: tl.ref(x, (2, 2), (4, 1), blocked=True),
+        "tl.ref with strides (4, 1) and blocked: the tiles of a blocked matrix have no gaps",
+    ),
+    (lambda x: tl.program_id(2), "axis 2: programs have axis 0 (PE in its cube) and axis 1 (cube)"),
+    (
+        lambda x: tl.num_programs(-1),
+        "axis -1: programs have axis 0 (PE in its cube) and axis 1 (cube)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kernel", "problem"), MEMORY)
+def test_blocks_that_do_not_exist_are_refused(kernel: Callable[..., object], problem: str) -> None:
+    assert refused(kernel, at()) == problem
+
+
+GEMMS = [
+    (
+        lambda x: tl.dot(zeros(2, 3), zeros(2, 3)),
+        "gemm: a (2, 3) and b (2, 3) do not match: the columns of a must be the rows of b",
+    ),
+    (
+        lambda x: tl.dot(zeros(2), zeros(2, 3)),
+        "gemm: a has shape (2,); it must be a matrix with at least one element",
+    ),
+    (
+        lambda x: tl.dot(zeros(2, 0), zeros(0, 3)),
+        "gemm: a has shape (2, 0); it must be a matrix with at least one element",
+    ),
+    (
+        lambda x: tl.dot(zeros(2, 2), 3),
+        "gemm: b is a value in TCM (tl.load) or a matrix in memory (tl.ref), not int 3",
+    ),
+    (
+        lambda x: tl.dot(zeros(2, 2), zeros(2, 2, dtype=F16)),
+        "gemm: a is f32 and b is f16; they must be equal: convert with x.to(dtype)",
+    ),
+    (
+        lambda x: tl.dot(zeros(2, 2, dtype=I32), zeros(2, 2, dtype=I32)),
+        "gemm: operands are i32; the engine multiplies f16, bf16, f32 and i8 only",
+    ),
+    (
+        lambda x: tl.dot(zeros(2, 2), zeros(2, 3), zeros(2, 2)),
+        "gemm: acc has shape (2, 2); the product has (2, 3)",
+    ),
+    (
+        lambda x: tl.dot(zeros(2, 2), zeros(2, 2), zeros(2, 2, dtype=F16)),
+        "gemm: acc is f16; these operands are summed in f32",
+    ),
+    (
+        lambda x: tl.dot(zeros(2, 2), zeros(2, 2), 0),
+        "gemm: acc is a value in TCM or None, not int 0",
+    ),
+    (
+        lambda x: tl.dot(zeros(2, 2), zeros(2, 2), out_dtype=I8),
+        "gemm: a result of i8 from a sum in f32: it must be a floating-point type too",
+    ),
+    (
+        lambda x: tl.dot(zeros(2, 2), zeros(2, 2), out_dtype="f16"),
+        "gemm: out_dtype 'f16' is not an element type such as tl.float16",
+    ),
+    (
+        lambda x: tl.composite("conv", zeros(2, 2), zeros(2, 2)),
+        "tl.composite of kind 'conv': the scheduler has no such plan; known: gemm",
+    ),
+    (
+        lambda x: tl.composite("gem", zeros(2, 2), zeros(2, 2)),
+        "tl.composite of kind 'gem': the scheduler has no such plan; did you mean 'gemm'?",
+    ),
+    (
+        lambda x: tl.composite("gemm", zeros(2, 2), zeros(2, 2), x),
+        f"gemm: out is a matrix in memory (tl.ref) or None, not Pointer {Pointer(0x1_0000_0000, F32)!r}",
+    ),
+    (
+        lambda x: tl.composite("gemm", zeros(2, 2), zeros(2, 2), tl.ref(x, (2, 3))),
+        "gemm: out has shape (2, 3); the product has (2, 2)",
+    ),
+    (
+        lambda x: tl.composite("gemm", zeros(2, 2), zeros(2, 2), tl.ref(x, (2, 2)), out_dtype=F16),
+        "gemm: out is f32 and out_dtype f16; with out, leave out_dtype away",
+    ),
+    (
+        lambda x: tl.composite("gemm", zeros(2, 2), zeros(2, 3), bias=zeros(2)),
+        "gemm: bias has shape (2,); a product of shape (2, 3) takes (3,) or (1, 3)",
+    ),
+    (
+        lambda x: tl.composite("gemm", zeros(2, 2), zeros(2, 3), bias=1.0),
+        "gemm: bias is a value in TCM or None, not float 1.0",
+    ),
+    (
+        lambda x: tl.composite("gemm", zeros(2, 2), zeros(2, 2), activation="gellu"),
+        "gemm: activation 'gellu' is not known; did you mean 'gelu'?",
+    ),
+    (
+        lambda x: tl.composite(
+            "gemm", zeros(2, 2, dtype=I8), zeros(2, 2, dtype=I8), activation="gelu"
+        ),
+        "gemm: activation gelu is not defined for a sum in i32; relu is",
+    ),
+    (
+        lambda x: tl.composite("gemm", zeros(2, 2, dtype=I8), zeros(2, 2, dtype=I8), bias=zeros(2)),
+        "gemm: bias is f32; a sum in i32 takes a bias of i8 or i32",
+    ),
+    (
+        lambda x: tl.wait(zeros(2)),
+        "tl.wait takes what tl.composite or tl.recv_async returns, not Value Value(shape=(2,), dtype=f32)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kernel", "problem"), GEMMS)
+def test_products_that_the_engine_cannot_do_are_refused(
+    kernel: Callable[..., object], problem: str
+) -> None:
+    assert refused(kernel, at()) == problem
+
+
+QUEUES = [
+    (lambda x: tl.send("E", zeros(2)), "no queue in direction 'E' is installed here"),
+    (lambda x: tl.send("E", 5), "tl.send takes a value in TCM, such as tl.load returns, not int 5"),
+    (lambda x: tl.send(1, zeros(2)), "tl.send takes a direction such as 'E', not int 1"),
+    (lambda x: tl.recv("S", 2, F32), "no queue in direction 'S' is installed here"),
+    (lambda x: tl.recv(None, 2, F32), "recv from any direction: no queue is installed here"),
+    (lambda x: tl.recv("E"), "tl.recv needs the shape of the value that was sent"),
+    (
+        lambda x: tl.recv("E", 2),
+        "tl.recv takes an element type such as tl.float16, not NoneType None",
+    ),
+    (
+        lambda x: tl.recv("E", 2, F32, dst_space="tcm"),
+        "tl.recv with dst_space 'tcm' needs dst_addr, where to copy the value",
+    ),
+    (
+        lambda x: tl.recv("E", 4, F32, dst_addr=x, dst_space="tcm"),
+        "tl.recv: dst_addr is a pointer to memory, so dst_space is 'hbm', not 'tcm'",
+    ),
+    (
+        lambda x: tl.recv("E", dst_addr=zeros(2), dst_space="hbm"),
+        "tl.recv: dst_addr is a value in TCM, so dst_space is 'tcm', not 'hbm'",
+    ),
+    (
+        lambda x: tl.recv("E", 3, F32, dst_addr=zeros(2)),
+        "tl.recv of shape (3,) over a value of shape (2,); they must be equal",
+    ),
+    (
+        lambda x: tl.recv("E", 2, F16, dst_addr=zeros(2)),
+        "tl.recv of f16 to a place of f32; they must be equal",
+    ),
+    (
+        lambda x: tl.recv("E", 2, I8, dst_addr=x),
+        "tl.recv of i8 to a place of f32; they must be equal",
+    ),
+    (
+        lambda x: tl.recv("E", 2, F16, dst_addr=7),
+        "tl.recv: dst_addr is a value in TCM or a pointer to memory, not int 7",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kernel", "problem"), QUEUES)
+def test_messages_that_cannot_be_sent_or_received_are_refused(
+    kernel: Callable[..., object], problem: str
+) -> None:
+    assert refused(kernel, at()) == problem
+
+
+def test_scratch_that_overflows_says_how_much_is_used_and_asked_for() -> None:
+    def greedy() -> None:
+        tl.zeros(1 << 17, F32)
+        tl.zeros(1 << 18, F32)
+
+    assert refused(greedy) == (
+        "kernel scratch is full: 524,288 of 1,048,576 bytes are in use and 1,048,576 more are asked for; "
+        "release what is no longer needed with `with tl.scratch():`"
+    )
+
+
+def fault(kernel: Callable[..., object], *arrays: np.ndarray) -> PageFaultError:
+    with pytest.raises(PageFaultError) as raised:
+        mock.launch(kernel, *arrays)
+    return raised.value
+
+
+def test_a_page_fault_names_the_array_and_how_far_it_was_missed() -> None:
+    x, y = np.zeros((2, 3), np.float16), np.zeros(5, np.int32)
+    inside = fault(lambda x, y: tl.load(x + 4, 3), x, y)
+    assert (inside.address, inside.nbytes) == (0x1_0000_0008, 6)
+    assert (
+        inside.tensor
+        == "it starts inside array x (2, 3) f16 at 0x100000000+12 and runs past its end"
+    )
+    assert (
+        fault(lambda x, y: tl.load(y + 6, 1), x, y).tensor
+        == "4 bytes past the end of array y (5,) i32 at 0x100002000+20"
+    )
+    assert fault(lambda x, y: tl.load(x - 1, 1), x, y).tensor == "no array is mapped below it"
+    assert fault(lambda x, y: tl.store(y, tl.zeros(6, tl.int32)), x, y).nbytes == 24
+
+
+def test_a_block_whose_last_row_ends_outside_is_a_page_fault() -> None:
+    x = np.zeros((3, 4), np.float32)
+    assert fault(lambda x: tl.load(x + 1, (3, 4), strides=(4, 1)), x).nbytes == 48
+    assert fault(lambda x: tl.dot(tl.ref(x, (4, 4)), tl.zeros((4, 4), F32)), x).nbytes == 64
+    assert fault(lambda x: tl.recv(None, 2, F32, dst_addr=x + 11), x).nbytes == 8
+
+
+def test_the_text_of_an_error_names_kernel_place_and_line() -> None:
+    def offset_by_cube(x: Pointer) -> None:
+        if tl.program_id(1) == 1 and tl.program_id(0) == 2:
+            tl.load(x, 99)
+
+    with pytest.raises(PageFaultError) as raised:
+        mock.launch(offset_by_cube, at(), cubes=2, pes=4)
+    assert re.fullmatch(
+        r"page fault in kernel 'offset_by_cube' on sip 0 cube 1 pe 2 at tests/unit/runtime/test_language_errors\.py:\d+: "
+        r"396 bytes at virtual address 0x100000000 are not mapped \(it starts inside array x \(4, 4\) f32 .*\)",
+        str(raised.value),
+    )
+
+
+def test_the_line_is_the_kernels_own_also_below_functions_that_it_calls() -> None:
+    lines: list[str] = []
+
+    def inner() -> None:
+        lines.append(kernel_line())
+
+    mock.launch(inner)
+    assert lines == [
+        f"tests/unit/runtime/test_language_errors.py:{inner.__code__.co_firstlineno + 1}"
+    ]
+
+
+def test_an_exception_of_the_kernels_own_stays_what_it_is() -> None:
+    with pytest.raises(ZeroDivisionError):
+        mock.launch(lambda: 1 // 0)
+    with pytest.raises(TypeError, match="int"):
+        mock.launch(lambda: int([]))
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        mock.launch(lambda x: None)
+
+
+def test_a_kernel_sees_the_python_exception_and_its_caller_the_kernel_error() -> None:
+    def careful() -> None:
+        with pytest.raises(ValueError, match="do not broadcast"):
+            zeros(2) + zeros(3)
+
+    mock.launch(careful)
+    with pytest.raises(KernelError) as raised:
+        mock.launch(lambda: zeros(2) + zeros(3))
+    assert isinstance(raised.value.__cause__, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("array", "problem"),
+    [
+        (np.zeros(3), "x: dtype float64 does not exist on this hardware"),
+        (
+            np.zeros((3, 3), np.float32).T[1:],
+            "x: an array of shape (2, 3) with strides (4, 12) is not contiguous",
+        ),
+    ],
+)
+def test_an_array_that_no_pointer_can_reach_is_refused(array: np.ndarray, problem: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=re.escape(problem)):
+        mock.launch(lambda x: None, array)
+
+
+def test_an_array_that_is_read_only_is_not_stored_to() -> None:
+    x = np.zeros(3, np.float32)
+    x.flags.writeable = False
+    assert "read-only" in refused(lambda x: tl.store(x, zeros(3)), x)
+
+
+@pytest.mark.parametrize(("cubes", "pes"), [(0, 1), (1, 0), (-1, 1)])
+def test_a_kernel_runs_somewhere(cubes: int, pes: int) -> None:
+    with pytest.raises(ValueError, match="at least one PE"):
+        mock.launch(lambda: None, cubes=cubes, pes=pes)

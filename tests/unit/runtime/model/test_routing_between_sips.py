@@ -1,0 +1,119 @@
+from itertools import pairwise, product
+from typing import Any
+
+import pytest
+
+from runtime.model.routing import SipFabric
+from tests.support.topologies import variant
+
+
+def fabric(
+    topology: str, count: int, w: int | None = None, h: int | None = None, **changes: Any
+) -> SipFabric:
+    sips = {
+        "topology": topology,
+        "count": count,
+        "w": w,
+        "h": h,
+        "fabric": "direct",
+        "spacing_mm": 20.0,
+    }
+    return SipFabric(variant(system__sips=sips | changes))
+
+
+FABRICS = [
+    ("ring_1d", 1, None, None),
+    ("ring_1d", 2, None, None),
+    ("ring_1d", 5, None, None),
+    ("ring_1d", 16, None, None),
+    ("torus_2d", 4, None, None),
+    ("torus_2d", 12, 4, 3),
+    ("mesh_2d", 10, 5, 2),
+    ("mesh_2d", 3, 3, 1),
+    ("mesh_2d_no_wrap", 12, 4, 3),
+    ("mesh_2d_no_wrap", 4, 1, 4),
+]
+
+
+@pytest.mark.parametrize(("topology", "count", "w", "h"), FABRICS)
+def test_paths_are_shortest_and_follow_links(
+    topology: str, count: int, w: int | None, h: int | None
+) -> None:
+    sips = fabric(topology, count, w, h)
+    longest = 0
+    for source in range(count):
+        hops, frontier = {source: 0}, [source]
+        while frontier:
+            at = frontier.pop(0)
+            for neighbour in sips.neighbours(at):
+                if neighbour not in hops:
+                    hops[neighbour] = hops[at] + 1
+                    frontier.append(neighbour)
+        for target in range(count):
+            path = sips.path(source, target)
+            assert (path[0], path[-1], len(path) - 1) == (source, target, hops[target])
+            assert all(b in sips.neighbours(a) for a, b in pairwise(path))
+        longest = max(longest, *hops.values())
+    assert sips.diameter == longest
+
+
+def test_a_ring_of_two_has_one_neighbour_each() -> None:
+    assert fabric("ring_1d", 2).neighbours(0) == (1,)
+    assert fabric("ring_1d", 1).neighbours(0) == ()
+
+
+def test_ties_on_a_ring_go_in_the_positive_direction() -> None:
+    ring = fabric("ring_1d", 4)
+    assert ring.path(0, 2) == (0, 1, 2)
+    assert ring.path(3, 1) == (3, 0, 1)
+    assert ring.path(0, 3) == (0, 3)
+
+
+def test_a_torus_goes_along_columns_first_and_wraps() -> None:
+    torus = fabric("torus_2d", 16)
+    assert torus.path(0, 10) == (0, 1, 2, 6, 10)
+    assert torus.path(0, 15) == (0, 3, 15)
+    assert torus.neighbours(0) == (1, 3, 4, 12)
+
+
+def test_a_mesh_that_does_not_wrap_has_corners() -> None:
+    mesh = fabric("mesh_2d_no_wrap", 9)
+    assert mesh.neighbours(0) == (1, 3)
+    assert mesh.neighbours(4) == (1, 3, 5, 7)
+    assert mesh.path(2, 6) == (2, 1, 0, 3, 6)
+
+
+def test_a_sip_stands_at_a_column_and_a_row() -> None:
+    assert fabric("mesh_2d", 6, 3, 2).grid(5) == (2, 1)
+    assert fabric("ring_1d", 6).grid(5) == (5, 0)
+
+
+def test_through_a_switch_everyone_is_a_neighbour() -> None:
+    star = fabric("ring_1d", 5, fabric="switch")
+    assert star.neighbours(2) == (0, 1, 3, 4)
+    assert star.path(0, 4) == (0, 4)
+    assert star.diameter == 1
+
+
+def test_a_crossing_is_two_ports_and_the_wire() -> None:
+    # 8 ns a port and 20 mm at 10 ps per mm.
+    assert fabric("ring_1d", 2).latency_ps(0, 1) == 8000 + 200 + 8000
+
+
+def test_a_crossing_of_the_switch_adds_the_switch_and_a_second_wire() -> None:
+    assert fabric("ring_1d", 2, fabric="switch").latency_ps(0, 1) == 8000 + 200 + 5000 + 200 + 8000
+
+
+def test_there_is_one_link_per_ordered_pair_of_neighbours() -> None:
+    ring = fabric("ring_1d", 3)
+    assert [(link.source, link.target) for link in ring.links] == [
+        (a, b) for a, b in product(range(3), repeat=2) if a != b
+    ]
+    link = ring.link(2, 0)
+    assert (link.port, link.bw_gbs, link.latency_ps) == ("io.ucie.sip0", 128, 16200)
+
+
+@pytest.mark.parametrize("kind", ["direct", "switch"])
+def test_lookahead_is_the_delay_of_the_crossing_and_positive(kind: str) -> None:
+    ring = fabric("ring_1d", 3, fabric=kind)
+    assert ring.lookahead_ps(0, 1) == ring.latency_ps(0, 1) > 0

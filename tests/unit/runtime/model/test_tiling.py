@@ -1,0 +1,116 @@
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime import torch
+from runtime.model.tiles import blocked_offset
+from runtime.model.tiling import ORDERS, Tiling
+
+sides = st.integers(1, 40)
+tilings = st.builds(Tiling, sides, sides, st.sampled_from(ORDERS))
+
+
+def in_memory(tiling: Tiling, matrix: np.ndarray) -> list:
+    """The elements in the order of memory."""
+    flat = np.empty(matrix.size, matrix.dtype)
+    flat[tiling.positions(matrix.shape)] = matrix
+    return flat.tolist()
+
+
+def test_tiles_follow_each_other_row_by_row_or_column_by_column_of_tiles():
+    matrix = np.arange(15).reshape(3, 5)
+    assert in_memory(torch.tiled_row_major(2, 2), matrix) == [
+        0,
+        1,
+        5,
+        6,
+        2,
+        3,
+        7,
+        8,
+        4,
+        9,
+        10,
+        11,
+        12,
+        13,
+        14,
+    ]
+    assert in_memory(torch.tiled_column_major(2, 2), matrix) == [
+        0,
+        1,
+        5,
+        6,
+        10,
+        11,
+        2,
+        3,
+        7,
+        8,
+        12,
+        13,
+        4,
+        9,
+        14,
+    ]
+
+
+@given(tilings, sides, sides)
+def test_every_element_has_a_place_of_its_own_and_none_is_left_over(
+    tiling: Tiling, rows: int, columns: int
+):
+    assert sorted(tiling.positions((rows, columns)).reshape(-1)) == list(range(rows * columns))
+
+
+@given(tilings, sides, sides)
+def test_a_tile_is_one_row_major_piece_of_memory(tiling: Tiling, rows: int, columns: int):
+    positions = tiling.positions((rows, columns))
+    for top in range(0, rows, tiling.rows):
+        for left in range(0, columns, tiling.columns):
+            tile = positions[top : top + tiling.rows, left : left + tiling.columns].reshape(-1)
+            assert tile.tolist() == list(range(tile[0], tile[0] + tile.size))
+
+
+@given(sides, sides, sides, sides)
+def test_row_major_tiles_begin_where_the_scheduler_of_a_pe_looks_for_them(
+    rows: int, columns: int, height: int, width: int
+):
+    positions = torch.tiled_row_major(height, width).positions((rows, columns))
+    for top in range(0, rows, height):
+        for left in range(0, columns, width):
+            assert positions[top, left] == blocked_offset(
+                (rows, columns), (height, width), top, left
+            )
+
+
+def test_a_tile_as_large_as_the_matrix_is_the_matrix():
+    assert in_memory(torch.tiled_row_major(99, 99), np.arange(12).reshape(3, 4)) == list(range(12))
+
+
+def test_an_empty_matrix_takes_no_places():
+    assert torch.tiled_row_major(2, 2).positions((0, 4)).shape == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (
+            lambda: torch.tiled_row_major(0, 4),
+            "tiles of 0 x 4 elements: both lengths must be at least 1",
+        ),
+        (
+            lambda: Tiling(2, 2, "rowmajor"),
+            "tiles in 'rowmajor' order: unknown order; did you mean 'row_major'?",
+        ),
+        (
+            lambda: torch.tiled_row_major(2, 2).positions((2, 2, 2)),
+            "a tiling is of matrices, with 2 axes; shape (2, 2, 2) has 3",
+        ),
+    ],
+)
+def test_what_is_no_tiling_is_refused(make, problem: str):
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        make()

@@ -1,0 +1,264 @@
+"""The DMA of a PE: outstanding requests, queueing, and what its records say. Driven directly, without a kernel."""
+
+import zlib
+
+import numpy as np
+import pytest
+
+from runtime.core.rng import seeded
+from runtime.core.simtime import NEVER_PS
+from runtime.core.trace import Operand, OpRecord
+from runtime.model.topology import parse_topology
+from sip_node.chip.chip import Chip, ChipSpec
+from sip_node.chip.completion import Completion
+from sip_node.chip.op_log import OpLog
+from sip_node.pdes.engine import Engine
+from tests.support.topologies import variant_text
+
+BURST = 256
+
+
+def random_bytes(nbytes: int) -> bytes:
+    return seeded(7).randbytes(nbytes)
+
+
+class LonePe:
+    """PE 0 of a chip with two PEs. `hbm` is a block in the slice of PE `pe`, `tcm` one in its own TCM, both of i8."""
+
+    def __init__(self, channels: int, *, data: bool = True) -> None:
+        text = variant_text(
+            sip__cube_mesh={"w": 1, "h": 1},
+            cube__pe_layout__pe_per_corner=1,
+            cube__pe_layout__corners=["NW", "NE"],
+            pe__dma__channels=channels,
+        )
+        topology = parse_topology(text, "topology.yaml", 1)
+        self.engine, self.records = Engine(), list[OpRecord]()
+        self.log = OpLog(self.records.extend)
+        plan = ChipSpec.of(topology, data=data)
+        self.addresses = plan.addresses
+        self.pe = Chip(plan, 0, self.engine, self.log, lambda message: None).pes[0]
+        self.dma = self.pe.dma
+
+    def hbm(self, offset: int, *shape: int, pe: int = 0, strides: tuple[int, ...] = ()) -> Operand:
+        return Operand(self.addresses.pe_hbm_addr(0, 0, pe, offset), shape, "i8", strides)
+
+    def tcm(self, offset: int, *shape: int, strides: tuple[int, ...] = ()) -> Operand:
+        return Operand(self.addresses.pe_tcm_addr(0, 0, 0, offset), shape, "i8", strides)
+
+    def read(self, offset: int, nbytes: int, pe: int = 0) -> Completion[bytes]:
+        return self.dma.read(self.hbm(offset, nbytes, pe=pe), self.tcm(0, nbytes))
+
+    def run(self) -> list[OpRecord]:
+        """The records, in the order of completion."""
+        self.engine.run_before(NEVER_PS)
+        self.log.flush()
+        return self.records
+
+
+@pytest.mark.parametrize("channels", [1, 2, 4])
+def test_so_many_requests_are_outstanding_as_there_are_channels(channels: int) -> None:
+    pe = LonePe(channels)
+    for index in range(8):
+        pe.read(index * BURST, BURST)
+    assert pe.dma.in_flight == 8
+    records = pe.run()
+    at_work = [
+        sum(one.start_ps <= other.start_ps < one.end_ps for one in records) for other in records
+    ]
+    assert max(at_work) == channels
+    assert pe.dma.in_flight == 0
+
+
+def test_the_time_of_a_request_starts_when_its_channel_is_its_own() -> None:
+    pe = LonePe(channels=1)
+    for _ in range(3):
+        pe.read(0, BURST)
+    records = pe.run()
+    assert [record.start_ps for record in records] == [
+        0,
+        *(record.end_ps for record in records[:-1]),
+    ]
+    assert len({record.end_ps - record.start_ps for record in records}) == 1
+    assert pe.dma.busy_ps == records[-1].end_ps
+
+
+def test_channels_overlap_the_latency_of_requests_but_not_their_bytes() -> None:
+    def took_ps(channels: int) -> int:
+        pe = LonePe(channels)
+        for index in range(8):
+            pe.read(index * 4096, 4096)
+        return max(record.end_ps for record in pe.run())
+
+    # 8 x 4096 B at 204.8 GB/s are 160 ns, the way there and back is 6.063 ns.
+    assert took_ps(1) == 8 * 26_063
+    assert 160_000 < took_ps(8) <= 160_000 + 8_000
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_what_was_written_is_read_back_wherever_it_lies(place: int) -> None:
+    pe = LonePe(channels=4)
+    data = random_bytes(10_240)
+    far, near = pe.hbm(100, len(data), pe=place), pe.tcm(5000, len(data))
+    read: list[bytes] = []
+    pe.dma.write(pe.tcm(0, len(data)), far, data).then(
+        lambda _: pe.dma.read(far, near).then(lambda back: read.append(back.value))
+    )
+    pe.run()
+    assert read == [data]
+    assert pe.pe.tcm.read(near) == data
+
+
+def test_rows_at_a_pitch_are_gathered_and_scattered() -> None:
+    pe = LonePe(channels=4)
+    matrix = np.frombuffer(random_bytes(60 * 300), np.int8).reshape(60, 300)
+    tile = (slice(7, 47), slice(120, 250))
+    rows = {"strides": (300, 1)}
+    whole, part, packed = (
+        pe.hbm(64, 60, 300),
+        pe.hbm(64 + 7 * 300 + 120, 40, 130, **rows),
+        pe.tcm(0, 40, 130),
+    )
+    copy, copied = pe.hbm(100_000, 40, 130, pe=1, strides=(1000, 1)), pe.tcm(20_000, 40, 130)
+    pe.dma.write(packed, whole, matrix.tobytes())
+    pe.run()
+    pe.dma.read(part, packed).then(
+        lambda got: pe.dma.write(packed, copy, got.value).then(lambda _: pe.dma.read(copy, copied))
+    )
+    pe.run()
+    # 40 rows of 130 B are two packets: rows are cut where a packet ends.
+    assert pe.pe.tcm.read(packed) == pe.pe.tcm.read(copied) == matrix[tile].tobytes()
+
+
+def test_a_strided_block_takes_as_long_as_its_bytes_on_the_busiest_channel() -> None:
+    def took_ps(strides: tuple[int, ...]) -> int:
+        pe = LonePe(channels=1)
+        pe.dma.read(pe.hbm(0, 32, 128, strides=strides), pe.tcm(0, 32, 128))
+        [record] = pe.run()
+        return record.end_ps - record.start_ps
+
+    # At 25.6 GB/s a channel: 4096 B over eight channels are 20 ns. StridedBlock of 128 B at a pitch of 2048 B = 8 x 256 B lie on one
+    # channel, which needs 160 ns; at 2304 B = 9 x 256 B they lie on all eight.
+    without_gaps_ps = took_ps(())
+    assert took_ps((2048, 1)) - without_gaps_ps == 160_000 - 20_000
+    assert took_ps((2304, 1)) == without_gaps_ps
+
+
+def test_rows_are_gathered_and_scattered_in_another_sip_too() -> None:
+    topology = parse_topology(variant_text(sip__cube_mesh={"w": 1, "h": 1}), "topology.yaml", 2)
+    engine, plan = Engine(), ChipSpec.of(topology, data=True, remote_dma=True)
+    chips: list[Chip] = []
+    chips.extend(
+        Chip(
+            plan, sip, engine, OpLog(None), lambda message: chips[message.target].inbox.put(message)
+        )
+        for sip in (0, 1)
+    )
+    pe, other = chips[0].pes[0], chips[1].pes[3]
+    data, tcm, there = random_bytes(60 * 100), pe.tcm.base, other.tcm.base
+    far = Operand(plan.addresses.pe_hbm_addr(1, 0, 3, 777), (60, 100), "i8", (250, 1))
+    pe.dma.write(Operand(tcm, (60, 100), "i8"), far, data).then(
+        lambda _: pe.dma.read(far, Operand(tcm + 9000, (60, 100), "i8")).then(
+            lambda _: other.dma.read(far, Operand(there, (60, 100), "i8"))
+        )
+    )
+    engine.run_before(NEVER_PS)
+    assert (
+        pe.tcm.read(Operand(tcm + 9000, (6000,), "i8"))
+        == other.tcm.read(Operand(there, (6000,), "i8"))
+        == data
+    )
+
+
+def test_a_copy_between_memories_does_not_stop_in_tcm() -> None:
+    pe = LonePe(channels=1)
+    data = random_bytes(10_000)
+    source, target = pe.hbm(0, 10_000), pe.hbm(0, 10_000, pe=1)
+    pe.dma.write(pe.tcm(0, 10_000), source, data)
+    pe.run()
+    before = pe.pe.tcm.server.nbytes
+    done: list[bytes] = []
+    pe.dma.copy(source, target, "ipcq_recv").then(lambda copied: done.append(copied.value))
+    copied = pe.run()[-1]
+    assert pe.pe.tcm.server.nbytes == before
+    assert done == [data]
+    assert (copied.name, copied.address, copied.inputs) == ("ipcq_recv", target.address, (source,))
+    pe.dma.read(target, pe.tcm(50_000, 10_000))
+    pe.run()
+    assert pe.pe.tcm.read(pe.tcm(50_000, 10_000)) == data
+
+
+def test_a_copy_streams_so_its_bytes_are_paid_once() -> None:
+    def took_ps(nbytes: int) -> int:
+        pe = LonePe(channels=1)
+        pe.dma.copy(pe.hbm(0, nbytes), pe.hbm(0, nbytes, pe=1), "ipcq_recv")
+        [record] = pe.run()
+        return record.end_ps - record.start_ps
+
+    # Sixteen packets more at the slices' 204.8 GB/s; the second slice works while the first one reads on.
+    assert took_ps(32 * 4096) - took_ps(16 * 4096) == 16 * 20_000
+
+
+def test_without_data_a_block_takes_the_same_time() -> None:
+    def took_ps(*, data: bool) -> tuple[int, int]:
+        pe = LonePe(channels=1, data=data)
+        pe.dma.write(
+            pe.tcm(0, 9, 1000),
+            pe.hbm(50, 9, 1000, strides=(1500, 1)),
+            random_bytes(9000) if data else b"",
+        )
+        [record] = pe.run()
+        assert bool(record.checksum) is data
+        return record.start_ps, record.end_ps
+
+    assert took_ps(data=True) == took_ps(data=False)
+
+
+def test_a_load_is_recorded_with_where_it_read_and_what_it_left() -> None:
+    pe = LonePe(channels=4)
+    data = random_bytes(1000)
+    near, far = pe.tcm(64, 10, 100), pe.hbm(512, 10, 100, strides=(200, 1))
+    pe.dma.write(near, far, data).then(lambda _: pe.dma.read(far, pe.tcm(5000, 10, 100)))
+    store, load = pe.run()
+    assert (store.engine, store.name, store.cube, store.pe, store.track) == (
+        "pe_dma",
+        "store",
+        0,
+        0,
+        "cube0.pe0.pe_dma",
+    )
+    assert (store.inputs, store.start_ps, store.nbytes) == ((near,), 0, 1000)
+    assert (store.address, store.shape, store.dtype, store.strides) == (
+        far.address,
+        (10, 100),
+        "i8",
+        (200, 1),
+    )
+    assert (load.name, load.inputs) == ("load", (far,))
+    assert (load.address, load.shape, load.dtype, load.strides) == (
+        pe.tcm(5000).address,
+        (10, 100),
+        "i8",
+        (),
+    )
+    assert store.checksum == load.checksum == zlib.crc32(data)
+    assert pe.dma.nbytes == 2000
+
+
+def test_a_block_that_is_not_rows_at_one_pitch_is_refused() -> None:
+    pe = LonePe(channels=1)
+    with pytest.raises(
+        ValueError, match=r"shape \(2, 2, 2\) with strides \(100, 10, 1\) is not rows at one pitch"
+    ):
+        pe.dma.read(pe.hbm(0, 2, 2, 2, strides=(100, 10, 1)), pe.tcm(0, 2, 2, 2))
+
+
+def test_the_slice_of_another_pe_is_farther_away() -> None:
+    def took_ps(place: int) -> int:
+        pe = LonePe(channels=1)
+        pe.read(0, BURST, place)
+        [record] = pe.run()
+        return record.end_ps - record.start_ps
+
+    # There and back: five steps of 2 mm between six routers at 1 ns, which the way to the own slice does not enter.
+    assert took_ps(1) - took_ps(0) == 2 * (6_000 + 100)

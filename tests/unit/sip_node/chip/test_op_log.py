@@ -1,0 +1,78 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.core.trace import OpRecord
+from sip_node.chip.memory.memory import Memory
+from sip_node.chip.op_log import CHUNK_RECORDS, OpLog
+
+RECORDS = [
+    OpRecord("pe_dma", f"load {index}", index, index + 5, address=index) for index in range(10)
+]
+
+
+def digest_of(
+    records: list[OpRecord],
+    flush_after: frozenset[int] = frozenset(),
+    memories: tuple[Memory, ...] = (),
+) -> str:
+    log = OpLog(None)
+    for index, record in enumerate(records):
+        log.add(record)
+        if index in flush_after:
+            log.flush()
+    return log.digest(memories)
+
+
+@given(st.frozensets(st.integers(0, 9)))
+def test_the_digest_does_not_depend_on_where_chunks_are_cut(flush_after: frozenset[int]) -> None:
+    assert digest_of(RECORDS, flush_after) == digest_of(RECORDS)
+
+
+def test_the_digest_depends_on_every_record_and_their_order() -> None:
+    swapped = [RECORDS[1], RECORDS[0], *RECORDS[2:]]
+    assert (
+        len(
+            {
+                digest_of(records)
+                for records in (RECORDS, RECORDS[:-1], swapped, [*RECORDS, RECORDS[0]])
+            }
+        )
+        == 4
+    )
+
+
+def test_the_digest_covers_the_memories_and_their_names() -> None:
+    def memory(name: str, data: bytes) -> Memory:
+        made = Memory(name, 1 << 20, data=True)
+        made.write(100, data)
+        return made
+
+    blank = Memory("hbm", 1 << 20, data=True)
+    kinds = [(), (memory("hbm", b"a"),), (memory("hbm", b"b"),), (memory("sram", b"a"),)]
+    assert len({digest_of(RECORDS, memories=memories) for memories in kinds}) == 4
+    assert digest_of(RECORDS, memories=(blank,)) == digest_of(RECORDS)
+
+
+def test_asking_for_the_digest_does_not_change_it() -> None:
+    log = OpLog(None)
+    log.add(RECORDS[0])
+    assert log.digest(()) == log.digest(()) == digest_of(RECORDS[:1])
+
+
+def test_the_sink_gets_every_record_once_in_chunks() -> None:
+    chunks: list[list[OpRecord]] = []
+    log = OpLog(chunks.append)
+    records = [OpRecord("pe_math", "add", time_ps, time_ps) for time_ps in range(CHUNK_RECORDS + 3)]
+    for record in records:
+        log.add(record)
+    assert [len(chunk) for chunk in chunks] == [CHUNK_RECORDS]
+    log.flush()
+    log.flush()
+    assert [record for chunk in chunks for record in chunk] == records
+
+
+def test_the_log_knows_the_latest_end() -> None:
+    log = OpLog(None)
+    for end_ps in (5, 9, 7):
+        log.add(OpRecord("pe_dma", "load", 0, end_ps))
+    assert log.last_ps == 9

@@ -1,0 +1,185 @@
+"""What a SIP promises about its next message, and that it keeps every promise in whole runs."""
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from runtime import DPPolicy, torch
+from runtime.ccl.config import CclConfig, load_ccl
+from runtime.core.simtime import NEVER_PS
+from runtime.model.topology import Topology, parse_topology
+from runtime.wire.messages import Message
+from sip_node.chip.chip import Chip, ChipSpec
+from sip_node.chip.fabric.packet import bound_for, from_message
+from sip_node.chip.op_log import OpLog
+from sip_node.chip.send_bounds import SendBounds
+from sip_node.pdes.engine import Engine
+from sip_node.programs.rank import Rank
+from tests.support.topologies import variant_text
+
+HERE, THERE = (0, 0), (1, 0)
+PORT_PS, LAUNCH_PS = {HERE: 10, THERE: 30}, 500
+
+
+def send_bounds(*, answers: bool = False) -> SendBounds:
+    return SendBounds(PORT_PS, LAUNCH_PS, answers=answers)
+
+
+def test_an_idle_sip_sends_nothing_before_a_launch_has_reached_a_pe() -> None:
+    assert send_bounds().earliest_send_ps(1000) == (1000 + LAUNCH_PS, {})
+
+
+def test_a_sip_whose_memories_answer_others_can_promise_nothing() -> None:
+    assert send_bounds(answers=True).earliest_send_ps(1000) == (1000, {})
+
+
+def test_a_running_kernel_needs_the_way_to_the_port() -> None:
+    seen = send_bounds()
+    seen.reaches(THERE, "ring", (2,))
+    seen.launched([HERE, THERE], 2000, "kernels", "ring")
+    assert seen.earliest_send_ps(0) == (LAUNCH_PS, {2: 2000 + PORT_PS[THERE]})
+    assert seen.earliest_send_ps(2100) == (2100 + LAUNCH_PS, {2: 2100 + PORT_PS[THERE]})
+
+
+def test_a_kernel_sends_only_where_the_queues_of_its_table_lead() -> None:
+    seen = send_bounds()
+    seen.reaches(HERE, "ring", (1, 3))
+    seen.reaches(HERE, "tree", (2,))
+    seen.reaches(THERE, "ring", (3,))
+    seen.launched([THERE], 0, "kernels", "ring")
+    seen.launched([HERE], 0, "collectives", "tree")
+    assert seen.earliest_send_ps(50)[1] == {2: 50 + PORT_PS[HERE], 3: 50 + PORT_PS[THERE]}
+
+
+def test_the_nearest_of_the_pes_that_reach_a_sip_counts() -> None:
+    seen = send_bounds()
+    for pe in (THERE, HERE):
+        seen.reaches(pe, "ring", (1,))
+    seen.launched([THERE, HERE], 0, "kernels", "ring")
+    assert seen.earliest_send_ps(50)[1] == {1: 50 + min(PORT_PS.values())}
+
+
+def test_a_kernel_that_computes_decides_nothing_until_it_is_done() -> None:
+    seen = send_bounds()
+    seen.reaches(HERE, "ring", (1,))
+    seen.launched([HERE], 0, "kernels", "ring")
+    seen.computing(HERE, 400, "kernels")
+    assert seen.earliest_send_ps(100)[1] == {1: 400 + PORT_PS[HERE]}
+
+
+def test_what_one_thread_of_a_pe_computes_says_nothing_of_the_other() -> None:
+    seen = send_bounds()
+    seen.reaches(HERE, "ring", (1,))
+    seen.launched([HERE], 0, "kernels", "ring")
+    seen.launched([HERE], 0, "collectives", "ring")
+    seen.computing(HERE, 400, "kernels")
+    assert seen.earliest_send_ps(100)[1] == {1: 100 + PORT_PS[HERE]}
+    seen.ended(HERE, "collectives")
+    assert seen.earliest_send_ps(100)[1] == {1: 400 + PORT_PS[HERE]}
+
+
+def test_a_kernel_without_queues_to_other_sips_does_not_count() -> None:
+    seen = send_bounds()
+    seen.reaches(HERE, "ring", ())
+    seen.launched([HERE], 0, "kernels", "ring")
+    seen.launched([THERE], 0, "kernels", "")
+    seen.computing(HERE, 100, "kernels")
+    assert seen.earliest_send_ps(50) == (50 + LAUNCH_PS, {})
+
+
+def test_a_kernel_that_has_ended_does_not_count() -> None:
+    seen = send_bounds()
+    seen.reaches(HERE, "ring", (1,))
+    seen.launched([HERE], 0, "kernels", "ring")
+    seen.ended(HERE, "kernels")
+    assert seen.earliest_send_ps(50) == (50 + LAUNCH_PS, {})
+
+
+def test_a_packet_on_its_way_bounds_until_it_has_been_posted() -> None:
+    seen = send_bounds()
+    seen.departed(2, 120)
+    seen.departed(3, 150)
+    assert seen.earliest_send_ps(50)[1] == {2: 120, 3: 150}
+    assert seen.earliest_send_ps(130)[1] == {2: 130, 3: 150}
+    seen.entered(2, 120)
+    assert seen.earliest_send_ps(130)[1] == {2: NEVER_PS, 3: 150}
+
+
+class Promises:
+    """All SIPs of a run on one engine. Before each time it asks every chip when it will send, and then holds it to that.
+
+    A message of another SIP that a chip only sends on is not held to what the chip said before the message was there.
+    """
+
+    def __init__(self, topology: Topology, ccl: CclConfig, program: Callable[[int], None]) -> None:
+        self.engine = Engine()
+        plan = ChipSpec.of(topology, data=False)
+        self.chips = {
+            sip: Chip(plan, sip, self.engine, OpLog(None), self._post)
+            for sip in range(topology.sips)
+        }
+        for sip, chip in self.chips.items():
+            Rank(
+                self.engine, chip.host, sip, (topology, ccl), data=False, main=partial(program, sip)
+            )
+        self._bound_ps = {(sip, target): 0 for sip in self.chips for target in self.chips}
+        self.margins_ps: list[int] = []
+        self.sent_on = 0
+
+    def run(self) -> None:
+        while (now_ps := self.engine.next_ps()) < NEVER_PS:
+            for sip, chip in self.chips.items():
+                launch_ps, known_ps = chip.send_bounds.earliest_send_ps(now_ps)
+                for target in self.chips:
+                    bound_ps = min(launch_ps, known_ps.get(target, launch_ps))
+                    self._bound_ps[sip, target] = max(self._bound_ps[sip, target], bound_ps)
+            self.engine.run_before(now_ps + 1)
+
+    def _post(self, message: Message) -> None:
+        if from_message(message)[0].source_sip == message.source:
+            self.margins_ps.append(
+                self.engine.now_ps - self._bound_ps[message.source, bound_for(message)]
+            )
+        else:
+            self.sent_on += 1
+        self.chips[message.target].deliver(message)
+
+
+def all_reduce(algorithm: str) -> Callable[[int], None]:
+    def program(rank: int) -> None:
+        torch.distributed.init_process_group("ahbm", algorithm=algorithm)
+        tensor = torch.empty(2, 600, dp=DPPolicy(cube="row_wise", num_pes=1))
+        for _ in range(2):
+            torch.distributed.all_reduce(tensor)
+        torch.ahbm.synchronize()
+
+    return program
+
+
+RUNS: dict[str, tuple[str, int, dict[str, object]]] = {
+    "two in a ring": ("ring", 2, {}),
+    "three in a ring": ("intercube", 3, {}),
+    "across a ring of four": ("recursive_doubling", 4, {}),
+    "a ring over a torus": ("ring", 4, {"system__sips__topology": "torus_2d"}),
+    "a switch": ("recursive_doubling", 3, {"system__sips__fabric": "switch"}),
+    "a mesh": ("intercube", 4, {"system__sips__topology": "mesh_2d_no_wrap"}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", RUNS)
+def test_no_message_leaves_before_it_was_promised(run: str) -> None:
+    algorithm, sips, changes = RUNS[run]
+    text = variant_text(
+        sip__cube_mesh={"w": 2, "h": 1}, cube__pe_layout__pe_per_corner=1, **changes
+    )
+    promises = Promises(
+        parse_topology(text, "topology.yaml", sips), load_ccl(), all_reduce(algorithm)
+    )
+    promises.run()
+    assert len(promises.margins_ps) > 40
+    assert min(promises.margins_ps) >= 0
+    # The bound is of use only if it is often reached: somebody's message leaves exactly when it could at the earliest.
+    assert 0 in promises.margins_ps
+    assert (promises.sent_on > 0) == (run in {"across a ring of four", "a ring over a torus"})

@@ -1,0 +1,89 @@
+"""Blocks with gaps, against numpy on the same bytes."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.core.rng import seeded
+from runtime.core.trace import Operand
+from sip_node.chip.memory.memory import PAGE_BYTES, Memory
+from sip_node.chip.strided_block import (
+    Layout,
+    StridedBlock,
+    is_packed,
+    layout_of,
+    nbytes_of,
+    part_of,
+)
+
+
+def test_a_block_without_gaps_is_bytes_in_one_piece() -> None:
+    assert layout_of(Operand(0, (4, 8), "f16")) == Layout(64, None)
+    assert layout_of(Operand(0, (4, 8), "f16", (8, 1))) == Layout(64, None)
+    assert layout_of(Operand(0, (1, 8), "f32", (100, 1))) == Layout(32, None)
+    assert layout_of(Operand(0, (), "f32")) == Layout(4, None)
+
+
+def test_a_block_with_gaps_is_rows_at_one_pitch_whatever_its_axes() -> None:
+    assert layout_of(Operand(0, (4, 8), "f16", (20, 1))) == Layout(64, StridedBlock(16, 40))
+    assert layout_of(Operand(0, (2, 2, 8), "f16", (40, 20, 1))) == Layout(64, StridedBlock(16, 40))
+    assert layout_of(Operand(0, (4, 1, 2, 4), "i8", (20, 7, 4, 1))) == Layout(
+        32, StridedBlock(8, 20)
+    )
+    assert layout_of(Operand(0, (4, 1), "f32", (20, 1))) == Layout(16, StridedBlock(4, 80))
+
+
+@pytest.mark.parametrize("strides", [(100, 10, 1), (-8, 4, 1)])
+def test_other_blocks_are_refused_by_name(strides: tuple[int, ...]) -> None:
+    with pytest.raises(
+        ValueError, match=r"with strides .* is not rows at one pitch, as a DMA moves them"
+    ):
+        layout_of(Operand(0, (2, 2, 3), "f16", strides))
+
+
+def test_parts_of_a_block_without_gaps_keep_its_type_where_whole_elements_allow() -> None:
+    block = Operand(1000, (4, 8), "f32")
+    assert part_of(block, 0, 128) is block
+    assert part_of(block, 16, 8) == Operand(1016, (2,), "f32")
+    assert part_of(block, 6, 5) == Operand(1006, (5,), "u8")
+    assert nbytes_of(block) == 128
+    assert is_packed(block)
+    assert not is_packed(Operand(0, (2, 2), "f32", (4, 1)))
+
+
+rows_of_a_memory = st.tuples(st.integers(1, 40), st.integers(1, 300), st.integers(0, 5000))
+"""(rows, bytes of each, gap behind each)"""
+
+
+@given(rows_of_a_memory, st.integers(0, 2 * PAGE_BYTES), st.data())
+def test_rows_are_read_and_written_as_numpy_does(
+    shape: tuple[int, int, int], offset: int, data: st.DataObject
+) -> None:
+    count, row_bytes, gap = shape
+    rows, total = StridedBlock(row_bytes, row_bytes + gap), count * row_bytes
+    begin = data.draw(st.integers(0, total - 1))
+    nbytes = data.draw(st.integers(1, total - begin))
+    memory = Memory("hbm", 8 * PAGE_BYTES, data=True)
+    content = seeded(count, row_bytes, gap).randbytes(offset + count * rows.pitch)
+    memory.write(0, content)
+    whole = np.frombuffer(bytearray(content), np.uint8)
+    model = whole[offset:].reshape(count, rows.pitch)[:, :row_bytes]
+    assert memory.read_rows(offset, rows, begin, nbytes) == model.tobytes()[begin : begin + nbytes]
+
+    new = seeded(nbytes).randbytes(nbytes)
+    memory.write_rows(offset, rows, begin, new)
+    packed = bytearray(model.tobytes())
+    packed[begin : begin + nbytes] = new
+    model[...] = np.frombuffer(packed, np.uint8).reshape(model.shape)
+    assert memory.read(0, len(content)) == whole.tobytes()
+
+
+def test_rows_of_a_memory_that_was_never_written_are_zero() -> None:
+    memory = Memory("hbm", 1 << 30, data=True)
+    assert memory.read_rows(1 << 20, StridedBlock(100, 70_000), 50, 400) == bytes(400)
+    assert list(memory.contents()) == []
+
+
+def test_without_data_no_rows_are_read() -> None:
+    assert Memory("hbm", 1 << 30, data=False).read_rows(0, StridedBlock(16, 32), 0, 64) == b""

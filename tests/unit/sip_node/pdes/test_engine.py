@@ -1,0 +1,114 @@
+from collections.abc import Generator
+
+import pytest
+import simpy
+
+from runtime.core.simtime import NEVER_PS
+from sip_node.pdes.engine import ARRIVALS_FIRST, Engine
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return Engine()
+
+
+def test_calls_run_in_the_order_of_their_times(engine: Engine) -> None:
+    order: list[int] = []
+    for time_ps in (30, 10, 20):
+        engine.at(time_ps, order.append, time_ps)
+    assert engine.run_before(NEVER_PS) == engine.events == 3
+    assert order == [10, 20, 30]
+
+
+def test_calls_at_one_time_run_in_the_order_of_asking(engine: Engine) -> None:
+    order: list[str] = []
+    for name in "abc":
+        engine.at(5, order.append, name)
+    engine.run_before(NEVER_PS)
+    assert order == ["a", "b", "c"]
+
+
+def test_arrivals_precede_everything_local_at_their_time(engine: Engine) -> None:
+    order: list[str] = []
+    engine.at(5, order.append, "local")
+    engine.at(5, order.append, "arrival", priority=ARRIVALS_FIRST)
+    engine.at(4, order.append, "before")
+    engine.run_before(NEVER_PS)
+    assert order == ["before", "arrival", "local"]
+
+
+def test_the_bound_itself_is_not_executed(engine: Engine) -> None:
+    order: list[int] = []
+    for time_ps in (9, 10):
+        engine.at(time_ps, order.append, time_ps)
+    assert engine.run_before(10) == 1
+    assert (order, engine.next_ps()) == ([9], 10)
+
+
+def test_what_comes_up_meanwhile_runs_if_it_is_before_the_bound(engine: Engine) -> None:
+    times: list[int] = []
+
+    def again() -> None:
+        times.append(engine.now_ps)
+        engine.at(engine.now_ps + 4, again)
+
+    engine.at(0, again)
+    engine.run_before(10)
+    assert (times, engine.next_ps()) == ([0, 4, 8], 12)
+
+
+def test_a_call_may_ask_for_the_present(engine: Engine) -> None:
+    times: list[int] = []
+    engine.at(7, lambda: engine.at(7, lambda: times.append(engine.now_ps)))
+    engine.run_before(8)
+    assert times == [7]
+
+
+def test_nothing_to_do_is_never(engine: Engine) -> None:
+    assert engine.next_ps() == NEVER_PS
+    assert engine.run_before(NEVER_PS) == 0
+
+
+def test_the_past_cannot_be_asked_for(engine: Engine) -> None:
+    engine.at(10, lambda: engine.at(9, print))
+    with pytest.raises(AssertionError, match="asked for 9 ps, now is 10 ps"):
+        engine.run_before(NEVER_PS)
+
+
+def test_an_error_in_a_call_is_itself(engine: Engine) -> None:
+    error = LookupError("in an event")
+
+    def fail() -> None:
+        raise error
+
+    engine.at(1, fail)
+    with pytest.raises(LookupError) as raised:
+        engine.run_before(NEVER_PS)
+    assert raised.value is error
+
+
+def test_simpy_processes_and_calls_share_one_queue_and_one_order() -> None:
+    engine = Engine()
+    seen: list[tuple[str, int]] = []
+
+    def story() -> Generator[simpy.Event, None, None]:
+        yield engine.timeout(5)
+        seen.append(("process", engine.now_ps))
+        yield engine.timeout(5)
+        seen.append(("process", engine.now_ps))
+
+    engine.process(story())
+    engine.at(5, lambda: seen.append(("call", engine.now_ps)))
+    engine.at(7, lambda: seen.append(("call", engine.now_ps)))
+    engine.run()
+    # The process asked for 5 only when it started, at 0, after the call had.
+    assert seen == [("call", 5), ("process", 5), ("call", 7), ("process", 10)]
+
+
+def test_running_up_to_a_time_leaves_what_happens_then() -> None:
+    engine, seen = Engine(), list[int]()
+    engine.at(3, seen.append, 3)
+    engine.run(until=3)
+    assert (seen, engine.next_ps()) == ([], 3)
+    engine.run_before(4)
+    assert seen == [3]

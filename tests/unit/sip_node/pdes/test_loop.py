@@ -1,0 +1,118 @@
+from collections.abc import Callable
+
+import pytest
+
+from runtime.core.errors import ProtocolError
+from runtime.core.simtime import NEVER_PS
+from runtime.wire.messages import Frame, Grant, Message, SilenceReport
+from sip_node.pdes.loop import STEP_PS, LogicalProcess
+from sip_node.pdes.sync import Sync
+from sip_node.pdes.transport_memory import MemoryNetwork
+from tests.support.pdes_network import prompt
+from tests.support.pdes_world import Link, World, WorldModel, reference, run_world
+
+PAIR = (Link(0, 1, 10), Link(1, 0, 10))
+
+
+class Ticks:
+    """A model of events at given times that sends nothing."""
+
+    def __init__(self, *times_ps: int) -> None:
+        self.times_ps = list(times_ps)
+        self.steps: list[list[int]] = []
+
+    def next_ps(self) -> int:
+        return self.times_ps[0] if self.times_ps else NEVER_PS
+
+    def run_before(self, bound_ps: int) -> int:
+        step = [t for t in self.times_ps if t < bound_ps]
+        self.times_ps = self.times_ps[len(step) :]
+        self.steps.append(step)
+        return len(step)
+
+    def deliver(self, message: Message) -> None:
+        self.times_ps = sorted([*self.times_ps, message.time_ps])
+
+    def earliest_send_ps(self, base_ps: int) -> dict[int, tuple[int]]:
+        return {0: (base_ps,), 1: (base_ps,)}
+
+
+def alone(model: Ticks, watch: Callable[[], None] = lambda: None) -> LogicalProcess:
+    return LogicalProcess(Sync(0, 1, {}, {}), model, watch=watch)
+
+
+def test_an_lp_that_is_alone_runs_to_the_end_without_a_transport():
+    world = World((0, 0, 0), (Link(0, 1, 5), Link(1, 2, 5)), seed=4)
+    model = WorldModel(world, 0, post=lambda peer, message: None)
+    figures = LogicalProcess(Sync(0, 1, {}, {}), model).run()
+    assert {n: e.log for n, e in model.entities.items()} == reference(world)
+    assert figures.events > 0
+    assert (figures.messages, figures.null_messages) == (0, 0)
+
+
+def test_an_lp_with_nothing_to_do_ends():
+    assert alone(Ticks()).run().events == 0
+
+
+def test_a_long_run_comes_back_to_watch_at_least_once_a_step():
+    calls: list[None] = []
+    model = Ticks(0, STEP_PS - 1, STEP_PS, 5 * STEP_PS)
+    alone(model, watch=lambda: calls.append(None)).run()
+    assert [step for step in model.steps if step] == [[0, STEP_PS - 1], [STEP_PS], [5 * STEP_PS]]
+    assert len(calls) == len(model.steps)
+
+
+def test_what_watch_raises_ends_the_run():
+    def abort() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        alone(Ticks(1), watch=abort).run()
+
+
+def test_no_event_is_executed_at_or_after_the_safe_time():
+    model = Ticks(9, 10, 19, 20)
+    network = MemoryNetwork(2)
+    lp = LogicalProcess(Sync(0, 2, {1: 10}, {1: 10}), model, network.transport(0))
+    lp.round()
+    assert model.steps == [[9]]
+    network.transport(1).send(0, Frame(20, 0))
+    lp.round()
+    assert model.steps == [[9], [10, 19]]
+    assert lp.now_ps == 20
+
+
+def test_a_frame_s_messages_are_executed_before_its_promise_is_used_up():
+    model = Ticks()
+    network = MemoryNetwork(2)
+    lp = LogicalProcess(Sync(0, 2, {1: 10}, {1: 10}), model, network.transport(0))
+    network.transport(1).send(0, Frame(20, 0, (Message(15, 1, 0, 1, ()), Message(20, 1, 0, 2, ()))))
+    lp.round()
+    assert model.steps == [[15]]
+
+
+def test_every_message_is_counted_and_null_messages_apart():
+    run = run_world(World((0, 1), PAIR, seed=1), *prompt(2))
+    sent = sum(kind == 0 for log in run.logs.values() for _, kind, _, _ in log)
+    assert run.messages == sent > 0
+    assert run.null_messages > 0
+
+
+@pytest.mark.parametrize(
+    ("lp", "peer", "content"),
+    [(1, 0, SilenceReport(0, (0, 0), (0, 0))), (0, 1, Grant(5))],
+    ids=["a report to another than LP 0", "a grant from another than LP 0"],
+)
+def test_only_lp_0_takes_reports_and_grants(lp: int, peer: int, content: SilenceReport | Grant):
+    network = MemoryNetwork(2)
+    loop = LogicalProcess(Sync(lp, 2, {peer: 10}, {peer: 10}), Ticks(), network.transport(lp))
+    network.transport(peer).send(lp, content)
+    with pytest.raises(ProtocolError, match="only LP 0 grants"):
+        loop.round()
+
+
+def test_all_lps_end_together_when_each_waits_for_the_other():
+    """What the field calls a global deadlock of the model is an ordinary end for the loop."""
+    run = run_world(World((0, 1), PAIR, seed=1, budget=0), *prompt(2))
+    assert all(lp.ended for lp in run.lps)
+    assert [lp.figures.messages for lp in run.lps] == [0, 0]
