@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sip_node.chip.chip.pe import gemm as pe_gemm
 
 from kernbench.validate.check import Check
 from kernbench.validate.plan import missed, parts, run
@@ -15,6 +14,7 @@ from runtime.model.tiles import TileSize
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.memory.storage import HbmController
+from sip_node.chip.pe import gemm as pe_gemm
 from sip_node.chip.pe.fetch_store import PeFetchStore
 from sip_node.chip.pe.gemm import PeGemm
 from sip_node.chip.pe.tile_token import TileToken

@@ -134,7 +134,7 @@ def test_the_line_of_the_program_is_told_where_the_traceback_has_only_the_kernel
     )
     assert (
         note
-        == f"kernel 'all_reduce.ring' was launched at tests/unit/runtime/test_collective_mismatch.py:{line}"
+        == f"kernel 'all_reduce.ring' was launched at tests/integration/test_collective_mismatch.py:{line}"
     )
 
 
@@ -148,7 +148,7 @@ def test_a_rank_that_does_not_call_is_told_with_the_line_of_those_that_do() -> N
         simulate(program, 2, topology=TWO_PES)
     (waiting,) = raised.value.pes
     assert re.search(
-        r" at \S+exchange.py:\d+, called at tests/unit/runtime/test_collective_mismatch.py:\d+, in world #1: ",
+        r" at \S+exchange.py:\d+, called at tests/integration/test_collective_mismatch.py:\d+, in world #1: ",
         waiting,
     )
     assert raised.value.waits[0].endswith("rank 0 has finished its program")

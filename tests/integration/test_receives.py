@@ -280,7 +280,7 @@ def test_a_receive_of_another_type_names_both_pes_and_both_types() -> None:
     assert raised.value.problem == (
         "recv from W expects 64 bytes of f16 in this slot, 64 bytes of i8 came from sip 0 cube 0 pe 1"
     )
-    assert raised.value.line.endswith(f"test_receive.py:{centre.__code__.co_firstlineno + 1}")
+    assert raised.value.line.endswith(f"test_receives.py:{centre.__code__.co_firstlineno + 1}")
 
 
 def test_an_error_of_a_receive_names_the_line_that_asked_for_it() -> None:
@@ -291,7 +291,7 @@ def test_an_error_of_a_receive_names_the_line_that_asked_for_it() -> None:
 
     with pytest.raises(KernelError) as raised:
         converse(centre, sends("E", 1))
-    assert raised.value.line.endswith(f"test_receive.py:{centre.__code__.co_firstlineno + 1}")
+    assert raised.value.line.endswith(f"test_receives.py:{centre.__code__.co_firstlineno + 1}")
 
 
 def test_a_receive_from_any_direction_that_never_comes_is_a_deadlock() -> None:

@@ -311,7 +311,7 @@ def test_a_receive_of_another_size_than_was_sent_names_both_and_the_sender() -> 
         (0, 1, 0),
         problem,
     )
-    assert raised.value.line.endswith(f"test_launch.py:{kernel.__code__.co_firstlineno + 4}")
+    assert raised.value.line.endswith(f"test_torch_launch.py:{kernel.__code__.co_firstlineno + 4}")
 
 
 def test_an_empty_load_beside_a_full_one_loses_nothing() -> None:

@@ -360,7 +360,7 @@ def test_the_text_of_an_error_names_kernel_place_and_line() -> None:
     with pytest.raises(PageFaultError) as raised:
         mock.launch(offset_by_cube, at(), cubes=2, pes=4)
     assert re.fullmatch(
-        r"page fault in kernel 'offset_by_cube' on sip 0 cube 1 pe 2 at tests/unit/runtime/test_language_errors\.py:\d+: "
+        r"page fault in kernel 'offset_by_cube' on sip 0 cube 1 pe 2 at tests/unit/runtime/language/test_tl_errors\.py:\d+: "
         r"396 bytes at virtual address 0x100000000 are not mapped \(it starts inside array x \(4, 4\) f32 .*\)",
         str(raised.value),
     )
@@ -374,7 +374,7 @@ def test_the_line_is_the_kernels_own_also_below_functions_that_it_calls() -> Non
 
     mock.launch(inner)
     assert lines == [
-        f"tests/unit/runtime/test_language_errors.py:{inner.__code__.co_firstlineno + 1}"
+        f"tests/unit/runtime/language/test_tl_errors.py:{inner.__code__.co_firstlineno + 1}"
     ]
 
 
