@@ -4,12 +4,23 @@ from collections.abc import Iterator, Sequence
 
 from coordinator.aggregate import RunReport, wrong_elements
 from coordinator.plan import Plan
+from coordinator.report.text_table import TextColumn, TextStyle, TextTable
 from coordinator.verify.verdict import Verdict
 from runtime.core.bench_registry import BenchOutcome, Column, PerfRow, Table
 from runtime.core.simtime import PS_PER_NS, format_ps
 
-_COLUMNS = "#{:>12} {:>13} {:>9} {:>8} {:>13} {:>9} {:>9} {:>8}"
-_ROW = " {:>12} {:>13} {:>9} {:>8} {:>13.3f} {:>9.3f} {:>9.3f} {:>8}"
+_NCCL_COLUMNS = (
+    TextColumn("size\n(B)", width=12),
+    TextColumn("count\n(elements)", width=13),
+    TextColumn("type\n", width=9),
+    TextColumn("redop\n", width=8),
+    TextColumn("time\n(us)", width=13),
+    TextColumn("algbw\n(GB/s)", width=9),
+    TextColumn("busbw\n(GB/s)", width=9),
+    TextColumn("#wrong\n", width=8),
+)
+_NCCL_STYLE = TextStyle(gap=1, heading_marks=("#", "#"), row_mark=" ")
+_BENCH_STYLE = TextStyle(gap=2, heading_marks=("# ", "  "), row_mark="  ")
 _PS_PER_US = 1_000_000
 
 
@@ -40,40 +51,36 @@ def pass_line(label: str, world_size: int, outcome: BenchOutcome | None) -> str:
 
 def nccl_table(rows: Sequence[PerfRow]) -> Iterator[str]:
     """The rows under the headings of nccl-tests, and its two lines of summary. Times are simulated."""
-    yield _COLUMNS.format(
-        "size", "count", "type", "redop", "time", "algbw", "busbw", "#wrong"
-    ).rstrip()
-    yield _COLUMNS.format("(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)", "").rstrip()
+    table = TextTable(_NCCL_COLUMNS, _NCCL_STYLE)
     for row in rows:
-        time_us = row.time_ps / _PS_PER_US
-        wrong = "N/A" if row.wrong is None else row.wrong
-        yield _ROW.format(
-            row.size_bytes,
-            row.count,
+        table.row(
+            str(row.size_bytes),
+            str(row.count),
             row.dtype,
             row.redop,
-            time_us,
-            row.algbw_gbs,
-            row.busbw_gbs,
-            wrong,
+            f"{row.time_ps / _PS_PER_US:.3f}",
+            f"{row.algbw_gbs:.3f}",
+            f"{row.busbw_gbs:.3f}",
+            "N/A" if row.wrong is None else str(row.wrong),
         )
+    yield from table.lines()
     yield f"# Out of bounds values : {_verdict(wrong_elements(rows))}"
     yield f"# Avg bus bandwidth    : {sum(row.busbw_gbs for row in rows) / len(rows):.3f} GB/s"
 
 
 def bench_table(table: Table) -> Iterator[str]:
     """The table of a bench, time behind the labels; numbers stand at the right of their columns."""
-    headings = [*table.labels, Column("time", "ns"), *table.figures]
-    units = [f"({column.unit})" if column.unit else "" for column in headings]
-    cells = [
-        [*map(_cell, row.labels), _cell(row.time_ps / PS_PER_NS), *map(_cell, row.figures)]
-        for row in table.rows
-    ]
-    lines = [[column.name for column in headings], units, *cells]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for number, line in enumerate(lines):
-        padded = (f"{cell:>{width}}" for cell, width in zip(line, widths, strict=True))
-        yield f"{'#' if number == 0 else ' '} {'  '.join(padded)}".rstrip()
+    columns = [*table.labels, Column("time", "ns"), *table.figures]
+    text = TextTable(
+        [
+            TextColumn(f"{each.name}\n({each.unit})" if each.unit else f"{each.name}\n")
+            for each in columns
+        ],
+        _BENCH_STYLE,
+    )
+    for row in table.rows:
+        text.row(*map(_cell, (*row.labels, row.time_ps / PS_PER_NS, *row.figures)))
+    yield from text.lines()
 
 
 def figures(report: RunReport) -> Iterator[str]:

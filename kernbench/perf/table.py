@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from coordinator.report.text_table import TextColumn, TextStyle, TextTable
 from kernbench.benches.collective_perf.collective import Case, Request
 from kernbench.perf.arguments import AVERAGES
 from kernbench.perf.bound import Bound
@@ -15,8 +16,23 @@ from runtime.core.bench_registry import PerfRow
 from runtime.core.errors import UsageError
 
 PS_PER_US = 1_000_000
-_FORM = "{:>7}  {:>6}  {:>6}  {:>5}"
-_ROW = f"{{:>12}}  {{:>12}}  {{:>8}}  {{:>6}}  {{:>6}}  {_FORM}  {_FORM}  {{:>7}}"
+_FORM = (
+    TextColumn("time\n(us)", width=7),
+    TextColumn("algbw\n(GB/s)", width=6),
+    TextColumn("busbw\n(GB/s)", width=6),
+    TextColumn("#wrong\n", width=6, gap=1),
+)
+_COLUMNS = (
+    TextColumn("size\n(B)", width=11),
+    TextColumn("count\n(elements)", width=12),
+    TextColumn("type\n", width=8),
+    TextColumn("redop\n", width=6),
+    TextColumn("root\n", width=6),
+    *_FORM,
+    *_FORM,
+    TextColumn("bound\n(us)", width=7),
+)
+_STYLE = TextStyle(gap=2, heading_marks=("#", "#"), row_mark=" ")
 _NOTHING = ("N/A",) * 4
 
 
@@ -65,8 +81,11 @@ def algorithm_words(asked: str, ran: Mapping[int, str]) -> str:
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
     """Heading, lines, footnotes and the two lines of summary."""
-    yield from _heading()
-    yield from map(_line, rows)
+    yield f"# {'':>52}  {'out-of-place':^30}  {'in-place':^30}".rstrip()
+    text = TextTable(_COLUMNS, _STYLE)
+    for row in rows:
+        text.row(*_cells(row))
+    yield from text.lines()
     yield from _footnotes(rows)
     wrong = [row.wrong for row in rows if row.wrong is not None]
     verdict = (
@@ -93,21 +112,7 @@ def write_json(path: Path, request: Request, rows: Sequence[Row], about: Mapping
     path.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
 
 
-def _heading() -> Iterator[str]:
-    def line(*cells: str) -> str:
-        # The first column has room for the sign.
-        return f"#{_ROW.format(*cells)[1:]}".rstrip()
-
-    yield f"# {'':>52}  {'out-of-place':^30}  {'in-place':^30}".rstrip()
-    form = ("time", "algbw", "busbw", "#wrong")
-    # The last heading of a form is one wider than its numbers.
-    names = line("size", "count", "type", "redop", "root", *form, *form, "bound")
-    yield names.replace("busbw  #wrong", "busbw #wrong")
-    units = ("(us)", "(GB/s)", "(GB/s)", "")
-    yield line("(B)", "(elements)", "", "", "", *units, *units, "(us)")
-
-
-def _line(row: Row) -> str:
+def _cells(row: Row) -> tuple[str, ...]:
     case = row.case
     measured = (
         _time(row.time_ps),
@@ -116,10 +121,8 @@ def _line(row: Row) -> str:
         "N/A" if row.wrong is None else str(row.wrong),
     )
     forms = (*_NOTHING, *measured) if case.collective.in_place else (*measured, *_NOTHING)
-    bound = _time(row.bound.time_ps)
-    return _ROW.format(
-        case.size_bytes, case.count, case.dtype_name, case.op, case.root, *forms, bound
-    )
+    labels = (str(case.size_bytes), str(case.count), case.dtype_name, case.op, str(case.root))
+    return (*labels, *forms, _time(row.bound.time_ps))
 
 
 def _time(time_ps: float) -> str:
