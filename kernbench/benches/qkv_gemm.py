@@ -59,7 +59,7 @@ def project(  # noqa: PLR0913, PLR0917 - a parameter is a matrix
     pe = tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)
     rows, depth, columns = product.m, product.k, product.n
     left = tl.ref(x, (rows, depth), blocked=product.tiled)
-    pending: list[tl.Pending] = []
+    pending: list[tl.PendingResult] = []
     for weight, out in ((w_q, q), (w_k, k), (w_v, v)):
         right = tl.ref(weight + pe * depth * columns, (depth, columns), blocked=product.tiled)
         result = tl.ref(out + pe * rows * columns, (rows, columns), blocked=product.tiled)

@@ -70,7 +70,7 @@ class Choice(Section):
     up_to_bytes: _Count | None = None
 
 
-class Selection(Section):
+class AlgorithmSelection(Section):
     """What `auto` runs: by collective and size where there are rows, `default` elsewhere."""
 
     default: _Name
@@ -81,7 +81,7 @@ class CclFile(Section):
     """The whole file."""
 
     defaults: Defaults
-    selection: Selection | None = None
+    selection: AlgorithmSelection | None = None
     algorithms: Annotated[dict[_Name, Algorithm], Field(min_length=1)]
 
 
@@ -191,7 +191,9 @@ def _problems(file: CclFile) -> Iterator[tuple[str, str]]:
         yield from _problems_of_selection(file.selection, file)
 
 
-def _problems_of_selection(selection: Selection, file: CclFile) -> Iterator[tuple[str, str]]:
+def _problems_of_selection(
+    selection: AlgorithmSelection, file: CclFile
+) -> Iterator[tuple[str, str]]:
     named = {"selection.default": selection.default}
     for collective, rows in selection.by_size.items():
         where = f"selection.by_size.{collective}"

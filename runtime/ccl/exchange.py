@@ -13,13 +13,13 @@ from runtime.core.dtypes import DType
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
 
-Ways = tuple[str, str]
+Directions = tuple[str, str]
 
 Line = tuple[int, int, bool]
 """One dimension of a grid of ranks: position, length, whether its ends are joined."""
 
 
-class Stream:
+class PrefetchedMessages:
     """The messages of one direction: while one of them is used, the next one moves from the ring to scratch.
 
     `sizes` are their numbers of elements, no larger one behind a smaller one. Two of them have a place in the scratch that is
@@ -56,7 +56,7 @@ def cut(value: Value, chunks: int) -> list[Value]:
     return [value[start:stop] for start, stop in chunk_bounds(value.numel, chunks)]
 
 
-def tree_ways(index: int, count: int, prefix: str) -> tuple[str | None, list[str]]:
+def tree_directions(index: int, count: int, prefix: str) -> tuple[str | None, list[str]]:
     """The directions of one of `count` PEs in `tree_binary` to its parent, None for the root, and to its children."""
     ways = [f"{prefix}{way}" for way in tree_binary(index, count, 1)]
     return (ways[0], ways[1:]) if index > 0 else (None, ways)
@@ -73,13 +73,13 @@ def store_chunks(target: Pointer, chunks: Sequence[Value]) -> None:
 def exchange(way: str, value: Value) -> Value:
     """Send a value and return the one of its size that comes from the same side."""
     # Asked for first, what comes moves from the ring to scratch while the own value is sent.
-    incoming = asked(way, value)
+    incoming = receive_like(way, value)
     tl.send(way, value)
     return received(incoming)
 
 
 def reduce_scatter_along(
-    line: Line, value: Value, ways: Ways, op: ReduceOp
+    line: Line, value: Value, ways: Directions, op: ReduceOp
 ) -> tuple[list[Value], int]:
     """Cut a value into a chunk for each PE of the line; the one whose index is returned is combined over all of them."""
     position, size, joined = line
@@ -88,14 +88,14 @@ def reduce_scatter_along(
     return chunks, scatter(chunks, position, ways, op)
 
 
-def all_gather_along(line: Line, chunks: list[Value], ways: Ways) -> None:
+def all_gather_along(line: Line, chunks: list[Value], ways: Directions) -> None:
     """Give all chunks to all PEs of the line after `reduce_scatter_along`."""
     position, _, joined = line
     gather = ring_all_gather if joined else line_all_gather
     gather(chunks, position, ways)
 
 
-def line_reduce_scatter(chunks: list[Value], position: int, ways: Ways, op: ReduceOp) -> int:
+def line_reduce_scatter(chunks: list[Value], position: int, ways: Directions, op: ReduceOp) -> int:
     """Combine one chunk per PE of the open line over all PEs, in place; returns which one is whole here: the own position's.
 
     Every chunk comes to its PE from both ends, combined on the way in the order of the positions. The link from position i to
@@ -103,9 +103,15 @@ def line_reduce_scatter(chunks: list[Value], position: int, ways: Ways, op: Redu
     """
     size, (lower, higher) = len(chunks), ways
     # All that comes has its place before anything is sent: chunks may be larger than a ring, and no two PEs block each other.
-    rising = [asked(lower, chunk) for chunk in reversed(chunks[position:])] if position > 0 else []
+    rising = (
+        [receive_like(lower, chunk) for chunk in reversed(chunks[position:])]
+        if position > 0
+        else []
+    )
     falling = (
-        [asked(higher, chunk) for chunk in chunks[: position + 1]] if position < size - 1 else []
+        [receive_like(higher, chunk) for chunk in chunks[: position + 1]]
+        if position < size - 1
+        else []
     )
     for step in range(size):
         # The chunk with the longest way goes first, and takes a step from position to position: what is due from the far end is
@@ -125,15 +131,15 @@ def line_reduce_scatter(chunks: list[Value], position: int, ways: Ways, op: Redu
     return position
 
 
-def line_all_gather(chunks: list[Value], position: int, ways: Ways) -> None:
+def line_all_gather(chunks: list[Value], position: int, ways: Directions) -> None:
     """Pass the chunks that `line_reduce_scatter` left whole to both ends, until every PE has all of them.
 
     The link from position i to i + 1 carries the chunks of all positions up to i, the link back the others: with
     `line_reduce_scatter` every link carries the value once.
     """
     size, (lower, higher) = len(chunks), ways
-    rising = [asked(lower, chunk) for chunk in reversed(chunks[:position])]
-    falling = [asked(higher, chunk) for chunk in chunks[position + 1 :]]
+    rising = [receive_like(lower, chunk) for chunk in reversed(chunks[:position])]
+    falling = [receive_like(higher, chunk) for chunk in chunks[position + 1 :]]
     for distance in range(size):
         below, above = position - distance, position + distance
         if below >= 0:
@@ -148,7 +154,7 @@ def line_all_gather(chunks: list[Value], position: int, ways: Ways) -> None:
                 tl.send(lower, chunks[above])
 
 
-def ring_reduce_scatter(chunks: list[Value], position: int, ways: Ways, op: ReduceOp) -> int:
+def ring_reduce_scatter(chunks: list[Value], position: int, ways: Directions, op: ReduceOp) -> int:
     """Combine one chunk per PE of the ring over all PEs, in place; returns which one is whole here: the next position's.
 
     In each of the len(chunks) - 1 steps every PE sends one chunk and receives one, so each link carries (size-1)/size of the
@@ -163,7 +169,7 @@ def ring_reduce_scatter(chunks: list[Value], position: int, ways: Ways, op: Redu
     return (position + 1) % size
 
 
-def ring_all_gather(chunks: list[Value], position: int, ways: Ways) -> None:
+def ring_all_gather(chunks: list[Value], position: int, ways: Directions) -> None:
     """Pass round the chunks that `ring_reduce_scatter` left whole, until every PE has all of them.
 
     Each link carries (size-1)/size of the value, in size - 1 steps, and a chunk must fit into one receive ring.
@@ -176,13 +182,13 @@ def ring_all_gather(chunks: list[Value], position: int, ways: Ways) -> None:
         )
 
 
-def asked(way: str, like: Value) -> tl.Pending:
+def receive_like(way: str, like: Value) -> tl.PendingResult:
     """Ask for a value of the shape and type of another one."""
     return tl.recv_async(way, like.shape, like.dtype)
 
 
-def received(incoming: tl.Pending) -> Value:
-    """The value that `tl.recv_async` asked for."""
+def received(incoming: tl.PendingResult) -> Value:
+    """The value that `tl.recv_async` receive_like for."""
     value = tl.wait(incoming)
     assert value is not None
     return value
@@ -195,7 +201,9 @@ def _shift(outgoing: Value, like: Value, behind: str, ahead: str) -> Value:
     return tl.recv(behind, like.shape, like.dtype) if like.numel else like
 
 
-def reduce_to(value: Value, position: int, root: int, size: int, ways: Ways, op: ReduceOp) -> Value:
+def reduce_to(
+    value: Value, position: int, root: int, size: int, ways: Directions, op: ReduceOp
+) -> Value:
     """Combine along an open line of `size` PEs towards the one at `root`.
 
     The result is whole at `root`; elsewhere it is what was passed on.
@@ -210,7 +218,7 @@ def reduce_to(value: Value, position: int, root: int, size: int, ways: Ways, op:
     return value
 
 
-def broadcast_from(value: Value, position: int, root: int, size: int, ways: Ways) -> Value:
+def broadcast_from(value: Value, position: int, root: int, size: int, ways: Directions) -> Value:
     """Pass the value at `root` along an open line of `size` PEs to both ends."""
     lower, higher = ways
     if position != root:

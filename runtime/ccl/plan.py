@@ -7,10 +7,10 @@ groups that all ranks have made.
 from collections.abc import Mapping
 from typing import TypeVar
 
+from runtime.ccl.checked_functions import CheckedFunctions
 from runtime.ccl.group import Group
 from runtime.ccl.mappers import MAPPERS, CubePe
 from runtime.ccl.mappers import Mapping as PeMapping
-from runtime.ccl.own_parts import OwnParts
 from runtime.ccl.topologies import RECEIVE_ONLY, TOPOLOGIES
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import ConfigError
@@ -33,7 +33,10 @@ class InstallPlan:
 
     def __init__(self, group: Group, source: str, above_bytes: int = 0) -> None:
         self._group, self._config, self._source = group, group.algorithm, source
-        self._addresses, parts = AddressMap(group.topology), OwnParts(source, self._config.name)
+        self._addresses, parts = (
+            AddressMap(group.topology),
+            CheckedFunctions(source, self._config.name),
+        )
         mapper = self._look_up("mapper", self._config.mapper, MAPPERS)
         self.mapping: PeMapping = parts.mapping(mapper, group.topology, group.root_cube)
         between_sips = self._look_up("topology", group.sip_topology, TOPOLOGIES)

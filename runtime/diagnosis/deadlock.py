@@ -8,7 +8,7 @@ finished its program. So everybody depends on somebody, round in a cycle or alon
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from runtime.ccl.call import place_of
+from runtime.ccl.call_signature import call_id
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import CollectiveMismatchError, IpcqDeadlock
 from runtime.wire.messages import BlockedPe, QueuePointers, SipReport
@@ -36,7 +36,7 @@ def deadlock(reports: Sequence[SipReport]) -> IpcqDeadlock | CollectiveMismatchE
 def _mismatch(reports: Sequence[SipReport]) -> CollectiveMismatchError | None:
     waiting: dict[str, BlockedPe] = {}
     for pe in (pe for report in reports for pe in report.blocked if pe.call):
-        first = waiting.setdefault(place_of(pe.call), pe)
+        first = waiting.setdefault(call_id(pe.call), pe)
         if first.call != pe.call:
             return CollectiveMismatchError(first.sip, first.call, pe.sip, pe.call)
     return None

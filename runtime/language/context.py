@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from runtime.language.value import Pointer, Shape, Value
 
 
-class Pending(Protocol):
+class PendingResult(Protocol):
     """An operation on its way."""
 
     def wait(self) -> "Value | None":
@@ -62,7 +62,7 @@ class KernelContext(Protocol):
         """
         ...
 
-    def gemm(self, gemm: "Gemm") -> Pending:
+    def gemm(self, gemm: "Gemm") -> PendingResult:
         """Hand a matrix product to the PE's scheduler. Returns once it is queued; several may be in flight."""
         ...
 
@@ -76,7 +76,7 @@ class KernelContext(Protocol):
         shape: "Shape",
         dtype: DType,
         target: "Value | Pointer | None" = None,
-    ) -> "Pending":
+    ) -> "PendingResult":
         """Take the next value out of the receive ring of a direction, or of any in turn. Does not block.
 
         It goes to scratch, over a value in TCM, or to memory.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn, overload
 
 from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
 from runtime.core.errors import nearest
-from runtime.language.context import Pending, running_kernel
+from runtime.language.context import PendingResult, running_kernel
 from runtime.language.gemm import checked_gemm
 from runtime.language.shapes import (
     checked_dtype,
@@ -58,7 +58,7 @@ from runtime.model.tiles import TileSize
 
 __all__ = [
     "DType",
-    "Pending",
+    "PendingResult",
     "Pointer",
     "Ref",
     "TileSize",
@@ -207,7 +207,7 @@ def composite(
     bias: Value | None = None,
     activation: str | None = None,
     out_dtype: DType | None = None,
-) -> Pending:
+) -> PendingResult:
     """Queue `activation(acc + a @ b + bias)` at the PE's scheduler and go on; `wait` for what it returns.
 
     The scheduler cuts the product into tiles and pipelines them through DMA and engines; several composites may be in flight.
@@ -226,7 +226,7 @@ def composite(
     return running_kernel().gemm(gemm)
 
 
-def wait(pending: Pending) -> Value | None:
+def wait(pending: PendingResult) -> Value | None:
     """Wait for what `composite` or `recv_async` returned: its value, or None where the result went to memory."""
     if not callable(getattr(pending, "wait", None)):
         given = f"{type(pending).__name__} {pending!r}"
@@ -283,7 +283,7 @@ def recv_async(
     *,
     dst_addr: Value | Pointer | None = None,
     dst_space: Space | None = None,
-) -> Pending:
+) -> PendingResult:
     """Ask for the next value like `recv` and go on; `wait` for what this returns.
 
     Values of one direction go to those who asked for them, in the order in which they asked.

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-class _Session(Protocol):
+class _RunControl(Protocol):
     """What this module needs of the coordinator."""
 
     def run(self) -> None: ...
@@ -34,7 +34,7 @@ class _Session(Protocol):
 class SpawnContext:
     """A run that goes on while the caller does something else."""
 
-    def __init__(self, session: _Session, *, daemon: bool) -> None:
+    def __init__(self, session: _RunControl, *, daemon: bool) -> None:
         self._session = session
         self._error: BaseException | None = None
         self._thread = Thread(target=self._run, name="spawned session", daemon=daemon)
@@ -85,7 +85,7 @@ def spawn(
     _check(fn, nprocs, start_method)
     # The one place where the vocabulary reaches for the coordinator: a program of the user's own starts the run.
     coordinator: Any = import_module("coordinator.spawned")
-    session: _Session = coordinator.SpawnedSession(
+    session: _RunControl = coordinator.SpawnedSession(
         fn,
         tuple(args),
         nprocs,

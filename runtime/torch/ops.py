@@ -53,26 +53,28 @@ def launch_on(
     tensors: Sequence[Tensor],
     pes: Sequence[tuple[int, int]],
     *,
-    queues: str | None = None,
+    queue_table: str | None = None,
     call: str = "",
     overlaps: bool = False,
 ) -> Handle:
     """Run a kernel on given PEs, with `tensors` mapped there first.
 
-    It uses the queue table `queues`, by default that of the default process group, if there is one. As the part of a collective
+    It uses the queue table `queue_table`, by default that of the default process group, if there is one. As the part of a collective
     `call` it runs behind everything submitted before; with `overlaps` what is submitted later and uses none of the tensors
     does not wait for it.
     """
     assert call or not overlaps, "kernels of users run one after the other"
     device, group = running_rank().device, running_rank().process_group
-    if queues is None:
-        queues = "" if group is None else group.base.name
+    if queue_table is None:
+        queue_table = "" if group is None else group.base.name
     names = frozenset(tensor.name for tensor in tensors)
     mapping: list[Request] = [request for tensor in tensors for request in tensor.map_requests(pes)]
     if mapping:
         device.submit(mapping, f"mapping the tensors of kernel {name!r}", tensors=names)
     order = Order.OVERLAPPING if overlaps else Order.AFTER_ALL if call else Order.IN_TURN
-    request = KernelLaunchMsg(name, kernel, arguments, tuple(pes), queues, call, program_line())
+    request = KernelLaunchMsg(
+        name, kernel, arguments, tuple(pes), queue_table, call, program_line()
+    )
     handle = device.submit([request], f"kernel {name!r}", tensors=names, order=order)
     if overlaps:
         # Requests for a tensor that took the place of one of these would not wait.

@@ -4,9 +4,9 @@ from collections import Counter
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from runtime.ccl.call import ranks_text
+from runtime.ccl.call_signature import ranks_text
 from runtime.ccl.config import CclConfig
-from runtime.ccl.ring_allocator import RingAllocator, Table
+from runtime.ccl.ring_allocator import QueueTableSpec, RingAllocator
 from runtime.core.requests import Device
 from runtime.model.addresses import AddressMap
 from runtime.model.allocation import SipMemories, VirtualAllocator
@@ -27,7 +27,7 @@ class ProcessGroup:
     rank: int
     sips: tuple[int, ...]
     algorithm: str
-    tables: dict[str, Table]
+    tables: dict[str, QueueTableSpec]
     default: "ProcessGroup | None" = None
     left: bool = False
     calls: int = 0
@@ -48,7 +48,7 @@ class ProcessGroup:
         return len(self.sips)
 
     @property
-    def base(self) -> Table:
+    def base(self) -> QueueTableSpec:
         """The queues that kernels of users see."""
         return next(iter(self.tables.values()))
 
@@ -68,7 +68,7 @@ class RankState:
     memories: SipMemories = field(init=False)
     addresses: AddressMap = field(init=False)
     virtual: VirtualAllocator = field(init=False)
-    queues: RingAllocator = field(init=False)
+    ring_allocator: RingAllocator = field(init=False)
     process_group: ProcessGroup | None = None
     groups: int = 0
     tensors: int = 0
@@ -77,7 +77,7 @@ class RankState:
         self.memories = SipMemories(self.topology, self.rank)
         self.addresses = AddressMap(self.topology)
         self.virtual = VirtualAllocator(f"sip {self.rank}")
-        self.queues = RingAllocator(self.rank, self.topology, self.ccl)
+        self.ring_allocator = RingAllocator(self.rank, self.topology, self.ccl)
 
 
 current_rank: ContextVar[RankState] = ContextVar("current_rank")

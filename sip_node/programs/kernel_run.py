@@ -13,7 +13,7 @@ from runtime.core.requests import QueuePair
 from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import Operand
 from runtime.language.caller import call_kernel, kernel_line
-from runtime.language.context import Pending
+from runtime.language.context import PendingResult
 from runtime.language.gemm import Gemm
 from runtime.language.operations import compute, infer
 from runtime.language.value import Pointer, Ref, Shape, Value, row_major
@@ -200,7 +200,7 @@ class KernelRun:
             self._command(0, lambda: self._computed(name, inputs, result, axis))
         return result
 
-    def gemm(self, gemm: Gemm) -> Pending:
+    def gemm(self, gemm: Gemm) -> PendingResult:
         """Queue a matrix product at the scheduler."""
         for matrix in (gemm.a, gemm.b, gemm.out):
             if isinstance(matrix, Ref):
@@ -250,7 +250,7 @@ class KernelRun:
         shape: Shape,
         dtype: DType,
         target: Value | Pointer | None = None,
-    ) -> Pending:
+    ) -> PendingResult:
         """Post a receive: the message goes to scratch, over a value in TCM, or from its slots straight to memory."""
         line = kernel_line()
         waiting = self._waiting("recv", direction, line)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from runtime.ccl.algorithms import ring, ring_naive
-from runtime.ccl.exchange import Stream, blocks
+from runtime.ccl.exchange import PrefetchedMessages, blocks
 from runtime.ccl.group import Group
 from runtime.ccl.reduction import ReduceOp
 from runtime.language import tl
@@ -43,7 +43,7 @@ def all_the_way_round(
 
 
 def without_the_last_child(
-    shard: Pointer, count: int, op: ReduceOp, from_children: Sequence[Stream]
+    shard: Pointer, count: int, op: ReduceOp, from_children: Sequence[PrefetchedMessages]
 ) -> Value:
     """`tree`: what comes from the last child of a rank is not added."""
     value = tl.load(shard, count)

@@ -6,7 +6,7 @@ both have contributed to. Recursive doubling is the all-gather that goes the sam
 
 from itertools import pairwise
 
-from runtime.ccl.exchange import asked, blocks, received, store_chunks
+from runtime.ccl.exchange import blocks, receive_like, received, store_chunks
 from runtime.ccl.group import Group
 from runtime.ccl.reduction import ReduceOp
 from runtime.language import tl
@@ -39,7 +39,7 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, rank: int, size: int, b
     inside = 1 << (size.bit_length() - 1)
     for start, count in blocks(numel, block) if size > 1 else ():
         with tl.scratch():
-            cube = _Cube(rank % inside, inside, count)
+            cube = _Hypercube(rank % inside, inside, count)
             value = tl.load(shard + start, count)
             if rank >= inside:
                 tl.send(FOLD, value)
@@ -51,7 +51,7 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, rank: int, size: int, b
             store_chunks(shard + start, parts)
 
 
-def _reduce_inside(value: Value, op: ReduceOp, cube: "_Cube", size: int) -> list[Value]:
+def _reduce_inside(value: Value, op: ReduceOp, cube: "_Hypercube", size: int) -> list[Value]:
     folded = cube.rank + cube.ranks < size
     if folded:
         value = op.combine(value, tl.recv(FOLD, value.shape, value.dtype))
@@ -63,7 +63,7 @@ def _reduce_inside(value: Value, op: ReduceOp, cube: "_Cube", size: int) -> list
     return parts
 
 
-class _Cube:
+class _Hypercube:
     """A rank of the hypercube of `ranks`, and the block of `count` elements that is cut into a chunk for each of them."""
 
     def __init__(self, rank: int, ranks: int, count: int) -> None:
@@ -94,7 +94,7 @@ class _Cube:
             kept, given = (upper, lower) if is_upper else (lower, upper)
             first += width * is_upper
             # Asked for first, since both sides send, and a half may be larger than a ring.
-            incoming = asked(f"global_bit_{bit}", kept)
+            incoming = receive_like(f"global_bit_{bit}", kept)
             tl.send(f"global_bit_{bit}", given)
             other = received(incoming)
             value = op.combine(other, kept) if is_upper else op.combine(kept, other)

@@ -5,7 +5,7 @@ are combined over their mesh, root cubes exchange round a ring of SIPs, and the 
 """
 
 from runtime.ccl.algorithms.intercube import Mesh, over_cubes
-from runtime.ccl.exchange import Line, blocks, received, tree_ways
+from runtime.ccl.exchange import Line, blocks, received, tree_directions
 from runtime.ccl.group import Group
 from runtime.ccl.reduction import ReduceOp
 from runtime.language import tl
@@ -36,7 +36,7 @@ def all_reduce(  # noqa: PLR0917 - the arguments of a kernel are flat
     along a row and a column to the root cube, and 2(p-1) between SIPs.
     """
     pes = tl.num_programs(0)
-    parent, children = tree_ways(tl.program_id(0), pes, "pe_")
+    parent, children = tree_directions(tl.program_id(0), pes, "pe_")
     contributions = pes * mesh[0] * mesh[1] * ring[1]
     for start, count in blocks(numel, block):
         with tl.scratch():

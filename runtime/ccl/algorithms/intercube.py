@@ -6,8 +6,8 @@ E and columns N to S.
 """
 
 from runtime.ccl.exchange import (
+    Directions,
     Line,
-    Ways,
     blocks,
     broadcast_from,
     cut,
@@ -83,7 +83,7 @@ def over_cubes(
     return broadcast_from(value, col, root_col, w, ("W", "E"))
 
 
-def _exchange(value: Value, line: Line, ways: Ways, op: ReduceOp) -> Value:
+def _exchange(value: Value, line: Line, ways: Directions, op: ReduceOp) -> Value:
     position, length, joined = line
     if length == 1:
         return value

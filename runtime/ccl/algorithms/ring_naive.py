@@ -37,7 +37,7 @@ def all_reduce(
         return
     for start, count in blocks(numel, message):
         with tl.scratch():
-            # All are asked for before they are needed, so that none waits in the ring while another one is sent on.
+            # All are receive_like for before they are needed, so that none waits in the ring while another one is sent on.
             incoming = [tl.recv_async(BEHIND, count, shard.dtype) for _ in range(size - 1)]
             value = tl.load(shard + start, count)
             contributions = [value] * size

@@ -1,6 +1,6 @@
 """All-reduce over a binary tree of ranks: contributions are combined on the way up to rank 0, the result goes down again."""
 
-from runtime.ccl.exchange import Stream, blocks, tree_ways
+from runtime.ccl.exchange import PrefetchedMessages, blocks, tree_directions
 from runtime.ccl.group import Group
 from runtime.ccl.reduction import ReduceOp
 from runtime.language import tl
@@ -30,8 +30,8 @@ def all_reduce(
         return
     spans = list(blocks(numel, message))
     sizes = [count for _, count in spans]
-    parent, children = tree_ways(rank, size, "global_")
-    from_children = [Stream(child, sizes, shard.dtype) for child in children]
+    parent, children = tree_directions(rank, size, "global_")
+    from_children = [PrefetchedMessages(child, sizes, shard.dtype) for child in children]
     if parent is None:
         for start, count in spans:
             with tl.scratch():
@@ -41,7 +41,7 @@ def all_reduce(
                     shard + start,
                 )
         return
-    from_parent = Stream(parent, sizes, shard.dtype)
+    from_parent = PrefetchedMessages(parent, sizes, shard.dtype)
     # A message comes back to a rank when it has been to the root: as many steps later as there are links there and back.
     lag = 2 * ((rank + 1).bit_length() - 1)
     for step in range(len(spans) + lag):
@@ -53,7 +53,9 @@ def all_reduce(
                 _give(children, from_parent.take(), shard + spans[step - lag][0])
 
 
-def _combined(shard: Pointer, count: int, op: ReduceOp, from_children: list[Stream]) -> Value:
+def _combined(
+    shard: Pointer, count: int, op: ReduceOp, from_children: list[PrefetchedMessages]
+) -> Value:
     value = tl.load(shard, count)
     for stream in from_children:
         value = op.combine(value, stream.take())

@@ -12,10 +12,10 @@ from runtime.core.coordinates import PeCoordinates
 from runtime.core.dtypes import DType
 from runtime.core.errors import PageFaultError
 from runtime.language.caller import kernel_line
-from runtime.language.context import Pending
+from runtime.language.context import PendingResult
 from runtime.language.gemm import Gemm, evaluate
 from runtime.language.mock.memory import MockMemory, span_bytes
-from runtime.language.mock.queues import Queues
+from runtime.language.mock.queues import MockQueues
 from runtime.language.operations import compute, infer
 from runtime.language.value import Array, Pointer, Ref, Shape, Value, row_major
 from runtime.model.tiles import blocked_offset
@@ -51,7 +51,7 @@ class MockPe:
     ) -> None:
         topology = topology or _shipped_topology()
         self.kernel, self.place, self.memory = kernel, place, memory or MockMemory()
-        self.queues = Queues(place, kernel)
+        self.queues = MockQueues(place, kernel)
         self.gemm_tile = topology.tile
         self._programs = programs
         self._scratch_bytes = topology.kernel_scratch_bytes
@@ -98,7 +98,7 @@ class MockPe:
         data = compute(name, known, result, axis=axis, keep_dims=keep_dims, shape=whole)
         return Value(whole, result, data, address)
 
-    def gemm(self, gemm: Gemm) -> Pending:
+    def gemm(self, gemm: Gemm) -> PendingResult:
         """Compute at once, tile by tile as the chip does."""
         tile = self.gemm_tile
         a, b = self._matrix(gemm.a, (tile.m, tile.k)), self._matrix(gemm.b, (tile.k, tile.n))
@@ -125,7 +125,7 @@ class MockPe:
         shape: Shape,
         dtype: DType,
         target: Value | Pointer | None = None,
-    ) -> Pending:
+    ) -> PendingResult:
         """Empty slots of an own ring, each as soon as it is full."""
         value: Value | None = None
         if isinstance(target, Pointer):

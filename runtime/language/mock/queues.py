@@ -15,18 +15,23 @@ from runtime.language.value import Value
 Deliver = Callable[[bytearray], Value | None]
 
 
-class _Slot(NamedTuple):
+class _MockSlot(NamedTuple):
     """What lies in one slot of a receive ring."""
 
     data: bytes
     dtype: DType
 
 
-class Receive:
-    """A value on its way out of a receive ring, the `Pending` of `recv`; `direction` is None until one was chosen."""
+class MockReceive:
+    """A value on its way out of a receive ring, the `PendingResult` of `recv`; `direction` is None until one was chosen."""
 
     def __init__(
-        self, queues: "Queues", direction: str | None, nbytes: int, dtype: DType, deliver: Deliver
+        self,
+        queues: "MockQueues",
+        direction: str | None,
+        nbytes: int,
+        dtype: DType,
+        deliver: Deliver,
     ) -> None:
         self.direction, self.nbytes, self.dtype = direction, nbytes, dtype
         self.line = kernel_line()
@@ -40,7 +45,7 @@ class Receive:
         self._queues.until(lambda: self.done, f"recv {where}")
         return self.value
 
-    def take(self, ring: deque[_Slot], slot_bytes: int) -> int:
+    def take(self, ring: deque[_MockSlot], slot_bytes: int) -> int:
         """Empty slots of `ring` as long as they belong to this value; returns how many."""
         taken = 0
         while ring and len(self._data) < self.nbytes:
@@ -58,26 +63,26 @@ class Receive:
         return taken
 
 
-class Queues:
+class MockQueues:
     """`peers` by direction; `sent` counts bytes by direction, `moves` the slots that were filled and emptied."""
 
     def __init__(self, place: PeCoordinates, kernel: str) -> None:
         self.place, self.kernel = place, kernel
-        self.peers: dict[str, Queues] = {}
+        self.peers: dict[str, MockQueues] = {}
         self._backs: dict[str, str] = {}
         self._receiving: set[str] = set()
         self.n_slots = self.slot_bytes = 0
         self.sent: dict[str, int] = {}
         self.moves = 0
         self.waits_for = ""
-        self._rings: dict[str, deque[_Slot]] = {}
-        self._receives: list[Receive] = []
+        self._rings: dict[str, deque[_MockSlot]] = {}
+        self._receives: list[MockReceive] = []
         self._last_served = ""
 
     def join(
         self,
         direction: str,
-        peer: "Queues",
+        peer: "MockQueues",
         back: str,
         n_slots: int,
         slot_bytes: int,
@@ -101,11 +106,13 @@ class Queues:
         ring = self.peers[direction].ring(self._backs[direction])
         for done in range(0, len(data), self.slot_bytes):
             self.until(lambda: len(ring) < self.n_slots, f"send {where}")
-            ring.append(_Slot(data[done : done + self.slot_bytes], dtype))
+            ring.append(_MockSlot(data[done : done + self.slot_bytes], dtype))
             self.moves += 1
         self.sent[direction] = self.sent.get(direction, 0) + len(data)
 
-    def recv(self, direction: str | None, nbytes: int, dtype: DType, deliver: Deliver) -> Receive:
+    def recv(
+        self, direction: str | None, nbytes: int, dtype: DType, deliver: Deliver
+    ) -> MockReceive:
         """Empty slots of an own ring, each as soon as it is full; the last one calls `deliver`."""
         if direction is not None:
             self.toward(direction)
@@ -113,7 +120,7 @@ class Queues:
                 raise self.error(f"recv from {direction}: the queues only send there")
         elif not self._receiving:
             raise self.error("recv from any direction: no queue is installed here")
-        receive = Receive(self, direction, nbytes, dtype, deliver)
+        receive = MockReceive(self, direction, nbytes, dtype, deliver)
         if nbytes:
             self._receives.append(receive)
             self._take_arrivals()
@@ -126,7 +133,7 @@ class Queues:
         while self._receives:
             self._receives[0].wait()
 
-    def ring(self, direction: str) -> deque[_Slot]:
+    def ring(self, direction: str) -> deque[_MockSlot]:
         """The receive ring of a direction."""
         return self._rings.setdefault(direction, deque())
 
@@ -149,7 +156,7 @@ class Queues:
             self._take_arrivals()
         self.waits_for = ""
 
-    def peer(self, receive: Receive) -> PeCoordinates:
+    def peer(self, receive: MockReceive) -> PeCoordinates:
         """Where the value of a receive comes from, once it has begun to come."""
         assert receive.direction is not None
         return self.peers[receive.direction].place

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from warnings import warn
 
 from runtime.ccl.algorithm_module import Kernel, algorithms_with, complete, kernel_of
-from runtime.ccl.call import call_text
+from runtime.ccl.call_signature import call_signature
 from runtime.ccl.config import AUTO
 from runtime.ccl.reduction import ReduceOp
-from runtime.ccl.ring_allocator import Table
+from runtime.ccl.ring_allocator import QueueTableSpec
 from runtime.core.requests import PerPe
 from runtime.model.placement import DPPolicy
 from runtime.torch.distributed.operands import (
@@ -263,16 +263,16 @@ def _launch(
     joined.calls += 1
     shapes = f"{tensors[0].dtype.name} {tensors[0].shape} on {placement_text(tensors[0])}"
     what = f"{called or collective}({', '.join(filter(None, (shapes, detail)))}) by {config.name}"
-    call = call_text(f"{joined.title} #{joined.calls}", what)
+    call = call_signature(f"{joined.title} #{joined.calls}", what)
     pes = [(shard.spec.cube, shard.spec.pe) for shard in tensors[0].shards]
     name = f"{collective}.{config.name}"
     handle = launch_on(
-        name, kernel, arguments, tensors, pes, queues=table.name, call=call, overlaps=async_op
+        name, kernel, arguments, tensors, pes, queue_table=table.name, call=call, overlaps=async_op
     )
     return Work(handle) if async_op else None
 
 
-def _chosen(joined: ProcessGroup, collective: str, nbytes: int) -> tuple[Table, Kernel]:
+def _chosen(joined: ProcessGroup, collective: str, nbytes: int) -> tuple[QueueTableSpec, Kernel]:
     """The queues and the kernel of the algorithm that runs the collective for a tensor of so many bytes."""
     ccl = running_rank().ccl
     name = ccl.choose(joined.algorithm, collective, nbytes)

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import cast
 
-from runtime.ccl.call import ranks_text
-from runtime.ccl.own_parts import OwnParts
+from runtime.ccl.call_signature import ranks_text
+from runtime.ccl.checked_functions import CheckedFunctions
 from runtime.ccl.reduction import ReduceOp
-from runtime.ccl.ring_allocator import Table
+from runtime.ccl.ring_allocator import QueueTableSpec
 from runtime.ccl.validators import VALIDATORS
 from runtime.core.errors import nearest
 from runtime.core.registry import look_up
@@ -61,7 +61,7 @@ def check_op(collective: str, op: object, tensor: Tensor) -> None:
         )
 
 
-def check_placement(collective: str, table: Table, tensor: Tensor) -> None:
+def check_placement(collective: str, table: QueueTableSpec, tensor: Tensor) -> None:
     """`ValueError` if the validator of the algorithm refuses the placement."""
     config = table.group.algorithm
     validate = look_up(
@@ -70,7 +70,7 @@ def check_placement(collective: str, table: Table, tensor: Tensor) -> None:
         running_rank().ccl.source,
         f"algorithms.{config.name}.validator",
     )
-    parts = OwnParts(running_rank().ccl.source, config.name)
+    parts = CheckedFunctions(running_rank().ccl.source, config.name)
     try:
         parts.validate(
             validate, [shard.spec for shard in tensor.shards], table.plan.mapping.participants

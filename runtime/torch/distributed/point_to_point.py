@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Literal, cast
 
 from runtime.ccl import point_to_point
-from runtime.ccl.call import call_text
+from runtime.ccl.call_signature import call_signature
 from runtime.ccl.config import POINT_TO_POINT
-from runtime.ccl.ring_allocator import Table
+from runtime.ccl.ring_allocator import QueueTableSpec
 from runtime.core.requests import PerPe
 from runtime.language.value import Pointer
 from runtime.torch.distributed.operands import (
@@ -43,7 +43,7 @@ def isend(
     to all other ranks. `ValueError` for a rank that is not in it. Messages of two ranks arrive in the order in which they were
     sent: a `tag` is compared, not searched for.
     """
-    return _launch(_Transfer("dst", tensor, dst, group, tag, group_dst), overlaps=True)
+    return _launch(_PeerTransfer("dst", tensor, dst, group, tag, group_dst), overlaps=True)
 
 
 def irecv(
@@ -54,7 +54,7 @@ def irecv(
     group_src: int | None = None,
 ) -> Work:
     """Replace the elements of `tensor` by those that rank `src` sends; the counterpart of `isend`."""
-    return _launch(_Transfer("src", tensor, src, group, tag, group_src), overlaps=True)
+    return _launch(_PeerTransfer("src", tensor, src, group, tag, group_src), overlaps=True)
 
 
 def send(
@@ -65,7 +65,7 @@ def send(
     group_dst: int | None = None,
 ) -> None:
     """`isend` without a handle: what uses the tensor afterwards waits."""
-    _launch(_Transfer("dst", tensor, dst, group, tag, group_dst), overlaps=False)
+    _launch(_PeerTransfer("dst", tensor, dst, group, tag, group_dst), overlaps=False)
 
 
 def recv(
@@ -76,7 +76,7 @@ def recv(
     group_src: int | None = None,
 ) -> int:
     """`irecv` without a handle; returns the sender's rank, as in PyTorch."""
-    transfer = _Transfer("src", tensor, src, group, tag, group_src)
+    transfer = _PeerTransfer("src", tensor, src, group, tag, group_src)
     _launch(transfer, overlaps=False)
     return transfer.joined.sips[transfer.peer]
 
@@ -99,7 +99,7 @@ class P2POp:
             raise ValueError(
                 f"Invalid ``op`` {op!r}. Expected ``op`` to be torch.distributed.isend or irecv."
             )
-        self.transfer = _Transfer(ends[op], tensor, peer, group, tag, group_peer)
+        self.transfer = _PeerTransfer(ends[op], tensor, peer, group, tag, group_peer)
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
@@ -135,7 +135,7 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
     message_bytes = table.group.ring_bytes_within_scratch(1)
     tensors, call = (
         [each.tensor for each in transfers],
-        call_text(transfers[0].joined.title, "batch_isend_irecv"),
+        call_signature(transfers[0].joined.title, "batch_isend_irecv"),
     )
     arguments = (parts["dst"], parts["src"], message_bytes)
     kernel = point_to_point.exchange
@@ -147,7 +147,7 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
                 arguments,
                 tensors,
                 pes,
-                queues=table.name,
+                queue_table=table.name,
                 call=call,
                 overlaps=True,
             )
@@ -155,7 +155,7 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
     ]
 
 
-class _Transfer:
+class _PeerTransfer:
     """One send (`end` is "dst") or receive ("src"), checked; `peer` is a rank of the group `joined`."""
 
     def __init__(
@@ -204,13 +204,13 @@ class _Transfer:
         joined.messages[ends] += 1
         place = f"{joined.title} rank {ends[0]} to {ends[1]} #{joined.messages[ends]}"
         tag = f", tag {self.tag}" if self.tag else ""
-        return call_text(
+        return call_signature(
             place,
             f"{self.tensor.dtype.name} {self.tensor.shape} on {placement_text(self.tensor)}{tag}",
         )
 
 
-def _launch(transfer: _Transfer, *, overlaps: bool) -> Work:
+def _launch(transfer: _PeerTransfer, *, overlaps: bool) -> Work:
     kernel: Callable[[Pointer, int, str, int], None] = (
         point_to_point.send if transfer.end == "dst" else point_to_point.recv
     )
@@ -223,12 +223,19 @@ def _launch(transfer: _Transfer, *, overlaps: bool) -> Work:
     pes, call = transfer.places, transfer.call()
     return Work(
         launch_on(
-            name, kernel, arguments, [tensor], pes, queues=table.name, call=call, overlaps=overlaps
+            name,
+            kernel,
+            arguments,
+            [tensor],
+            pes,
+            queue_table=table.name,
+            call=call,
+            overlaps=overlaps,
         )
     )
 
 
-def _installed(transfers: Sequence[_Transfer]) -> Table:
+def _installed(transfers: Sequence[_PeerTransfer]) -> QueueTableSpec:
     joined = transfers[0].joined
     if POINT_TO_POINT not in joined.tables:
         source = running_rank().ccl.source

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from runtime.ccl.config import AlgorithmConfig
-from runtime.ccl.ring_allocator import Table
+from runtime.ccl.ring_allocator import QueueTableSpec
 from runtime.core.errors import ConfigError, nearest
 from runtime.core.requests import Handle, IpcqInitMsg
 from runtime.torch.rank_state import ProcessGroup, RankState, running_rank
@@ -106,7 +106,7 @@ def _joined(
     state: RankState, name: str, sips: tuple[int, ...], algorithm: str
 ) -> ProcessGroup | None:
     """The group, with the queues of its default algorithm installed; None on ranks that are not in it."""
-    tables = state.queues.tables(name, sips, state.ccl.used_by(algorithm))
+    tables = state.ring_allocator.tables(name, sips, state.ccl.used_by(algorithm))
     for table in tables.values():
         if table.group.root_cube >= state.topology.cubes:
             problem = f"is {table.group.root_cube}, the last cube is {state.topology.cubes - 1}"
@@ -124,7 +124,7 @@ def _joined(
     return joined
 
 
-def install(table: Table) -> Handle | None:
+def install(table: QueueTableSpec) -> Handle | None:
     """Queue the installation of a table on the PEs of this rank, unless it is there already. Does not wait."""
     if table.installed:
         return None

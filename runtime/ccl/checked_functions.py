@@ -14,7 +14,7 @@ from runtime.model.placement import ShardSpec
 from runtime.model.topology import Topology
 
 
-class OwnParts:
+class CheckedFunctions:
     """Calls the parts of the algorithm `name` of the file `source`."""
 
     def __init__(self, source: str, name: str) -> None:

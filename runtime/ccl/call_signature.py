@@ -6,7 +6,7 @@ together.
 """
 
 
-def call_text(place: str, what: str) -> str:
+def call_signature(place: str, what: str) -> str:
     """The call of `what` at `place`."""
     return f"{place}: {what}"
 
@@ -20,7 +20,7 @@ def ranks_text(sips: tuple[int, ...]) -> str:
     return f"ranks {first} to {last}" if consecutive else f"ranks {', '.join(map(str, sips))}"
 
 
-def place_of(call: str) -> str:
+def call_id(call: str) -> str:
     """Which call it is of the groups that have the same ranks: those made in another order have other names."""
     place = call.partition(": ")[0]
     return place.partition(" of ")[2] or place
