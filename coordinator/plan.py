@@ -1,6 +1,6 @@
 """What a run is: the configuration, the program, and how the SIPs are dealt to LPs. All is decided before it starts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,8 +30,16 @@ class RunConfig:
         return config_hash(self.topology, self.ccl.file)
 
 
-def load_config(topology: Path | None, ccl: Path | None, sips: int | None) -> RunConfig:
-    """Read both files, the shipped ones by default; `sips` overrides the topology file's. Raises `ConfigError`."""
+def load_config(
+    topology: Path | None,
+    ccl: Path | None,
+    sips: int | None,
+    directories: Sequence[str] = (),
+) -> RunConfig:
+    """Read both files, the shipped ones by default; `sips` overrides the count in the topology file.
+
+    Modules of collective algorithms are searched in `directories` and then on the import path. Raises `ConfigError`.
+    """
     topology_file = topology or default_file("topology.yaml")
     ccl_file = ccl or default_file("ccl.yaml")
     topology_text, ccl_text = read_text(topology_file), read_text(ccl_file)
@@ -41,7 +49,7 @@ def load_config(topology: Path | None, ccl: Path | None, sips: int | None) -> Ru
         parse_topology(topology_text, str(topology_file), sips),
         str(ccl_file),
         ccl_text,
-        parse_ccl(ccl_text, str(ccl_file)),
+        parse_ccl(ccl_text, str(ccl_file), directories=directories),
     )
 
 

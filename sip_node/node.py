@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Protocol
 
-from runtime.ccl.config import parse_ccl
+from runtime.ccl.config import parse_checked_ccl
 from runtime.core.bench_registry import BenchOutcome
 from runtime.core.config_file import config_hash
 from runtime.core.errors import RunAborted
@@ -184,7 +184,7 @@ class LpNode:
     ) -> None:
         job = peers.job
         topology = parse_topology(job.topology_yaml, "topology", job.sips)
-        ccl = parse_ccl(job.ccl_yaml, "the ccl file")
+        ccl = parse_checked_ccl(job.ccl_yaml, "the ccl file")
         self.config_hash = config_hash(topology, ccl.file)
         self._lp, self._observer, self._verify = lp, observer, job.verify
         sips, lps = peers.sips_of_lp[lp], len(peers.sips_of_lp)

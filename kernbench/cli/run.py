@@ -24,7 +24,10 @@ from runtime.wire.messages import SipReport
 
 def make_plan(invocation: Invocation, program: Program | None = None) -> Plan:
     """The plan that the command line asks for, or with its options that of `program`. Raises `UsageError` or `ConfigError`."""
-    config = load_config(invocation.topology, invocation.ccl, invocation.sips)
+    script = invocation.script
+    # A rank finds modules beside its script, as `python script.py` does.
+    directories = () if script is None else (str(script.resolve().parent),)
+    config = load_config(invocation.topology, invocation.ccl, invocation.sips, directories)
     sips = config.topology.system.sips.count
     if invocation.script is not None and invocation.procs not in (None, sips):
         raise UsageError(

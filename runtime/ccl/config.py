@@ -1,4 +1,8 @@
-"""`ccl.yaml`: which collective algorithms exist, and the parameters of their queues."""
+"""`ccl.yaml`: the collective algorithms, the parameters of their queues, and the selection that `auto` makes.
+
+The file is checked once, when it is read: types and ranges of values, names of algorithms, order of the selection rows, and
+every module and function that an algorithm refers to. A wrong file is a `ConfigError` with the file and the key path.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +12,22 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from runtime.ccl.references import COLLECTIVES, POINT_TO_POINT, unresolved_references
 from runtime.core.config_file import Section, default_file, parse, raise_first, read_text
 from runtime.core.errors import ConfigError, nearest
+
+__all__ = [
+    "AUTO",
+    "COLLECTIVES",
+    "POINT_TO_POINT",
+    "AlgorithmConfig",
+    "BufferKind",
+    "CclConfig",
+    "Choice",
+    "load_ccl",
+    "parse_ccl",
+    "parse_checked_ccl",
+]
 
 BufferKind = Literal["tcm", "hbm", "sram"]
 Backpressure = Literal["sleep"]
@@ -18,22 +36,12 @@ _Index = Annotated[int, Field(ge=0, le=1 << 20)]
 _SlotSize = Annotated[int, Field(ge=64, le=1 << 30, multiple_of=64)]
 _Name = Annotated[str, Field(min_length=1)]
 
-COLLECTIVES = (
-    "all_reduce",
-    "reduce",
-    "broadcast",
-    "all_gather",
-    "all_gather_into_tensor",
-    "reduce_scatter_tensor",
-    "all_to_all_single",
-)
 AUTO = "auto"
-POINT_TO_POINT = "point_to_point"
-"""The algorithm of send and receive, whose queues join every rank of a group with every other one."""
+"""The name that stands for what the section `selection` chooses by collective and size."""
 
 
 class Defaults(Section):
-    """What holds for every algorithm that does not say otherwise."""
+    """The parameters of every algorithm that does not override them."""
 
     algorithm: _Name
     buffer_kind: BufferKind
@@ -46,7 +54,7 @@ class Defaults(Section):
 
 
 class Algorithm(Section):
-    """One algorithm: four import paths or registry keys, and what it overrides; null is "not overridden"."""
+    """One algorithm: its module, three functions by registry key or import path, and overrides; null is no override."""
 
     module: _Name
     topology: _Name
@@ -64,14 +72,14 @@ class Algorithm(Section):
 
 
 class Choice(Section):
-    """The algorithm for calls of at most `up_to_bytes` bytes a rank, or of any size."""
+    """A row of the selection: the algorithm for calls of at most `up_to_bytes` bytes a rank, or of any size."""
 
     algorithm: _Name
     up_to_bytes: _Count | None = None
 
 
 class AlgorithmSelection(Section):
-    """What `auto` runs: by collective and size where there are rows, `default` elsewhere."""
+    """What `auto` runs: the first matching row of the collective, `default` where no row matches."""
 
     default: _Name
     by_size: Mapping[str, Annotated[tuple[Choice, ...], Field(min_length=1)]]
@@ -87,9 +95,9 @@ class CclFile(Section):
 
 @dataclass(frozen=True)
 class AlgorithmConfig:
-    """One algorithm with every parameter decided. Sizes are bytes.
+    """One algorithm with its overrides applied to the defaults. Sizes are bytes.
 
-    `root_cube` None means the algorithm's own choice; `n_elem` None means the size of the tensor.
+    `root_cube` None stands for the algorithm's own choice, `n_elem` None for the size of the tensor.
     """
 
     name: str
@@ -113,21 +121,21 @@ class AlgorithmConfig:
         return self.n_slots * self.slot_size
 
     def ranks(self, sips: int) -> int:
-        """The world size: what the file says, else one rank per SIP."""
+        """The world size: that of the file, else one rank per SIP."""
         return sips if self.world_size is None else self.world_size
 
 
 @dataclass(frozen=True)
 class CclConfig:
-    """A checked `ccl.yaml`; `source` is what its errors call it."""
+    """A checked `ccl.yaml`; `source` is its name in error messages."""
 
     source: str
     file: CclFile
 
     def resolve(self, name: str | None = None) -> AlgorithmConfig:
-        """The algorithm `name`, by default `defaults.algorithm`, with its overrides over the defaults.
+        """The parameters of algorithm `name`, by default of `defaults.algorithm`; of `selection.default` for `auto`.
 
-        For `auto` it is `selection.default`. Raises `ConfigError` with the nearest name when there is no such algorithm.
+        Raises `ConfigError` with the nearest name when there is no such algorithm.
         """
         defaults, selection = self.file.defaults, self.file.selection
         name = name or defaults.algorithm
@@ -140,17 +148,20 @@ class CclConfig:
         return AlgorithmConfig(name=name, **(inherited | algorithm.model_dump(exclude_none=True)))
 
     def used_by(self, name: str) -> tuple[str, ...]:
-        """The algorithms that a group with algorithm `name` may run: itself, or all that `auto` chooses from.
+        """The algorithms that a group with algorithm `name` may run: `name` itself, or every choice of `auto`.
 
-        The first one is that of `resolve`. If the file has it, the one of send and receive is the last.
+        The first one is that of `resolve`. The algorithm of send and receive is the last one, if the file has it.
         """
         chosen = [self.resolve(name).name]
         if name == AUTO and self.file.selection is not None:
             chosen += [
                 row.algorithm for rows in self.file.selection.by_size.values() for row in rows
             ]
-        known = POINT_TO_POINT in self.file.algorithms
-        return tuple(dict.fromkeys((*chosen, POINT_TO_POINT) if known else chosen))
+        if POINT_TO_POINT in self.file.algorithms:
+            chosen.append(POINT_TO_POINT)
+        # Every rank must compute the same order, since the addresses of the receive rings follow
+        # from it; a dict keeps the first occurrence of each name, a set would keep no order.
+        return tuple(dict.fromkeys(chosen))
 
     def choose(self, name: str, collective: str, nbytes: int) -> str:
         """The algorithm that a group with algorithm `name` runs for `collective` on `nbytes` bytes a rank."""
@@ -163,65 +174,81 @@ class CclConfig:
 
 
 def load_ccl(path: Path | None = None) -> CclConfig:
-    """The configuration in `path`, by default the one that ships with kernbench; raises `ConfigError`."""
+    """The configuration in `path`, by default the file that ships with kernbench; raises `ConfigError`."""
     source = path or default_file("ccl.yaml")
     return parse_ccl(read_text(source), str(source))
 
 
-def parse_ccl(text: str, source: str) -> CclConfig:
-    """The configuration in YAML `text`; errors are `ConfigError`s that call it `source`."""
-    file = parse(text, source, CclFile)
-    raise_first(source, list(_problems(file)))
-    return CclConfig(source, file)
+def parse_ccl(text: str, source: str, *, directories: Sequence[str] = ()) -> CclConfig:
+    """The configuration in YAML `text`; raises `ConfigError` with `source` as the name of the file.
+
+    A module of an algorithm is searched in `directories`, such as that of the user's script, and then on the import path.
+    """
+    config = parse_checked_ccl(text, source)
+    problems = [
+        *_problems(config.file),
+        *unresolved_references(config.file.algorithms, directories),
+    ]
+    raise_first(source, problems)
+    return config
+
+
+def parse_checked_ccl(text: str, source: str) -> CclConfig:
+    """The configuration in YAML `text` that `parse_ccl` has accepted in another process.
+
+    References are not checked again: a rank extends its import path when its script starts, which is later.
+    """
+    return CclConfig(source, parse(text, source, CclFile))
 
 
 def _problems(file: CclFile) -> Iterator[tuple[str, str]]:
-    """(key path, problem) of what names an algorithm that does not exist, and of rows that are never reached."""
+    """(key path, problem) of names of algorithms that do not exist, and of selection rows that no call reaches."""
     name = file.defaults.algorithm
     if AUTO in file.algorithms:
         yield (
             f"algorithms.{AUTO}",
-            f"{AUTO!r} means what the section `selection` says; an algorithm needs another name",
+            f"{AUTO!r} stands for the section `selection`; an algorithm needs another name",
         )
     if name == AUTO and file.selection is None:
-        yield "defaults.algorithm", f"{AUTO!r} needs the section `selection`, which says what runs"
+        yield "defaults.algorithm", f"{AUTO!r} needs the section `selection`, which is missing"
     elif name != AUTO and name not in file.algorithms:
         yield "defaults.algorithm", _unknown(name, file)
     if file.selection is not None:
-        yield from _problems_of_selection(file.selection, file)
+        yield from _selection_problems(file.selection, file)
 
 
-def _problems_of_selection(
-    selection: AlgorithmSelection, file: CclFile
-) -> Iterator[tuple[str, str]]:
-    named = {"selection.default": selection.default}
+def _selection_problems(selection: AlgorithmSelection, file: CclFile) -> Iterator[tuple[str, str]]:
+    references = {"selection.default": selection.default}
     for collective, rows in selection.by_size.items():
-        where = f"selection.by_size.{collective}"
+        section = f"selection.by_size.{collective}"
         if collective not in COLLECTIVES:
-            yield where, f"no collective {collective!r}{nearest(collective, COLLECTIVES)}"
-        named |= {f"{where}[{index}].algorithm": row.algorithm for index, row in enumerate(rows)}
-        yield from _unreachable_rows(where, rows)
-    for key_path, name in named.items():
+            yield section, f"no collective {collective!r}{nearest(collective, COLLECTIVES)}"
+        for index, row in enumerate(rows):
+            references[f"{section}[{index}].algorithm"] = row.algorithm
+        yield from _unreachable_rows(section, rows)
+    for key_path, name in references.items():
         if name == AUTO:
-            yield (
-                key_path,
-                f"{AUTO!r} cannot choose itself; known: {', '.join(sorted(file.algorithms))}",
-            )
+            known = ", ".join(sorted(file.algorithms))
+            yield key_path, f"{AUTO!r} cannot choose itself; known: {known}"
         elif name not in file.algorithms:
             yield key_path, _unknown(name, file)
 
 
-def _unreachable_rows(where: str, rows: Sequence[Choice]) -> Iterator[tuple[str, str]]:
-    for index, (row, below) in enumerate(pairwise(rows)):
+def _unreachable_rows(section: str, rows: Sequence[Choice]) -> Iterator[tuple[str, str]]:
+    for index, (row, following) in enumerate(pairwise(rows)):
         if row.up_to_bytes is None:
             yield (
-                f"{where}[{index}]",
+                f"{section}[{index}]",
                 "this key is missing: up_to_bytes; only the last row is for calls of any size",
             )
-        elif below.up_to_bytes is not None and below.up_to_bytes <= row.up_to_bytes:
-            problem = f"is {below.up_to_bytes}, and the row before takes calls of up to {row.up_to_bytes} bytes: no call gets here"
-            yield f"{where}[{index + 1}].up_to_bytes", problem
+        elif following.up_to_bytes is not None and following.up_to_bytes <= row.up_to_bytes:
+            yield (
+                f"{section}[{index + 1}].up_to_bytes",
+                f"is {following.up_to_bytes}, but the row before matches calls of up to "
+                f"{row.up_to_bytes} bytes: no call reaches this row",
+            )
 
 
 def _unknown(name: str, file: CclFile) -> str:
-    return f"no algorithm {name!r}{nearest(name, [*file.algorithms, *([AUTO] if file.selection else [])])}"
+    known = [*file.algorithms, *([AUTO] if file.selection else [])]
+    return f"no algorithm {name!r}{nearest(name, known)}"

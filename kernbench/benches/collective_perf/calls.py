@@ -75,7 +75,7 @@ def send_and_receive(source: Tensor, target: Tensor) -> None:
     message = table.group.ring_bytes_within_scratch(2) // source.itemsize
     arguments = (shard_pointers(source), shard_pointers(target), numel, ahead, behind, message)
     launch_on(
-        "sendrecv", pass_on, arguments, [source, target], pes, queues=table.name, call="sendrecv"
+        "sendrecv", pass_on, arguments, [source, target], pes, queue_table=table.name, call="sendrecv"
     )
 
 

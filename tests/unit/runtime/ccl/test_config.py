@@ -1,8 +1,11 @@
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from runtime.ccl.config import load_ccl, parse_ccl
+from runtime.ccl.config import AlgorithmConfig, load_ccl, parse_ccl
 from runtime.core.errors import ConfigError
 
 DEFAULTS = """
@@ -18,15 +21,16 @@ defaults:
 RING = """
 algorithms:
   ring:
-    module: my.ring
+    module: runtime.ccl.algorithms.ring
     topology: ring_1d
     mapper: all_pes
     validator: any_placement
 """
 TEXT = DEFAULTS + RING
+ROOT = Path(__file__).parents[4]
 
 
-def complaint(text: str) -> str:
+def error_of(text: str) -> str:
     with pytest.raises(ConfigError) as raised:
         parse_ccl(text, "ccl.yaml")
     message = str(raised.value)
@@ -42,23 +46,32 @@ def test_the_shipped_file_resolves_every_algorithm() -> None:
 
 def test_an_algorithm_inherits_the_defaults() -> None:
     ring = parse_ccl(TEXT, "ccl.yaml").resolve()
-    assert (ring.name, ring.module, ring.topology, ring.mapper) == (
-        "ring",
-        "my.ring",
-        "ring_1d",
-        "all_pes",
+    assert ring == AlgorithmConfig(
+        name="ring",
+        module="runtime.ccl.algorithms.ring",
+        topology="ring_1d",
+        mapper="all_pes",
+        validator="any_placement",
+        buffer_kind="tcm",
+        backpressure="sleep",
+        n_slots=4,
+        slot_size=4096,
+        vc_chunk_size=256,
+        ipcq_credit_size_bytes=16,
+        world_size=None,
+        root_cube=None,
+        n_elem=None,
     )
-    assert (ring.buffer_kind, ring.n_slots, ring.slot_size, ring.vc_chunk_size) == (
-        "tcm",
-        4,
-        4096,
-        256,
-    )
-    assert (ring.ipcq_credit_size_bytes, ring.root_cube, ring.n_elem) == (16, None, None)
 
 
 def test_an_algorithm_overrides_the_defaults() -> None:
-    overrides = "    buffer_kind: hbm\n    n_slots: 8\n    slot_size: 128\n    root_cube: 0\n    n_elem: 64\n"
+    overrides = """
+    buffer_kind: hbm
+    n_slots: 8
+    slot_size: 128
+    root_cube: 0
+    n_elem: 64
+"""
     ring = parse_ccl(TEXT + overrides, "ccl.yaml").resolve("ring")
     assert (ring.buffer_kind, ring.n_slots, ring.slot_size, ring.root_cube, ring.n_elem) == (
         "hbm",
@@ -140,7 +153,7 @@ def test_an_unknown_algorithm_is_an_error_with_the_nearest_name() -> None:
     ],
 )
 def test_a_wrong_file_is_one_line_that_names_the_key(text: str, message: str) -> None:
-    assert complaint(text).startswith(f"ccl.yaml: {message}")
+    assert error_of(text).startswith(f"ccl.yaml: {message}")
 
 
 SELECTION = """
@@ -153,7 +166,7 @@ selection:
     broadcast:
       - {algorithm: tree}
 """
-TREE = RING.replace("ring", "tree").replace("algorithms:\n", "")
+TREE = RING.replace("algorithms:\n", "").replace("  ring:", "  tree:")
 CHOOSING = DEFAULTS.replace("algorithm: ring", "algorithm: auto") + SELECTION + RING + TREE
 
 
@@ -209,7 +222,8 @@ def test_auto_takes_the_first_row_whose_limit_is_not_exceeded_and_else_the_defau
         (
             "up_to_bytes: 512",
             "up_to_bytes: 64",
-            "selection.by_size.all_reduce[1].up_to_bytes: is 64, and the row before takes calls of up to 64 bytes",
+            "selection.by_size.all_reduce[1].up_to_bytes: is 64, but the row before matches calls "
+            "of up to 64 bytes: no call reaches this row",
         ),
         (
             "up_to_bytes: 64, ",
@@ -219,17 +233,116 @@ def test_auto_takes_the_first_row_whose_limit_is_not_exceeded_and_else_the_defau
         (
             SELECTION,
             "",
-            "defaults.algorithm: 'auto' needs the section `selection`, which says what runs",
+            "defaults.algorithm: 'auto' needs the section `selection`, which is missing",
         ),
         (
             "  tree:\n",
             "  auto:\n",
-            "algorithms.auto: 'auto' means what the section `selection` says",
+            "algorithms.auto: 'auto' stands for the section `selection`; an algorithm needs another name",
         ),
     ],
 )
 def test_a_wrong_selection_is_one_line_that_names_the_row(old: str, new: str, message: str) -> None:
-    assert complaint(CHOOSING.replace(old, new, 1)).startswith(f"ccl.yaml: {message}")
+    assert error_of(CHOOSING.replace(old, new, 1)).startswith(f"ccl.yaml: {message}")
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "message"),
+    [
+        ("mapper", "all_pe", "'all_pe' is not known; did you mean 'all_pes'?"),
+        ("topology", "ring", "'ring' is not known; did you mean 'ring_1d'?"),
+        ("validator", "any", "'any' is not known; known: any_placement, multi_pe_sip_local, "),
+        ("module", "ring", "'ring' cannot be imported: No module named 'ring'"),
+        (
+            "module",
+            "runtime.ccl.algorithms.rign",
+            "'runtime.ccl.algorithms.rign' cannot be imported: No module named "
+            "'runtime.ccl.algorithms.rign'; did you mean 'runtime.ccl.algorithms.ring'?",
+        ),
+        (
+            "module",
+            "runtime.ccl.algorithms.ring.all_reduce",
+            "'runtime.ccl.algorithms.ring.all_reduce' cannot be imported: "
+            "'runtime.ccl.algorithms.ring' is a module, not a package",
+        ),
+        ("module", "a..b", "'a..b' cannot be imported: "),
+        (
+            "module",
+            "runtime.ccl.mappers",
+            "'runtime.ccl.mappers' has no function arguments(group, itemsize) (and 1 more)",
+        ),
+        (
+            "mapper",
+            "runtime.ccl.mappers:leader_onli",
+            "'runtime.ccl.mappers:leader_onli' cannot be imported: module 'runtime.ccl.mappers' "
+            "has no attribute 'leader_onli'; did you mean 'leader_only'?",
+        ),
+        (
+            "topology",
+            "no.such.module.star",
+            "'no.such.module.star' cannot be imported: No module named 'no'",
+        ),
+    ],
+)
+def test_a_reference_that_leads_nowhere_is_an_error_when_the_file_is_read(
+    key: str, name: str, message: str
+) -> None:
+    text = re.sub(rf"(    {key}:).*", rf"\1 {name}", TEXT)
+    assert error_of(text).startswith(f"ccl.yaml: algorithms.ring.{key}: {message}")
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def all_reduce(): ...\n", "'star' has no function arguments(group, itemsize)"),
+        (
+            "arguments = lambda group, itemsize: ()\ndef allreduce(): ...\n",
+            "'star' has no kernel, a function named like one of all_reduce, reduce, broadcast, "
+            "all_gather, all_gather_into_tensor, reduce_scatter_tensor, all_to_all_single",
+        ),
+        ("def arguments(:\n", "'star' cannot be imported: invalid syntax (%s, line 1)"),
+    ],
+)
+def test_the_module_of_an_algorithm_is_read_but_not_run(
+    tmp_path: Path, source: str, message: str
+) -> None:
+    module = tmp_path / "star.py"
+    module.write_text(f"{source}\nraise SystemExit('the module was imported')\n")
+    text = TEXT.replace("runtime.ccl.algorithms.ring", "star")
+    with pytest.raises(ConfigError) as raised:
+        parse_ccl(text, "mine.yaml", directories=[str(tmp_path)])
+    expected = message.replace("%s", str(module))
+    assert str(raised.value) == f"mine.yaml: algorithms.ring.module: {expected}"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from runtime.ccl.algorithms.ring import all_reduce, arguments\n",
+        "from runtime.ccl.algorithms.ring import *\n",
+        "if True:\n    arguments, all_reduce = 1, 2\n",
+        "def __getattr__(name): ...\n",
+    ],
+)
+def test_a_module_beside_the_script_is_accepted_however_it_defines_its_functions(
+    tmp_path: Path, source: str
+) -> None:
+    (tmp_path / "star.py").write_text(source)
+    text = TEXT.replace("runtime.ccl.algorithms.ring", "star")
+    config = parse_ccl(text, "mine.yaml", directories=[str(tmp_path)])
+    assert config.resolve("ring").module == "star"
+
+
+def test_reading_the_file_loads_no_algorithm_and_no_engine() -> None:
+    program = (
+        "import sys; from runtime.ccl.config import load_ccl; load_ccl();"
+        "print(*(name for name in sys.modules"
+        " if name.startswith(('simpy', 'numpy', 'greenlet', 'runtime.ccl.algorithms.',"
+        " 'runtime.language'))))"
+    )
+    command = [sys.executable, "-c", program]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert found.stdout.split() == []
 
 
 def test_errors_name_the_file_that_was_read(tmp_path: Path) -> None:

@@ -144,24 +144,6 @@ def test_a_mapper_of_ones_own_is_found_by_its_dotted_path() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("mapper", "complaint"),
-    [
-        ("all_pe", "algorithms.joined.mapper: 'all_pe' is not known; did you mean 'all_pes'?"),
-        (
-            "tests.support.joined.nobody",
-            "algorithms.joined.mapper: 'tests.support.joined.nobody' cannot be imported",
-        ),
-        ("no.such.module.mapper", "No module named 'no'"),
-    ],
-)
-def test_a_mapper_that_does_not_exist_is_an_error_of_the_file(mapper: str, complaint: str) -> None:
-    with pytest.raises(ConfigError) as raised:
-        plan_of(small(system__sips__count=1), ccl_with(mapper).resolve())
-    assert str(raised.value).startswith("ccl.yaml: ")
-    assert complaint in str(raised.value)
-
-
 def test_the_arguments_of_intercube_place_a_rank_in_the_grid_of_sips() -> None:
     topology = small(system__sips__count=6, **TORUS)
     group = Group(4, tuple(range(6)), config("intercube"), topology)

@@ -1,0 +1,90 @@
+"""Checks what the algorithms of `ccl.yaml` refer to: modules, and functions by registry key or import path."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from runtime.ccl.import_paths import ImportPathError, check_attribute, module_names
+from runtime.ccl.mappers import MAPPERS
+from runtime.ccl.topologies import TOPOLOGIES
+from runtime.ccl.validators import VALIDATORS
+from runtime.core.errors import nearest
+
+COLLECTIVES = (
+    "all_reduce",
+    "reduce",
+    "broadcast",
+    "all_gather",
+    "all_gather_into_tensor",
+    "reduce_scatter_tensor",
+    "all_to_all_single",
+)
+"""The collectives of which an algorithm may have a kernel, which is a function of its module with that name."""
+
+POINT_TO_POINT = "point_to_point"
+"""The algorithm of send and receive. Its queues connect every rank of a group with every other one."""
+
+SYSTEM = "system"
+"""The topology key that stands for `system.sips.topology` of the topology file."""
+
+
+class AlgorithmReferences(Protocol):
+    """What the section of an algorithm refers to."""
+
+    @property
+    def module(self) -> str: ...
+    @property
+    def topology(self) -> str: ...
+    @property
+    def mapper(self) -> str: ...
+    @property
+    def validator(self) -> str: ...
+
+
+def unresolved_references(
+    algorithms: Mapping[str, AlgorithmReferences], directories: Sequence[str] = ()
+) -> Iterator[tuple[str, str]]:
+    """(key path, problem) of every reference that does not exist or lacks what it must define.
+
+    `directories` are searched for modules before the import path of this process.
+    """
+    for name, algorithm in algorithms.items():
+        section = f"algorithms.{name}"
+        for problem in _module_problems(name, algorithm.module, directories):
+            yield f"{section}.module", problem
+        functions = {
+            "topology": (algorithm.topology, {SYSTEM, *TOPOLOGIES}),
+            "mapper": (algorithm.mapper, MAPPERS),
+            "validator": (algorithm.validator, VALIDATORS),
+        }
+        for key, (reference, registry) in functions.items():
+            for problem in _function_problems(reference, registry, directories):
+                yield f"{section}.{key}", problem
+
+
+def _module_problems(algorithm: str, module: str, directories: Sequence[str]) -> Iterator[str]:
+    try:
+        names = module_names(module, directories)
+    except ImportPathError as error:
+        yield f"{module!r} cannot be imported: {error}"
+        return
+    # The kernels of send and receive are always those of kernbench, called without `arguments`.
+    if names is None or algorithm == POINT_TO_POINT:
+        return
+    if "arguments" not in names:
+        yield f"{module!r} has no function arguments(group, itemsize)"
+    if names.isdisjoint(COLLECTIVES):
+        yield f"{module!r} has no kernel, a function named like one of {', '.join(COLLECTIVES)}"
+
+
+def _function_problems(
+    reference: str, registry: Collection[str], directories: Sequence[str]
+) -> Iterator[str]:
+    if reference in registry:
+        return
+    if "." not in reference and ":" not in reference:
+        yield f"{reference!r} is not known{nearest(reference, registry)}"
+        return
+    try:
+        check_attribute(reference, directories)
+    except ImportPathError as error:
+        yield f"{reference!r} cannot be imported: {error}"
