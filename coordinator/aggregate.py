@@ -28,7 +28,7 @@ class LoggedOp(Struct, frozen=True):
     record: OpRecord
 
 
-class SyncFigures(Struct, frozen=True):
+class SyncStatistics(Struct, frozen=True):
     """What synchronisation cost: rounds of the busiest LP; messages between LPs and null messages of all of them."""
 
     rounds: int
@@ -36,7 +36,7 @@ class SyncFigures(Struct, frozen=True):
     null_messages: int
 
 
-class RankFigures(Struct, frozen=True):
+class RankSummary(Struct, frozen=True):
     """One rank and its SIP. `ok`, `wrong` and `unchecked` count the checks of a bench."""
 
     rank: int
@@ -49,7 +49,7 @@ class RankFigures(Struct, frozen=True):
     counters: dict[str, int]
 
 
-class LpFigures(Struct, frozen=True):
+class LpSummary(Struct, frozen=True):
     """One LP: wall seconds it computed and wall seconds it waited for its peers."""
 
     lp: int
@@ -84,9 +84,9 @@ class RunReport(Struct, frozen=True):
     jitter_ms: float
     jitter_seed: int
     verification: Verdict | None
-    sync: SyncFigures
-    ranks: tuple[RankFigures, ...]
-    lps: tuple[LpFigures, ...]
+    sync: SyncStatistics
+    ranks: tuple[RankSummary, ...]
+    lps: tuple[LpSummary, ...]
     waits: Waits
     versions: dict[str, str]
     protocol: int
@@ -143,7 +143,7 @@ def wrong_elements(rows: Sequence[PerfRow]) -> int | None:
 def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> RunReport:
     """The account of the run; partial when it failed, which `error` then says."""
     error = None if result.error is None else str(result.error)
-    done = result.gathered.done
+    done = result.collected.done
     sips = sip_reports(done)
     outcome = merge_outcomes(sips) if error is None else None
     right = (outcome is None or outcome.wrong == 0) and (verdict is None or verdict.passed)
@@ -154,7 +154,7 @@ def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> 
         passed=error is None and len(sips) == plan.sips and right,
         error=error,
         digest=run_digest(sips) if len(sips) == plan.sips else "",
-        sim_time_ns=ns_from_ps(result.gathered.time_ps),
+        sim_time_ns=ns_from_ps(result.collected.time_ps),
         startup_s=round(result.startup_s, 6),
         wall_s=round(result.wall_s, 6),
         events=sum(lp.events for lp in done.values()),
@@ -167,9 +167,9 @@ def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> 
         jitter_ms=plan.jitter_ms,
         jitter_seed=plan.jitter_seed,
         verification=verdict,
-        sync=_sync_figures(done),
-        ranks=tuple(_rank_figures(report) for report in sips),
-        lps=tuple(_lp_figures(done[lp]) for lp in sorted(done)),
+        sync=_sync_statistics(done),
+        ranks=tuple(_rank_summary(report) for report in sips),
+        lps=tuple(_lp_summary(done[lp]) for lp in sorted(done)),
         waits=waits_of(sips, result.error.waits if isinstance(result.error, IpcqDeadlock) else ()),
         versions=versions(),
         protocol=PROTOCOL_VERSION,
@@ -215,27 +215,29 @@ def _merge_table(tables: Sequence[Table | None]) -> Table | None:
     if not present:
         return None
     if (
-        len({(t.labels, t.figures, tuple(row.labels for row in t.rows)) for t in present}) > 1
+        len({(t.labels, t.values, tuple(row.labels for row in t.rows)) for t in present}) > 1
         or None in tables
     ):
         raise ProtocolError("the ranks", "their tables differ in more than times and figures")
     rows = zip(*(table.rows for table in present), strict=True)
     return Table(
         present[0].labels,
-        present[0].figures,
+        present[0].values,
         tuple(max(same, key=lambda row: row.time_ps) for same in rows),
     )
 
 
-def _sync_figures(done: Mapping[int, Done]) -> SyncFigures:
+def _sync_statistics(done: Mapping[int, Done]) -> SyncStatistics:
     lps = done.values()
     rounds = max((lp.rounds for lp in lps), default=0)
-    return SyncFigures(rounds, sum(lp.messages for lp in lps), sum(lp.null_messages for lp in lps))
+    return SyncStatistics(
+        rounds, sum(lp.messages for lp in lps), sum(lp.null_messages for lp in lps)
+    )
 
 
-def _rank_figures(report: SipReport) -> RankFigures:
+def _rank_summary(report: SipReport) -> RankSummary:
     outcome = report.outcome or BenchOutcome("", 0, 0)
-    return RankFigures(
+    return RankSummary(
         report.sip,
         report.digest,
         ns_from_ps(report.time_ps),
@@ -247,9 +249,9 @@ def _rank_figures(report: SipReport) -> RankFigures:
     )
 
 
-def _lp_figures(done: Done) -> LpFigures:
+def _lp_summary(done: Done) -> LpSummary:
     sips = tuple(report.sip for report in done.sips)
-    return LpFigures(done.lp, sips, done.events, done.busy_s, done.blocked_s)
+    return LpSummary(done.lp, sips, done.events, done.busy_s, done.blocked_s)
 
 
 def _version(package: str) -> str:

@@ -9,7 +9,7 @@ from runtime.wire.messages import Failed
 
 
 @dataclass(frozen=True)
-class LpPlace:
+class LpProcess:
     """Which LP an error speaks of: its number, its SIPs, its process."""
 
     lp: int
@@ -28,9 +28,9 @@ class LpPlace:
 class RankFailed(KernbenchError):  # noqa: N818 - it is the rank that failed
     """A rank, a kernel or an LP raised. Fields: the LP, what it said of it."""
 
-    def __init__(self, place: LpPlace, failed: Failed) -> None:
-        super().__init__(place, failed)
-        self.place, self.failed = place, failed
+    def __init__(self, process: LpProcess, failed: Failed) -> None:
+        super().__init__(process, failed)
+        self.process, self.failed = process, failed
 
     @property
     def is_about_input(self) -> bool:
@@ -38,16 +38,16 @@ class RankFailed(KernbenchError):  # noqa: N818 - it is the rank that failed
         return self.failed.error in (UsageError.__name__, ConfigError.__name__)
 
     def __str__(self) -> str:
-        who = f"rank {self.failed.rank}" if self.failed.rank >= 0 else str(self.place)
+        who = f"rank {self.failed.rank}" if self.failed.rank >= 0 else str(self.process)
         return f"{who} raised {self.failed.error} at {format_ps(self.failed.time_ps)}: {self.failed.message}"
 
 
 class LpDied(KernbenchError):  # noqa: N818 - it is the LP that died
     """The process of an LP ended on its own. Fields: the LP, exit code (-n: signal n), last time heard in ps."""
 
-    def __init__(self, place: LpPlace, exit_code: int, time_ps: int) -> None:
-        super().__init__(place, exit_code, time_ps)
-        self.place, self.exit_code, self.time_ps = place, exit_code, time_ps
+    def __init__(self, process: LpProcess, exit_code: int, time_ps: int) -> None:
+        super().__init__(process, exit_code, time_ps)
+        self.process, self.exit_code, self.time_ps = process, exit_code, time_ps
 
     @property
     def signal_name(self) -> str | None:
@@ -60,7 +60,7 @@ class LpDied(KernbenchError):  # noqa: N818 - it is the LP that died
             if self.exit_code < 0
             else f"exited with code {self.exit_code}"
         )
-        return f"{self.place} {cause} before the end of the run; last heard of at {format_ps(self.time_ps)}"
+        return f"{self.process} {cause} before the end of the run; last heard of at {format_ps(self.time_ps)}"
 
 
 class LpSilent(KernbenchError):  # noqa: N818 - it is the LP that is silent
@@ -71,15 +71,15 @@ class LpSilent(KernbenchError):  # noqa: N818 - it is the LP that is silent
 
     def __init__(
         self,
-        place: LpPlace,
+        process: LpProcess,
         due: str,
         limit_s: float,
         time_ps: int,
         others: tuple[str, ...] | None = None,
     ) -> None:
-        super().__init__(place, due, limit_s, time_ps, others)
-        self.place, self.due, self.limit_s, self.time_ps, self.others = (
-            place,
+        super().__init__(process, due, limit_s, time_ps, others)
+        self.process, self.due, self.limit_s, self.time_ps, self.others = (
+            process,
             due,
             limit_s,
             time_ps,
@@ -88,7 +88,7 @@ class LpSilent(KernbenchError):  # noqa: N818 - it is the LP that is silent
 
     def __str__(self) -> str:
         text = (
-            f"{self.place} hangs: no {self.due} from it for {self.limit_s:g} s, the limit set by --timeout; "
+            f"{self.process} hangs: no {self.due} from it for {self.limit_s:g} s, the limit set by --timeout; "
             f"last heard of at {format_ps(self.time_ps)}"
         )
         if self.others is None:

@@ -7,7 +7,7 @@ deadlock of the program: of that the LPs themselves know, since no event is left
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from coordinator.failure import LpPlace
+from coordinator.failure import LpProcess
 from runtime.core.simtime import NEVER_PS, format_ps
 from runtime.wire.messages import FromLp, Status
 
@@ -57,7 +57,7 @@ class Liveness:
         """Whether none of the LPs in `missing` has got on for longer than `limit_s`."""
         return bool(missing) and all(now_s - self._signs[lp].moved_s > limit_s for lp in missing)
 
-    def account(self, places: Collection[LpPlace], now_s: float) -> Iterator[str]:
+    def account(self, places: Collection[LpProcess], now_s: float) -> Iterator[str]:
         """A line for each LP in `places`: what it does, or whom it waits for, and since when."""
         for place in places:
             signs = self._signs[place.lp]

@@ -54,7 +54,7 @@ def load_config(
 
 
 @dataclass(frozen=True)
-class Program:
+class ProgramSpec:
     """What every rank runs. `kind` is `bench`, `script` or `function`; `path` is as in `Job.program`.
 
     `name` is what the user calls it: the name of a bench or function, or the file of a script as it was given.
@@ -76,7 +76,7 @@ class Plan:
     """
 
     config: RunConfig
-    program: Program
+    program: ProgramSpec
     procs: int
     data: bool = True
     trace: bool = True

@@ -12,7 +12,7 @@ from coordinator.directory import RunDirectory
 from coordinator.launcher import Children, Launcher, LpSpec
 from coordinator.plan import Plan
 from coordinator.rendezvous import Rendezvous
-from coordinator.watch import Collected, Observer, Watch
+from coordinator.watch import Collected, RunObserver, Watch
 from runtime.core.errors import InvariantError, KernbenchError, ProtocolError
 from runtime.core.rng import fresh_run_id
 from runtime.core.wallclock import now_s
@@ -27,7 +27,7 @@ class RunResult:
     `startup_s` is the wall time until the LPs were told to start, `wall_s` from there to the end.
     """
 
-    gathered: Collected
+    collected: Collected
     error: KernbenchError | None
     startup_s: float
     wall_s: float
@@ -36,7 +36,7 @@ class RunResult:
 class Session:
     """One run of `plan` on processes that `launcher` starts. Nothing of it remains when `run` returns or raises."""
 
-    def __init__(self, plan: Plan, launcher: Launcher, observer: Observer) -> None:
+    def __init__(self, plan: Plan, launcher: Launcher, observer: RunObserver) -> None:
         self._plan = plan
         self._launcher = launcher
         self._observer = observer
@@ -62,13 +62,13 @@ class Session:
                 started_s = now_s()
                 watch.collect()
                 watch.farewell()
-                _require_finished(watch.gathered.done)
+                _require_finished(watch.collected.done)
             except KernbenchError as problem:
                 error = problem
                 watch.abort(problem)
         ended_s = now_s()
         started_s = started_s or ended_s
-        return RunResult(watch.gathered, error, started_s - began_s, ended_s - started_s)
+        return RunResult(watch.collected, error, started_s - began_s, ended_s - started_s)
 
     def stop(self, signum: int = signal.SIGINT) -> None:
         """End the run within a few seconds, as if `signum` had arrived. Safe in signal handlers and other threads."""
@@ -111,7 +111,7 @@ def _require_finished(done: Mapping[int, Done]) -> None:
 
 
 @contextmanager
-def _telling_the_end(observer: Observer) -> Generator[None]:
+def _telling_the_end(observer: RunObserver) -> Generator[None]:
     try:
         yield
     finally:

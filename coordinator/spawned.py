@@ -9,7 +9,7 @@ from typing import NoReturn
 from coordinator.aggregate import merge_op_log, summarise
 from coordinator.failure import Interrupted, LpDied, RankFailed
 from coordinator.launcher import SpawnLauncher
-from coordinator.plan import Plan, Program, load_config
+from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.report.files import prepare_directory, write_ccl_trace, write_files
 from coordinator.session import Session
 from runtime.core.errors import KernbenchError
@@ -36,7 +36,9 @@ class SpawnedSession:
         out: Path | None,
     ) -> None:
         config = load_config(topology, ccl, nprocs)
-        program = Program("function", getattr(function, "__qualname__", type(function).__name__))
+        program = ProgramSpec(
+            "function", getattr(function, "__qualname__", type(function).__name__)
+        )
         self._plan = Plan(
             config, program, nprocs if procs is None else procs, trace=out is not None
         )
@@ -51,9 +53,9 @@ class SpawnedSession:
         result = self._session.run()
         if self._out is not None:
             if self._plan.ccl_trace:
-                write_ccl_trace(self._out, result.gathered.transfers)
+                write_ccl_trace(self._out, result.collected.transfers)
             write_files(
-                self._out, summarise(self._plan, result), merge_op_log(result.gathered.logs)
+                self._out, summarise(self._plan, result), merge_op_log(result.collected.logs)
             )
         if result.error is not None:
             raise_as_torch_does(result.error)
@@ -90,12 +92,12 @@ class _Launched:
 def raise_as_torch_does(error: KernbenchError) -> NoReturn:
     """Raise what a caller of PyTorch would expect for `error`; Ctrl-C and SIGTERM take effect on the caller itself."""
     if isinstance(error, RankFailed):
-        index = error.failed.rank if error.failed.rank >= 0 else error.place.sips[0]
+        index = error.failed.rank if error.failed.rank >= 0 else error.process.sips[0]
         text = f"\n\n-- Process {index} terminated with the following error ({error}):\n{error.failed.traceback}"
-        raise ProcessRaisedException(text, index, error.place.pid) from error
+        raise ProcessRaisedException(text, index, error.process.pid) from error
     if isinstance(error, LpDied):
         raise ProcessExitedException(
-            str(error), error.place.sips[0], error.place.pid, error.exit_code, error.signal_name
+            str(error), error.process.sips[0], error.process.pid, error.exit_code, error.signal_name
         ) from error
     if isinstance(error, Interrupted) and error.signum == signal.SIGINT:
         raise KeyboardInterrupt

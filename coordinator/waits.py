@@ -7,24 +7,24 @@ from msgspec import Struct
 from runtime.core.simtime import ns_from_ps
 from runtime.wire.messages import BlockedPe, QueuePointers, RingAddress, SipReport
 
-PlaceFigures = tuple[int, int, int]
+CoordinateTuple = tuple[int, int, int]
 """(sip, cube, pe)."""
 
 
-class BlockedFigures(Struct, frozen=True):
+class BlockedPeSummary(Struct, frozen=True):
     """A kernel that waits. A receive from any direction has no `peer`; `call` is the collective call, if it is part of one."""
 
-    place: PlaceFigures
+    coordinates: CoordinateTuple
     kernel: str
     line: str
     operation: str
     direction: str
-    peer: PlaceFigures | None
+    peer: CoordinateTuple | None
     since_ns: float
     call: str
 
 
-class RingFigures(Struct, frozen=True):
+class RingSummary(Struct, frozen=True):
     """A ring: its physical address, and the memory and the offset in it that this names. `pe` is -1 for SRAM."""
 
     address: str
@@ -35,22 +35,22 @@ class RingFigures(Struct, frozen=True):
     offset: int
 
 
-class QueueFigures(Struct, frozen=True):
+class QueueSummary(Struct, frozen=True):
     """The pointers of a queue pair, as in `QueuePointers`."""
 
-    place: PlaceFigures
+    coordinates: CoordinateTuple
     table: str
     direction: str
-    peer: PlaceFigures
+    peer: CoordinateTuple
     n_slots: int
     slot_size: int
     head: int
     peer_tail: int
     credits: int
-    tx: RingFigures | None
+    tx: RingSummary | None
     peer_head: int
     tail: int
-    rx: RingFigures | None
+    rx: RingSummary | None
 
 
 class Waits(Struct, frozen=True):
@@ -59,9 +59,9 @@ class Waits(Struct, frozen=True):
     All are empty at the end of a run in which every rank has finished and every slot was received.
     """
 
-    blocked: tuple[BlockedFigures, ...]
+    blocked: tuple[BlockedPeSummary, ...]
     who_waits_for_whom: tuple[str, ...]
-    queues: tuple[QueueFigures, ...]
+    queues: tuple[QueueSummary, ...]
 
 
 def waits_of(sips: Sequence[SipReport], lines: tuple[str, ...]) -> Waits:
@@ -73,9 +73,9 @@ def waits_of(sips: Sequence[SipReport], lines: tuple[str, ...]) -> Waits:
     )
 
 
-def _blocked(pe: BlockedPe) -> BlockedFigures:
+def _blocked(pe: BlockedPe) -> BlockedPeSummary:
     since_ns = ns_from_ps(pe.since_ps)
-    return BlockedFigures(
+    return BlockedPeSummary(
         (pe.sip, pe.cube, pe.pe),
         pe.kernel,
         pe.line,
@@ -87,8 +87,8 @@ def _blocked(pe: BlockedPe) -> BlockedFigures:
     )
 
 
-def _queue(queue: QueuePointers) -> QueueFigures:
-    return QueueFigures(
+def _queue(queue: QueuePointers) -> QueueSummary:
+    return QueueSummary(
         (queue.sip, queue.cube, queue.pe),
         queue.table,
         queue.direction,
@@ -105,9 +105,9 @@ def _queue(queue: QueuePointers) -> QueueFigures:
     )
 
 
-def _ring(ring: RingAddress | None) -> RingFigures | None:
+def _ring(ring: RingAddress | None) -> RingSummary | None:
     if ring is None:
         return None
-    return RingFigures(
+    return RingSummary(
         f"{ring.address:#x}", ring.resource, ring.sip, ring.cube, ring.pe, ring.offset
     )

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from coordinator.failure import Interrupted, LpDied, LpPlace, LpSilent, RankFailed, RunStalled
+from coordinator.failure import Interrupted, LpDied, LpProcess, LpSilent, RankFailed, RunStalled
 from coordinator.launcher import Children
 from coordinator.liveness import Liveness
 from coordinator.rendezvous import Rendezvous
@@ -41,7 +41,7 @@ _DURING_A_RUN = "Status"
 _Reply = TypeVar("_Reply", Hello, Ready)
 
 
-class Observer(Protocol):
+class RunObserver(Protocol):
     """Who wants to see a run while it happens."""
 
     def launched(self, pids: tuple[int, ...]) -> None:
@@ -91,9 +91,9 @@ class Watch:
         sips_of_lp: tuple[tuple[int, ...], ...],
         timeout_s: float,
         stop_signal: Callable[[], int | None],
-        observer: Observer,
+        observer: RunObserver,
     ) -> None:
-        self.gathered = Collected()
+        self.collected = Collected()
         self._rendezvous = rendezvous
         self._children = children
         self._sips_of_lp = sips_of_lp
@@ -121,7 +121,7 @@ class Watch:
 
     def collect(self) -> None:
         """Follow the run until every LP is done."""
-        done = self.gathered.done
+        done = self.collected.done
         self._liveness.renew(now_s())
         while missing := [lp for lp in self._lps if lp not in done]:
             lp, message = self._next(missing, _DURING_A_RUN)
@@ -163,32 +163,32 @@ class Watch:
     def _keep(self, lp: int, message: FromLp) -> None:
         match message:
             case Status():
-                self.gathered.reached_ps[lp] = message.time_ps
+                self.collected.reached_ps[lp] = message.time_ps
                 self._observer.status(message, self._sips_of_lp[lp])
             case TraceChunk():
                 self._keep_trace(lp, message)
             case Written():
                 self._require_own_sips(lp, (message.sip,))
-                self.gathered.written.setdefault(message.sip, bytearray()).extend(message.data)
+                self.collected.written.setdefault(message.sip, bytearray()).extend(message.data)
             case MemoryContents():
                 self._require_own_sips(lp, (message.sip,))
-                self.gathered.contents.append((message.address, message.data))
+                self.collected.contents.append((message.address, message.data))
             case Transferred():
                 self._require_own_sips(lp, (message.transfer.sip,))
-                self.gathered.transfers.append(message.transfer)
+                self.collected.transfers.append(message.transfer)
             case Done():
                 self._require_own_sips(
                     lp, tuple(report.sip for report in message.sips), complete=True
                 )
-                self.gathered.done[lp] = message
-                self.gathered.reached_ps[lp] = max(report.time_ps for report in message.sips)
+                self.collected.done[lp] = message
+                self.collected.reached_ps[lp] = max(report.time_ps for report in message.sips)
             case _:
                 raise ProtocolError(f"LP {lp}", f"{type(message).__name__} during a run")
 
     def _keep_trace(self, lp: int, chunk: TraceChunk) -> None:
         self._require_own_sips(lp, (chunk.sip,))
         records = decode_records(chunk.records, f"LP {lp}")
-        self.gathered.logs.setdefault(chunk.sip, []).extend(records)
+        self.collected.logs.setdefault(chunk.sip, []).extend(records)
 
     def _require_own_sips(self, lp: int, sips: tuple[int, ...], *, complete: bool = False) -> None:
         own = self._sips_of_lp[lp]
@@ -206,7 +206,7 @@ class Watch:
             lp, message = received
             self._liveness.heard(lp, message, now_s())
             if isinstance(message, Failed):
-                self.gathered.reached_ps[lp] = message.time_ps
+                self.collected.reached_ps[lp] = message.time_ps
                 raise RankFailed(self._place(lp), message)
             return lp, message
 
@@ -218,14 +218,14 @@ class Watch:
         self._checked_s = now
         signum = self._stop_signal()
         if signum is not None:
-            raise Interrupted(signum, self.gathered.time_ps)
+            raise Interrupted(signum, self.collected.time_ps)
         self._check_exits(now)
         self._check_silence(missing, due, now)
 
     def _check_exits(self, now: float) -> None:
         for lp, code in self._children.exited().items():
             if (
-                lp not in self.gathered.done
+                lp not in self.collected.done
                 and now - self._ended_s.setdefault(lp, now) > LAST_WORDS_S
             ):
                 raise LpDied(self._place(lp), code, self._reached(lp))
@@ -248,13 +248,13 @@ class Watch:
                 self._place(silent), due + refusals, limit_s, self._reached(silent), others
             )
         if running and self._liveness.stalled(missing, limit_s, now):
-            raise RunStalled(limit_s, self.gathered.time_ps, self._account(missing, now))
+            raise RunStalled(limit_s, self.collected.time_ps, self._account(missing, now))
 
     def _account(self, lps: list[int], now: float) -> tuple[str, ...]:
         return tuple(self._liveness.account([self._place(lp) for lp in lps], now))
 
     def _reached(self, lp: int) -> int:
-        return self.gathered.reached_ps.get(lp, 0)
+        return self.collected.reached_ps.get(lp, 0)
 
-    def _place(self, lp: int) -> LpPlace:
-        return LpPlace(lp, self._sips_of_lp[lp], self._children.pid(lp))
+    def _place(self, lp: int) -> LpProcess:
+        return LpProcess(lp, self._sips_of_lp[lp], self._children.pid(lp))

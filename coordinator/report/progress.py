@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
-from coordinator.watch import Observer
+from coordinator.watch import RunObserver
 from runtime.core.simtime import format_ps
 from runtime.core.wallclock import now_s
 from runtime.wire.messages import Status
@@ -105,6 +105,6 @@ class LiveProgress:
         self._live.stop()
 
 
-def progress(stream: TextIO, *, alone: bool = False) -> Observer:
+def progress(stream: TextIO, *, alone: bool = False) -> RunObserver:
     """Live on a terminal, plain elsewhere, and plain for an LP that runs `alone`: the terminal is its own."""
     return LiveProgress(stream) if stream.isatty() and not alone else PlainProgress(stream)

@@ -31,10 +31,10 @@ def heading(plan: Plan) -> Iterator[str]:
         f" --{name.replace('_', '-')} {value}" for name, value in program.arguments.items()
     )
     yield f"# {program.kind} {program.name}{flags}{''.join(f' {argument}' for argument in program.argv)}"
-    yield place(plan)
+    yield run_description(plan)
 
 
-def place(plan: Plan) -> str:
+def run_description(plan: Plan) -> str:
     """Where it runs: SIPs, processes, topology, configuration."""
     return f"# {_count(plan.sips, 'sip')} in {_count(plan.procs, 'process', 'processes')}, {_topology(plan)}"
 
@@ -70,7 +70,7 @@ def nccl_table(rows: Sequence[PerfRow]) -> Iterator[str]:
 
 def bench_table(table: Table) -> Iterator[str]:
     """The table of a bench, time behind the labels; numbers stand at the right of their columns."""
-    columns = [*table.labels, Column("time", "ns"), *table.figures]
+    columns = [*table.labels, Column("time", "ns"), *table.values]
     text = TextTable(
         [
             TextColumn(f"{each.name}\n({each.unit})" if each.unit else f"{each.name}\n")
@@ -79,11 +79,11 @@ def bench_table(table: Table) -> Iterator[str]:
         _BENCH_STYLE,
     )
     for row in table.rows:
-        text.row(*map(_cell, (*row.labels, row.time_ps / PS_PER_NS, *row.figures)))
+        text.row(*map(_cell, (*row.labels, row.time_ps / PS_PER_NS, *row.values)))
     yield from text.lines()
 
 
-def figures(report: RunReport) -> Iterator[str]:
+def run_statistics(report: RunReport) -> Iterator[str]:
     """Simulated time, speed, cost of synchronisation, digest."""
     rate = report.events / report.wall_s if report.wall_s else 0.0
     yield f"simulated time  {format_ps(round(report.sim_time_ns * PS_PER_NS))}"

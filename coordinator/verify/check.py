@@ -34,7 +34,7 @@ def verify(
     return Verdict(
         passed=not problems,
         operations=len(replay.operations),
-        memories=comparison.figures,
+        memories=comparison.statistics,
         problems=problems,
     )
 

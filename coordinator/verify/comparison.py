@@ -8,8 +8,8 @@ import numpy as np
 
 from coordinator.verify.elements import EPS, LEAST_NORMAL, NUMPY, Array, result_of
 from coordinator.verify.memory import NOBODY, PAGE_BYTES, PagedArray
-from coordinator.verify.replay import EXACT, Operation, Replay
-from coordinator.verify.verdict import MemoryFigures
+from coordinator.verify.replay import EXACT, Replay, ReplayedOperation
+from coordinator.verify.verdict import MemoryStatistics
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import PhysAddrError
 from runtime.core.trace import NO_PE
@@ -22,7 +22,7 @@ MEMORIES = frozenset({"hbm", "sram", "tcm"})
 
 
 @dataclass
-class _Figures:
+class _Tally:
     buffers: set[int] = field(default_factory=set[int])
     elements: int = 0
     worst_eps: float = 0.0
@@ -42,7 +42,7 @@ class Comparison:
         self._simulated = PagedArray(np.uint8, 0)
         for address, data in contents:
             self._simulated.write(address, np.frombuffer(data, np.uint8), len(data))
-        self._figures: defaultdict[str, _Figures] = defaultdict(_Figures)
+        self._tallies: defaultdict[str, _Tally] = defaultdict(_Tally)
         self._suspects: dict[int, int] = {}
         self._differences: list[tuple[int, int, str]] = []
         for number in sorted({*self._replayed.writers.pages, *self._simulated.pages}):
@@ -51,11 +51,11 @@ class Comparison:
             self._compare_buffer(self._operations[writer], address)
 
     @property
-    def figures(self) -> tuple[MemoryFigures, ...]:
+    def statistics(self) -> tuple[MemoryStatistics, ...]:
         """What was compared, by kind of memory."""
         return tuple(
-            MemoryFigures(kind, len(found.buffers), found.elements, found.worst_eps)
-            for kind, found in sorted(self._figures.items())
+            MemoryStatistics(kind, len(found.buffers), found.elements, found.worst_eps)
+            for kind, found in sorted(self._tallies.items())
         )
 
     @property
@@ -84,14 +84,14 @@ class Comparison:
                 self._suspects.setdefault(int(writer), address)
 
     def _count(self, kind: str, writers: Array) -> None:
-        figures = self._figures[kind]
+        figures = self._tallies[kind]
         for writer, count in zip(*np.unique(writers, return_counts=True), strict=True):
             if writer != NOBODY:
                 operation = self._operations[int(writer)]
                 figures.buffers.add(operation.number)
                 figures.elements += int(count) // NUMPY[operation.record.dtype].itemsize
 
-    def _compare_buffer(self, operation: Operation, address: int) -> None:
+    def _compare_buffer(self, operation: ReplayedOperation, address: int) -> None:
         """Element by element, in the type in which it was written; an element that others overwrote in part to the bit."""
         block, dtype = result_of(operation.record), NUMPY[operation.elements]
         own = self._replayed.writers.read_block(block) == operation.number
@@ -119,11 +119,11 @@ class Comparison:
             self._differences.append((operation.record.end_ps, address, text))
 
     def _keep_worst(
-        self, operation: Operation, address: int, deviation: Array, scale: Array
+        self, operation: ReplayedOperation, address: int, deviation: Array, scale: Array
     ) -> None:
         eps = EPS.get(operation.elements)
         if eps and len(deviation):
-            figures = self._figures[PhysAddr.decode(address, self._addresses).resource]
+            figures = self._tallies[PhysAddr.decode(address, self._addresses).resource]
             figures.worst_eps = max(figures.worst_eps, float((deviation / scale).max()) / eps)
 
     def _place(self, address: int) -> str:

@@ -48,7 +48,7 @@ EXACT = Slack()
 
 
 @dataclass(slots=True)
-class Operation:
+class ReplayedOperation:
     """An operation on data: `index` is its place in the op log of `sip`, `number` in that of all SIPs.
 
     `slack` is `EXACT` when it left the same bits as the replay. `elements` is the type of the elements: for bytes of no type,
@@ -77,7 +77,7 @@ class Operation:
 class Mismatch:
     """An operation whose result in the simulation was another one. `replayed` describes the right one."""
 
-    operation: Operation
+    operation: ReplayedOperation
     replayed: str
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ class Replay:
         self, logs: Mapping[int, Sequence[OpRecord]], written: Mapping[int, bytes | bytearray]
     ) -> None:
         self.memory = ReplayMemory()
-        self.operations: list[Operation] = []
+        self.operations: list[ReplayedOperation] = []
         self.mismatches: list[Mismatch] = []
         self.roundings: list[Mismatch] = []
         for sip in sorted(logs):
@@ -104,7 +104,7 @@ class Replay:
             for index, record in enumerate(logs[sip]):
                 if not record.inputs and not record.dtype:
                     continue
-                operation = Operation(
+                operation = ReplayedOperation(
                     len(self.operations), sip, index, record, elements=record.dtype
                 )
                 self.operations.append(operation)
@@ -126,7 +126,7 @@ class Replay:
             except (ValueError, TypeError, KernbenchError) as error:
                 raise ReplayError(str(operation), str(error)) from error
 
-    def _timeline(self) -> Iterator[tuple[Operation, int]]:
+    def _timeline(self) -> Iterator[tuple[ReplayedOperation, int]]:
         moments: list[tuple[int, int, int]] = []
         for operation in self.operations:
             record = operation.record
@@ -136,7 +136,7 @@ class Replay:
         moments.sort()
         return ((self.operations[number], moment) for _, moment, number in moments)
 
-    def _execute(self, operation: Operation) -> None:
+    def _execute(self, operation: ReplayedOperation) -> None:
         record = operation.record
         _check(record)
         blocks = [each for each in record.inputs if isinstance(each, Operand)]
@@ -158,7 +158,9 @@ class Replay:
         if crc32(operation.result) != record.checksum:
             self._differs(operation, result, self._sources(blocks))
 
-    def _differs(self, operation: Operation, result: Array, sources: Sequence[Operation]) -> None:
+    def _differs(
+        self, operation: ReplayedOperation, result: Array, sources: Sequence[ReplayedOperation]
+    ) -> None:
         """The checksum says that the simulation had other bits."""
         record, slacks = operation.record, [source.slack for source in sources]
         explained = any(slack != EXACT for slack in slacks) or may_differ(record, result)
@@ -179,12 +181,12 @@ class Replay:
     def _input(self, block: Operand) -> Array:
         return self.memory.bytes.read_block(block).view(NUMPY[block.dtype]).reshape(block.shape)
 
-    def _sources(self, blocks: Sequence[Operand]) -> list[Operation]:
+    def _sources(self, blocks: Sequence[Operand]) -> list[ReplayedOperation]:
         return [
             self.operations[writer] for block in blocks for writer in self.memory.writers_of(block)
         ]
 
-    def _leave(self, operation: Operation) -> None:
+    def _leave(self, operation: ReplayedOperation) -> None:
         if (operation.record.engine, operation.record.name) != HOST_READ:
             data = np.frombuffer(operation.result, np.uint8)
             self.memory.write_block(result_of(operation.record), data, operation.number)

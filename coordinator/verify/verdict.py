@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 
-class MemoryFigures(Struct, frozen=True):
+class MemoryStatistics(Struct, frozen=True):
     """What was compared in the memories of one kind.
 
     A buffer is what one operation left and none after it overwrote. `worst_eps` is the largest deviation of an element in
@@ -21,5 +21,5 @@ class Verdict(Struct, frozen=True):
 
     passed: bool
     operations: int
-    memories: tuple[MemoryFigures, ...]
+    memories: tuple[MemoryStatistics, ...]
     problems: tuple[str, ...]

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, replace
 
 from coordinator.aggregate import RunReport
 from coordinator.launcher import Launcher
-from coordinator.plan import Plan, Program
-from coordinator.report.tables import place
+from coordinator.plan import Plan, ProgramSpec
+from coordinator.report.tables import run_description
 from kernbench.benches.collective_perf.collective import Case, Request, cases
 from kernbench.cli.options import Invocation
 from kernbench.cli.run import make_plan, run
@@ -40,7 +40,8 @@ def perf(words: Sequence[str], launcher: Launcher) -> int:
 def plan_of(asked: Asked) -> Plan:
     """The run. Its op log is kept where a folder for it is named: that of large sizes would not fit into memory."""
     plan = make_plan(
-        Invocation(**asked.general), Program("bench", f"{asked.request.collective}_perf", PROGRAM)
+        Invocation(**asked.general),
+        ProgramSpec("bench", f"{asked.request.collective}_perf", PROGRAM),
     )
     request, topology = asked.request, plan.config.topology
     request = replace(request, pes=request.pes or topology.pes_per_cube)
@@ -68,7 +69,7 @@ class _Words:
     cases: tuple[Case, ...]
 
     def heading(self, plan: Plan) -> Iterator[str]:
-        yield place(plan)
+        yield run_description(plan)
         words = algorithm_words(self._algorithm(plan), self._ran(plan))
         yield from parameters(self.request, self.asked.average, plan.sips, words)
 

@@ -8,10 +8,10 @@ from typing import Protocol
 from coordinator.aggregate import RunReport, merge_op_log, merge_outcomes, sip_reports, summarise
 from coordinator.failure import Interrupted, RankFailed
 from coordinator.launcher import Launcher
-from coordinator.plan import Plan, Program, load_config
+from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.report.files import prepare_directory, write_ccl_trace, write_files
 from coordinator.report.progress import progress
-from coordinator.report.tables import bench_table, figures, heading, nccl_table, pass_line
+from coordinator.report.tables import bench_table, heading, nccl_table, pass_line, run_statistics
 from coordinator.session import RunResult, Session
 from coordinator.verify.check import verify
 from coordinator.verify.verdict import Verdict
@@ -22,7 +22,7 @@ from runtime.model.addresses import AddressMap
 from runtime.wire.messages import SipReport
 
 
-def make_plan(invocation: Invocation, program: Program | None = None) -> Plan:
+def make_plan(invocation: Invocation, program: ProgramSpec | None = None) -> Plan:
     """The plan that the command line asks for, or with its options that of `program`. Raises `UsageError` or `ConfigError`."""
     script = invocation.script
     # A rank finds modules beside its script, as `python script.py` does.
@@ -87,12 +87,12 @@ def run(plan: Plan, launcher: Launcher, out: Path | None, words: Words | None = 
     report = summarise(plan, result, _verdict(plan, result))
     if directory is not None:
         if plan.ccl_trace:
-            write_ccl_trace(directory, result.gathered.transfers)
-        write_files(directory, report, merge_op_log(result.gathered.logs))
+            write_ccl_trace(directory, result.collected.transfers)
+        write_files(directory, report, merge_op_log(result.collected.logs))
     if result.error is not None:
         return _explain(result.error, directory)
-    _print(words.results(plan, report, sip_reports(result.gathered.done)))
-    _print(figures(report))
+    _print(words.results(plan, report, sip_reports(result.collected.done)))
+    _print(run_statistics(report))
     if directory is not None:
         _print([f"files           {directory}"])
     return ExitCode.PASSED if report.passed else ExitCode.FAILED
@@ -101,20 +101,20 @@ def run(plan: Plan, launcher: Launcher, out: Path | None, words: Words | None = 
 def _verdict(plan: Plan, result: RunResult) -> Verdict | None:
     if not plan.verify or result.error is not None:
         return None
-    gathered = result.gathered
+    gathered = result.collected
     return verify(
         gathered.logs, gathered.written, gathered.contents, AddressMap(plan.config.topology)
     )
 
 
-def _program(invocation: Invocation) -> Program:
+def _program(invocation: Invocation) -> ProgramSpec:
     script, bench = invocation.script, invocation.bench
     if script is not None:
-        return Program("script", str(script), str(script.resolve()), argv=invocation.argv)
+        return ProgramSpec("script", str(script), str(script.resolve()), argv=invocation.argv)
     assert bench is not None, (
         "the command line names a bench or a script, or means the default bench"
     )
-    return Program("bench", bench.name, bench.program, invocation.flags)
+    return ProgramSpec("bench", bench.name, bench.program, invocation.flags)
 
 
 def _explain(error: KernbenchError, directory: Path | None) -> int:

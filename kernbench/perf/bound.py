@@ -9,8 +9,8 @@ from fractions import Fraction
 from math import ceil
 
 from kernbench.benches.collective_perf.collective import Case
+from runtime.core.simtime import exact
 from runtime.model.graph import ChipGraph
-from runtime.model.router_grid import exact
 from runtime.model.routing import ChipRoutes, SipFabric, crossing_ps
 from runtime.model.topology import Topology
 

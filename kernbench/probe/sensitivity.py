@@ -12,7 +12,7 @@ from kernbench.benches.ccl_allreduce import ccl_allreduce
 from kernbench.probe.cases import Cases
 from kernbench.probe.measure import Transfer, measure
 from runtime.core.bench_registry import BenchOutcome
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config_file import default_file, read_text, value_at, with_values
 from runtime.core.simtime import ns_from_ps
 from runtime.model.topology import parse_topology
 from sip_node.local_run import simulate
@@ -34,12 +34,9 @@ class Variation:
     def applied_to(self, topology_yaml: str) -> str:
         """The text of the file with the number in it; `KeyError` if the file has no such key."""
         content = yaml.safe_load(topology_yaml)
-        section = content
-        *parents, key = self.key_path.split(".")
-        for parent in parents:
-            section = section[parent]
-        section[key] = type(section[key])(self.value)
-        text: str = yaml.safe_dump(content)
+        shipped = value_at(content, self.key_path)
+        varied = with_values(content, {self.key_path: type(shipped)(self.value)})
+        text: str = yaml.safe_dump(varied)
         return text
 
 

@@ -9,10 +9,9 @@ from fractions import Fraction
 from itertools import pairwise
 
 from runtime.core.coordinates import PeCoordinates
-from runtime.core.simtime import PS_PER_NS, ps_from_ns
+from runtime.core.simtime import PS_PER_NS, exact, ps_from_ns
 from runtime.model.cube_plan import wire_ps
 from runtime.model.graph import ChipGraph, Link
-from runtime.model.router_grid import exact
 from runtime.model.routing import ChipRoutes, SipFabric
 from runtime.model.schema import NodeKind, Topology
 

@@ -1,9 +1,10 @@
 """The user's topology file with some values replaced: what a check measures is a variant of what the user gave."""
 
-from copy import deepcopy
 from typing import Any
 
 import yaml
+
+from runtime.core.config_file import value_at, with_values
 
 
 class Variant:
@@ -18,21 +19,11 @@ class Variant:
         return cls(yaml.safe_load(text))
 
     def __getitem__(self, path: str) -> Any:
-        found: Any = self.content
-        for key in path.split("."):
-            found = found[key]
-        return found
+        return value_at(self.content, path)
 
     def with_values(self, values: dict[str, Any]) -> "Variant":
         """The same with other values, by key path."""
-        content = deepcopy(self.content)
-        for path, value in values.items():
-            *parents, key = path.split(".")
-            section = content
-            for parent in parents:
-                section = section.setdefault(parent, {})
-            section[key] = value
-        return Variant(content)
+        return Variant(with_values(self.content, values))
 
     def on_a_ring(self, sips: int) -> "Variant":
         """The same with so many SIPs on a ring."""

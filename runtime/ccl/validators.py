@@ -13,7 +13,7 @@ def any_placement(shards: Sequence[ShardSpec], participants: Sequence[CubePe]) -
     outside = [shard for shard in shards if (shard.cube, shard.pe) not in set(participants)]
     if outside:
         raise ValueError(
-            f"the shard on {outside[0].place} is not on a PE that takes part in this collective"
+            f"the shard on {outside[0].coordinates} is not on a PE that takes part in this collective"
         )
 
 
@@ -40,7 +40,9 @@ def multi_pe_sip_local(shards: Sequence[ShardSpec], participants: Sequence[CubeP
             shards[0],
             next(shard for shard in shards if shard.nbytes != shards[0].nbytes),
         )
-        sizes = f"{first.nbytes} bytes on {first.place} and {other.nbytes} on {other.place}"
+        sizes = (
+            f"{first.nbytes} bytes on {first.coordinates} and {other.nbytes} on {other.coordinates}"
+        )
         raise ValueError(f"needs shards of one size, the tensor has {sizes}")
 
 

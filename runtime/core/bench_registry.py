@@ -45,14 +45,14 @@ class TableRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=True)
 
     labels: tuple[str | int, ...]
     time_ps: int
-    figures: tuple[str | int | float, ...]
+    values: tuple[str | int | float, ...]
 
 
 class Table(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
     """A table of a bench's own. Every rank returns the same labels; the report shows each row as the slowest rank has it."""
 
     labels: tuple[Column, ...]
-    figures: tuple[Column, ...]
+    values: tuple[Column, ...]
     rows: tuple[TableRow, ...]
 
 

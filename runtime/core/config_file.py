@@ -1,7 +1,8 @@
 """A YAML file to a strict, frozen model. Whatever is wrong with the file is one `ConfigError` line that names the key."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from hashlib import sha256
 from pathlib import Path
 from types import NoneType, UnionType
@@ -60,6 +61,26 @@ def raise_first(source: str, problems: Iterable[tuple[str, str]]) -> None:
         key_path, problem = found[0]
         others = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         raise ConfigError(source, key_path, problem + others)
+
+
+def value_at(content: Mapping[str, Any], key_path: str) -> Any:
+    """The value at a key path such as `system.sips.count`; `KeyError` for a key that is missing."""
+    found: Any = content
+    for key in key_path.split("."):
+        found = found[key]
+    return found
+
+
+def with_values(content: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of `content` that has `values` at their key paths; sections that are missing are created."""
+    changed = deepcopy(dict(content))
+    for key_path, value in values.items():
+        *parents, key = key_path.split(".")
+        section = changed
+        for parent in parents:
+            section = section.setdefault(parent, {})
+        section[key] = value
+    return changed
 
 
 def config_hash(*models: BaseModel) -> str:

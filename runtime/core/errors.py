@@ -112,19 +112,19 @@ class PageFaultError(KernbenchError):
     def __init__(
         self,
         kernel: str,
-        place: tuple[int, int, int],
+        coordinates: tuple[int, int, int],
         line: str,
         address: int,
         nbytes: int,
         tensor: str,
     ) -> None:
-        super().__init__(kernel, place, line, address, nbytes, tensor)
-        self.kernel, self.place, self.line = kernel, place, line
+        super().__init__(kernel, coordinates, line, address, nbytes, tensor)
+        self.kernel, self.coordinates, self.line = kernel, coordinates, line
         self.address, self.nbytes, self.tensor = address, nbytes, tensor
 
     def __str__(self) -> str:
         return (
-            f"page fault in {_kernel_at(self.kernel, self.place, self.line)}: "
+            f"page fault in {_kernel_at(self.kernel, self.coordinates, self.line)}: "
             f"{self.nbytes} bytes at virtual address {self.address:#x} are not mapped ({self.tensor})"
         )
 
@@ -132,16 +132,18 @@ class PageFaultError(KernbenchError):
 class KernelError(KernbenchError):
     """A kernel asks for what hardware or language do not allow. Fields: kernel, (sip, cube, pe), `file:line`, the problem."""
 
-    def __init__(self, kernel: str, place: tuple[int, int, int], line: str, problem: str) -> None:
-        super().__init__(kernel, place, line, problem)
-        self.kernel, self.place, self.line, self.problem = kernel, place, line, problem
+    def __init__(
+        self, kernel: str, coordinates: tuple[int, int, int], line: str, problem: str
+    ) -> None:
+        super().__init__(kernel, coordinates, line, problem)
+        self.kernel, self.coordinates, self.line, self.problem = kernel, coordinates, line, problem
 
     def __str__(self) -> str:
-        return f"{_kernel_at(self.kernel, self.place, self.line)}: {self.problem}"
+        return f"{_kernel_at(self.kernel, self.coordinates, self.line)}: {self.problem}"
 
 
-def _kernel_at(kernel: str, place: tuple[int, int, int], line: str) -> str:
-    sip, cube, pe = place
+def _kernel_at(kernel: str, coordinates: tuple[int, int, int], line: str) -> str:
+    sip, cube, pe = coordinates
     return f"kernel {kernel!r} on sip {sip} cube {cube} pe {pe} at {line}"
 
 
@@ -161,12 +163,12 @@ class CollectiveMismatchError(KernbenchError, RuntimeError):
 class IpcqInstallError(KernbenchError):
     """A queue table cannot be installed. Fields: (sip, cube, pe), the problem."""
 
-    def __init__(self, place: tuple[int, int, int], problem: str) -> None:
-        super().__init__(place, problem)
-        self.place, self.problem = place, problem
+    def __init__(self, coordinates: tuple[int, int, int], problem: str) -> None:
+        super().__init__(coordinates, problem)
+        self.coordinates, self.problem = coordinates, problem
 
     def __str__(self) -> str:
-        sip, cube, pe = self.place
+        sip, cube, pe = self.coordinates
         return f"ipcq install on sip {sip} cube {cube} pe {pe}: {self.problem}"
 
 
@@ -209,9 +211,9 @@ class IpcqDeadlock(KernbenchError):  # noqa: N818 - the name users know from the
 class InvariantError(KernbenchError):
     """The model broke one of its own laws (conservation, causality). Fields: the place, the law with both values."""
 
-    def __init__(self, place: str, law: str) -> None:
-        super().__init__(place, law)
-        self.place, self.law = place, law
+    def __init__(self, component: str, law: str) -> None:
+        super().__init__(component, law)
+        self.component, self.law = component, law
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.law}"
+        return f"{self.component}: {self.law}"

@@ -109,7 +109,7 @@ class PerPe:
     values: Mapping[tuple[int, int], object]
 
 
-Thread = Literal["kernels", "collectives"]
+HardwareThread = Literal["kernels", "collectives"]
 """The two hardware contexts of a PE. Each runs one kernel at a time, and has scratch of its own."""
 
 
@@ -134,12 +134,12 @@ class KernelLaunchMsg:
     HEADER_BYTES = 64
 
     @property
-    def thread(self) -> Thread:
+    def thread(self) -> HardwareThread:
         """Which context of the PEs runs it."""
-        return thread_of(self.call)
+        return hardware_thread(self.call)
 
 
-def thread_of(call: str) -> Thread:
+def hardware_thread(call: str) -> HardwareThread:
     """The part of a collective call runs beside other kernels."""
     return "collectives" if call else "kernels"
 
@@ -188,7 +188,7 @@ class Handle:
             )
 
 
-class Order(Enum):
+class StreamOrder(Enum):
     """When a batch begins, and what waits for it; what it waits for is complete when it begins.
 
     `IN_TURN`: behind every earlier batch, but for those `OVERLAPPING` that use none of its tensors. `AFTER_ALL`: behind every
@@ -196,9 +196,9 @@ class Order(Enum):
     wait for it.
     """
 
-    IN_TURN = "in turn"
-    AFTER_ALL = "after all"
-    OVERLAPPING = "overlapping"
+    COMPUTE = "compute"
+    BARRIER = "barrier"
+    COLLECTIVE = "collective"
 
 
 class Device(Protocol):
@@ -210,7 +210,7 @@ class Device(Protocol):
         why: str,
         *,
         tensors: frozenset[str] = frozenset(),
-        order: Order = Order.IN_TURN,
+        order: StreamOrder = StreamOrder.COMPUTE,
     ) -> Handle:
         """Queue a batch that uses the tensors of these names; its requests run together. Does not wait."""
         ...

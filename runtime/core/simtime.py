@@ -10,9 +10,14 @@ NEVER_PS = 1 << 62
 """Later than any event: the time of an event that will not happen, and the promise of a finished LP."""
 
 
+def exact(number: float) -> Fraction:
+    """The decimal that the user wrote, not the nearest binary number: `exact(0.1)` is 1/10."""
+    return Fraction(str(number))
+
+
 def ps_from_ns(ns: float) -> int:
     """Round `ns` to the nearest picosecond, the resolution of the model."""
-    return round(Fraction(str(ns)) * PS_PER_NS)
+    return round(exact(ns) * PS_PER_NS)
 
 
 def ns_from_ps(ps: int) -> float:
@@ -25,7 +30,7 @@ def serialisation_ps(nbytes: int, bw_gbs: float) -> int:
 
     Rounding up keeps every throughput at or below the bandwidth it was computed from.
     """
-    return -(-nbytes * PS_PER_NS // Fraction(str(bw_gbs)))
+    return -(-nbytes * PS_PER_NS // exact(bw_gbs))
 
 
 def format_ps(ps: int) -> str:

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
+from runtime.core.simtime import PS_PER_NS, exact
 from runtime.core.trace import NO_PE
-from runtime.model.router_grid import RouterGrid, exact
+from runtime.model.router_grid import RouterGrid
 from runtime.model.schema import NodeKind, Point, Side, Topology
 
 SIDES: tuple[Side, ...] = ("N", "E", "S", "W")
@@ -128,4 +129,4 @@ class CubePlan:
 
 def wire_ps(mm: Fraction, ns_per_mm: float) -> int:
     """The delay of a wire of `mm`, rounded to the picosecond."""
-    return round(mm * exact(ns_per_mm) * 1000)
+    return round(mm * exact(ns_per_mm) * PS_PER_NS)

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from runtime.core.simtime import ps_from_ns
+from runtime.core.simtime import exact, ps_from_ns
 from runtime.core.trace import IO_CHIPLET, NO_PE
 from runtime.model.cube_plan import SIDES, CubePlan, wire_ps
-from runtime.model.router_grid import exact
 from runtime.model.schema import NodeKind, Side, Topology
 
 OPPOSITE: dict[Side, Side] = {"N": "S", "S": "N", "W": "E", "E": "W"}

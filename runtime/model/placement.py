@@ -52,7 +52,7 @@ class ShardSpec:
     spans: tuple[Span, ...]
 
     @property
-    def place(self) -> PeCoordinates:
+    def coordinates(self) -> PeCoordinates:
         """The PE that holds the shard."""
         return PeCoordinates(self.sip, self.cube, self.pe)
 

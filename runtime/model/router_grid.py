@@ -9,12 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from runtime.core.simtime import exact
 from runtime.model.schema import CubeNoc, Point, SizeMm
-
-
-def exact(value: float) -> Fraction:
-    """The decimal that the user wrote, not its binary approximation."""
-    return Fraction(str(value))
 
 
 @dataclass(frozen=True)

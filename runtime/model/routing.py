@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, repeat
 
-from runtime.core.simtime import ps_from_ns
+from runtime.core.simtime import exact, ps_from_ns
 from runtime.core.trace import IO_CHIPLET
 from runtime.model.cube_plan import wire_ps
 from runtime.model.graph import OPPOSITE, ChipGraph, Link
-from runtime.model.router_grid import exact
 from runtime.model.schema import Side, Topology
 
 

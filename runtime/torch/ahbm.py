@@ -1,9 +1,9 @@
 """`torch.ahbm`: the device of a rank. Every rank owns one SIP, so there is one device to set: its own."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 
-from runtime.core.requests import Order
+from runtime.core.requests import StreamOrder
+from runtime.core.simtime import exact
 from runtime.model.schema import Topology
 from runtime.model.tiles import TileSize
 from runtime.torch.rank_state import running_rank
@@ -76,7 +76,7 @@ def get_device_properties(device: int | None = None) -> DeviceProperties:
 def synchronize() -> None:
     """Wait until everything queued on the device has completed."""
     state = running_rank()
-    state.device.wait(state.device.submit([], "synchronize", order=Order.AFTER_ALL))
+    state.device.wait(state.device.submit([], "synchronize", order=StreamOrder.BARRIER))
 
 
 def elapsed_ps() -> int:
@@ -97,9 +97,9 @@ def has_data() -> bool:
 def _hbm_gbs(topology: Topology) -> float:
     """The narrowest of the slice, its crossbar and the TCM."""
     slice_gbs = (
-        _exact(topology.hbm.pc_bw_gbs)
+        exact(topology.hbm.pc_bw_gbs)
         * topology.hbm.num_pcs
-        * _exact(topology.cube.hbm_ctrl.efficiency)
+        * exact(topology.cube.hbm_ctrl.efficiency)
     )
     return min(float(slice_gbs), topology.xbar.to_hbm_bw_gbs, topology.pe.tcm.bw_gbs)
 
@@ -107,9 +107,4 @@ def _hbm_gbs(topology: Topology) -> float:
 def _peak_gemm_tflops(topology: Topology) -> float:
     gemm = topology.pe.gemm
     macs_per_cycle = gemm.rows * gemm.cols if gemm.model == "systolic_os" else gemm.macs_per_cycle
-    return float(2 * macs_per_cycle * _exact(gemm.clock_ghz) / 1000)
-
-
-def _exact(number: float) -> Fraction:
-    # 32 GB/s of 8 channels at 0.8 are 204.8 GB/s, not the float nearest to the product of floats.
-    return Fraction(str(number))
+    return float(2 * macs_per_cycle * exact(gemm.clock_ghz) / 1000)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from runtime.core.requests import Handle, KernelLaunchMsg, Order, PerPe, Request
+from runtime.core.requests import Handle, KernelLaunchMsg, PerPe, Request, StreamOrder
 from runtime.language.caller import program_line
 from runtime.language.value import Pointer
 from runtime.torch.rank_state import running_rank
@@ -71,7 +71,9 @@ def launch_on(
     mapping: list[Request] = [request for tensor in tensors for request in tensor.map_requests(pes)]
     if mapping:
         device.submit(mapping, f"mapping the tensors of kernel {name!r}", tensors=names)
-    order = Order.OVERLAPPING if overlaps else Order.AFTER_ALL if call else Order.IN_TURN
+    order = (
+        StreamOrder.COLLECTIVE if overlaps else StreamOrder.BARRIER if call else StreamOrder.COMPUTE
+    )
     request = KernelLaunchMsg(
         name, kernel, arguments, tuple(pes), queue_table, call, program_line()
     )

@@ -64,7 +64,7 @@ class Tensor:
 
     def _place(self, spec: ShardSpec) -> Shard:
         offset = self._state.memories.hbm(spec.cube, spec.pe).alloc(max(spec.nbytes, 1))
-        return Shard(spec, self._state.addresses.pe_hbm_addr(*spec.place, offset))
+        return Shard(spec, self._state.addresses.pe_hbm_addr(*spec.coordinates, offset))
 
     def __del__(self) -> None:
         """Give the memory back. Requests already queued for it come before any for a tensor that takes its place.

@@ -8,7 +8,7 @@ sends on is known here from the time it is put into the inbox.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from runtime.core.requests import Thread
+from runtime.core.requests import HardwareThread
 from runtime.core.simtime import NEVER_PS
 from sip_node.pdes.promises import Sender
 
@@ -37,14 +37,16 @@ class SendBounds:
         self._port_path_ps = port_path_ps
         self._launches = Sender(0 if answers else launch_path_ps)
         self._reach: dict[tuple[Pe, str], Collection[int]] = {}
-        self._running: dict[tuple[Pe, Thread], _Running] = {}
+        self._running: dict[tuple[Pe, HardwareThread], _Running] = {}
         self._on_the_way: dict[int, Sender] = {}
 
     def reaches(self, pe: Pe, table: str, sips: Collection[int]) -> None:
         """A PE has got a queue table whose queues lead to `sips`, other ones than its own."""
         self._reach[pe, table] = sips
 
-    def launched(self, pes: Sequence[Pe], start_ps: int, thread: Thread, table: str) -> None:
+    def launched(
+        self, pes: Sequence[Pe], start_ps: int, thread: HardwareThread, table: str
+    ) -> None:
         """A kernel will start on a thread of `pes` at `start_ps`, not earlier. Its queue table, if any, is installed."""
         for pe in pes:
             targets = self._reach.get((pe, table))
@@ -53,12 +55,12 @@ class SendBounds:
                 sender.quiet_until(start_ps)
                 self._running[pe, thread] = _Running(sender, targets)
 
-    def computing(self, pe: Pe, until_ps: int, thread: Thread) -> None:
+    def computing(self, pe: Pe, until_ps: int, thread: HardwareThread) -> None:
         """The kernel on a thread of a PE decides nothing before `until_ps`. It speaks for no other thread."""
         if (pe, thread) in self._running:
             self._running[pe, thread].sender.quiet_until(until_ps)
 
-    def ended(self, pe: Pe, thread: Thread) -> None:
+    def ended(self, pe: Pe, thread: HardwareThread) -> None:
         """The kernel on a thread of a PE has ended."""
         self._running.pop((pe, thread), None)
 

@@ -4,7 +4,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from runtime.core.dtypes import DType
-from runtime.core.requests import Thread
+from runtime.core.requests import HardwareThread
 from runtime.core.trace import Operand
 from runtime.language.value import Pointer, Shape, Value, row_major
 from runtime.model.allocation import collective_scratch_offset, kernel_scratch_offset
@@ -22,7 +22,12 @@ class KernelMemory:
     """The scratch of one thread in the TCM that begins at physical address `tcm_base`, and its MMU."""
 
     def __init__(
-        self, topology: Topology, thread: Thread, tcm_base: int, mmu: PeMmu, faults: KernelFaults
+        self,
+        topology: Topology,
+        thread: HardwareThread,
+        tcm_base: int,
+        mmu: PeMmu,
+        faults: KernelFaults,
     ) -> None:
         if thread == "collectives":
             offset, self._scratch_bytes = (

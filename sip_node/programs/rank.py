@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextvars import copy_context
 
 from runtime.ccl.config import CclConfig
-from runtime.core.requests import Handle, Order, Request
+from runtime.core.requests import Handle, Request, StreamOrder
 from runtime.model.topology import Topology
 from runtime.torch.rank_state import RankState, current_rank
 from sip_node.chip.completion import Completion, completed
@@ -33,7 +33,7 @@ class RankDevice:
         why: str,
         *,
         tensors: frozenset[str] = frozenset(),
-        order: Order = Order.IN_TURN,
+        order: StreamOrder = StreamOrder.COMPUTE,
     ) -> Handle:
         """Queue a batch at the host."""
         return self._program_wait(

@@ -54,7 +54,7 @@ def test_the_rate_counts_every_element_read_and_written():
     assert table is not None
     for row in table.rows:
         assert row.labels[-1] == 4 * ROWS * 130 * 4
-        assert row.figures == (2 * 4 * ROWS * 130 * 4 * 1000 / row.time_ps,)
+        assert row.values == (2 * 4 * ROWS * 130 * 4 * 1000 / row.time_ps,)
 
 
 class FromTheFirstByteOfTheExtent(PeMmu):

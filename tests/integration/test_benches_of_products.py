@@ -38,8 +38,8 @@ def row_of(bench: Callable[..., BenchOutcome], **flags: Any) -> dict[str, Any]:
     table = outcome(bench, **flags).table
     assert table is not None
     row = table.rows[0]
-    names = [column.name for column in (*table.labels, *table.figures)]
-    return dict(zip(names, (*row.labels, *row.figures), strict=True)) | {"time_ps": row.time_ps}
+    names = [column.name for column in (*table.labels, *table.values)]
+    return dict(zip(names, (*row.labels, *row.values), strict=True)) | {"time_ps": row.time_ps}
 
 
 SHAPE = {"m": 40, "n": 50, "k": 70}

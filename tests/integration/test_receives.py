@@ -276,7 +276,7 @@ def test_a_receive_of_another_type_names_both_pes_and_both_types() -> None:
 
     with pytest.raises(KernelError) as raised:
         converse(centre, sends("E", 1))
-    assert raised.value.place == (0, *CENTRE)
+    assert raised.value.coordinates == (0, *CENTRE)
     assert raised.value.problem == (
         "recv from W expects 64 bytes of f16 in this slot, 64 bytes of i8 came from sip 0 cube 0 pe 1"
     )

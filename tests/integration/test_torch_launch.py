@@ -306,7 +306,7 @@ def test_a_receive_of_another_size_than_was_sent_names_both_and_the_sender() -> 
     with pytest.raises(KernelError) as raised:
         on_a_rank(program, ccl_text("tests.support.joined.pair_0_0_1_0"))
     problem = "recv from W expects 16 bytes of f32 in this slot, 32 bytes of f32 came from sip 0 cube 0 pe 0"
-    assert (raised.value.kernel, raised.value.place, raised.value.problem) == (
+    assert (raised.value.kernel, raised.value.coordinates, raised.value.problem) == (
         "speak past each other",
         (0, 1, 0),
         problem,

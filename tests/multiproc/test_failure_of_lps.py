@@ -42,7 +42,7 @@ def test_a_rank_that_raises_ends_the_run_with_its_traceback_and_time():
 
 
 def test_what_was_traced_before_a_failure_is_kept():
-    assert fail("waits", "raises").gathered.logs[1]
+    assert fail("waits", "raises").collected.logs[1]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_an_lp_that_ends_on_its_own_is_named_with_ranks_cause_and_time(
 ):
     error = fail("waits", behaviour).error
     assert isinstance(error, LpDied)
-    assert (error.place.lp, error.place.sips, error.exit_code, error.time_ps) == (
+    assert (error.process.lp, error.process.sips, error.exit_code, error.time_ps) == (
         1,
         (1,),
         code,
@@ -74,7 +74,7 @@ def test_an_lp_that_dies_before_it_joins_does_not_keep_the_others_waiting():
 def test_an_lp_without_sign_of_life_is_ended_at_the_time_limit(behaviour: str, due: str):
     error = fail("waits", behaviour, timeout_s=5.0).error
     assert isinstance(error, LpSilent)
-    assert (error.place.lp, error.due) == (1, due)
+    assert (error.process.lp, error.due) == (1, due)
 
 
 def test_an_lp_that_hangs_is_told_from_one_that_waits_for_it():

@@ -15,8 +15,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 def test_a_session_collects_the_reports_and_op_logs_of_all_sips():
     result, recorder = run_fakes("normal", sips=3)
     assert result.error is None
-    assert [report.sip for report in sip_reports(result.gathered.done)] == [0, 1, 2]
-    merged = [(op.record.start_ps, op.sip, op.index) for op in merge_op_log(result.gathered.logs)]
+    assert [report.sip for report in sip_reports(result.collected.done)] == [0, 1, 2]
+    merged = [(op.record.start_ps, op.sip, op.index) for op in merge_op_log(result.collected.logs)]
     assert merged == [(0, 0, 0), (100, 0, 1), (100, 1, 0), (100, 1, 1), (100, 2, 1), (200, 2, 0)]
     assert recorder.has_ended
     assert not any(is_running(pid) for pid in recorder.pids)
@@ -26,12 +26,12 @@ def test_the_report_of_a_session_holds_its_figures_and_passes():
     result, _ = run_fakes("normal", sips=2)
     report = summarise(plan(2), result)
     assert (report.passed, report.error, report.sips, report.procs) == (True, None, 2, 2)
-    assert report.digest == run_digest(sip_reports(result.gathered.done))
+    assert report.digest == run_digest(sip_reports(result.collected.done))
     assert [rank.digest for rank in report.ranks] == [digest_of(0), digest_of(1)]
     assert report.events == 2 * EVENTS
     assert report.sim_time_ns == TIME_PS / 1000
     assert (report.sync.rounds, report.sync.messages, report.sync.null_messages) == (10, 40, 60)
-    outcome = merge_outcomes(sip_reports(result.gathered.done))
+    outcome = merge_outcomes(sip_reports(result.collected.done))
     assert outcome is not None
     assert (outcome.ok, outcome.rows[0].time_ps) == (32, 2_000_001)
 

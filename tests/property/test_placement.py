@@ -67,7 +67,7 @@ def test_shards_lie_behind_each_other_and_copies_on_top_of_each_other(
 def test_there_is_one_shard_on_every_pe_of_the_policy(
     policy: DPPolicy, shape: tuple[int, ...]
 ) -> None:
-    places = [shard.place for shard in resolve(policy, shape)]
+    places = [shard.coordinates for shard in resolve(policy, shape)]
     assert places == [
         (3, cube, pe)
         for cube in range(policy.num_cubes or CUBES)

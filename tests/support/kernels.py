@@ -45,7 +45,7 @@ def refused(kernel: Callable[..., object], *arguments: Any) -> str:
     path, _, line = error.line.rpartition(":")
     assert kernel.__code__.co_filename.endswith(path)
     assert int(line) in {number for *_, number in kernel.__code__.co_lines()}
-    assert (error.kernel, error.place) == (kernel.__name__, (0, 0, 0))
+    assert (error.kernel, error.coordinates) == (kernel.__name__, (0, 0, 0))
     return error.problem
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from coordinator.launcher import InterpreterLauncher
-from coordinator.plan import Plan, Program, load_config
+from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.session import RunResult, Session
 from runtime.wire.messages import Status
 
@@ -22,7 +22,9 @@ def fake_launcher(*behaviours: str) -> InterpreterLauncher:
 
 def plan(sips: int = 2, procs: int | None = None, *, timeout_s: float = 30.0) -> Plan:
     config = load_config(None, None, sips)
-    return Plan(config, Program("bench", "fake", "fake:fake"), procs or sips, timeout_s=timeout_s)
+    return Plan(
+        config, ProgramSpec("bench", "fake", "fake:fake"), procs or sips, timeout_s=timeout_s
+    )
 
 
 class Recorder:

@@ -158,7 +158,7 @@ def reduce_scatter_tensor(
     output: Tensor,
     input: Tensor,
     op: ReduceOp = ReduceOp.SUM,
-    group: Group = None,  # noqa: A002 - PyTorch's name
+    group: Group = None,
     async_op: bool = False,
 ) -> Work | None:
     """Combine the input tensors of all ranks and write part r of the result, along axis 0, to `output` of rank r.

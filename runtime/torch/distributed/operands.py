@@ -53,7 +53,7 @@ def check_op(collective: str, op: object, tensor: Tensor) -> None:
     if not isinstance(op, ReduceOp):
         raise ValueError(
             f"op {op!r} is not supported by {collective} on {BACKEND}{nearest(str(op), _OPS)}"
-        )  # noqa: TRY004
+        )
     if op is ReduceOp.AVG and not tensor.dtype.is_floating_point:
         others = ", ".join(name for name in _OPS if name != "ReduceOp.AVG")
         raise TypeError(
@@ -123,7 +123,7 @@ def check_parts(collective: str, whole: Tensor, part: Tensor, parts: int) -> Non
     _check_local(
         collective,
         (whole, part),
-        fits=fits and all(a.place == b.place for a, b in specs),
+        fits=fits and all(a.coordinates == b.coordinates for a, b in specs),
         parts=parts,
     )
 

@@ -1,9 +1,8 @@
 """A FIFO server by calendar arithmetic: who comes first is served first, and service times are known on arrival."""
 
-from fractions import Fraction
 from functools import cache
 
-from runtime.core.simtime import PS_PER_NS
+from runtime.core.simtime import PS_PER_NS, exact
 
 
 class Server:
@@ -47,5 +46,5 @@ class Server:
 @cache
 def _ratio(bw_gbs: float) -> tuple[int, int]:
     """Bytes per picosecond as a fraction: 1 GB/s is one byte a nanosecond."""
-    ratio = Fraction(str(bw_gbs)) / PS_PER_NS
+    ratio = exact(bw_gbs) / PS_PER_NS
     return ratio.numerator, ratio.denominator

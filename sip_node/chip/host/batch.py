@@ -8,7 +8,7 @@ waits for the latest of the second chain that it may not overtake, and so for al
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from runtime.core.requests import Handle, Order
+from runtime.core.requests import Handle, StreamOrder
 from sip_node.chip.completion import Completion
 
 
@@ -18,7 +18,7 @@ class Batch(Handle):
 
     why: str = ""
     tensors: frozenset[str] = frozenset()
-    order: Order = Order.IN_TURN
+    order: StreamOrder = StreamOrder.COMPUTE
     left: int = 0
     awaited: int = 0
     following: "list[Batch]" = field(default_factory=list["Batch"])
@@ -54,15 +54,15 @@ class Batches:
         return [later for later in batch.following if not later.awaited]
 
     def _chain(self, batch: Batch) -> dict[int, Batch]:
-        return self._in_turn if batch.order is Order.IN_TURN else self._others
+        return self._in_turn if batch.order is StreamOrder.COMPUTE else self._others
 
     def _awaited_by(self, batch: Batch) -> Iterator[Batch]:
         in_turn, others = reversed(self._in_turn.values()), reversed(self._others.values())
-        if batch.order is Order.IN_TURN:
+        if batch.order is StreamOrder.COMPUTE:
             others = (
                 each
                 for each in others
-                if each.order is Order.AFTER_ALL or each.tensors & batch.tensors
+                if each.order is StreamOrder.BARRIER or each.tensors & batch.tensors
             )
         for chain in (in_turn, others):
             latest = next(chain, None)

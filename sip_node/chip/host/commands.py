@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from runtime.core.requests import Extent, PeDmaMsg, QueuePair, Thread, thread_of
+from runtime.core.requests import Extent, HardwareThread, PeDmaMsg, QueuePair, hardware_thread
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class PeLaunch:
     line: str = ""
 
     @property
-    def thread(self) -> Thread:
+    def thread(self) -> HardwareThread:
         """Which context of the PE runs it."""
-        return thread_of(self.call)
+        return hardware_thread(self.call)
 
 
 @dataclass(frozen=True)

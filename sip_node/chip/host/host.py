@@ -12,9 +12,9 @@ from runtime.core.requests import (
     MemoryReadMsg,
     MemoryWriteMsg,
     MmuMapMsg,
-    Order,
     PeDmaMsg,
     Request,
+    StreamOrder,
 )
 from runtime.core.trace import OpRecord
 from sip_node.chip.context import ChipContext
@@ -54,7 +54,7 @@ class Host:
         why: str,
         *,
         tensors: frozenset[str] = frozenset(),
-        order: Order = Order.IN_TURN,
+        order: StreamOrder = StreamOrder.COMPUTE,
     ) -> Batch:
         """Queue a batch behind those that it has to wait for."""
         now_ps, count = self._engine.now_ps, len(requests)

@@ -6,7 +6,7 @@ as if it were alone; the engines take those of both in the order in which they c
 
 from contextvars import copy_context
 
-from runtime.core.requests import PeDmaMsg, Thread
+from runtime.core.requests import HardwareThread, PeDmaMsg
 from runtime.core.trace import OpRecord
 from runtime.language.context import current_pe
 from runtime.wire.messages import BlockedPe
@@ -21,7 +21,7 @@ from sip_node.chip.strided_block import bytes_at
 from sip_node.programs.kernel_run import Engines, KernelRun
 from sip_node.programs.program import Program
 
-RECORDED_AS: dict[Thread, str] = {"kernels": "pe_cpu", "collectives": "pe_cpu.collective"}
+RECORDED_AS: dict[HardwareThread, str] = {"kernels": "pe_cpu", "collectives": "pe_cpu.collective"}
 """The components that the runs of each thread are recorded as: they overlap."""
 
 
@@ -32,7 +32,7 @@ class PeCpu:
         self._chip, self._wiring, self._engines = chip, wiring, engines
         self._port = CpuPort(chip, wiring.node)
         self._at = (wiring.place.cube, wiring.place.pe)
-        self._running: dict[Thread, KernelRun] = {}
+        self._running: dict[HardwareThread, KernelRun] = {}
 
     def ordered(self, packet: Packet) -> None:
         """An order of the M_CPU is there."""

@@ -1,9 +1,9 @@
-from coordinator.failure import LpPlace
+from coordinator.failure import LpProcess
 from coordinator.liveness import Liveness
 from runtime.core.simtime import NEVER_PS
 from runtime.wire.messages import Status, Written
 
-PLACES = (LpPlace(0, (0,), 10), LpPlace(1, (1, 2), 11))
+PLACES = (LpProcess(0, (0,), 10), LpProcess(1, (1, 2), 11))
 LIMIT_S = 5.0
 
 

@@ -3,14 +3,14 @@ import signal
 
 import pytest
 
-from coordinator.failure import Interrupted, LpDied, LpPlace, RankFailed
+from coordinator.failure import Interrupted, LpDied, LpProcess, RankFailed
 from coordinator.spawned import raise_as_torch_does
 from runtime.core.errors import ConfigError, UsageError
 from runtime.torch.multiprocessing import ProcessExitedException, ProcessRaisedException, spawn
 from runtime.wire.environment import COORDINATOR_PID
 from runtime.wire.messages import Failed
 
-PLACE = LpPlace(1, (2, 3), 4711)
+PLACE = LpProcess(1, (2, 3), 4711)
 
 
 def _rank_program(rank: int) -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from coordinator.aggregate import merge_op_log, summarise
-from coordinator.plan import Program
+from coordinator.plan import ProgramSpec
 from coordinator.report.files import prepare_directory, write_files
 from coordinator.report.progress import PlainProgress, progress
-from coordinator.report.tables import figures, heading, nccl_table, pass_line
+from coordinator.report.tables import heading, nccl_table, pass_line, run_statistics
 from coordinator.session import RunResult
-from coordinator.verify.verdict import MemoryFigures, Verdict
+from coordinator.verify.verdict import MemoryStatistics, Verdict
 from coordinator.watch import Collected
 from runtime.core.bench_registry import BenchOutcome, PerfRow
 from runtime.core.errors import UsageError
@@ -75,7 +75,7 @@ def test_a_run_without_data_says_that_nothing_was_checked_and_passes():
 
 
 def test_the_figures_name_time_speed_synchronisation_and_digest():
-    text = "\n".join(figures(summarise(plan(), result())))
+    text = "\n".join(run_statistics(summarise(plan(), result())))
     for words in (
         "5.000 ns",
         "1,000\n",
@@ -86,7 +86,7 @@ def test_the_figures_name_time_speed_synchronisation_and_digest():
 
 
 def test_one_lp_needs_no_protocol():
-    assert "one LP, no protocol" in "\n".join(figures(summarise(plan(1), result(sips=1))))
+    assert "one LP, no protocol" in "\n".join(run_statistics(summarise(plan(1), result(sips=1))))
 
 
 def test_the_heading_says_what_runs_on_what():
@@ -96,7 +96,7 @@ def test_the_heading_says_what_runs_on_what():
 
 
 def test_the_heading_of_a_script_is_the_file_as_it_was_given_and_its_words():
-    script = Program(
+    script = ProgramSpec(
         "script", "examples/a.py", "/somewhere/examples/a.py", argv=("--its", "arguments")
     )
     assert (
@@ -111,17 +111,20 @@ def test_a_wrong_check_or_an_error_is_a_run_that_has_not_passed():
     assert (failed.passed, failed.error) == (False, "broken")
 
 
-MEMORIES = (MemoryFigures("hbm", 300, 1_000_000, 0.0), MemoryFigures("tcm", 40, 234_567, 0.44))
+MEMORIES = (
+    MemoryStatistics("hbm", 300, 1_000_000, 0.0),
+    MemoryStatistics("tcm", 40, 234_567, 0.44),
+)
 
 
 def test_a_run_that_was_verified_says_how_much_was_compared_and_how_far_it_was_off():
     report = summarise(plan(), result(), Verdict(True, 12_345, MEMORIES, ()))
     assert report.passed
-    assert list(figures(report))[-1] == (
+    assert list(run_statistics(report))[-1] == (
         "verify-data     12,345 operations replayed, 1,234,567 elements in 340 buffers compared: worst deviation 0.4 eps  OK"
     )
     exact = summarise(plan(), result(), Verdict(True, 1, MEMORIES[:1], ()))
-    assert list(figures(exact))[-1].endswith(" in 300 buffers compared: every bit equal  OK")
+    assert list(run_statistics(exact))[-1].endswith(" in 300 buffers compared: every bit equal  OK")
 
 
 def test_a_run_whose_verification_fails_has_not_passed_and_names_the_problems():
@@ -129,7 +132,7 @@ def test_a_run_whose_verification_fails_has_not_passed_and_names_the_problems():
         plan(), result(), Verdict(False, 5, MEMORIES, ("this operation", "that buffer"))
     )
     assert not report.passed
-    first, *problems = list(figures(report))[-3:]
+    first, *problems = list(run_statistics(report))[-3:]
     assert first.endswith("in 340 buffers compared: FAILED")
     assert [problem.strip() for problem in problems] == ["this operation", "that buffer"]
 
@@ -142,7 +145,7 @@ def test_a_run_without_the_report_of_every_sip_has_neither_passed_nor_a_digest()
 def test_the_files_of_a_run_are_readable_and_others_are_left_alone(tmp_path: Path):
     (tmp_path / "notes.txt").write_text("mine")
     directory = prepare_directory(tmp_path, "fake")
-    write_files(directory, summarise(plan(), result()), merge_op_log(result().gathered.logs))
+    write_files(directory, summarise(plan(), result()), merge_op_log(result().collected.logs))
     run = json.loads((tmp_path / "run.json").read_text())
     assert {
         "bench",

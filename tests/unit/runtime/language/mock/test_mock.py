@@ -215,7 +215,7 @@ def test_a_receive_of_something_else_names_both_sides(
     with pytest.raises(KernelError) as raised:
         exchange(lambda: tl.send("E", numbers(1, 2)), lambda: tl.recv("W", shape, dtype))
     assert raised.value.problem == f"recv from W {came} from sip 0 cube 0 pe 0"
-    assert (raised.value.kernel, raised.value.place) == ("k1", (0, 1, 0))
+    assert (raised.value.kernel, raised.value.coordinates) == ("k1", (0, 1, 0))
 
 
 def test_a_wrong_direction_names_those_that_exist() -> None:

@@ -3,12 +3,12 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.core.requests import Order
+from runtime.core.requests import StreamOrder
 from sip_node.chip.host.batch import Batch, Batches
 
-IN_TURN, AFTER_ALL, OVERLAPPING = Order
-Kind = tuple[Order, frozenset[str]]
-KINDS = st.tuples(st.sampled_from(Order), st.frozensets(st.sampled_from("abc"), max_size=2))
+COMPUTE, BARRIER, COLLECTIVE = StreamOrder
+Kind = tuple[StreamOrder, frozenset[str]]
+KINDS = st.tuples(st.sampled_from(StreamOrder), st.frozensets(st.sampled_from("abc"), max_size=2))
 
 
 def batch(kind: Kind) -> Batch:
@@ -16,7 +16,7 @@ def batch(kind: Kind) -> Batch:
     return Batch((), 0, order=order, tensors=tensors)
 
 
-def uses(order: Order, *tensors: str) -> Kind:
+def uses(order: StreamOrder, *tensors: str) -> Kind:
     return order, frozenset(tensors)
 
 
@@ -27,29 +27,29 @@ def at_work(*kinds: Kind) -> list[int]:
 
 
 def test_batches_in_turn_run_one_after_the_other_whatever_they_use() -> None:
-    assert at_work(uses(IN_TURN, "a"), uses(IN_TURN, "b"), uses(IN_TURN)) == [0]
+    assert at_work(uses(COMPUTE, "a"), uses(COMPUTE, "b"), uses(COMPUTE)) == [0]
 
 
 def test_what_is_submitted_after_a_synchronous_collective_waits_for_it() -> None:
-    assert at_work(uses(AFTER_ALL, "a"), uses(IN_TURN, "b")) == [0]
+    assert at_work(uses(BARRIER, "a"), uses(COMPUTE, "b")) == [0]
 
 
 def test_what_uses_no_tensor_of_an_overlapping_collective_does_not_wait_for_it() -> None:
-    assert at_work(uses(OVERLAPPING, "a", "b"), uses(IN_TURN, "c"), uses(IN_TURN, "c")) == [0, 1]
+    assert at_work(uses(COLLECTIVE, "a", "b"), uses(COMPUTE, "c"), uses(COMPUTE, "c")) == [0, 1]
 
 
 def test_what_uses_one_of_its_tensors_waits_and_so_does_everything_behind() -> None:
-    assert at_work(uses(OVERLAPPING, "a", "b"), uses(IN_TURN, "b", "c"), uses(IN_TURN, "c")) == [0]
+    assert at_work(uses(COLLECTIVE, "a", "b"), uses(COMPUTE, "b", "c"), uses(COMPUTE, "c")) == [0]
 
 
 def test_a_collective_waits_for_everything_before_it() -> None:
-    assert at_work(uses(IN_TURN, "a"), uses(OVERLAPPING, "b"), uses(AFTER_ALL, "c")) == [0]
-    assert at_work(uses(OVERLAPPING, "a"), uses(OVERLAPPING, "b")) == [0]
+    assert at_work(uses(COMPUTE, "a"), uses(COLLECTIVE, "b"), uses(BARRIER, "c")) == [0]
+    assert at_work(uses(COLLECTIVE, "a"), uses(COLLECTIVE, "b")) == [0]
 
 
 def waits(earlier: Kind, later: Kind) -> bool:
     """The rule, as it is told."""
-    return earlier[0] is not OVERLAPPING or later[0] is not IN_TURN or bool(earlier[1] & later[1])
+    return earlier[0] is not COLLECTIVE or later[0] is not COMPUTE or bool(earlier[1] & later[1])
 
 
 @settings(deadline=None, max_examples=30)
