@@ -9,6 +9,7 @@ from typing import Protocol
 from runtime.ccl.config import parse_checked_ccl
 from runtime.core.bench_registry import BenchOutcome
 from runtime.core.config_file import config_hash
+from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import RunAborted
 from runtime.core.trace import OpRecord
 from runtime.core.wallclock import cpu_s
@@ -32,6 +33,7 @@ from runtime.wire.messages import (
 from sip_node.chip.chip import Chip, ChipSpec
 from sip_node.chip.chip_model import ChipModel
 from sip_node.chip.failure import ProgramRaised, user_traceback
+from sip_node.chip.kernel import PeLaunch, RunningKernel
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.partition import Partition
 from sip_node.control import Control
@@ -40,6 +42,7 @@ from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport import Transport
 from sip_node.pdes.transport_jitter import JitterTransport
 from sip_node.pdes.transport_zmq import ZmqTransport
+from sip_node.programs.kernel_run import start_kernel
 from sip_node.programs.rank import Rank
 from sip_node.programs.user_program import Function, Programs
 
@@ -188,7 +191,9 @@ class LpNode:
         self.config_hash = config_hash(topology, ccl.file)
         self._lp, self._observer, self._verify = lp, observer, job.verify
         sips, lps = peers.sips_of_lp[lp], len(peers.sips_of_lp)
-        plan = ChipSpec.of(topology, data=job.data, remote_dma=job.remote_dma)
+        plan = ChipSpec.of(
+            topology, data=job.data, remote_dma=job.remote_dma, start_kernel=self._start_kernel
+        )
         partition = Partition(peers.sips_of_lp, plan.sips, topology.sip.io_chiplet.noc.overhead_ns)
         sync = Sync(
             lp, lps, partition.channels_in(lp), partition.channels_out(lp), partition.transits(lp)
@@ -249,6 +254,9 @@ class LpNode:
         """Hand over what the op logs hold back: a run that fails keeps what was traced."""
         for chip in self.chips.values():
             chip.log.flush()
+
+    def _start_kernel(self, coordinates: PeCoordinates, launch: PeLaunch) -> RunningKernel:
+        return start_kernel(self.chips[coordinates.sip].pe(coordinates), launch)
 
     def _tell_contents(self) -> None:
         for sip, chip in self.chips.items():

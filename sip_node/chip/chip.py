@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import InvariantError
 from runtime.core.simtime import ps_from_ns
 from runtime.model.addresses import AddressMap
@@ -13,6 +14,7 @@ from runtime.wire.messages import BlockedPe, Message
 from sip_node.chip.context import ChipContext, Flows
 from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.host.host import Host
+from sip_node.chip.kernel import StartKernel, no_kernels
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.pe.pe import Pe
@@ -34,9 +36,17 @@ class ChipSpec:
     sips: SipFabric
     data: bool
     remote_dma: bool
+    start_kernel: StartKernel
 
     @classmethod
-    def of(cls, topology: Topology, *, data: bool, remote_dma: bool = False) -> "ChipSpec":
+    def of(
+        cls,
+        topology: Topology,
+        *,
+        data: bool,
+        remote_dma: bool = False,
+        start_kernel: StartKernel = no_kernels,
+    ) -> "ChipSpec":
         """Lay out the graph once for all SIPs of this process."""
         graph = ChipGraph(topology)
         return cls(
@@ -47,6 +57,7 @@ class ChipSpec:
             SipFabric(topology),
             data,
             remote_dma,
+            start_kernel,
         )
 
 
@@ -73,6 +84,7 @@ class Chip:
             plan.remote_dma,
             Flows(sip),
             {},
+            plan.start_kernel,
         )
         self.boundary = UciePorts(around, plan.sips, post)
         self.fabric.attach(plan.graph.io_noc, self.boundary)
@@ -86,12 +98,17 @@ class Chip:
                     self.pes.append(component)
                 if isinstance(component, Host):
                     self.host = component
+        self._pe_at = {(pe.place.cube, pe.place.pe): pe for pe in self.pes}
         self._ports = around.memory_ports
 
     def deliver(self, message: Message) -> None:
         """Take in a message from a neighbour; it will be received at its time."""
         self.boundary.expect(message)
         self.inbox.put(message)
+
+    def pe(self, coordinates: PeCoordinates) -> Pe:
+        """The PE at some coordinates."""
+        return self._pe_at[coordinates.cube, coordinates.pe]
 
     @property
     def memories(self) -> Iterator[Memory]:

@@ -11,6 +11,7 @@ from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
 from runtime.model.topology import Topology
 from sip_node.chip.fabric.fabric import Fabric
+from sip_node.chip.kernel import StartKernel
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.send_bounds import SendBounds
@@ -61,6 +62,7 @@ class ChipContext:
     remote_dma: bool
     flows: Flows
     memory_ports: dict[int, RingMemory]
+    start_kernel: StartKernel
 
     def watch_ring(self, base: int, nbytes: int, pe_node: int) -> None:
         """Let the memory at physical address `base` announce slots that fill in [base, base + nbytes) to a PE."""

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from contextvars import copy_context
 from math import prod
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -13,21 +14,15 @@ from runtime.core.requests import QueuePair
 from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import Operand
 from runtime.language.caller import call_kernel, kernel_line
-from runtime.language.context import PendingResult
+from runtime.language.context import PendingResult, current_pe
 from runtime.language.gemm import Gemm
 from runtime.language.operations import compute, infer
 from runtime.language.value import Pointer, Ref, Shape, Value, row_major
 from runtime.model.tiles import TileSize
 from runtime.wire.messages import BlockedPe
 from sip_node.chip.completion import Completion, all_of, completed
-from sip_node.chip.context import ChipContext
-from sip_node.chip.host.commands import PeLaunch
-from sip_node.chip.pe.context import PeContext
-from sip_node.chip.pe.dma import PeDma
-from sip_node.chip.pe.ipcq import PeIpcq
-from sip_node.chip.pe.math import PeMath
-from sip_node.chip.pe.mmu import PeMmu
-from sip_node.chip.pe.scheduler import PeScheduler
+from sip_node.chip.kernel import PeLaunch, RunningKernel
+from sip_node.chip.pe.pe import Pe
 from sip_node.chip.pe.slot_trace import SlotTrace
 from sip_node.chip.strided_block import is_packed, nbytes_of, part_of
 from sip_node.programs.kernel_faults import KernelFaults
@@ -36,16 +31,6 @@ from sip_node.programs.kernel_receive import Receive, Receives
 from sip_node.programs.program import Program
 
 _T = TypeVar("_T")
-
-
-class Engines(Protocol):
-    """The engines of a PE that its CPU commands."""
-
-    dma: PeDma
-    mmu: PeMmu
-    ipcq: PeIpcq
-    math: PeMath
-    scheduler: PeScheduler
 
 
 class Operation:
@@ -79,9 +64,8 @@ class Operation:
 class KernelRun:
     """The `KernelContext` of a running kernel. Its methods are called by the kernel's greenlet and block it."""
 
-    def __init__(
-        self, chip: ChipContext, wiring: PeContext, engines: Engines, launch: PeLaunch
-    ) -> None:
+    def __init__(self, engines: Pe, launch: PeLaunch) -> None:
+        chip, wiring = engines.chip, engines.context
         pe, place = chip.topology.pe, wiring.place
         self._chip, self._wiring, self._engines, self._launch = chip, wiring, engines, launch
         self._engine = wiring.engine
@@ -118,7 +102,6 @@ class KernelRun:
         """The kernel has ended."""
         self._receives.close()
 
-    @property
     def blocked(self) -> BlockedPe | None:
         """What the kernel waits for, if it waits for a peer."""
         if self._waits is None or self.program is None:
@@ -377,6 +360,16 @@ class KernelRun:
             raise self._faults.error(
                 f"axis {axis}: programs have axis 0 (PE in its cube) and axis 1 (cube)"
             )
+
+
+def start_kernel(pe: Pe, launch: PeLaunch) -> RunningKernel:
+    """Start a kernel on a PE now; returns when it first waits or has ended."""
+    run = KernelRun(pe, launch)
+    context = copy_context()
+    context.run(current_pe.set, run)
+    run.program = program = Program(run.execute, context)
+    program.start()
+    return RunningKernel(program.finished, run.blocked, run.close)
 
 
 def _fill(value: Value, data: bytes) -> None:

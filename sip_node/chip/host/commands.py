@@ -1,33 +1,9 @@
 """What CPUs tell each other inside a SIP: one command for the PEs of a cube, and the answers on the way back."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from runtime.core.requests import Extent, HardwareThread, PeDmaMsg, QueuePair, hardware_thread
-
-
-@dataclass(frozen=True)
-class PeLaunch:
-    """Run a kernel at `start_ps`; `pes` and `cubes` are the size of the launch, `arguments` those of this PE.
-
-    `queues` is the queue table of the kernel, `call` the collective call that it belongs to, if any, `line` where the rank's
-    program asked for it.
-    """
-
-    name: str
-    kernel: Callable[..., object]
-    arguments: tuple[object, ...]
-    start_ps: int
-    pes: int
-    cubes: int
-    queues: str = ""
-    call: str = ""
-    line: str = ""
-
-    @property
-    def thread(self) -> HardwareThread:
-        """Which context of the PE runs it."""
-        return hardware_thread(self.call)
+from runtime.core.requests import Extent, PeDmaMsg, QueuePair
+from sip_node.chip.kernel import PeLaunch
 
 
 @dataclass(frozen=True)

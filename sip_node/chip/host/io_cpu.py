@@ -4,8 +4,9 @@ from runtime.core.requests import KernelLaunchMsg, PerPe
 from runtime.core.simtime import ps_from_ns, serialisation_ps
 from runtime.core.trace import OpRecord
 from sip_node.chip.fabric.packet import Packet
-from sip_node.chip.host.commands import CubeCommand, PeLaunch
+from sip_node.chip.host.commands import CubeCommand
 from sip_node.chip.host.relay_cpu import RelayCpu
+from sip_node.chip.kernel import PeLaunch
 
 
 class IoCpu(RelayCpu):

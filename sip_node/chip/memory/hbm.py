@@ -28,7 +28,7 @@ class PseudoChannels:
 
     def serve(
         self, offset: int, nbytes: int, head_ps: int, tail_ps: int, writes: bool
-    ) -> tuple[int, int]:  # noqa: FBT001
+    ) -> tuple[int, int]:
         """(start, tail) of an access to `nbytes` at `offset` whose request or data is there from `head_ps` to `tail_ps`."""
         return self._reserve(self.shares(offset, nbytes), head_ps, tail_ps, writes)
 
@@ -67,7 +67,7 @@ class PseudoChannels:
 
     def _reserve(
         self, shares: Sequence[int], head_ps: int, tail_ps: int, writes: bool
-    ) -> tuple[int, int]:  # noqa: FBT001
+    ) -> tuple[int, int]:
         start_ps, done_ps = head_ps, tail_ps
         for index, share in enumerate(shares):
             if not share:

@@ -37,5 +37,5 @@ class Sram:
 
     def _serve(
         self, _offset: int, _nbytes: int, head_ps: int, tail_ps: int, _writes: bool
-    ) -> tuple[int, int]:  # noqa: FBT001
+    ) -> tuple[int, int]:
         return head_ps, tail_ps

@@ -4,22 +4,21 @@ It has two hardware contexts, the threads `kernels` and `collectives`. Each runs
 as if it were alone; the engines take those of both in the order in which they come.
 """
 
-from contextvars import copy_context
-
 from runtime.core.requests import HardwareThread, PeDmaMsg
 from runtime.core.trace import OpRecord
-from runtime.language.context import current_pe
 from runtime.wire.messages import BlockedPe
 from sip_node.chip.completion import Completion
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.failure import ProgramRaised
-from sip_node.chip.host.commands import Done, PeCommand, PeInstall, PeLaunch, PeMap
+from sip_node.chip.host.commands import Done, PeCommand, PeInstall, PeMap
 from sip_node.chip.host.cpu_port import CpuPort
+from sip_node.chip.kernel import PeLaunch, RunningKernel
 from sip_node.chip.pe.context import PeContext
+from sip_node.chip.pe.dma import PeDma
+from sip_node.chip.pe.ipcq import PeIpcq
+from sip_node.chip.pe.mmu import PeMmu
 from sip_node.chip.strided_block import bytes_at
-from sip_node.programs.kernel_run import Engines, KernelRun
-from sip_node.programs.program import Program
 
 RECORDED_AS: dict[HardwareThread, str] = {"kernels": "pe_cpu", "collectives": "pe_cpu.collective"}
 """The components that the runs of each thread are recorded as: they overlap."""
@@ -28,11 +27,14 @@ RECORDED_AS: dict[HardwareThread, str] = {"kernels": "pe_cpu", "collectives": "p
 class PeCpu:
     """The CPU of one PE."""
 
-    def __init__(self, chip: ChipContext, wiring: PeContext, engines: Engines) -> None:
-        self._chip, self._wiring, self._engines = chip, wiring, engines
+    def __init__(
+        self, chip: ChipContext, wiring: PeContext, dma: PeDma, mmu: PeMmu, ipcq: PeIpcq
+    ) -> None:
+        self._chip, self._wiring = chip, wiring
+        self._dma, self._mmu, self._ipcq = dma, mmu, ipcq
         self._port = CpuPort(chip, wiring.node)
         self._at = (wiring.place.cube, wiring.place.pe)
-        self._running: dict[HardwareThread, KernelRun] = {}
+        self._running: dict[HardwareThread, RunningKernel] = {}
 
     def ordered(self, packet: Packet) -> None:
         """An order of the M_CPU is there."""
@@ -40,7 +42,7 @@ class PeCpu:
         order = packet.body.order
         match order:
             case PeMap():
-                self._engines.mmu.map(order.extents)
+                self._mmu.map(order.extents)
                 self._port.answer(packet, Done())
             case PeInstall():
                 self._install(order)
@@ -60,7 +62,7 @@ class PeCpu:
     def blocked(self) -> tuple[BlockedPe, ...]:
         """What each kernel waits for that waits for a peer."""
         runs = (self._running[thread] for thread in RECORDED_AS if thread in self._running)
-        return tuple(waits for run in runs if (waits := run.blocked) is not None)
+        return tuple(waits for run in runs if (waits := run.blocked()) is not None)
 
     def _transfer(self, packet: Packet, order: PeDmaMsg) -> None:
         began_ps = self._wiring.engine.now_ps
@@ -78,12 +80,12 @@ class PeCpu:
             bytes_at(tcm.base + order.tcm_offset, order.nbytes),
         )
         if order.operation == "read":
-            self._engines.dma.read(far, near).then(finished)
+            self._dma.read(far, near).then(finished)
         else:
-            self._engines.dma.write(near, far, tcm.read(near)).then(finished)
+            self._dma.write(near, far, tcm.read(near)).then(finished)
 
     def _install(self, order: PeInstall) -> None:
-        ipcq = self._engines.ipcq
+        ipcq = self._ipcq
         ipcq.install(order.table, order.queues)
         for pair in order.queues:
             if pair.rx_base is not None:
@@ -94,22 +96,17 @@ class PeCpu:
     def _claim(self, launch: PeLaunch, user: str) -> None:
         """Queues belong to a collective from its order on: a kernel of a later launch might start before it does."""
         if launch.thread == "collectives":
-            self._engines.ipcq.table(launch.queues).user = user
+            self._ipcq.table(launch.queues).user = user
 
     def _start(self, packet: Packet, launch: PeLaunch) -> None:
-        run = KernelRun(self._chip, self._wiring, self._engines, launch)
-        context = copy_context()
-        context.run(current_pe.set, run)
-        program = Program(run.execute, context)
-        run.program = program
-        self._running[launch.thread] = run
         start_ps = self._wiring.engine.now_ps
+        kernel = self._chip.start_kernel(self._wiring.place, launch)
+        self._running[launch.thread] = kernel
 
         def ended(finished: Completion[object]) -> None:
             self._ended(packet, launch, start_ps, finished)
 
-        program.finished.then(ended)
-        program.start()
+        kernel.finished.then(ended)
 
     def _ended(
         self, packet: Packet, launch: PeLaunch, start_ps: int, finished: Completion[object]

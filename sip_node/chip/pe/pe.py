@@ -44,13 +44,13 @@ class Pe:
         at = chip.graph.nodes[node]
         place = PeCoordinates(chip.sip, at.cube, at.pe)
         topology = chip.topology
-        self._engine, self.place = chip.engine, place
+        self._engine, self.place, self.chip = chip.engine, place, chip
         chosen = {
             kind: look_up(topology.impl.of(kind), ENGINES, "topology", f"impl.{kind}")
             for kind in ENGINES
         }
         self.tcm: PeTcm = chosen["pe_tcm"](chip, node)
-        wiring = PeContext(
+        self.context = wiring = PeContext(
             chip.engine,
             chip.fabric,
             topology,
@@ -77,7 +77,7 @@ class Pe:
         self.gemm: PeGemm = chosen["pe_gemm"](wiring, self.registers)
         self.math: PeMath = chosen["pe_math"](wiring, self.fetch_store, self.registers)
         self.scheduler: PeScheduler = chosen["pe_scheduler"](wiring, self, self.buffers)
-        self.cpu: PeCpu = chosen["pe_cpu"](chip, wiring, self)
+        self.cpu: PeCpu = chosen["pe_cpu"](chip, wiring, self.dma, self.mmu, self.ipcq)
         self._receivers: dict[Kind, Callable[[Packet, int], None]] = {
             Kind.WRITE: self.tcm.port.accept,
             Kind.READ: self.tcm.port.accept,

@@ -64,5 +64,5 @@ class PeTcm:
 
     def _serve(
         self, _offset: int, nbytes: int, head_ps: int, tail_ps: int, _writes: bool
-    ) -> tuple[int, int]:  # noqa: FBT001
+    ) -> tuple[int, int]:
         return self.server.reserve(head_ps, tail_ps, nbytes)

@@ -15,6 +15,7 @@ from sip_node.chip.fabric.packet import bound_for, from_message
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
+from sip_node.programs.kernel_run import start_kernel
 from sip_node.programs.rank import Rank
 from tests.support.topologies import variant_text
 
@@ -114,7 +115,11 @@ class Promises:
 
     def __init__(self, topology: Topology, ccl: CclConfig, program: Callable[[int], None]) -> None:
         self.engine = Engine()
-        plan = ChipSpec.of(topology, data=False)
+        plan = ChipSpec.of(
+            topology,
+            data=False,
+            start_kernel=lambda at, launch: start_kernel(self.chips[at.sip].pe(at), launch),
+        )
         self.chips = {
             sip: Chip(plan, sip, self.engine, OpLog(None), self._post)
             for sip in range(topology.sips)

@@ -1,0 +1,59 @@
+"""The boundary between a chip and the kernels that run on it.
+
+A chip knows when a kernel starts, when it has ended and what it waits for, but not what it is: a kernel is a program of the
+user, which the room above the chip runs beside the event loop. So the chip receives the function that starts one.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from runtime.core.coordinates import PeCoordinates
+from runtime.core.requests import HardwareThread, hardware_thread
+from runtime.wire.messages import BlockedPe
+from sip_node.chip.completion import Completion
+
+
+@dataclass(frozen=True)
+class PeLaunch:
+    """Run a kernel at `start_ps`; `pes` and `cubes` are the size of the launch, `arguments` those of this PE.
+
+    `queues` names the queue table of the kernel, `call` the collective call that it belongs to, if any, and `line` is the
+    source line of the rank program that launched it.
+    """
+
+    name: str
+    kernel: Callable[..., object]
+    arguments: tuple[object, ...]
+    start_ps: int
+    pes: int
+    cubes: int
+    queues: str = ""
+    call: str = ""
+    line: str = ""
+
+    @property
+    def thread(self) -> HardwareThread:
+        """The hardware context of the PE that runs the kernel."""
+        return hardware_thread(self.call)
+
+
+@dataclass(frozen=True)
+class RunningKernel:
+    """A kernel that has started on a PE.
+
+    `finished` completes when the kernel and all operations that it started have ended, and fails with what it raises.
+    `blocked()` describes the wait for a peer, if there is one. `close()` releases what the kernel holds of the PE.
+    """
+
+    finished: Completion[object]
+    blocked: Callable[[], BlockedPe | None]
+    close: Callable[[], None]
+
+
+StartKernel = Callable[[PeCoordinates, PeLaunch], RunningKernel]
+"""Starts a kernel on a PE now, and returns when the kernel first waits or has ended."""
+
+
+def no_kernels(coordinates: PeCoordinates, launch: PeLaunch) -> RunningKernel:
+    """The `StartKernel` of a chip that is built without programs."""
+    raise AssertionError(f"kernel {launch.name!r} on {coordinates}: this chip runs no programs")
