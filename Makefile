@@ -4,13 +4,21 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test lint bench setup clean
+.PHONY: run test test-fast test-nightly lint bench setup clean
 
 run: setup
 	$(BIN)/python launch.py --sips 2
 
 test: setup
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
+
+# Every unit test and the golden digests: less than a minute.
+test-fast: setup
+	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup tests/unit tests/golden
+
+# The transcripts that `make test` leaves out: whole studies, all of `validate`, large collectives.
+test-nightly: setup
+	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup -m nightly --timeout 1200
 
 lint: setup
 	$(BIN)/ruff check .

@@ -6,8 +6,13 @@ settings.register_profile("kernbench", deadline=None)
 settings.load_profile("kernbench")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]):
-    """Of several workers one runs all tests that start processes: each of these needs the other cores itself."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]):
+    """Leave out nightly tests, unless `-m` names them; keep tests of processes on one worker."""
+    if "nightly" not in config.option.markexpr:
+        nightly = [item for item in items if item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=nightly)
+        items[:] = [item for item in items if item not in nightly]
     for item in items:
+        # A run of several processes uses the other cores itself.
         if item.get_closest_marker("multiproc"):
             item.add_marker(pytest.mark.xdist_group("processes"))

@@ -1,0 +1,115 @@
+"""The commands of README and docs print what the pages show."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.transcripts import (
+    ROOT,
+    Block,
+    Step,
+    blocks_of,
+    copy_of_the_checkout,
+    difference,
+    output_of,
+    run,
+)
+
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+BLOCKS = [
+    block
+    for page in PAGES
+    for block in blocks_of(str(page.relative_to(ROOT)), page.read_text(encoding="utf-8"))
+]
+NIGHTLY = re.compile(r" validate$|--bench (?:milestone|ccl-algorithms)| -e \d{3,}K\b| -e \d+[MG]\b")
+"""Commands that take longer than five seconds or so: `make test-nightly` runs them."""
+
+
+def _parameter(block: Block) -> object:
+    marks = []
+    if block.not_run:
+        marks.append(pytest.mark.skip(reason=block.not_run))
+    if any(NIGHTLY.search(step.command) for step in block.steps):
+        marks.append(pytest.mark.nightly)
+    return pytest.param(block, id=str(block), marks=marks)
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_of_the_checkout(tmp_path_factory.mktemp("checkout"))
+
+
+@pytest.mark.slow
+@pytest.mark.multiproc
+@pytest.mark.golden
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("block", [_parameter(block) for block in BLOCKS])
+def test_a_page_shows_what_its_commands_print(block: Block, checkout: Path):
+    for command in block.before:
+        assert run(command, checkout).returncode == 0, command
+    for step in block.steps:
+        ended = run(step.command, checkout)
+        assert ended.returncode == 0 or step.shown, ended.stderr
+        assert "Traceback" not in ended.stderr
+        differs = difference(step, output_of(ended))
+        assert not differs, f"{block.page}:{block.line}: {differs}\n{output_of(ended)}"
+
+
+def test_commands_are_those_lines_of_a_fenced_block_that_start_with_a_dollar():
+    page = "```\n$ a\nx\ny\n$ b \\\n  c\n```\ntext\n```python\nx = 1\n```\n    $ no\n"
+    [block] = blocks_of("page.md", page)
+    assert (block.line, block.not_run) == (2, "")
+    assert block.steps == (Step("a", ("x", "y")), Step("b \\\n  c", ()))
+
+
+def test_a_block_that_is_not_run_says_why_in_the_page():
+    first, second = blocks_of(
+        "page.md", "<!-- not run: needs a browser -->\n```\n$ a > f\n```\n\n```\n$ b\n```\n"
+    )
+    assert (first.not_run, second.not_run) == ("needs a browser", "")
+    assert second.before == ()
+
+
+def test_a_block_begins_with_the_files_that_blocks_before_it_have_written():
+    first, second = blocks_of("page.md", "```\n$ cat a > b\n$ python c\n```\n```\n$ python d\n```")
+    assert (first.before, second.before) == ((), ("cat a > b",))
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [
+        ("time 5.000 ns", "time 5.000 ns\n"),
+        ("wall time       1.383 s, after 1.068 s to start", "wall time       2.1 s\n"),
+        (
+            "sync  513 rounds, 340 messages, 9 null messages",
+            "sync  1 rounds, 340 messages, 7 null messages\n",
+        ),
+        ("files           runs/0001-scale", "files           runs/0412-scale\n"),
+        ("a\n…\nb", "a\nanything\nat all\nb\n"),
+        ("a … b", "a thing b\n"),
+        ("rank 1: x\nrank 0: y\nend", "rank 0: y\nrank 1: x\nend\n"),
+    ],
+)
+def test_what_depends_on_the_machine_may_differ(shown: str, printed: str):
+    assert difference(Step("command", tuple(shown.splitlines())), printed) == ""
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "said"),
+    [
+        ("time 5.000 ns", "time 5.001 ns\n", "not printed: 'time 5.000 ns'"),
+        ("sync 340 messages", "sync 341 messages\n", "not printed: 'sync 340 messages'"),
+        ("a\nb", "a\nc\nb\n", "other lines are printed between these"),
+        ("a", "a\nb\n", "other lines are printed between these"),
+        ("rank 0: x", "rank 0: y\n", "not printed: 'rank 0: x'"),
+    ],
+)
+def test_what_is_simulated_may_not(shown: str, printed: str, said: str):
+    assert difference(Step("command", tuple(shown.splitlines())), printed) == said
+
+
+def test_figures_in_the_comment_of_a_command_are_printed():
+    step = Step("python launch.py   # 1,842.5 ns", ())
+    assert difference(step, "time 1,842.5 ns") == ""
+    assert difference(step, "time 1,842.6 ns") == "not printed: 1,842.5"

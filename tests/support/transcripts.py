@@ -1,0 +1,171 @@
+"""Transcripts: fenced blocks of a page in which lines that start with `$ ` are commands.
+
+The lines below a command are what it prints. `…` stands for any text within a line, and for any
+number of lines on a line of its own. A block that cannot run has an HTML comment before it:
+`<!-- not run: the reason -->`.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TIMEOUT_S = 600
+NOT_COPIED = (".*", "runs", "build", "dist", "tests", "1H_milestone_output")
+NOT_RUN = re.compile(r"<!-- not run: (?P<reason>.+) -->")
+NORMALISED = (
+    # Wall time, and the rounds and null messages of a run, depend on the machine and its load.
+    (re.compile(r"^wall time .*"), "wall time"),
+    (re.compile(r"[\d,]+ rounds"), "N rounds"),
+    (re.compile(r"[\d,]+ null messages"), "N null messages"),
+    (re.compile(r"\b\d+(?:\.\d+)? s\b"), "N s"),
+    # Runs are numbered within the directory of the user.
+    (re.compile(r"\bruns/\d{4}-"), "runs/NNNN-"),
+)
+RANK = re.compile(r"rank \d+\b")
+FIGURE = re.compile(r"\d[\d,]*\.\d+")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command of a page and the lines which the page shows below it."""
+
+    command: str
+    shown: tuple[str, ...]
+
+    @property
+    def writes_a_file(self) -> bool:
+        """Whether the command prepares a file for later ones, and simulates nothing."""
+        return not re.search(r"\b(?:python|kernbench|make) ", self.command)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of `page` with at least one command; `line` is that of its first command.
+
+    `before` are the commands further up the page that write files.
+    """
+
+    page: str
+    line: int
+    steps: tuple[Step, ...]
+    not_run: str
+    before: tuple[str, ...]
+
+    def __str__(self) -> str:
+        programs = [step.command for step in self.steps if not step.writes_a_file]
+        return f"{self.page}: {(programs or [self.steps[0].command])[0]}"
+
+
+def blocks_of(page: str, text: str) -> list[Block]:
+    """The transcripts of a page in their order."""
+    blocks: list[Block] = []
+    written: list[str] = []
+    for line, not_run, lines in _fenced(text):
+        steps = tuple(_steps(lines))
+        if not steps:
+            continue
+        blocks.append(Block(page, line, steps, not_run, tuple(written)))
+        if not not_run:
+            written += [step.command for step in steps if step.writes_a_file]
+    return blocks
+
+
+def _fenced(text: str) -> Iterator[tuple[int, str, list[str]]]:
+    """(line number, reason not to run it, lines) of every fenced block."""
+    before, fence, inside = "", "", list[str]()
+    for number, line in enumerate(text.splitlines(), start=1):
+        opening = re.match(r"\s*(```+)", line)
+        if fence:
+            if line.strip() == fence:
+                marked = NOT_RUN.search(before)
+                yield number - len(inside), marked["reason"] if marked else "", inside
+                before, fence, inside = "", "", []
+            else:
+                inside.append(line)
+        elif opening:
+            fence = opening[1]
+        elif line.strip():
+            before = line
+
+
+def _steps(lines: list[str]) -> Iterator[Step]:
+    command, shown = "", list[str]()
+    for line in lines:
+        if line.startswith("$ "):
+            if command:
+                yield Step(command, tuple(shown))
+            command, shown = line.removeprefix("$ "), []
+        elif command.endswith("\\"):
+            command = f"{command}\n{line}"
+        elif command:
+            shown.append(line)
+    if command:
+        yield Step(command, tuple(shown))
+
+
+def copy_of_the_checkout(folder: Path) -> Path:
+    """A copy in which commands may leave files; bytecode comes with it, as nothing is changed."""
+    return shutil.copytree(ROOT, folder / "kernbench", ignore=shutil.ignore_patterns(*NOT_COPIED))
+
+
+def run(command: str, checkout: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command of a page as a user would, with this Python."""
+    own = {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(checkout),
+        "COLUMNS": "200",
+    }
+    return subprocess.run(
+        ["bash", "-c", command],
+        capture_output=True,
+        text=True,
+        cwd=checkout,
+        env=os.environ | own,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+
+
+def output_of(ended: subprocess.CompletedProcess[str]) -> str:
+    """What a page shows: standard output, and errors of a command that fails, but no progress."""
+    return ended.stdout if ended.returncode == 0 else ended.stdout + ended.stderr
+
+
+def difference(step: Step, printed: str) -> str:
+    """Empty where the output is what the page shows, else a line that says what differs.
+
+    Where the page shows no output, the figures in a comment behind the command must be printed.
+    """
+    actual = _normalised(printed.splitlines())
+    if not step.shown:
+        _, _, comment = step.command.partition(" # ")
+        missing = [figure for figure in FIGURE.findall(comment) if figure not in printed]
+        return f"not printed: {', '.join(missing)}" if missing else ""
+    expected = _normalised(step.shown)
+    pattern = "".join(
+        r"(?:.*\n)*?" if line.strip() == "…" else f"{re.escape(line).replace('…', '.*')}\n"
+        for line in expected
+    )
+    text = "".join(f"{line}\n" for line in actual)
+    if re.fullmatch(pattern, text):
+        return ""
+    absent = [line for line in expected if "…" not in line and line not in actual]
+    return f"not printed: {absent[0]!r}" if absent else "other lines are printed between these"
+
+
+def _normalised(lines: list[str] | tuple[str, ...]) -> list[str]:
+    """Lines without what depends on the machine; ranks print in any order, here in that of text."""
+    stripped = [line.rstrip() for line in lines]
+    while stripped and not stripped[-1]:
+        stripped.pop()
+    for pattern, replacement in NORMALISED:
+        stripped = [pattern.sub(replacement, line) for line in stripped]
+    grouped = groupby(stripped, key=lambda line: RANK.match(line) is not None)
+    return [line for ranks, group in grouped for line in (sorted(group) if ranks else group)]
