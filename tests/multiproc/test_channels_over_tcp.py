@@ -10,7 +10,7 @@ from typing import TypeVar
 import pytest
 
 from coordinator.aggregate import run_digest, sip_reports
-from coordinator.plan import Plan, Program, load_config
+from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.rendezvous import Rendezvous
 from kernbench.benches.ccl_allreduce import ccl_allreduce
 from runtime.wire.environment import COORDINATOR_PID, RUN_DIRECTORY
@@ -38,7 +38,9 @@ def test_channels_over_tcp_give_the_digest_of_ipc_and_of_one_process(tmp_path: P
     topology.write_text(variant_text(**CHIPS))
     program = "kernbench.benches.ccl_allreduce:ccl_allreduce"
     plan = Plan(
-        load_config(topology, None, 4), Program("bench", "ccl-allreduce", program, SIZES), procs=3
+        load_config(topology, None, 4),
+        ProgramSpec("bench", "ccl-allreduce", program, SIZES),
+        procs=3,
     )
     hellos, done = _run_by_hand(plan)
     assert all(hello.endpoint.startswith("tcp://127.0.0.1:") for hello in hellos.values())
