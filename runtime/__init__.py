@@ -1,10 +1,13 @@
-"""What user code imports: `from runtime import DPPolicy, bench, mock, tl, torch`.
+"""What both sides of a run share: the user's API, the model of the machine, and the wire format.
 
-Names are loaded on first use, so that a process that needs only the wire format does not load the rest.
+The public names are those of `kernbench`; `from runtime import DPPolicy, bench, mock, tl, torch` gives the same objects. A name
+is imported on first use: a process that needs only the wire format does not load the rest.
 """
 
 from importlib import import_module
 from typing import Any
+
+from runtime.core.errors import nearest
 
 _EXPORTS = {
     "DPPolicy": ("runtime.model.placement", "DPPolicy"),
@@ -14,12 +17,13 @@ _EXPORTS = {
     "torch": ("runtime.torch", None),
 }
 
-__all__ = ["DPPolicy", "bench", "mock", "tl", "torch"]  # pyright: ignore[reportUnsupportedDunderAll] - loaded by __getattr__
+__all__ = ["DPPolicy", "bench", "mock", "tl", "torch"]  # pyright: ignore[reportUnsupportedDunderAll] - defined by __getattr__
 
 
 def __getattr__(name: str) -> Any:
     if name not in _EXPORTS:
-        raise AttributeError(f"module 'runtime' has no attribute {name!r}")
+        problem = f"module 'runtime' has no attribute {name!r}"
+        raise AttributeError(problem + nearest(name, __all__))
     module_name, attribute = _EXPORTS[name]
     module = import_module(module_name)
     return module if attribute is None else getattr(module, attribute)

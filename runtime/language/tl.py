@@ -348,6 +348,6 @@ def _check_fit(target: Value | Pointer, shape: Shape, dtype: DType) -> None:
 
 
 if not TYPE_CHECKING:
-    # A type checker that saw this would accept every word.
+    # With this function in sight, a type checker would accept every attribute.
     def __getattr__(name: str) -> NoReturn:
-        raise AttributeError(f"tl has no {name!r}{nearest(name, __all__)}")
+        raise AttributeError(f"kernbench's tl has no {name}{nearest(name, __all__)}")

@@ -1,12 +1,20 @@
-"""A PyTorch-like surface for host programs: what a script imports as `torch`."""
+"""The PyTorch-like interface of host programs: what a script imports as `torch`.
 
-from runtime.core.dtypes import DType as dtype  # noqa: N813 - the name PyTorch users know
+It has PyTorch's names for tensors, collectives and process groups, and one way to compute: `torch.launch` starts a kernel on
+the PEs that hold its tensors. Kernels are written in the language of `runtime.language.tl`.
+"""
+
+from typing import TYPE_CHECKING, NoReturn
+
+from runtime.core.dtypes import DType as dtype  # noqa: N813 - PyTorch's name
 from runtime.core.dtypes import bfloat16, float16, float32, int8, int32
 from runtime.model.placement import DPPolicy
 from runtime.model.tiling import tiled_column_major, tiled_row_major
 from runtime.torch import accelerator, ahbm, distributed, multiprocessing
+from runtime.torch.absent import absent_in_torch
+from runtime.torch.creation import empty, from_numpy, full, ones, tensor, zeros
 from runtime.torch.ops import launch
-from runtime.torch.tensor import Tensor, empty, from_numpy, full, ones, zeros
+from runtime.torch.tensor import Tensor
 
 half = float16
 
@@ -29,7 +37,13 @@ __all__ = [
     "launch",
     "multiprocessing",
     "ones",
+    "tensor",
     "tiled_column_major",
     "tiled_row_major",
     "zeros",
 ]
+
+if not TYPE_CHECKING:
+    # With this function in sight, a type checker would accept every attribute.
+    def __getattr__(name: str) -> NoReturn:
+        raise absent_in_torch(name, __all__)

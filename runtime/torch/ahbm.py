@@ -1,12 +1,26 @@
 """`torch.ahbm`: the device of a rank. Every rank owns one SIP, so there is one device to set: its own."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
 
 from runtime.core.requests import StreamOrder
 from runtime.core.simtime import exact
 from runtime.model.schema import Topology
 from runtime.model.tiles import TileSize
+from runtime.torch.absent import absent_attribute
 from runtime.torch.rank_state import running_rank
+
+__all__ = [
+    "DeviceProperties",
+    "cube_count",
+    "current_device",
+    "device_count",
+    "elapsed_ps",
+    "get_device_properties",
+    "has_data",
+    "set_device",
+    "synchronize",
+]
 
 
 @dataclass(frozen=True)
@@ -108,3 +122,9 @@ def _peak_gemm_tflops(topology: Topology) -> float:
     gemm = topology.pe.gemm
     macs_per_cycle = gemm.rows * gemm.cols if gemm.model == "systolic_os" else gemm.macs_per_cycle
     return float(2 * macs_per_cycle * exact(gemm.clock_ghz) / 1000)
+
+
+if not TYPE_CHECKING:
+    # With this function in sight, a type checker would accept every attribute.
+    def __getattr__(name: str) -> NoReturn:
+        raise absent_attribute("torch.ahbm", name, __all__)

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
+from runtime.torch.absent import absent_attribute
 from runtime.torch.process_errors import (
     ProcessException,
     ProcessExitedException,
@@ -121,3 +122,9 @@ def _check(fn: Callable[..., object], nprocs: int, start_method: str) -> None:
 def _path(variable: str) -> Path | None:
     value = os.environ.get(variable)
     return Path(value) if value else None
+
+
+if not TYPE_CHECKING:
+    # With this function in sight, a type checker would accept every attribute.
+    def __getattr__(name: str) -> NoReturn:
+        raise absent_attribute("torch.multiprocessing", name, __all__)

@@ -1,6 +1,10 @@
-"""Launching kernels."""
+"""Launches of kernels on the PEs that hold their tensors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
+from typing import cast
+
+import numpy as np
 
 from runtime.core.requests import Handle, KernelLaunchMsg, PerPe, Request, StreamOrder
 from runtime.language.caller import program_line
@@ -10,20 +14,18 @@ from runtime.torch.tensor import Tensor
 
 
 def launch(name: str, kernel: Callable[..., object], *arguments: object) -> Handle:
-    """Run `kernel(*arguments)` on every PE that holds a shard of one of the tensors among `arguments`.
+    """Queue `kernel(*arguments)` on every PE that holds a shard of one of the tensors among `arguments`.
 
-    A tensor arrives as a `tl.Pointer` to the start of its virtual range on this SIP, everything else as it is. Returns at
-    once; launches and tensor accesses of a rank take effect in the order in which they were made. Only a collective called
-    with `async_op=True` overlaps with those after it that use none of its tensors. The handle tells what the launch cost once
-    it is done.
+    A tensor is passed as a `tl.Pointer` to the start of its virtual range on this SIP, every other argument unchanged. The
+    kernel sends and receives through the queues of the default process group, if there is one. `name` stands in reports
+    and error messages.
 
-    The kernel sends and receives through the queues of the default process group, if there is one.
+    The call returns at once. Launches and tensor accesses of a rank take effect in the order of the calls; only a collective
+    with `async_op=True` overlaps with later launches that use none of its tensors. The handle has the times of the launch once
+    it is complete. `TypeError` if the kernel does not accept the arguments, `ValueError` without a tensor among them.
     """
+    _check_launch(name, kernel, arguments)
     tensors = [argument for argument in arguments if isinstance(argument, Tensor)]
-    if not tensors:
-        raise ValueError(
-            f"launch of {name!r}: a kernel runs where its tensors are, so one argument must be a tensor"
-        )
     pes = sorted(
         {(shard.spec.cube, shard.spec.pe) for tensor in tensors for shard in tensor.shards}
     )
@@ -35,7 +37,7 @@ def launch(name: str, kernel: Callable[..., object], *arguments: object) -> Hand
 
 
 def shard_pointers(tensor: Tensor) -> PerPe:
-    """The argument that gives every PE the virtual address of its own shard."""
+    """The kernel argument with which every PE gets the virtual address of its own shard."""
     return PerPe(
         {
             (shard.spec.cube, shard.spec.pe): Pointer(
@@ -57,11 +59,11 @@ def launch_on(
     call: str = "",
     overlaps: bool = False,
 ) -> Handle:
-    """Run a kernel on given PEs, with `tensors` mapped there first.
+    """Queue a kernel on given PEs, after the mapping of `tensors` there.
 
-    It uses the queue table `queue_table`, by default that of the default process group, if there is one. As the part of a collective
-    `call` it runs behind everything submitted before; with `overlaps` what is submitted later and uses none of the tensors
-    does not wait for it.
+    It sends and receives through `queue_table`, by default that of the default process group, if there is one. A kernel of a
+    collective has a `call` and waits for everything submitted before; with `overlaps`, later work that uses none of
+    the tensors does not wait for it.
     """
     assert call or not overlaps, "kernels of users run one after the other"
     device, group = running_rank().device, running_rank().process_group
@@ -75,10 +77,62 @@ def launch_on(
         StreamOrder.COLLECTIVE if overlaps else StreamOrder.BARRIER if call else StreamOrder.COMPUTE
     )
     request = KernelLaunchMsg(
-        name, kernel, arguments, tuple(pes), queue_table, call, program_line()
+        name=name,
+        kernel=kernel,
+        arguments=arguments,
+        pes=tuple(pes),
+        queues=queue_table,
+        call=call,
+        line=program_line(),
     )
     handle = device.submit([request], f"kernel {name!r}", tensors=names, order=order)
     if overlaps:
-        # Requests for a tensor that took the place of one of these would not wait.
+        # Freed memory can belong to a new tensor at once. Requests for that tensor would not wait
+        # for this kernel, since they have no tensor in common with it, and would overtake it.
         handle.holds = tuple(tensors)
     return handle
+
+
+def _check_launch(name: object, kernel: object, arguments: Sequence[object]) -> None:
+    """Refuse on the host what would otherwise fail on every PE, or silently compute on a copy."""
+    if not isinstance(name, str):
+        form = "torch.launch(name, kernel, *arguments)"
+        raise TypeError(f"{form}: argument 'name' must be str, not {type(name).__name__}")
+    if not callable(kernel):
+        problem = f"argument 'kernel' must be a function, not {type(kernel).__name__}"
+        raise TypeError(f"launch of {name!r}: {problem}")
+    for index, argument in enumerate(arguments):
+        if _holds_tensor(argument):
+            problem = f"argument {index} is a {type(argument).__name__} with a tensor in it"
+            raise TypeError(f"launch of {name!r}: {problem}; pass tensors one by one")
+    if not any(isinstance(argument, Tensor) for argument in arguments):
+        problem = "a kernel runs where its tensors are, so one argument must be a tensor"
+        is_array = any(isinstance(argument, np.ndarray) for argument in arguments)
+        advice = "; make one with torch.from_numpy(array)" if is_array else ""
+        raise ValueError(f"launch of {name!r}: {problem}{advice}")
+    _check_signature(name, kernel, arguments)
+
+
+def _holds_tensor(argument: object) -> bool:
+    match argument:
+        case list() | tuple():
+            return any(isinstance(each, Tensor) for each in cast("Sequence[object]", argument))
+        case Mapping():
+            values = cast("Mapping[object, object]", argument).values()
+            return any(isinstance(each, Tensor) for each in values)
+        case _:
+            return False
+
+
+def _check_signature(name: str, kernel: Callable[..., object], arguments: Sequence[object]) -> None:
+    try:
+        parameters = signature(kernel)
+    except (TypeError, ValueError):
+        # Functions of extension modules may have none; the call on the PE then decides.
+        return
+    try:
+        parameters.bind(*arguments)
+    except TypeError as error:
+        called = f"{getattr(kernel, '__name__', kernel)}({', '.join(parameters.parameters)})"
+        count = f"{len(arguments)} argument{'' if len(arguments) == 1 else 's'}"
+        raise TypeError(f"launch of {name!r} with {count}: {called}: {error}") from None

@@ -3,19 +3,19 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from runtime.core import dtypes
-from runtime.core.dtypes import DType, float32
+from runtime.core.dtypes import DType
+from runtime.core.errors import nearest
 from runtime.core.requests import Extent, MemoryReadMsg, MemoryWriteMsg, MmuMapMsg
 from runtime.language.value import Array
 from runtime.model.addresses import PhysAddr
-from runtime.model.placement import ONE_PE, DPPolicy, ShardSpec, Span, resolve_dp_policy
+from runtime.model.placement import DPPolicy, ShardSpec, Span, resolve_dp_policy
 from runtime.model.tiling import Tiling
 from runtime.torch.indexing import Block, Index, Selection, block_of, select
-from runtime.torch.rank_state import RankState, running_rank
+from runtime.torch.rank_state import RankState
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,12 @@ class Tensor:
         return (
             f"tensor({described}, mean={mean:.6g}, norm={np.linalg.norm(values.reshape(-1)):.6g})"
         )
+
+    if not TYPE_CHECKING:
+        # With this method in sight, a type checker would accept every attribute.
+        def __getattr__(self, name: str) -> NoReturn:
+            known = [each for each in dir(type(self)) if not each.startswith("_")]
+            raise AttributeError(f"kernbench's Tensor has no {name}{nearest(name, known)}")
 
     def copy_(self, source: "Tensor | Array | Sequence[Any] | float") -> "Tensor":
         """Fill with `source`, broadcast to the shape and converted to the element type, and wait until it is written."""
@@ -249,70 +255,5 @@ class Tensor:
         ).results
 
 
-def empty(
-    *size: int | Sequence[int],
-    dtype: DType = float32,
-    dp: DPPolicy = ONE_PE,
-    layout: Tiling | None = None,
-) -> Tensor:
-    """A tensor whose elements are what the memory held.
-
-    Of this and all constructors: `dp` says which PEs hold which elements, `layout` how a PE stores a matrix: row-major (None)
-    or as `torch.tiled_row_major(rows, columns)` or `torch.tiled_column_major(rows, columns)`. Host access sees the matrix.
-    """
-    return Tensor(_size(size), dtype, dp, running_rank(), layout)
-
-
-def full(
-    size: int | Sequence[int],
-    fill_value: float,
-    *,
-    dtype: DType = float32,
-    dp: DPPolicy = ONE_PE,
-    layout: Tiling | None = None,
-) -> Tensor:
-    """A tensor of one value; `RuntimeError` for a value that an integer type does not hold."""
-    if not dtype.holds(fill_value):
-        raise RuntimeError(
-            f"value {fill_value} cannot be converted to type {dtype.torch_name} without overflow"
-        )
-    return Tensor(_size((size,)), dtype, dp, running_rank(), layout).copy_(np.asarray(fill_value))
-
-
-def zeros(
-    *size: int | Sequence[int],
-    dtype: DType = float32,
-    dp: DPPolicy = ONE_PE,
-    layout: Tiling | None = None,
-) -> Tensor:
-    """A tensor of zeros."""
-    return full(_size(size), 0, dtype=dtype, dp=dp, layout=layout)
-
-
-def ones(
-    *size: int | Sequence[int],
-    dtype: DType = float32,
-    dp: DPPolicy = ONE_PE,
-    layout: Tiling | None = None,
-) -> Tensor:
-    """A tensor of ones."""
-    return full(_size(size), 1, dtype=dtype, dp=dp, layout=layout)
-
-
-def from_numpy(array: Array, *, dp: DPPolicy = ONE_PE, layout: Tiling | None = None) -> Tensor:
-    """A tensor with the elements of `array`; `TypeError` for an element type the hardware does not have."""
-    return Tensor(
-        tuple(array.shape), dtypes.from_numpy(array.dtype), dp, running_rank(), layout
-    ).copy_(array)
-
-
 def _as_index(spans: Sequence[Span]) -> str:
     return ", ".join(f"{start}:{stop}" for start, stop in spans)
-
-
-def _size(size: Sequence[int | Sequence[int]]) -> tuple[int, ...]:
-    flat = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
-    shape = tuple(int(length) for length in flat)  # pyright: ignore[reportArgumentType] - the sequence is flat by now
-    if any(length < 0 for length in shape):
-        raise RuntimeError(f"Trying to create tensor with negative dimension: {shape}")
-    return shape

@@ -333,3 +333,52 @@ def test_arithmetic_takes_more_time_for_more_elements() -> None:
 
     # 4096 instead of 128 elements: 31 more cycles of 128 lanes at 1 GHz, and 15,872 B more in and out of TCM at 512 GB/s.
     assert run_ps(4096) - run_ps(128) == 31_000 + 2 * 31_000
+
+
+def _copy(source: Pointer, target: Pointer) -> None:
+    tl.store(target, tl.load(source, 2))
+
+
+@pytest.mark.parametrize(
+    ("launch", "error", "message"),
+    [
+        (
+            lambda x: torch.launch(_copy, x, x),
+            TypeError,
+            "torch.launch(name, kernel, *arguments): argument 'name' must be str, not function",
+        ),
+        (
+            lambda x: torch.launch("copy", x, _copy),
+            TypeError,
+            "launch of 'copy': argument 'kernel' must be a function, not Tensor",
+        ),
+        (
+            lambda x: torch.launch("copy", _copy, x),
+            TypeError,
+            "launch of 'copy' with 1 argument: _copy(source, target): missing a required argument: "
+            "'target'",
+        ),
+        (
+            lambda x: torch.launch("copy", _copy, x, x, 2),
+            TypeError,
+            "launch of 'copy' with 3 arguments: _copy(source, target): too many positional "
+            "arguments",
+        ),
+        (
+            lambda x: torch.launch("copy", _copy, [x], x),
+            TypeError,
+            "launch of 'copy': argument 0 is a list with a tensor in it; pass tensors one by one",
+        ),
+        (
+            lambda x: torch.launch("copy", _copy, np.zeros(2), np.zeros(2)),
+            ValueError,
+            "launch of 'copy': a kernel runs where its tensors are, so one argument must be a "
+            "tensor; make one with torch.from_numpy(array)",
+        ),
+    ],
+)
+def test_a_launch_that_cannot_run_is_refused_on_the_host(
+    launch: Callable[[torch.Tensor], object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        on_a_rank(lambda: launch(torch.zeros(2)))

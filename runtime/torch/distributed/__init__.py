@@ -1,9 +1,9 @@
 """`torch.distributed` on the accelerator's own fabric: the backend is called `ahbm`."""
 
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from runtime.ccl.reduction import ReduceOp
-from runtime.core.errors import nearest
+from runtime.torch.absent import absent_attribute
 from runtime.torch.distributed.collectives import (
     all_gather,
     all_gather_into_tensor,
@@ -76,6 +76,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> NoReturn:
-    """What PyTorch has and this does not: an error with the nearest of what is there."""
-    raise AttributeError(f"torch.distributed on {BACKEND} has no {name!r}{nearest(name, __all__)}")
+if not TYPE_CHECKING:
+    # With this function in sight, a type checker would accept every attribute.
+    def __getattr__(name: str) -> NoReturn:
+        raise absent_attribute("torch.distributed", name, __all__)

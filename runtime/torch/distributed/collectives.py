@@ -22,6 +22,7 @@ from runtime.ccl.reduction import ReduceOp
 from runtime.ccl.ring_allocator import QueueTableSpec
 from runtime.core.requests import PerPe
 from runtime.model.placement import DPPolicy
+from runtime.torch.creation import empty
 from runtime.torch.distributed.operands import (
     check_equal_splits,
     check_list,
@@ -37,7 +38,7 @@ from runtime.torch.distributed.process_group import Group, install, joined_group
 from runtime.torch.distributed.work import Work
 from runtime.torch.ops import launch_on, shard_pointers
 from runtime.torch.rank_state import ProcessGroup, running_rank
-from runtime.torch.tensor import Tensor, empty
+from runtime.torch.tensor import Tensor
 
 _LEAST_BYTES = 4
 
