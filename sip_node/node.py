@@ -286,7 +286,11 @@ class LpNode:
 def _queues(chip: Chip) -> tuple[QueuePointers, ...]:
     """All queues of the PEs that wait for a peer, and of the others those that are not at rest."""
     blocked = {(pe.cube, pe.pe) for pe in chip.blocked()}
-    told = [pe for pe in chip.pes if not pe.ipcq.at_rest or (pe.place.cube, pe.place.pe) in blocked]
+    told = [
+        pe
+        for pe in chip.pes
+        if not pe.ipcq.at_rest or (pe.coordinates.cube, pe.coordinates.pe) in blocked
+    ]
     return tuple(
         queue
         for pe in told

@@ -98,7 +98,7 @@ class Chip:
                     self.pes.append(component)
                 if isinstance(component, Host):
                     self.host = component
-        self._pe_at = {(pe.place.cube, pe.place.pe): pe for pe in self.pes}
+        self._pe_at = {(pe.coordinates.cube, pe.coordinates.pe): pe for pe in self.pes}
         self._ports = around.memory_ports
 
     def deliver(self, message: Message) -> None:

@@ -66,7 +66,7 @@ class KernelRun:
 
     def __init__(self, engines: Pe, launch: PeLaunch) -> None:
         chip, wiring = engines.chip, engines.context
-        pe, place = chip.topology.pe, wiring.place
+        pe, place = chip.topology.pe, wiring.coordinates
         self._chip, self._wiring, self._engines, self._launch = chip, wiring, engines, launch
         self._engine = wiring.engine
         self._issue_ps = ps_from_ns(pe.cpu.overhead_ns) + ps_from_ns(pe.scheduler.overhead_ns)
@@ -90,7 +90,7 @@ class KernelRun:
         """The kernel from its first line to the end of the last operation that it started."""
         launch = self._launch
         try:
-            call_kernel(launch.name, self._wiring.place, launch.kernel, launch.arguments)
+            call_kernel(launch.name, self._wiring.coordinates, launch.kernel, launch.arguments)
         except Exception as error:
             # The traceback shows the kernel's lines, and for a collective none of the user's.
             error.add_note(f"kernel {launch.name!r} was launched at {launch.line}")
@@ -122,7 +122,7 @@ class KernelRun:
     def program_id(self, axis: int) -> int:
         """PE in its cube (axis 0) or cube in its SIP (axis 1)."""
         self._check_axis(axis)
-        return self._wiring.place.pe if axis == 0 else self._wiring.place.cube
+        return self._wiring.coordinates.pe if axis == 0 else self._wiring.coordinates.cube
 
     def num_programs(self, axis: int) -> int:
         """PEs of this cube (axis 0) or cubes (axis 1) that run this launch."""
@@ -283,7 +283,7 @@ class KernelRun:
     def _decide_nothing_before(self, time_ps: int) -> None:
         """The kernel waits until then at least. A receive under way may send a credit meanwhile, to another SIP perhaps."""
         if not self._receives.outstanding:
-            place = self._wiring.place
+            place = self._wiring.coordinates
             self._chip.send_bounds.computing((place.cube, place.pe), time_ps, self._launch.thread)
 
     def _computed(
@@ -334,7 +334,7 @@ class KernelRun:
         self._check_unused(operation, direction)
         now_ps, launch = self._engine.now_ps, self._launch
         return BlockedPe(
-            *self._wiring.place,
+            *self._wiring.coordinates,
             launch.name,
             operation,
             direction or "any",

@@ -44,7 +44,7 @@ class PeCommand:
 
 
 @dataclass(frozen=True)
-class Done:
+class CommandDone:
     """The answer to a command: when the earliest kernel below started and the last one ended (0, 0 without kernels)."""
 
     start_ps: int = 0
@@ -56,14 +56,14 @@ class Gathering:
 
     def __init__(self, expected: int) -> None:
         self._left = expected
-        self._answers: list[Done] = []
+        self._answers: list[CommandDone] = []
 
-    def add(self, answer: Done) -> Done | None:
+    def add(self, answer: CommandDone) -> CommandDone | None:
         """Note one answer; with the last one, the answer for all of them."""
         self._answers.append(answer)
         self._left -= 1
         if self._left:
             return None
-        return Done(
+        return CommandDone(
             min(each.start_ps for each in self._answers), max(each.end_ps for each in self._answers)
         )

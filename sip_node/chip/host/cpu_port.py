@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Kind, Packet
-from sip_node.chip.host.commands import Done, Gathering
+from sip_node.chip.host.commands import CommandDone, Gathering
 
 
 class _Outstanding(Struct):
@@ -51,13 +51,13 @@ class CpuPort:
         for node, body, nbytes in commands:
             self.send(node, body, nbytes, self._tags)
 
-    def answer(self, asked_by: Packet, done: Done) -> None:
+    def answer(self, asked_by: Packet, done: CommandDone) -> None:
         """Tell whoever sent `asked_by` that it is done."""
         self.send(asked_by.source_node, done, self._control_bytes, asked_by.tag)
 
     def answered(self, packet: Packet) -> None:
         """An answer to one of our commands has come in."""
-        assert isinstance(packet.body, Done)
+        assert isinstance(packet.body, CommandDone)
         waiting = self._outstanding[packet.tag]
         together = waiting.answers.add(packet.body)
         if together is not None:

@@ -20,7 +20,7 @@ from runtime.core.trace import OpRecord
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.host.batch import Batch, Batches
-from sip_node.chip.host.commands import CubeCommand, Done, PeInstall, PeMap
+from sip_node.chip.host.commands import CommandDone, CubeCommand, PeInstall, PeMap
 from sip_node.chip.strided_block import BYTES, bytes_at
 
 
@@ -184,7 +184,7 @@ class Host:
         batch, now_ps = pending.batch, self._engine.now_ps
         request = batch.requests[pending.index]
         batch.results[pending.index] = pending.data
-        if isinstance(packet.body, Done):
+        if isinstance(packet.body, CommandDone):
             batch.kernels_ps = max(batch.kernels_ps, packet.body.end_ps - packet.body.start_ps)
         if isinstance(request, MemoryWriteMsg):
             self._chip.log.add_written(request.data)

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Packet
-from sip_node.chip.host.commands import Done
+from sip_node.chip.host.commands import CommandDone
 from sip_node.chip.host.cpu_port import CpuPort
 
 
@@ -20,7 +20,7 @@ class RelayCpu(ABC):
         self._chip.engine.at(tail_ps, self._received, packet)
 
     def _received(self, packet: Packet) -> None:
-        if isinstance(packet.body, Done):
+        if isinstance(packet.body, CommandDone):
             self._port.answered(packet)
         else:
             self._commanded(packet)

@@ -22,7 +22,7 @@ class PeContext:
     engine: Engine
     fabric: Fabric
     topology: Topology
-    place: PeCoordinates
+    coordinates: PeCoordinates
     node: int
     tcm: PeTcm
     record: Callable[[OpRecord], None]

@@ -11,7 +11,7 @@ from sip_node.chip.completion import Completion
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.failure import ProgramRaised
-from sip_node.chip.host.commands import Done, PeCommand, PeInstall, PeMap
+from sip_node.chip.host.commands import CommandDone, PeCommand, PeInstall, PeMap
 from sip_node.chip.host.cpu_port import CpuPort
 from sip_node.chip.kernel import PeLaunch, RunningKernel
 from sip_node.chip.pe.context import PeContext
@@ -28,12 +28,12 @@ class PeCpu:
     """The CPU of one PE."""
 
     def __init__(
-        self, chip: ChipContext, wiring: PeContext, dma: PeDma, mmu: PeMmu, ipcq: PeIpcq
+        self, chip: ChipContext, context: PeContext, dma: PeDma, mmu: PeMmu, ipcq: PeIpcq
     ) -> None:
-        self._chip, self._wiring = chip, wiring
+        self._chip, self._context = chip, context
         self._dma, self._mmu, self._ipcq = dma, mmu, ipcq
-        self._port = CpuPort(chip, wiring.node)
-        self._at = (wiring.place.cube, wiring.place.pe)
+        self._port = CpuPort(chip, context.node)
+        self._at = (context.coordinates.cube, context.coordinates.pe)
         self._running: dict[HardwareThread, RunningKernel] = {}
 
     def ordered(self, packet: Packet) -> None:
@@ -43,16 +43,16 @@ class PeCpu:
         match order:
             case PeMap():
                 self._mmu.map(order.extents)
-                self._port.answer(packet, Done())
+                self._port.answer(packet, CommandDone())
             case PeInstall():
                 self._install(order)
-                self._port.answer(packet, Done())
+                self._port.answer(packet, CommandDone())
             case PeDmaMsg():
                 self._transfer(packet, order)
             case PeLaunch():
                 self._claim(order, order.name)
-                start_ps = max(order.start_ps, self._wiring.engine.now_ps)
-                self._wiring.engine.at(start_ps, self._start, packet, order)
+                start_ps = max(order.start_ps, self._context.engine.now_ps)
+                self._context.engine.at(start_ps, self._start, packet, order)
 
     @property
     def running(self) -> int:
@@ -65,16 +65,16 @@ class PeCpu:
         return tuple(waits for run in runs if (waits := run.blocked()) is not None)
 
     def _transfer(self, packet: Packet, order: PeDmaMsg) -> None:
-        began_ps = self._wiring.engine.now_ps
-        sip, _ = self._wiring.locate(order.address)
-        if sip != self._wiring.place.sip and not self._chip.remote_dma:
-            problem = f"DMA of {self._wiring.place} to sip {sip}: the run was not declared to have DMA between SIPs"
+        began_ps = self._context.engine.now_ps
+        sip, _ = self._context.locate(order.address)
+        if sip != self._context.coordinates.sip and not self._chip.remote_dma:
+            problem = f"DMA of {self._context.coordinates} to sip {sip}: the run was not declared to have DMA between SIPs"
             raise ProgramRaised(self._chip.sip, RuntimeError(problem))
 
         def finished(_: Completion[bytes]) -> None:
-            self._port.answer(packet, Done(began_ps, self._wiring.engine.now_ps))
+            self._port.answer(packet, CommandDone(began_ps, self._context.engine.now_ps))
 
-        tcm = self._wiring.tcm
+        tcm = self._context.tcm
         far, near = (
             bytes_at(order.address, order.nbytes),
             bytes_at(tcm.base + order.tcm_offset, order.nbytes),
@@ -89,8 +89,8 @@ class PeCpu:
         ipcq.install(order.table, order.queues)
         for pair in order.queues:
             if pair.rx_base is not None:
-                self._chip.watch_ring(pair.rx_base, pair.ring_bytes, self._wiring.node)
-        elsewhere = {pair.peer.sip for pair in order.queues} - {self._wiring.place.sip}
+                self._chip.watch_ring(pair.rx_base, pair.ring_bytes, self._context.node)
+        elsewhere = {pair.peer.sip for pair in order.queues} - {self._context.coordinates.sip}
         self._chip.send_bounds.reaches(self._at, order.table, tuple(sorted(elsewhere)))
 
     def _claim(self, launch: PeLaunch, user: str) -> None:
@@ -99,8 +99,8 @@ class PeCpu:
             self._ipcq.table(launch.queues).user = user
 
     def _start(self, packet: Packet, launch: PeLaunch) -> None:
-        start_ps = self._wiring.engine.now_ps
-        kernel = self._chip.start_kernel(self._wiring.place, launch)
+        start_ps = self._context.engine.now_ps
+        kernel = self._chip.start_kernel(self._context.coordinates, launch)
         self._running[launch.thread] = kernel
 
         def ended(finished: Completion[object]) -> None:
@@ -116,9 +116,9 @@ class PeCpu:
         self._chip.send_bounds.ended(self._at, launch.thread)
         if finished.error is not None:
             raise ProgramRaised(self._chip.sip, finished.error)
-        now_ps, place = self._wiring.engine.now_ps, self._wiring.place
+        now_ps, at = self._context.engine.now_ps, self._context.coordinates
         component = RECORDED_AS[launch.thread]
-        self._wiring.record(
-            OpRecord(component, f"kernel {launch.name}", start_ps, now_ps, place.cube, place.pe)
+        self._context.record(
+            OpRecord(component, f"kernel {launch.name}", start_ps, now_ps, at.cube, at.pe)
         )
-        self._port.answer(packet, Done(start_ps, now_ps))
+        self._port.answer(packet, CommandDone(start_ps, now_ps))

@@ -48,9 +48,9 @@ class PeDma:
     refuses with a `ValueError` a block far away that is not rows at one pitch.
     """
 
-    def __init__(self, wiring: PeContext) -> None:
-        self._wiring, self._engine = wiring, wiring.engine
-        topology = wiring.topology
+    def __init__(self, context: PeContext) -> None:
+        self._context, self._engine = context, context.engine
+        topology = context.topology
         self._overhead_ps = ps_from_ns(topology.pe.dma.overhead_ns)
         self._packet_bytes, self._control_bytes = topology.packet_bytes, topology.control_bytes
         self._idle_channels = topology.pe.dma.channels
@@ -88,14 +88,16 @@ class PeDma:
 
         The slot's metadata names the element type of `source` and the collective call that it belongs to.
         """
-        sip, _ = self._wiring.locate(target.address)
+        sip, _ = self._context.locate(target.address)
 
         def begin(request: _Request) -> None:
             left_ps = self._stream(request, Kind.IPCQ_DATA, packet_bytes)
             self._engine.at(left_ps, self._finish, request)
 
         request = self._request("ipcq_send", source, target, target, begin, data)
-        request.flow = None if sip == self._wiring.place.sip else self._wiring.next_flow(sip)
+        request.flow = (
+            None if sip == self._context.coordinates.sip else self._context.next_flow(sip)
+        )
         request.call = call
         return self._enqueue(request)
 
@@ -109,7 +111,7 @@ class PeDma:
         if not request.lands:
             self._pass_on(request, packet, tail_ps)
             return
-        _, landed_ps = self._wiring.tcm.reserve(self._engine.now_ps, tail_ps, packet.size)
+        _, landed_ps = self._context.tcm.reserve(self._engine.now_ps, tail_ps, packet.size)
         if packet.last:
             self._engine.at(landed_ps, self._finish, request)
 
@@ -155,7 +157,7 @@ class PeDma:
         left_ps = self._engine.now_ps
         for done in range(0, request.nbytes, packet_bytes):
             packet = self._packet(request, kind, min(packet_bytes, request.nbytes - done), done)
-            head_ps, left_ps = self._wiring.tcm.reserve(
+            head_ps, left_ps = self._context.tcm.reserve(
                 self._engine.now_ps, self._engine.now_ps, packet.size
             )
             self._engine.at(head_ps, self._send, packet, left_ps)
@@ -169,12 +171,12 @@ class PeDma:
         self._send(packet, tail_ps)
 
     def _packet(self, request: _Request, kind: Kind, size: int, done: int) -> Packet:
-        sip, node = self._wiring.locate(request.address)
+        sip, node = self._context.locate(request.address)
         rows, last = request.rows, done + size == request.nbytes
         return Packet(
             kind,
-            self._wiring.place.sip,
-            self._wiring.node,
+            self._context.coordinates.sip,
+            self._context.node,
             sip,
             node,
             size,
@@ -192,22 +194,22 @@ class PeDma:
         )
 
     def _send(self, packet: Packet, tail_ps: int) -> None:
-        self._wiring.fabric.send(packet, self._wiring.node, tail_ps)
+        self._context.fabric.send(packet, self._context.node, tail_ps)
 
     def _finish(self, request: _Request) -> None:
         del self._outstanding[request.tag]
-        now_ps, place, target = self._engine.now_ps, self._wiring.place, request.target
+        now_ps, at, target = self._engine.now_ps, self._context.coordinates, request.target
         self.busy_ps += now_ps - request.start_ps
         self.nbytes += request.nbytes
         if request.lands:
-            self._wiring.tcm.write(target, request.data)
+            self._context.tcm.write(target, request.data)
         record = OpRecord(
             "pe_dma",
             request.name,
             request.start_ps,
             now_ps,
-            place.cube,
-            place.pe,
+            at.cube,
+            at.pe,
             target.address,
             request.nbytes,
             target.shape,
@@ -217,7 +219,7 @@ class PeDma:
             strides=target.strides,
             checksum=crc32(request.data),
         )
-        self._wiring.record(record)
+        self._context.record(record)
         self._idle_channels += 1
         self._fill_channels()
         request.done.complete(request.data)

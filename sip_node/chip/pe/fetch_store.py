@@ -16,9 +16,9 @@ from sip_node.chip.strided_block import nbytes_of
 class PeFetchStore:
     """The two ports; they do not disturb each other, nor what the fabric moves into and out of TCM."""
 
-    def __init__(self, wiring: PeContext, registers: RegisterFile, buffers: TileBuffers) -> None:
-        self.fetch = FetchPort(wiring, registers, buffers)
-        self.store = StorePort(wiring, registers, buffers)
+    def __init__(self, context: PeContext, registers: RegisterFile, buffers: TileBuffers) -> None:
+        self.fetch = FetchPort(context, registers, buffers)
+        self.store = StorePort(context, registers, buffers)
 
     @property
     def ports(self) -> tuple[Server, Server]:
@@ -29,11 +29,11 @@ class PeFetchStore:
 class FetchPort:
     """Fetches the operands of one token after the other, as soon as a register set is free."""
 
-    def __init__(self, wiring: PeContext, registers: RegisterFile, buffers: TileBuffers) -> None:
-        self._wiring, self._engine = wiring, wiring.engine
+    def __init__(self, context: PeContext, registers: RegisterFile, buffers: TileBuffers) -> None:
+        self._context, self._engine = context, context.engine
         self._registers, self._buffers = registers, buffers
         self.server = Server(
-            f"{wiring.place}: pe_fetch_store fetch", wiring.topology.pe.fetch_store.bw_gbs
+            f"{context.coordinates}: pe_fetch_store fetch", context.topology.pe.fetch_store.bw_gbs
         )
         self._waiting: deque[TileToken] = deque()
         self._busy = False
@@ -95,7 +95,7 @@ class FetchPort:
         return wanted
 
     def _reserve(self, tile: TileData, to: int) -> OpRecord:
-        block, place, now_ps = tile.block, self._wiring.place, self._engine.now_ps
+        block, at, now_ps = tile.block, self._context.coordinates, self._engine.now_ps
         nbytes = nbytes_of(block)
         start_ps, end_ps = self.server.reserve(now_ps, now_ps, nbytes)
         return OpRecord(
@@ -103,8 +103,8 @@ class FetchPort:
             "fetch",
             start_ps,
             end_ps,
-            place.cube,
-            place.pe,
+            at.cube,
+            at.pe,
             to,
             nbytes,
             block.shape,
@@ -115,23 +115,23 @@ class FetchPort:
 
     def _end(self, token: TileToken, records: list[OpRecord]) -> None:
         for record in records:
-            self._wiring.record(record)
+            self._context.record(record)
         self.records += len(records)
         self._busy = False
         token.fetched_ps = self._engine.now_ps
         token.advance()
-        self._buffers.operands.free(token.place)
+        self._buffers.operands.free(token.buffer)
         self._begin()
 
 
 class StorePort:
     """Stores finished output tiles, rounded once to the type of the result; the accumulator is free when all is in TCM."""
 
-    def __init__(self, wiring: PeContext, registers: RegisterFile, buffers: TileBuffers) -> None:
-        self._wiring, self._engine = wiring, wiring.engine
+    def __init__(self, context: PeContext, registers: RegisterFile, buffers: TileBuffers) -> None:
+        self._context, self._engine = context, context.engine
         self._registers, self._buffers = registers, buffers
         self.server = Server(
-            f"{wiring.place}: pe_fetch_store store", wiring.topology.pe.fetch_store.bw_gbs
+            f"{context.coordinates}: pe_fetch_store store", context.topology.pe.fetch_store.bw_gbs
         )
         self._waiting: deque[TileToken] = deque()
         self._busy = False
@@ -166,20 +166,20 @@ class StorePort:
         return Operand(self._buffers.result(output.buffer), output.shape, token.gemm.dtype.name)
 
     def _end(self, token: TileToken, target: Operand, start_ps: int) -> None:
-        output, gemm, place = token.output, token.gemm, self._wiring.place
+        output, gemm, at = token.output, token.gemm, self._context.coordinates
         source = output.registers(gemm.accumulator.name)
         content = b""
         if output.data is not None:
             output.data = finish(output.data, None, None, gemm.dtype)
             content = output.data.tobytes()
-            self._wiring.tcm.write(target, content)
+            self._context.tcm.write(target, content)
         record = OpRecord(
             "pe_fetch_store",
             "store",
             start_ps,
             self._engine.now_ps,
-            place.cube,
-            place.pe,
+            at.cube,
+            at.pe,
             target.address,
             nbytes_of(target),
             target.shape,
@@ -188,7 +188,7 @@ class StorePort:
             strides=target.strides,
             checksum=crc32(content),
         )
-        self._wiring.record(record)
+        self._context.record(record)
         self.records += 1
         self._busy = False
         assert output.accumulator is not None

@@ -27,9 +27,9 @@ class PeGemm:
     because operands were not yet in TCM, were not yet in registers, or because no accumulator was free.
     """
 
-    def __init__(self, wiring: PeContext, registers: RegisterFile) -> None:
-        topology = wiring.topology
-        self._wiring, self._engine, self._registers = wiring, wiring.engine, registers
+    def __init__(self, context: PeContext, registers: RegisterFile) -> None:
+        topology = context.topology
+        self._context, self._engine, self._registers = context, context.engine, registers
         self._model, self._clock = topology.pe.gemm, Clock(topology.pe.gemm.clock_ghz)
         self._full_cycles = -(-prod(topology.tile) // self._model.macs_per_cycle)
         self._waiting: deque[TileToken] = deque()
@@ -94,7 +94,7 @@ class PeGemm:
         self.stall_fetch_ps += left_ps - for_dma_ps
 
     def _end(self, token: TileToken, start_ps: int) -> None:
-        output, gemm, tile, place = token.output, token.gemm, token.tile, self._wiring.place
+        output, gemm, tile, at = token.output, token.gemm, token.tile, self._context.coordinates
         inputs = self._inputs(token)
         a, b = token.operands
         if a.data is not None and b.data is not None:
@@ -104,8 +104,8 @@ class PeGemm:
             "gemm",
             start_ps,
             self.free_ps,
-            place.cube,
-            place.pe,
+            at.cube,
+            at.pe,
             output.address,
             prod(output.shape) * gemm.accumulator.itemsize,
             output.shape,
@@ -113,7 +113,7 @@ class PeGemm:
             inputs=inputs,
             checksum=checksum_of(output.data),
         )
-        self._wiring.record(record)
+        self._context.record(record)
         self.tiles += 1
         self.macs += prod(tile.size)
         self._busy = False

@@ -25,20 +25,20 @@ _NO_QUEUES = ""
 class PeIpcq:
     """The queue tables of one PE."""
 
-    def __init__(self, wiring: PeContext) -> None:
-        self._wiring = wiring
-        self._overhead_ps = ps_from_ns(wiring.topology.pe.ipcq.overhead_ns)
-        self._tables = {_NO_QUEUES: QueueTable(_NO_QUEUES, (), wiring)}
+    def __init__(self, context: PeContext) -> None:
+        self._context = context
+        self._overhead_ps = ps_from_ns(context.topology.pe.ipcq.overhead_ns)
+        self._tables = {_NO_QUEUES: QueueTable(_NO_QUEUES, (), context)}
         self._receives, self._sends = _Rings(), _Rings()
 
     def install(self, table: str, pairs: Sequence[QueuePair]) -> None:
         """Install a table, once; receive rings must not overlap, those of other tables included."""
-        place = self._wiring.place
+        at = self._context.coordinates
         if table in self._tables:
             raise IpcqInstallError(
-                place, f"the queues {table!r} are installed already; a PE takes each table once"
+                at, f"the queues {table!r} are installed already; a PE takes each table once"
             )
-        installed = QueueTable(table, pairs, self._wiring)
+        installed = QueueTable(table, pairs, self._context)
         for queue in installed.queues:
             if queue.pair.rx_base is not None:
                 other = self._receives.add(queue.pair.rx_base, queue)
@@ -46,9 +46,9 @@ class PeIpcq:
                     mine, theirs = (
                         f"{each.table.name} {each.pair.direction}" for each in (queue, other)
                     )
-                    at = max(queue.pair.rx_base, other.pair.rx_base or 0)
+                    begin = max(queue.pair.rx_base, other.pair.rx_base or 0)
                     raise IpcqInstallError(
-                        place, f"receive rings of {theirs} and {mine} overlap at {at:#x}"
+                        at, f"receive rings of {theirs} and {mine} overlap at {begin:#x}"
                     )
             if queue.pair.tx_base is not None:
                 self._sends.add(queue.pair.tx_base, queue)
@@ -61,7 +61,7 @@ class PeIpcq:
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """An arrival in one of our rings or a credit for one of our peers'."""
         handle = self._credited if packet.kind is Kind.IPCQ_CREDIT else self._arrived
-        self._wiring.engine.at(tail_ps + self._overhead_ps, handle, packet)
+        self._context.engine.at(tail_ps + self._overhead_ps, handle, packet)
 
     @property
     def at_rest(self) -> bool:
@@ -70,7 +70,7 @@ class PeIpcq:
 
     def pointers(self) -> tuple[QueuePointers, ...]:
         """The registers of every queue, by table and direction."""
-        addresses = AddressMap(self._wiring.topology)
+        addresses = AddressMap(self._context.topology)
         return tuple(
             pointers for table in self._tables.values() for pointers in table.pointers(addresses)
         )
@@ -86,20 +86,20 @@ class PeIpcq:
 
     def _arrived(self, packet: Packet) -> None:
         queue = self._owner(self._receives, packet.address)
-        now_ps, place = self._wiring.engine.now_ps, self._wiring.place
+        now_ps, at = self._context.engine.now_ps, self._context.coordinates
         record = OpRecord(
             "pe_ipcq",
             "arrival",
             packet.sent_ps,
             now_ps,
-            place.cube,
-            place.pe,
+            at.cube,
+            at.pe,
             packet.address,
             packet.total,
             flow=packet.flow,
             flow_end=True,
         )
-        self._wiring.record(record)
+        self._context.record(record)
         base, size = queue.pair.rx_base, queue.pair.slot_size
         assert base is not None
         slot = base + (packet.address - base) // size * size
@@ -112,7 +112,7 @@ class PeIpcq:
         queue = rings.owner(address)
         if queue is None:
             raise InvariantError(
-                f"ipcq of {self._wiring.place}",
+                f"ipcq of {self._context.coordinates}",
                 f"address {address:#x} belongs to none of its rings",
             )
         return queue
@@ -128,21 +128,21 @@ class _Rings:
     def add(self, base: int, queue: Queue) -> Queue | None:
         """Note the ring of a queue; returns one that it overlaps with."""
         last = base + queue.pair.ring_bytes - 1
-        place = bisect_right(self._bases, last)
+        after = bisect_right(self._bases, last)
         if (
-            place
-            and self._bases[place - 1] + self._queues[self._bases[place - 1]].pair.ring_bytes > base
+            after
+            and self._bases[after - 1] + self._queues[self._bases[after - 1]].pair.ring_bytes > base
         ):
-            return self._queues[self._bases[place - 1]]
+            return self._queues[self._bases[after - 1]]
         insort(self._bases, base)
         self._queues[base] = queue
         return None
 
     def owner(self, address: int) -> Queue | None:
         """The queue whose ring holds `address`."""
-        place = bisect_right(self._bases, address)
-        if not place:
+        after = bisect_right(self._bases, address)
+        if not after:
             return None
-        base = self._bases[place - 1]
+        base = self._bases[after - 1]
         queue = self._queues[base]
         return queue if address < base + queue.pair.ring_bytes else None

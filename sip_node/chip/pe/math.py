@@ -24,10 +24,10 @@ class PeMath:
     """
 
     def __init__(
-        self, wiring: PeContext, fetch_store: PeFetchStore, registers: RegisterFile
+        self, context: PeContext, fetch_store: PeFetchStore, registers: RegisterFile
     ) -> None:
-        math = wiring.topology.pe.math
-        self._wiring, self._engine, self._registers = wiring, wiring.engine, registers
+        math = context.topology.pe.math
+        self._context, self._engine, self._registers = context, context.engine, registers
         self._fetch_store = fetch_store
         self._lanes, self._pipeline_cycles = math.lanes, math.pipeline_cycles
         self._clock = Clock(math.clock_ghz)
@@ -95,7 +95,7 @@ class PeMath:
     ) -> None:
         start_ps = self._occupy(name, prod(result.shape), self._engine.now_ps)
         record = self._record(name, (start_ps, self.free_ps), inputs, result, checksum_of(data))
-        self._engine.at(self.free_ps, self._wiring.record, record)
+        self._engine.at(self.free_ps, self._context.record, record)
 
     def _occupy(self, name: str, numel: int, ready_ps: int) -> int:
         """Reserve the engine for one operation; returns its start, its end is `free_ps`."""
@@ -114,13 +114,13 @@ class PeMath:
         checksum: int,
         axis: int | None = None,
     ) -> OpRecord:
-        place = self._wiring.place
+        at = self._context.coordinates
         return OpRecord(
             "pe_math",
             name,
             *span_ps,
-            place.cube,
-            place.pe,
+            at.cube,
+            at.pe,
             result.address,
             nbytes_of(result),
             result.shape,
@@ -132,8 +132,8 @@ class PeMath:
         )
 
     def _end(self, record: OpRecord, result: Operand, data: bytes) -> None:
-        self._wiring.tcm.write(result, data)
-        self._wiring.record(record)
+        self._context.tcm.write(result, data)
+        self._context.record(record)
 
 
 def _computed(name: str, operands: Sequence[Array | None], dtype: DType) -> Array | None:

@@ -52,7 +52,7 @@ class Streamed:
         for row in range(0, rows, tile[0]):
             for column in range(0, columns, tile[1]):
                 shape = (min(tile[0], rows - row), min(tile[1], columns - column))
-                self._pieces[row, column] = blocks(*_place(ref, tile, row, column, shape))
+                self._pieces[row, column] = blocks(*_tile_of(ref, tile, row, column, shape))
 
     def at(self, rows: Span, columns: Span) -> list[Operand]:
         """The physical blocks of one tile, in the order of its elements."""
@@ -77,7 +77,7 @@ def _block(value: Value) -> Operand:
     )
 
 
-def _place(
+def _tile_of(
     ref: Ref, tile: tuple[int, int], row: int, column: int, shape: tuple[int, int]
 ) -> tuple[Pointer, tuple[int, int], tuple[int, ...]]:
     if ref.blocked:

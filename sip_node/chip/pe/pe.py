@@ -42,19 +42,19 @@ class Pe:
 
     def __init__(self, chip: ChipContext, node: int) -> None:
         at = chip.graph.nodes[node]
-        place = PeCoordinates(chip.sip, at.cube, at.pe)
+        coordinates = PeCoordinates(chip.sip, at.cube, at.pe)
         topology = chip.topology
-        self._engine, self.place, self.chip = chip.engine, place, chip
+        self._engine, self.coordinates, self.chip = chip.engine, coordinates, chip
         chosen = {
             kind: look_up(topology.impl.of(kind), ENGINES, "topology", f"impl.{kind}")
             for kind in ENGINES
         }
         self.tcm: PeTcm = chosen["pe_tcm"](chip, node)
-        self.context = wiring = PeContext(
+        self.context = context = PeContext(
             chip.engine,
             chip.fabric,
             topology,
-            place,
+            coordinates,
             node,
             self.tcm,
             chip.log.add,
@@ -62,22 +62,24 @@ class Pe:
             lambda peer: (peer.sip, chip.graph.pe(peer.cube, peer.pe)),
             chip.flows.next,
         )
-        self.dma: PeDma = chosen["pe_dma"](wiring)
+        self.dma: PeDma = chosen["pe_dma"](context)
         self.mmu: PeMmu = chosen["pe_mmu"]()
-        self.ipcq: PeIpcq = chosen["pe_ipcq"](wiring)
-        self.registers = RegisterFile(chip.addresses.pe_regfile_addr(*place, 0), topology.tile)
+        self.ipcq: PeIpcq = chosen["pe_ipcq"](context)
+        self.registers = RegisterFile(
+            chip.addresses.pe_regfile_addr(*coordinates, 0), topology.tile
+        )
         self.buffers = TileBuffers(
-            chip.addresses.pe_tcm_addr(*place, tile_buffer_offset(topology)),
+            chip.addresses.pe_tcm_addr(*coordinates, tile_buffer_offset(topology)),
             topology.tile,
             topology.pe.scheduler.tile_buffers,
         )
         self.fetch_store: PeFetchStore = chosen["pe_fetch_store"](
-            wiring, self.registers, self.buffers
+            context, self.registers, self.buffers
         )
-        self.gemm: PeGemm = chosen["pe_gemm"](wiring, self.registers)
-        self.math: PeMath = chosen["pe_math"](wiring, self.fetch_store, self.registers)
-        self.scheduler: PeScheduler = chosen["pe_scheduler"](wiring, self, self.buffers)
-        self.cpu: PeCpu = chosen["pe_cpu"](chip, wiring, self.dma, self.mmu, self.ipcq)
+        self.gemm: PeGemm = chosen["pe_gemm"](context, self.registers)
+        self.math: PeMath = chosen["pe_math"](context, self.fetch_store, self.registers)
+        self.scheduler: PeScheduler = chosen["pe_scheduler"](context, self, self.buffers)
+        self.cpu: PeCpu = chosen["pe_cpu"](chip, context, self.dma, self.mmu, self.ipcq)
         self._receivers: dict[Kind, Callable[[Packet, int], None]] = {
             Kind.WRITE: self.tcm.port.accept,
             Kind.READ: self.tcm.port.accept,
@@ -101,15 +103,17 @@ class Pe:
         """At the end of a run no kernel runs, nothing is in flight, registers and buffers are free, every credit is home."""
         if self.cpu.running or self.dma.in_flight:
             raise InvariantError(
-                str(self.place), f"at the end {self.dma.in_flight} DMA requests are in flight"
+                str(self.coordinates), f"at the end {self.dma.in_flight} DMA requests are in flight"
             )
         if self.scheduler.in_flight:
             raise InvariantError(
-                str(self.place),
+                str(self.coordinates),
                 f"at the end {self.scheduler.in_flight} matrix products are in flight",
             )
         if not (self.registers.unused and self.buffers.unused):
-            raise InvariantError(str(self.place), "at the end registers or tile buffers are in use")
+            raise InvariantError(
+                str(self.coordinates), "at the end registers or tile buffers are in use"
+            )
         self.ipcq.check_idle()
 
     def check_busy(self) -> None:
@@ -122,7 +126,9 @@ class Pe:
         }
         for name, busy_ps in times.items():
             if busy_ps > now_ps:
-                raise InvariantError(str(self.place), f"{name}: busy {busy_ps} ps of {now_ps} ps")
+                raise InvariantError(
+                    str(self.coordinates), f"{name}: busy {busy_ps} ps of {now_ps} ps"
+                )
 
     def _command(self, packet: Packet, tail_ps: int) -> None:
         assert isinstance(packet.body, PeCommand)

@@ -73,8 +73,8 @@ class QueueTable:
     used them last. `user` names the collective that they belong to until it has ended: no other kernel may use them.
     """
 
-    def __init__(self, name: str, pairs: Sequence[QueuePair], wiring: PeContext) -> None:
-        self.name, self._wiring = name, wiring
+    def __init__(self, name: str, pairs: Sequence[QueuePair], context: PeContext) -> None:
+        self.name, self._context = name, context
         self._queues = {
             pair.direction: Queue(self, pair)
             for pair in sorted(pairs, key=lambda pair: pair.direction)
@@ -123,29 +123,29 @@ class QueueTable:
     def release(self, direction: str) -> None:
         """The oldest slot taken has been read: send its credit home."""
         queue = self._queues[direction]
-        pair, wiring = queue.pair, self._wiring
+        pair, context = queue.pair, self._context
         assert pair.rx_base is not None
         address = pair.rx_base + queue.taken % pair.n_slots * pair.slot_size
         queue.taken += 1
-        sip, node = wiring.locate_pe(pair.peer)
+        sip, node = context.locate_pe(pair.peer)
         credit = Packet(
             Kind.IPCQ_CREDIT,
-            wiring.place.sip,
-            wiring.node,
+            context.coordinates.sip,
+            context.node,
             sip,
             node,
             pair.credit_bytes,
             address,
-            sent_ps=wiring.engine.now_ps,
+            sent_ps=context.engine.now_ps,
         )
-        wiring.fabric.send(credit, wiring.node, wiring.engine.now_ps)
+        context.fabric.send(credit, context.node, context.engine.now_ps)
 
     def pointers(self, addresses: AddressMap) -> Iterator[QueuePointers]:
         """The registers of every direction, sorted, with the places of its rings."""
         for queue in self._queues.values():
             pair = queue.pair
             yield QueuePointers(
-                *self._wiring.place,
+                *self._context.coordinates,
                 self.name,
                 pair.direction,
                 pair.peer,
@@ -162,7 +162,7 @@ class QueueTable:
 
     def check_idle(self) -> None:
         """At the end of a run every arrival was taken and every credit is home."""
-        where = f"ipcq of {self._wiring.place}, {self.name}"
+        where = f"ipcq of {self._context.coordinates}, {self.name}"
         for way, queue in self._queues.items():
             if queue.arrived:
                 raise InvariantError(f"{where} {way}", self._never_received(queue))

@@ -34,7 +34,7 @@ from sip_node.chip.pe.math import PeMath
 from sip_node.chip.pe.operand_tiles import Blocks, Source, Staged, Streamed
 from sip_node.chip.pe.tile_buffers import TileBuffers
 from sip_node.chip.pe.tile_dma import TileLoad, TileWrite
-from sip_node.chip.pe.tile_token import OutputTile, Stage, TileToken
+from sip_node.chip.pe.tile_token import OutputTile, TileStage, TileToken
 
 
 class Pipeline(Protocol):
@@ -71,7 +71,7 @@ class Composite:
         self._to_come = self.plan.output_tiles
 
     def tokens(
-        self, steps: tuple[Stage, ...], results: tuple[Stage, ...], buffers: TileBuffers
+        self, steps: tuple[TileStage, ...], results: tuple[TileStage, ...], buffers: TileBuffers
     ) -> Iterator[TileToken]:
         """One token a step, made when it has a buffer; `steps` is the route of all, `results` what the last of a tile adds."""
         whole = (*steps, *results, self)
@@ -115,11 +115,11 @@ class Composite:
 class PeScheduler:
     """Products are carried out in the order of their submission."""
 
-    def __init__(self, wiring: PeContext, engines: Pipeline, buffers: TileBuffers) -> None:
-        self._engine, self._tile = wiring.engine, wiring.topology.tile
+    def __init__(self, context: PeContext, engines: Pipeline, buffers: TileBuffers) -> None:
+        self._engine, self._tile = context.engine, context.topology.tile
         self._engines, self._buffers = engines, buffers
         self._load, self._write = (
-            TileLoad(wiring.engine, engines.dma, buffers),
+            TileLoad(context.engine, engines.dma, buffers),
             TileWrite(engines.dma, buffers),
         )
         self._tokens: deque[Iterator[TileToken]] = deque()
@@ -157,9 +157,9 @@ class PeScheduler:
         left_ps = composite.engine_ps - gemm.busy_ps
         return now_ps if left_ps < 0 else max(now_ps, gemm.free_ps) + left_ps
 
-    def _route(self, gemm: Gemm) -> tuple[tuple[Stage, ...], tuple[Stage, ...]]:
+    def _route(self, gemm: Gemm) -> tuple[tuple[TileStage, ...], tuple[TileStage, ...]]:
         """What every step passes, and what the last one of an output tile passes after that."""
-        engines, results = self._engines, list[Stage]()
+        engines, results = self._engines, list[TileStage]()
         if gemm.bias is not None or gemm.activation is not None:
             results.append(engines.math)
         results.append(engines.fetch_store.store)

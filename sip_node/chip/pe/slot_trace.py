@@ -23,13 +23,13 @@ class SlotTrace:
     def __init__(
         self,
         chip: ChipContext,
-        wiring: PeContext,
+        context: PeContext,
         kernel: str,
         tell: Callable[[SlotTransfer], None],
     ) -> None:
-        self._addresses, self._wiring, self._kernel, self._tell = (
+        self._addresses, self._context, self._kernel, self._tell = (
             chip.addresses,
-            wiring,
+            context,
             kernel,
             tell,
         )
@@ -50,8 +50,8 @@ class SlotTrace:
         slot = (address - base) // pair.slot_size
         self._tell(
             SlotTransfer(
-                self._wiring.engine.now_ps,
-                *self._wiring.place,
+                self._context.engine.now_ps,
+                *self._context.coordinates,
                 self._kernel,
                 operation,
                 pair.direction,

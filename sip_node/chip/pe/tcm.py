@@ -20,10 +20,10 @@ class PeTcm:
 
     def __init__(self, chip: ChipContext, node: int) -> None:
         at = chip.graph.nodes[node]
-        place = PeCoordinates(chip.sip, at.cube, at.pe)
-        self.server = Server(f"{place}: pe_tcm", chip.topology.pe.tcm.bw_gbs)
+        coordinates = PeCoordinates(chip.sip, at.cube, at.pe)
+        self.server = Server(f"{coordinates}: pe_tcm", chip.topology.pe.tcm.bw_gbs)
         self.reserve = self.server.reserve
-        self.base = chip.addresses.pe_tcm_addr(*place, 0)
+        self.base = chip.addresses.pe_tcm_addr(*coordinates, 0)
         self.memory = Memory(f"{at.name}.tcm", chip.topology.tcm_bytes, data=chip.data)
         self.port = MemoryPort(chip, node, self.memory, self.base, self._serve)
 
@@ -55,9 +55,9 @@ class PeTcm:
             axes.append((1, 1))
         (rows, pitch), (columns, _) = axes[-2:]
         for index in product(*(range(length) for length, _ in axes[:-2])):
-            place = sum(i * stride for i, (_, stride) in zip(index, axes[:-2], strict=True))
+            planes_before = sum(i * stride for i, (_, stride) in zip(index, axes[:-2], strict=True))
             yield (
-                block.address - self.base + place * item,
+                block.address - self.base + planes_before * item,
                 StridedBlock(columns * item, pitch * item),
                 rows * columns * item,
             )

@@ -29,8 +29,8 @@ class TileLoad:
         """Take a token that has a buffer for each operand."""
         self._coming.append(token)
         tile, (a, b) = token.tile, token.sources
-        left = self._tile(a, tile.rows, tile.depth, self._buffers.a(token.place))
-        right = self._tile(b, tile.depth, tile.columns, self._buffers.b(token.place))
+        left = self._tile(a, tile.rows, tile.depth, self._buffers.a(token.buffer))
+        right = self._tile(b, tile.depth, tile.columns, self._buffers.b(token.buffer))
         all_of([left, right]).then(partial(self._arrived, token))
 
     def _tile(

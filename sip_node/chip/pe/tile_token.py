@@ -13,7 +13,7 @@ from sip_node.chip.pe.operand_tiles import Source, TileData
 from sip_node.chip.pe.tile_buffers import RegisterFile
 
 
-class Stage(Protocol):
+class TileStage(Protocol):
     """An engine that tokens pass."""
 
     def accept(self, token: "TileToken") -> None:
@@ -53,7 +53,7 @@ class OutputTile(Struct):
 class TileToken(Struct):
     """A step. It carries its route and moves itself on: whoever has done its part calls `advance`.
 
-    `operands` are the tiles of a and b once they are in TCM, `place` is the scheduler's buffer for them, `registers` the set
+    `operands` are the tiles of a and b once they are in TCM, `buffer` is the scheduler's buffer for them, `registers` the set
     that they are fetched to.
 
     The times tell the GEMM engine what it has waited for: when the product was submitted, when the operands were in TCM, when
@@ -65,9 +65,9 @@ class TileToken(Struct):
     tile: Tile
     sources: tuple[Source, Source]
     output: OutputTile
-    route: tuple[Stage, ...]
+    route: tuple[TileStage, ...]
     submitted_ps: int
-    place: int
+    buffer: int
     passed: int = 0
     operands: Sequence[TileData] = ()
     registers: int = 0
