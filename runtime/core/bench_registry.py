@@ -1,6 +1,7 @@
-"""The registry of benches and studies: programs with names, whose keyword-only parameters are their flags.
+"""The registry of benches and studies: named programs whose keyword-only parameters are flags.
 
-A bench is a rank program: one run of it is one simulation. A study runs beside the simulations that it makes, many of them.
+A bench is a rank program: one run of it is one simulation. A study runs in the process of the
+command line and starts many simulations, for example a sweep.
 """
 
 import inspect
@@ -12,15 +13,15 @@ from typing import Any, TypeVar, get_type_hints
 from msgspec import Struct
 
 Scalar = bool | int | float | str
-"""What a flag can be."""
+"""The type of a flag's value."""
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class PerfRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """One line of the table of a collective, in the terms of nccl-tests; `time_ps` is simulated.
+    """One row of the table of a collective, with the columns of nccl-tests; `time_ps` is simulated.
 
-    `wrong` counts wrong elements; None in a run without data, where nobody can know.
+    `wrong` counts wrong elements. It is None in a run without data, which has nothing to check.
     """
 
     size_bytes: int
@@ -41,7 +42,7 @@ class Column(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
 
 
 class TableRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """What was measured, the simulated time it took, and figures that follow from the time."""
+    """The labels of a measurement, its simulated time, and values derived from the time."""
 
     labels: tuple[str | int, ...]
     time_ps: int
@@ -49,7 +50,10 @@ class TableRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=True)
 
 
 class Table(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """A table of a bench's own. Every rank returns the same labels; the report shows each row as the slowest rank has it."""
+    """The table that a bench returns; `labels` and `values` are the headings of its columns.
+
+    Every rank returns the same labels; the report shows each row of the slowest rank.
+    """
 
     labels: tuple[Column, ...]
     values: tuple[Column, ...]
@@ -57,10 +61,10 @@ class Table(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
 
 
 class BenchOutcome(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """What a bench returns on every rank: what was checked (`label`), how many checks held and failed, and its table.
+    """The return value of a bench on every rank: the number of passed and failed checks, a table.
 
-    The table has the `rows` of a collective, or is a `table` of the bench's own. `unchecked` are the checks that a run without
-    data cannot make.
+    `label` names what was checked. `unchecked` counts the checks that a run without data cannot
+    make. The table has either the `rows` of a collective or the columns of `table`.
     """
 
     label: str
@@ -73,7 +77,7 @@ class BenchOutcome(Struct, array_like=True, frozen=True, forbid_unknown_fields=T
 
 @dataclass(frozen=True)
 class Flag:
-    """One flag of a bench: `--name`, its type and default, and the sentence that `--help` shows."""
+    """One flag of a bench or study: `--name`, its type and default, and the text of `--help`."""
 
     name: str
     kind: type
@@ -96,7 +100,8 @@ class Bench:
 class StudyOptions:
     """The options of the command line that a study takes; None leaves the choice to the study.
 
-    `procs` is how many worker processes simulate, `timeout_s` how long all may go without a result, 0 for ever.
+    `procs` is the number of worker processes. `timeout_s` limits the time without any new result;
+    0 means no limit.
     """
 
     topology: Path | None = None
@@ -107,7 +112,7 @@ class StudyOptions:
 
 @dataclass(frozen=True)
 class Study:
-    """A registered study: `function(options, **flags)` runs it and says whether all that it checks holds."""
+    """A registered study: `function(options, **flags)` returns whether all of its checks pass."""
 
     name: str
     description: str
@@ -116,15 +121,16 @@ class Study:
 
 
 Entry = Bench | Study
-"""What the registry holds."""
+"""An entry of the registry."""
 
 _REGISTRY: dict[str, Entry] = {}
 
 
 def bench(name: str, description: str, **help_texts: str) -> Callable[[_F], _F]:
-    """Register the decorated rank program `f(rank, *, flag=default, ...) -> BenchOutcome` under a kebab-case name.
+    """Register the decorated rank program under a kebab-case name.
 
-    Each keyword-only parameter must have a default and a type of bool, int, float or str; `help_texts` describe them.
+    The program is `f(rank, *, flag=default, ...) -> BenchOutcome`. Each keyword-only parameter has
+    a default and the type bool, int, float or str; `help_texts` describe the parameters.
     """
 
     def register(function: _F) -> _F:
@@ -136,9 +142,9 @@ def bench(name: str, description: str, **help_texts: str) -> Callable[[_F], _F]:
 
 
 def study(name: str, description: str, **help_texts: str) -> Callable[[_F], _F]:
-    """Register the decorated `f(options: StudyOptions, *, flag=default, ...) -> bool` under a kebab-case name.
+    """Register the decorated `f(options: StudyOptions, *, flag=default, ...) -> bool`.
 
-    It runs in the process of the command line. Its flags are as those of a bench.
+    It runs in the process of the command line. Its flags follow the rules of `bench`.
     """
 
     def register(function: _F) -> _F:
@@ -149,7 +155,10 @@ def study(name: str, description: str, **help_texts: str) -> Callable[[_F], _F]:
 
 
 def registered() -> tuple[Entry, ...]:
-    """All whose modules have been imported, by name: a number is a place in this order, from 1."""
+    """The entries of all imported modules in the order of their names.
+
+    Entry number n of `--list`, counted from 1, is the n-th of them.
+    """
     return tuple(_REGISTRY[name] for name in sorted(_REGISTRY))
 
 

@@ -1,4 +1,9 @@
-"""A YAML file to a strict, frozen model. Whatever is wrong with the file is one `ConfigError` line that names the key."""
+"""Reads a YAML file into a strict, frozen model; an error is one line that names file and key.
+
+Steps: read the text, load it as YAML with unique string keys, validate it with pydantic. A
+violation in any step becomes a `ConfigError` with the key path and, for a misspelt name, the
+nearest known one.
+"""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -16,7 +21,10 @@ from runtime.core.errors import ConfigError, nearest
 
 
 class Section(BaseModel):
-    """A mapping of a configuration file: no unknown key, no conversion of types, finite numbers, frozen once read."""
+    """A mapping of a configuration file.
+
+    It refuses unknown keys, values of another type and infinite numbers, and is immutable.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
@@ -26,7 +34,10 @@ _Location = tuple[int | str, ...]
 
 
 def default_file(name: str) -> Path:
-    """The file `name` that ships with kernbench: packaged with an installed copy, at the root of a source checkout."""
+    """The file `name` that ships with kernbench.
+
+    It lies in the installed package, or at the root of a source checkout.
+    """
     package = Path(__file__).parents[1]
     packaged = package / "defaults" / name
     return packaged if packaged.exists() else package.parent / name
@@ -45,7 +56,7 @@ def read_text(path: Path) -> str:
 
 
 def parse(text: str, source: str, model: type[_Model]) -> _Model:
-    """Validate the YAML mapping in `text` as `model`; errors are `ConfigError`s that call the file `source`."""
+    """Validate the YAML mapping in `text` as `model`; a `ConfigError` names the file `source`."""
     content = _yaml_mapping(text, source)
     try:
         return model.model_validate(content)
@@ -55,7 +66,7 @@ def parse(text: str, source: str, model: type[_Model]) -> _Model:
 
 
 def raise_first(source: str, problems: Iterable[tuple[str, str]]) -> None:
-    """Raise `ConfigError` for the first of the `(key path, problem)` pairs, with the number of the others."""
+    """Raise `ConfigError` for the first `(key path, problem)`, with the number of the others."""
     found = list(problems)
     if found:
         key_path, problem = found[0]
@@ -72,7 +83,7 @@ def value_at(content: Mapping[str, Any], key_path: str) -> Any:
 
 
 def with_values(content: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of `content` that has `values` at their key paths; sections that are missing are created."""
+    """A copy of `content` with `values` at their key paths; missing sections are created."""
     changed = deepcopy(dict(content))
     for key_path, value in values.items():
         *parents, key = key_path.split(".")
@@ -84,7 +95,10 @@ def with_values(content: Mapping[str, Any], values: Mapping[str, Any]) -> dict[s
 
 
 def config_hash(*models: BaseModel) -> str:
-    """SHA-256 over the canonical JSON of `models`, as hex: the order of keys, comments and `1` for `1.0` do not count."""
+    """SHA-256 over the canonical JSON of `models`, as hex.
+
+    It covers values only: comments, the order of keys, and `1` written for `1.0` do not change it.
+    """
     content = [model.model_dump(mode="json") for model in models]
     return sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -93,8 +107,9 @@ _KEY_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):
-    """YAML whose keys are strings, each once in its mapping.
+    """Loads YAML whose keys are strings, each at most once in its mapping.
 
+    PyYAML keeps the last of two equal keys without a warning, which hides a mistake of the user.
     Sequences become tuples: a frozen model must not hold a list.
     """
 
@@ -141,7 +156,7 @@ def _line(error: yaml.MarkedYAMLError) -> str:
 
 
 def _problems(error: ValidationError, model: type[BaseModel]) -> list[tuple[str, str]]:
-    # A misspelt key is also a missing one: the misspelling is what the user must see first.
+    # A misspelt key is reported twice, as unknown and as missing; the user needs the former first.
     details = sorted(
         error.errors(include_url=False), key=lambda detail: detail["type"] != "extra_forbidden"
     )
@@ -158,7 +173,8 @@ def _key_path(location: _Location) -> str:
 def _problem(detail: ErrorDetails, model: type[BaseModel]) -> str:
     match detail["type"]:
         case "extra_forbidden":
-            return f"unknown key{nearest(str(detail['loc'][-1]), _known_keys(model, detail['loc'][:-1]))}"
+            *section, key = detail["loc"]
+            return f"unknown key{nearest(str(key), _known_keys(model, tuple(section)))}"
         case "missing":
             return "this key is missing"
         case "model_type" | "dict_type":
@@ -179,14 +195,14 @@ def _known_keys(model: type[BaseModel], location: _Location) -> list[str]:
 
 
 def _member(section: Any, part: int | str) -> Any:
-    """The model behind one step of a key path: a field of a model, or a value of a mapping or list of models."""
+    """The type of the next step of a key path: a field of a model, or an element of a container."""
     if isinstance(section, type) and issubclass(section, BaseModel):
         return _model(section.model_fields[str(part)].annotation)
     return _model(next(kind for kind in reversed(get_args(section)) if kind is not Ellipsis))
 
 
 def _model(annotation: Any) -> Any:
-    """What is left of an annotation without its constraints and without `| None`."""
+    """An annotation without its constraints and without `| None`."""
     if isinstance(annotation, UnionType):
         return next(kind for kind in get_args(annotation) if kind is not NoneType)
     return _model(get_args(annotation)[0]) if get_origin(annotation) is Annotated else annotation

@@ -1,10 +1,10 @@
-"""Where things are: the triple `(sip, cube, pe)`. There is no flat PE index."""
+"""Coordinates of processing elements: the triple `(sip, cube, pe)`. There is no flat PE index."""
 
 from typing import NamedTuple
 
 
 class PeCoordinates(NamedTuple):
-    """A processing element."""
+    """The coordinates of a processing element."""
 
     sip: int
     cube: int

@@ -8,7 +8,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class DType:
-    """One element type. `name` is the short name of the op log (`f16`), `torch_name` the one PyTorch users know."""
+    """One element type: `name` is its short name in the op log (`f16`), `torch_name` PyTorch's."""
 
     name: str
     torch_name: str
@@ -25,7 +25,10 @@ class DType:
         return self.numpy.kind != "i"
 
     def holds(self, number: float) -> bool:
-        """Whether a Python number can stand beside a value of this type: integers take integers in their range only."""
+        """Whether a Python number can be an operand beside a value of this type.
+
+        A floating-point type takes any number, an integer type only integers within its range.
+        """
         if self.is_floating_point:
             return True
         limits = np.iinfo(self.numpy.name)
@@ -45,7 +48,7 @@ ALL = (float16, bfloat16, float32, int8, int32)
 
 
 def from_numpy(dtype: np.dtype[np.generic]) -> DType:
-    """The element type of a numpy array; `TypeError` for one the hardware does not have."""
+    """The element type of a numpy array; `TypeError` for a type that the hardware lacks."""
     for known in ALL:
         if known.numpy == dtype:
             return known

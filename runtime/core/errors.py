@@ -1,6 +1,11 @@
-"""The errors of a run. The type says whose fault it is; the text names the place, the values and the rule that was broken.
+"""The errors of a run.
 
-Exceptions keep their fields as positional arguments: SimPy and pickle rebuild an exception as `type(exc)(*exc.args)`.
+The type states whose fault it is: `ConfigError` is the user's file, `ProtocolError` a peer,
+`CausalityError` and `InvariantError` kernbench itself. The text names the rank, component or
+channel, the values with their units, and the rule that was broken.
+
+Exceptions take positional fields and pass them to `super().__init__`: SimPy and pickle rebuild an
+exception as `type(exc)(*exc.args)`, so fields that are not in `args` would be lost.
 """
 
 from collections.abc import Iterable
@@ -9,13 +14,13 @@ from difflib import get_close_matches
 from runtime.core.simtime import format_ps
 
 _QUEUES_SHOWN = 32
-"""A deadlock of many PEs shows the pointers of so many queues; the report of the run has all of them."""
+"""Queues in the text of a deadlock at most; `run.json` has all of them."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` for the known word closest to `word`, else `; known: a, b, c`."""
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?` for the known name closest to `name`, else `; known: a, b, c`."""
     choices = sorted(known)
-    match = get_close_matches(word, choices, n=1, cutoff=0.5)
+    match = get_close_matches(name, choices, n=1, cutoff=0.5)
     if match:
         return f"; did you mean {match[0]!r}?"
     return f"; known: {', '.join(choices)}" if choices else ""
@@ -26,7 +31,7 @@ class KernbenchError(Exception):
 
 
 class UsageError(KernbenchError):
-    """The command line asks for something that does not exist. Fields: what is wrong, in one line."""
+    """The command line is wrong. Fields: what is wrong, in one line."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -37,7 +42,10 @@ class UsageError(KernbenchError):
 
 
 class ConfigError(KernbenchError):
-    """A configuration file is wrong. Fields: file, key path such as `system.sips.count`, what is wrong."""
+    """A configuration file is wrong.
+
+    Fields: the file, the key path such as `system.sips.count`, what is wrong.
+    """
 
     def __init__(self, source: str, key_path: str, problem: str) -> None:
         super().__init__(source, key_path, problem)
@@ -52,7 +60,7 @@ class ConfigError(KernbenchError):
 
 
 class ProtocolError(KernbenchError):
-    """A peer sent what the protocol does not allow. Fields: who sent it, what is wrong with it."""
+    """A peer sent what the protocol does not allow. Fields: the sender, what is wrong."""
 
     def __init__(self, peer: str, problem: str) -> None:
         super().__init__(peer, problem)
@@ -74,14 +82,18 @@ class RunAborted(KernbenchError):  # noqa: N818 - not this LP's fault
 
 
 class CausalityError(KernbenchError):
-    """Our own synchronisation is wrong. Fields: channel, the time of the message, the bound it broke, the rule."""
+    """The synchronisation of kernbench is wrong.
+
+    Fields: the channel, the time of the message and the bound that it violates in ps, the rule.
+    """
 
     def __init__(self, channel: str, time_ps: int, bound_ps: int, rule: str) -> None:
         super().__init__(channel, time_ps, bound_ps, rule)
         self.channel, self.time_ps, self.bound_ps, self.rule = channel, time_ps, bound_ps, rule
 
     def __str__(self) -> str:
-        return f"{self.channel}: message at {format_ps(self.time_ps)} is before {format_ps(self.bound_ps)}: {self.rule}"
+        times = f"message at {format_ps(self.time_ps)} is before {format_ps(self.bound_ps)}"
+        return f"{self.channel}: {times}: {self.rule}"
 
 
 class PhysAddrError(KernbenchError):
@@ -96,7 +108,7 @@ class PhysAddrError(KernbenchError):
 
 
 class AllocationError(KernbenchError):
-    """A memory cannot hold what is asked. Fields: the memory, bytes asked, the reason."""
+    """A memory has no room. Fields: the memory, the bytes requested, the reason."""
 
     def __init__(self, memory: str, nbytes: int, problem: str) -> None:
         super().__init__(memory, nbytes, problem)
@@ -107,7 +119,10 @@ class AllocationError(KernbenchError):
 
 
 class PageFaultError(KernbenchError):
-    """A kernel touched an unmapped address. Fields: kernel, (sip, cube, pe), `file:line`, address, bytes, nearest tensor."""
+    """A kernel accessed an unmapped address.
+
+    Fields: the kernel, (sip, cube, pe), `file:line`, the address, bytes, the nearest tensor.
+    """
 
     def __init__(
         self,
@@ -125,12 +140,16 @@ class PageFaultError(KernbenchError):
     def __str__(self) -> str:
         return (
             f"page fault in {_kernel_at(self.kernel, self.coordinates, self.line)}: "
-            f"{self.nbytes} bytes at virtual address {self.address:#x} are not mapped ({self.tensor})"
+            f"{self.nbytes} bytes at virtual address {self.address:#x} are not mapped "
+            f"({self.tensor})"
         )
 
 
 class KernelError(KernbenchError):
-    """A kernel asks for what hardware or language do not allow. Fields: kernel, (sip, cube, pe), `file:line`, the problem."""
+    """A kernel does what the hardware or the kernel language does not allow.
+
+    Fields: the kernel, (sip, cube, pe), `file:line`, the problem.
+    """
 
     def __init__(
         self, kernel: str, coordinates: tuple[int, int, int], line: str, problem: str
@@ -148,7 +167,10 @@ def _kernel_at(kernel: str, coordinates: tuple[int, int, int], line: str) -> str
 
 
 class CollectiveMismatchError(KernbenchError, RuntimeError):
-    """Two ranks make different collective calls where all must make the same. Fields: a rank and its call, another and its."""
+    """Two ranks make different collective calls where all ranks must make the same call.
+
+    Fields: a rank, its call, another rank, its call.
+    """
 
     def __init__(self, rank: int, call: str, peer: int, peer_call: str) -> None:
         super().__init__(rank, call, peer, peer_call)
@@ -157,7 +179,9 @@ class CollectiveMismatchError(KernbenchError, RuntimeError):
     def __str__(self) -> str:
         ranks = sorted([(self.rank, self.call), (self.peer, self.peer_call)])
         calls = "".join(f"\n  rank {rank} is in {call}" for rank, call in ranks)
-        return f"Detected mismatch between collectives on ranks: every rank of a group makes the same calls in one order{calls}"
+        rule = "every rank of a group makes the same calls in one order"
+        # The beginning is the text of PyTorch, which scripts and people search for.
+        return f"Detected mismatch between collectives on ranks: {rule}{calls}"
 
 
 class IpcqInstallError(KernbenchError):
@@ -172,10 +196,11 @@ class IpcqInstallError(KernbenchError):
         return f"ipcq install on sip {sip} cube {cube} pe {pe}: {self.problem}"
 
 
-class IpcqDeadlock(KernbenchError):  # noqa: N818 - the name users know from the specification
-    """Nothing can happen any more and kernels or ranks still wait.
+class IpcqDeadlock(KernbenchError):  # noqa: N818 - the name is part of the specification
+    """No event is left in any LP and kernels or ranks still wait.
 
-    Fields: simulated time; a line per PE, per rank, per cycle or chain of waits, and per queue of those that wait.
+    Fields: the simulated time in ps; a line for each blocked PE, for each unfinished rank, for each
+    cycle or chain of the wait-for graph, and for each queue of the blocked PEs.
     """
 
     def __init__(
@@ -187,13 +212,8 @@ class IpcqDeadlock(KernbenchError):  # noqa: N818 - the name users know from the
         queues: tuple[str, ...] = (),
     ) -> None:
         super().__init__(time_ps, pes, ranks, waits, queues)
-        self.time_ps, self.pes, self.ranks, self.waits, self.queues = (
-            time_ps,
-            pes,
-            ranks,
-            waits,
-            queues,
-        )
+        self.time_ps, self.pes, self.ranks = time_ps, pes, ranks
+        self.waits, self.queues = waits, queues
 
     def __str__(self) -> str:
         counted = [(len(self.pes), "PE"), (len(self.ranks), "rank")]
@@ -205,11 +225,15 @@ class IpcqDeadlock(KernbenchError):  # noqa: N818 - the name users know from the
         if len(self.queues) > _QUEUES_SHOWN:
             lines.append(f"{len(self.queues) - _QUEUES_SHOWN} more queues")
         text = "".join(f"\n  {line}" for line in lines)
-        return f"IpcqDeadlock at {format_ps(self.time_ps)}: no event is left; {waiting} {verb} for ever{text}"
+        summary = f"no event is left; {waiting} {verb} forever"
+        return f"IpcqDeadlock at {format_ps(self.time_ps)}: {summary}{text}"
 
 
 class InvariantError(KernbenchError):
-    """The model broke one of its own laws (conservation, causality). Fields: the place, the law with both values."""
+    """The model violates one of its own laws, such as the conservation of bytes.
+
+    Fields: the component, the law with both values.
+    """
 
     def __init__(self, component: str, law: str) -> None:
         super().__init__(component, law)

@@ -1,4 +1,8 @@
-"""Names in a configuration file: a key of a registry, or the dotted path of a user's own object."""
+"""Resolves a name in a configuration file to an object: a registry key, or an import path.
+
+All exchangeable parts use it: components (`impl:`), and mappers, validators and algorithm modules
+of `ccl.yaml`.
+"""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -10,9 +14,10 @@ _T = TypeVar("_T")
 
 
 def look_up(name: str, registry: Mapping[str, _T], source: str, key_path: str) -> _T:
-    """The registered object called `name`, or the one at `package.module:attribute` (or `package.module.attribute`).
+    """The registered object `name`, or the object at the import path `package.module:attribute`.
 
-    `ConfigError` with the nearest registered name, or with the reason why the path does not import.
+    `package.module.attribute` works as well. `ConfigError` with the nearest registered name, or
+    with the reason why the path cannot be imported.
     """
     if name in registry:
         return registry[name]
@@ -28,7 +33,7 @@ def look_up(name: str, registry: Mapping[str, _T], source: str, key_path: str) -
 def look_up_class(
     name: str, registry: Mapping[str, type[_T]], base: type[_T], source: str, key_path: str
 ) -> type[_T]:
-    """What `look_up` finds, if it is a class that derives from `base`; else `ConfigError`."""
+    """The class that `look_up` finds; `ConfigError` unless it derives from `base`."""
     found = cast("object", look_up(name, registry, source, key_path))
     if isinstance(found, type) and issubclass(found, base):
         return found

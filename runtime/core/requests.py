@@ -1,7 +1,12 @@
-"""What a host program asks of its device. Every request travels the modelled path and takes simulated time.
+"""The requests of a host program to its device, and the streams that order them.
 
-Host -> PCIE_EP -> IO_CPU, and from there to a memory (`MemoryWriteMsg`, `MemoryReadMsg`) or to the M_CPU of a cube and the
-PEs below it (`PeDmaMsg`, `MmuMapMsg`, `IpcqInitMsg`, `KernelLaunchMsg`).
+Every request passes the modelled components and takes simulated time: host, PCIE_EP, IO_CPU, then
+either a memory (`MemoryWriteMsg`, `MemoryReadMsg`) or the M_CPU of a cube and its PEs (`PeDmaMsg`,
+`MmuMapMsg`, `IpcqInitMsg`, `KernelLaunchMsg`).
+
+Requests are submitted in batches, the commands of a stream. The requests of a batch run together.
+As in CUDA, a rank has two streams, compute and collectives; `StreamOrder` defines which earlier
+commands a command waits for.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +28,7 @@ class MemoryWriteMsg:
 
 @dataclass(frozen=True)
 class MemoryReadMsg:
-    """Read `nbytes` at a physical address; the result is the bytes (empty in a run without data)."""
+    """Read `nbytes` at a physical address; the result is the bytes, none in a run without data."""
 
     address: int
     nbytes: int
@@ -31,10 +36,10 @@ class MemoryReadMsg:
 
 @dataclass(frozen=True)
 class PeDmaMsg:
-    """Let the DMA of a PE of this SIP copy `nbytes` between its TCM and a physical address anywhere.
+    """Copy `nbytes` between the TCM of a PE of this SIP and any physical address, by the PE's DMA.
 
-    `read` copies from `address` to TCM, `write` from TCM to `address`; `tcm_offset` counts from the start of the TCM. An
-    address in another SIP takes a run with `remote_dma`.
+    `read` copies from `address` to TCM, `write` from TCM to `address`; `tcm_offset` counts from the
+    start of the TCM. An address in another SIP requires a run with `remote_dma`.
     """
 
     cube: int
@@ -49,7 +54,7 @@ class PeDmaMsg:
 
 @dataclass(frozen=True)
 class Extent:
-    """A contiguous piece of a mapping: virtual [virtual, virtual + nbytes) lies at physical address `physical`."""
+    """A contiguous piece of a mapping: [virtual, virtual + nbytes) lies at address `physical`."""
 
     virtual: int
     nbytes: int
@@ -69,10 +74,11 @@ class MmuMapMsg:
 
 @dataclass(frozen=True)
 class QueuePair:
-    """One direction of a PE's IPCQ: where arrivals land here, and where sends land at the peer.
+    """One direction of a PE's IPCQ: its own receive ring, and the receive ring of its peer.
 
-    `peer_direction` is the direction at the peer that leads back. A pair that never receives has no `rx_base`, one that
-    never sends no `tx_base`.
+    Arrivals are written to the ring at `rx_base`, sends to the peer's ring at `tx_base`.
+    `peer_direction` is the direction of the peer that leads back to this PE. A pair that never
+    receives has no `rx_base`, a pair that never sends has no `tx_base`.
     """
 
     direction: str
@@ -93,7 +99,10 @@ class QueuePair:
 
 @dataclass(frozen=True)
 class IpcqInitMsg:
-    """Install the queue table `table` on PEs of one cube: pairs of (pe, queue pairs). A PE has several tables, each once."""
+    """Install the queue table `table` on PEs of one cube: pairs of (pe, queue pairs).
+
+    A PE can have several tables; a table is installed once.
+    """
 
     cube: int
     queues: tuple[tuple[int, tuple[QueuePair, ...]], ...]
@@ -110,16 +119,18 @@ class PerPe:
 
 
 HardwareThread = Literal["kernels", "collectives"]
-"""The two hardware contexts of a PE. Each runs one kernel at a time, and has scratch of its own."""
+"""The two hardware threads of a PE. Each runs one kernel at a time and has its own scratch."""
 
 
 @dataclass(frozen=True)
 class KernelLaunchMsg:
-    """Run `kernel(*arguments)` on (cube, pe) of this SIP; they start together, at a time that the IO_CPU stamps.
+    """Run `kernel(*arguments)` on PEs, pairs (cube, pe), of this SIP.
 
-    `queues` is the queue table that it sends and receives through, none if empty. `call` is the collective call of which it
-    is this rank's part: whoever receives from it must have made the same one. Other kernels have none. `line` is where the
-    rank's program asked for it, for the texts of errors.
+    The PEs start together, at a time that the IO_CPU puts into the launch command. `queues` is the
+    queue table that the kernel sends and receives through; empty means none. `call` is the
+    signature of the collective call that the kernel is this rank's part of, empty for other
+    kernels: a receiver checks that its peer makes the same call. `line` is the `file:line` of the
+    call in the rank program, for error messages.
     """
 
     name: str
@@ -135,12 +146,12 @@ class KernelLaunchMsg:
 
     @property
     def thread(self) -> HardwareThread:
-        """Which context of the PEs runs it."""
+        """The hardware thread of the PEs that runs the kernel."""
         return hardware_thread(self.call)
 
 
 def hardware_thread(call: str) -> HardwareThread:
-    """The part of a collective call runs beside other kernels."""
+    """The hardware thread for a kernel: collectives have their own, beside other kernels."""
     return "collectives" if call else "kernels"
 
 
@@ -149,11 +160,12 @@ Request = MemoryWriteMsg | MemoryReadMsg | PeDmaMsg | MmuMapMsg | IpcqInitMsg | 
 
 @dataclass
 class Handle:
-    """A batch of requests on its way. Results align with the requests; times are picoseconds.
+    """A batch of requests on a stream; `results` align with `requests`, times are picoseconds.
 
-    It was submitted, as times count, when its turn came and it left the host. `kernels_ps` is the longest time that a kernel
-    of the batch has run so far. What the batch has cost is known once it is `done`: until then the properties are a
-    `RuntimeError`. `holds` is what must not be freed before that.
+    `submitted_ps` is the time at which the batch left the host, after the commands it waited for.
+    `kernels_ps` is the longest time that a kernel of the batch has run so far. The properties raise
+    `RuntimeError` until the batch is `done`. `holds` are objects that must live until then, such as
+    tensors whose memory the batch uses.
     """
 
     requests: tuple[Request, ...]
@@ -178,22 +190,25 @@ class Handle:
 
     @property
     def network_ps(self) -> int:
-        """What of `total_ps` was not kernel execution."""
+        """`total_ps` without kernel execution."""
         return self.total_ps - self.pe_exec_ps
 
     def _check_done(self) -> None:
         if not self.done:
             raise RuntimeError(
-                "the launch is still on its way: wait with torch.ahbm.synchronize(), or read what it wrote"
+                "the launch is not complete: wait with torch.ahbm.synchronize(), "
+                "or read a tensor that it writes"
             )
 
 
 class StreamOrder(Enum):
-    """When a batch begins, and what waits for it; what it waits for is complete when it begins.
+    """The stream of a batch, and which earlier batches must be complete before it begins.
 
-    `IN_TURN`: behind every earlier batch, but for those `OVERLAPPING` that use none of its tensors. `AFTER_ALL`: behind every
-    earlier batch. `OVERLAPPING`: behind every earlier batch, too, but later ones `IN_TURN` that use none of its tensors do not
-    wait for it.
+    Two streams, as in CUDA: compute and collectives. Work in a stream is serial. Across streams:
+
+    `COMPUTE` (compute stream) waits for an earlier `COLLECTIVE` only if both use a common tensor.
+    `COLLECTIVE` (collectives stream, `async_op=True`) waits for all earlier batches.
+    `BARRIER` (collectives stream) waits for all earlier batches, and all later ones wait for it.
     """
 
     COMPUTE = "compute"
@@ -212,14 +227,17 @@ class Device(Protocol):
         tensors: frozenset[str] = frozenset(),
         order: StreamOrder = StreamOrder.COMPUTE,
     ) -> Handle:
-        """Queue a batch that uses the tensors of these names; its requests run together. Does not wait."""
+        """Enqueue a batch that uses the tensors of these names; does not wait.
+
+        `why` describes the batch in error messages.
+        """
         ...
 
     def wait(self, handle: Handle) -> Handle:
-        """Let simulated time pass until the batch is complete."""
+        """Suspend the host program until the batch is complete in simulated time."""
         ...
 
     @property
     def now_ps(self) -> int:
-        """The simulated time at which the host program stands."""
+        """The simulated time of the host program."""
         ...

@@ -1,6 +1,10 @@
-"""Randomness. Ids come from the operating system; everything else from an explicit seed."""
+"""The only source of randomness: run ids from the operating system, all else from explicit seeds.
 
-import random  # noqa: TID251 - the one module that may
+Lint forbids `random`, `uuid` and `secrets` elsewhere, because a result must depend on nothing but
+the configuration, the program and its seeds.
+"""
+
+import random  # noqa: TID251 - the only module that may import it
 import secrets
 
 Random = random.Random
@@ -8,10 +12,10 @@ Random = random.Random
 
 
 def fresh_run_id() -> str:
-    """A random id of a run, 128 bits: processes that do not know it are strangers."""
+    """A random run id of 128 bits; the coordinator refuses a Hello with another id."""
     return secrets.token_hex(16)
 
 
 def seeded(*seed: int) -> Random:
-    """A generator whose stream depends on `seed` alone."""
+    """A generator whose output depends on `seed` alone."""
     return Random(":".join(map(str, seed)))

@@ -1,17 +1,17 @@
-"""The op log: one record for every operation of every engine. A run's digest covers its records, in order."""
+"""Defines the op log: one record per operation of an engine; the digest covers them in order."""
 
 from msgspec import Struct
 
 IO_CHIPLET = -1
-"""`cube` of a record that happened on the IO chiplet or the host."""
+"""`cube` of a record of the IO chiplet or the host."""
 NO_PE = -1
-"""`pe` of a record that belongs to a cube, not to one of its PEs."""
+"""`pe` of a record that belongs to a cube and not to one of its PEs."""
 
 
 class Operand(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
     """A block of elements at a physical address.
 
-    `strides` count elements, one for each axis; empty means row-major without gaps.
+    `strides` has one entry per axis, in elements; empty means row-major without gaps.
     """
 
     address: int
@@ -23,13 +23,15 @@ class Operand(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
 class OpRecord(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
     """One operation of one engine of one SIP.
 
-    `engine` is the component kind (`pe_dma`, `ucie`, `io_cpu` ...), `name` the operation. Times are picoseconds, from
-    the moment the engine is the operation's own to its completion. `flow` is `(source sip, target sip, sequence)` of a
-    transfer between SIPs; the record at the receiver has `flow_end` set.
+    `engine` is the component kind (`pe_dma`, `ucie`, `io_cpu`, ...), `name` the operation.
+    `start_ps` is the time at which the operation gets the engine, after any wait in its queue, and
+    `end_ps` its completion. `flow` is `(source sip, target sip, sequence)` of a transfer between
+    SIPs; the record of the receiver has `flow_end` set.
 
-    An operation on data reads `inputs` at `start_ps` (a number stands for itself) and leaves its result at `end_ps`: `nbytes`
-    bytes at the physical `address`, elements of `dtype` in `shape` and `strides` as in `Operand`. `axis` is the axis of a
-    reduction. `checksum` is the CRC-32 of the result in row-major order, 0 in a run without data.
+    An operation on data reads `inputs`, blocks or numbers, at `start_ps` and writes its result at
+    `end_ps`: `nbytes` bytes at the physical `address`, elements of `dtype` in `shape` and `strides`
+    as in `Operand`. `axis` is the axis of a reduction. `checksum` is the CRC-32 of the result in
+    row-major order, 0 in a run without data.
     """
 
     engine: str

@@ -1,6 +1,6 @@
-"""The wall clock. Everything that measures or waits in real time goes through here; simulated results never do."""
+"""The only access to the wall clock: for timeouts, progress and speed, never for results."""
 
-import time  # noqa: TID251 - the one module that may
+import time  # noqa: TID251 - the only module that may import it
 
 
 def now_s() -> float:

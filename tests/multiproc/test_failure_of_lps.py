@@ -132,7 +132,7 @@ def test_a_deadlock_names_every_blocked_pe_and_every_waiting_rank():
     assert isinstance(error, IpcqDeadlock)
     assert error.time_ps == TIME_PS
     assert str(error).splitlines() == [
-        "IpcqDeadlock at 5.000 ns: no event is left; 2 PEs and 2 ranks wait for ever",
+        "IpcqDeadlock at 5.000 ns: no event is left; 2 PEs and 2 ranks wait forever",
         "  cycle: sip 0 cube 3 pe 1 recv E -> sip 1 cube 3 pe 1 recv E -> (back)",
         "  sip 0 cube 3 pe 1: kernel 'ring' recv E (sip 1 cube 3 pe 1) since 5.000 ns",
         "  sip 1 cube 3 pe 1: kernel 'ring' recv E (sip 0 cube 3 pe 1) since 5.000 ns",

@@ -1,9 +1,19 @@
+"""Configuration files: validation, one-line errors, hash, overrides."""
+
 from pathlib import Path
 
 import pytest
 from pydantic import Field
 
-from runtime.core.config_file import Section, config_hash, default_file, parse, read_text
+from runtime.core.config_file import (
+    Section,
+    config_hash,
+    default_file,
+    parse,
+    read_text,
+    value_at,
+    with_values,
+)
 from runtime.core.errors import ConfigError
 
 
@@ -22,7 +32,7 @@ class Chip(Section):
 GOOD = "name: a\nengine: {lanes: 8, clock_ghz: 1}\n"
 
 
-def complaint(text: str) -> str:
+def error_of(text: str) -> str:
     with pytest.raises(ConfigError) as raised:
         parse(text, "chip.yaml", Chip)
     message = str(raised.value)
@@ -75,7 +85,7 @@ def test_lists_become_tuples_so_that_a_model_is_immutable_throughout() -> None:
         (GOOD + "7: x\n", "chip.yaml: line 3: keys are strings, got 7"),
         ("name: a\nengine:\n  lanes: 8\n  lanes: 9\n", "chip.yaml: line 4: duplicate key 'lanes'"),
         ("name: a\nengine: {lanes: 8\n", "chip.yaml: line 3: "),
-        ("name: *nobody\n", "chip.yaml: line 1: found undefined alias 'nobody'"),
+        ("name: *missing\n", "chip.yaml: line 1: found undefined alias 'missing'"),
         ("name: \x01\n", "chip.yaml: not YAML: unacceptable character"),
         ("", "chip.yaml: the file is empty"),
         ("# only a comment\n", "chip.yaml: the file is empty"),
@@ -85,17 +95,20 @@ def test_lists_become_tuples_so_that_a_model_is_immutable_throughout() -> None:
     ],
 )
 def test_what_is_wrong_with_a_file_is_one_line_that_names_the_key(text: str, message: str) -> None:
-    assert message in complaint(text)
+    assert message in error_of(text)
 
 
 def test_anchors_and_merge_keys_work() -> None:
-    text = "name: a\nengine: &base {lanes: 8, clock_ghz: 1}\nengines: {fast: {<<: *base, clock_ghz: 2}}\n"
+    text = (
+        "name: a\nengine: &base {lanes: 8, clock_ghz: 1}\n"
+        "engines: {fast: {<<: *base, clock_ghz: 2}}\n"
+    )
     engines = parse(text, "chip.yaml", Chip).engines
     assert engines == {"fast": Engine(lanes=8, clock_ghz=2.0)}
 
 
 def test_only_the_first_error_is_shown_with_the_number_of_the_others() -> None:
-    assert complaint("{}").endswith("name: this key is missing (and 1 more)")
+    assert error_of("{}").endswith("name: this key is missing (and 1 more)")
 
 
 def test_a_missing_file_and_a_directory_are_configuration_errors(tmp_path: Path) -> None:
@@ -117,6 +130,16 @@ def test_the_hash_depends_on_values_alone() -> None:
     assert config_hash(parse(GOOD, "a", Chip)) != config_hash(
         parse(GOOD.replace("8", "9"), "a", Chip)
     )
+
+
+def test_overrides_by_key_path_copy_the_content_and_create_missing_sections() -> None:
+    content = {"ucie": {"bw_gbs": 128}}
+    changed = with_values(content, {"ucie.bw_gbs": 64, "impl.router": "fast"})
+    assert changed == {"ucie": {"bw_gbs": 64}, "impl": {"router": "fast"}}
+    assert value_at(changed, "impl.router") == "fast"
+    assert content == {"ucie": {"bw_gbs": 128}}
+    with pytest.raises(KeyError):
+        value_at(content, "ucie.overhead_ns")
 
 
 def test_the_default_files_exist() -> None:

@@ -1,3 +1,5 @@
+"""Element types: names, sizes, and the numbers they hold."""
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -19,14 +21,14 @@ def test_the_sizes_of_the_types(name: str, itemsize: int) -> None:
     assert (dtype.itemsize, dtype.is_floating_point) == (itemsize, "f" in name)
 
 
-def test_types_show_the_name_that_pytorch_users_know() -> None:
+def test_types_show_the_name_that_pytorch_uses() -> None:
     assert repr(torch.bfloat16) == "torch.bfloat16"
     assert torch.half is torch.float16
     assert isinstance(torch.int8, torch.dtype)
 
 
 @pytest.mark.parametrize("unknown", [np.float64, np.int64, np.bool_, np.complex64])
-def test_a_type_that_the_hardware_does_not_have_names_those_it_has(unknown: type) -> None:
+def test_an_unsupported_type_is_refused_with_the_supported_types(unknown: type) -> None:
     with pytest.raises(
         TypeError,
         match="does not exist on this hardware; convert to one of float16, bfloat16, float32",
@@ -53,5 +55,5 @@ def test_an_integer_type_holds_integers_in_its_range(
     assert dtype.holds(number) is held
 
 
-def test_bfloat16_is_the_one_of_ml_dtypes() -> None:
+def test_bfloat16_is_the_type_of_ml_dtypes() -> None:
     assert dtypes.bfloat16.numpy == np.dtype(ml_dtypes.bfloat16)

@@ -1,4 +1,4 @@
-"""Who waits for whom, on reports made by hand."""
+"""The text of a deadlock, from reports that the test builds."""
 
 import pytest
 
@@ -8,15 +8,13 @@ from runtime.wire.messages import BlockedPe, QueuePointers, RingAddress, SipRepo
 At = tuple[int, int, int]
 
 
-def recv(place: At, peer: At | None, direction: str = "W") -> BlockedPe:
-    return BlockedPe(*place, "k", "recv", direction if peer else "any", peer, 1_000, "k.py:3")
+def recv(at: At, peer: At | None, direction: str = "W") -> BlockedPe:
+    return BlockedPe(*at, "k", "recv", direction if peer else "any", peer, 1_000, "k.py:3")
 
 
-def queue(place: At, peer: At, *, arrived: int = 0, direction: str = "W") -> QueuePointers:
+def queue(at: At, peer: At, *, arrived: int = 0, direction: str = "W") -> QueuePointers:
     ring = RingAddress(0, "tcm", *peer, 0)
-    return QueuePointers(
-        *place, "world/ring", direction, peer, 4, 64, 0, 0, 4, ring, arrived, 0, ring
-    )
+    return QueuePointers(*at, "world/ring", direction, peer, 4, 64, 0, 0, 4, ring, arrived, 0, ring)
 
 
 def report(
@@ -38,7 +36,7 @@ def test_a_ring_of_receivers_is_one_cycle_that_begins_at_the_lowest(sips: int) -
     assert deadlock(reports).waits == (f"cycle: {cycle} -> (back)",)
 
 
-def test_the_error_tells_the_last_time_and_lists_pes_and_ranks_in_the_order_of_their_sips() -> None:
+def test_the_error_has_the_last_time_and_lists_pes_and_ranks_in_the_order_of_their_sips() -> None:
     error = deadlock([report(1, recv(pe(1), pe(0))), report(0, recv(pe(0), pe(1)))])
     assert error.time_ps == 1_001
     assert error.pes == (
@@ -48,7 +46,7 @@ def test_the_error_tells_the_last_time_and_lists_pes_and_ranks_in_the_order_of_t
     assert error.ranks == ("rank 0: waits for kernel 'k'", "rank 1: waits for kernel 'k'")
 
 
-def test_a_chain_that_ends_at_a_rank_that_has_finished_says_so() -> None:
+def test_a_chain_names_the_finished_rank_that_it_ends_at() -> None:
     error = deadlock([report(0, recv(pe(0), pe(2))), report(1), report(2, recv(pe(2), pe(1)))])
     assert error.waits == (
         (
@@ -69,18 +67,22 @@ def test_ranks_that_launch_in_different_orders_wait_in_a_cycle_through_their_ran
     second = report(1, recv(pe(1, 0, 0), pe(0, 0, 0)), waiting_for="kernel 'a'")
     assert deadlock([first, second]).waits == (
         (
-            "cycle: sip 0 cube 0 pe 0 runs no kernel: rank 0 waits for kernel 'b' -> sip 0 cube 0 pe 1 recv W -> "
-            "sip 1 cube 0 pe 1 runs no kernel: rank 1 waits for kernel 'a' -> sip 1 cube 0 pe 0 recv W -> (back)"
+            "cycle: sip 0 cube 0 pe 0 runs no kernel: rank 0 waits for kernel 'b' -> "
+            "sip 0 cube 0 pe 1 recv W -> sip 1 cube 0 pe 1 runs no kernel: "
+            "rank 1 waits for kernel 'a' -> sip 1 cube 0 pe 0 recv W -> (back)"
         ),
     )
 
 
-def test_what_waits_for_a_cycle_and_what_joins_a_chain_are_lines_of_their_own() -> None:
+def test_chains_that_join_a_cycle_or_another_chain_have_lines_of_their_own() -> None:
     cycle = [recv(pe(0, 0, 0), pe(0, 0, 1)), recv(pe(0, 0, 1), pe(0, 0, 0))]
     tails = [recv(pe(0, 0, 2), pe(0, 0, 1)), recv(pe(0, 0, 3), pe(0, 0, 2))]
     assert deadlock([report(0, *cycle, *tails, recv(pe(0, 0, 4), pe(0, 0, 2)))]).waits == (
         "cycle: sip 0 cube 0 pe 0 recv W -> sip 0 cube 0 pe 1 recv W -> (back)",
-        "chain: sip 0 cube 0 pe 3 recv W -> sip 0 cube 0 pe 2 recv W -> sip 0 cube 0 pe 1 (in a cycle)",
+        (
+            "chain: sip 0 cube 0 pe 3 recv W -> sip 0 cube 0 pe 2 recv W -> "
+            "sip 0 cube 0 pe 1 (in a cycle)"
+        ),
         "chain: sip 0 cube 0 pe 4 recv W -> sip 0 cube 0 pe 2 (see there)",
     )
 
@@ -97,8 +99,8 @@ def test_a_receive_from_any_direction_waits_for_a_peer_that_waits_itself() -> No
 
 
 def test_rings_that_differ_in_cube_and_pe_alone_share_a_line() -> None:
-    places = [(cube, number) for cube in range(3) for number in range(2)]
-    reports = [report(sip, *(recv((sip, *at), (1 - sip, *at)) for at in places)) for sip in (0, 1)]
+    pes = [(cube, number) for cube in range(3) for number in range(2)]
+    reports = [report(sip, *(recv((sip, *at), (1 - sip, *at)) for at in pes)) for sip in (0, 1)]
     error = deadlock(reports)
     cycle = "cycle: sip 0 cube 0 pe 0 recv W -> sip 1 cube 0 pe 0 recv W -> (back)"
     assert error.waits == (f"{cycle}; the same on 5 other PEs",)
@@ -113,7 +115,7 @@ def test_rings_that_do_different_things_do_not_share_a_line() -> None:
     assert len(deadlock(reports).waits) == 2
 
 
-def test_slots_that_nobody_wanted_are_told() -> None:
+def test_slots_that_were_never_received_have_a_line() -> None:
     waits = report(0, recv(pe(0), pe(1), "E"), queues=(queue(pe(0), pe(1), arrived=2),))
     assert deadlock([waits, report(1)]).waits[1:] == (
         "never received: 2 slots from sip 1 cube 0 pe 0 in world/ring W of sip 0 cube 0 pe 0",
