@@ -1,8 +1,9 @@
-"""Counts phrases that plain technical English does not use, in docstrings, comments, messages and pages.
+"""Finds phrases that plain technical English does not use, in prose and in names of tests.
 
-`python tests/dialect.py [PATH ...]` prints `file:line: phrase` and a total; without a path it reads the whole project.
-Machines send, receive, report and wait; they do not tell, hear, say, ask, know, owe or want. A number stands where "so
-many" would, a noun where "the one of" would.
+`python tests/dialect.py [PATH ...]` reads comments, strings and names of tests of Python files, and
+pages; without a path all of the project. It prints `file:line: phrase` and a total. Machines send,
+receive, report and wait; they do not tell, hear, say, ask, know, owe or want. A number stands where
+"so many" would, a noun where "the one of" would.
 """
 
 import io
@@ -28,6 +29,8 @@ PATHS = (
     "pyproject.toml",
     "Makefile",
 )
+BREAK = r"(?:\s|#)+"
+"""Between two words: a space, or the end of a line, also of a comment."""
 PHRASES = (
     r"tells?",
     r"telling",
@@ -68,43 +71,77 @@ PHRASES = (
     r"the way (?:in|out|back|there|round)",
     r"what is (?:told|said|wanted|asked)",
     r"who (?:is|are|has|have|reads|waits|sends)",
+    r"whatever",
+    r"anybody",
+    r"so long as",
+    r"for a while",
+    r"again and again",
+    r"in (?:its|their) turn",
+    r"of them all",
+    r"to be had",
+    r"goes? round",
+    r"takes? the place of",
+    r"as (?:it is|they are)(?=[.,;:)])",
+    r"(?:first|last|next) words?",
 )
-PHRASE = re.compile(rf"(?<![\w`'./-])(?:{'|'.join(PHRASES)})(?![\w`'(=-])", re.IGNORECASE)
+PHRASE = re.compile(
+    rf"(?<![\w`'./-])(?:{'|'.join(PHRASES).replace(' ', BREAK)})(?![\w`'(=-])", re.IGNORECASE
+)
+CODE = re.compile(r"(`+).*?\1", re.DOTALL)
+REPLACEMENT_FIELD = re.compile(r"\{[^{}]*\}")
+STRINGS = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
+Prose = tuple[int, str]
+"""The number of its first line, and a text that may go on over several lines."""
 
 
-def phrases(text: str) -> list[str]:
-    """The phrases in a piece of prose; what stands in backquotes is code."""
-    return PHRASE.findall(re.sub(r"`[^`]*`", "``", text))
+def phrases(text: str) -> Iterator[tuple[int, str]]:
+    """(lines from the start, phrase) of a text; what stands in backquotes is code."""
+    plain = CODE.sub(lambda code: "`" + "\n" * code[0].count("\n") + "`", text)
+    for found in PHRASE.finditer(plain):
+        yield plain.count("\n", 0, found.start()), re.sub(rf"{BREAK}", " ", found[0])
 
 
-def prose_of_python(source: str) -> Iterator[tuple[int, str]]:
-    """(line, text) of every comment and every line of a string of a Python file."""
-    kinds = {
-        tokenize.COMMENT,
-        tokenize.STRING,
-        getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING),
-    }
+def prose_of_python(source: str) -> Iterator[Prose]:
+    """Comments, each with those in the lines after it, and strings without the code in them."""
+    comment: list[str] = []
+    first = 0
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type in kinds:
-            for offset, line in enumerate(token.string.splitlines()):
-                yield token.start[0] + offset, line
+        if token.type == tokenize.COMMENT:
+            first = first if comment else token.start[0]
+            comment.append(token.string)
+            continue
+        if token.type == tokenize.NL:
+            continue
+        if comment:
+            yield first, "\n".join(comment)
+            comment = []
+        if token.type in STRINGS:
+            is_formatted = re.match(r"(?i)r?f", token.string) is not None
+            text = REPLACEMENT_FIELD.sub("{}", token.string) if is_formatted else token.string
+            yield token.start[0], text
+        elif token.type == tokenize.NAME and token.string.startswith("test_"):
+            yield token.start[0], token.string.replace("_", " ")
 
 
-def prose_of_page(text: str) -> Iterator[tuple[int, str]]:
-    """(line, text) of a page, without its fenced blocks."""
-    fenced = False
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.lstrip().startswith("```"):
-            fenced = not fenced
-        elif not fenced:
-            yield number, line
+def prose_of_page(text: str) -> Iterator[Prose]:
+    """The text of a page without its fenced blocks."""
+    lines, fenced = list[str](), False
+    for line in text.splitlines():
+        opens_or_closes = line.lstrip().startswith("```")
+        fenced ^= opens_or_closes
+        lines.append("" if fenced or opens_or_closes else line)
+    yield 1, "\n".join(lines)
 
 
 def findings(path: Path) -> list[str]:
     """`file:line: phrase` for every phrase in a file."""
     text = path.read_text(encoding="utf-8")
-    lines = prose_of_python(text) if path.suffix == ".py" else prose_of_page(text)
-    return [f"{path}:{number}: {phrase}" for number, line in lines for phrase in phrases(line)]
+    parts = prose_of_python(text) if path.suffix == ".py" else prose_of_page(text)
+    return [
+        f"{path}:{first + offset}: {phrase}"
+        for first, part in parts
+        for offset, phrase in phrases(part)
+    ]
 
 
 def files(paths: list[Path]) -> Iterator[Path]:

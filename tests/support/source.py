@@ -1,0 +1,53 @@
+"""Measures of Python source: sizes, comments, names of classes."""
+
+import ast
+import io
+import tokenize
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def modules_of(root: Path, packages: Iterable[str]) -> list[Path]:
+    """The Python files of `packages` below `root`; packages that do not exist have none."""
+    return sorted(path for package in packages for path in (root / package).rglob("*.py"))
+
+
+def functions_of(source: str) -> Iterator[tuple[Function, int]]:
+    """Every function with its lines, docstring included and decorators not."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, Function):
+            yield node, (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def comment_lines(source: str) -> int:
+    """Lines that are a comment, or end with one that is no instruction to a tool."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return sum(
+        token.type == tokenize.COMMENT
+        and not token.string.startswith(("# noqa", "# type:", "# pyright:", "#!"))
+        for token in tokens
+    )
+
+
+def docstring_lines(source: str) -> int:
+    """Lines of strings that are statements."""
+    return sum(
+        (node.end_lineno or node.lineno) - node.lineno + 1
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def duplicate_classes(paths: Iterable[Path]) -> dict[str, list[Path]]:
+    """Names that several classes have, leading underscores ignored, and the modules of these."""
+    found: defaultdict[str, list[Path]] = defaultdict(list)
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                found[node.name.lstrip("_")].append(path)
+    return {name: where for name, where in sorted(found.items()) if len(where) > 1}
