@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from kernbench.probe.cases import NAMES, Case, Cases
+from kernbench.probe.cases import NAMES, ProbeCase, ProbeCases
 from kernbench.probe.files import write_csv, write_json
-from kernbench.probe.measure import SWEEP_BYTES, Row, Transfer, measure
+from kernbench.probe.measure import SWEEP_BYTES, ProbeRow, ProbeTransfer, measure
 from kernbench.probe.tables import Printer, judgement
 from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import UsageError, nearest
@@ -84,7 +84,7 @@ def COMMAND(  # noqa: N802 - the name by which every tool's command is found
     """
     source = topology or default_file("topology.yaml")
     text = read_text(source)
-    cases = Cases(parse_topology(text, str(source), sips))
+    cases = ProbeCases(parse_topology(text, str(source), sips))
     transfers = _transfers(cases, _chosen(cases, names), _sizes(nbytes, sweep=sweep))
     rows = measure(cases, text, transfers)
     left_out = {} if names else cases.left_out
@@ -96,7 +96,7 @@ def COMMAND(  # noqa: N802 - the name by which every tool's command is found
     return 0 if all(row.agrees for row in rows) else 1
 
 
-def _chosen(cases: Cases, names: Sequence[str]) -> list[Case]:
+def _chosen(cases: ProbeCases, names: Sequence[str]) -> list[ProbeCase]:
     """The cases called `names`, all if there are none; `UsageError` for a name unknown, or not in this topology."""
     for name in names:
         if name not in NAMES:
@@ -112,7 +112,9 @@ def _sizes(nbytes: int | None, *, sweep: bool) -> Sequence[int]:
     return SWEEP_BYTES if sweep else (nbytes or DEFAULT_BYTES,)
 
 
-def _transfers(cases: Cases, chosen: Sequence[Case], sizes: Sequence[int]) -> list[Transfer]:
+def _transfers(
+    cases: ProbeCases, chosen: Sequence[ProbeCase], sizes: Sequence[int]
+) -> list[ProbeTransfer]:
     for case in chosen:
         capacity_bytes = cases.capacity_bytes(case)
         if sizes[-1] > capacity_bytes:
@@ -120,16 +122,16 @@ def _transfers(cases: Cases, chosen: Sequence[Case], sizes: Sequence[int]) -> li
                 f"probe: {case.name}: {sizes[-1]} bytes are more than the {capacity_bytes} bytes that fit"
             )
     return [
-        Transfer(case, operation, size)
+        ProbeTransfer(case, operation, size)
         for case in chosen
-        for operation in case.operations
+        for operation in case.directions
         for size in sizes
     ]
 
 
 def _print(
-    rows: list[Row],
-    cases: Cases,
+    rows: list[ProbeRow],
+    cases: ProbeCases,
     source: str,
     left_out: dict[str, str],
     *,

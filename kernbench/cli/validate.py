@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
+from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import GROUPS
 from kernbench.validate.mesh_checks import traffic_csv
 from kernbench.validate.mesh_network import PATTERNS
 from kernbench.validate.plan import Part, missed, parts, run
 from kernbench.validate.report import print_tables, summary, write_csv
-from kernbench.validate.variant import Variant
 from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import UsageError
 from runtime.core.wallclock import now_s
@@ -133,6 +133,6 @@ def _list(chosen: Sequence[Part]) -> None:
 def _mesh(text: str, pattern: str, loads: Sequence[float], flits: int, seed: int) -> int:
     if not loads:
         raise UsageError("validate: --mesh needs at least one --load")
-    for line in traffic_csv(Variant.of(text), pattern, loads, flits, seed):
+    for line in traffic_csv(TopologyFile.of(text), pattern, loads, flits, seed):
         print(line, flush=True)
     return 0

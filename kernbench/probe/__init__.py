@@ -1,5 +1,5 @@
-"""`kernbench probe`: what one transfer costs on every kind of way, measured and computed, and where the time goes.
+"""`kernbench probe`: the time of single transfers on all kinds of routes, simulated and computed.
 
-`way` lists the hops of a way from the product's graph, `closed_form` adds them up, `cases` says which ways there are,
-`measure` simulates them, `tables` and `files` show the result, `command` reads the words of the command line.
+`cases` lists the transfers, `routes` their hops from the graph of the simulator; the closed form is
+`kernbench.theory.transfers`. `measure` simulates them, `tables` prints and `files` writes the results.
 """

@@ -1,22 +1,23 @@
-"""The cases of a topology: from the host or from PE 0 of cube 0 of SIP 0 to the memories that an architect asks about."""
+"""The transfers of `probe`: from the host or from PE 0 of cube 0 of SIP 0 to near and far memories."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from kernbench.probe.closed_form import ClosedForm, Leg
-from kernbench.probe.way import End, Serialiser, Ways
+from kernbench.probe.routes import RouteEnd, TimedRoutes
+from kernbench.theory.servers import Serialiser
+from kernbench.theory.transfers import Leg, TimedHop, TransferForm
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, PeDmaMsg, Request
 from runtime.model.addresses import AddressMap
 from runtime.model.schema import Topology
 
-Operation = Literal["write", "read"]
-Kind = Literal["HBM", "TCM", "SRAM"]
-SUFFIXES: Mapping[Kind, str] = {"HBM": "", "TCM": "-tcm", "SRAM": "-sram"}
-"""How the name of a case tells which memory it goes to."""
-PE_MEMORIES: tuple[Kind, ...] = ("HBM", "TCM")
-BOTH: tuple[Operation, ...] = ("write", "read")
+Direction = Literal["write", "read"]
+MemoryKind = Literal["HBM", "TCM", "SRAM"]
+SUFFIXES: Mapping[MemoryKind, str] = {"HBM": "", "TCM": "-tcm", "SRAM": "-sram"}
+"""End of the name of a case, by the memory that it accesses."""
+PE_MEMORIES: tuple[MemoryKind, ...] = ("HBM", "TCM")
+BOTH: tuple[Direction, ...] = ("write", "read")
 ORIGIN = PeCoordinates(0, 0, 0)
 """The PE whose DMA is probed."""
 
@@ -38,39 +39,39 @@ NAMES: Mapping[str, str] = {
     "dma-sip-1": "other SIP",
     "dma-sip-2": "other SIP",
 }
-"""Every case there is, and the group it is shown in."""
+"""Every case, and the group in which it is shown."""
 
 
 @dataclass(frozen=True)
-class Case:
-    """A transfer to or from the memory of kind `kind` at `place`, by the host or by the DMA of `ORIGIN`."""
+class ProbeCase:
+    """A transfer to or from a memory at `target`, by the host or by the DMA of `ORIGIN`."""
 
     name: str
-    kind: Kind
-    place: PeCoordinates
-    operations: tuple[Operation, ...]
+    kind: MemoryKind
+    target: PeCoordinates
+    directions: tuple[Direction, ...]
 
     @property
     def by_host(self) -> bool:
-        """Whether the host asks; else the DMA of `ORIGIN` does."""
+        """Whether the host issues the transfer; otherwise the DMA of `ORIGIN` does."""
         return NAMES[self.name] == "host"
 
     @property
-    def target(self) -> str:
+    def memory(self) -> str:
         """The memory in short: `sip1.cube0.pe0 HBM`."""
-        sip = f"sip{self.place.sip}." if self.place.sip else ""
-        pe = "" if self.kind == "SRAM" else f".pe{self.place.pe}"
-        return f"{sip}cube{self.place.cube}{pe} {self.kind}"
+        sip = f"sip{self.target.sip}." if self.target.sip else ""
+        pe = "" if self.kind == "SRAM" else f".pe{self.target.pe}"
+        return f"{sip}cube{self.target.cube}{pe} {self.kind}"
 
 
-class Cases:
-    """The cases that a topology has, in the order of `NAMES`; `left_out` says why one is missing."""
+class ProbeCases:
+    """The cases of a topology, in the order of `NAMES`; `left_out` has the reason for missing ones."""
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
-        self.ways = Ways(topology)
+        self.routes = TimedRoutes(topology)
         self._addresses = AddressMap(topology)
-        found: dict[str, tuple[Kind, PeCoordinates]] = {}
+        found: dict[str, tuple[MemoryKind, PeCoordinates]] = {}
         self.left_out: dict[str, str] = {}
         for kind, suffix in SUFFIXES.items():
             found |= {f"h2d-write{suffix}": (kind, ORIGIN), f"d2h-read{suffix}": (kind, ORIGIN)}
@@ -79,26 +80,20 @@ class Cases:
         self._in_other_cubes(found)
         self._in_other_sips(found)
         self.cases = tuple(
-            Case(name, *found[name], _operations(name)) for name in NAMES if name in found
+            ProbeCase(name, *found[name], _directions(name)) for name in NAMES if name in found
         )
 
-    def request(self, case: Case, operation: Operation, nbytes: int) -> Request:
-        """What the host asks for; a transfer starts with the first byte of a memory."""
-        address = {
-            "HBM": lambda: self._addresses.pe_hbm_addr(*case.place, 0),
-            "TCM": lambda: self._addresses.pe_tcm_addr(*case.place, 0),
-            "SRAM": lambda: self._addresses.cube_sram_addr(case.place.sip, case.place.cube, 0),
-        }[case.kind]()
+    def request(self, case: ProbeCase, direction: Direction, nbytes: int) -> Request:
+        """The request of a transfer; it starts at the first byte of the memory."""
+        address = self._address(case)
         if not case.by_host:
-            return PeDmaMsg(ORIGIN.cube, ORIGIN.pe, operation, address, nbytes)
-        return (
-            MemoryWriteMsg(address, nbytes, b"")
-            if operation == "write"
-            else MemoryReadMsg(address, nbytes)
-        )
+            return PeDmaMsg(ORIGIN.cube, ORIGIN.pe, direction, address, nbytes)
+        if direction == "write":
+            return MemoryWriteMsg(address, nbytes, b"")
+        return MemoryReadMsg(address, nbytes)
 
-    def capacity_bytes(self, case: Case) -> int:
-        """The largest transfer: what the memory holds, and for a DMA also the TCM at its other end."""
+    def capacity_bytes(self, case: ProbeCase) -> int:
+        """The largest transfer: the size of the memory, and for a DMA also that of its own TCM."""
         topology = self.topology
         capacity = {
             "HBM": topology.hbm_slice_bytes,
@@ -107,95 +102,99 @@ class Cases:
         }[case.kind]
         return capacity if case.by_host else min(capacity, topology.tcm_bytes)
 
-    def closed_form(self, case: Case, operation: Operation, nbytes: int) -> ClosedForm:
-        """A write sends data and gets an acknowledgement, a read sends a request and gets data."""
-        ways, packet_bytes, control_bytes = (
-            self.ways,
-            self.topology.packet_bytes,
-            self.topology.control_bytes,
-        )
-        here: End = (
-            ORIGIN.sip,
-            ways.graph.host if case.by_host else ways.graph.pe(ORIGIN.cube, ORIGIN.pe),
-        )
-        own = None if case.by_host else ways.tcm(ORIGIN)
+    def closed_form(self, case: ProbeCase, direction: Direction, nbytes: int) -> TransferForm:
+        """Legs of a write: data, acknowledgement. Legs of a read: request, data."""
+        packet_bytes, control_bytes = self.topology.packet_bytes, self.topology.control_bytes
+        here, own, start = self._origin(case)
         there, memory = self._memory(case)
-        start = () if case.by_host else (ways.dma(ORIGIN),)
-        out, back = (*start, *ways.way(here, there)), ways.way(there, here)
-        if operation == "write":
-            data = Leg("data", out, nbytes, packet_bytes, own, memory)
-            return ClosedForm((data, Leg("ack", back, control_bytes, control_bytes)))
+        out = (*start, *self.routes.hops(here, there))
+        back = self.routes.hops(there, here)
+        if direction == "write":
+            data = Leg("data", out, nbytes, packet_bytes, source=own, sink=memory)
+            return TransferForm((data, Leg("ack", back, control_bytes, control_bytes)))
         request = Leg("request", out, control_bytes, control_bytes)
-        return ClosedForm((request, Leg("data", back, nbytes, packet_bytes, memory, own)))
+        data = Leg("data", back, nbytes, packet_bytes, source=memory, sink=own)
+        return TransferForm((request, data))
 
-    def _memory(self, case: Case) -> tuple[End, Serialiser | None]:
-        graph, (sip, cube, pe) = self.ways.graph, case.place
+    def _origin(self, case: ProbeCase) -> tuple[RouteEnd, Serialiser | None, tuple[TimedHop, ...]]:
+        """Where a transfer starts: the node, the memory there, and the hop before the route."""
+        routes = self.routes
+        if case.by_host:
+            return (ORIGIN.sip, routes.graph.host), None, ()
+        node = routes.graph.pe(ORIGIN.cube, ORIGIN.pe)
+        return (ORIGIN.sip, node), routes.tcm(ORIGIN), (routes.dma(ORIGIN),)
+
+    def _memory(self, case: ProbeCase) -> tuple[RouteEnd, Serialiser | None]:
+        graph, (sip, cube, pe) = self.routes.graph, case.target
         match case.kind:
             case "HBM":
-                return (sip, graph.hbm(cube, pe)), self.ways.hbm(case.place)
+                return (sip, graph.hbm(cube, pe)), self.routes.hbm(case.target)
             case "TCM":
-                return (sip, graph.pe(cube, pe)), self.ways.tcm(case.place)
+                return (sip, graph.pe(cube, pe)), self.routes.tcm(case.target)
             case "SRAM":
                 return (sip, graph.sram(cube)), None
 
-    def _in_own_cube(self, found: dict[str, tuple[Kind, PeCoordinates]]) -> None:
-        others = [
-            PeCoordinates(0, ORIGIN.cube, pe)
-            for pe in range(self.topology.pes_per_cube)
-            if pe != ORIGIN.pe
-        ]
-        for kind in PE_MEMORIES:
-            suffix = SUFFIXES[kind]
-            if others:
-                near, far = self._ends(
-                    others, self.ways.graph.hbm if kind == "HBM" else self.ways.graph.pe
-                )
-                found |= {f"dma-near{suffix}": (kind, near), f"dma-far{suffix}": (kind, far)}
-            else:
-                self._leave_out("a cube has one PE", f"dma-near{suffix}", f"dma-far{suffix}")
+    def _address(self, case: ProbeCase) -> int:
+        sip, cube, pe = case.target
+        match case.kind:
+            case "HBM":
+                return self._addresses.pe_hbm_addr(sip, cube, pe, 0)
+            case "TCM":
+                return self._addresses.pe_tcm_addr(sip, cube, pe, 0)
+            case "SRAM":
+                return self._addresses.cube_sram_addr(sip, cube, 0)
 
-    def _in_other_cubes(self, found: dict[str, tuple[Kind, PeCoordinates]]) -> None:
+    def _in_own_cube(self, found: dict[str, tuple[MemoryKind, PeCoordinates]]) -> None:
+        pes = range(self.topology.pes_per_cube)
+        others = [PeCoordinates(0, ORIGIN.cube, pe) for pe in pes if pe != ORIGIN.pe]
+        for kind in PE_MEMORIES:
+            near_name, far_name = (f"dma-{end}{SUFFIXES[kind]}" for end in ("near", "far"))
+            if others:
+                graph = self.routes.graph
+                near, far = self._extremes(others, graph.hbm if kind == "HBM" else graph.pe)
+                found |= {near_name: (kind, near), far_name: (kind, far)}
+            else:
+                self._leave_out("a cube has one PE", near_name, far_name)
+
+    def _in_other_cubes(self, found: dict[str, tuple[MemoryKind, PeCoordinates]]) -> None:
         cubes, pes = range(self.topology.cubes), range(self.topology.pes_per_cube)
         others = [PeCoordinates(0, cube, pe) for cube in cubes if cube != ORIGIN.cube for pe in pes]
         if not others:
             self._leave_out("a SIP has one cube", "dma-cube-best", "dma-cube-worst")
             return
-        best, worst = self._ends(others, self.ways.graph.hbm)
+        best, worst = self._extremes(others, self.routes.graph.hbm)
         found |= {"dma-cube-best": ("HBM", best), "dma-cube-worst": ("HBM", worst)}
 
-    def _in_other_sips(self, found: dict[str, tuple[Kind, PeCoordinates]]) -> None:
-        paths = {sip: self.ways.sips.path(ORIGIN.sip, sip) for sip in range(self.topology.sips)}
+    def _in_other_sips(self, found: dict[str, tuple[MemoryKind, PeCoordinates]]) -> None:
+        paths = {sip: self.routes.sips.path(ORIGIN.sip, sip) for sip in range(self.topology.sips)}
         for hops in (1, 2):
-            at = [sip for sip, path in paths.items() if len(path) == hops + 1]
-            if at:
-                found[f"dma-sip-{hops}"] = ("HBM", PeCoordinates(at[0], ORIGIN.cube, ORIGIN.pe))
+            at_distance = [sip for sip, path in paths.items() if len(path) == hops + 1]
+            if at_distance:
+                target = PeCoordinates(at_distance[0], ORIGIN.cube, ORIGIN.pe)
+                found[f"dma-sip-{hops}"] = ("HBM", target)
             else:
                 alone = self.topology.sips == 1
-                self._leave_out(
-                    "there is one SIP" if alone else "the farthest SIP is 1 hop away",
-                    f"dma-sip-{hops}",
-                )
+                reason = "there is one SIP" if alone else "the farthest SIP is 1 hop away"
+                self._leave_out(reason, f"dma-sip-{hops}")
 
-    def _ends(
-        self, places: Iterable[PeCoordinates], node: Callable[[int, int], int]
+    def _extremes(
+        self, targets: Iterable[PeCoordinates], node: Callable[[int, int], int]
     ) -> tuple[PeCoordinates, PeCoordinates]:
-        """The places with the least and the greatest latency there and back; of equal ones the first."""
-        route, here = self.ways.routes.route, self.ways.graph.pe(ORIGIN.cube, ORIGIN.pe)
+        """The targets with the least and the greatest round-trip latency; the first of equal ones."""
+        route, here = self.routes.routes.route, self.routes.graph.pe(ORIGIN.cube, ORIGIN.pe)
 
-        def latency_ps(place: PeCoordinates) -> int:
-            there = node(place.cube, place.pe)
+        def latency_ps(target: PeCoordinates) -> int:
+            there = node(target.cube, target.pe)
             return route(here, there).latency_ps + route(there, here).latency_ps
 
-        by_latency = {place: latency_ps(place) for place in places}
-        return min(by_latency, key=by_latency.__getitem__), max(
-            by_latency, key=by_latency.__getitem__
-        )
+        latencies = {target: latency_ps(target) for target in targets}
+        return min(latencies, key=latencies.__getitem__), max(latencies, key=latencies.__getitem__)
 
-    def _leave_out(self, why: str, *names: str) -> None:
-        self.left_out |= dict.fromkeys(names, why)
+    def _leave_out(self, reason: str, *names: str) -> None:
+        self.left_out |= dict.fromkeys(names, reason)
 
 
-def _operations(name: str) -> tuple[Operation, ...]:
+def _directions(name: str) -> tuple[Direction, ...]:
     if name.startswith("h2d"):
         return ("write",)
     return ("read",) if name.startswith("d2h") else BOTH

@@ -1,4 +1,4 @@
-"""The rows of `probe` as CSV and JSON. A field is a number in the unit that its name ends with."""
+"""Writes the rows of `probe` as CSV and JSON. The unit of a number is the end of its field's name."""
 
 import csv
 import json
@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from kernbench.probe.cases import NAMES
-from kernbench.probe.measure import Row
+from kernbench.probe.measure import ProbeRow
 from runtime.core.errors import UsageError
 
-FIELDS = (
+FIELDS: tuple[str, ...] = (
     "case",
     "group",
     "operation",
@@ -28,51 +28,55 @@ FIELDS = (
     "bottleneck_gbs",
     "utilisation",
 )
-"""`exact`: the closed form is what a transfer takes, else a lower bound. `utilisation` is a share of 1."""
+"""`exact`: the closed form is the time of the transfer, otherwise a lower bound.
 
-Value = str | int | float | bool
+`utilisation` is a share of 1."""
+
+FieldValue = str | int | float | bool
 
 
-def record(row: Row) -> dict[str, Value]:
-    """One row, its fields in the order of `FIELDS`."""
+def record(row: ProbeRow) -> dict[str, FieldValue]:
+    """One row; the keys are `FIELDS`, in that order."""
     case, form = row.transfer.case, row.form
-    values: tuple[Value, ...] = (
-        case.name,
-        NAMES[case.name],
-        row.transfer.operation,
-        case.target,
-        row.transfer.nbytes,
-        form.overhead_ps,
-        form.wire_ps,
-        form.drain_ps,
-        form.total_ps,
-        form.exact,
-        row.measured_ps,
-        row.agrees,
-        round(row.gbs, 6),
-        form.bottleneck.name,
-        form.bottleneck.label,
-        float(form.bottleneck.bw_gbs),
-        round(row.utilisation, 6),
-    )
-    return dict(zip(FIELDS, values, strict=True))
+    return {
+        "case": case.name,
+        "group": NAMES[case.name],
+        "operation": row.transfer.direction,
+        "memory": case.memory,
+        "nbytes": row.transfer.nbytes,
+        "overhead_ps": form.overhead_ps,
+        "wire_ps": form.wire_ps,
+        "drain_ps": form.drain_ps,
+        "closed_form_ps": form.total_ps,
+        "exact": form.exact,
+        "measured_ps": row.measured_ps,
+        "agrees": row.agrees,
+        "effective_gbs": round(row.gbs, 6),
+        "bottleneck": form.bottleneck.name,
+        "bottleneck_kind": form.bottleneck.label,
+        "bottleneck_gbs": float(form.bottleneck.bw_gbs),
+        "utilisation": round(row.utilisation, 6),
+    }
 
 
-def write_csv(path: Path, rows: Iterable[Row]) -> None:
-    """A line for each row; raises `UsageError` where the file cannot be written."""
+def write_csv(path: Path, rows: Iterable[ProbeRow]) -> None:
+    """One line per row. Raises `UsageError` if the file cannot be written."""
     try:
         with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(FIELDS)
-            writer.writerows(record(row).values() for row in rows)
+            writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(record(row) for row in rows)
     except OSError as error:
         raise UsageError(f"probe: {path} cannot be written: {error.strerror}") from error
 
 
 def write_json(
-    path: Path, source: str, sips: int, rows: Sequence[Row], left_out: Mapping[str, str]
+    path: Path, source: str, sips: int, rows: Sequence[ProbeRow], left_out: Mapping[str, str]
 ) -> None:
-    """The topology file and its SIPs, the rows with the hops of every leg, and the cases left out with the reason."""
+    """The topology file and number of SIPs, the rows with all their hops, the cases left out and why.
+
+    Raises `UsageError` if the file cannot be written.
+    """
     content = {
         "topology": source,
         "sips": sips,
@@ -85,7 +89,7 @@ def write_json(
         raise UsageError(f"probe: {path} cannot be written: {error.strerror}") from error
 
 
-def _legs(row: Row) -> list[dict[str, object]]:
+def _legs(row: ProbeRow) -> list[dict[str, object]]:
     return [
         {
             "leg": leg.name,
@@ -99,7 +103,7 @@ def _legs(row: Row) -> list[dict[str, object]]:
                     "wire_ps": hop.wire_ps,
                     "link_gbs": float(hop.link.bw_gbs) if hop.link else None,
                 }
-                for hop in leg.way
+                for hop in leg.hops
             ],
         }
         for leg in row.form.legs

@@ -1,10 +1,10 @@
-"""Transfers simulated one after the other, each alone on its way, beside their closed form."""
+"""Simulates transfers one after the other, each alone in the system, and computes their closed forms."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kernbench.probe.cases import Case, Cases, Operation
-from kernbench.probe.closed_form import ClosedForm
+from kernbench.probe.cases import Direction, ProbeCase, ProbeCases
+from kernbench.theory.transfers import TransferForm
 from runtime.torch.rank_state import running_rank
 from sip_node.local_run import simulate
 
@@ -13,56 +13,61 @@ SWEEP_BYTES = tuple(1 << power for power in range(12, 21))
 
 
 @dataclass(frozen=True)
-class Transfer:
-    """What is to be measured."""
+class ProbeTransfer:
+    """A transfer to be measured."""
 
-    case: Case
-    operation: Operation
+    case: ProbeCase
+    direction: Direction
     nbytes: int
 
 
 @dataclass(frozen=True)
-class Row:
-    """A transfer, what it should take and what it took."""
+class ProbeRow:
+    """A transfer with its closed form and its simulated time."""
 
-    transfer: Transfer
-    form: ClosedForm
+    transfer: ProbeTransfer
+    form: TransferForm
     measured_ps: int
 
     @property
     def agrees(self) -> bool:
-        """Whether measurement and closed form do."""
-        return self.form.holds(self.measured_ps)
+        """Whether the simulated time agrees with the closed form."""
+        return self.form.agrees_with(self.measured_ps)
 
     @property
     def gbs(self) -> float:
-        """Effective bandwidth: the bytes of the data over the whole time."""
+        """Effective bandwidth: the bytes of the data over the time of the whole transfer."""
         return self.transfer.nbytes * 1000 / self.measured_ps
 
     @property
     def utilisation(self) -> float:
-        """The share of its bandwidth that the bottleneck delivers over the whole time."""
+        """Effective bandwidth as a share of the bandwidth of the bottleneck."""
         return self.gbs / float(self.form.bottleneck.bw_gbs)
 
 
-def measure(cases: Cases, topology_yaml: str, transfers: Sequence[Transfer]) -> list[Row]:
+def measure(
+    cases: ProbeCases, topology_yaml: str, transfers: Sequence[ProbeTransfer]
+) -> list[ProbeRow]:
     """Simulate `transfers` and compute their closed forms, in the same order.
 
-    Writes and reads are separate runs: in between, a memory would have to change its direction.
+    Writes and reads are separate runs: a memory that changes its direction in between would pay the
+    switch penalty.
     """
-    measured_ps: dict[Transfer, int] = {}
-    for operation in ("write", "read"):
-        alike = [transfer for transfer in transfers if transfer.operation == operation]
+    measured_ps: dict[ProbeTransfer, int] = {}
+    for direction in ("write", "read"):
+        alike = [transfer for transfer in transfers if transfer.direction == direction]
         if alike:
             measured_ps |= zip(alike, _simulate(cases, topology_yaml, alike), strict=True)
     return [
-        Row(each, cases.closed_form(each.case, each.operation, each.nbytes), measured_ps[each])
+        ProbeRow(each, cases.closed_form(each.case, each.direction, each.nbytes), measured_ps[each])
         for each in transfers
     ]
 
 
-def _simulate(cases: Cases, topology_yaml: str, transfers: Sequence[Transfer]) -> list[int]:
-    """The time in ps of each transfer: for the host until its answer is back, for a DMA from its start to its end."""
+def _simulate(
+    cases: ProbeCases, topology_yaml: str, transfers: Sequence[ProbeTransfer]
+) -> list[int]:
+    """Time in ps of each transfer: by the host until the answer is back, by a DMA from start to end."""
 
     def program(rank: int) -> list[int]:
         if rank != 0:
@@ -70,15 +75,12 @@ def _simulate(cases: Cases, topology_yaml: str, transfers: Sequence[Transfer]) -
         device = running_rank().device
         times_ps: list[int] = []
         for each in transfers:
-            done = device.wait(
-                device.submit(
-                    [cases.request(each.case, each.operation, each.nbytes)], each.case.name
-                )
-            )
-            times_ps.append(done.total_ps if each.case.by_host else done.pe_exec_ps)
+            request = cases.request(each.case, each.direction, each.nbytes)
+            completion = device.wait(device.submit([request], each.case.name))
+            times_ps.append(completion.total_ps if each.case.by_host else completion.pe_exec_ps)
         return times_ps
 
-    far = any(each.case.place.sip != 0 for each in transfers)
+    far = any(each.case.target.sip != 0 for each in transfers)
     world = simulate(
         program, cases.topology.sips, topology=topology_yaml, data=False, remote_dma=far
     )

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import yaml
 
 from kernbench.benches.ccl_allreduce import ccl_allreduce
-from kernbench.probe.cases import Cases
-from kernbench.probe.measure import Transfer, measure
+from kernbench.probe.cases import ProbeCases
+from kernbench.probe.measure import ProbeTransfer, measure
 from runtime.core.bench_registry import BenchOutcome
 from runtime.core.config_file import default_file, read_text, value_at, with_values
 from runtime.core.simtime import ns_from_ps
@@ -59,10 +59,10 @@ def columns() -> list[str]:
 
 def results_ps(topology_yaml: str) -> list[int]:
     """The transfers, and an `intercube` all-reduce over two SIPs, for one topology."""
-    cases = Cases(parse_topology(topology_yaml, "topology.yaml", SIPS))
+    cases = ProbeCases(parse_topology(topology_yaml, "topology.yaml", SIPS))
     by_name = {case.name: case for case in cases.cases}
     transfers = [
-        Transfer(by_name[name], "read", nbytes) for name in CASES for nbytes in SIZES.values()
+        ProbeTransfer(by_name[name], "read", nbytes) for name in CASES for nbytes in SIZES.values()
     ]
     rows = measure(cases, topology_yaml, transfers)
     return [*(row.measured_ps for row in rows), all_reduce_ps(topology_yaml)]

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kernbench.probe.cases import NAMES
-from kernbench.probe.measure import Row
+from kernbench.probe.measure import ProbeRow
 from runtime.core.simtime import ns_from_ps
 
 MIN_WIDTH = 120
@@ -26,17 +26,17 @@ class Printer:
         """One line as it is."""
         self._console.print(text, markup=False, soft_wrap=True)
 
-    def groups(self, rows: Iterable[Row]) -> None:
+    def groups(self, rows: Iterable[ProbeRow]) -> None:
         """The rows in a table for each group: where the time goes, and what it is worth."""
         for group, members in _by_group(rows):
             self._table(_group_table(group, members))
 
-    def sweeps(self, rows: Iterable[Row]) -> None:
+    def sweeps(self, rows: Iterable[ProbeRow]) -> None:
         """The rows in a table for each group, the sizes of a case below each other."""
         for group, members in _by_group(rows):
             self._table(_sweep_table(group, members))
 
-    def trace(self, row: Row) -> None:
+    def trace(self, row: ProbeRow) -> None:
         """Every hop of a transfer with the time of its head, and the last byte at the end of each leg."""
         self._table(_trace_table(row))
 
@@ -47,7 +47,7 @@ class Printer:
         print("\n".join(line.rstrip() for line in drawn.get().splitlines()), end="\n\n")
 
 
-def judgement(rows: Sequence[Row]) -> str:
+def judgement(rows: Sequence[ProbeRow]) -> str:
     """One line: whether measurements and closed forms agree."""
     wrong = sum(not row.agrees for row in rows)
     bounds = sum(not row.form.exact for row in rows)
@@ -58,14 +58,14 @@ def judgement(rows: Sequence[Row]) -> str:
     return f"{len(rows)} transfers: measured = closed form, to the picosecond"
 
 
-def _by_group(rows: Iterable[Row]) -> Iterable[tuple[str, list[Row]]]:
+def _by_group(rows: Iterable[ProbeRow]) -> Iterable[tuple[str, list[ProbeRow]]]:
     return (
         (group, list(members))
         for group, members in groupby(rows, key=lambda row: NAMES[row.transfer.case.name])
     )
 
 
-def _group_table(group: str, rows: Sequence[Row]) -> Table:
+def _group_table(group: str, rows: Sequence[ProbeRow]) -> Table:
     table = _table(
         f"{group}, {_size(rows[0].transfer.nbytes)}",
         *(
@@ -86,8 +86,8 @@ def _group_table(group: str, rows: Sequence[Row]) -> Table:
         parts = map(_ns, (form.overhead_ps, form.wire_ps, form.drain_ps, form.total_ps))
         table.add_row(
             case.name,
-            row.transfer.operation,
-            case.target,
+            row.transfer.direction,
+            case.memory,
             *parts,
             _verdict(row),
             _ns(row.measured_ps),
@@ -100,7 +100,7 @@ def _group_table(group: str, rows: Sequence[Row]) -> Table:
     return table
 
 
-def _sweep_table(group: str, rows: Sequence[Row]) -> Table:
+def _sweep_table(group: str, rows: Sequence[ProbeRow]) -> Table:
     table = _table(
         f"{group}, saturation",
         *(
@@ -118,14 +118,14 @@ def _sweep_table(group: str, rows: Sequence[Row]) -> Table:
     for row, following in pairwise((*rows, None)):
         assert row is not None
         case, bottleneck = row.transfer.case, row.form.bottleneck
-        last = following is None or (following.transfer.case, following.transfer.operation) != (
+        last = following is None or (following.transfer.case, following.transfer.direction) != (
             case,
-            row.transfer.operation,
+            row.transfer.direction,
         )
         table.add_row(
             case.name,
-            row.transfer.operation,
-            case.target,
+            row.transfer.direction,
+            case.memory,
             str(row.transfer.nbytes),
             _ns(row.form.total_ps),
             _verdict(row),
@@ -140,9 +140,9 @@ def _sweep_table(group: str, rows: Sequence[Row]) -> Table:
     return table
 
 
-def _trace_table(row: Row) -> Table:
+def _trace_table(row: ProbeRow) -> Table:
     transfer = row.transfer
-    what = f"{transfer.case.name} {transfer.operation}, {transfer.case.target}, {_size(transfer.nbytes)}"
+    what = f"{transfer.case.name} {transfer.direction}, {transfer.case.memory}, {_size(transfer.nbytes)}"
     table = _table(
         f"{what}: measured {_ns(row.measured_ps)} ns",
         *(
@@ -158,7 +158,7 @@ def _trace_table(row: Row) -> Table:
     )
     now_ps = 0
     for leg in row.form.legs:
-        for hop in leg.way:
+        for hop in leg.hops:
             now_ps += hop.overhead_ps + hop.wire_ps
             bw_gbs = f"{float(hop.link.bw_gbs):g}" if hop.link else ""
             table.add_row(
@@ -204,7 +204,7 @@ def _ns(ps: int) -> str:
     return f"{ns_from_ps(ps):.3f}"
 
 
-def _verdict(row: Row) -> str:
+def _verdict(row: ProbeRow) -> str:
     if not row.agrees:
         return "≠"
     return "=" if row.form.exact else "<="

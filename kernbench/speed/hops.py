@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import simpy
 
+from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.mesh_network import (
     FLIT_BYTES,
     NODES,
@@ -25,7 +26,6 @@ from kernbench.validate.mesh_network import (
     destination,
     gap,
 )
-from kernbench.validate.variant import Variant
 from runtime.core.config_file import default_file, read_text
 from runtime.core.rng import seeded
 from runtime.core.wallclock import cpu_s
@@ -149,7 +149,7 @@ def plain(traffic: Traffic, cycles: int) -> Run:
 
 def ours(traffic: Traffic, cycles: int) -> Run:
     """The fabric of the product."""
-    network = MeshNetwork(Variant.of(read_text(default_file("topology.yaml"))))
+    network = MeshNetwork(TopologyFile.of(read_text(default_file("topology.yaml"))))
     outcome, took_s = _timed(lambda: network.run(traffic, cycles, warmup=0))
     hops = sum(server.nbytes for server in network.fabric.busiest()) // FLIT_BYTES
     return Run(outcome.packets, outcome.latency_cycles, hops, took_s)

@@ -1,77 +1,101 @@
-"""What holds for every all-reduce: no less time than any must take, the bytes on every link, the right sums, credits home."""
+"""Checks of any all-reduce: lower bound of the time, bytes on every link, sums, returned credits."""
 
 from math import nan
 
-from kernbench.validate.accesses import Accesses
-from kernbench.validate.all_reduce_runs import ITEM_BYTES, AllReduce, Outcome
-from kernbench.validate.all_reduce_traffic import SipGrid, link_loads
-from kernbench.validate.check import Bound, Check
-from kernbench.validate.collective_theory import PeToNextSip
-from kernbench.validate.variant import Variant
+from kernbench.theory.all_reduce_traffic import link_loads
+from kernbench.theory.kernel_costs import ITEM_BYTES
+from kernbench.theory.ring_all_reduce import RingAllReduceTimes
+from kernbench.theory.sip_grid import SipGrid
+from kernbench.theory.topology_file import TopologyFile
+from kernbench.validate.all_reduce_runs import AllReduce, AllReduceOutcome
+from kernbench.validate.check import Check, Comparison
 
-FROM_SIP_TO_SIP = frozenset({"ring", "ring_naive", "intercube", "hierarchical"})
-"""Algorithms in which a rank sends to the next one alone, with all its bytes over one link."""
+TO_NEIGHBOURS_ONLY = frozenset({"ring", "ring_naive", "intercube", "hierarchical"})
+"""Algorithms in which a rank sends only to the next rank, with all its bytes over one link."""
 EXCHANGE_ON_ROOT = frozenset({"intercube", "hierarchical"})
-"""Algorithms in which one PE of a SIP exchanges with others for all of them."""
+"""Algorithms in which one PE of a SIP exchanges with other SIPs on behalf of all."""
 
 
-def least_time(file: Variant, case: AllReduce, outcome: Outcome, check_id: str, says: str) -> Check:
-    """Whatever is done inside the SIPs: the bytes that one of them must send, and a message to the farthest one.
+def least_time(
+    file: TopologyFile, case: AllReduce, outcome: AllReduceOutcome, check_id: str, text: str
+) -> Check:
+    """No run is faster than the bytes that one SIP must send, or than one message to the farthest SIP.
 
-    All of them together send 2(p-1) n at least, so one sends 2(p-1)/p n.
+    All SIPs together send at least 2(p-1) n, so at least one of them sends 2(p-1)/p n.
     """
-    grid, theory = SipGrid.of(file), PeToNextSip(Accesses(file), case.queues)
-    nbytes = _exchanging(file, case) * case.elements * ITEM_BYTES
-    if case.algorithm in FROM_SIP_TO_SIP:
-        links, way_ps = 1, grid.diameter * theory.alpha_ps
+    grid, theory = SipGrid.of(file), RingAllReduceTimes(file, case.queue)
+    nbytes = _exchanging_pes(file, case) * case.elements * ITEM_BYTES
+    if case.algorithm in TO_NEIGHBOURS_ONLY:
+        links, latency_ps = 1, grid.diameter * theory.link.alpha_ps
         formula = "max(2(p-1)/p n/B, diameter alpha) <= T"
     else:
-        # SIPs on the way pass a message on without any PE. One cube has one link to the IO chiplet, whatever that has.
-        links, way_ps = (
-            min(grid.most_neighbours, file.cubes),
-            theory.costs.alpha_ps(theory.costs.to_sip(grid.diameter)),
-        )
+        # SIPs between two ranks forward a message without any PE: one alpha for the whole route.
+        # A cube has one link to the IO chiplet, however many links the IO chiplet has.
+        links = min(grid.most_neighbours, file.cubes)
+        latency_ps = theory.costs.alpha_ps(theory.costs.to_sip(grid.diameter))
         formula = "max(2(p-1)/p n/(links B), alpha of the diameter) <= T"
-    wire_ps = theory.wire_ps(grid.sips, nbytes) / links
-    says = f"{says}: least time, of {'the bytes' if wire_ps > way_ps else 'the way'}"
+    bytes_ps = theory.link_ps(grid.sips, nbytes) / links
+    limit = "bandwidth" if bytes_ps > latency_ps else "latency"
     return Check(
-        check_id, says, formula, outcome.span_ps, max(wire_ps, way_ps), 0, "ps", Bound.AT_MOST
+        id=check_id,
+        text=f"{text}: lower bound of the time, by {limit}",
+        formula=formula,
+        expected=outcome.span_ps,
+        measured=float(max(bytes_ps, latency_ps)),
+        tolerance=0,
+        unit="ps",
+        comparison=Comparison.AT_MOST,
     )
 
 
-def loads(file: Variant, case: AllReduce, outcome: Outcome, check_id: str, says: str) -> Check:
-    """One row for all links between SIPs, with the numbers of the one that is farthest off."""
-    exchanging, formula = _exchanging(file, case), f"{FORMULAS[case.algorithm]} + credits"
-    one = link_loads(case.algorithm, SipGrid.of(file), case.elements, case.queues)
-    expected, measured = (
-        {link: exchanging * load for link, load in one.items()},
-        outcome.between_sips,
-    )
+def loads(
+    file: TopologyFile, case: AllReduce, outcome: AllReduceOutcome, check_id: str, text: str
+) -> Check:
+    """The bytes on all links between SIPs: one row, for the link that deviates most."""
+    pes, grid = _exchanging_pes(file, case), SipGrid.of(file)
+    of_one_pe = link_loads(case.algorithm, grid, case.elements, case.queue)
+    expected = {link: pes * load for link, load in of_one_pe.items()}
+    measured = outcome.between_sips
     link = max(expected, key=lambda each: abs(measured.get(each, expected[each]) - expected[each]))
-    says = f"{says}: bytes from SIP {link[0]} to SIP {link[1]}"
-    return Check(check_id, says, formula, expected[link], measured.get(link, nan), 0, "B")
-
-
-def sums(outcome: Outcome, check_id: str, says: str) -> Check:
-    """Elements that are wrong, of any int32."""
     return Check(
-        check_id,
-        f"{says}: sums that are wrong",
-        "modulo 2^32, bit by bit",
-        0,
-        outcome.wrong,
-        0,
-        "elements",
+        id=check_id,
+        text=f"{text}: bytes from SIP {link[0]} to SIP {link[1]}",
+        formula=f"{FORMULAS[case.algorithm]} + credits",
+        expected=expected[link],
+        measured=measured.get(link, nan),
+        tolerance=0,
+        unit="B",
     )
 
 
-def credits_home(outcome: Outcome, check_id: str, says: str) -> Check:
-    """Credits that are not with their senders at the end."""
-    return Check(check_id, f"{says}: credits that are not home", "0", 0, outcome.away, 0, "credits")
+def sums(outcome: AllReduceOutcome, check_id: str, text: str) -> Check:
+    """The number of wrong elements."""
+    return Check(
+        id=check_id,
+        text=f"{text}: wrong sums",
+        formula="modulo 2^32, bit by bit",
+        expected=0,
+        measured=outcome.wrong,
+        tolerance=0,
+        unit="elements",
+    )
 
 
-def _exchanging(file: Variant, case: AllReduce) -> int:
-    """How many PEs of a SIP exchange with other SIPs: all that take part, or the one of the root cube."""
+def credits_home(outcome: AllReduceOutcome, check_id: str, text: str) -> Check:
+    """The number of credits that are not back at their senders at the end."""
+    return Check(
+        id=check_id,
+        text=f"{text}: credits not returned at the end",
+        formula="0",
+        expected=0,
+        measured=outcome.away,
+        tolerance=0,
+        unit="credits",
+    )
+
+
+def _exchanging_pes(file: TopologyFile, case: AllReduce) -> int:
+    """PEs of a SIP that exchange with other SIPs: one on the root cube, or all that take part."""
     return 1 if case.algorithm in EXCHANGE_ON_ROOT else file.cubes * case.pes
 
 
@@ -85,4 +109,4 @@ FORMULAS = {
     "halving_doubling": "n/2^b a bit b = 0 ...",
     "mesh": "n, n/W",
 }
-"""What a rank sends; a message is on all links of its way."""
+"""Bytes that a rank sends; a message occupies all links of its path."""

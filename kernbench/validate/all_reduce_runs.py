@@ -1,13 +1,16 @@
-"""All-reduces of any kind on whole systems, and what the checks of group i want to know of them."""
+"""Runs one all-reduce of any kind on a whole system and collects what the checks of group i compare."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import nan
 
 import numpy as np
 import yaml
 
-from kernbench.validate.closed_form import UCIE_GBS, ClosedForm
-from kernbench.validate.variant import Variant
+from kernbench.theory.alpha_beta import RingQueue
+from kernbench.theory.kernel_costs import ITEM_BYTES
+from kernbench.theory.routes import TCM_GBS, UCIE_GBS
+from kernbench.theory.sip_grid import SipLink
+from kernbench.theory.topology_file import TopologyFile
 from runtime import DPPolicy, torch
 from runtime.core import dtypes
 from runtime.core.config_file import default_file, read_text
@@ -15,42 +18,31 @@ from runtime.core.errors import InvariantError, IpcqDeadlock
 from runtime.core.rng import seeded
 from sip_node.local_run import World, simulate
 
-ITEM_BYTES = dtypes.int32.itemsize
-CREDIT_BYTES = 16
+CREDIT_BYTES = RingQueue.credit_bytes
 DIRECT_PORT = "ucie.sip"
-"""Before the number of the SIP that a port leads to; a port to a switch has another name."""
-
+"""Prefix of a port to another SIP, before its number; a port to a switch has another name."""
 STEADY_PORT = 4
-"""How many times as wide as the link between SIPs the port of TCM is at least, so that only the link holds up a stream."""
+"""Least ratio of the bandwidth of the TCM port to that of the link between SIPs.
 
-Link = tuple[int, int]
-"""From one SIP to another."""
+With it, only the link limits a stream of slots."""
 
 
 @dataclass(frozen=True)
-class Queues:
-    """The queues of a run: the memory of the rings, their slots, the bytes of a slot and of a packet."""
+class AllReduceQueue(RingQueue):
+    """The queues of a run; `kind` is the memory of the receive rings: `tcm`, `hbm` or `sram`."""
 
     kind: str = "tcm"
-    slots: int = 4
-    slot_bytes: int = 4096
-    packet_bytes: int = 256
-
-    @property
-    def ring_bytes(self) -> int:
-        """A ring, which is also the largest message of an all-reduce."""
-        return self.slots * self.slot_bytes
 
     @property
     def ccl(self) -> str:
-        """`ccl.yaml` with such queues."""
+        """`ccl.yaml` with these queues."""
         content = yaml.safe_load(read_text(default_file("ccl.yaml")))
         content["defaults"] |= {
             "buffer_kind": self.kind,
             "n_slots": self.slots,
             "slot_size": self.slot_bytes,
             "vc_chunk_size": self.packet_bytes,
-            "ipcq_credit_size_bytes": CREDIT_BYTES,
+            "ipcq_credit_size_bytes": self.credit_bytes,
             "algorithm": "intercube",
         }
         content["algorithms"]["intercube"] |= {"root_cube": None, "mapper": "cube_leaders"}
@@ -59,44 +51,48 @@ class Queues:
 
 @dataclass(frozen=True)
 class AllReduce:
-    """`elements` of int32 on each of the first `pes` PEs of every cube; without a seed for them the run is one without data."""
+    """An all-reduce of `elements` int32 on each of the first `pes` PEs of every cube.
+
+    The elements are drawn with `seed`; without a seed, the run has no data.
+    """
 
     algorithm: str
     pes: int
     elements: int
-    queues: Queues
+    queue: AllReduceQueue
     seed: int | None = None
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a run showed. A run that never ended or broke a law of the model has shown nothing, and `problem` says why.
+class AllReduceOutcome:
+    """The results of a run.
 
-    `span_ps` is from the start of the first kernel to the end of the last one, `wrong` how many elements are, `away` the
-    credits that are not home. `between_sips` are the bytes that each direct link between SIPs carried, `inside` those of the
-    links of SIP 0 by their index in the graph, as far as they have a bandwidth.
+    `span_ps` is from the start of the first kernel to the end of the last kernel, `wrong` the number
+    of wrong elements, `away` the number of credits not returned to their senders. `between_sips` has
+    the bytes of each direct link between SIPs; `inside` those of the links of SIP 0 that have a
+    bandwidth, by their index in the graph. A run that deadlocks or breaks an invariant of the model
+    has no results: its numbers are nan, and `problem` has the reason.
     """
 
-    span_ps: float
-    wrong: float
-    away: float
-    between_sips: dict[Link, int]
-    inside: dict[int, int]
+    span_ps: float = nan
+    wrong: float = nan
+    away: float = nan
+    between_sips: dict[SipLink, int] = field(default_factory=dict[SipLink, int])
+    inside: dict[int, int] = field(default_factory=dict[int, int])
     problem: str = ""
 
-    def said(self, says: str) -> str:
-        """What a check says, and why there is nothing to check."""
-        return f"{says}: {self.problem}" if self.problem else says
+    def described(self, text: str) -> str:
+        """The text of a check; followed by the problem of the run if there is one."""
+        return f"{text}: {self.problem}" if self.problem else text
 
 
-def on_direct_links(file: Variant, sips: int) -> Variant:
-    """A ring of so many SIPs, each joined to its neighbours by links of its own."""
-    ring = file.on_a_ring(sips)
-    return ring.with_values({"system.sips.fabric": "direct"})
+def on_direct_links(file: TopologyFile, sips: int) -> TopologyFile:
+    """A ring of `sips` SIPs with a link of its own between each two neighbours."""
+    return file.on_a_ring(sips).with_values({"system.sips.fabric": "direct"})
 
 
-def on_a_grid(file: Variant, columns: int, rows: int) -> Variant:
-    """A grid of SIPs without wrap, each joined to its neighbours by links of its own."""
+def on_a_grid(file: TopologyFile, columns: int, rows: int) -> TopologyFile:
+    """A grid of SIPs without wrap-around, with a link of its own between each two neighbours."""
     grid = {
         "count": columns * rows,
         "topology": "mesh_2d_no_wrap",
@@ -107,20 +103,23 @@ def on_a_grid(file: Variant, columns: int, rows: int) -> Variant:
     return file.with_values({"system.sips": file["system.sips"] | grid})
 
 
-def unhindered(file: Variant) -> Variant:
-    """The same with one cube a SIP, credits as large as control packets, and a port of TCM that no stream waits for."""
-    link_gbs = float(ClosedForm(file.text).number(UCIE_GBS))
+def simplified(file: TopologyFile) -> TopologyFile:
+    """One cube per SIP, credits as large as control packets, and a TCM port that delays no stream.
+
+    The closed forms of the all-reduces assume this.
+    """
+    link_gbs = float(file.number(UCIE_GBS))
     return file.with_values(
         {
             "control_bytes": CREDIT_BYTES,
             "sip.cube_mesh": {"w": 1, "h": 1},
-            "pe.tcm.bw_gbs": max(file["pe.tcm.bw_gbs"], STEADY_PORT * link_gbs),
+            TCM_GBS: max(file[TCM_GBS], STEADY_PORT * link_gbs),
         }
     )
 
 
-def with_few_pes(file: Variant) -> Variant:
-    """The same with one PE in each of the first two corners of a cube that have any."""
+def with_few_pes(file: TopologyFile) -> TopologyFile:
+    """One PE in each of the first two corners of a cube that have PEs."""
     return file.with_values(
         {
             "cube.pe_layout.pe_per_corner": 1,
@@ -129,80 +128,77 @@ def with_few_pes(file: Variant) -> Variant:
     )
 
 
-def with_scratch(file: Variant, nbytes: int) -> Variant:
-    """The same with room for so many bytes at least in the scratch of collectives."""
+def with_scratch(file: TopologyFile, nbytes: int) -> TopologyFile:
+    """At least `nbytes` of scratch memory for collectives, in a TCM enlarged by the difference."""
     mb = max(file["pe.tcm.collective_scratch_mb"], -(-nbytes >> 20))
-    more = mb - file["pe.tcm.collective_scratch_mb"]
+    more_mb = mb - file["pe.tcm.collective_scratch_mb"]
     return file.with_values(
-        {"pe.tcm.collective_scratch_mb": mb, "pe.tcm_mb": file["pe.tcm_mb"] + more}
+        {"pe.tcm.collective_scratch_mb": mb, "pe.tcm_mb": file["pe.tcm_mb"] + more_mb}
     )
 
 
-def outcome_of(file: Variant, case: AllReduce) -> Outcome:
+def outcome_of(file: TopologyFile, case: AllReduce) -> AllReduceOutcome:
     """Run one all-reduce on the system of a file."""
-    sips, cubes = int(file["system.sips.count"]), file.cubes
-    shape = cubes, case.pes * case.elements
+    sips, has_data = int(file["system.sips.count"]), case.seed is not None
+    shape = file.cubes, case.pes * case.elements
 
     def program(rank: int) -> int:
         torch.distributed.init_process_group("ahbm", algorithm=case.algorithm)
-        pe = DPPolicy(cube="row_wise", pe="column_wise", num_pes=case.pes)
-        tensor = torch.empty(*shape, dtype=dtypes.int32, dp=pe)
+        policy = DPPolicy(cube="row_wise", pe="column_wise", num_pes=case.pes)
+        tensor = torch.empty(*shape, dtype=dtypes.int32, dp=policy)
         if case.seed is not None:
             tensor.copy_(torch.from_numpy(_drawn(case.seed, rank, shape)))
         torch.distributed.all_reduce(tensor)
         torch.ahbm.synchronize()
-        return (
-            0
-            if case.seed is None
-            else int(np.count_nonzero(tensor.numpy() != _right(case, sips, shape)))
-        )
+        if not has_data:
+            return 0
+        return int(np.count_nonzero(tensor.numpy() != _right(case, sips, shape)))
 
     try:
-        world = simulate(
-            program, sips, topology=file.text, ccl=case.queues.ccl, data=case.seed is not None
-        )
+        world = simulate(program, sips, topology=file.text, ccl=case.queue.ccl, data=has_data)
     except (IpcqDeadlock, InvariantError) as error:
-        return Outcome(nan, nan, nan, {}, {}, str(error).splitlines()[0])
+        return AllReduceOutcome(problem=str(error).splitlines()[0])
     return _seen(world)
 
 
-def _seen(world: World) -> Outcome:
+def _seen(world: World) -> AllReduceOutcome:
     chips = world.node.chips
     kernels = [record for _, record in world.of("pe_cpu.collective", "kernel")]
-    span_ps = max(record.end_ps for record in kernels) - min(record.start_ps for record in kernels)
     pointers = [each for chip in chips.values() for pe in chip.pes for each in pe.ipcq.pointers()]
-    between = {
-        (sip, int(port.name.removeprefix(DIRECT_PORT))): port.nbytes
-        for sip, chip in chips.items()
-        for port in chip.boundary.ports
-        if port.name.startswith(DIRECT_PORT)
-    }
-    away = sum(each.n_slots - each.credits for each in pointers)
-    inside = {
-        index: server.nbytes
-        for index, server in enumerate(chips[0].fabric.servers)
-        if server is not None
-    }
-    return Outcome(span_ps, sum(world.returned.values()), away, between, inside)
+    return AllReduceOutcome(
+        span_ps=max(each.end_ps for each in kernels) - min(each.start_ps for each in kernels),
+        wrong=sum(world.returned.values()),
+        away=sum(each.n_slots - each.credits for each in pointers),
+        between_sips={
+            (sip, int(port.name.removeprefix(DIRECT_PORT))): port.nbytes
+            for sip, chip in chips.items()
+            for port in chip.boundary.ports
+            if port.name.startswith(DIRECT_PORT)
+        },
+        inside={
+            index: server.nbytes
+            for index, server in enumerate(chips[0].fabric.servers)
+            if server is not None
+        },
+    )
 
 
 def _drawn(seed: int, rank: int, shape: tuple[int, int]) -> np.ndarray:
-    """Any int32."""
-    return np.frombuffer(
-        seeded(seed, rank).randbytes(shape[0] * shape[1] * ITEM_BYTES), np.int32
-    ).reshape(shape)
+    """Random int32 over the whole range."""
+    nbytes = shape[0] * shape[1] * ITEM_BYTES
+    return np.frombuffer(seeded(seed, rank).randbytes(nbytes), np.int32).reshape(shape)
 
 
 def _right(case: AllReduce, sips: int, shape: tuple[int, int]) -> np.ndarray:
-    """The sums modulo 2^32: of every element over the ranks; in `intercube` over cubes too, in `hierarchical` over all PEs."""
-    total = np.add.reduce(
-        [_drawn(case.seed or 0, rank, shape) for rank in range(sips)], dtype=np.int32
-    )
+    """The sums modulo 2^32 over the ranks; in `intercube` over the cubes, too.
+
+    In `hierarchical` also over all PEs.
+    """
+    shards = [_drawn(case.seed or 0, rank, shape) for rank in range(sips)]
+    total = np.add.reduce(shards, dtype=np.int32)
     if case.algorithm == "hierarchical":
         of_pes = np.add.reduce(total.reshape(-1, case.elements), dtype=np.int32)
         return np.broadcast_to(np.tile(of_pes, case.pes), shape)
-    return (
-        np.broadcast_to(np.add.reduce(total, dtype=np.int32), shape)
-        if case.algorithm == "intercube"
-        else total
-    )
+    if case.algorithm == "intercube":
+        return np.broadcast_to(np.add.reduce(total, dtype=np.int32), shape)
+    return total

@@ -2,22 +2,23 @@
 
 from collections.abc import Iterator
 
+from kernbench.theory.bandwidths import slice_gbs
+from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import Check
 from kernbench.validate.sharing import BYTES, TOLERANCE, rate_gbs
 from kernbench.validate.transfers import OneSip, dma_records
-from kernbench.validate.variant import Variant
 
 BURSTS = 96
 
 
-def channels(file: Variant) -> list[Check]:
+def channels(file: TopologyFile) -> list[Check]:
     """All checks of the group."""
     return [*_strides(file), *_independence(file)]
 
 
-def _strides(file: Variant) -> Iterator[Check]:
+def _strides(file: TopologyFile) -> Iterator[Check]:
     system = OneSip(file)
-    full_gbs = min(file.slice_gbs, file["xbar.to_hbm_bw_gbs"], file["pe.tcm.bw_gbs"])
+    full_gbs = min(float(slice_gbs(file)), file["xbar.to_hbm_bw_gbs"], file["pe.tcm.bw_gbs"])
     stream = rate_gbs(system, lambda nbytes: [system.read_slice((0, 0), 0, nbytes)])
     yield Check(
         "h.stripe",
@@ -32,7 +33,7 @@ def _strides(file: Variant) -> Iterator[Check]:
     for reached in (reached for reached in (1, 2) if count % reached == 0 and count > reached):
         stride = count // reached
         says = f"single bursts, {stride} bursts apart, reach {reached} of {count} channels"
-        expected = min(file.slice_gbs * reached / count, full_gbs)
+        expected = min(float(slice_gbs(file)) * reached / count, full_gbs)
         yield Check(
             f"h.stride.{stride}",
             says,
@@ -44,7 +45,7 @@ def _strides(file: Variant) -> Iterator[Check]:
         )
 
 
-def _strided_gbs(file: Variant, stride: int) -> float:
+def _strided_gbs(file: TopologyFile, stride: int) -> float:
     """The steady rate of reads of one burst each, with as many outstanding as there are."""
     system, burst = (
         OneSip(file.with_values({"pe.dma.channels": 2 * BURSTS})),
@@ -59,7 +60,7 @@ def _strided_gbs(file: Variant, stride: int) -> float:
     return BURSTS * burst * 1000 / (span_ps(2 * BURSTS) - span_ps(BURSTS))
 
 
-def _independence(file: Variant) -> Iterator[Check]:
+def _independence(file: TopologyFile) -> Iterator[Check]:
     """PE 0 reads its slice while all others of its cube write across the mesh into the TCM of the last PE."""
     system, last = OneSip(file), file.pes_per_cube - 1
     if last < 2:

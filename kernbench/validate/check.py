@@ -1,26 +1,26 @@
-"""A check: one number of the model beside what a formula or a reference says it must be."""
+"""A check: one number of the simulator beside the value that a formula or a reference gives."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 GROUPS = {
-    "a": "uncontended paths: the closed form, to the picosecond",
+    "a": "uncontended transfers: the closed form, to the picosecond",
     "b": "saturation: n / (T0 + n/B)",
-    "c": "sharing of a link, a sink and a slice",
+    "c": "sharing of a link, of a destination, of an HBM slice",
     "d": "one link as an M/D/1 queue",
     "e": "the routers of a cube as a 4x4 mesh, against BookSim 2",
-    "f": "conservation on a real run",
-    "g": "metamorphic: what must not change a result, or must halve it",
-    "h": "HBM: channels, and independence of the mesh",
+    "f": "conservation in a whole run",
+    "g": "metamorphic: changes which must not change a result, or must halve it",
+    "h": "HBM: pseudo channels, and independence of the mesh",
     "i": "IPCQ: credits and rates; all-reduce: time, bytes on links, integer sums",
     "j": "matrix products: bounds, pipeline, padding, a systolic array against SCALE-Sim",
-    "k": "numerics of the kernel language, and that data take no time",
+    "k": "numerics of the kernel language, and independence of times from data",
 }
 """The groups of checks, by the first letter of their ids."""
 
 
-class Bound(Enum):
-    """How a measured value is compared with what is expected."""
+class Comparison(Enum):
+    """How a measured value is compared with the expected value."""
 
     EQUAL = "="
     AT_MOST = "<="
@@ -28,31 +28,35 @@ class Bound(Enum):
 
 @dataclass(frozen=True)
 class Check:
-    """What is said, by which formula or reference, and the two numbers in `unit`.
+    """What is checked, by which formula or reference, and the two numbers in `unit`.
 
-    `tolerance` is a share of the expected value, 0 for exact. With `Bound.AT_MOST` the expected value is an upper bound.
+    `tolerance` is a share of the expected value, 0 for exact. With `Comparison.AT_MOST` the expected
+    value is an upper bound.
     """
 
     id: str
-    says: str
+    text: str
     formula: str
     expected: float
     measured: float
     tolerance: float
     unit: str
-    bound: Bound = Bound.EQUAL
+    comparison: Comparison = Comparison.EQUAL
 
     @property
     def deviation(self) -> float:
-        """(measured - expected) / expected; the difference itself where 0 is expected."""
+        """(measured - expected) / expected; the difference itself if 0 is expected."""
         difference = self.measured - self.expected
         return difference / self.expected if self.expected else difference
 
     @property
     def passed(self) -> bool:
-        """Whether the deviation is within the tolerance; of an upper bound, only an excess counts."""
-        deviation = self.deviation if self.bound is Bound.AT_MOST else abs(self.deviation)
-        return deviation <= self.tolerance
+        """Whether the deviation is within the tolerance; below an upper bound it always is.
+
+        Never for nan, which stands for a missing result: all comparisons with it are false.
+        """
+        bounded = self.comparison is Comparison.AT_MOST
+        return (self.deviation if bounded else abs(self.deviation)) <= self.tolerance
 
     @property
     def verdict(self) -> str:

@@ -1,58 +1,54 @@
-"""The round of a credit, and the sums of all-reduce on the system of the file."""
+"""The round trip of a credit, and the sums of all-reduces on the system of the file."""
 
 from itertools import pairwise
-from math import ceil, nan
+from math import nan
 
-from kernbench.validate.accesses import CREDIT_BYTES, SLOT_BYTES, TCM_GBS, Accesses, joined
-from kernbench.validate.all_reduce_runs import AllReduce, Queues, outcome_of
+from kernbench.theory.kernel_costs import KernelCosts
+from kernbench.theory.topology_file import TopologyFile
+from kernbench.validate.accesses import CREDIT_BYTES, SLOT_BYTES, Accesses, CubeOfSystem, joined
+from kernbench.validate.all_reduce_runs import AllReduce, AllReduceQueue, outcome_of
 from kernbench.validate.check import Check
-from kernbench.validate.variant import Variant
-from kernbench.validate.ways import pe_stem
 from runtime.core.errors import InvariantError, IpcqDeadlock
 
 ALGORITHMS = ("ring", "intercube")
 ELEMENTS = 512
 SLOTS = 6
-PACKET = 256
+PACKET_BYTES = 256
 
 
-def credit_rounds(file: Variant) -> list[Check]:
-    """A ring of one slot: the next slot arrives one round of its credit after the one before it."""
+def credit_rounds(file: TopologyFile) -> list[Check]:
+    """A ring of one slot: a slot arrives one round trip of its credit after the slot before it."""
     values = {
         "packet_bytes": SLOT_BYTES,
         "control_bytes": CREDIT_BYTES,
         "sip.cube_mesh": {"w": 2, "h": 1},
     }
-    accesses = Accesses(file.with_values(values))
-    form, plan = accesses.form, accesses.plan
+    file = file.with_values(values)
+    accesses, costs = Accesses(file), KernelCosts(file, PACKET_BYTES)
     source, target = (0, 0), (0, 1)
     rounds_ps = _rounds_ps(accesses, source, target)
-    # Out of the ring and into the scratch, through one port of the TCM.
-    copy_ps = form.ps("pe.dma.overhead_ns") + 2 * ceil(SLOT_BYTES / form.number(TCM_GBS) * 1000)
-    pe = plan.cube.pe(0)
-    home = pe_stem(pe)[0] + plan.between((target[1], pe), (source[1], pe)) + pe_stem(pe)[1]
-    credit_ps = form.announcement_ps(home)
-    expected_ps = accesses.slot_ps(source, target, SLOT_BYTES, "tcm", PACKET) + copy_ps + credit_ps
-    says = f"{SLOTS} slots of {SLOT_BYTES >> 10} KiB to the next cube through a ring of one"
-    formula = "slot + announcement + copy + credit"
+    slot_ps = accesses.slot_ps(source, target, SLOT_BYTES, "tcm", PACKET_BYTES)
+    credit_ps = accesses.times.announcement_ps(costs.to_cube(target[1], source[1]))
+    text = f"{SLOTS} slots of {SLOT_BYTES >> 10} KiB to the next cube through a ring of one"
     return [
         Check(
-            "i.credit.each",
-            f"{says}: shortest round",
-            formula,
-            expected_ps,
-            min(rounds_ps),
-            0,
-            "ps",
-        ),
-        Check(
-            "i.credit.all", f"{says}: longest round", formula, expected_ps, max(rounds_ps), 0, "ps"
-        ),
+            id=f"i.credit.{name}",
+            text=f"{text}: {which} round trip",
+            formula="slot + announcement + copy + credit",
+            expected=slot_ps + costs.copy_ps(SLOT_BYTES) + credit_ps,
+            measured=measured_ps,
+            tolerance=0,
+            unit="ps",
+        )
+        for name, which, measured_ps in (
+            ("each", "shortest", min(rounds_ps)),
+            ("all", "longest", max(rounds_ps)),
+        )
     ]
 
 
-def _rounds_ps(accesses: Accesses, source: tuple[int, int], target: tuple[int, int]) -> set[float]:
-    ccl = joined("tcm", PACKET, slots=1)
+def _rounds_ps(accesses: Accesses, source: CubeOfSystem, target: CubeOfSystem) -> set[float]:
+    ccl = joined("tcm", PACKET_BYTES, slots=1)
     try:
         arrivals = accesses.arrivals(source, target, ("E", "W"), SLOTS * SLOT_BYTES, ccl)[:SLOTS]
     except (InvariantError, IpcqDeadlock):
@@ -60,23 +56,21 @@ def _rounds_ps(accesses: Accesses, source: tuple[int, int], target: tuple[int, i
     return {after.end_ps - before.end_ps for before, after in pairwise(arrivals)}
 
 
-def sums(file: Variant, seed: int) -> list[Check]:
-    """On PE 0 of every cube of the file."""
+def sums(file: TopologyFile, seed: int) -> list[Check]:
+    """All-reduces on PE 0 of every cube of the file."""
     return [_sums(file, algorithm, seed) for algorithm in ALGORITHMS]
 
 
-def _sums(file: Variant, algorithm: str, seed: int) -> Check:
-    outcome = outcome_of(file, AllReduce(algorithm, 1, ELEMENTS, Queues(), seed))
+def _sums(file: TopologyFile, algorithm: str, seed: int) -> Check:
+    outcome = outcome_of(file, AllReduce(algorithm, 1, ELEMENTS, AllReduceQueue(), seed))
     elements = file["system.sips.count"] * file.cubes * ELEMENTS
-    says = outcome.said(
-        f"{algorithm} all-reduce of int32, {elements:,} elements: those that are wrong"
-    )
+    text = f"{algorithm} all-reduce of int32, {elements:,} elements: wrong ones"
     return Check(
-        f"i.sums.{algorithm}",
-        says,
-        "the sum modulo 2^32, bit by bit",
-        0,
-        outcome.wrong,
-        0,
-        "elements",
+        id=f"i.sums.{algorithm}",
+        text=outcome.described(text),
+        formula="the sum modulo 2^32, bit by bit",
+        expected=0,
+        measured=outcome.wrong,
+        tolerance=0,
+        unit="elements",
     )

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.all_reduce import SIPS, all_reduce
-from kernbench.validate.check import Bound, Check
-from kernbench.validate.variant import Variant
+from kernbench.validate.check import Check, Comparison
 from runtime.model.graph import ChipGraph
 from runtime.model.topology import parse_topology
 from sip_node.chip.chip import Chip
@@ -14,7 +14,7 @@ from sip_node.local_run import World
 PLACES = {"router": "routers and UCIe ports", "xbar": "crossbars", "pcie_ep": "PCIe endpoints"}
 
 
-def conservation(file: Variant) -> list[Check]:
+def conservation(file: TopologyFile) -> list[Check]:
     """All checks of the group on one run."""
     world = all_reduce(file.text)
     graph = ChipGraph(parse_topology(file.text, "topology", SIPS))
@@ -130,7 +130,14 @@ def _time(world: World) -> Iterator[Check]:
         says = f"sip {sip}: the busiest link, {busiest.name}"
         elapsed_ns, busy_ns = world.node.now_ps / 1000, busiest.busy_ps / 1000
         yield Check(
-            f"f.busy.{sip}", says, "busy <= elapsed", elapsed_ns, busy_ns, 0, "ns", Bound.AT_MOST
+            f"f.busy.{sip}",
+            says,
+            "busy <= elapsed",
+            elapsed_ns,
+            busy_ns,
+            0,
+            "ns",
+            Comparison.AT_MOST,
         )
         wire_ns = busiest.serialisation_ps(busiest.nbytes) / 1000
         yield Check(
@@ -141,5 +148,5 @@ def _time(world: World) -> Iterator[Check]:
             wire_ns,
             0,
             "ns",
-            Bound.AT_MOST,
+            Comparison.AT_MOST,
         )

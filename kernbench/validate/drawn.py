@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kernbench.validate.variant import Variant
+from kernbench.theory.topology_file import TopologyFile
 from runtime.core.rng import Random
 
 OVERHEADS = (
@@ -39,7 +39,7 @@ BANDWIDTHS = (
 )
 
 
-def drawn(file: Variant, rng: Random) -> Variant:
+def drawn(file: TopologyFile, rng: Random) -> TopologyFile:
     """One topology. Every time of the file is scaled by 1/2 to 2 and so is every bandwidth; all else is drawn anew.
 
     Packets are whole rounds of the pseudo channels, for which the closed form of HBM holds.

@@ -1,4 +1,4 @@
-"""Group j: matrix products on a PE. What bounds them, what a step costs, and a systolic array against SCALE-Sim."""
+"""Group j: matrix products on a PE: lower bounds, time per step, padding, SCALE-Sim for the array."""
 
 import csv
 from collections.abc import Iterator, Sequence
@@ -7,265 +7,290 @@ from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
-from kernbench.validate.check import Bound, Check
-from kernbench.validate.closed_form import ClosedForm
-from kernbench.validate.gemm_runs import STAGINGS, Measured, Product, measure
-from kernbench.validate.gemm_theory import (
-    PS_PER_NS,
+from kernbench.theory.floor_plan import FloorPlan
+from kernbench.theory.gemm import (
     GemmNumbers,
-    Sides,
-    compute_bound_ps,
-    fetch_ps,
-    memory_bound_ps,
+    GemmShape,
     padding_utilisation,
-    staged_ps,
     steps,
     streamed_bytes,
     systolic_cycles,
-    tile_ps,
 )
-from kernbench.validate.variant import Variant
-from kernbench.validate.ways import FloorPlan
+from kernbench.theory.roofline import binding
+from kernbench.theory.topology_file import TopologyFile
+from kernbench.theory.transfers import RouteTimes
+from kernbench.validate.check import Check, Comparison
+from kernbench.validate.gemm_runs import STAGINGS, GemmCase, GemmMeasurement, measure
 from runtime.core.dtypes import bfloat16, float16, float32, int8, int32
 from runtime.core.rng import Random, seeded
+from runtime.core.simtime import PS_PER_NS
 
 REFERENCE = Path(__file__).parent / "reference" / "scalesim_os32x32.csv"
 LARGEST = 256
-"""Of the sides of random products."""
+"""Largest side of random products."""
 ROUNDS = 3
-"""Random products of each staging and clock."""
+"""Random products for each staging and clock."""
 FED_TOLERANCE = 0.05
-FED = float16
-"""Element type of the products fed from HBM."""
+FED_DTYPE = float16
+"""Element type of the products whose operands are streamed from HBM."""
 FED_RATIOS = (0.25, 0.5, 2.0, 4.0)
-"""Compute bound over memory bound."""
+"""Compute bound / memory bound."""
 
 
-class Run(NamedTuple):
-    """A product, the numbers of the file it ran with, and the run."""
+class GemmRun(NamedTuple):
+    """A product, the numbers of the topology file of its run, and what was measured."""
 
-    product: Product
+    case: GemmCase
     numbers: GemmNumbers
-    measured: Measured
+    measured: GemmMeasurement
+
+    @property
+    def compute_ps(self) -> Fraction:
+        """The compute bound."""
+        return self.numbers.compute_bound_ps(self.case.shape)
+
+    @property
+    def memory_ps(self) -> Fraction:
+        """The memory bound."""
+        return _memory_bound_ps(self.case, self.numbers)
 
 
-def bounded(file: Variant, seed: int) -> list[Check]:
-    """Random products: none is faster than its bounds, and no engine is busier than time has passed."""
-    file, rng = _of_macs(file), seeded(seed)
+def bounded(file: TopologyFile, seed: int) -> list[Check]:
+    """Random products: none is faster than its bounds, and no engine is busy for more than the time."""
+    file, rng = _with_macs_model(file), seeded(seed)
+    # At a quarter of the clock, the engine rather than the memory bounds most products.
     slow = file.with_values({"pe.gemm.clock_ghz": file["pe.gemm.clock_ghz"] / 4})
-    # At a quarter of the clock, products are bound by the engine rather than by memory.
     drawn = [
         (_drawn(rng, staging), each)
         for staging in STAGINGS
         for each in (file, slow)
         for _ in range(ROUNDS)
     ]
-    runs = [Run(product, GemmNumbers.of(each), measure(each, product)) for product, each in drawn]
+    runs = [GemmRun(case, GemmNumbers.of(each), measure(each, case)) for case, each in drawn]
     return [*_bounds(runs), *_busy(file, runs)]
 
 
-def staged(file: Variant) -> list[Check]:
-    """Whole tiles, operands and result in TCM."""
-    file = _of_macs(file)
-    numbers = GemmNumbers.of(file)
-    checks: list[Check] = []
-    for dtype, result, tiles in (
-        (float16, float16, 4),
-        (float16, float16, 8),
-        (float32, float32, 4),
-        (int8, int32, 4),
-    ):
-        product = Product(_whole(numbers, tiles), dtype, result, "load_load", to_memory=False)
-        expected = staged_ps(product.sides, numbers, dtype.itemsize, result.itemsize)
-        count = steps(product.sides, numbers.tile)
-        says = f"{product}: {count} steps"
-        took = measure(file, product).compute_span_ps
-        checks.append(
-            Check(
-                f"j.staged.{dtype.name}.{count}",
-                says,
-                "steps t + fill + drain",
-                expected,
-                took,
-                0,
-                "ps",
-            )
-        )
-    return checks
-
-
-def fed(file: Variant) -> list[Check]:
-    """Operands and result in HBM, tile after tile, at clocks of the engine that make one bound a multiple of the other."""
-    file = _unhindered(_of_macs(file))
-    return [_fed(file, ratio) for ratio in FED_RATIOS]
-
-
-def padded(file: Variant) -> list[Check]:
-    """Products that end inside a tile, along each axis and along all."""
-    file = _of_macs(file)
-    numbers = GemmNumbers.of(file)
-    m, k, n = numbers.tile
-    whole = Sides(2 * m, 2 * k, 2 * n)
-    short = {"m": (m - 1, 0, 0), "k": (0, k - 1, 0), "n": (0, 0, n - 1), "mkn": (1, k // 2, n - 1)}
+def staged(file: TopologyFile) -> list[Check]:
+    """Products of whole tiles with operands and result in the TCM."""
+    file = _with_macs_model(file)
     return [
-        _padded(file, numbers, axes, Sides(*map(_less, whole, less)))
-        for axes, less in short.items()
+        _staged(file, GemmCase(_whole(file, tiles), dtype, result, "load_load", to_memory=False))
+        for dtype, result, tiles in (
+            (float16, float16, 4),
+            (float16, float16, 8),
+            (float32, float32, 4),
+            (int8, int32, 4),
+        )
     ]
 
 
-def systolic(file: Variant, seed: int) -> list[Check]:
-    """The cycles that an output-stationary array is busy: every row of the SCALE-Sim reference, then sides of any length."""
-    # Picoseconds that make cycles: the clock is 1 GHz.
+def fed(file: TopologyFile) -> list[Check]:
+    """Products streamed from HBM, at engine clocks which make one bound a multiple of the other."""
+    file = _with_free_pipeline(_with_macs_model(file))
+    return [_fed(file, ratio) for ratio in FED_RATIOS]
+
+
+def padded(file: TopologyFile) -> list[Check]:
+    """Products that end inside a tile, along each axis and along all of them."""
+    file = _with_macs_model(file)
+    m, k, n = GemmNumbers.of(file).tile
+    whole = GemmShape(2 * m, 2 * k, 2 * n)
+    missing = {"m": (m - 1, 0, 0), "k": (0, k - 1, 0), "n": (0, 0, n - 1)}
+    missing["mkn"] = (1, k // 2, n - 1)
+    return [
+        _padded(file, axes, GemmShape(*map(_shorter, whole, less)))
+        for axes, less in missing.items()
+    ]
+
+
+def systolic(file: TopologyFile, seed: int) -> list[Check]:
+    """Busy cycles of an output-stationary array: the rows of the SCALE-Sim reference, random shapes."""
+    # At 1 GHz, a cycle is 1000 ps: busy time divides into cycles without a rest.
     file = file.with_values({"pe.gemm.model": "systolic_os", "pe.gemm.clock_ghz": 1.0})
     rows = [row for row in reference() if row["dataflow"] == "os" and row["stall_cycles"] == "0"]
     rng = seeded(seed)
-    drawn = [Sides(*(rng.randint(1, LARGEST) for _ in "mkn")) for _ in range(ROUNDS)]
-    return [*(_referenced(file, row) for row in rows), *(_systolic(file, sides) for sides in drawn)]
+    drawn = [GemmShape(*(rng.randint(1, LARGEST) for _ in "mkn")) for _ in range(ROUNDS)]
+    return [*(_referenced(file, row) for row in rows), *(_systolic(file, shape) for shape in drawn)]
 
 
 def reference() -> list[dict[str, str]]:
-    """The rows of the reference as they are in its file."""
+    """The rows of the SCALE-Sim reference as they are in its file."""
     with REFERENCE.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def _drawn(rng: Random, staging: str) -> Product:
+def _drawn(rng: Random, staging: str) -> GemmCase:
     dtype, result = rng.choice(
         ((float16, float16), (bfloat16, float32), (float32, float32), (int8, int32))
     )
-    sides = Sides(*(rng.randint(1, LARGEST) for _ in "mkn"))
-    return Product(
-        sides,
-        dtype,
-        result,
-        staging,
+    return GemmCase(
+        shape=GemmShape(*(rng.randint(1, LARGEST) for _ in "mkn")),
+        dtype=dtype,
+        result=result,
+        staging=staging,
         blocked=rng.choice((True, False)),
         to_memory=rng.choice((True, False)),
     )
 
 
-def _bounds(runs: Sequence[Run]) -> Iterator[Check]:
-    formula = "max(2 M N K / peak, bytes / BW) <= T"
-    for index, (product, numbers, run) in enumerate(runs):
-        compute_ps = compute_bound_ps(product.sides, numbers)
-        memory_ps = memory_bound_ps(
-            product.read_bytes(numbers.tile), product.written_bytes, numbers
+def _memory_bound_ps(case: GemmCase, numbers: GemmNumbers) -> Fraction:
+    return numbers.memory_bound_ps(case.read_bytes(numbers.tile), case.written_bytes)
+
+
+def _bounds(runs: Sequence[GemmRun]) -> Iterator[Check]:
+    for index, run in enumerate(runs):
+        limit = binding(run.compute_ps, run.memory_ps)
+        clock = f"{float(run.numbers.clock_ghz):g} GHz"
+        yield Check(
+            id=f"j.bound.{index:02}",
+            text=f"{run.case}, {clock}: larger bound, of {limit}, over time",
+            formula="max(2 M N K / peak, bytes / BW) <= T",
+            expected=1,
+            measured=float(max(run.compute_ps, run.memory_ps) / run.measured.span_ps),
+            tolerance=0,
+            unit="",
+            comparison=Comparison.AT_MOST,
         )
-        larger = "compute" if compute_ps > memory_ps else "memory"
-        says = f"{product}, {float(numbers.clock_ghz):g} GHz: larger bound, of {larger}, over time"
-        share = float(max(compute_ps, memory_ps) / run.span_ps)
-        yield Check(f"j.bound.{index:02}", says, formula, 1, share, 0, "", Bound.AT_MOST)
 
 
-def _busy(file: Variant, runs: Sequence[Run]) -> Iterator[Check]:
-    """Of all runs, the one in which an engine was busy for the largest part of the time."""
+def _busy(file: TopologyFile, runs: Sequence[GemmRun]) -> Iterator[Check]:
+    """For each engine: its busy time as a share of the run, in the run where that is largest."""
+    formula = "busy <= elapsed"
     for engine in ("gemm", "fetch", "store", "dma"):
-        # A request keeps one channel of the DMA busy; the other engines do one thing at a time.
-        abreast = file["pe.dma.channels"] if engine == "dma" else 1
+        # A request occupies one channel of the DMA; the other engines serve one item at a time.
+        servers = file["pe.dma.channels"] if engine == "dma" else 1
+        busy_ps = [run.measured.counter(f"{engine}_busy_ps") for run in runs]
         share = max(
-            run.measured.counter(f"{engine}_busy_ps") / (abreast * run.measured.span_ps)
-            for run in runs
+            busy / (servers * run.measured.span_ps) for busy, run in zip(busy_ps, runs, strict=True)
         )
-        says = f"largest share of the time that {engine} is busy in {len(runs)} products"
-        yield Check(f"j.busy.{engine}", says, "busy <= elapsed", 1, share, 0, "", Bound.AT_MOST)
-    share = max(
-        float(compute_bound_ps(run.product.sides, run.numbers) / run.measured.span_ps)
-        for run in runs
-    )
-    says = f"largest share of the peak that {len(runs)} products reach"
-    yield Check("j.busy.peak", says, "2 M N K / (peak T)", 1, share, 0, "", Bound.AT_MOST)
+        text = f"largest share of the time that {engine} is busy in {len(runs)} products"
+        yield Check(f"j.busy.{engine}", text, formula, 1, share, 0, "", Comparison.AT_MOST)
+    share = max(float(run.compute_ps / run.measured.span_ps) for run in runs)
+    text, formula = f"largest share of the peak of {len(runs)} products", "2 M N K / (peak T)"
+    yield Check("j.busy.peak", text, formula, 1, share, 0, "", Comparison.AT_MOST)
 
 
-def _unhindered(file: Variant) -> Variant:
-    """The file, where need be with more buffers or a wider port, so that only memory and engine can hold a step up."""
+def _with_free_pipeline(file: TopologyFile) -> TopologyFile:
+    """Enough buffers and a port wide enough that only memory and engine limit a step."""
     file = file.with_values({"cube.hbm_ctrl.switch_penalty_ns": 0.0})
-    numbers, form = GemmNumbers.of(file), ClosedForm(file.text)
-    fetch_gbs = max(file["pe.fetch_store.bw_gbs"], 2 * float(numbers.shared_gbs))
+    memory_gbs, times = GemmNumbers.of(file).memory_gbs, RouteTimes(file)
+    fetch_gbs = max(file["pe.fetch_store.bw_gbs"], 2 * float(memory_gbs))
     numbers = GemmNumbers.of(file.with_values({"pe.fetch_store.bw_gbs": fetch_gbs}))
     request, answer = FloorPlan(file).own_slice()
-    latency_ps = form.ps("pe.dma.overhead_ns") + form.control_ps(request) + form.latency_ps(answer)
-    transfer_ps = memory_bound_ps(
-        sum(streamed_bytes(numbers.tile, numbers.tile, FED.itemsize)), 0, numbers
+    latency_ps = (
+        file.ps("pe.dma.overhead_ns") + times.control_ps(request) + times.latency_ps(answer)
     )
-    # Little's law: a buffer is taken from the request of a tile to the end of its fetch.
-    needed = ceil((latency_ps + transfer_ps + fetch_ps(numbers, FED.itemsize)) / transfer_ps)
-    buffers = max(file["pe.scheduler.tile_buffers"], needed)
-    room = {
-        "pe.scheduler.tile_buffers": buffers,
-        "pe.dma.channels": max(file["pe.dma.channels"], 2 * buffers),
-    }
-    return file.with_values(room | {"pe.fetch_store.bw_gbs": fetch_gbs})
+    tile_bytes = sum(streamed_bytes(numbers.tile, numbers.tile, FED_DTYPE.itemsize))
+    transfer_ps = numbers.memory_bound_ps(tile_bytes, 0)
+    # Little's law: a buffer is occupied from the request of a tile to the end of its fetch.
+    occupied_ps = latency_ps + transfer_ps + numbers.fetch_ps(FED_DTYPE.itemsize)
+    buffers = max(file["pe.scheduler.tile_buffers"], ceil(occupied_ps / transfer_ps))
+    return file.with_values(
+        {
+            "pe.scheduler.tile_buffers": buffers,
+            "pe.dma.channels": max(file["pe.dma.channels"], 2 * buffers),
+            "pe.fetch_store.bw_gbs": fetch_gbs,
+        }
+    )
 
 
-def _fed(file: Variant, ratio: float) -> Check:
+def _staged(file: TopologyFile, case: GemmCase) -> Check:
     numbers = GemmNumbers.of(file)
-    product = Product(_whole(numbers, 8), FED, FED)
-    memory_ps = memory_bound_ps(product.read_bytes(numbers.tile), product.written_bytes, numbers)
-    count = steps(product.sides, numbers.tile)
+    count = steps(case.shape, numbers.tile)
+    return Check(
+        id=f"j.staged.{case.dtype.name}.{count}",
+        text=f"{case}: {count} steps",
+        formula="steps t + fill + drain",
+        expected=numbers.staged_ps(case.shape, case.dtype.itemsize, case.result.itemsize),
+        measured=measure(file, case).compute_span_ps,
+        tolerance=0,
+        unit="ps",
+    )
+
+
+def _fed(file: TopologyFile, ratio: float) -> Check:
+    numbers = GemmNumbers.of(file)
+    case = GemmCase(_whole(file, 8), FED_DTYPE, FED_DTYPE)
+    memory_ps, count = _memory_bound_ps(case, numbers), steps(case.shape, numbers.tile)
     cycles = count * ceil(Fraction(numbers.tile.macs, numbers.macs_per_cycle))
-    file = file.with_values(
-        {"pe.gemm.clock_ghz": round(float(cycles * PS_PER_NS / (memory_ps * Fraction(ratio))), 6)}
-    )
-    compute_ps = count * tile_ps(GemmNumbers.of(file))
-    larger = "compute" if compute_ps > memory_ps else "memory"
-    says = (
-        f"{product}, {count} steps fed from HBM, compute {ratio:g} times memory: bound by {larger}"
-    )
-    took = measure(file, product).span_ps
+    clock_ghz = round(float(cycles * PS_PER_NS / (memory_ps * Fraction(ratio))), 6)
+    file = file.with_values({"pe.gemm.clock_ghz": clock_ghz})
+    compute_ps = count * GemmNumbers.of(file).tile_ps()
+    streamed = f"{case}, {count} steps fed from HBM"
+    limit = binding(compute_ps, memory_ps)
     return Check(
-        f"j.fed.{ratio:g}",
-        says,
-        "larger bound",
-        float(max(compute_ps, memory_ps)),
-        took,
-        FED_TOLERANCE,
-        "ps",
+        id=f"j.fed.{ratio:g}",
+        text=f"{streamed}, compute {ratio:g} times memory: bound by {limit}",
+        formula="larger bound",
+        expected=float(max(compute_ps, memory_ps)),
+        measured=measure(file, case).span_ps,
+        tolerance=FED_TOLERANCE,
+        unit="ps",
     )
 
 
-def _padded(file: Variant, numbers: GemmNumbers, axes: str, sides: Sides) -> Check:
-    run = measure(file, Product(sides, staging="load_load", to_memory=False))
-    expected = padding_utilisation(sides, numbers.tile)
-    measured = Fraction(
-        sides.macs * tile_ps(numbers), numbers.tile.macs * run.counter("gemm_busy_ps")
-    )
-    says = f"{sides.m} x {sides.k} x {sides.n} ends inside a tile along {', '.join(axes)}: useful share of the busy time"
+def _padded(file: TopologyFile, axes: str, shape: GemmShape) -> Check:
+    numbers = GemmNumbers.of(file)
+    run = measure(file, GemmCase(shape, staging="load_load", to_memory=False))
+    useful_ps = Fraction(shape.macs * numbers.tile_ps(), numbers.tile.macs)
+    sides = " x ".join(map(str, shape))
+    text = f"{sides} ends inside a tile along {', '.join(axes)}: useful share of the busy time"
     return Check(
-        f"j.pad.{axes}", says, "M K N / (steps m k n)", float(expected), float(measured), 0, ""
+        id=f"j.pad.{axes}",
+        text=text,
+        formula="M K N / (steps m k n)",
+        expected=float(padding_utilisation(shape, numbers.tile)),
+        measured=float(useful_ps / run.counter("gemm_busy_ps")),
+        tolerance=0,
+        unit="",
     )
 
 
-def _referenced(file: Variant, row: dict[str, str]) -> Check:
-    """SCALE-Sim gives the number of the last cycle, counted from 0; the cycles that have passed are one more."""
+def _referenced(file: TopologyFile, row: dict[str, str]) -> Check:
+    """A row of the reference.
+
+    SCALE-Sim reports the number of the last cycle, counted from 0; one cycle more has passed.
+    """
     rows, cols, m, n, k = (int(row[column]) for column in ("rows", "cols", "M", "N", "K"))
     last = int(row["scalesim_total_cycles"])
-    says = f"M {m}, N {n}, K {k} on {rows} x {cols}: SCALE-Sim's last cycle, counted from 0, is {last}, so cycles passed"
-    cycles = _busy_cycles(file, Sides(m, k, n), rows, cols)
-    return Check(f"j.systolic.{m}x{n}x{k}", says, "SCALE-Sim + 1", last + 1, cycles, 0, "cycles")
-
-
-def _systolic(file: Variant, sides: Sides) -> Check:
-    rows, cols = file["pe.gemm.rows"], file["pe.gemm.cols"]
-    says = f"M {sides.m}, N {sides.n}, K {sides.k} on {rows} x {cols}"
-    formula, expected = "ceil(M/R) ceil(N/C) (K + R + C - 2)", systolic_cycles(sides, rows, cols)
-    cycles = _busy_cycles(file, sides, rows, cols)
+    array = f"M {m}, N {n}, K {k} on {rows} x {cols}"
     return Check(
-        f"j.systolic.{sides.m}x{sides.n}x{sides.k}", says, formula, expected, cycles, 0, "cycles"
+        id=f"j.systolic.{m}x{n}x{k}",
+        text=f"{array}: busy cycles; the last cycle of SCALE-Sim, counted from 0, is {last}",
+        formula="SCALE-Sim + 1",
+        expected=last + 1,
+        measured=_busy_cycles(file, GemmShape(m, k, n), rows, cols),
+        tolerance=0,
+        unit="cycles",
     )
 
 
-def _busy_cycles(file: Variant, sides: Sides, rows: int, cols: int) -> float:
+def _systolic(file: TopologyFile, shape: GemmShape) -> Check:
+    rows, cols = file["pe.gemm.rows"], file["pe.gemm.cols"]
+    return Check(
+        id=f"j.systolic.{shape.m}x{shape.n}x{shape.k}",
+        text=f"M {shape.m}, N {shape.n}, K {shape.k} on {rows} x {cols}: busy cycles",
+        formula="ceil(M/R) ceil(N/C) (K + R + C - 2)",
+        expected=systolic_cycles(shape, rows, cols),
+        measured=_busy_cycles(file, shape, rows, cols),
+        tolerance=0,
+        unit="cycles",
+    )
+
+
+def _busy_cycles(file: TopologyFile, shape: GemmShape, rows: int, cols: int) -> float:
     array = {"pe.gemm.rows": rows, "pe.gemm.cols": cols, "pe.tile.m": rows, "pe.tile.n": cols}
-    return measure(file.with_values(array), Product(sides)).counter("gemm_busy_ps") / PS_PER_NS
+    return measure(file.with_values(array), GemmCase(shape)).counter("gemm_busy_ps") / PS_PER_NS
 
 
-def _of_macs(file: Variant) -> Variant:
+def _with_macs_model(file: TopologyFile) -> TopologyFile:
     return file.with_values({"pe.gemm.model": "macs"})
 
 
-def _whole(numbers: GemmNumbers, tiles: int) -> Sides:
-    return Sides(*(tiles * side for side in numbers.tile))
+def _whole(file: TopologyFile, tiles: int) -> GemmShape:
+    """`tiles` whole tiles along each axis."""
+    return GemmShape(*(tiles * side for side in GemmNumbers.of(file).tile))
 
 
-def _less(length: int, less: int) -> int:
+def _shorter(length: int, less: int) -> int:
     return max(length - less, 1)

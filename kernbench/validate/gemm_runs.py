@@ -1,9 +1,9 @@
-"""One matrix product on PE 0 of a SIP of one cube: what the op log and the counters of the chip say about it."""
+"""One matrix product on PE 0 of a SIP of one cube: its op log and the counters of the chip."""
 
 from dataclasses import dataclass
 
-from kernbench.validate.gemm_theory import Sides, streamed_bytes
-from kernbench.validate.variant import Variant
+from kernbench.theory.gemm import GemmShape, streamed_bytes
+from kernbench.theory.topology_file import TopologyFile
 from runtime import tl, torch
 from runtime.core.dtypes import DType, float16
 from runtime.core.trace import OpRecord
@@ -12,15 +12,18 @@ from sip_node.local_run import World, simulate
 
 MIB = 1 << 20
 STAGINGS = {"ref_ref": (False, False), "load_ref": (True, False), "load_load": (True, True)}
-"""Which of the two operands a kernel loads into TCM first; the others are streamed."""
+"""Whether a kernel loads the first and the second operand into the TCM; else they are streamed."""
 PIPELINE = ("pe_dma", "pe_fetch_store", "pe_gemm", "pe_math")
 
 
 @dataclass(frozen=True)
-class Product:
-    """What is multiplied, and where operands and result are. `blocked` matrices lie in memory tile after tile."""
+class GemmCase:
+    """A product, and where its operands and its result are.
 
-    sides: Sides
+    `blocked` matrices lie in memory tile by tile. The result goes to memory or stays in the TCM.
+    """
+
+    shape: GemmShape
     dtype: DType = float16
     result: DType = float16
     staging: str = "ref_ref"
@@ -28,39 +31,37 @@ class Product:
     to_memory: bool = True
 
     def __str__(self) -> str:
-        m, k, n = self.sides
-        layout, target = (
-            "tiled" if self.blocked else "row-major",
-            "memory" if self.to_memory else "TCM",
-        )
+        m, k, n = self.shape
+        layout = "tiled" if self.blocked else "row-major"
+        target = "memory" if self.to_memory else "TCM"
         return f"({m} x {k}) ({k} x {n}) {self.dtype.name}, {self.staging}, {layout}, to {target}"
 
-    def read_bytes(self, tile: Sides) -> int:
-        """Bytes from memory: staged operands once, streamed ones as the steps need them."""
-        m, k, n = self.sides
+    def read_bytes(self, tile: GemmShape) -> int:
+        """Bytes read from memory: a staged operand once, a streamed one again in each step."""
+        m, k, n = self.shape
         once = (m * k * self.dtype.itemsize, k * n * self.dtype.itemsize)
-        streamed = streamed_bytes(self.sides, tile, self.dtype.itemsize)
+        streamed = streamed_bytes(self.shape, tile, self.dtype.itemsize)
         chosen = zip(STAGINGS[self.staging], once, streamed, strict=True)
         return sum(one if staged else many for staged, one, many in chosen)
 
     @property
     def written_bytes(self) -> int:
-        """Bytes to memory."""
+        """Bytes written to memory."""
         return self.result_bytes if self.to_memory else 0
 
     @property
     def result_bytes(self) -> int:
         """Bytes of the result."""
-        return self.sides.m * self.sides.n * self.result.itemsize
+        return self.shape.m * self.shape.n * self.result.itemsize
 
     @property
     def scratch_bytes(self) -> int:
-        """Bytes of kernel scratch that staged operands, and a result in TCM, need at most."""
-        m, k, n = self.sides
+        """Largest need of kernel scratch memory: staged operands, and a result in the TCM."""
+        m, k, n = self.shape
         return (m * k + k * n) * self.dtype.itemsize + self.result_bytes
 
 
-class Measured:
+class GemmMeasurement:
     """A product that has been simulated."""
 
     def __init__(self, world: World) -> None:
@@ -71,17 +72,9 @@ class Measured:
         """A counter of the chip."""
         return self._counters[name]
 
-    def of(self, engine: str, name: str = "") -> list[OpRecord]:
-        """The records of an engine, whose names start with `name`."""
-        return [
-            record
-            for record in self._records
-            if record.engine == engine and record.name.startswith(name)
-        ]
-
     @property
     def span_ps(self) -> int:
-        """From the first start to the last end of all that DMA and engines did for it, loads of staged operands included."""
+        """From the first start to the last end of DMA and engines, loads of operands included."""
         return _span_ps(self._records)
 
     @property
@@ -90,39 +83,39 @@ class Measured:
         return _span_ps([record for record in self._records if record.engine != "pe_dma"])
 
 
-def measure(file: Variant, product: Product) -> Measured:
+def measure(file: TopologyFile, case: GemmCase) -> GemmMeasurement:
     """Simulate a product, without data."""
 
     def program(_rank: int) -> None:
-        m, k, n = product.sides
-        a, b = torch.empty(m, k, dtype=product.dtype), torch.empty(k, n, dtype=product.dtype)
-        torch.launch("gemm", _kernel, product, a, b, torch.empty(m, n, dtype=product.result))
+        m, k, n = case.shape
+        a, b = torch.empty(m, k, dtype=case.dtype), torch.empty(k, n, dtype=case.dtype)
+        torch.launch("gemm", _kernel, case, a, b, torch.empty(m, n, dtype=case.result))
         torch.ahbm.synchronize()
 
-    needed_mb = max(-(-product.scratch_bytes // MIB), file["pe.tcm.kernel_scratch_mb"])
+    needed_mb = max(-(-case.scratch_bytes // MIB), file["pe.tcm.kernel_scratch_mb"])
     file = file.with_values(
         {"sip.cube_mesh": {"w": 1, "h": 1}, "pe.tcm.kernel_scratch_mb": needed_mb}
     )
-    return Measured(simulate(program, 1, topology=file.text, data=False))
+    return GemmMeasurement(simulate(program, 1, topology=file.text, data=False))
 
 
-def _kernel(product: Product, a: Pointer, b: Pointer, out: Pointer) -> None:
-    m, k, n = product.sides
-    stages_a, stages_b = STAGINGS[product.staging]
+def _kernel(case: GemmCase, a: Pointer, b: Pointer, out: Pointer) -> None:
+    m, k, n = case.shape
+    stages_a, stages_b = STAGINGS[case.staging]
     left, right = (
-        _operand(product, a, (m, k), loads=stages_a),
-        _operand(product, b, (k, n), loads=stages_b),
+        _operand(case, a, (m, k), loads=stages_a),
+        _operand(case, b, (k, n), loads=stages_b),
     )
-    if product.to_memory:
-        tl.wait(tl.composite("gemm", left, right, tl.ref(out, (m, n), blocked=product.blocked)))
+    if case.to_memory:
+        tl.wait(tl.composite("gemm", left, right, tl.ref(out, (m, n), blocked=case.blocked)))
     else:
-        tl.wait(tl.composite("gemm", left, right, out_dtype=product.result))
+        tl.wait(tl.composite("gemm", left, right, out_dtype=case.result))
 
 
 def _operand(
-    product: Product, pointer: Pointer, shape: tuple[int, int], *, loads: bool
+    case: GemmCase, pointer: Pointer, shape: tuple[int, int], *, loads: bool
 ) -> Value | Ref:
-    return tl.load(pointer, shape) if loads else tl.ref(pointer, shape, blocked=product.blocked)
+    return tl.load(pointer, shape) if loads else tl.ref(pointer, shape, blocked=case.blocked)
 
 
 def _span_ps(records: list[OpRecord]) -> int:

@@ -4,9 +4,9 @@ import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import Check
 from kernbench.validate.mesh_network import SIDE, MeshNetwork, Traffic
-from kernbench.validate.variant import Variant
 
 REFERENCE = Path(__file__).parent / "reference" / "booksim_mesh4x4_uniform.csv"
 DEFAULT_LOADS = (0.1, 0.4, 0.6, 0.8, 0.95)
@@ -25,7 +25,7 @@ def reference() -> dict[float, float]:
     }
 
 
-def loaded(file: Variant, seed: int, load: float) -> list[Check]:
+def loaded(file: TopologyFile, seed: int, load: float) -> list[Check]:
     """One load of the reference."""
     outcome = MeshNetwork(file).run(Traffic("uniform", load, 1, seed), CYCLES, WARMUP)
     tolerance = 0.02 if load <= KNEE else 0.05
@@ -52,12 +52,12 @@ def loaded(file: Variant, seed: int, load: float) -> list[Check]:
     ]
 
 
-def unloaded(file: Variant) -> list[Check]:
+def unloaded(file: TopologyFile) -> list[Check]:
     """A packet alone between every pair of nodes."""
     return [_alone(file, flits) for flits in (1, 8)]
 
 
-def _alone(file: Variant, flits: int) -> Check:
+def _alone(file: TopologyFile, flits: int) -> Check:
     latencies = MeshNetwork(file).one_by_one(flits)
     worst = max(
         abs(took - (3 * _routers(source, target) + 1 + flits)) for source, target, took in latencies
@@ -71,7 +71,7 @@ def _routers(source: int, target: int) -> int:
 
 
 def traffic_csv(
-    file: Variant, pattern: str, loads: Sequence[float], flits: int, seed: int
+    file: TopologyFile, pattern: str, loads: Sequence[float], flits: int, seed: int
 ) -> Iterator[str]:
     """`pattern,flits,offered,seed,avg_latency_cycles,accepted`: a heading, and a line for each load."""
     yield "pattern,flits,offered,seed,avg_latency_cycles,accepted"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import log
 
-from kernbench.validate.variant import Variant
+from kernbench.theory.topology_file import TopologyFile
 from runtime.core.rng import Random, seeded
 from runtime.core.simtime import NEVER_PS
 from runtime.model.graph import ChipGraph
@@ -57,7 +57,7 @@ class Outcome:
     accepted: float
 
 
-def mesh_file(file: Variant) -> Variant:
+def mesh_file(file: TopologyFile) -> TopologyFile:
     """The user's file with one cube of 4x4 routers and a PE at each, in numbers that are whole cycles."""
     places = [[col + 1.0, row + 1.0] for row in range(SIDE) for col in range(SIDE)]
     cell = {"N": [0.0, 0.0], "S": [0.0, SIDE], "W": [0.0, 0.0], "E": [SIDE, 0.0]}
@@ -86,7 +86,7 @@ def mesh_file(file: Variant) -> Variant:
 class MeshNetwork:
     """The network with a source and a sink at every PE."""
 
-    def __init__(self, file: Variant) -> None:
+    def __init__(self, file: TopologyFile) -> None:
         self.engine = Engine()
         self.graph = ChipGraph(parse_topology(mesh_file(file).text, "topology", 1))
         self.routes = ChipRoutes(self.graph)

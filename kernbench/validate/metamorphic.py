@@ -2,21 +2,21 @@
 
 from typing import Any, cast
 
+from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.all_reduce import all_reduce, integral_ccl
 from kernbench.validate.check import Check
-from kernbench.validate.variant import Variant
 from runtime.core.rng import Random, seeded
 
 STEPS = (1, 2, 4, 5, 8, 10, 16, 20, 25, 32, 40, 50, 64, 80, 100, 125)
 """Bandwidths for which a byte takes a whole, even number of picoseconds: 500 / step GB/s, all of them finite decimals."""
 
 
-def metamorphic(file: Variant, seed: int) -> list[Check]:
+def metamorphic(file: TopologyFile, seed: int) -> list[Check]:
     """Both checks of the group."""
     return [*_halved(file), *_permuted(file, seed)]
 
 
-def _halved(file: Variant) -> list[Check]:
+def _halved(file: TopologyFile) -> list[Check]:
     """Twice the bandwidths, half the overheads, wires and cycles, in numbers of the file's size that halve without a rest."""
     slow = file.with_values({path: _even(path, value) for path, value in _leaves(file.content)})
     channel_gbs = slow["hbm.pc_bw_gbs"] * slow["cube.hbm_ctrl.efficiency"]
@@ -61,11 +61,14 @@ def _halved(file: Variant) -> list[Check]:
     ]
 
 
-def _permuted(file: Variant, seed: int) -> list[Check]:
+def _permuted(file: TopologyFile, seed: int) -> list[Check]:
     rng = seeded(seed)
     digests = {
         all_reduce(text).digests
-        for text in (file.text, *(Variant(_shuffled(file.content, rng)).text for _ in range(2)))
+        for text in (
+            file.text,
+            *(TopologyFile(_shuffled(file.content, rng)).text for _ in range(2)),
+        )
     }
     says = "digests of a run whose YAML keys come in three orders"
     return [Check("g.order", says, "one digest", 1, len(digests), 0, "digests")]

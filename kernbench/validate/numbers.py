@@ -16,7 +16,7 @@ from runtime.language.value import Array, Pointer, Value
 
 ROWS, COLUMNS = 8, 32
 M, K, N = 36, 150, 40
-"""Sides of the matrix products: with the tiles that ship two tiles by two, and three of depth, the last of each a rest."""
+"""GemmShape of the matrix products: with the tiles that ship two tiles by two, and three of depth, the last of each a rest."""
 PRECISION = {"f16": (10, -14), "bf16": (7, -126), "f32": (23, -126)}
 """Bits of the fraction, and the least exponent of a normal number: IEEE 754 binary16 and binary32, and bfloat16."""
 FLOATING, INTEGRAL = (float16, bfloat16, float32), (int8, int32)

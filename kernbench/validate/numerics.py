@@ -5,9 +5,9 @@ from itertools import groupby, zip_longest
 
 import numpy as np
 
-from kernbench.validate.check import Bound, Check
+from kernbench.theory.topology_file import TopologyFile
+from kernbench.validate.check import Check, Comparison
 from kernbench.validate.numbers import Case, cases, ulp
-from kernbench.validate.variant import Variant
 from runtime import torch
 from runtime.core.rng import seeded
 from runtime.language import mock
@@ -19,7 +19,7 @@ TWICE_ROUNDED = 0.01
 """What an error may be more than one rounding to a type of 16 bits: its result is rounded to f32 before."""
 
 
-def numerics(file: Variant, seed: int) -> list[Check]:
+def numerics(file: TopologyFile, seed: int) -> list[Check]:
     """All checks of the group."""
     everything = cases(seeded(seed), file["pe.tile.k"])
     file = file.with_values({"sip.cube_mesh": {"w": 1, "h": 1}})
@@ -44,7 +44,7 @@ def _exactness(everything: Sequence[Case], results: Sequence[Array]) -> Iterator
             share, name = max((_share(case, result), case.name) for case, result in group)
             says = f"{family} of {dtype.name}, worst of {len(group)} operations {name}: largest error over what it may be"
             formula = "ulp/2 + steps 2^-24 sum |a b|" if family == "gemm" else "ulp/2: one rounding"
-            yield Check(check_id, says, formula, 1, share, TWICE_ROUNDED, "", Bound.AT_MOST)
+            yield Check(check_id, says, formula, 1, share, TWICE_ROUNDED, "", Comparison.AT_MOST)
         else:
             wrong = sum(
                 int(np.count_nonzero(result != np.array(case.exact))) for case, result in group
@@ -61,7 +61,7 @@ def _share(case: Case, result: Array) -> float:
     )
 
 
-def _mocked(file: Variant, everything: Sequence[Case], results: Sequence[Array]) -> Check:
+def _mocked(file: TopologyFile, everything: Sequence[Case], results: Sequence[Array]) -> Check:
     topology, different = parse_topology(file.text, "topology", 1), 0
     for case, result in zip(everything, results, strict=True):
         out = np.zeros_like(result)
@@ -71,7 +71,7 @@ def _mocked(file: Variant, everything: Sequence[Case], results: Sequence[Array])
     return Check("k.mock", says, "bit for bit", 0, different, 0, "B")
 
 
-def _untimed(file: Variant, everything: Sequence[Case], world: World) -> Check:
+def _untimed(file: TopologyFile, everything: Sequence[Case], world: World) -> Check:
     """Engine, operation, start and end of every record, with data and without."""
 
     def entries(of: World) -> list[tuple[str, str, int, int]]:
@@ -85,7 +85,7 @@ def _untimed(file: Variant, everything: Sequence[Case], world: World) -> Check:
     return Check("k.no-data", says, "the same times", 0, different, 0, "records")
 
 
-def _simulated(file: Variant, everything: Sequence[Case], *, data: bool) -> World:
+def _simulated(file: TopologyFile, everything: Sequence[Case], *, data: bool) -> World:
     """Every case as a launch of its own on PE 0; the rank returns the results, each in one axis."""
 
     def program(_rank: int) -> list[Array]:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
-from kernbench.validate.accesses import SLOT_BYTES, Accesses, Bank, Timed
+from kernbench.theory.bandwidths import slice_gbs
+from kernbench.theory.topology_file import TopologyFile
+from kernbench.validate.accesses import SLOT_BYTES, Accesses, Bank, TimedAccess
 from kernbench.validate.check import Check
 from kernbench.validate.drawn import drawn
-from kernbench.validate.variant import Variant
 from runtime.core.rng import Random, seeded
 
 TOPOLOGIES = 8
@@ -14,7 +15,7 @@ KIB = 1024
 STREAMS = tuple(KIB << shift for shift in (2, 4, 6, 8, 10))
 
 
-def uncontended(file: Variant, seed: int, number: int) -> list[Check]:
+def uncontended(file: TopologyFile, seed: int, number: int) -> list[Check]:
     """Group a on one topology: number 0 is the user's file, the others are drawn at random around it."""
     rng = seeded(seed, number)
     accesses = Accesses(drawn(file, rng) if number else file)
@@ -33,7 +34,7 @@ def uncontended(file: Variant, seed: int, number: int) -> list[Check]:
     ]
 
 
-def _drawn_accesses(accesses: Accesses, rng: Random) -> Iterator[Timed]:
+def _drawn_accesses(accesses: Accesses, rng: Random) -> Iterator[TimedAccess]:
     file = accesses.file
     # The closed form of many packets holds where each is a whole round of the pseudo channels.
     whole = file["packet_bytes"] % (file["hbm.burst_bytes"] * file["hbm.num_pcs"]) == 0
@@ -52,7 +53,7 @@ def _drawn_accesses(accesses: Accesses, rng: Random) -> Iterator[Timed]:
     )
 
 
-def saturation(file: Variant) -> list[Check]:
+def saturation(file: TopologyFile) -> list[Check]:
     """Group b: effective bandwidth of one DMA stream along three ways of the user's file."""
     accesses = Accesses(file)
     near, far = Bank("hbm", 0, 0, 0), Bank("hbm", 0, 0, file.pes_per_cube - 1)
@@ -72,7 +73,7 @@ def saturation(file: Variant) -> list[Check]:
 def _stream(accesses: Accesses, check_id: str, where: str, bank: Bank, nbytes: int) -> Check:
     """T0 is the closed form of the smallest packet less its byte, B the narrowest place."""
     file = accesses.file
-    gbs = [file.slice_gbs, file["xbar.to_hbm_bw_gbs"], file["pe.tcm.bw_gbs"]]
+    gbs = [float(slice_gbs(file)), file["xbar.to_hbm_bw_gbs"], file["pe.tcm.bw_gbs"]]
     if bank.pe or bank.cube:
         gbs += [file["cube.noc.link_bw_gbs"], file["pe.to_router_bw_gbs"]]
     if bank.cube:

@@ -5,8 +5,9 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 
+from kernbench.theory.all_reduce_times import ALL_REDUCE_FORMS
+from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.algorithms import algorithm
-from kernbench.validate.all_reduce_times import THEORIES
 from kernbench.validate.channels import channels
 from kernbench.validate.check import Check
 from kernbench.validate.collectives import credit_rounds, sums
@@ -22,7 +23,6 @@ from kernbench.validate.queueing import LOADS, little, waiting
 from kernbench.validate.rings import rings
 from kernbench.validate.sharing import sharing
 from kernbench.validate.slot_rates import rates
-from kernbench.validate.variant import Variant
 
 SIPS = 2
 """Checks between SIPs run on a ring of two; the count and the shape that the file gives do not change what one pays."""
@@ -58,7 +58,7 @@ def parts(seed: int, *, full: bool) -> list[Part]:
         Part("i.credit.", credit_rounds),
         Part("i.rate.", rates),
         Part("i.ring.", rings),
-        *(Part(f"i.{name}.", algorithm, (seed, name)) for name in THEORIES),
+        *(Part(f"i.{name}.", algorithm, (seed, name)) for name in ALL_REDUCE_FORMS),
         Part("i.cubes.", cube_links),
         *(Part(f"i.drawn.{name}.", drawn, (seed, name)) for name in ALGORITHMS),
         Part("i.sums.", sums, (seed,)),
@@ -96,7 +96,7 @@ def _submitted(
 
 
 def _checks(text: str, part: Part) -> list[Check]:
-    return part.function(Variant.of(text).on_a_ring(SIPS), *part.args)
+    return part.function(TopologyFile.of(text).on_a_ring(SIPS), *part.args)
 
 
 def missed(checks: Iterable[Check]) -> list[Check]:

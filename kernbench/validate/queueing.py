@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import Check
 from kernbench.validate.transfers import BareFabric
-from kernbench.validate.variant import Variant
 from runtime.core.rng import seeded
 from sip_node.chip.fabric.packet import Packet
 
@@ -29,7 +29,7 @@ class Observed:
 class Link:
     """The link from a PE to its router, with packets that come one by one at given times."""
 
-    def __init__(self, file: Variant) -> None:
+    def __init__(self, file: TopologyFile) -> None:
         self._net = BareFabric(file)
         graph = self._net.graph
         self._pe = graph.pe(0, 0)
@@ -85,7 +85,7 @@ class Link:
         self._inside, self._changed_ps = self._inside + change, now_ps
 
 
-def waiting(file: Variant, seed: int, load: float) -> list[Check]:
+def waiting(file: TopologyFile, seed: int, load: float) -> list[Check]:
     """Group d at one load: the mean wait of an M/D/1 queue, in service times."""
     arrivals, tolerance = LOADS[load]
     seen = Link(file).run(load, arrivals, seed)
@@ -103,7 +103,7 @@ def waiting(file: Variant, seed: int, load: float) -> list[Check]:
     ]
 
 
-def little(file: Variant, seed: int) -> list[Check]:
+def little(file: TopologyFile, seed: int) -> list[Check]:
     """L from outside, lambda W from the counters of the link. The tail passes `post` behind the link; a stay has that too."""
     arrivals = 20_000
     link = Link(file)

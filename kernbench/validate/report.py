@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from kernbench.validate.check import GROUPS, Bound, Check
+from kernbench.validate.check import GROUPS, Check, Comparison
 from kernbench.validate.plan import missed
 
 COLUMNS = (
@@ -52,7 +52,7 @@ def write_csv(path: Path, checks: Iterable[Check]) -> None:
             writer.writerow(
                 [
                     check.id,
-                    check.says,
+                    check.text,
                     check.formula,
                     *map(repr, numbers),
                     check.unit,
@@ -67,10 +67,10 @@ def _table(checks: Iterable[Check]) -> Table:
         column.no_wrap = True
     for check in checks:
         verdict = check.verdict if check.passed else f"[bold red]{check.verdict}[/]"
-        bound = "<= " if check.bound is Bound.AT_MOST else ""
+        bound = "<= " if check.comparison is Comparison.AT_MOST else ""
         table.add_row(
             check.id,
-            check.says,
+            check.text,
             check.formula,
             bound + _number(check.expected),
             _number(check.measured),
@@ -87,7 +87,7 @@ def _number(value: float) -> str:
 
 
 def _deviation(check: Check) -> str:
-    if check.bound is Bound.AT_MOST and check.passed:
+    if check.comparison is Comparison.AT_MOST and check.passed:
         return "-"
     if not check.expected:
         return _number(check.deviation)

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterator
 from math import ceil
 
+from kernbench.theory.bandwidths import slice_gbs
+from kernbench.theory.floor_plan import FloorPlan, pe_stem, sram_stem
+from kernbench.theory.topology_file import TopologyFile
+from kernbench.theory.transfers import RouteTimes
 from kernbench.validate.check import Check
-from kernbench.validate.closed_form import ClosedForm
 from kernbench.validate.transfers import BareFabric, OneSip
-from kernbench.validate.variant import Variant
-from kernbench.validate.ways import FloorPlan, pe_stem, sram_stem
 from runtime.core.requests import PeDmaMsg
 
 FLOWS = (2, 4, 8)
@@ -15,7 +16,7 @@ BYTES = 1 << 18
 TOLERANCE = 1e-3
 
 
-def sharing(file: Variant) -> list[Check]:
+def sharing(file: TopologyFile) -> list[Check]:
     """All checks of the group; those that need more PEs than the file has are left out."""
     return [*_disjoint(file), *_one_sink(file), *_slices(file)]
 
@@ -28,7 +29,7 @@ def rate_gbs(system: OneSip, batch: Callable[[int], list[PeDmaMsg]]) -> float:
     return more * 1000 / (system.span_ps(batch(2 * BYTES)) - system.span_ps(batch(BYTES)))
 
 
-def _disjoint(file: Variant) -> Iterator[Check]:
+def _disjoint(file: TopologyFile) -> Iterator[Check]:
     """PE 0 of each of k cubes writes to the TCM of the last PE of its cube: ways that meet nowhere."""
     system, last = OneSip(file), file.pes_per_cube - 1
     gbs = min(file["pe.to_router_bw_gbs"], file["pe.tcm.bw_gbs"], file["cube.noc.link_bw_gbs"])
@@ -41,7 +42,7 @@ def _disjoint(file: Variant) -> Iterator[Check]:
         yield Check(f"c.disjoint.{flows}", says, "k B", flows * gbs, measured, TOLERANCE, "GB/s")
 
 
-def _one_sink(file: Variant) -> Iterator[Check]:
+def _one_sink(file: TopologyFile) -> Iterator[Check]:
     """So many PEs of a cube send one packet each to its SRAM, whose link is the narrowest of the way."""
     narrowest = min(
         file["cube.sram_to_router_bw_gbs"],
@@ -49,12 +50,12 @@ def _one_sink(file: Variant) -> Iterator[Check]:
         file["pe.to_router_bw_gbs"],
     )
     file = file.with_values({"cube.sram_to_router_bw_gbs": narrowest})
-    form, plan = ClosedForm(file.text), FloorPlan(file)
+    form, plan = RouteTimes(file), FloorPlan(file)
     sram = plan.cube.sram()
     for flows in (flows for flows in FLOWS if flows <= file.pes_per_cube):
         pes = [plan.cube.pe(pe) for pe in range(flows)]
         ways = [pe_stem(pe)[0] + plan.cube.mesh(pe[0], sram[0]) + sram_stem(sram)[1] for pe in pes]
-        bytes_ps = ceil(BYTES * 1000 / form.number("cube.sram_to_router_bw_gbs"))
+        bytes_ps = ceil(BYTES * 1000 / file.number("cube.sram_to_router_bw_gbs"))
         expected_ps = min(form.latency_ps(way) for way in ways) + flows * bytes_ps
         says = f"{flows} PEs send {BYTES >> 10} KiB each to the SRAM of their cube"
         yield Check(
@@ -68,7 +69,7 @@ def _one_sink(file: Variant) -> Iterator[Check]:
         )
 
 
-def _into_sram_ps(file: Variant, flows: int) -> int:
+def _into_sram_ps(file: TopologyFile, flows: int) -> int:
     net = BareFabric(file)
     sram = net.graph.sram(0)
     net.attach_sink(sram)
@@ -77,10 +78,10 @@ def _into_sram_ps(file: Variant, flows: int) -> int:
     return max(arrival.tail_ps for arrival in net.run())
 
 
-def _slices(file: Variant) -> Iterator[Check]:
+def _slices(file: TopologyFile) -> Iterator[Check]:
     """All PEs of a cube read their own slices, then all the slice of PE 0."""
     system, pes = OneSip(file), range(file.pes_per_cube)
-    own_gbs = min(file.slice_gbs, file["xbar.to_hbm_bw_gbs"], file["pe.tcm.bw_gbs"])
+    own_gbs = min(float(slice_gbs(file)), file["xbar.to_hbm_bw_gbs"], file["pe.tcm.bw_gbs"])
     own = rate_gbs(system, lambda nbytes: [system.read_slice((0, pe), pe, nbytes) for pe in pes])
     says = f"{len(pes)} PEs read their own slices"
     yield Check(
@@ -92,7 +93,7 @@ def _slices(file: Variant) -> Iterator[Check]:
         TOLERANCE,
         "GB/s",
     )
-    one_gbs = min(file.slice_gbs, file["xbar.to_hbm_bw_gbs"])
+    one_gbs = min(float(slice_gbs(file)), file["xbar.to_hbm_bw_gbs"])
     # Links as wide as the slice at least, so that it is the slice that the PEs share and not the way to it.
     wide = {
         path: max(file[path], one_gbs)

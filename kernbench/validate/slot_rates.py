@@ -1,54 +1,49 @@
-"""The rate of a queue pair to the next SIP, with rings of 1 to 16 slots."""
+"""Bandwidth of a queue pair to the next SIP, with receive rings of 1 to 16 slots."""
 
 from math import nan
 
+from kernbench.theory.ring_all_reduce import RingAllReduceTimes
+from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.accesses import Accesses
-from kernbench.validate.all_reduce_runs import CREDIT_BYTES, Queues
+from kernbench.validate.all_reduce_runs import CREDIT_BYTES, AllReduceQueue
 from kernbench.validate.check import Check
-from kernbench.validate.collective_theory import PeToNextSip
-from kernbench.validate.variant import Variant
 from runtime.core.errors import InvariantError, IpcqDeadlock
 
 MOST_SLOTS = 16
 SLOT_BYTES = 2048
-"""Small enough that a ring of a few slots is too short for the way, and one of many is not."""
+"""So small that a ring of a few slots covers less than a round trip, and a ring of many slots more."""
 FILLINGS = 4
 TOLERANCE = 0.01
-FORMULA = "min(B, C s / RTT)"
 
 
-def rates(file: Variant) -> list[Check]:
-    """A check for each number of slots."""
+def rates(file: TopologyFile) -> list[Check]:
+    """One check per number of slots."""
     file = file.with_values({"control_bytes": CREDIT_BYTES, "sip.cube_mesh": {"w": 1, "h": 1}})
-    accesses = Accesses(file)
     return [
-        _rate(accesses, Queues(slots=slots, slot_bytes=SLOT_BYTES))
+        _rate(file, AllReduceQueue(slots=slots, slot_bytes=SLOT_BYTES))
         for slots in range(1, MOST_SLOTS + 1)
     ]
 
 
-def _rate(accesses: Accesses, queues: Queues) -> Check:
-    says = f"slots of {SLOT_BYTES >> 10} KiB to the next SIP through a ring of {queues.slots}"
-    expected_gbs = PeToNextSip(accesses, queues).rate_gbs()
+def _rate(file: TopologyFile, queue: AllReduceQueue) -> Check:
     return Check(
-        f"i.rate.{queues.slots}",
-        says,
-        FORMULA,
-        expected_gbs,
-        _measured_gbs(accesses, queues),
-        TOLERANCE,
-        "GB/s",
+        id=f"i.rate.{queue.slots}",
+        text=f"slots of {SLOT_BYTES >> 10} KiB to the next SIP through a ring of {queue.slots}",
+        formula="min(B, C s / RTT)",
+        expected=RingAllReduceTimes(file, queue).rate_gbs(),
+        measured=_measured_gbs(Accesses(file), queue),
+        tolerance=TOLERANCE,
+        unit="GB/s",
     )
 
 
-def _measured_gbs(accesses: Accesses, queues: Queues) -> float:
-    """The steady rate, that of all fillings of the ring but the first; nan if they never come."""
-    slots = FILLINGS * queues.slots + 1
+def _measured_gbs(accesses: Accesses, queue: AllReduceQueue) -> float:
+    """The steady rate: all fillings of the ring but the first; nan if the run does not end."""
+    slots = FILLINGS * queue.slots + 1
+    directions, nbytes = ("global_E", "global_W"), slots * queue.slot_bytes
     try:
-        arrivals = accesses.arrivals(
-            (0, 0), (1, 0), ("global_E", "global_W"), slots * queues.slot_bytes, queues.ccl
-        )[:slots]
+        arrivals = accesses.arrivals((0, 0), (1, 0), directions, nbytes, queue.ccl)[:slots]
     except (InvariantError, IpcqDeadlock):
         return nan
-    span_ps = arrivals[-1].end_ps - arrivals[queues.slots].end_ps
-    return (FILLINGS - 1) * queues.ring_bytes * 1000 / span_ps
+    span_ps = arrivals[-1].end_ps - arrivals[queue.slots].end_ps
+    return (FILLINGS - 1) * queue.ring_bytes * 1000 / span_ps

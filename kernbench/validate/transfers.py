@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kernbench.validate.variant import Variant
+from kernbench.theory.topology_file import TopologyFile
 from runtime.core.requests import PeDmaMsg
 from runtime.core.simtime import NEVER_PS
 from runtime.core.trace import OpRecord
@@ -22,7 +22,7 @@ from sip_node.pdes.engine import Engine
 class OneSip:
     """A system of one SIP that runs batches of DMA requests, each batch on a fresh one."""
 
-    def __init__(self, file: Variant) -> None:
+    def __init__(self, file: TopologyFile) -> None:
         self.file = file
         self.addresses = AddressMap(parse_topology(file.text, "topology", 1))
 
@@ -70,7 +70,7 @@ class Arrival:
 class BareFabric:
     """The fabric of one SIP without components: sinks where packets end."""
 
-    def __init__(self, file: Variant) -> None:
+    def __init__(self, file: TopologyFile) -> None:
         self.engine = Engine()
         self.graph = ChipGraph(parse_topology(file.text, "topology", 1))
         self.routes = ChipRoutes(self.graph)

@@ -21,8 +21,8 @@ from tests.support.closed_form import (
     XBAR_TO_HBM,
     XBAR_TO_PE,
     XBAR_TO_ROUTER,
-    ClosedForm,
     mesh,
+    route_times,
 )
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
@@ -84,8 +84,8 @@ def test_a_load_of_4_kib_from_local_hbm_takes_26_ns() -> None:
 @pytest.mark.parametrize("text", [ONE_CUBE, ODD_NUMBERS], ids=["default", "odd numbers"])
 @pytest.mark.parametrize("nbytes", SIZES[::2])
 def test_loads_and_stores_of_local_hbm_take_the_closed_form(nbytes: int, text: str) -> None:
-    form, there, back = ClosedForm(text), TO_XBAR + XBAR_TO_HBM, TO_XBAR + XBAR_TO_PE
-    records, dma_ps = own_access(nbytes, text), form.ps("pe.dma.overhead_ns")
+    form, there, back = route_times(text), TO_XBAR + XBAR_TO_HBM, TO_XBAR + XBAR_TO_PE
+    records, dma_ps = own_access(nbytes, text), form.file.ps("pe.dma.overhead_ns")
     assert took_ps(records["load"]) == dma_ps + form.control_ps(there) + form.bulk_ps(back, nbytes)
     assert took_ps(records["store"]) == dma_ps + form.bulk_ps(there, nbytes) + form.control_ps(back)
 
@@ -98,7 +98,7 @@ FROM_CUBE_1 = TO_XBAR + XBAR_TO_ROUTER + mesh(7) + CUBE_TO_IO + IO_TO_HOST
 @pytest.mark.parametrize("text", [TWO_CUBES, ODD_NUMBERS], ids=["default", "odd numbers"])
 @pytest.mark.parametrize("nbytes", SIZES[::2])
 def test_the_host_writes_and_reads_hbm_in_the_closed_form(nbytes: int, text: str) -> None:
-    form, address = ClosedForm(text), _slice_of_pe_0(text, cube=1)
+    form, address = route_times(text), _slice_of_pe_0(text, cube=1)
     writing = host_access(MemoryWriteMsg(address, nbytes, b""), text)
     assert took_ps(writing) == form.bulk_ps(TO_CUBE_1, nbytes) + form.control_ps(FROM_CUBE_1)
     reading = host_access(MemoryReadMsg(address, nbytes), text)
@@ -108,7 +108,7 @@ def test_the_host_writes_and_reads_hbm_in_the_closed_form(nbytes: int, text: str
 def test_a_cube_behind_another_costs_the_way_through_it() -> None:
     text, nbytes = TWO_CUBES, 1000
     writing = host_access(MemoryWriteMsg(_slice_of_pe_0(text, cube=0), nbytes, b""), text)
-    form = ClosedForm(text)
+    form = route_times(text)
     # In cube 1 from the south to the north port round the stack, r5c2 - r0c2, seven steps; the same to r0c0 in cube 0.
     there = HOST_TO_IO + IO_TO_CUBE + mesh(7) + TO_NEXT_CUBE + mesh(7) + TO_XBAR + XBAR_TO_HBM
     back = TO_XBAR + XBAR_TO_ROUTER + mesh(7) + TO_NEXT_CUBE + mesh(7) + CUBE_TO_IO + IO_TO_HOST

@@ -19,9 +19,11 @@ from tests.support.closed_form import (
     TO_XBAR,
     XBAR_TO_HBM,
     XBAR_TO_PE,
-    ClosedForm,
-    Way,
+    Route,
+    RouteTimes,
     mesh,
+    ring_write_to_hbm_ps,
+    route_times,
     through_switch,
 )
 from tests.support.joined import transfer, transfer_between_sips
@@ -83,21 +85,21 @@ def took_ps(arrival: OpRecord) -> int:
     return arrival.end_ps - arrival.start_ps
 
 
-def ring_in_tcm_ps(form: ClosedForm, to_router: Way, nbytes: int, packet: int = 256) -> int:
+def ring_in_tcm_ps(form: RouteTimes, to_router: Route, nbytes: int, packet: int = 256) -> int:
     return form.ring_write_ps(
         to_router + ROUTER_TO_PE, nbytes, packet, "pe.tcm.bw_gbs"
     ) + form.announcement_ps(())
 
 
-def ring_in_sram_ps(form: ClosedForm, to_router: Way, nbytes: int, back: Way) -> int:
+def ring_in_sram_ps(form: RouteTimes, to_router: Route, nbytes: int, back: Route) -> int:
     write_ps = form.ring_write_ps(
         to_router + ROUTER_TO_SRAM, nbytes, 256, "cube.sram_to_router_bw_gbs"
     )
     return write_ps + form.announcement_ps(SRAM_TO_ROUTER + back + ROUTER_TO_PE)
 
 
-def ring_in_hbm_ps(form: ClosedForm, to_router: Way, nbytes: int) -> int:
-    write_ps = form.ring_write_to_hbm_ps(to_router + TO_XBAR + XBAR_TO_HBM, nbytes, 256)
+def ring_in_hbm_ps(form: RouteTimes, to_router: Route, nbytes: int) -> int:
+    write_ps = ring_write_to_hbm_ps(form, to_router + TO_XBAR + XBAR_TO_HBM, nbytes, 256)
     return write_ps + form.announcement_ps(TO_XBAR + XBAR_TO_PE)
 
 
@@ -128,14 +130,14 @@ def test_a_ring_in_tcm_is_written_in_the_closed_form(path: str, topology: str) -
     source, target, way, _ = PATHS[path]
     text = TOPOLOGIES[topology]
     arrival = transfer(source, target, 1000, topology=text)
-    assert took_ps(arrival) == ring_in_tcm_ps(ClosedForm(text), way, 1000)
+    assert took_ps(arrival) == ring_in_tcm_ps(route_times(text), way, 1000)
 
 
 @pytest.mark.parametrize("nbytes", SIZES)
 def test_a_message_of_any_size_takes_the_closed_form(nbytes: int) -> None:
     source, target, way, _ = NEIGHBOUR
     arrival = transfer(source, target, nbytes, topology=ODD_NUMBERS)
-    assert took_ps(arrival) == ring_in_tcm_ps(ClosedForm(ODD_NUMBERS), way, nbytes)
+    assert took_ps(arrival) == ring_in_tcm_ps(route_times(ODD_NUMBERS), way, nbytes)
 
 
 @pytest.mark.parametrize("packet", [64, 100, 4096])
@@ -144,7 +146,7 @@ def test_the_packet_size_of_a_queue_enters_only_through_the_rounding_of_each_pac
 ) -> None:
     source, target, way, _ = NEIGHBOUR
     arrival = transfer(source, target, 1000, topology=ODD_NUMBERS, vc_chunk_size=packet)
-    assert took_ps(arrival) == ring_in_tcm_ps(ClosedForm(ODD_NUMBERS), way, 1000, packet)
+    assert took_ps(arrival) == ring_in_tcm_ps(route_times(ODD_NUMBERS), way, 1000, packet)
 
 
 @pytest.mark.parametrize("topology", ["default", "odd numbers"])
@@ -156,7 +158,7 @@ def test_a_ring_in_sram_pays_the_way_to_the_bank_and_the_way_of_the_announcement
     text = TOPOLOGIES[topology]
     to_bank = way[: len(way) - len(LAST_LEG[path])] + SRAM_DETOUR[path]
     arrival = transfer(source, target, 1000, topology=text, buffer_kind="sram")
-    assert took_ps(arrival) == ring_in_sram_ps(ClosedForm(text), to_bank, 1000, back)
+    assert took_ps(arrival) == ring_in_sram_ps(route_times(text), to_bank, 1000, back)
 
 
 @pytest.mark.parametrize("topology", ["default", "odd numbers"])
@@ -165,21 +167,21 @@ def test_a_ring_in_hbm_pays_for_bursts_on_its_pseudo_channels(path: str, topolog
     source, target, way, _ = PATHS[path]
     text = TOPOLOGIES[topology]
     arrival = transfer(source, target, SLOT, topology=text, buffer_kind="hbm")
-    assert took_ps(arrival) == ring_in_hbm_ps(ClosedForm(text), way, SLOT)
+    assert took_ps(arrival) == ring_in_hbm_ps(route_times(text), way, SLOT)
 
 
 @pytest.mark.parametrize("nbytes", SIZES)
 def test_a_message_of_any_size_reaches_hbm_in_the_closed_form(nbytes: int) -> None:
     source, target, way, _ = ACROSS
     arrival = transfer(source, target, nbytes, topology=SIX_CUBES, buffer_kind="hbm")
-    assert took_ps(arrival) == ring_in_hbm_ps(ClosedForm(SIX_CUBES), way, nbytes)
+    assert took_ps(arrival) == ring_in_hbm_ps(route_times(SIX_CUBES), way, nbytes)
 
 
 def test_at_64_kib_a_ring_in_sram_is_slower_than_one_in_hbm_and_that_slower_than_one_in_tcm() -> (
     None
 ):
     source, target, way, back = ACROSS
-    nbytes, form = 1 << 16, ClosedForm(SIX_CUBES)
+    nbytes, form = 1 << 16, route_times(SIX_CUBES)
     times_ps = [
         took_ps(
             transfer(source, target, nbytes, topology=SIX_CUBES, buffer_kind=kind, slot_size=nbytes)
@@ -203,7 +205,7 @@ def test_at_64_kib_a_ring_in_sram_is_slower_than_one_in_hbm_and_that_slower_than
 def test_a_ring_in_the_next_sip_is_written_in_the_closed_form(kind: str, nbytes: int) -> None:
     text = variant_text(**ONE_CUBE)
     arrival = transfer_between_sips((0, 0), nbytes, topology=text, buffer_kind=kind)
-    way, form = OUT + TO_NEXT_SIP + IO_TO_CUBE, ClosedForm(text)
+    way, form = OUT + TO_NEXT_SIP + IO_TO_CUBE, route_times(text)
     expected = {
         "tcm": ring_in_tcm_ps(form, way + mesh(7), nbytes),
         "sram": ring_in_sram_ps(form, way + mesh(2), nbytes, mesh(7)),
@@ -216,7 +218,7 @@ def test_a_message_forwarded_by_a_sip_pays_two_crossings() -> None:
     text = variant_text(system__sips__topology="torus_2d", **ONE_CUBE)
     arrival = transfer_between_sips((0, 0), SLOT, sips=4, source=1, topology=text)
     assert took_ps(arrival) == ring_in_tcm_ps(
-        ClosedForm(text), OUT + TO_NEXT_SIP * 2 + IO_TO_CUBE + mesh(7), SLOT
+        route_times(text), OUT + TO_NEXT_SIP * 2 + IO_TO_CUBE + mesh(7), SLOT
     )
 
 
@@ -224,5 +226,5 @@ def test_a_message_through_the_switch_pays_its_overhead_and_a_second_wire() -> N
     text = variant_text(system__sips__fabric="switch", system__sips__spacing_mm=33.3, **ONE_CUBE)
     arrival = transfer_between_sips((0, 0), SLOT, sips=3, topology=text)
     assert took_ps(arrival) == ring_in_tcm_ps(
-        ClosedForm(text), OUT + through_switch() + IO_TO_CUBE + mesh(7), SLOT
+        route_times(text), OUT + through_switch() + IO_TO_CUBE + mesh(7), SLOT
     )

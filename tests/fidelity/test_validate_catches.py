@@ -92,7 +92,7 @@ def test_a_link_with_too_little_bandwidth_is_seen_by_all_that_goes_through_it(
 
     monkeypatch.setattr(Server, "__init__", narrow_sram)
     found = checks("a.0.", "b.", "c.", "h.")
-    through_sram = {check.id for check in found if "sram" in check.says.lower()}
+    through_sram = {check.id for check in found if "sram" in check.text.lower()}
     assert missed_ids(found) == through_sram
     assert {"a.0.05", "c.sink.2"} < through_sram
 

@@ -1,4 +1,4 @@
-"""Queues, links and kernels made wrong: `validate` names all checks of all-reduce concerned and no others."""
+"""AllReduceQueue, links and kernels made wrong: `validate` names all checks of all-reduce concerned and no others."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kernbench.validate.check import Bound, Check
+from kernbench.validate.check import Check, Comparison
 from kernbench.validate.plan import missed, parts, run
 from kernbench.validate.slot_rates import SLOT_BYTES, TOLERANCE
 from runtime.ccl.algorithms import (
@@ -123,11 +123,11 @@ class FatCredits(PeIpcq):
 def rates_below(found: list[Check], more_ps: int, fewer_slots: int = 0) -> set[str]:
     """Rates that the formula puts more than the tolerance lower for a longer round or a shorter ring."""
     rates = [check for check in found if check.id.startswith("i.rate.")]
-    widest_gbs, round_ps = rates[-1].expected, SLOT_BYTES * 1000 / rates[0].expected
+    widest_gbs, round_trip_ps = rates[-1].expected, SLOT_BYTES * 1000 / rates[0].expected
     lower: set[str] = set()
     for slots, check in enumerate(rates, 1):
         wrong_gbs = min(
-            widest_gbs, (slots - fewer_slots) * SLOT_BYTES * 1000 / (round_ps + more_ps)
+            widest_gbs, (slots - fewer_slots) * SLOT_BYTES * 1000 / (round_trip_ps + more_ps)
         )
         if wrong_gbs < (1 - TOLERANCE) * check.expected:
             lower.add(check.id)
@@ -155,7 +155,7 @@ def test_a_ring_that_lacks_a_slot_is_seen_by_rates_that_need_it_and_by_the_credi
 def test_a_lost_credit_breaks_a_law_of_the_model_and_every_check_says_which() -> None:
     found = checks("i.sums.", "i.drawn.ring.tcm", "i.tree.", text=with_queues(LosesACredit))
     assert missed_ids(found) == {check.id for check in found}
-    assert all("credits are home" in check.says for check in found)
+    assert all("credits are home" in check.text for check in found)
 
 
 def test_slow_handling_of_slots_is_seen_by_credit_rounds_and_by_all_that_waits_for_them() -> None:
@@ -230,7 +230,7 @@ def exact_times(found: list[Check]) -> set[str]:
     return {
         check.id
         for check in found
-        if check.unit == "ps" and check.bound is Bound.EQUAL and not check.tolerance
+        if check.unit == "ps" and check.comparison is Comparison.EQUAL and not check.tolerance
     }
 
 

@@ -96,7 +96,7 @@ def test_the_model_as_it_is_misses_nothing() -> None:
 
 def near(bound: str, share: float) -> set[str]:
     """The random products whose time, in the right model, is bound by `bound` and at least that share of their time."""
-    right = [check for check in checks(only="j.bound") if f"of {bound}" in check.says]
+    right = [check for check in checks(only="j.bound") if f"of {bound}" in check.text]
     return {check.id for check in right if check.measured > share}
 
 
@@ -158,7 +158,7 @@ def test_an_approximate_function_is_seen_in_every_type_that_has_it(
     assert missed_ids(found) == ids(
         found, "k.f16.elementwise", "k.bf16.elementwise", "k.f32.elementwise"
     )
-    assert all("gelu" in check.says for check in missed(found))
+    assert all("gelu" in check.text for check in missed(found))
 
 
 def test_times_that_depend_on_data_are_seen_by_the_run_without() -> None:

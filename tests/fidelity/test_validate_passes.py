@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kernbench.cli.tools import run_tool
+from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.mesh_network import MeshNetwork, Traffic
 from kernbench.validate.plan import missed, parts, run
-from kernbench.validate.variant import Variant
 from tests.support.topologies import default_text, variant_text
 
 pytestmark = [pytest.mark.fidelity, pytest.mark.slow]
@@ -125,7 +125,9 @@ def test_other_patterns_take_their_zero_load_latency_when_hardly_loaded(
 ) -> None:
     # Mean routers of the pattern: |row - column| twice on average 2 x 1.25; opposite corners 4; a step or three back in each
     # dimension, 2 x 1.5; each and the first router.
-    outcome = MeshNetwork(Variant.of(default_text())).run(Traffic(pattern, 0.01, 1, 1), 3_000, 300)
+    outcome = MeshNetwork(TopologyFile.of(default_text())).run(
+        Traffic(pattern, 0.01, 1, 1), 3_000, 300
+    )
     assert outcome.latency_cycles == pytest.approx(3 * mean_hops + 2, rel=0.05)
     assert outcome.accepted == pytest.approx(0.01, rel=0.3)
 

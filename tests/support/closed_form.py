@@ -1,25 +1,58 @@
-"""The closed form of the model, for tests that write a way out by hand: the one that `kernbench validate` uses."""
+"""Closed forms for tests that write a route by hand: the formulas of `kernbench.theory`.
 
-from kernbench.validate.closed_form import (
-    CUBE_TO_IO,
+The routes with fixed lengths belong to the topology file that ships with kernbench.
+"""
+
+from kernbench.theory.bandwidths import channel_gbs
+from kernbench.theory.routes import (
     HOST_TO_IO,
-    IO_TO_CUBE,
     IO_TO_HOST,
     PE_TO_ROUTER,
     ROUTER_TO_PE,
     ROUTER_TO_SRAM,
     SRAM_TO_ROUTER,
-    TO_NEXT_CUBE,
     TO_NEXT_SIP,
     TO_XBAR,
     XBAR_TO_HBM,
     XBAR_TO_PE,
     XBAR_TO_ROUTER,
-    ClosedForm,
-    Way,
+    Route,
+    cube_to_io,
+    io_to_cube,
     mesh,
     through_switch,
+    to_next_cube,
 )
+from kernbench.theory.servers import packets, transfer_ps
+from kernbench.theory.topology_file import TopologyFile
+from kernbench.theory.transfers import RouteTimes
+
+TO_NEXT_CUBE, CUBE_TO_IO, IO_TO_CUBE = to_next_cube(), cube_to_io(), io_to_cube()
+
+
+def route_times(text: str) -> RouteTimes:
+    """The closed forms on the topology file `text`."""
+    return RouteTimes(TopologyFile.of(text))
+
+
+def ring_write_to_hbm_ps(times: RouteTimes, route: Route, nbytes: int, packet_bytes: int) -> int:
+    """From the DMA channel to the last byte in a receive ring in HBM whose packets are bursts.
+
+    Packet k is on pseudo channel k modulo their number. A channel serves one burst at a time. The
+    bursts of a channel arrive one round of channels apart; where a burst takes longer than a round,
+    they queue.
+    """
+    file, burst_gbs = times.file, channel_gbs(times.file)
+    assert packet_bytes == file["hbm.burst_bytes"]
+    interval_ps = transfer_ps(packet_bytes, times.narrowest_gbs(route))
+    burst_ps, channels = transfer_ps(packet_bytes, burst_gbs), file["hbm.num_pcs"]
+    ends_ps: list[int] = []
+    for index, size in enumerate(packets(nbytes, packet_bytes)):
+        rounds, channel = divmod(index, channels)
+        start_ps = channel * interval_ps + rounds * max(channels * interval_ps, burst_ps)
+        ends_ps.append(start_ps + transfer_ps(size, burst_gbs))
+    return file.ps("pe.dma.overhead_ns") + times.latency_ps(route) + max(ends_ps)
+
 
 __all__ = [
     "CUBE_TO_IO",
@@ -36,8 +69,10 @@ __all__ = [
     "XBAR_TO_HBM",
     "XBAR_TO_PE",
     "XBAR_TO_ROUTER",
-    "ClosedForm",
-    "Way",
+    "Route",
+    "RouteTimes",
     "mesh",
+    "ring_write_to_hbm_ps",
+    "route_times",
     "through_switch",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kernbench.benches.collective_perf.collective import COLLECTIVES, Case
-from kernbench.validate.variant import Variant
+from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.algorithm_module import algorithms_with
 from runtime.ccl.config import CclConfig, parse_ccl
 from runtime.ccl.group import Group
@@ -49,7 +49,7 @@ def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[Point, ...]:
         raise UsageError(
             f"--max-bytes {max_bytes}: the sizes are {SMALLEST_BYTES}, {NEXT_BYTES} and so on, times {STEP}"
         )
-    file, names = Variant.of(topology), algorithms(parse_ccl(ccl, "ccl.yaml"), topology)
+    file, names = TopologyFile.of(topology), algorithms(parse_ccl(ccl, "ccl.yaml"), topology)
     rings = {ranks: file.on_a_ring(ranks).text for ranks in RANKS}
     return tuple(
         Point(text, ccl, name, ranks, nbytes)
@@ -61,7 +61,7 @@ def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[Point, ...]:
 
 def algorithms(ccl: CclConfig, topology: str) -> tuple[str, ...]:
     """Those that combine rank by rank, so that one can stand for the other, in the order of the file."""
-    pair = parse_topology(Variant.of(topology).on_a_ring(2).text, "topology.yaml")
+    pair = parse_topology(TopologyFile.of(topology).on_a_ring(2).text, "topology.yaml")
 
     plans = {
         name: InstallPlan(Group(0, (0, 1), ccl.resolve(name), pair), ccl.source)

@@ -9,7 +9,7 @@ import yaml
 from kernbench.studies.milestone_1h_ccl.networks import NETWORKS, Network
 from kernbench.studies.milestone_1h_ccl.reference import ALPHA_NS, GBS
 from kernbench.studies.milestone_1h_ccl.theory import ELEMENT_BYTES, Queue, Theory
-from kernbench.validate.variant import Variant
+from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.config import AlgorithmConfig, parse_ccl
 from runtime.core.errors import UsageError
 
@@ -71,7 +71,7 @@ def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[Point, ...]:
         raise UsageError(
             f"--max-bytes {max_bytes}: the sizes of the sweep over kinds of queues start at {KIND_BYTES[0]} bytes a PE"
         )
-    file, queues = Variant.of(topology), yaml.safe_load(ccl)
+    file, queues = TopologyFile.of(topology), yaml.safe_load(ccl)
     return (
         *_by_size(file, queues, max_bytes),
         *_by_kind(file, queues, max_bytes),
@@ -88,7 +88,7 @@ def sizes(network: Network, algorithm: str, max_bytes: int) -> Iterator[int]:
         nbytes *= STEP
 
 
-def _by_size(file: Variant, queues: dict[str, Any], max_bytes: int) -> Iterator[Point]:
+def _by_size(file: TopologyFile, queues: dict[str, Any], max_bytes: int) -> Iterator[Point]:
     for network in NETWORKS:
         text = _joined(file, network)
         for algorithm in ALGORITHMS:
@@ -96,7 +96,7 @@ def _by_size(file: Variant, queues: dict[str, Any], max_bytes: int) -> Iterator[
                 yield Point(text, _queues(queues), "size", network, algorithm, "tcm", nbytes)
 
 
-def _by_kind(file: Variant, queues: dict[str, Any], max_bytes: int) -> Iterator[Point]:
+def _by_kind(file: TopologyFile, queues: dict[str, Any], max_bytes: int) -> Iterator[Point]:
     network = NETWORKS[0]
     text = _joined(file, network)
     for kind in KINDS:
@@ -107,7 +107,7 @@ def _by_kind(file: Variant, queues: dict[str, Any], max_bytes: int) -> Iterator[
                 )
 
 
-def _on_the_reference(file: Variant, queues: dict[str, Any]) -> Iterator[Point]:
+def _on_the_reference(file: TopologyFile, queues: dict[str, Any]) -> Iterator[Point]:
     variant = reference_variant(file)
     for ranks, all_slots in REFERENCE_SLOTS.items():
         network = Network("ring_1d", ranks, 1)
@@ -120,7 +120,7 @@ def _on_the_reference(file: Variant, queues: dict[str, Any]) -> Iterator[Point]:
             yield Point(text, ccl, "reference", network, "ring", "tcm", REFERENCE_BYTES)
 
 
-def reference_variant(file: Variant) -> Variant:
+def reference_variant(file: TopologyFile) -> TopologyFile:
     """The file with other numbers: in a ring a message without bytes takes 500 ns, and 50 GB/s is the narrowest place.
 
     A SIP has one cube. What is left of the 500 ns is the overhead of the UCIe ports, of which each message passes equally many.
@@ -144,7 +144,7 @@ def reference_variant(file: Variant) -> Variant:
     return narrow.with_values({"ucie.overhead_ns": overhead_ns})
 
 
-def _joined(file: Variant, network: Network) -> str:
+def _joined(file: TopologyFile, network: Network) -> str:
     return file.with_values({"system.sips": file["system.sips"] | network.section}).text
 
 

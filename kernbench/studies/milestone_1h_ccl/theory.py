@@ -23,9 +23,11 @@ from math import ceil
 from msgspec import Struct
 
 from kernbench.studies.milestone_1h_ccl.networks import Layout, Network
-from kernbench.validate.closed_form import ClosedForm, Way
-from kernbench.validate.variant import Variant
-from kernbench.validate.ways import FloorPlan, pe_stem
+from kernbench.theory.bandwidths import slice_gbs
+from kernbench.theory.floor_plan import FloorPlan, pe_stem
+from kernbench.theory.routes import Route
+from kernbench.theory.topology_file import TopologyFile
+from kernbench.theory.transfers import RouteTimes
 
 ELEMENT_BYTES = 4
 """int32: every sum of it is exact."""
@@ -104,7 +106,10 @@ class Theory:
     """The closed forms on one topology file, for SIPs joined as a network."""
 
     def __init__(self, topology_yaml: str, network: Network) -> None:
-        self._file, self._form = Variant.of(topology_yaml), ClosedForm(topology_yaml)
+        self._file, self._form = (
+            TopologyFile.of(topology_yaml),
+            RouteTimes(TopologyFile.of(topology_yaml)),
+        )
         self._plan, self._network = FloorPlan(self._file), network
         self.layout = Layout.of(topology_yaml, network.sips)
 
@@ -178,12 +183,12 @@ class Theory:
 
     def _held_ps(self, queue: Queue) -> Fraction:
         """How long a copy waits for the packet behind its slot: that one holds the port of TCM from its head to its tail."""
-        prepared_ps = self._form.ps("pe.ipcq.overhead_ns") + self._form.ps("pe.dma.overhead_ns")
+        prepared_ps = self._file.ps("pe.ipcq.overhead_ns") + self._file.ps("pe.dma.overhead_ns")
         return max(self.ring_link.moving_ps(queue.packet_bytes) - prepared_ps, Fraction(0))
 
     def _credit_alpha_ps(self) -> int:
         """A credit is on the way and handled; it needs no command and no DMA."""
-        return self.ring_link.alpha_ps - self._issue_ps() - self._form.ps("pe.dma.overhead_ns")
+        return self.ring_link.alpha_ps - self._issue_ps() - self._file.ps("pe.dma.overhead_ns")
 
     def _part(self, nbytes: int) -> Fraction:
         return Fraction(nbytes, self._network.sips)
@@ -222,23 +227,27 @@ class Theory:
         stem = self._plan.cube.pe(0)
         return self._link(self._plan.between((cube, stem), (other, stem)))
 
-    def _link(self, between: Way) -> Link:
+    def _link(self, between: Route) -> Link:
         out, into = pe_stem(self._plan.cube.pe(0))
         way, form = out + between + into, self._form
-        own_ps = self._issue_ps() + form.ps("pe.dma.overhead_ns") + form.ps("pe.ipcq.overhead_ns")
+        own_ps = (
+            self._issue_ps()
+            + self._file.ps("pe.dma.overhead_ns")
+            + self._file.ps("pe.ipcq.overhead_ns")
+        )
         return Link(own_ps + form.latency_ps(way), form.narrowest_gbs(way))
 
     def _issue_ps(self) -> int:
-        return self._form.ps("pe.cpu.overhead_ns") + self._form.ps("pe.scheduler.overhead_ns")
+        return self._file.ps("pe.cpu.overhead_ns") + self._file.ps("pe.scheduler.overhead_ns")
 
     def _copy_ps(self, nbytes: Fraction) -> Fraction:
         """The last slot of a message, out of the receive ring."""
-        port_ps = nbytes * 1000 / self._form.number("pe.tcm.bw_gbs")
-        return self._form.ps("pe.dma.overhead_ns") + ARRIVAL_COPIES * port_ps
+        port_ps = nbytes * 1000 / self._file.number("pe.tcm.bw_gbs")
+        return self._file.ps("pe.dma.overhead_ns") + ARRIVAL_COPIES * port_ps
 
     def _add_ps(self, nbytes: Fraction) -> Fraction:
         """Two operands fetched, added, and the sum stored."""
-        number = self._form.number
+        number = self._file.number
         cycles = number("pe.math.pipeline_cycles") + ceil(
             nbytes / ELEMENT_BYTES / number("pe.math.lanes")
         )
@@ -247,11 +256,10 @@ class Theory:
 
     def _memory_ps(self, nbytes: Fraction | int) -> Fraction:
         """One load or store of the PE's own slice: translated, over the crossbar and back."""
-        form = self._form
         own_ps = (
             self._issue_ps()
-            + form.ps("pe.mmu.overhead_ns")
-            + form.ps("pe.dma.overhead_ns")
-            + 2 * form.ps("xbar.overhead_ns")
+            + self._file.ps("pe.mmu.overhead_ns")
+            + self._file.ps("pe.dma.overhead_ns")
+            + 2 * self._file.ps("xbar.overhead_ns")
         )
-        return own_ps + Fraction(nbytes) * 1000 / Fraction(str(self._file.slice_gbs))
+        return own_ps + Fraction(nbytes) * 1000 / slice_gbs(self._file)

@@ -7,7 +7,7 @@ from kernbench.studies.milestone_1h_gemm.rows import VERSION, Sweep
 from kernbench.studies.milestone_1h_gemm.shapes import Shape, Staging
 from kernbench.studies.milestone_1h_gemm.theory import Hardware
 from kernbench.studies.sweep import Plan, rows_of
-from kernbench.validate.variant import Variant
+from kernbench.theory.topology_file import TopologyFile
 from runtime.core.config_file import config_hash
 from runtime.core.errors import UsageError
 from runtime.core.simtime import format_ps
@@ -21,7 +21,7 @@ def plan_sweep(source: str, text: str, shapes: Iterable[Shape]) -> Plan[Point]:
     """
     topology = parse_topology(text, source)
     hardware = Hardware.of(topology)
-    one_sip = Variant.of(text).on_a_ring(1).text
+    one_sip = TopologyFile.of(text).on_a_ring(1).text
     points = tuple(
         Point(one_sip, hardware, shape, staging) for shape in shapes for staging in Staging
     )

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from kernbench.probe.cases import NAMES, ORIGIN, Case, Cases
-from kernbench.probe.measure import SWEEP_BYTES, Row, Transfer, measure
+from kernbench.probe.cases import NAMES, ORIGIN, ProbeCase, ProbeCases
+from kernbench.probe.measure import SWEEP_BYTES, ProbeRow, ProbeTransfer, measure
 from runtime.core.coordinates import PeCoordinates
 from runtime.model.topology import parse_topology
 from tests.support.closed_form import (
@@ -21,8 +21,8 @@ from tests.support.closed_form import (
     TO_XBAR,
     XBAR_TO_HBM,
     XBAR_TO_ROUTER,
-    ClosedForm,
     mesh,
+    route_times,
 )
 from tests.support.topologies import default_text, variant_text
 
@@ -43,19 +43,24 @@ SIZES = (1, 16, 256, 1000, 4096, 4112, 10_000, 65_536)
 
 def rows(
     text: str, sips: int = 2, *, sizes: tuple[int, ...] = (4096,), names: tuple[str, ...] = ()
-) -> list[Row]:
-    cases = Cases(parse_topology(text, "topology.yaml", sips))
+) -> list[ProbeRow]:
+    cases = ProbeCases(parse_topology(text, "topology.yaml", sips))
     chosen = [case for case in cases.cases if not names or case.name in names]
     return measure(
         cases,
         text,
-        [Transfer(each, op, size) for each in chosen for op in each.operations for size in sizes],
+        [
+            ProbeTransfer(each, op, size)
+            for each in chosen
+            for op in each.directions
+            for size in sizes
+        ],
     )
 
 
-def row(text: str, name: str, nbytes: int, sips: int = 1, operation: str = "") -> Row:
+def row(text: str, name: str, nbytes: int, sips: int = 1, operation: str = "") -> ProbeRow:
     found = rows(text, sips, sizes=(nbytes,), names=(name,))
-    [one] = [each for each in found if operation in ("", each.transfer.operation)]
+    [one] = [each for each in found if operation in ("", each.transfer.direction)]
     return one
 
 
@@ -117,7 +122,7 @@ def test_the_closed_form_holds_for_random_numbers_and_sizes(data: st.DataObject)
 @pytest.mark.parametrize("nbytes", [1000, 4096, 10_000])
 def test_the_host_cases_are_the_ways_that_one_writes_down_by_hand(nbytes: int) -> None:
     text = variant_text(**ONE_CUBE, **ONE_PE)
-    form = ClosedForm(text)
+    form = route_times(text)
     # PE 0 stands in the south-east corner, on r5c5; the port to the IO chiplet hangs on r5c2.
     there = HOST_TO_IO + IO_TO_CUBE + mesh(3) + TO_XBAR + XBAR_TO_HBM
     back = TO_XBAR + XBAR_TO_ROUTER + mesh(3) + CUBE_TO_IO + IO_TO_HOST
@@ -131,12 +136,12 @@ def test_the_host_cases_are_the_ways_that_one_writes_down_by_hand(nbytes: int) -
 
 def test_the_way_to_another_sip_is_the_one_that_one_writes_down_by_hand() -> None:
     text, nbytes = variant_text(**ONE_CUBE, **ONE_PE), 4096
-    form = ClosedForm(text)
+    form = route_times(text)
     between = mesh(3) + CUBE_TO_IO + TO_NEXT_SIP + IO_TO_CUBE + mesh(3)
     there = PE_TO_ROUTER + between + TO_XBAR + XBAR_TO_HBM
     back = TO_XBAR + XBAR_TO_ROUTER + between + ROUTER_TO_PE
     expected_ps = (
-        form.ps("pe.dma.overhead_ns") + form.bulk_ps(there, nbytes) + form.control_ps(back)
+        form.file.ps("pe.dma.overhead_ns") + form.bulk_ps(there, nbytes) + form.control_ps(back)
     )
     assert row(text, "dma-sip-1", nbytes, sips=2, operation="write").form.total_ps == expected_ps
 
@@ -163,13 +168,13 @@ def test_packets_that_leave_channels_idle_have_a_lower_bound_instead_of_a_closed
 
 def test_best_and_worst_are_the_ends_of_all_simulated_transfers() -> None:
     text = variant_text(**FOUR_CUBES)
-    cases = Cases(parse_topology(text, "topology.yaml", 1))
+    cases = ProbeCases(parse_topology(text, "topology.yaml", 1))
     by_name = {case.name: case for case in cases.cases}
 
     def times_ps(of: dict[PeCoordinates, str]) -> list[int]:
         transfers = [
-            Transfer(Case(name, "HBM", place, ("read",)), "read", 4096)
-            for place, name in of.items()
+            ProbeTransfer(ProbeCase(name, "HBM", target, ("read",)), "read", 4096)
+            for target, name in of.items()
         ]
         return [each.measured_ps for each in measure(cases, text, transfers)]
 
@@ -177,7 +182,7 @@ def test_best_and_worst_are_the_ends_of_all_simulated_transfers() -> None:
         return [
             each.measured_ps
             for each in measure(
-                cases, text, [Transfer(by_name[name], "read", 4096) for name in names]
+                cases, text, [ProbeTransfer(by_name[name], "read", 4096) for name in names]
             )
         ]
 
@@ -197,15 +202,15 @@ def test_best_and_worst_are_the_ends_of_all_simulated_transfers() -> None:
 
 @pytest.mark.parametrize("fabric", ["direct", "switch"])
 def test_the_hops_between_two_sips_add_up_to_the_latency_of_their_link(fabric: str) -> None:
-    cases = Cases(
+    cases = ProbeCases(
         parse_topology(variant_text(**ONE_CUBE, system__sips__fabric=fabric), "topology.yaml", 2)
     )
-    noc = cases.ways.graph.io_noc
-    hops = cases.ways.way((0, noc), (1, noc))
-    noc_ps = cases.ways.graph.nodes[noc].overhead_ps
+    noc = cases.routes.graph.io_noc
+    hops = cases.routes.hops((0, noc), (1, noc))
+    noc_ps = cases.routes.graph.nodes[noc].overhead_ps
     assert (
         sum(hop.overhead_ps + hop.wire_ps for hop in hops)
-        == cases.ways.sips.latency_ps(0, 1) + noc_ps
+        == cases.routes.sips.latency_ps(0, 1) + noc_ps
     )
     assert sum(hop.link is not None for hop in hops) == (1 if fabric == "direct" else 2)
 
@@ -217,7 +222,7 @@ def test_a_sweep_rises_towards_the_bottleneck_and_never_passes_it() -> None:
         reads = [
             each
             for each in rows(text, 2, sizes=SWEEP_BYTES, names=(name,))
-            if each.transfer.operation == "read"
+            if each.transfer.direction == "read"
         ]
         assert [each.transfer.nbytes for each in reads] == list(SWEEP_BYTES)
         rates = [each.gbs for each in reads]
@@ -227,7 +232,7 @@ def test_a_sweep_rises_towards_the_bottleneck_and_never_passes_it() -> None:
 
 
 def test_a_topology_without_other_pes_cubes_or_sips_leaves_cases_out_and_says_why() -> None:
-    cases = Cases(parse_topology(variant_text(**ONE_CUBE, **ONE_PE), "topology.yaml", 1))
+    cases = ProbeCases(parse_topology(variant_text(**ONE_CUBE, **ONE_PE), "topology.yaml", 1))
     assert cases.left_out["dma-far-tcm"] == "a cube has one PE"
     assert cases.left_out["dma-cube-worst"] == "a SIP has one cube"
     assert cases.left_out["dma-sip-1"] == "there is one SIP"
@@ -237,12 +242,12 @@ def test_a_topology_without_other_pes_cubes_or_sips_leaves_cases_out_and_says_wh
 def test_cases_start_at_the_first_pe_and_end_at_memories_that_are_where_they_say() -> None:
     cases = {
         case.name: case
-        for case in Cases(parse_topology(variant_text(**FOUR_CUBES), "topology.yaml", 4)).cases
+        for case in ProbeCases(parse_topology(variant_text(**FOUR_CUBES), "topology.yaml", 4)).cases
     }
-    assert cases["dma-own"].place == ORIGIN
-    assert cases["dma-sram"].target == "cube0 SRAM"
-    assert cases["dma-cube-worst"].target == "cube3.pe3 HBM"
-    assert [cases[f"dma-sip-{hops}"].target for hops in (1, 2)] == [
+    assert cases["dma-own"].target == ORIGIN
+    assert cases["dma-sram"].memory == "cube0 SRAM"
+    assert cases["dma-cube-worst"].memory == "cube3.pe3 HBM"
+    assert [cases[f"dma-sip-{hops}"].memory for hops in (1, 2)] == [
         "sip1.cube0.pe0 HBM",
         "sip2.cube0.pe0 HBM",
     ]

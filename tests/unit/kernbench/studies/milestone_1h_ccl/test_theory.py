@@ -9,12 +9,12 @@ from kernbench.studies.milestone_1h_ccl.networks import NETWORKS, Layout, Networ
 from kernbench.studies.milestone_1h_ccl.points import plan_points, reference_variant
 from kernbench.studies.milestone_1h_ccl.reference import FIGURES, explained
 from kernbench.studies.milestone_1h_ccl.theory import Queue, Theory, ring_alpha_beta_ps
-from kernbench.validate.variant import Variant
+from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.config import parse_ccl
 from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import UsageError
 
-FILE = Variant.of(read_text(default_file("topology.yaml")))
+FILE = TopologyFile.of(read_text(default_file("topology.yaml")))
 CCL = read_text(default_file("ccl.yaml"))
 # Worked examples of docs/model.md, without the 32 ns of their bytes, and 3 ns to issue the command.
 TO_NEXT_SIP_PS = 103_540 - 32_000 + 3000

@@ -1,38 +1,29 @@
-"""The arithmetic that `validate` holds matrix products against, checked by hand, by recursion and by counting."""
+"""Steps, bytes and times of a tiled matrix product, checked by hand, by recursion and by counting."""
 
 from fractions import Fraction
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernbench.validate.gemm import reference
-from kernbench.validate.gemm_runs import Product
-from kernbench.validate.gemm_theory import (
+from kernbench.theory.gemm import (
     GemmNumbers,
-    Sides,
-    compute_bound_ps,
-    fetch_ps,
-    memory_bound_ps,
+    GemmShape,
     padding_utilisation,
-    staged_ps,
     steps,
-    store_ps,
     streamed_bytes,
     systolic_cycles,
-    tile_ps,
 )
-from kernbench.validate.variant import Variant
-from runtime.core.dtypes import float16, float32
+from kernbench.theory.topology_file import TopologyFile
+from kernbench.validate.gemm import reference
 from runtime.model.tiles import TilePlan, TileSize
 from tests.support.topologies import variant_text
 
-TILE = Sides(32, 64, 32)
+TILE = GemmShape(32, 64, 32)
 NUMBERS = GemmNumbers(TILE, 4096, Fraction(1), Fraction(512), Fraction("204.8"), Fraction(256))
 """4096 multiplications a ns, 512 B/ns to the registers, 204.8 B/ns from the slice."""
 
-sides = st.builds(Sides, *[st.integers(1, 20)] * 3)
-tiles = st.builds(Sides, *[st.integers(1, 9)] * 3)
+sides = st.builds(GemmShape, *[st.integers(1, 20)] * 3)
+tiles = st.builds(GemmShape, *[st.integers(1, 9)] * 3)
 
 
 def test_the_numbers_are_those_of_the_file() -> None:
@@ -47,49 +38,49 @@ def test_the_numbers_are_those_of_the_file() -> None:
         pe__tcm__bw_gbs=512.0,
     )
     exact = Fraction("1.3"), Fraction("77.7"), Fraction(28), Fraction(20)
-    assert GemmNumbers.of(Variant.of(file)) == GemmNumbers(Sides(8, 16, 24), 100, *exact)
+    assert GemmNumbers.of(TopologyFile.of(file)) == GemmNumbers(GemmShape(8, 16, 24), 100, *exact)
 
 
 def test_a_narrow_port_of_tcm_is_the_bandwidth_of_memory() -> None:
-    narrow = GemmNumbers.of(Variant.of(variant_text(pe__tcm__bw_gbs=100.0)))
-    assert narrow.shared_gbs == 100
+    narrow = GemmNumbers.of(TopologyFile.of(variant_text(pe__tcm__bw_gbs=100.0)))
+    assert narrow.memory_gbs == 100
 
 
 def test_a_full_tile_takes_sixteen_nanoseconds_to_compute_and_to_fetch() -> None:
     # 32 x 64 x 32 / 4096 = 16 cycles; 2 tiles x 2048 elements x 2 B / 512 B a ns = 16 ns, twice that in f32.
-    assert tile_ps(NUMBERS) == 16_000
-    assert fetch_ps(NUMBERS, 2) == 16_000
-    assert fetch_ps(NUMBERS, 4) == 32_000
-    assert store_ps(NUMBERS, 2) == 4_000
+    assert NUMBERS.tile_ps() == 16_000
+    assert NUMBERS.fetch_ps(2) == 16_000
+    assert NUMBERS.fetch_ps(4) == 32_000
+    assert NUMBERS.store_ps(2) == 4_000
 
 
 def test_a_tile_takes_whole_cycles_and_whole_picoseconds() -> None:
-    odd = GemmNumbers(Sides(3, 5, 7), 10, Fraction("1.3"), *[Fraction(1)] * 3)
+    odd = GemmNumbers(GemmShape(3, 5, 7), 10, Fraction("1.3"), *[Fraction(1)] * 3)
     # 105 multiplications are 11 cycles of 769.23 ps, 8461.5 in all.
-    assert tile_ps(odd) == 8_462
+    assert odd.tile_ps() == 8_462
 
 
 def test_bounds_of_a_cube_by_hand() -> None:
-    product = Sides(512, 512, 512)
+    product = GemmShape(512, 512, 512)
     # 2^27 multiplications at 4096 a ns; each of 2048 steps reads 2 tiles of 4 KiB, and 512 KiB are written.
-    assert compute_bound_ps(product, NUMBERS) == 32_768_000
+    assert NUMBERS.compute_bound_ps(product) == 32_768_000
     assert sum(streamed_bytes(product, TILE, 2)) == 2048 * 8192
     assert (
-        memory_bound_ps(2048 * 8192, 1 << 19, NUMBERS)
+        NUMBERS.memory_bound_ps(2048 * 8192, 1 << 19)
         == (2048 * 8192 + (1 << 19)) / Fraction("204.8") * 1000
     )
 
 
 def test_reads_have_no_more_than_the_link_to_the_slice() -> None:
     fast = GemmNumbers(TILE, 4096, Fraction(1), Fraction(512), Fraction(400), Fraction(256))
-    assert memory_bound_ps(2560, 0, fast) == 10_000
-    assert memory_bound_ps(2560, 2560, fast) == 12_800
+    assert fast.memory_bound_ps(2560, 0) == 10_000
+    assert fast.memory_bound_ps(2560, 2560) == 12_800
 
 
 @settings(deadline=None)
 @given(sides, tiles)
 def test_steps_and_streamed_bytes_are_those_of_every_tile_counted(
-    product: Sides, tile: Sides
+    product: GemmShape, tile: GemmShape
 ) -> None:
     plan = TilePlan(*product, TileSize(*tile))
     counted = [step.size for step in plan]
@@ -103,15 +94,19 @@ def test_steps_and_streamed_bytes_are_those_of_every_tile_counted(
 
 @settings(deadline=None)
 @given(sides, tiles)
-def test_padding_leaves_at_most_all_and_all_of_whole_tiles(product: Sides, tile: Sides) -> None:
+def test_padding_leaves_at_most_all_and_all_of_whole_tiles(
+    product: GemmShape, tile: GemmShape
+) -> None:
     assert 0 < padding_utilisation(product, tile) <= 1
-    whole = Sides(*(-(-length // side) * side for length, side in zip(product, tile, strict=True)))
+    whole = GemmShape(
+        *(-(-length // side) * side for length, side in zip(product, tile, strict=True))
+    )
     assert padding_utilisation(whole, tile) == 1
     assert padding_utilisation(product, tile) == Fraction(product.macs, whole.macs)
 
 
 def test_one_element_more_than_a_tile_wastes_nearly_half() -> None:
-    assert padding_utilisation(Sides(33, 64, 32), TILE) == Fraction(33, 64)
+    assert padding_utilisation(GemmShape(33, 64, 32), TILE) == Fraction(33, 64)
 
 
 def pipeline_ps(fetch: int, compute: int, store: int, depth: int, outputs: int) -> int:
@@ -139,11 +134,16 @@ def test_a_staged_product_takes_what_the_recursion_of_its_pipeline_gives(
 ) -> None:
     # A step multiplies a row of 60 elements by a column: `compute` ns, after 120 elements of one byte in `fetch` ns.
     numbers = GemmNumbers(
-        Sides(1, 60, 1), 1, Fraction(60, compute), Fraction(120, fetch), Fraction(1), Fraction(1)
+        GemmShape(1, 60, 1),
+        1,
+        Fraction(60, compute),
+        Fraction(120, fetch),
+        Fraction(1),
+        Fraction(1),
     )
-    services = fetch_ps(numbers, 1), tile_ps(numbers), store_ps(numbers, result_itemsize)
+    services = numbers.fetch_ps(1), numbers.tile_ps(), numbers.store_ps(result_itemsize)
     assert services[:2] == (fetch * 1000, compute * 1000)
-    assert staged_ps(Sides(outputs, 60 * depth, 1), numbers, 1, result_itemsize) == pipeline_ps(
+    assert numbers.staged_ps(GemmShape(outputs, 60 * depth, 1), 1, result_itemsize) == pipeline_ps(
         *services, depth, outputs
     )
 
@@ -152,7 +152,7 @@ def test_an_array_counts_the_cycle_that_scale_sim_does_not() -> None:
     rows = reference()
     assert len(rows) == 6
     for row in rows:
-        product = Sides(int(row["M"]), int(row["K"]), int(row["N"]))
+        product = GemmShape(int(row["M"]), int(row["K"]), int(row["N"]))
         cycles = systolic_cycles(product, int(row["rows"]), int(row["cols"]))
         assert cycles == int(row["scalesim_total_cycles"]) + 1
 
@@ -161,18 +161,4 @@ def test_the_last_element_of_an_array_ends_when_all_its_operands_have_come_by() 
     # Operand d of element (r, c) comes by in cycle d + r + c, counted from 0.
     rows, cols, depth = 5, 3, 11
     last = max(d + r + c for d in range(depth) for r in range(rows) for c in range(cols))
-    assert systolic_cycles(Sides(rows, depth, cols), rows, cols) == last + 1
-
-
-def test_staged_operands_are_read_once_and_streamed_ones_for_every_tile() -> None:
-    product = Product(Sides(64, 64, 96), float16, float32, "load_ref")
-    # A once, B once for each of two rows of tiles; 64 x 96 results of 4 bytes.
-    assert product.read_bytes(TILE) == 64 * 64 * 2 + 2 * 64 * 96 * 2
-    assert product.written_bytes == 64 * 96 * 4
-    assert Product(Sides(64, 64, 96), to_memory=False).written_bytes == 0
-
-
-@pytest.mark.parametrize("staging", ["ref_ref", "load_ref", "load_load"])
-def test_what_is_read_is_at_least_each_operand_once(staging: str) -> None:
-    product = Product(Sides(40, 70, 33), staging=staging)
-    assert product.read_bytes(TILE) >= (40 * 70 + 70 * 33) * 2
+    assert systolic_cycles(GemmShape(rows, depth, cols), rows, cols) == last + 1

@@ -1,0 +1,206 @@
+"""Time of the kernel of each all-reduce on an idle system, if messages follow one after the other.
+
+There are p ranks on a ring of SIPs (`mesh`: on a grid) with n bytes each, in one message. alpha is a
+message without bytes over the links which it crosses. A PE executes one command after the other. The
+steps are those of R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective Communication
+Operations in MPICH", 2005.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kernbench.theory.kernel_costs import KernelCosts
+from kernbench.theory.routes import Route
+from kernbench.theory.sip_grid import SipGrid, grid_of
+
+
+@dataclass(frozen=True)
+class AllReduceForm:
+    """`time_ps(costs, p, n)` and the formula which it follows.
+
+    `exact_for` are the p for which it is exact where n/B is shorter than a crossing from SIP to SIP.
+    `large_for` maps p to the tolerance for large n, 0 for exact.
+    """
+
+    formula: str
+    time_ps: Callable[[KernelCosts, int, int], int]
+    exact_for: tuple[int, ...]
+    large_for: dict[int, float]
+
+
+def ring_naive_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
+    """T = (p-1) (issue + alpha + n/B + copy + add) + load + store.
+
+    The kernel posts all its receives first: p-1 times issue.
+    """
+    posted_ps = (sips - 1) * costs.issue_ps
+    step_ps = _arrival_ps(costs, costs.to_sip(), nbytes) + costs.add_ps(nbytes)
+    return posted_ps + costs.load_ps(nbytes) + (sips - 1) * step_ps + costs.store_ps(nbytes)
+
+
+def tree_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
+    """2 log2(p) messages: from the leaf ready last up to rank 0, down to the leaf served last.
+
+    A rank receives from its children one after the other, and sends to them one after the other.
+    """
+    ring = SipGrid(sips)
+
+    def children(rank: int) -> list[int]:
+        return [child for child in (2 * rank + 1, 2 * rank + 2) if child < sips]
+
+    def arrival_ps(rank: int, child: int) -> int:
+        return _arrival_ps(costs, costs.to_sip(ring.distance(rank, child)), nbytes)
+
+    def ready_ps(rank: int) -> int:
+        time_ps = (len(children(rank)) + (rank > 0)) * costs.issue_ps + costs.load_ps(nbytes)
+        for child in children(rank):
+            received_ps = max(time_ps, ready_ps(child) + arrival_ps(rank, child))
+            time_ps = received_ps + costs.add_ps(nbytes)
+        return time_ps
+
+    def end_ps(rank: int, time_ps: int) -> int:
+        ends_ps: list[int] = []
+        for child in children(rank):
+            ends_ps.append(end_ps(child, time_ps + arrival_ps(rank, child)))
+            time_ps += costs.send_ps(nbytes)
+        return max([*ends_ps, time_ps + costs.store_ps(nbytes)])
+
+    return end_ps(0, ready_ps(0))
+
+
+def recursive_doubling_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
+    """T = load + log2(p) (issue + alpha + n/B + copy + add) + store.
+
+    Of three ranks, the last one sends its bytes to rank 0 first and receives the result at the end.
+    """
+    steps_ps = sum(
+        _exchange_ps(costs, distance, nbytes) + costs.add_ps(nbytes)
+        for distance in _distances(sips)
+    )
+    load_ps, store_ps = costs.load_ps(nbytes), costs.store_ps(nbytes)
+    if sips & sips - 1 == 0:
+        return load_ps + steps_ps + store_ps
+    assert sips == 3
+    arrival_ps, add_ps = _arrival_ps(costs, costs.to_sip(), nbytes), costs.add_ps(nbytes)
+    # The message of rank 1 has already arrived: it is copied while the own elements are sent.
+    copy_ps = max(costs.copy_ps(nbytes), costs.send_ps(nbytes))
+    result_ps = costs.issue_ps + copy_ps + add_ps + arrival_ps
+    return load_ps + arrival_ps + add_ps + max(result_ps, steps_ps) + store_ps
+
+
+def halving_doubling_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
+    """T = load + sum over b < log2(p) of (issue + alpha + n/2^(b+1)/B + copy + add) + gather + stores.
+
+    The gather repeats the steps without add, in reverse order. In each of its steps a rank sends up
+    to three messages: its own chunk, and the chunks before and behind it.
+    """
+    time_ps, chunk = costs.load_ps(nbytes), nbytes // sips
+    for bit, distance in enumerate(_distances(sips)):
+        half = nbytes >> bit + 1
+        time_ps += _exchange_ps(costs, distance, half) + costs.add_ps(half)
+    for step, distance in enumerate(reversed(_distances(sips))):
+        time_ps += _exchange_ps(costs, distance, *_gathered(chunk, chunk << step))
+    return time_ps + sum(map(costs.store_ps, _gathered(chunk, nbytes)))
+
+
+def mesh_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
+    """On 2 x 1 or 2 x 2 ranks: per dimension a reduce-scatter and an all-gather of one step each.
+
+    2 (W-1) steps of n/W and 2 (H-1) of n/(W H), then the stores. Where there are columns, their
+    results are joined to the part of the row first.
+    """
+    width, height = grid_of(sips)
+    assert width == 2
+    parts = [nbytes // width, nbytes // width // height][:height]
+    exchanges_ps = sum(2 * _exchange_ps(costs, 1, part) + costs.add_ps(part) for part in parts)
+    join_ps = costs.join_ps(parts[0]) if height == 2 else 0
+    return costs.load_ps(nbytes) + exchanges_ps + join_ps + width * costs.store_ps(parts[0])
+
+
+def hierarchical_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
+    """PE 1 to PE 0, cube 0 to cube 1, 2(p-1) steps of n/p on the ring of SIPs, and back down.
+
+    For cubes of up to two PEs and SIPs of up to two cubes. Each message on the way up is added; the
+    parts of the ring are joined.
+    """
+    up_ps = down_ps = 0
+    if costs.pes == 2:
+        up_ps += _arrival_ps(costs, costs.to_pe(1, 0), nbytes) + costs.add_ps(nbytes)
+        down_ps += _arrival_ps(costs, costs.to_pe(0, 1), nbytes)
+    if costs.cubes == 2:
+        up_ps += _arrival_ps(costs, costs.to_cube(0, 1), nbytes) + costs.add_ps(nbytes)
+        down_ps += _arrival_ps(costs, costs.to_cube(1, 0), nbytes)
+    part = nbytes // sips
+    step_ps = 2 * _arrival_ps(costs, costs.to_sip(), part) + costs.add_ps(part)
+    ring_ps = (sips - 1) * step_ps + costs.join_ps(nbytes)
+    return costs.load_ps(nbytes) + up_ps + ring_ps + down_ps + costs.store_ps(nbytes)
+
+
+def _arrival_ps(costs: KernelCosts, route: Route, nbytes: int) -> int:
+    """Alpha + n/B + copy: from the command that sends until the receiver can use the values."""
+    return costs.message_ps(route, nbytes) + costs.copy_ps(nbytes)
+
+
+def _exchange_ps(costs: KernelCosts, distance: int, *parts: int) -> int:
+    """Issue + alpha + n/B + copy: post the receives, send, wait; all ranks do so at once.
+
+    The last of several messages arrives when its command is issued in time, or when the bytes of all
+    messages have passed the link: the later of both.
+    """
+    *before, last = parts
+    commands_ps = sum(map(costs.send_ps, before)) + costs.forwarded_ps(distance, last)
+    arrived_ps = max(commands_ps, costs.forwarded_ps(distance, sum(parts)))
+    return len(parts) * costs.issue_ps + arrived_ps + costs.copy_ps(last)
+
+
+def _distances(sips: int) -> list[int]:
+    """Links between ranks which differ in bit 0, 1, ... (largest power of two) on a ring."""
+    return [SipGrid(sips).distance(0, 1 << bit) for bit in range(sips.bit_length() - 1)]
+
+
+def _gathered(chunk: int, nbytes: int) -> list[int]:
+    """The parts of `nbytes` before the own chunk, the chunk, and behind it: the slowest rank's."""
+    if nbytes == chunk:
+        return [chunk]
+    return [chunk, chunk] if nbytes == 2 * chunk else [chunk, chunk, nbytes - 2 * chunk]
+
+
+ALL_REDUCE_FORMS: dict[str, AllReduceForm] = {
+    "ring_naive": AllReduceForm(
+        "load + (p-1) (issue + alpha + n/B + copy + add) + store",
+        ring_naive_ps,
+        exact_for=(2, 3, 4, 8),
+        large_for={2: 0, 4: 0},
+    ),
+    "tree": AllReduceForm(
+        "issue + load + log2(p) (alpha + n/B + copy + add), log2(p) (alpha + n/B + copy) + store",
+        tree_ps,
+        exact_for=(2, 3, 4, 8),
+        large_for={2: 0},
+    ),
+    "recursive_doubling": AllReduceForm(
+        "load + log2(p) (issue + alpha + n/B + copy + add) + store",
+        recursive_doubling_ps,
+        exact_for=(2, 3, 4, 8),
+        large_for={2: 0, 4: 0},
+    ),
+    "halving_doubling": AllReduceForm(
+        "load + 2 log2(p) (issue + alpha + copy) + 2(p-1)/p n/B + adds + stores",
+        halving_doubling_ps,
+        exact_for=(2, 4, 8),
+        large_for={2: 0, 4: 0.05},
+    ),
+    "mesh": AllReduceForm(
+        "load + (2(W-1) + 2(H-1)) (issue + alpha + copy) + bytes/B + adds + stores",
+        mesh_ps,
+        exact_for=(2, 4),
+        large_for={2: 0, 4: 0},
+    ),
+    "hierarchical": AllReduceForm(
+        "load + up + 2(p-1) (alpha + n/p/B + copy) + (p-1) add + down + store",
+        hierarchical_ps,
+        exact_for=(2, 3, 4),
+        large_for={2: 0, 3: 0},
+    ),
+}
+"""By algorithm."""

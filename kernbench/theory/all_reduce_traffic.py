@@ -1,0 +1,171 @@
+"""Bytes on the links between SIPs in an all-reduce: the messages of each algorithm and their paths.
+
+There are p ranks with n elements each, and P = 2^floor(log2 p). Each slot of a message causes one
+credit in the opposite direction. The algorithms are those of R. Thakur, R. Rabenseifner, W. Gropp,
+"Optimization of Collective Communication Operations in MPICH", 2005.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from math import ceil
+
+from kernbench.theory.alpha_beta import RingQueue
+from kernbench.theory.kernel_costs import ITEM_BYTES
+from kernbench.theory.sip_grid import SipGrid, SipLink, grid_of
+
+Message = tuple[int, int, int]
+"""From a rank, to a rank, number of elements."""
+
+
+def link_loads(
+    algorithm: str, grid: SipGrid, elements: int, queue: RingQueue
+) -> dict[SipLink, int]:
+    """Bytes on each link between SIPs with one PE per SIP: messages of at most a ring, and credits."""
+    messages, parts = MESSAGES[algorithm]
+    block = queue.ring_bytes // ITEM_BYTES * parts(grid.sips)
+    loads = dict.fromkeys(grid.links, 0)
+    for start in range(0, elements, block):
+        for source, target, count in messages(grid.sips, min(block, elements - start)):
+            nbytes = count * ITEM_BYTES
+            for link in pairwise(grid.path(source, target)):
+                loads[link] += nbytes
+            for link in pairwise(grid.path(target, source)):
+                loads[link] += credits_bytes(nbytes, queue)
+    return loads
+
+
+def line_load(nbytes: int, queue: RingQueue) -> int:
+    """N + credits: bytes per link and direction of a line that reduces n bytes and broadcasts them."""
+    return nbytes + credits_bytes(nbytes, queue)
+
+
+def credits_bytes(nbytes: int, queue: RingQueue) -> int:
+    """Bytes of the credits of a message: one credit per slot."""
+    return queue.credit_bytes * ceil(nbytes / queue.slot_bytes)
+
+
+def ring(sips: int, count: int) -> Iterator[Message]:
+    """2(p-1)/p n from each rank to the next one.
+
+    The elements are cut into p chunks, chunk i from i n / p to (i + 1) n / p. In the reduce-scatter a
+    rank sends each chunk but one, and in the all-gather each chunk but one. Where p does not divide
+    n, it matters which chunk is not sent.
+    """
+    chunks = _chunks(count, sips)
+    for rank in range(sips):
+        # Rank r completes chunk r + 1 in the reduce-scatter and does not send it there. Chunk r + 2
+        # is the last one that rank r receives in the all-gather, so it is not sent on.
+        for kept in ((rank + 1) % sips, (rank + 2) % sips):
+            sent = (chunk for index, chunk in enumerate(chunks) if index != kept)
+            yield from ((rank, (rank + 1) % sips, chunk) for chunk in sent)
+
+
+def ring_naive(sips: int, count: int) -> Iterator[Message]:
+    """(p-1) n from each rank to the next one."""
+    return ((rank, (rank + 1) % sips, count) for rank in range(sips) for _ in range(sips - 1))
+
+
+def tree(sips: int, count: int) -> Iterator[Message]:
+    """N from each rank but 0 to its parent, and n back."""
+    for rank in range(1, sips):
+        parent = (rank - 1) // 2
+        yield from _both(rank, parent, count)
+
+
+def recursive_doubling(sips: int, count: int) -> Iterator[Message]:
+    """N between ranks that differ in one bit, in both directions.
+
+    Each rank from P on sends n to the rank P below it first and receives n from it at the end.
+    """
+    inside = _largest_power(sips)
+    for rank in range(inside):
+        yield from ((rank, rank ^ 1 << bit, count) for bit in range(inside.bit_length() - 1))
+    for rank in range(inside, sips):
+        yield from _both(rank, rank - inside, count)
+
+
+def halving_doubling(sips: int, count: int) -> Iterator[Message]:
+    """N / 2^(b+1) twice between ranks that differ in bit b, in both directions.
+
+    There are P chunks. In the step of bit b of the reduce-scatter, a rank keeps one half of its
+    chunks and sends the other half to its partner. In the all-gather a rank sends up to three
+    messages per step: its own chunk, the chunks before it and the chunks behind it. Ranks from P on
+    as in recursive doubling.
+    """
+    inside = _largest_power(sips)
+    chunks = _chunks(count, inside)
+
+    def kept(rank: int, halvings: int) -> range:
+        first = sum((rank >> bit & 1) * (inside >> bit + 1) for bit in range(halvings))
+        return range(first, first + (inside >> halvings))
+
+    def gathered(rank: int, held: range) -> list[int]:
+        own = kept(rank, inside.bit_length() - 1)[0]
+        parts = (range(held.start, own), range(own, own + 1), range(own + 1, held.stop))
+        return [sum(chunks[index] for index in part) for part in parts]
+
+    for rank in range(inside):
+        for bit in range(inside.bit_length() - 1):
+            partner = rank ^ 1 << bit
+            yield rank, partner, sum(chunks[index] for index in kept(partner, bit + 1))
+            yield from ((rank, partner, part) for part in gathered(rank, kept(rank, bit + 1)))
+    for rank in range(inside, sips):
+        partner = rank - inside
+        yield rank, partner, count
+        yield from ((partner, rank, part) for part in gathered(partner, range(inside)))
+
+
+def mesh(sips: int, count: int) -> Iterator[Message]:
+    """On W x H ranks n between neighbours of a row and n/W between neighbours of a column.
+
+    A line of ranks has one chunk per rank. Each chunk goes to its rank from both ends of the line
+    and back to both. The columns do the same with the chunk that is the result of the row.
+    """
+    width, height = grid_of(sips)
+    parts = _chunks(count, width)
+    for row in range(height):
+        yield from _line([row * width + column for column in range(width)], count)
+    for column in range(width):
+        yield from _line([row * width + column for row in range(height)], parts[column])
+
+
+def _line(ranks: list[int], count: int) -> Iterator[Message]:
+    for chunk in _chunks(count, len(ranks)):
+        for rank, other in pairwise(ranks):
+            yield from _both(rank, other, chunk)
+
+
+def _both(rank: int, other: int, count: int) -> Iterator[Message]:
+    yield rank, other, count
+    yield other, rank, count
+
+
+def _largest_power(sips: int) -> int:
+    """P: the ranks of the hypercube."""
+    return 1 << sips.bit_length() - 1
+
+
+def _chunks(count: int, parts: int) -> list[int]:
+    """Number of elements of each chunk."""
+    return [(index + 1) * count // parts - index * count // parts for index in range(parts)]
+
+
+def _one(_: int) -> int:
+    return 1
+
+
+def _all(sips: int) -> int:
+    return sips
+
+
+MESSAGES: dict[str, tuple[Callable[[int, int], Iterable[Message]], Callable[[int], int]]] = {
+    "ring": (ring, _all),
+    "intercube": (ring, _one),
+    "hierarchical": (ring, _one),
+    "ring_naive": (ring_naive, _one),
+    "tree": (tree, _one),
+    "recursive_doubling": (recursive_doubling, _one),
+    "halving_doubling": (halving_doubling, _largest_power),
+    "mesh": (mesh, _all),
+}
+"""By algorithm: the messages of one block between p ranks, and the chunks of a full block."""

@@ -1,0 +1,39 @@
+"""Bandwidths and peak rates that follow from several numbers of the topology file, exact."""
+
+from fractions import Fraction
+
+from kernbench.theory.topology_file import TopologyFile
+
+
+def channel_gbs(file: TopologyFile) -> Fraction:
+    """Effective bandwidth of one HBM pseudo channel: peak bandwidth x efficiency."""
+    return file.number("hbm.pc_bw_gbs") * file.number("cube.hbm_ctrl.efficiency")
+
+
+def slice_gbs(file: TopologyFile) -> Fraction:
+    """Effective bandwidth of one HBM slice: number of pseudo channels x that of each."""
+    return file["hbm.num_pcs"] * channel_gbs(file)
+
+
+def own_memory_gbs(file: TopologyFile) -> Fraction:
+    """What a PE reads and writes together between its own slice and its TCM.
+
+    The slice and the port of the TCM are each shared by both directions. The crossbar link between
+    them has this bandwidth limit separately for each direction (`xbar.to_hbm_bw_gbs`).
+    """
+    return min(slice_gbs(file), file.number("pe.tcm.bw_gbs"))
+
+
+def own_read_gbs(file: TopologyFile) -> Fraction:
+    """The fastest stream in one direction between a PE's own slice and its TCM."""
+    return min(own_memory_gbs(file), file.number("xbar.to_hbm_bw_gbs"))
+
+
+def peak_macs_per_cycle(file: TopologyFile) -> int:
+    """Multiply-accumulate operations of the GEMM engine per cycle at its peak.
+
+    A systolic array does one in each of its cells.
+    """
+    if file["pe.gemm.model"] == "systolic_os":
+        return file["pe.gemm.rows"] * file["pe.gemm.cols"]
+    return file["pe.gemm.macs_per_cycle"]

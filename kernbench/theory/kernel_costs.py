@@ -1,0 +1,117 @@
+"""Times of the commands of a kernel on PE 0 of a cube of an idle system, in picoseconds.
+
+A command is issued (PE CPU and scheduler), then handled by DMA, IPCQ or the vector engine. Elements
+are int32. A packet of the fabric holds at least one slot, so that a slot is copied out of its ring in
+one piece.
+"""
+
+from fractions import Fraction
+from math import ceil
+
+from kernbench.theory.alpha_beta import AlphaBeta
+from kernbench.theory.floor_plan import FloorPlan
+from kernbench.theory.roofline import cycles_ps
+from kernbench.theory.routes import TCM_GBS, Route
+from kernbench.theory.servers import transfer_ps
+from kernbench.theory.topology_file import TopologyFile
+from kernbench.theory.transfers import RouteTimes
+
+ITEM_BYTES = 4
+"""An element is int32: each sum is exact modulo 2^32."""
+
+
+class KernelCosts:
+    """The command times of one topology file, with slots written in packets of `packet_bytes`."""
+
+    def __init__(self, file: TopologyFile, packet_bytes: int) -> None:
+        self.file, self.times, self._plan = file, RouteTimes(file), FloorPlan(file)
+        self._packet_bytes = packet_bytes
+        self.cubes, self.pes = file.cubes, file.pes_per_cube
+        self.issue_ps = file.ps("pe.cpu.overhead_ns") + file.ps("pe.scheduler.overhead_ns")
+        self.dma_ps, self.ipcq_ps = file.ps("pe.dma.overhead_ns"), file.ps("pe.ipcq.overhead_ns")
+        self._access_ps = self.issue_ps + file.ps("pe.mmu.overhead_ns") + self.dma_ps
+        self._to_slice, self._from_slice = self._plan.own_slice()
+
+    def to_sip(self, hops: int = 1) -> Route:
+        """From PE 0 of the last cube to the same PE of the SIP `hops` links away."""
+        here = self.cubes - 1, 0
+        return self._plan.between_pes(here, here, hops)
+
+    def to_cube(self, cube: int, other: int) -> Route:
+        """From PE 0 of a cube to PE 0 of another cube of the same SIP."""
+        return self._plan.between_pes((cube, 0), (other, 0))
+
+    def to_pe(self, pe: int, other: int) -> Route:
+        """From a PE to another PE of its cube."""
+        return self._plan.between_pes((0, pe), (0, other))
+
+    def alpha_ps(self, route: Route) -> int:
+        """alpha: issue, DMA, all overheads and wires of the route, and the IPCQ of the receiver."""
+        return self.issue_ps + self.dma_ps + self.times.latency_ps(route) + self.ipcq_ps
+
+    def alpha_beta(self, route: Route) -> AlphaBeta:
+        """Alpha and B of a route; B is the least bandwidth on it.
+
+        Messages are forwarded cut-through: the bytes are paid once, at the narrowest link, however
+        many SIPs forward them.
+        """
+        return AlphaBeta(self.alpha_ps(route), self.times.narrowest_gbs(route))
+
+    def message_ps(self, route: Route, nbytes: int) -> int:
+        """Alpha + n/B: from the command that sends until the slot is usable by the receiver."""
+        return self.issue_ps + self.slot_ps(route, nbytes)
+
+    def slot_ps(self, route: Route, nbytes: int) -> int:
+        """The same without the issue of the command: from the DMA channel on."""
+        write_ps = self.times.ring_write_ps(route, nbytes, self._packet_bytes, TCM_GBS)
+        return write_ps + self.times.announcement_ps(())
+
+    def forwarded_ps(self, hops: int, nbytes: int) -> int:
+        """A message to the rank `hops` links ahead on a ring where all ranks send at once.
+
+        alpha + n/B, and for each SIP that forwards it the time by which n/B exceeds a crossing: a
+        link sends the message of its own SIP first, then the forwarded message.
+        """
+        route = self.to_sip(hops)
+        link_ps = transfer_ps(nbytes, self.times.narrowest_gbs(route))
+        one_hop_ps, two_hops_ps = (self.times.latency_ps(self.to_sip(count)) for count in (1, 2))
+        crossing_ps = two_hops_ps - one_hop_ps
+        return self.message_ps(route, nbytes) + (hops - 1) * max(link_ps - crossing_ps, 0)
+
+    def send_ps(self, nbytes: int) -> int:
+        """From a command that sends until the next command: until the slot has left the TCM."""
+        return self.issue_ps + self.dma_ps + self.tcm_ps(nbytes)
+
+    def copy_ps(self, nbytes: int) -> int:
+        """A slot from its ring to the scratch buffer: out of and into the TCM, over its one port."""
+        return self.dma_ps + 2 * self.tcm_ps(nbytes)
+
+    def add_ps(self, nbytes: int) -> int:
+        """Addition of two operands of `nbytes`: fetch both, compute, store the sum."""
+        return self._math_ps(2 * nbytes, nbytes)
+
+    def join_ps(self, nbytes: int) -> int:
+        """Concatenation of pieces to one operand of `nbytes`: fetch, move, store."""
+        return self._math_ps(nbytes, nbytes)
+
+    def load_ps(self, nbytes: int) -> int:
+        """Load from the own slice: command, MMU, DMA, request, data."""
+        request_ps = self.times.control_ps(self._to_slice)
+        return self._access_ps + request_ps + self.times.bulk_ps(self._from_slice, nbytes, TCM_GBS)
+
+    def store_ps(self, nbytes: int) -> int:
+        """Store to the own slice: command, MMU, DMA, data, acknowledgement."""
+        ack_ps = self.times.control_ps(self._from_slice)
+        return self._access_ps + self.times.bulk_ps(self._to_slice, nbytes, TCM_GBS) + ack_ps
+
+    def tcm_ps(self, nbytes: int) -> int:
+        """`nbytes` once through the port of the TCM."""
+        return transfer_ps(nbytes, self.file.number(TCM_GBS))
+
+    def _math_ps(self, read_bytes: int, written_bytes: int) -> int:
+        """Command, operands to the registers, pipeline fill + elements / lanes, result to the TCM."""
+        number, port_gbs = self.file.number, self.file.number("pe.fetch_store.bw_gbs")
+        elements = Fraction(written_bytes, ITEM_BYTES)
+        cycles = number("pe.math.pipeline_cycles") + ceil(elements / number("pe.math.lanes"))
+        moved_ps = transfer_ps(read_bytes, port_gbs) + transfer_ps(written_bytes, port_gbs)
+        return self.issue_ps + moved_ps + ceil(cycles_ps(cycles, number("pe.math.clock_ghz")))
