@@ -1,46 +1,139 @@
-"""The rules of size, over everything that ships."""
+"""The rules of size, names and language, over everything that ships and over its tests."""
 
-import ast
+import re
 from pathlib import Path
 
-import pytest
+from tests.dialect import findings, phrases
+from tests.support.assertions import without_assertion
+from tests.support.source import comment_lines, duplicate_classes, functions_of, modules_of
 
 ROOT = Path(__file__).parents[2]
-MODULES = sorted(
-    path
-    for package in ("runtime", "sip_node", "coordinator", "benches")
-    for path in (ROOT / package).rglob("*.py")
-)
+PACKAGES = ("runtime", "sip_node", "coordinator", "kernbench")
+MODULES = modules_of(ROOT, (*PACKAGES, "examples", "tests"))
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
+MAX_COLUMNS = 100
+
+NOT_OF_ONE_MODULE = {
+    "test_style": "reads all packages",
+    "test_traffic": "the bytes which all algorithms send",
+    "test_absent_names": "the names of the package `runtime.torch`",
+    "test_public_names": "the names of the package `runtime.torch`",
+}
+"""Modules in `tests/unit` that have not the name of the module which they test, and why."""
 
 
-def _name(path: Path) -> str:
-    return str(path.relative_to(ROOT))
+def sizes(path: Path) -> list[str]:
+    """What is too long in a module: itself, or a function."""
+    source, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT)
+    length = len(source.splitlines())
+    module = [f"{name}: {length} lines"] if length > MAX_MODULE_LINES else []
+    return module + [f"{name}: {function}" for function in long_functions(source)]
 
 
 def long_functions(source: str) -> list[str]:
-    """The functions of `source` that are longer than the limit, decorators and docstring included."""
-    functions = [
-        n
-        for n in ast.walk(ast.parse(source))
-        if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
-    lines = {
-        f"{n.name} at line {n.lineno}": (n.end_lineno or n.lineno) - n.lineno + 1 for n in functions
-    }
+    """The functions of `source` that are longer than the limit."""
     return [
-        f"{name}: {length} lines" for name, length in lines.items() if length > MAX_FUNCTION_LINES
+        f"{function.name} at line {function.lineno}: {lines} lines"
+        for function, lines in functions_of(source)
+        if lines > MAX_FUNCTION_LINES
     ]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=_name)
-def test_a_module_has_one_idea_and_its_functions_fit_on_a_page(path: Path):
-    source = path.read_text()
-    assert len(source.splitlines()) <= MAX_MODULE_LINES
-    assert long_functions(source) == []
+def long_lines(text: str, *, is_page: bool = False) -> list[int]:
+    """The numbers of lines that are too long; tables and fenced blocks of a page cannot break."""
+    lines, fenced = list[int](), False
+    for number, line in enumerate(text.splitlines(), start=1):
+        fenced ^= is_page and line.lstrip().startswith("```")
+        unbreakable = is_page and (fenced or line.startswith("|"))
+        if len(line) > MAX_COLUMNS and not unbreakable:
+            lines.append(number)
+    return lines
 
 
-def test_the_measure_sees_a_long_function():
-    body = "    pass\n" * MAX_FUNCTION_LINES
-    assert long_functions(f"def f():\n{body}") == ["f at line 1: 61 lines"]
+def module_of(test: Path) -> Path | None:
+    """The module of `test`, a path below `tests/unit`: `test_x.py` and `test_x_aspect.py` test `x`.
+
+    A package may stand for the module as well.
+    """
+    package, words = ROOT / test.parent, test.stem.split("_")[1:]
+    names = ["_".join(words[: count + 1]) for count in range(len(words))]
+    paths = [package / f"{name}.py" for name in names]
+    packages = [package / "__init__.py"] if package.name in names else []
+    return next((path for path in [*paths, *packages] if path.exists()), None)
+
+
+def test_a_module_has_one_idea_and_its_functions_fit_on_a_page():
+    assert [
+        finding for path in modules_of(ROOT, (*PACKAGES, "examples")) for finding in sizes(path)
+    ] == []
+
+
+def test_the_formatter_formats_everything():
+    without = re.compile(r"# fmt: (?:off|skip)$", re.MULTILINE)
+    assert [path for path in MODULES if without.search(path.read_text("utf-8"))] == []
+
+
+def test_unit_tests_mirror_the_source():
+    unit = ROOT / "tests" / "unit"
+    tests = [path.relative_to(unit) for path in sorted(unit.rglob("test_*.py"))]
+    of_modules = [test for test in tests if test.stem not in NOT_OF_ONE_MODULE]
+    assert [test for test in of_modules if not module_of(test)] == []
+
+
+def test_every_test_reaches_an_assertion():
+    modules = [path for path in modules_of(ROOT, ["tests"]) if path.stem.startswith("test_")]
+    assert without_assertion(modules, modules_of(ROOT, ["tests/support", "examples"])) == []
+
+
+class TestTheMeasures:
+    def test_a_long_function_is_seen(self):
+        body = "    pass\n" * MAX_FUNCTION_LINES
+        assert long_functions(f"def f():\n{body}") == ["f at line 1: 61 lines"]
+
+    def test_a_long_line_is_seen_outside_of_tables_and_fenced_blocks(self):
+        line = "x" * 101
+        page = f"{line}\n|{line}\n```\n{line}\n```\n{line}\n"
+        assert long_lines(page, is_page=True) == [1, 6]
+        assert long_lines(page) == [1, 2, 4, 6]
+
+    def test_the_module_of_a_test_is_named_by_its_first_words(self):
+        deadlock = ROOT / "runtime" / "diagnosis" / "deadlock.py"
+        assert module_of(Path("runtime/diagnosis/test_deadlock_aspect.py")) == deadlock
+        assert module_of(Path("runtime/diagnosis/test_life.py")) is None
+
+    def test_classes_of_one_name_are_seen_in_spite_of_underscores(self, tmp_path: Path):
+        first, second = tmp_path / "a.py", tmp_path / "b.py"
+        first.write_text("class Row: ...\nclass Other: ...\n")
+        second.write_text("def f():\n    class _Row: ...\n")
+        assert duplicate_classes([first, second]) == {"Row": [first, second]}
+
+    def test_comments_are_counted_and_instructions_to_tools_are_not(self):
+        assert comment_lines("x = 1  # why\n# because\ny = 2  # noqa: E501\n'# no'\n") == 2
+
+    def test_phrases_are_found_across_lines_and_not_in_code(self):
+        text = "A machine tells\n`it says`, so\nmany `a\nb`: nobody"
+        assert list(phrases(text)) == [(0, "tells"), (1, "so many"), (3, "nobody")]
+
+    def test_prose_of_python_is_comments_strings_and_names_of_tests(self, tmp_path: Path):
+        module = tmp_path / "m.py"
+        module.write_text(
+            "told = 1  # whoever\n# reads so\n# many\n"
+            "x = f'{told} asks us'\ndef test_it_says(): ...\n"
+        )
+        assert [finding.removeprefix(f"{module}:") for finding in findings(module)] == [
+            "1: whoever",
+            "2: so many",
+            "4: asks",
+            "5: says",
+        ]
+
+    def test_a_test_reaches_an_assertion_through_functions_of_the_tests(self, tmp_path: Path):
+        support, module = tmp_path / "support.py", tmp_path / "test_m.py"
+        support.write_text("def check(x):\n    return inner(x)\ndef inner(x):\n    assert x\n")
+        module.write_text(
+            "def test_a():\n    check(1)\n"
+            "def test_b():\n    run(1)\n"
+            "def test_c():\n    np.testing.assert_equal(1, 1)\n"
+        )
+        assert without_assertion([module], [support]) == [f"{module}::test_b"]
