@@ -1,7 +1,20 @@
-"""The benches that come with kernbench, registered with `@bench` or `@study`."""
+"""The benches that come with kernbench; packages of others add theirs by an entry point.
 
+A package that declares entry points in the group `kernbench.benches` has its benches and studies
+in `--list`. Each entry point names a module that registers them, or a function with `@bench`:
+
+    [project.entry-points."kernbench.benches"]
+    my-bench = "my_package.my_module"
+"""
+
+from collections.abc import Sequence
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 
+from runtime.core.bench_registry import Entry, registered
+from runtime.core.errors import UsageError
+
+ENTRY_POINT_GROUP = "kernbench.benches"
 MODULES = (
     "kernbench.studies.ccl_algorithms.study",
     "kernbench.benches.ccl_allreduce",
@@ -12,9 +25,24 @@ MODULES = (
     "kernbench.benches.qkv_gemm_multi_pe",
     "kernbench.benches.va_offset_verify",
 )
+"""The modules that register the benches and studies of kernbench."""
 
 
-def load_all() -> None:
-    """Import every bench, so that the registry knows them."""
+def load_entries() -> Sequence[Entry]:
+    """All benches and studies: those of kernbench and those of entry points, by name."""
     for module in MODULES:
         import_module(module)
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        _load(point)
+    return registered()
+
+
+def _load(point: EntryPoint) -> None:
+    try:
+        point.load()
+    except Exception as error:
+        package = point.dist.name if point.dist else "an unknown package"
+        raise UsageError(
+            f"entry point {point.name!r} of {package} cannot be loaded: "
+            f"{type(error).__name__}: {error}"
+        ) from error

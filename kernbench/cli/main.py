@@ -1,69 +1,64 @@
-"""`kernbench`: read the command line, do what it asks, and say by the exit code how it went."""
+"""The command `kernbench`: parses its arguments, executes the request, returns the exit code."""
 
 import os
 import signal
 import sys
 from collections.abc import Sequence
 
-from kernbench.cli.ending import ExitCode, complain
-from kernbench.cli.options import Invocation, parse, words_of_perf
-from kernbench.cli.tools import TOOLS, run_tool
-from runtime.core.bench_registry import Entry, Study, StudyOptions, registered
+from kernbench.benches import load_entries
+from kernbench.cli.exit_codes import ExitCode, print_error
+from kernbench.cli.group import kernbench_group
+from kernbench.cli.options import CliContext
+from kernbench.cli.run import RunRequest, StudyRequest
 from runtime.core.errors import ConfigError, KernbenchError, UsageError
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """The command `kernbench` with the words of `sys.argv`; returns the exit code."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with `arguments`, by default those of the process; returns the exit code."""
     try:
-        return _main(sys.argv[1:] if words is None else words)
+        return call(sys.argv[1:] if arguments is None else arguments)
     except (UsageError, ConfigError) as error:
-        complain(error)
+        print_error(error)
         return ExitCode.USAGE
     except KernbenchError as error:
-        complain(error)
+        print_error(error)
         return ExitCode.FAILED
     except KeyboardInterrupt:
         return ExitCode.SIGNALLED + signal.SIGINT
     except BrokenPipeError:
-        # Whoever read the output has gone. Python would complain once more when it flushes at exit.
+        # The reader of the output has ended. Python flushes at exit and would raise once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.SIGNALLED + signal.SIGPIPE
 
 
-def _main(words: Sequence[str]) -> int:
-    if words and words[0] in TOOLS:
-        return run_tool(words[0], words[1:])
-    asked = words_of_perf(words)
-    if asked is not None:
-        return _perf(asked)
-    invocation = parse(words, _load_benches())
-    if invocation is None:
-        return ExitCode.PASSED
-    if invocation.study is not None:
-        return _run_study(invocation.study, invocation)
-    # Loaded on demand: a text or a misspelt word needs neither the hardware's schema nor sockets.
-    from coordinator.launcher import InterpreterLauncher
-    from kernbench.cli.run import make_plan, run
+def call(arguments: Sequence[str], context: CliContext | None = None) -> int:
+    """Run the command that `arguments` name; returns the exit code.
 
-    return run(make_plan(invocation), InterpreterLauncher(), invocation.out)
-
-
-def _perf(words: Sequence[str]) -> int:
-    from coordinator.launcher import InterpreterLauncher
-    from kernbench.cli.perf import perf
-
-    return perf(words, InterpreterLauncher())
-
-
-def _run_study(study: Study, invocation: Invocation) -> int:
-    options = StudyOptions(
-        invocation.topology, invocation.procs, invocation.timeout, invocation.out
+    Errors are raised: `UsageError`, in one line, for arguments that are wrong.
+    """
+    code: int = kernbench_group().main(
+        list(arguments),
+        "kernbench",
+        standalone_mode=False,
+        obj=context or CliContext(load_entries, _execute),
     )
-    return ExitCode.PASSED if study.function(options, **invocation.flags) else ExitCode.FAILED
+    return code
 
 
-def _load_benches() -> Sequence[Entry]:
-    from kernbench.benches import load_all
+def _execute(request: object) -> int:
+    """Execute what a command has read; returns the exit code."""
+    if isinstance(request, StudyRequest):
+        passed = request.study.function(request.options, **request.flags)
+        return ExitCode.PASSED if passed else ExitCode.FAILED
+    # Imported on demand: a help text or a wrong argument needs neither schema nor sockets.
+    from coordinator.launcher import InterpreterLauncher
 
-    load_all()
-    return registered()
+    if isinstance(request, RunRequest):
+        from kernbench.cli.simulation import simulate
+
+        return simulate(request, InterpreterLauncher())
+    from kernbench.perf.arguments import PerfRequest
+    from kernbench.perf.measurement import measure
+
+    assert isinstance(request, PerfRequest), "no command makes another kind of request"
+    return measure(request, InterpreterLauncher())

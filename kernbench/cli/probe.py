@@ -66,7 +66,7 @@ _EPILOG = "\b\n" + "\n".join(
     type=click.Path(path_type=Path),
     help="Write the rows and their hops to this file.",
 )
-def COMMAND(  # noqa: N802 - the name by which every tool's command is found
+def probe_command(
     names: Sequence[str],
     nbytes: int | None,
     *,
@@ -80,7 +80,7 @@ def COMMAND(  # noqa: N802 - the name by which every tool's command is found
     """What one transfer costs on every kind of way.
 
     Each is simulated alone and compared with its closed form, latency = overhead + wire + drain: what all components on the way
-    and back add, what the wires add, and the time the bytes take at the narrowest place. Egress code 1 if one differs.
+    and back add, what the wires add, and the time the bytes take at the narrowest place. Exit code 1 if one differs.
     """
     source = topology or default_file("topology.yaml")
     text = read_text(source)

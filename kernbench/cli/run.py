@@ -1,135 +1,183 @@
-"""The command `run`: make the plan, run it, print and write the report."""
+"""`kernbench run`, the default command: simulate a bench, a study or a script of the user."""
 
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
-from coordinator.aggregate import RunReport, merge_op_log, merge_outcomes, sip_reports, summarise
-from coordinator.failure import Interrupted, RankFailed
-from coordinator.launcher import Launcher
-from coordinator.plan import Plan, ProgramSpec, load_config
-from coordinator.report.files import prepare_directory, write_ccl_trace, write_files
-from coordinator.report.progress import progress
-from coordinator.report.tables import bench_table, heading, nccl_table, pass_line, run_statistics
-from coordinator.session import RunResult, Session
-from coordinator.verify.check import verify
-from coordinator.verify.verdict import Verdict
-from kernbench.cli.ending import ExitCode, complain
-from kernbench.cli.options import Invocation
-from runtime.core.errors import KernbenchError, UsageError
-from runtime.model.addresses import AddressMap
-from runtime.wire.messages import SipReport
+import click
+
+from kernbench.cli.arguments import divide
+from kernbench.cli.entries import find_entry
+from kernbench.cli.group import COMMANDS
+from kernbench.cli.list import print_entries, refuse_arguments
+from kernbench.cli.options import (
+    DEFAULT_BENCH,
+    HELP_NAMES,
+    SIMULATION_GROUPS,
+    STUDY_GROUPS,
+    STUDY_TIMEOUT_S,
+    GroupedCommand,
+    SimulationOptions,
+    cli_context,
+    flag_option,
+    is_given,
+    option,
+)
+from runtime.core.bench_registry import Bench, Entry, Scalar, Study, StudyOptions
+from runtime.core.errors import UsageError, nearest
+
+_EXAMPLES = """\b
+examples:
+  kernbench --sips 4                        the default bench on four SIPs
+  kernbench --sips 4 --procs 1              the same in one process, for a debugger
+  kernbench --sips 2 train.py --steps 10    your own script, started as torchrun does
+  kernbench --help --bench NAME             the flags of another bench"""
 
 
-def make_plan(invocation: Invocation, program: ProgramSpec | None = None) -> Plan:
-    """The plan that the command line asks for, or with its options that of `program`. Raises `UsageError` or `ConfigError`."""
-    script = invocation.script
-    # A rank finds modules beside its script, as `python script.py` does.
-    directories = () if script is None else (str(script.resolve().parent),)
-    config = load_config(invocation.topology, invocation.ccl, invocation.sips, directories)
-    sips = config.topology.system.sips.count
-    if invocation.script is not None and invocation.procs not in (None, sips):
-        raise UsageError(
-            f"--procs {invocation.procs} with a script: its {sips} ranks need {sips} processes, "
-            "in one process they would share the state of its modules"
+@dataclass(frozen=True)
+class RunRequest:
+    """One simulation: of a bench with its flags, or of a script with its arguments."""
+
+    options: SimulationOptions
+    bench: Bench | None = None
+    flags: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    script: Path | None = None
+    argv: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StudyRequest:
+    """A study with its flags."""
+
+    study: Study
+    options: StudyOptions
+    flags: Mapping[str, Scalar]
+
+
+class RunCommand(GroupedCommand):
+    """Reads its own options, then the flags of the bench that they name."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the options of the command; the flags and the script become parameters as well."""
+        parts = divide(args, self.get_params(ctx))
+        # Help that comes last finds `--bench` parsed, and shows the flags of that bench.
+        ordered = sorted(parts.options, key=lambda words: words[0] in HELP_NAMES)
+        super().parse_args(ctx, list(chain.from_iterable(ordered)))
+        ctx.params |= {"flags": parts.flags, "script": parts.script}
+        return []
+
+    def groups(self, ctx: click.Context) -> Mapping[str, Sequence[click.Option]]:
+        """The options of a bench or of a study, then its flags."""
+        # Without `--bench` its default has not been parsed yet when `--help` is.
+        entry: Entry = ctx.params.get("bench") or _entry(DEFAULT_BENCH)
+        if isinstance(entry, Study):
+            groups = {"what runs": (_BENCH, _LIST), **STUDY_GROUPS}
+        else:
+            groups = dict(_GROUPS)
+        if entry.flags:
+            groups[f"flags of {entry.name}"] = tuple(map(flag_option, entry.flags))
+        return groups
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The usage line of `kernbench`, as this is its default command."""
+        formatter.write_usage(
+            "kernbench", f"[{' | '.join(COMMANDS)}] [options] [SCRIPT [arguments of the script]]"
         )
-    return Plan(
-        config,
-        program or _program(invocation),
-        sips if invocation.procs is None else invocation.procs,
-        data=invocation.data,
-        timeout_s=invocation.timeout,
-        jitter_ms=invocation.jitter_ms,
-        jitter_seed=invocation.jitter_seed,
-        verify=invocation.verify_data,
+
+
+def parse_flags(context: click.Context, entry: Entry, arguments: Sequence[str]) -> dict[str, Any]:
+    """The values of the flags of a bench or study."""
+    command = click.Command(
+        entry.name,
+        params=[flag_option(flag) for flag in entry.flags],
+        add_help_option=False,
+        context_settings={"allow_extra_args": True},
     )
+    parsed = command.make_context(entry.name, list(arguments), parent=context)
+    if parsed.args:
+        _refuse_script(parsed.args[0])
+    return parsed.params
 
 
-class Words(Protocol):
-    """What is said of a run before it starts, and of what its ranks have returned."""
-
-    def heading(self, plan: Plan) -> Iterable[str]:
-        """What runs."""
-        ...
-
-    def results(self, plan: Plan, report: RunReport, sips: Sequence[SipReport]) -> Iterable[str]:
-        """What came out, of a run that got to its end."""
-        ...
+def _entry(name: str) -> Entry:
+    return find_entry(name, cli_context(click.get_current_context()).entries)
 
 
-class BenchWords:
-    """The words of a bench or a script."""
-
-    def heading(self, plan: Plan) -> Iterable[str]:
-        """The program and its flags."""
-        return heading(plan)
-
-    def results(self, plan: Plan, report: RunReport, sips: Sequence[SipReport]) -> Iterable[str]:  # noqa: ARG002
-        """The pass line, and the table of a bench."""
-        outcome = merge_outcomes(sips)
-        yield pass_line(plan.program.name, plan.sips, outcome)
-        if outcome and outcome.rows:
-            yield from nccl_table(outcome.rows)
-        if outcome and outcome.table:
-            yield from bench_table(outcome.table)
+_BENCH = option(
+    "--bench", "NAME", _entry, "bench or study to run, by name or number", DEFAULT_BENCH
+)
+# An eager option is parsed before the others: `--help` and errors depend on the bench.
+_BENCH.is_eager = True
+_LIST = click.Option(["--list"], is_flag=True, help="list the benches and studies, and end")
+_GROUPS = {
+    **SIMULATION_GROUPS,
+    "what runs": (*SIMULATION_GROUPS["what runs"], _BENCH, _LIST),
+}
 
 
-def run(plan: Plan, launcher: Launcher, out: Path | None, words: Words | None = None) -> int:
-    """Run `plan`, print its report in `words`, write its files if it is traced; returns the exit code.
-
-    What a rank finds wrong with its input is raised.
-    """
-    words = words or BenchWords()
-    directory = prepare_directory(out, plan.program.name) if plan.trace else None
-    _print(words.heading(plan))
-    result = Session(plan, launcher, progress(sys.stderr, alone=plan.procs == 1)).run()
-    report = summarise(plan, result, _verdict(plan, result))
-    if directory is not None:
-        if plan.ccl_trace:
-            write_ccl_trace(directory, result.collected.transfers)
-        write_files(directory, report, merge_op_log(result.collected.logs))
-    if result.error is not None:
-        return _explain(result.error, directory)
-    _print(words.results(plan, report, sip_reports(result.collected.done)))
-    _print(run_statistics(report))
-    if directory is not None:
-        _print([f"files           {directory}"])
-    return ExitCode.PASSED if report.passed else ExitCode.FAILED
-
-
-def _verdict(plan: Plan, result: RunResult) -> Verdict | None:
-    if not plan.verify or result.error is not None:
-        return None
-    gathered = result.collected
-    return verify(
-        gathered.logs, gathered.written, gathered.contents, AddressMap(plan.config.topology)
-    )
+@click.pass_context
+def _run(
+    context: click.Context,
+    /,
+    *,
+    bench: Entry,
+    list: bool,  # noqa: A002 - the name of the option
+    flags: tuple[str, ...],
+    script: tuple[str, ...],
+    **options: Any,
+) -> int:
+    cli = cli_context(context)
+    if list:
+        refuse_arguments(script)
+        print_entries(cli.entries())
+        return 0
+    if script:
+        if flags or is_given(context, "bench"):
+            _refuse_script(script[0])
+        path = _script_path(script[0])
+        return cli.execute(RunRequest(SimulationOptions(**options), script=path, argv=script[1:]))
+    values = parse_flags(context, bench, flags)
+    if isinstance(bench, Study):
+        return cli.execute(StudyRequest(bench, _study_options(context, bench), values))
+    return cli.execute(RunRequest(SimulationOptions(**options), bench=bench, flags=values))
 
 
-def _program(invocation: Invocation) -> ProgramSpec:
-    script, bench = invocation.script, invocation.bench
-    if script is not None:
-        return ProgramSpec("script", str(script), str(script.resolve()), argv=invocation.argv)
-    assert bench is not None, (
-        "the command line names a bench or a script, or means the default bench"
-    )
-    return ProgramSpec("bench", bench.name, bench.program, invocation.flags)
+def _study_options(context: click.Context, study: Study) -> StudyOptions:
+    """The options that a study takes; raises `UsageError` for any other that is given."""
+    taken = [each.name for each in chain.from_iterable(STUDY_GROUPS.values())]
+    values = context.params
+    for each in chain.from_iterable(SIMULATION_GROUPS.values()):
+        if each.name and each.name not in taken and is_given(context, each.name):
+            given = (each.opts if values[each.name] else each.secondary_opts)[0]
+            raise UsageError(f"{given} is not an option of the study {study.name}")
+    # The default of a study differs from that of a simulation.
+    timeout = values["timeout"] if is_given(context, "timeout") else STUDY_TIMEOUT_S
+    return StudyOptions(values["topology"], values["procs"], timeout, values["out"])
 
 
-def _explain(error: KernbenchError, directory: Path | None) -> int:
-    if isinstance(error, RankFailed):
-        if error.is_about_input:
-            # Every rank finds the same; where in our code it does is of no use to the user.
-            raise UsageError(error.failed.message) from error
-        sys.stderr.write(error.failed.traceback.rstrip() + "\n")
-    complain(error)
-    if directory is not None:
-        sys.stderr.write(f"kernbench: what was traced is in {directory}\n")
-    return ExitCode.SIGNALLED + error.signum if isinstance(error, Interrupted) else ExitCode.FAILED
+def _script_path(argument: str) -> Path:
+    script = Path(argument)
+    if script.is_file():
+        return script
+    # An argument that could be the name of a command is more likely a misspelt one than a file.
+    if script.suffix or len(script.parts) > 1:
+        raise UsageError(f"no such script: {argument!r}")
+    if argument in COMMANDS:
+        raise UsageError(f"the command {argument!r} comes before the options")
+    raise UsageError(f"unknown command {argument!r}{nearest(argument, COMMANDS)}")
 
 
-def _print(lines: Iterable[str]) -> None:
-    for line in lines:
-        sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+def _refuse_script(argument: str) -> None:
+    raise UsageError(f"either a bench or a script: {argument!r} comes with bench options")
+
+
+run_command = RunCommand(
+    _GROUPS,
+    name="run",
+    callback=_run,
+    help="Simulate multi-chip AI accelerators: one process per SIP, the same result for any number "
+    "of processes.",
+    epilog=_EXAMPLES,
+)

@@ -75,7 +75,7 @@ LOAD = click.FloatRange(0, 1, min_open=True)
     show_default=True,
     help="Flits of a packet, with --mesh.",
 )
-def COMMAND(  # noqa: N802, PLR0913 - the name by which every tool's command is found; a parameter for each option
+def validate_command(  # noqa: PLR0913 - a parameter for each option
     only: str,
     topology: Path | None,
     seed: int,
@@ -91,7 +91,7 @@ def COMMAND(  # noqa: N802, PLR0913 - the name by which every tool's command is 
 ) -> int:
     """Every closed-form and reference check of the model: expected, measured, deviation, tolerance, verdict.
 
-    Egress code 1 if one is out of its tolerance. docs/validation.md says what each group proves.
+    Exit code 1 if one is out of its tolerance. docs/validation.md says what each group proves.
     """
     chosen = [part for part in parts(seed, full=full) if part.may_match(only)]
     if lists:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
-from kernbench.benches.collective_perf.collective import Case
+from kernbench.benches.collective_perf.collective import PerfCase
 from runtime.core.simtime import exact
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes, SipFabric, crossing_ps
@@ -16,7 +16,7 @@ from runtime.model.topology import Topology
 
 
 @dataclass(frozen=True)
-class Bound:
+class TimeBound:
     """The least time, and its two parts: `way_ps` of a byte from the farthest rank, `links_ps` of all bytes over the links."""
 
     way_ps: int
@@ -28,7 +28,7 @@ class Bound:
         return max(self.way_ps, self.links_ps)
 
 
-class Bounds:
+class CollectiveBounds:
     """The bounds of one topology, for buffers on at most so many cubes and PEs of each."""
 
     def __init__(self, topology: Topology, cubes: int, pes: int) -> None:
@@ -40,17 +40,17 @@ class Bounds:
             crossing_ps(topology) + self._graph.nodes[self._graph.io_noc].overhead_ps
         )
 
-    def of(self, case: Case) -> Bound:
+    def of(self, case: PerfCase) -> TimeBound:
         """The bound of one row; nothing where one rank is alone."""
         if case.ranks == 1:
-            return Bound(0, 0)
+            return TimeBound(0, 0)
         on_links_ps = max(
             Fraction(_of_a_rank(case) * 1000) / self._narrowest_gbs(),
             Fraction(self._in_all(case) * 1000)
             / sum(exact(link.bw_gbs) for link in self._fabric.links),
         )
         nearest_ps, farthest_ps = self._inside_ps(case)
-        return Bound(
+        return TimeBound(
             farthest_ps + self._crossings(case) * self._crossing_ps,
             nearest_ps + self._crossing_ps + ceil(on_links_ps),
         )
@@ -62,7 +62,7 @@ class Bounds:
             gbs[link.source] += exact(link.bw_gbs)
         return min(gbs.values())
 
-    def _in_all(self, case: Case) -> int:
+    def _in_all(self, case: PerfCase) -> int:
         """Bytes that links carry, counted once for every link that they pass."""
         size, ranks = case.size_bytes, case.ranks
         match case.collective.name:
@@ -79,7 +79,7 @@ class Bounds:
             case _:
                 return (ranks - 1) * size
 
-    def _crossings(self, case: Case) -> int:
+    def _crossings(self, case: PerfCase) -> int:
         """Links between SIPs on the longest way that a byte must go."""
         ranks = range(case.ranks)
         match case.collective.name:
@@ -95,7 +95,7 @@ class Bounds:
     def _distance(self, rank: int, other: int) -> int:
         return len(self._fabric.path(rank, other)) - 1
 
-    def _inside_ps(self, case: Case) -> tuple[int, int]:
+    def _inside_ps(self, case: PerfCase) -> tuple[int, int]:
         """From a PE to the links between SIPs and back: of the PEs that hold the buffer, the nearest and the farthest."""
         io_noc, route = self._graph.io_noc, self._routes.route
         cubes, pes = case.spread(*self._spread)
@@ -104,7 +104,7 @@ class Bounds:
         return min(ways_ps), max(ways_ps)
 
 
-def _of_a_rank(case: Case) -> Fraction:
+def _of_a_rank(case: PerfCase) -> Fraction:
     """Bytes that a rank must send, or receive: its part stays, where the buffer is a part for every rank."""
     return (
         Fraction(case.size_bytes * (case.ranks - 1), case.ranks)

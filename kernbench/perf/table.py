@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from coordinator.report.text_table import TextColumn, TextStyle, TextTable
-from kernbench.benches.collective_perf.collective import Case, Request
+from kernbench.benches.collective_perf.collective import PerfCase, PerfParameters
 from kernbench.perf.arguments import AVERAGES
-from kernbench.perf.bound import Bound
+from kernbench.perf.bound import TimeBound
 from runtime.core.bench_registry import PerfRow
 from runtime.core.errors import UsageError
 
@@ -37,40 +37,44 @@ _NOTHING = ("N/A",) * 4
 
 
 @dataclass(frozen=True)
-class Row:
+class PerfTableRow:
     """A line: the time of an iteration as `-a` asks for it, and the wrong elements of all ranks, None if nobody looked."""
 
-    case: Case
+    case: PerfCase
     algorithm: str
     time_ps: float
     wrong: int | None
-    bound: Bound
+    bound: TimeBound
 
 
 def make_row(
-    case: Case, algorithm: str, rows: Sequence[PerfRow], average: int, bound: Bound
-) -> Row:
+    case: PerfCase, algorithm: str, rows: Sequence[PerfRow], average: int, bound: TimeBound
+) -> PerfTableRow:
     """The line of a case, which ran by `algorithm`, from the rows of all ranks."""
     times_ps = [row.time_ps for row in rows]
     time_ps = (times_ps[0], sum(times_ps) / len(times_ps), min(times_ps), max(times_ps))[average]
     wrong = [row.wrong for row in rows if row.wrong is not None]
-    return Row(case, algorithm, time_ps, sum(wrong) if len(wrong) == len(rows) else None, bound)
+    return PerfTableRow(
+        case, algorithm, time_ps, sum(wrong) if len(wrong) == len(rows) else None, bound
+    )
 
 
-def parameters(request: Request, average: int, ranks: int, algorithm: str) -> Iterator[str]:
+def parameter_lines(
+    parameters: PerfParameters, average: int, ranks: int, algorithm: str
+) -> Iterator[str]:
     """What is measured, above the table."""
-    factor = request.step_factor
-    step = f"{factor}(factor)" if factor > 1 else f"{request.step_bytes}(bytes)"
+    factor = parameters.step_factor
+    step = f"{factor}(factor)" if factor > 1 else f"{parameters.step_bytes}(bytes)"
     yield (
-        f"# {request.collective} ranks {ranks} minBytes {request.min_bytes} maxBytes {request.max_bytes} step: {step} "
-        f"warmup iters: {request.warmup} iters: {request.iters} validation: {request.check} "
+        f"# {parameters.collective} ranks {ranks} minBytes {parameters.min_bytes} maxBytes {parameters.max_bytes} step: {step} "
+        f"warmup iters: {parameters.warmup} iters: {parameters.iters} validation: {parameters.check} "
         f"average: {AVERAGES[average]}"
     )
-    yield f"# algorithm {algorithm}, a buffer on up to {request.pes} PEs of {request.cubes} cube{'s' * (request.cubes > 1)}"
+    yield f"# algorithm {algorithm}, a buffer on up to {parameters.pes} PEs of {parameters.cubes} cube{'s' * (parameters.cubes > 1)}"
     yield "#"
 
 
-def algorithm_words(asked: str, ran: Mapping[int, str]) -> str:
+def algorithm_text(asked: str, ran: Mapping[int, str]) -> str:
     """What was asked for and, where that left a choice, what ran for which sizes; `ran` has the algorithm of each size."""
     *limited, (last, _) = (
         (name, max(run)) for name, run in groupby(sorted(ran), key=ran.__getitem__)
@@ -79,7 +83,7 @@ def algorithm_words(asked: str, ran: Mapping[int, str]) -> str:
     return names if names == asked else f"{asked}: {names}"
 
 
-def table(rows: Sequence[Row]) -> Iterator[str]:
+def table_lines(rows: Sequence[PerfTableRow]) -> Iterator[str]:
     """Heading, lines, footnotes and the two lines of summary."""
     yield f"# {'':>52}  {'out-of-place':^30}  {'in-place':^30}".rstrip()
     text = TextTable(_COLUMNS, _STYLE)
@@ -106,13 +110,15 @@ def clear(path: Path) -> None:
         raise UsageError(f"perf: --json: cannot write {path}: {error.strerror}") from error
 
 
-def write_json(path: Path, request: Request, rows: Sequence[Row], about: Mapping[str, Any]) -> None:
+def write_json(
+    path: Path, parameters: PerfParameters, rows: Sequence[PerfTableRow], about: Mapping[str, Any]
+) -> None:
     """`about` and the request under their names, then the rows. Times are us, bandwidths GB/s, sizes bytes."""
-    content = {**about, "request": asdict(request), "rows": [_named(row) for row in rows]}
+    content = {**about, "request": asdict(parameters), "rows": [_named(row) for row in rows]}
     path.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: PerfTableRow) -> tuple[str, ...]:
     case = row.case
     measured = (
         _time(row.time_ps),
@@ -137,7 +143,7 @@ def _time(time_ps: float) -> str:
     )
 
 
-def _footnotes(rows: Sequence[Row]) -> Iterator[str]:
+def _footnotes(rows: Sequence[PerfTableRow]) -> Iterator[str]:
     collective = rows[0].case.collective
     if collective.in_place:
         yield f"# out-of-place N/A: {collective.name} of torch.distributed works in place"
@@ -146,7 +152,7 @@ def _footnotes(rows: Sequence[Row]) -> Iterator[str]:
     yield "# bound: no algorithm is faster on these links (docs/collectives.md)"
 
 
-def _named(row: Row) -> dict[str, Any]:
+def _named(row: PerfTableRow) -> dict[str, Any]:
     case = row.case
     measured = {
         "time_us": row.time_ps / PS_PER_US,

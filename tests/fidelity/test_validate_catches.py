@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kernbench.cli.tools import run_tool
+from kernbench.cli.main import call
 from kernbench.validate.check import Check
 from kernbench.validate.plan import missed, parts, run
 from runtime.model import graph
@@ -102,5 +102,5 @@ def test_a_miss_is_exit_code_1_with_the_checks_named(
 ) -> None:
     file = tmp_path / "paired.yaml"
     file.write_text(PAIRED)
-    assert run_tool("validate", ["--topology", str(file), "--only", "h.", "--procs", "1"]) == 1
+    assert call(["validate", "--topology", str(file), "--only", "h.", "--procs", "1"]) == 1
     assert "2 MISSED: h.stride.8 h.stride.4" in capsys.readouterr().out

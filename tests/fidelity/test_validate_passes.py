@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kernbench.cli.tools import run_tool
+from kernbench.cli.main import call
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.mesh_network import MeshNetwork, Traffic
 from kernbench.validate.plan import missed, parts, run
@@ -94,7 +94,7 @@ def test_the_number_of_processes_does_not_change_a_row(
     def rows(procs: int) -> str:
         path = tmp_path / f"{procs}.csv"
         assert (
-            run_tool("validate", ["--only", "a.1", "--procs", str(procs), "--csv", str(path)]) == 0
+            call(["validate", "--only", "a.1", "--procs", str(procs), "--csv", str(path)]) == 0
         )
         return path.read_text()
 
@@ -105,7 +105,7 @@ def test_the_csv_has_the_numbers_in_full(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "checks.csv"
-    run_tool("validate", ["--only", "h.", "--procs", "1", "--csv", str(path)])
+    call(["validate", "--only", "h.", "--procs", "1", "--csv", str(path)])
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     printed = capsys.readouterr().out
@@ -146,7 +146,7 @@ def test_traffic_on_the_mesh_is_printed_as_csv(capsys: pytest.CaptureFixture[str
         "--seed",
         "3",
     ]
-    assert run_tool("validate", words) == 0
+    assert call(["validate", *words]) == 0
     header, *lines = capsys.readouterr().out.splitlines()
     assert header == "pattern,flits,offered,seed,avg_latency_cycles,accepted"
     assert [line.split(",")[:4] for line in lines] == [

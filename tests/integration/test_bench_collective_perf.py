@@ -6,9 +6,14 @@ from dataclasses import asdict, replace
 import pytest
 import yaml
 
-from kernbench.benches.collective_perf.collective import COLLECTIVES, Case, Request, cases
+from kernbench.benches.collective_perf.collective import (
+    COLLECTIVES,
+    PerfCase,
+    PerfParameters,
+    perf_cases,
+)
 from kernbench.benches.collective_perf.program import collective_perf
-from kernbench.perf.bound import Bounds
+from kernbench.perf.bound import CollectiveBounds
 from runtime.ccl.config import parse_ccl
 from runtime.core.bench_registry import BenchOutcome
 from runtime.core.config_file import default_file
@@ -22,11 +27,11 @@ ONE_CUBE = variant_text(
     cube__pe_layout__pe_per_corner=1,
     cube__pe_layout__corners=["NW", "SE"],
 )
-REQUEST = Request("all_reduce", 48, 48, 1, 1, 1, 1, 1, "sum", "int32", 0, "", 1, 2)
+REQUEST = PerfParameters("all_reduce", 48, 48, 1, 1, 1, 1, 1, "sum", "int32", 0, "", 1, 2)
 
 
 def measured(
-    request: Request, sips: int, *, ccl: str | None = None, data: bool = True
+    request: PerfParameters, sips: int, *, ccl: str | None = None, data: bool = True
 ) -> list[BenchOutcome]:
     def program(rank: int) -> BenchOutcome:
         return collective_perf(rank, **asdict(request))
@@ -63,8 +68,10 @@ def ccl_of_sends(mapper: str) -> str:
 @pytest.mark.parametrize("name", list(COLLECTIVES))
 def test_every_collective_is_right_and_no_faster_than_its_bound(name: str, sips: int):
     request = replace(REQUEST, collective=name, root=sips - 1)
-    [case] = cases(request, sips)
-    bound = Bounds(parse_topology(ONE_CUBE, "small", sips), request.cubes, request.pes).of(case)
+    [case] = perf_cases(request, sips)
+    bound = CollectiveBounds(
+        parse_topology(ONE_CUBE, "small", sips), request.cubes, request.pes
+    ).of(case)
     outcomes = measured(request, sips)
     rows = [outcome.rows[0] for outcome in outcomes]
     assert [(row.size_bytes, row.count, row.wrong) for row in rows] == [
@@ -88,7 +95,7 @@ def test_parts_larger_than_the_receive_rings_are_right_with_every_reduction(name
         warmup=0,
     )
     outcomes = measured(request, 3)
-    rows = list(cases(request, 3))
+    rows = list(perf_cases(request, 3))
     assert [(outcome.ok, outcome.wrong) for outcome in outcomes] == [(len(rows), 0)] * 3
 
 
@@ -107,7 +114,7 @@ def test_iterations_are_averaged_and_their_number_changes_no_result():
 @pytest.mark.parametrize(
     "request_", [replace(REQUEST, check=0), REQUEST], ids=["no check", "no data"]
 )
-def test_what_nobody_has_looked_at_is_neither_right_nor_wrong(request_: Request):
+def test_what_nobody_has_looked_at_is_neither_right_nor_wrong(request_: PerfParameters):
     with_data = request_.check == 0
     [first, _] = measured(request_, 2, data=with_data)
     assert (first.ok, first.wrong, first.unchecked, first.rows[0].wrong) == (0, 0, 1, None)
@@ -158,7 +165,7 @@ def test_a_reduce_that_changes_the_other_ranks_is_wrong_on_them():
     ids=["sums inside a SIP", "no such kernel", "placement", "no queues"],
 )
 def test_what_the_algorithm_cannot_do_is_the_fault_of_the_command_line(
-    request_: Request, ccl: str | None, problem: str
+    request_: PerfParameters, ccl: str | None, problem: str
 ):
     with pytest.raises(UsageError, match=problem):
         measured(request_, 2, ccl=ccl)
@@ -186,7 +193,7 @@ def test_the_algorithm_that_a_row_names_is_the_one_that_ran(name: str):
         for record in sorted(records, key=lambda record: record.start_ps)
     ][1::2]
     ccl = parse_ccl(text, "ccl.yaml")
-    assert ran == [case.algorithm(ccl, "auto") for case in cases(request, 2)]
+    assert ran == [case.algorithm(ccl, "auto") for case in perf_cases(request, 2)]
     # Where the output is the larger buffer, calls of both sizes give 48 bytes a rank or less.
     assert ran[-1] == ("ring" if name == "all_gather" else "other")
 
@@ -195,7 +202,7 @@ def test_sends_need_their_queues_whatever_the_algorithm():
     request = replace(REQUEST, collective="sendrecv")
     content = yaml.safe_load(default_file("ccl.yaml").read_text())
     del content["algorithms"]["point_to_point"]
-    [case] = cases(request, 2)
+    [case] = perf_cases(request, 2)
     assert (
         case.algorithm(parse_ccl(yaml.safe_dump(content), "ccl.yaml"), "ring") == "point_to_point"
     )
@@ -218,7 +225,7 @@ def test_a_case_is_what_the_row_says():
     outcome = measured(
         replace(REQUEST, collective="all_gather", min_bytes=50, max_bytes=50, dtype="half"), 3
     )[0]
-    expected = Case(COLLECTIVES["all_gather"], 3, 8, "half", "none", -1)
+    expected = PerfCase(COLLECTIVES["all_gather"], 3, 8, "half", "none", -1)
     row = outcome.rows[0]
     assert (row.count, row.size_bytes, row.dtype, row.redop) == (8, 48, "half", "none")
     assert row.algbw_gbs == expected.algbw_gbs(row.time_ps)

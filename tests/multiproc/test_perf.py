@@ -82,7 +82,7 @@ def test_a_wrong_kernel_fails_the_run(tmp_path: Path, topology) -> None:
     ccl = (
         (ROOT / "ccl.yaml")
         .read_text()
-        .replace("runtime.ccl.algorithms.ring", "tests.support.wrong_collectives")
+        .replace("runtime.ccl.algorithms.ring\n", "tests.support.wrong_collectives\n")
     )
     (tmp_path / "wrong.yaml").write_text(ccl)
     words = ["perf", "all_reduce", "-b", "1K", "--algorithm", "ring"]
@@ -95,6 +95,6 @@ def test_a_wrong_kernel_fails_the_run(tmp_path: Path, topology) -> None:
 def test_a_refusal_is_one_line(tmp_path: Path) -> None:
     done = launch(tmp_path, "--sips", "4", "perf", "all_reduce", "-g", "8")
     assert done.stderr == (
-        "kernbench: error: perf: -g/--ngpus has no meaning here: every rank is a SIP: --sips says how many\n"
+        "kernbench: error: perf: -g/--ngpus has no meaning here: every rank is a SIP: --sips is their number\n"
     )
     assert done.returncode not in (0, 1)

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kernbench.cli.options import Invocation
-from kernbench.cli.run import make_plan, run
+from kernbench.cli.options import SimulationOptions
+from kernbench.cli.run import RunRequest
+from kernbench.cli.simulation import make_plan, program_of, run
 from runtime.core.errors import UsageError
 from tests.support.sessions import fake_launcher, plan
 
@@ -60,7 +61,8 @@ def test_what_ranks_print_without_end_of_line_has_lines_of_its_own(tmp_path: Pat
 def test_a_script_with_packed_processes_is_refused_with_the_reason(tmp_path: Path):
     script = tmp_path / "train.py"
     script.touch()
-    with pytest.raises(UsageError, match="would share the state of its modules"):
-        make_plan(Invocation(script=script, sips=4, procs=2))
-    program = make_plan(Invocation(script=script, sips=4, procs=4, argv=("--x",))).program
+    program = program_of(RunRequest(SimulationOptions(), script=script, argv=("--x",)))
     assert (program.kind, program.path, program.argv) == ("script", str(script), ("--x",))
+    with pytest.raises(UsageError, match="would share the state of its modules"):
+        make_plan(SimulationOptions(sips=4, procs=2), program)
+    assert make_plan(SimulationOptions(sips=4, procs=4), program).procs == 4

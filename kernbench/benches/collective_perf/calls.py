@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from kernbench.benches.collective_perf.collective import Case, Request
+from kernbench.benches.collective_perf.collective import PerfCase, PerfParameters
 from runtime import DPPolicy, tl, torch
 from runtime.ccl.config import POINT_TO_POINT
 from runtime.language.value import Pointer
@@ -35,7 +35,7 @@ class Buffers:
     target: Tensor
 
 
-def allocate(case: Case, request: Request) -> Buffers:
+def allocate(case: PerfCase, request: PerfParameters) -> Buffers:
     """Buffers of zeros."""
     cubes, pes = case.spread(request.cubes, request.pes)
     policy = DPPolicy(cube="column_wise", pe="column_wise", num_cubes=cubes, num_pes=pes)
@@ -45,7 +45,7 @@ def allocate(case: Case, request: Request) -> Buffers:
     return Buffers(source, torch.zeros(case.output_rows, case.count, dtype=case.dtype, dp=policy))
 
 
-def call(case: Case, buffers: Buffers) -> Callable[[], object]:
+def call(case: PerfCase, buffers: Buffers) -> Callable[[], object]:
     """The collective on these buffers, ready to be called: it is queued and returns at once."""
     return partial(_CALLS[case.collective.name], case, buffers.source, buffers.target)
 
@@ -75,7 +75,13 @@ def send_and_receive(source: Tensor, target: Tensor) -> None:
     message = table.group.ring_bytes_within_scratch(2) // source.itemsize
     arguments = (shard_pointers(source), shard_pointers(target), numel, ahead, behind, message)
     launch_on(
-        "sendrecv", pass_on, arguments, [source, target], pes, queue_table=table.name, call="sendrecv"
+        "sendrecv",
+        pass_on,
+        arguments,
+        [source, target],
+        pes,
+        queue_table=table.name,
+        call="sendrecv",
     )
 
 
@@ -95,7 +101,7 @@ def pass_on(
             tl.store(target + start, value)
 
 
-_CALLS: Mapping[str, Callable[[Case, Tensor, Tensor], object]] = {
+_CALLS: Mapping[str, Callable[[PerfCase, Tensor, Tensor], object]] = {
     "all_reduce": lambda case, _, target: dist.all_reduce(target, OPS[case.op]),
     "reduce": lambda case, _, target: dist.reduce(target, case.root, OPS[case.op]),
     "broadcast": lambda case, _, target: dist.broadcast(target, case.root),

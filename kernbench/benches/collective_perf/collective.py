@@ -67,7 +67,7 @@ COLLECTIVES: Mapping[str, Collective] = {
 
 
 @dataclass(frozen=True)
-class Request:
+class PerfParameters:
     """What the command line asks for, in scalars: the flags of the rank program.
 
     Sizes go from `min_bytes` to `max_bytes`, times `step_factor`, or plus `step_bytes` where that is 1. `root` -1 is every
@@ -91,7 +91,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Case:
+class PerfCase:
     """One row of the table. `count` is what the column says; `op` is "none" and `root` -1 where there is none."""
 
     collective: Collective
@@ -143,7 +143,7 @@ class Case:
         return self.algbw_gbs(time_ps) * self.collective.busbw(self.ranks)
 
 
-def cases(request: Request, ranks: int) -> Iterator[Case]:
+def perf_cases(request: PerfParameters, ranks: int) -> Iterator[PerfCase]:
     """The rows in the order of nccl-tests: types, reductions, roots, sizes. A size without an element a rank has no row."""
     collective = COLLECTIVES[request.collective]
     dtypes = tuple(DTYPES) if request.dtype == ALL else (request.dtype,)
@@ -155,10 +155,12 @@ def cases(request: Request, ranks: int) -> Iterator[Case]:
                 continue
             for root in roots:
                 for count in _counts(request, collective, DTYPES[dtype].itemsize, ranks):
-                    yield Case(collective, ranks, count, dtype, op, root)
+                    yield PerfCase(collective, ranks, count, dtype, op, root)
 
 
-def _counts(request: Request, collective: Collective, itemsize: int, ranks: int) -> Iterator[int]:
+def _counts(
+    request: PerfParameters, collective: Collective, itemsize: int, ranks: int
+) -> Iterator[int]:
     size = request.min_bytes
     while size <= request.max_bytes:
         count = size // itemsize // (ranks if collective.parts else 1)

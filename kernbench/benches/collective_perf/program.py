@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 
 from kernbench.benches.collective_perf.calls import Buffers, allocate, call
-from kernbench.benches.collective_perf.collective import Case, Request, cases
+from kernbench.benches.collective_perf.collective import PerfCase, PerfParameters, perf_cases
 from kernbench.benches.collective_perf.values import inputs, wrong_elements
 from runtime import torch
 from runtime.core.bench_registry import BenchOutcome, PerfRow, Scalar
@@ -18,14 +18,14 @@ SILENCE_S = 5.0
 
 
 def collective_perf(rank: int, **flags: Scalar) -> BenchOutcome:
-    """One row for each size. `flags` are the fields of a `Request`."""
-    request = Request(**flags)  # pyright: ignore[reportArgumentType] - its fields are what the coordinator sends
+    """One row for each size. `flags` are the fields of a `PerfParameters`."""
+    request = PerfParameters(**flags)  # pyright: ignore[reportArgumentType] - its fields are what the coordinator sends
     torch.ahbm.set_device(rank)
     dist.init_process_group("ahbm", algorithm=request.algorithm or None)
     _check_algorithm()
     rows: list[PerfRow] = []
     said_s = now_s()
-    for case in cases(request, dist.get_world_size()):
+    for case in perf_cases(request, dist.get_world_size()):
         row = _measure(case, request, rank)
         rows.append(row)
         if rank == 0 and now_s() - said_s >= SILENCE_S:
@@ -66,7 +66,7 @@ def _refusing(collective: Callable[[], object]) -> Callable[[], object]:
     return start
 
 
-def _measure(case: Case, request: Request, rank: int) -> PerfRow:
+def _measure(case: PerfCase, request: PerfParameters, rank: int) -> PerfRow:
     buffers = allocate(case, request)
     collective = _refusing(call(case, buffers))
     for _ in range(request.warmup):
@@ -84,7 +84,7 @@ def _measure(case: Case, request: Request, rank: int) -> PerfRow:
     )
 
 
-def _check(case: Case, request: Request, rank: int, buffers: Buffers) -> int | None:
+def _check(case: PerfCase, request: PerfParameters, rank: int, buffers: Buffers) -> int | None:
     """Wrong elements of this rank over all repetitions; None where nothing is checked."""
     if not request.check or not torch.ahbm.has_data():
         return None

@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from kernbench.benches.collective_perf.collective import Case
+from kernbench.benches.collective_perf.collective import PerfCase
 from runtime.core.dtypes import DType
 from runtime.language.value import Array
 
@@ -26,7 +26,7 @@ class Source:
     row: int
 
 
-def source(case: Case, rank: int, row: int) -> Source:
+def source(case: PerfCase, rank: int, row: int) -> Source:
     """Where row `row` of the result of `rank` comes from."""
     return {
         "all_reduce": Source(None, 0),
@@ -39,7 +39,7 @@ def source(case: Case, rank: int, row: int) -> Source:
     }[case.collective.name]
 
 
-def inputs(case: Case, repetition: int, rank: int) -> Array:
+def inputs(case: PerfCase, repetition: int, rank: int) -> Array:
     """What `rank` puts in, of shape (rows, count)."""
     rows = [
         np.concatenate([_block(case, repetition, rank, row, *at) for at in _blocks(case)])
@@ -48,7 +48,7 @@ def inputs(case: Case, repetition: int, rank: int) -> Array:
     return np.stack(rows)
 
 
-def wrong_elements(case: Case, repetition: int, rank: int, result: Array) -> int:
+def wrong_elements(case: PerfCase, repetition: int, rank: int, result: Array) -> int:
     """How many elements of the result of `rank` are wrong.
 
     What is only moved, integers, and the larger or smaller of two must be equal bit by bit. For the rest see `combined`.
@@ -115,12 +115,12 @@ def _limits(dtype: DType) -> Any:
     return ml_dtypes.finfo(dtype.numpy)  # pyright: ignore[reportUnknownVariableType] - it has no types of its own
 
 
-def _blocks(case: Case) -> Iterator[tuple[int, int]]:
+def _blocks(case: PerfCase) -> Iterator[tuple[int, int]]:
     for start in range(0, case.count, BLOCK):
         yield start, min(start + BLOCK, case.count)
 
 
-def _block(case: Case, repetition: int, rank: int, row: int, start: int, stop: int) -> Array:
+def _block(case: PerfCase, repetition: int, rank: int, row: int, start: int, stop: int) -> Array:
     """Elements `start` to `stop` of a row of the input of `rank`: random numbers that depend on these arguments alone.
 
     Factors lie around 1, so that the product of many ranks is neither infinite nor zero.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kernbench.benches.collective_perf.collective import COLLECTIVES, Case
+from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase
 from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.algorithm_module import algorithms_with
 from runtime.ccl.config import CclConfig, parse_ccl
@@ -28,9 +28,9 @@ class Point:
     nbytes: int
 
     @property
-    def case(self) -> Case:
+    def case(self) -> PerfCase:
         """The row of `perf` that measures the same."""
-        return Case(
+        return PerfCase(
             COLLECTIVES["all_reduce"], self.ranks, self.nbytes // SMALLEST_BYTES, "half", "sum", -1
         )
 

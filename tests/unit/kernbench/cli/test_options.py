@@ -1,9 +1,16 @@
+"""The command line: which request its arguments make, and which line refuses wrong ones."""
+
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kernbench.cli.options import Invocation, find_bench, parse
-from runtime.core.bench_registry import Bench, Flag
+from kernbench.cli.entries import find_entry
+from kernbench.cli.main import call
+from kernbench.cli.options import CliContext, SimulationOptions
+from kernbench.cli.run import RunRequest, StudyRequest
+from kernbench.perf.arguments import PerfRequest
+from runtime.core.bench_registry import Bench, Flag, Study, StudyOptions
 from runtime.core.errors import UsageError
 
 
@@ -18,57 +25,73 @@ BENCHES = (
         Flag("n_elem", int, 256, "elements"),
         Flag("check", bool, True, "compare with the sum"),
     ),
-    _bench("probe", Flag("sweep", float, 1.5, "")),
+    _bench("copy", Flag("sweep", float, 1.5, "")),
+    Study("sizes", "what sizes does", (Flag("depth", int, 3, "levels"),), lambda options: True),
 )
 
 
-def refusal(*words: str) -> str:
+def requests_of(*arguments: str) -> list[Any]:
+    """What the command executes, without executing it."""
+    requests: list[Any] = []
+
+    def execute(request: Any) -> int:
+        requests.append(request)
+        return 0
+
+    assert call(arguments, CliContext(lambda: BENCHES, execute)) == 0
+    return requests
+
+
+def refusal(*arguments: str) -> str:
     with pytest.raises(UsageError) as caught:
-        parse(words, BENCHES)
+        requests_of(*arguments)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
-def run_of(*words: str) -> Invocation:
-    invocation = parse(words, BENCHES)
-    assert invocation is not None
-    return invocation
+def run_of(*arguments: str) -> RunRequest:
+    [request] = requests_of(*arguments)
+    assert isinstance(request, RunRequest)
+    return request
 
 
-def test_without_words_the_default_bench_runs_with_the_defaults_of_its_flags():
+def test_without_arguments_the_default_bench_runs_with_the_defaults_of_its_flags():
     flags = {"algorithm": "", "n_elem": 256, "check": True}
-    assert run_of() == Invocation(BENCHES[0], flags)
+    assert run_of() == RunRequest(SimulationOptions(), bench=BENCHES[0], flags=flags)
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ["--sips", "4", "--procs", "2"],
         ["--sips=4", "--procs=2"],
         ["run", "--sips=4", "--procs", "2"],
     ],
 )
-def test_a_value_follows_its_option_or_an_equals_sign(words: list[str]):
-    invocation = run_of(*words)
-    assert (invocation.sips, invocation.procs) == (4, 2)
+def test_a_value_follows_its_option_or_an_equals_sign(arguments: list[str]):
+    options = run_of(*arguments).options
+    assert (options.sips, options.procs) == (4, 2)
 
 
 def test_verification_is_asked_for():
-    assert run_of("--verify-data").verify_data
-    assert not run_of().verify_data
+    assert run_of("--verify-data").options.verify_data
+    assert not run_of().options.verify_data
 
 
 def test_flags_of_the_bench_are_options_after_its_name():
-    assert run_of("--bench", "probe", "--sweep", "2.5").flags == {"sweep": 2.5}
+    assert run_of("--bench", "copy", "--sweep", "2.5").flags == {"sweep": 2.5}
 
 
 def test_flags_of_a_bench_may_come_before_its_name():
-    assert run_of("--sweep", "2.5", "--sips=2", "--bench=probe").flags == {"sweep": 2.5}
+    assert run_of("--sweep", "2.5", "--sips=2", "--bench=copy").flags == {"sweep": 2.5}
 
 
-def test_a_flag_may_have_any_name_that_is_not_an_option():
-    benches = (_bench("ccl-allreduce", Flag("words", int, 5, "")),)
-    assert parse(["--words", "6"], benches) == Invocation(benches[0], {"words": 6})
+def test_a_flag_may_have_the_name_of_a_part_of_the_command_line():
+    bench = _bench("ccl-allreduce", *(Flag(name, int, 5, "") for name in ("script", "flags")))
+    requests: list[RunRequest] = []
+    context = CliContext(lambda: (bench,), lambda request: requests.append(request) or 0)
+    assert call(["--script", "6"], context) == 0
+    assert requests[0].flags == {"script": 6, "flags": 5}
 
 
 def test_flags_of_the_default_bench_need_no_name():
@@ -80,20 +103,15 @@ def test_flags_of_the_default_bench_need_no_name():
 
 
 def test_a_bench_is_found_by_number():
-    assert find_bench("2", BENCHES).name == "probe"
+    assert find_entry("2", lambda: BENCHES).name == "copy"
 
 
 def test_everything_after_a_script_belongs_to_the_script(tmp_path: Path):
     script = tmp_path / "train.py"
     script.touch()
-    words = ("--sips", "9", "list", "--", "--help", "--bench")
-    invocation = run_of("--sips", "2", str(script), *words)
-    assert (invocation.sips, invocation.bench, invocation.script, invocation.argv) == (
-        2,
-        None,
-        script,
-        words,
-    )
+    argv = ("--sips", "9", "list", "--", "--help", "--bench")
+    request = run_of("--sips", "2", str(script), *argv)
+    assert request == RunRequest(SimulationOptions(sips=2), script=script, argv=argv)
 
 
 def test_after_two_dashes_comes_a_script_whatever_its_name(
@@ -104,29 +122,30 @@ def test_after_two_dashes_comes_a_script_whatever_its_name(
     assert run_of("--", "list", "--x").script == Path("list")
 
 
-@pytest.mark.parametrize("words", [["list"], ["--list"]])
+@pytest.mark.parametrize("arguments", [["list"], ["--list"]])
 def test_the_benches_are_listed_by_command_and_by_option(
-    words: list[str], capsys: pytest.CaptureFixture[str]
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
 ):
-    assert parse(words, BENCHES) is None
+    assert requests_of(*arguments) == []
     assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()] == [
         ["1", "ccl-allreduce"],
-        ["2", "probe"],
+        ["2", "copy"],
+        ["3", "sizes"],
     ]
 
 
 @pytest.mark.parametrize(
-    ("words", "problem"),
+    ("arguments", "problem"),
     [
         (["--sisp", "4"], "unknown option '--sisp'; did you mean '--sips'?"),
         (["--algoritm", "ring"], "unknown option '--algoritm'; did you mean '--algorithm'?"),
-        (["--bench", "probe", "--swep=1"], "unknown option '--swep'; did you mean '--sweep'?"),
+        (["--bench", "copy", "--swep=1"], "unknown option '--swep'; did you mean '--sweep'?"),
         (["-sips", "4"], "unknown option '-sips'; did you mean '--sips'?"),
-        (["--bench", "prob"], "unknown bench 'prob'; did you mean 'probe'?"),
-        (["--bench", "3"], "--bench 3: benches have numbers from 1 to 2, see --list"),
+        (["--bench", "coy"], "unknown bench 'coy'; did you mean 'copy'?"),
+        (["--bench", "4"], "--bench 4: benches have numbers from 1 to 3, see --list"),
         (["--sip", "4"], "unknown option '--sip'; did you mean '--sips'?"),
         (
-            ["--no-sweep", "--bench", "probe"],
+            ["--no-sweep", "--bench", "copy"],
             "unknown option '--no-sweep'; did you mean '--sweep'?",
         ),
         (["--sips", "2", "run"], "the command 'run' comes before the options"),
@@ -141,21 +160,21 @@ def test_the_benches_are_listed_by_command_and_by_option(
         (["--check=yes"], "--check takes no value, got 'yes'"),
         (["--no-algorithm"], "unknown option '--no-algorithm'; did you mean '--algorithm'?"),
         (
-            ["--algorithm", "ring", "--bench", "probe"],
-            "--algorithm is not an option of the bench probe",
+            ["--algorithm", "ring", "--bench", "copy"],
+            "--algorithm is not an option of the bench copy",
         ),
     ],
 )
-def test_a_wrong_word_is_refused_in_one_line_with_the_nearest_right_one(
-    words: list[str], problem: str
+def test_a_wrong_argument_is_refused_in_one_line_with_the_nearest_right_one(
+    arguments: list[str], problem: str
 ):
-    assert refusal(*words) == problem
+    assert refusal(*arguments) == problem
 
 
 def test_a_script_takes_no_options_of_a_bench(tmp_path: Path):
     script = tmp_path / "train.py"
     script.touch()
-    assert "either a bench or a script" in refusal("--bench", "probe", str(script))
+    assert "either a bench or a script" in refusal("--bench", "copy", str(script))
     assert "'list' takes no argument" in refusal("list", str(script))
 
 
@@ -163,9 +182,9 @@ def test_a_script_takes_no_options_of_a_bench(tmp_path: Path):
 def test_the_help_shows_every_option_in_its_group_and_the_flags_of_the_bench(
     asked: str, capsys: pytest.CaptureFixture[str]
 ):
-    assert parse(["--sips", "2", asked], BENCHES) is None
+    assert requests_of("--sips", "2", asked) == []
     text = capsys.readouterr().out
-    for words in (
+    for part in (
         "what runs:",
         "--sips N",
         "--procs P",
@@ -174,19 +193,75 @@ def test_the_help_shows_every_option_in_its_group_and_the_flags_of_the_bench(
         "examples:",
         "train.py --steps 10",
     ):
-        assert words in text
-    for words in (
+        assert part in text
+    for part in (
         "flags of ccl-allreduce:",
         "--n-elem N",
         "[default: 256]",
         "--check / --no-check",
         "[default: check]",
     ):
-        assert words in text
+        assert part in text
 
 
 def test_the_help_shows_the_flags_of_the_bench_that_is_named(capsys: pytest.CaptureFixture[str]):
-    assert parse(["--help", "--bench", "probe"], BENCHES) is None
+    assert requests_of("--help", "--bench", "copy") == []
     text = capsys.readouterr().out
     assert "--sweep X" in text
     assert "--n-elem" not in text
+
+
+def test_the_help_is_shown_whatever_else_is_wrong(capsys: pytest.CaptureFixture[str]):
+    assert requests_of("--sips", "0", "--help", "--bench", "sizes") == []
+    text = capsys.readouterr().out
+    assert "flags of sizes:" in text
+    assert "--jitter-ms" not in text
+
+
+def test_a_study_takes_its_flags_and_the_options_of_studies():
+    [request] = requests_of("--bench", "sizes", "--depth", "4", "--procs", "2", "--out", "x")
+    options = StudyOptions(procs=2, timeout_s=600.0, out=Path("x"))
+    assert request == StudyRequest(BENCHES[2], options, {"depth": 4})
+    [request] = requests_of("--timeout", "7", "--bench", "sizes")
+    assert request.options.timeout_s == 7
+
+
+def perf_of(*arguments: str) -> PerfRequest:
+    [request] = requests_of(*arguments)
+    assert isinstance(request, PerfRequest)
+    return request
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["perf", "all_reduce", "-n", "2", "--sips", "4", "--out=x", "--no-data"],
+        ["--sips", "4", "--out=x", "--no-data", "perf", "all_reduce", "-n", "2"],
+        ["--no-data", "perf", "--sips=4", "all_reduce", "-n", "2", "--out", "x"],
+    ],
+)
+def test_options_of_every_simulation_come_before_perf_or_after_it(arguments: list[str]):
+    request = perf_of(*arguments)
+    assert request.options == SimulationOptions(sips=4, data=False, out=Path("x"))
+    assert request.parameters.iters == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--out", "perf", "all_reduce"], "unknown command 'all_reduce'"),
+        (["train.py", "perf"], "no such script: 'train.py'"),
+        (["--", "perf"], "the command 'perf' comes before the options"),
+        (["--sisp", "4", "perf"], "unknown option '--sisp'; did you mean '--sips'?"),
+        (["run", "perf"], "the command 'perf' comes before the options"),
+        (["--sips", "4", "probe"], "the command 'probe' comes before the options"),
+        (["--algorithm", "ring", "train.py"], "either a bench or a script: 'train.py'"),
+        (["--algorithm", "ring", "--", "x.py"], "either a bench or a script: 'x.py'"),
+        (["--sips", "2", "--bench", "sizes"], "--sips is not an option of the study sizes"),
+        (["--bench", "sizes", "--n-elem", "2"], "--n-elem is not an option of the study sizes"),
+        (["perf", "-n"], "perf: -n needs a value"),
+        (["list", "--sips", "2"], "list: unknown option '--sips'"),
+    ],
+)
+def test_what_is_no_command_and_no_option_is_refused(arguments: list[str], problem: str):
+    assert refusal(*arguments).startswith(problem)

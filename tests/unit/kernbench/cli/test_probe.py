@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from kernbench.cli.tools import run_tool
+from kernbench.cli.main import call
 from kernbench.probe.files import FIELDS
 from runtime.core.errors import ConfigError, UsageError
 from runtime.model.topology import parse_topology
@@ -24,7 +24,7 @@ def topology(tmp_path: Path) -> str:
 
 
 def probe(*words: str) -> int:
-    return run_tool("probe", words)
+    return call(["probe", *words])
 
 
 def test_the_tables_show_every_case_with_its_parts_and_both_times(topology: str, capsys) -> None:

@@ -1,24 +1,29 @@
-"""The command line of `perf`: what users of nccl-tests type, and what they are told."""
+"""The arguments of `perf`: those of nccl-tests, and the messages for wrong ones."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kernbench.benches.collective_perf.collective import Request
-from kernbench.cli.options import words_of_perf
-from kernbench.cli.perf import plan_of
-from kernbench.cli.tools import run_command
-from kernbench.perf.arguments import NO_MEANING, Asked, command, parse_size
+from kernbench.benches.collective_perf.collective import PerfParameters
+from kernbench.cli.main import call
+from kernbench.cli.options import CliContext
+from kernbench.perf.arguments import REFUSED, PerfRequest, parse_size
+from kernbench.perf.measurement import plan_of
 from runtime.core.errors import ConfigError, UsageError
 
 
-def asked(words: str) -> Asked:
-    return run_command(command(), "perf", words.split())
+def request_of(arguments: str) -> PerfRequest:
+    requests: list[Any] = []
+    context = CliContext(tuple, lambda request: requests.append(request) or 0)
+    assert call(["perf", *arguments.split()], context) == 0
+    [request] = requests
+    return request
 
 
-def refusal(words: str) -> str:
+def refusal(arguments: str) -> str:
     with pytest.raises((UsageError, ConfigError)) as caught:
-        plan_of(asked(words))
+        plan_of(request_of(arguments))
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -41,86 +46,78 @@ def test_sizes_are_bytes_or_have_a_unit_of_1024(text: str, nbytes: int):
 
 
 @pytest.mark.parametrize("text", ["", "K", "8B", "8KiB", "-8", "0", "1e6", "nan", "0.5", "1 2"])
-def test_what_is_no_size_is_refused(text: str):
+def test_other_sizes_are_refused(text: str):
     with pytest.raises(ValueError, match=text or "^$"):
         parse_size(text)
 
 
 def test_the_line_that_users_of_nccl_tests_type_is_understood():
-    request = Request("all_reduce", 8, 64 << 20, 1 << 20, 2, 5, 1, 1, "sum", "half", 0, "", 1, 0)
-    assert (
-        asked("all_reduce -b 8 -e 64M -f 2 -n 5 -w 1 -c 1 -o sum -d half --sips 4").request
-        == request
+    line = "all_reduce -b 8 -e 64M -f 2 -n 5 -w 1 -c 1 -o sum -d half --sips 4"
+    assert request_of(line).parameters == PerfParameters(
+        collective="all_reduce",
+        min_bytes=8,
+        max_bytes=64 << 20,
+        step_bytes=1 << 20,
+        step_factor=2,
+        iters=5,
+        warmup=1,
+        check=1,
+        op="sum",
+        dtype="half",
+        root=0,
+        algorithm="",
+        cubes=1,
+        pes=0,
     )
 
 
 def test_long_names_mean_the_same_as_short_ones():
-    short = asked("reduce -b 1K -e 4K -i 1K -n 2 -w 3 -c 4 -o max -d int32 -r 1 -a 3")
-    long = asked(
+    short = request_of("reduce -b 1K -e 4K -i 1K -n 2 -w 3 -c 4 -o max -d int32 -r 1 -a 3")
+    long = request_of(
         "reduce --minbytes=1K --maxbytes=4K --stepbytes 1K --iters 2 --warmup_iters 3 --check 4 --op max "
         "--datatype int32 --root 1 --average 3"
     )
     assert short == long
-    assert (short.average, short.request.step_bytes) == (3, 1024)
+    assert (short.average, short.parameters.step_bytes) == (3, 1024)
 
 
 def test_without_a_largest_size_there_is_one_size():
-    request = asked("all_reduce -b 2K").request
-    assert (request.min_bytes, request.max_bytes) == (2048, 2048)
+    parameters = request_of("all_reduce -b 2K").parameters
+    assert (parameters.min_bytes, parameters.max_bytes) == (2048, 2048)
 
 
 def test_every_rank_is_a_root_in_turn():
-    assert asked("broadcast -r all").request.root == -1
-
-
-@pytest.mark.parametrize(
-    ("words", "of_perf"),
-    [
-        ("perf all_reduce --sips 4", "all_reduce --sips 4"),
-        ("--sips 4 perf all_reduce", "--sips 4 all_reduce"),
-        (
-            "--no-data --out=x --sips 4 perf all_reduce -n 2",
-            "--no-data --out=x --sips 4 all_reduce -n 2",
-        ),
-        ("--out perf all_reduce", None),
-        ("train.py perf", None),
-        ("-- perf", None),
-        ("--sisp 4 perf all_reduce", None),
-        ("run perf", None),
-        ("", None),
-    ],
-)
-def test_options_of_every_run_come_before_perf_or_after_it(words: str, of_perf: str | None):
-    expected = None if of_perf is None else of_perf.split()
-    assert words_of_perf(words.split()) == expected
+    assert request_of("broadcast -r all").parameters.root == -1
 
 
 def test_the_options_of_every_run_reach_the_plan():
     plan = plan_of(
-        asked("all_reduce --sips 3 --procs 2 --no-data --timeout 7 --jitter-ms 1 --jitter-seed 5")
+        request_of(
+            "all_reduce --sips 3 --procs 2 --no-data --timeout 7 --jitter-ms 1 --jitter-seed 5"
+        )
     )
     assert (plan.sips, plan.procs, plan.data, plan.timeout_s) == (3, 2, False, 7)
     assert (plan.jitter_ms, plan.jitter_seed) == (1, 5)
     assert plan.program.arguments["pes"] == plan.config.topology.pes_per_cube
 
 
-def test_an_op_log_is_kept_where_somebody_wants_it(tmp_path: Path):
-    assert not plan_of(asked("all_reduce")).trace
-    assert plan_of(asked(f"all_reduce --out {tmp_path}/x")).trace
-    assert plan_of(asked("all_reduce --verify-data")).trace
+def test_an_op_log_is_kept_only_on_request(tmp_path: Path):
+    assert not plan_of(request_of("all_reduce")).trace
+    assert plan_of(request_of(f"all_reduce --out {tmp_path}/x")).trace
+    assert plan_of(request_of("all_reduce --verify-data")).trace
 
 
-@pytest.mark.parametrize("words", list(NO_MEANING), ids=lambda words: words[-1])
-def test_a_flag_without_meaning_is_refused_by_name_with_the_reason(words: tuple[str, ...]):
-    for word in words:
+@pytest.mark.parametrize("names", list(REFUSED), ids=lambda names: names[-1])
+def test_a_flag_without_meaning_is_refused_by_name_with_the_reason(names: tuple[str, ...]):
+    for name in names:
         assert (
-            refusal(f"all_reduce {word} 1")
-            == f"perf: {'/'.join(words)} has no meaning here: {NO_MEANING[words]}"
+            refusal(f"all_reduce {name} 1")
+            == f"perf: {'/'.join(names)} has no meaning here: {REFUSED[names]}"
         )
 
 
 @pytest.mark.parametrize(
-    ("words", "problem"),
+    ("arguments", "problem"),
     [
         (
             "",
@@ -147,8 +144,8 @@ def test_a_flag_without_meaning_is_refused_by_name_with_the_reason(words: tuple[
         ("all_reduce again", "Got unexpected extra argument (again)"),
     ],
 )
-def test_a_wrong_word_is_refused_in_one_line(words: str, problem: str):
-    assert refusal(words) == f"perf: {problem}"
+def test_a_wrong_argument_is_refused_in_one_line(arguments: str, problem: str):
+    assert refusal(arguments) == f"perf: {problem}"
 
 
 def test_an_algorithm_that_does_not_exist_is_refused_with_the_nearest_one():
@@ -158,20 +155,22 @@ def test_an_algorithm_that_does_not_exist_is_refused_with_the_nearest_one():
 
 
 def test_the_choice_by_size_can_be_asked_for_by_name():
-    assert plan_of(asked("all_reduce --algorithm auto")).program.arguments["algorithm"] == "auto"
+    assert (
+        plan_of(request_of("all_reduce --algorithm auto")).program.arguments["algorithm"] == "auto"
+    )
 
 
 def test_the_help_shows_the_flags_and_keeps_those_without_meaning_to_itself(
     capsys: pytest.CaptureFixture[str],
 ):
-    assert not isinstance(asked("--help"), Asked)
+    assert call(["perf", "--help"]) == 0
     text = capsys.readouterr().out
-    for words in (
+    for part in (
         "flags of nccl-tests:",
         "-b, --minbytes SIZE",
         "--sips N",
         "-J, --json, --output_file FILE",
         "all_gather",
     ):
-        assert words in text
+        assert part in text
     assert "--ngpus" not in text

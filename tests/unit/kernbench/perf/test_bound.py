@@ -5,8 +5,8 @@ from math import ceil
 
 import pytest
 
-from kernbench.benches.collective_perf.collective import COLLECTIVES, Case
-from kernbench.perf.bound import Bounds
+from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase
+from kernbench.perf.bound import CollectiveBounds
 from tests.support.topologies import small
 
 # The shipped file: UCIe 128 GB/s and 8 ns a port, 20 mm between SIPs at 10 ps per mm, 2 ns for the IO NoC.
@@ -17,9 +17,9 @@ COUNT = 3 << 12
 
 def links_part_ps(name: str, ranks: int, root: int = 0, **changes: object) -> int:
     """What the bytes add to the way of the first one: the difference to a buffer of one element."""
-    bounds = Bounds(small(system__sips__count=ranks, **changes), 1, 1)
+    bounds = CollectiveBounds(small(system__sips__count=ranks, **changes), 1, 1)
     large, one = (
-        Case(COLLECTIVES[name], ranks, count, "float", "sum", root) for count in (COUNT, 1)
+        PerfCase(COLLECTIVES[name], ranks, count, "float", "sum", root) for count in (COUNT, 1)
     )
     return bounds.of(large).links_ps - bounds.of(one).links_ps
 
@@ -79,23 +79,23 @@ def test_the_corner_of_a_mesh_limits_what_a_broadcast_can_reach():
 def test_a_byte_must_cross_to_the_farthest_rank_that_needs_it(
     name: str, root: int, remaining_hops: int
 ):
-    bounds = Bounds(small(system__sips__count=6), 1, 1)
-    farthest = bounds.of(Case(COLLECTIVES[name], 6, 1, "half", "sum", root))
-    nearest = bounds.of(Case(COLLECTIVES["sendrecv"], 6, 1, "half", "none", -1))
+    bounds = CollectiveBounds(small(system__sips__count=6), 1, 1)
+    farthest = bounds.of(PerfCase(COLLECTIVES[name], 6, 1, "half", "sum", root))
+    nearest = bounds.of(PerfCase(COLLECTIVES["sendrecv"], 6, 1, "half", "none", -1))
     assert farthest.way_ps - nearest.way_ps == (remaining_hops - 1) * CROSSING_PS
 
 
 def test_the_larger_part_is_the_bound():
-    bounds = Bounds(small(system__sips__count=6), 1, 1)
+    bounds = CollectiveBounds(small(system__sips__count=6), 1, 1)
     tiny, large = (
-        bounds.of(Case(COLLECTIVES["all_reduce"], 6, count, "half", "sum", -1))
+        bounds.of(PerfCase(COLLECTIVES["all_reduce"], 6, count, "half", "sum", -1))
         for count in (1, 1 << 20)
     )
     assert (tiny.time_ps, large.time_ps) == (tiny.way_ps, large.links_ps)
 
 
 def test_one_rank_alone_has_nothing_to_send():
-    alone = Bounds(small(system__sips__count=1), 1, 1).of(
-        Case(COLLECTIVES["all_reduce"], 1, 8, "half", "sum", -1)
+    alone = CollectiveBounds(small(system__sips__count=1), 1, 1).of(
+        PerfCase(COLLECTIVES["all_reduce"], 1, 8, "half", "sum", -1)
     )
     assert alone.time_ps == 0

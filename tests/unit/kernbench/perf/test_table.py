@@ -5,34 +5,34 @@ from pathlib import Path
 
 import pytest
 
-from kernbench.benches.collective_perf.collective import COLLECTIVES, Case, Request
-from kernbench.perf.bound import Bound
+from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase, PerfParameters
+from kernbench.perf.bound import TimeBound
 from kernbench.perf.table import (
-    Row,
-    algorithm_words,
+    PerfTableRow,
+    algorithm_text,
     clear,
     make_row,
-    parameters,
-    table,
+    parameter_lines,
+    table_lines,
     write_json,
 )
 from runtime.core.bench_registry import PerfRow
 from runtime.core.errors import UsageError
 
 US = 1_000_000
-BOUND = Bound(200_000, 1_500_000)
+BOUND = TimeBound(200_000, 1_500_000)
 
 
-def case(name: str = "all_gather", count: int = 256, op: str = "none", root: int = -1) -> Case:
-    return Case(COLLECTIVES[name], 4, count, "float", op, root)
+def case(name: str = "all_gather", count: int = 256, op: str = "none", root: int = -1) -> PerfCase:
+    return PerfCase(COLLECTIVES[name], 4, count, "float", op, root)
 
 
-def lines(*rows: Row) -> list[str]:
-    return list(table(rows))
+def lines(*rows: PerfTableRow) -> list[str]:
+    return list(table_lines(rows))
 
 
-def row(of: Case, time_ps: float = 2 * US, wrong: int | None = 0) -> Row:
-    return Row(of, "ring", time_ps, wrong, BOUND)
+def row(of: PerfCase, time_ps: float = 2 * US, wrong: int | None = 0) -> PerfTableRow:
+    return PerfTableRow(of, "ring", time_ps, wrong, BOUND)
 
 
 def test_the_columns_are_those_of_nccl_tests_and_a_bound():
@@ -153,11 +153,11 @@ def test_one_rank_that_has_not_looked_leaves_the_row_unchecked():
     assert make_row(case(), "ring", rows, 1, BOUND).wrong is None
 
 
-REQUEST = Request("all_reduce", 8, 64, 1 << 20, 2, 5, 1, 3, "sum", "half", 0, "", 2, 8)
+PARAMETERS = PerfParameters("all_reduce", 8, 64, 1 << 20, 2, 5, 1, 3, "sum", "half", 0, "", 2, 8)
 
 
 def test_the_lines_above_the_table_say_what_is_measured():
-    first, second, _ = parameters(REQUEST, 1, 4, "ring")
+    first, second, _ = parameter_lines(PARAMETERS, 1, 4, "ring")
     assert first == (
         "# all_reduce ranks 4 minBytes 8 maxBytes 64 step: 2(factor) warmup iters: 1 iters: 5 validation: 3 average: mean"
     )
@@ -165,7 +165,7 @@ def test_the_lines_above_the_table_say_what_is_measured():
 
 
 @pytest.mark.parametrize(
-    ("asked", "ran", "words"),
+    ("asked", "ran", "text"),
     [
         ("ring", {8: "ring", 64: "ring"}, "ring"),
         ("auto", {8: "ring", 64: "ring"}, "auto: ring"),
@@ -183,9 +183,9 @@ def test_the_lines_above_the_table_say_what_is_measured():
     ],
 )
 def test_what_ran_for_which_sizes_is_said_where_it_is_not_what_was_asked_for(
-    asked: str, ran: dict[int, str], words: str
+    asked: str, ran: dict[int, str], text: str
 ):
-    assert algorithm_words(asked, ran) == words
+    assert algorithm_text(asked, ran) == text
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_the_run(tmp_path: Path):
@@ -204,7 +204,7 @@ def test_rows_of_an_earlier_run_do_not_pass_for_those_of_a_run_that_fails(tmp_pa
 
 
 def test_the_rows_are_written_with_all_digits(tmp_path: Path):
-    write_json(tmp_path / "rows.json", REQUEST, [row(case(), 1_234_567)], {"digest": "abc"})
+    write_json(tmp_path / "rows.json", PARAMETERS, [row(case(), 1_234_567)], {"digest": "abc"})
     written = json.loads((tmp_path / "rows.json").read_text())
     assert (written["digest"], written["request"]["check"]) == ("abc", 3)
     [of_row] = written["rows"]

@@ -2,7 +2,7 @@ from math import nan
 
 import pytest
 
-from kernbench.cli.tools import run_tool
+from kernbench.cli.main import call
 from kernbench.validate.check import Check, Comparison
 from kernbench.validate.mesh_checks import reference
 from kernbench.validate.mesh_network import NODES, destination, gap
@@ -102,7 +102,7 @@ def test_only_the_parts_that_can_match_are_run(only: str, groups: str) -> None:
 
 
 def test_list_names_every_group_and_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_tool("validate", ["--list"]) == 0
+    assert call(["validate", "--list"]) == 0
     assert [line[0] for line in capsys.readouterr().out.splitlines()] == list("abcdefghijk")
 
 
@@ -119,9 +119,9 @@ def test_list_names_every_group_and_runs_nothing(capsys: pytest.CaptureFixture[s
 )
 def test_words_that_make_no_sense_are_refused_in_one_line(words: list[str], problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
-        run_tool("validate", words)
+        call(["validate", *words])
 
 
 def test_a_missing_topology_file_is_a_configuration_error() -> None:
     with pytest.raises(ConfigError, match="no such file"):
-        run_tool("validate", ["--topology", "nowhere.yaml"])
+        call(["validate", "--topology", "nowhere.yaml"])

@@ -10,14 +10,14 @@ from kernbench.benches.collective_perf.collective import (
     COLLECTIVES,
     DTYPES,
     OPS,
-    Case,
-    Request,
-    cases,
+    PerfCase,
+    PerfParameters,
+    perf_cases,
 )
 from kernbench.benches.collective_perf.values import BLOCK, combined, inputs, wrong_elements
 from runtime.core.dtypes import bfloat16, float16, float32, int8, int32
 
-REQUEST = Request("all_reduce", 8, 64, 1 << 20, 2, 1, 1, 1, "sum", "half", 0, "", 1, 8)
+REQUEST = PerfParameters("all_reduce", 8, 64, 1 << 20, 2, 1, 1, 1, "sum", "half", 0, "", 1, 8)
 
 
 def case(
@@ -27,11 +27,11 @@ def case(
     dtype: str = "float",
     op: str = "sum",
     root: int = 0,
-) -> Case:
-    return Case(COLLECTIVES[name], ranks, count, dtype, op, root)
+) -> PerfCase:
+    return PerfCase(COLLECTIVES[name], ranks, count, dtype, op, root)
 
 
-def right_result(of: Case, rank: int) -> np.ndarray:
+def right_result(of: PerfCase, rank: int) -> np.ndarray:
     """What a collective of numpy gives a rank, written down anew; of integers, so that it is exact."""
     given = [inputs(of, 0, each) for each in range(of.ranks)]
     total = np.stack(given).sum(axis=0, dtype=given[0].dtype)
@@ -74,8 +74,8 @@ def test_bandwidth_is_the_larger_buffer_over_the_time():
     assert case().algbw_gbs(0) == 0
 
 
-def sizes(request: Request, ranks: int = 4) -> list[int]:
-    return [each.size_bytes for each in cases(request, ranks)]
+def sizes(request: PerfParameters, ranks: int = 4) -> list[int]:
+    return [each.size_bytes for each in perf_cases(request, ranks)]
 
 
 def test_sizes_are_multiplied_or_added_up_to_the_largest():
@@ -88,7 +88,7 @@ def test_a_size_is_cut_to_whole_elements_of_every_rank_and_left_out_without_one(
     gather = replace(
         REQUEST, collective="all_gather", min_bytes=4, max_bytes=20, step_factor=1, step_bytes=4
     )
-    assert [(each.count, each.size_bytes) for each in cases(gather, 3)] == [
+    assert [(each.count, each.size_bytes) for each in perf_cases(gather, 3)] == [
         (1, 6),
         (2, 12),
         (2, 12),
@@ -99,7 +99,7 @@ def test_a_size_is_cut_to_whole_elements_of_every_rank_and_left_out_without_one(
 
 def test_all_stands_for_every_type_reduction_and_root_that_there_is():
     everything = replace(REQUEST, collective="reduce", max_bytes=8, op="all", dtype="all", root=-1)
-    rows = [(each.dtype_name, each.op, each.root) for each in cases(everything, 2)]
+    rows = [(each.dtype_name, each.op, each.root) for each in perf_cases(everything, 2)]
     averages = [(dtype, "avg") for dtype in ("int8", "int32")]
     assert rows == [
         (dtype, op, root)
@@ -108,7 +108,7 @@ def test_all_stands_for_every_type_reduction_and_root_that_there_is():
         if (dtype, op) not in averages
         for root in (0, 1)
     ]
-    [row] = cases(replace(everything, collective="alltoall", dtype="half", max_bytes=8), 2)
+    [row] = perf_cases(replace(everything, collective="alltoall", dtype="half", max_bytes=8), 2)
     assert (row.op, row.root) == ("none", -1)
 
 

@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and one line that says what is wrong."""
+"""The exit codes of the command, and the form of its errors."""
 
 import sys
 from enum import IntEnum
@@ -7,16 +7,16 @@ from runtime.core.errors import KernbenchError
 
 
 class ExitCode(IntEnum):
-    """What the shell is told. A command that a signal stopped ends with 128 + its number."""
+    """The exit code of the process. A command that a signal stopped ends with 128 + its number."""
 
     PASSED = 0
     FAILED = 1
     """Wrong results, or a run that failed."""
     USAGE = 2
-    """The user asked for something that does not exist."""
+    """Wrong arguments, or a wrong configuration file."""
     SIGNALLED = 128
 
 
-def complain(error: KernbenchError) -> None:
+def print_error(error: KernbenchError) -> None:
     """Print the error to the standard error."""
     sys.stderr.write(f"kernbench: error: {error}\n")

@@ -1,0 +1,79 @@
+"""The commands of `kernbench`, each in a module of its own; `run` is the default one.
+
+`kernbench --sips 4` is `kernbench run --sips 4`. Options of a simulation may precede the command
+`perf`, as the arguments of nccl-tests are then left as they are.
+"""
+
+from itertools import chain
+from typing import Any
+
+import click
+
+from kernbench.cli.arguments import divide
+from kernbench.cli.options import SIMULATION_GROUPS
+from runtime.core.errors import UsageError
+
+COMMANDS = ("run", "list", "probe", "validate", "perf")
+DEFAULT_COMMAND = "run"
+_ARGUMENTS = "kernbench.arguments"
+"""Key of the whole command line in the metadata of the context: messages quote it."""
+
+
+class KernbenchGroup(click.Group):
+    """The group of all commands; a command is imported when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - the signature of click
+        """The names of the commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """The command of that name, None where there is none."""
+        match cmd_name:
+            case "run":
+                from kernbench.cli.run import run_command as command
+            case "list":
+                from kernbench.cli.list import list_command as command
+            case "probe":
+                from kernbench.cli.probe import probe_command as command
+            case "validate":
+                from kernbench.cli.validate import validate_command as command
+            case "perf":
+                from kernbench.cli.perf import perf_command as command
+            case _:
+                return None
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the command first, then let click parse."""
+        ctx.meta[_ARGUMENTS] = tuple(args)
+        return super().parse_args(ctx, _command_first(args))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an error of click becomes a `UsageError` in one line."""
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            from kernbench.cli.usage import usage_error
+
+            name = ctx.invoked_subcommand or DEFAULT_COMMAND
+            raise usage_error(error, name, ctx.meta[_ARGUMENTS]) from error
+
+
+def _command_first(arguments: list[str]) -> list[str]:
+    """The arguments in the order `COMMAND [options] ...`."""
+    if arguments and arguments[0] in COMMANDS:
+        return arguments
+    parts = divide(arguments, chain.from_iterable(SIMULATION_GROUPS.values()))
+    if parts.flags or parts.dashed or not parts.script or parts.script[0] not in COMMANDS:
+        return [DEFAULT_COMMAND, *arguments]
+    command, *rest = parts.script
+    if command != "perf":
+        raise UsageError(f"the command {command!r} comes before the options")
+    return [command, *chain.from_iterable(parts.options), *rest]
+
+
+def kernbench_group() -> click.Group:
+    """The group, ready to be called with a `CliContext` as `obj`."""
+    return KernbenchGroup(
+        name="kernbench", add_help_option=False, context_settings={"ignore_unknown_options": True}
+    )

@@ -1,0 +1,138 @@
+"""Runs one simulation: makes its plan, runs it, prints and writes its report."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from coordinator.aggregate import RunReport, merge_op_log, merge_outcomes, sip_reports, summarise
+from coordinator.failure import Interrupted, RankFailed
+from coordinator.launcher import Launcher
+from coordinator.plan import Plan, ProgramSpec, load_config
+from coordinator.report.files import prepare_directory, write_ccl_trace, write_files
+from coordinator.report.progress import progress
+from coordinator.report.tables import bench_table, heading, nccl_table, pass_line, run_statistics
+from coordinator.session import RunResult, Session
+from coordinator.verify.check import verify
+from coordinator.verify.verdict import Verdict
+from kernbench.cli.exit_codes import ExitCode, print_error
+from kernbench.cli.options import SimulationOptions
+from kernbench.cli.run import RunRequest
+from runtime.core.errors import KernbenchError, UsageError
+from runtime.model.addresses import AddressMap
+from runtime.wire.messages import SipReport
+
+
+def simulate(request: RunRequest, launcher: Launcher) -> int:
+    """Run a bench or a script; returns the exit code."""
+    plan = make_plan(request.options, program_of(request))
+    return run(plan, launcher, request.options.out)
+
+
+def program_of(request: RunRequest) -> ProgramSpec:
+    """What the ranks run."""
+    script, bench = request.script, request.bench
+    if script is not None:
+        return ProgramSpec("script", str(script), str(script.resolve()), argv=request.argv)
+    assert bench is not None, "a request has a bench or a script"
+    return ProgramSpec("bench", bench.name, bench.program, request.flags)
+
+
+def make_plan(options: SimulationOptions, program: ProgramSpec) -> Plan:
+    """The plan of a run of `program`. Raises `UsageError` or `ConfigError`."""
+    config = load_config(options.topology, options.ccl, options.sips)
+    sips = config.topology.system.sips.count
+    if program.kind == "script" and options.procs not in (None, sips):
+        raise UsageError(
+            f"--procs {options.procs} with a script: its {sips} ranks need {sips} processes, "
+            "in one process they would share the state of its modules"
+        )
+    return Plan(
+        config=config,
+        program=program,
+        procs=sips if options.procs is None else options.procs,
+        data=options.data,
+        timeout_s=options.timeout,
+        jitter_ms=options.jitter_ms,
+        jitter_seed=options.jitter_seed,
+        verify=options.verify_data,
+    )
+
+
+class ReportLines(Protocol):
+    """The lines printed before a run starts and after its ranks have returned."""
+
+    def heading(self, plan: Plan) -> Iterable[str]:
+        """What runs."""
+        ...
+
+    def results(self, plan: Plan, report: RunReport, sips: Sequence[SipReport]) -> Iterable[str]:
+        """The results of a run without error."""
+        ...
+
+
+class BenchReportLines:
+    """The lines of a bench or a script."""
+
+    def heading(self, plan: Plan) -> Iterable[str]:
+        """The program and its flags."""
+        return heading(plan)
+
+    def results(self, plan: Plan, report: RunReport, sips: Sequence[SipReport]) -> Iterable[str]:  # noqa: ARG002
+        """The pass line, and the table of a bench."""
+        outcome = merge_outcomes(sips)
+        yield pass_line(plan.program.name, plan.sips, outcome)
+        if outcome and outcome.rows:
+            yield from nccl_table(outcome.rows)
+        if outcome and outcome.table:
+            yield from bench_table(outcome.table)
+
+
+def run(plan: Plan, launcher: Launcher, out: Path | None, lines: ReportLines | None = None) -> int:
+    """Run `plan`, print its report, write its files if it is traced; returns the exit code.
+
+    Input that a rank finds wrong is raised as `UsageError`.
+    """
+    lines = lines or BenchReportLines()
+    directory = prepare_directory(out, plan.program.name) if plan.trace else None
+    _print(lines.heading(plan))
+    result = Session(plan, launcher, progress(sys.stderr, alone=plan.procs == 1)).run()
+    report = summarise(plan, result, _verdict(plan, result))
+    if directory is not None:
+        if plan.ccl_trace:
+            write_ccl_trace(directory, result.collected.transfers)
+        write_files(directory, report, merge_op_log(result.collected.logs))
+    if result.error is not None:
+        return _explain(result.error, directory)
+    _print(lines.results(plan, report, sip_reports(result.collected.done)))
+    _print(run_statistics(report))
+    if directory is not None:
+        _print([f"files           {directory}"])
+    return ExitCode.PASSED if report.passed else ExitCode.FAILED
+
+
+def _verdict(plan: Plan, result: RunResult) -> Verdict | None:
+    if not plan.verify or result.error is not None:
+        return None
+    collected = result.collected
+    return verify(
+        collected.logs, collected.written, collected.contents, AddressMap(plan.config.topology)
+    )
+
+
+def _explain(error: KernbenchError, directory: Path | None) -> int:
+    if isinstance(error, RankFailed):
+        if error.is_about_input:
+            # All ranks find the same problem, and a traceback of kernbench's code would not help.
+            raise UsageError(error.failed.message) from error
+        sys.stderr.write(error.failed.traceback.rstrip() + "\n")
+    print_error(error)
+    if directory is not None:
+        sys.stderr.write(f"kernbench: what was traced is in {directory}\n")
+    return ExitCode.SIGNALLED + error.signum if isinstance(error, Interrupted) else ExitCode.FAILED
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        sys.stdout.write(line + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,65 @@
+"""Turns the errors of click into one line that names the nearest valid option."""
+
+from collections.abc import Sequence
+from itertools import chain
+
+import click
+
+from kernbench.cli.options import CliContext, flag_option, option_names
+from kernbench.cli.run import run_command
+from runtime.core.bench_registry import Study
+from runtime.core.errors import UsageError, nearest
+
+
+def usage_error(error: click.UsageError, command: str, arguments: Sequence[str]) -> UsageError:
+    """The error of the command in one line, which begins with its name unless that is `run`."""
+    problem = _problem(error, arguments)
+    return UsageError(problem if command == "run" else f"{command}: {problem}")
+
+
+def _problem(error: click.UsageError, arguments: Sequence[str]) -> str:
+    match error:
+        case click.NoSuchOption(ctx=click.Context() as context):
+            given = _as_given(error.option_name, arguments).partition("=")[0]
+            return _unknown_option(given, context)
+        case click.BadOptionUsage():
+            given, equals, value = _as_given(error.option_name, arguments).partition("=")
+            return f"{given} takes no value, got {value!r}" if equals else f"{given} needs a value"
+        case click.BadParameter(param=click.Option() as option):
+            return f"{option.opts[0]}: {error.message}"
+        case _:
+            return error.format_message()
+
+
+def _unknown_option(given: str, context: click.Context) -> str:
+    known = option_names(context.command.params)
+    parent = context.parent
+    if parent is not None and parent.command is run_command:
+        # The context is that of the flags of a bench: they stand beside the options of `run`.
+        entry = parent.params["bench"]
+        if given in _flags_of_all(context):
+            kind = "study" if isinstance(entry, Study) else "bench"
+            return f"{given} is not an option of the {kind} {entry.name}"
+        known += option_names(run_command.get_params(parent))
+        known = [name for name in known if name.startswith("--")]
+    return f"unknown option {given!r}{nearest(given, known)}"
+
+
+def _flags_of_all(context: click.Context) -> list[str]:
+    found = context.find_object(CliContext)
+    entries = found.entries() if found else ()
+    flags = chain.from_iterable(entry.flags for entry in entries)
+    return option_names([flag_option(flag) for flag in flags])
+
+
+def _as_given(name: str, arguments: Sequence[str]) -> str:
+    """The argument in which click found the option: with its value, or `-sips` for `-s`."""
+    long = name.startswith("--")
+    return next(
+        (
+            argument
+            for argument in arguments
+            if (argument.partition("=")[0] == name if long else argument.startswith(name))
+        ),
+        name,
+    )

@@ -1,0 +1,108 @@
+"""Runs the measurement of one collective on every rank, and reports its rows."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+
+from coordinator.aggregate import RunReport
+from coordinator.launcher import Launcher
+from coordinator.plan import Plan, ProgramSpec
+from coordinator.report.tables import run_description
+from kernbench.benches.collective_perf.collective import PerfCase, PerfParameters, perf_cases
+from kernbench.cli.simulation import make_plan, run
+from kernbench.perf.arguments import AVERAGES, PerfRequest
+from kernbench.perf.bound import CollectiveBounds
+from kernbench.perf.table import (
+    algorithm_text,
+    clear,
+    make_row,
+    parameter_lines,
+    table_lines,
+    write_json,
+)
+from runtime.core.errors import UsageError
+from runtime.wire.messages import SipReport
+
+PROGRAM = "kernbench.benches.collective_perf.program:collective_perf"
+
+
+def measure(request: PerfRequest, launcher: Launcher) -> int:
+    """Run the measurement; returns the exit code."""
+    plan = plan_of(request)
+    parameters = PerfParameters(**plan.program.arguments)  # pyright: ignore[reportArgumentType] - as `plan_of` made them
+    cases = tuple(perf_cases(parameters, plan.sips))
+    if not cases:
+        raise UsageError(
+            f"perf: no size from -b {parameters.min_bytes} to -e {parameters.max_bytes} "
+            "has an element for every rank"
+        )
+    if request.json is not None:
+        clear(request.json)
+    return run(plan, launcher, request.options.out, _PerfReportLines(request, parameters, cases))
+
+
+def plan_of(request: PerfRequest) -> Plan:
+    """The plan of the run; raises `UsageError` for parameters that the topology does not have."""
+    name = f"{request.parameters.collective}_perf"
+    plan = make_plan(request.options, ProgramSpec("bench", name, PROGRAM))
+    topology = plan.config.topology
+    parameters = replace(request.parameters, pes=request.parameters.pes or topology.pes_per_cube)
+    for option, value, available in (
+        ("cubes", parameters.cubes, topology.cubes),
+        ("pes", parameters.pes, topology.pes_per_cube),
+    ):
+        if value > available:
+            raise UsageError(f"perf: --{option} {value}: there are {available}")
+    if parameters.root >= plan.sips:
+        raise UsageError(f"perf: -r {parameters.root}: the ranks are 0 to {plan.sips - 1}")
+    # Raises `UsageError` for a name that `ccl.yaml` does not have.
+    plan.config.ccl.resolve(parameters.algorithm or None)
+    program = replace(plan.program, arguments=asdict(parameters))
+    traced = request.options.out is not None or plan.verify or plan.ccl_trace
+    return replace(plan, program=program, trace=traced)
+
+
+@dataclass(frozen=True)
+class _PerfReportLines:
+    """The lines before and after the run: parameters, then the table of the rows."""
+
+    request: PerfRequest
+    parameters: PerfParameters
+    cases: tuple[PerfCase, ...]
+
+    def heading(self, plan: Plan) -> Iterator[str]:
+        yield run_description(plan)
+        algorithm = algorithm_text(self._requested_algorithm(plan), self._algorithms(plan))
+        yield from parameter_lines(self.parameters, self.request.average, plan.sips, algorithm)
+
+    def results(self, plan: Plan, report: RunReport, sips: Sequence[SipReport]) -> Iterator[str]:
+        outcomes = [sip.outcome for sip in sips if sip.outcome is not None]
+        bounds = CollectiveBounds(plan.config.topology, self.parameters.cubes, self.parameters.pes)
+        rows_of_ranks = zip(*(outcome.rows for outcome in outcomes), strict=True)
+        algorithms = self._algorithms(plan)
+        rows = [
+            make_row(case, algorithms[case.size_bytes], rows, self.request.average, bounds.of(case))
+            for case, rows in zip(self.cases, rows_of_ranks, strict=True)
+        ]
+        if self.request.json is not None:
+            write_json(self.request.json, self.parameters, rows, self._summary(plan, report))
+        yield from table_lines(rows)
+
+    def _summary(self, plan: Plan, report: RunReport) -> dict[str, object]:
+        sips = plan.config.topology.system.sips
+        return {
+            "ranks": plan.sips,
+            "topology": sips.topology,
+            "fabric": sips.fabric,
+            "config_hash": plan.config.hash,
+            "algorithm": self._requested_algorithm(plan),
+            "average": AVERAGES[self.request.average],
+            "digest": report.digest,
+        }
+
+    def _requested_algorithm(self, plan: Plan) -> str:
+        return self.parameters.algorithm or plan.config.ccl.file.defaults.algorithm
+
+    def _algorithms(self, plan: Plan) -> dict[int, str]:
+        """Size -> algorithm: with collective and ranks fixed, it depends on nothing else."""
+        requested = self._requested_algorithm(plan)
+        return {case.size_bytes: case.algorithm(plan.config.ccl, requested) for case in self.cases}
