@@ -8,7 +8,7 @@ import click
 from kernbench.probe.cases import NAMES, ProbeCase, ProbeCases
 from kernbench.probe.files import write_csv, write_json
 from kernbench.probe.measure import SWEEP_BYTES, ProbeRow, ProbeTransfer, measure
-from kernbench.probe.tables import Printer, judgement
+from kernbench.probe.tables import judgement, print_groups, print_sweeps, print_trace
 from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import UsageError, nearest
 from runtime.model.topology import parse_topology
@@ -138,12 +138,11 @@ def _print(
     sweep: bool,
     trace: bool,
 ) -> None:
-    printer, sips = Printer(), cases.topology.system.sips
-    printer.line(f"# probe {source}: {sips.count} SIPs, {sips.topology} {sips.fabric}")
-    printer.line()
-    (printer.sweeps if sweep else printer.groups)(rows)
+    sips = cases.topology.system.sips
+    print(f"# probe {source}: {sips.count} SIPs, {sips.topology} {sips.fabric}\n")
+    (print_sweeps if sweep else print_groups)(rows)
     for row in rows if trace else ():
-        printer.trace(row)
+        print_trace(row)
     for name, why in left_out.items():
-        printer.line(f"left out: {name}: {why}")
-    printer.line(judgement(rows))
+        print(f"left out: {name}: {why}")
+    print(judgement(rows))

@@ -111,7 +111,7 @@ def test_the_csv_has_the_numbers_in_full(
     printed = capsys.readouterr().out
     assert {row["verdict"] for row in rows} == {"ok"}
     assert all(
-        row["id"] in printed and row["says"] in printed and row["formula"] in printed
+        row["id"] in printed and row["check"] in printed and row["formula"] in printed
         for row in rows
     )
     assert [row["measured"] for row in rows if row["id"] == "h.stride.8"] == ["25.6"]
