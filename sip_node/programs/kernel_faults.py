@@ -1,4 +1,4 @@
-"""What a kernel did wrong, told with the kernel's name, its line and its PE."""
+"""Errors of a kernel, with the kernel's name, its PE and its source line."""
 
 from dataclasses import dataclass
 
@@ -9,26 +9,27 @@ from runtime.language.caller import kernel_line
 
 @dataclass(frozen=True)
 class KernelFaults:
-    """The errors of one kernel on one PE. They name the line at work, which only its greenlet knows, or `line`.
+    """Makes the errors of one kernel on one PE.
 
-    `call` is the collective call that the kernel is a part of, if any.
+    The source line is `line`, or the current one of the kernel: that is on the stack of the
+    kernel's greenlet only, so without `line` the methods must be called from there. `call` is the
+    collective call that the kernel is part of, if any.
     """
 
     kernel: str
-    place: PeCoordinates
+    coordinates: PeCoordinates
     call: str = ""
 
     def error(self, problem: str, line: str = "") -> KernelError:
-        """The kernel asks for what the hardware does not allow."""
-        return KernelError(self.kernel, self.place, line or kernel_line(), problem)
+        """The kernel requests an operation that the hardware does not allow."""
+        return KernelError(self.kernel, self.coordinates, line or kernel_line(), problem)
 
     def other_call(self, sip: int, call: str) -> CollectiveMismatchError:
-        """A slot has come from a rank that makes another call, or none."""
+        """A slot arrived from a rank that is in another collective call, or in none."""
         own = self.call or f"kernel {self.kernel!r}, which is no collective"
-        return CollectiveMismatchError(
-            self.place.sip, own, sip, call or "a kernel that is no collective"
-        )
+        other = call or "a kernel that is no collective"
+        return CollectiveMismatchError(self.coordinates.sip, own, sip, other)
 
     def page_fault(self, address: int, nbytes: int, tensor: str) -> PageFaultError:
-        """The kernel touches bytes that are not mapped; `tensor` says what is next to them."""
-        return PageFaultError(self.kernel, self.place, kernel_line(), address, nbytes, tensor)
+        """The kernel accesses bytes that are not mapped; `tensor` describes the nearest tensor."""
+        return PageFaultError(self.kernel, self.coordinates, kernel_line(), address, nbytes, tensor)

@@ -1,11 +1,34 @@
-"""The receives of a running kernel: each takes the slots of one message out of a ring and copies them to where it wants them.
+"""The receives of a running kernel: each copies the slots of one message out of a ring.
 
-A receive belongs to one direction or to any. Messages go to the receives that accept their direction in the order in which
-these were posted; one that accepts several full directions takes them in turn. A message that has several slots keeps its
-direction until the last one has been read.
+A message is cut into slots of the ring's slot size. A receive reads one slot after the other, and
+between two of them the PE_CPU issues a command, as it would for a loop over slots in the kernel:
+
+    state          event                                     next state
+    -------------  ----------------------------------------  -------------
+    POSTED         a direction that it accepts has a full    READING
+                   slot, and no other receive reads there
+    READING        the slot is copied, and more follow       ISSUING
+    READING        the last slot is copied                   COMPLETE
+    ISSUING        command issued; the next slot is full     READING
+    ISSUING        command issued; the next slot is empty    AWAITING_SLOT
+    AWAITING_SLOT  the next slot arrives                     READING
+    POSTED, ISSUING, AWAITING_SLOT
+                   the slot is not what the receive expects  FAILED
+
+Every slot that is copied returns its credit to the sender at once, so a message may be longer than
+the ring.
+
+A receive accepts one direction or any. Messages match the receives that accept their direction in
+the order in which these were posted (MPI's rule, so that a kernel is deterministic); a receive from
+any direction takes full directions in turn, so that no peer starves. A receive keeps its direction
+until its last slot is copied: slots of two messages are never mixed. One that has failed keeps it
+for good, since the rest of its message is no message.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from functools import partial
 
 from runtime.core.dtypes import DType
 from runtime.core.errors import KernbenchError
@@ -19,36 +42,59 @@ from sip_node.pdes.engine import Engine
 from sip_node.programs.kernel_faults import KernelFaults
 
 
-class Receive:
-    """One receive of elements of `dtype` into `targets`, physical blocks, asked for at `line` of the kernel.
+class ReceiveState(Enum):
+    """The state of one receive; the table above describes the transitions."""
 
-    `lands` says that the targets are in the PE's own TCM. `done` completes with the packed bytes.
+    POSTED = auto()
+    READING = auto()
+    ISSUING = auto()
+    AWAITING_SLOT = auto()
+    COMPLETE = auto()
+    FAILED = auto()
+
+
+_FOLLOWING = {
+    ReceiveState.POSTED: {ReceiveState.READING, ReceiveState.FAILED},
+    ReceiveState.READING: {ReceiveState.ISSUING, ReceiveState.COMPLETE},
+    ReceiveState.ISSUING: {
+        ReceiveState.READING,
+        ReceiveState.AWAITING_SLOT,
+        ReceiveState.FAILED,
+    },
+    ReceiveState.AWAITING_SLOT: {ReceiveState.READING, ReceiveState.FAILED},
+}
+
+
+@dataclass(eq=False)
+class Receive:
+    """One receive of elements of `dtype` into `targets`, physical blocks, from source line `line`.
+
+    `direction` is None for any; once a message has matched, `source` is where it comes from and
+    `parts` are the targets of its slots that are still to come. `in_tcm` says whether the targets
+    lie in the PE's own TCM. `done` completes with the packed bytes.
     """
 
-    def __init__(
-        self,
-        direction: str | None,
-        dtype: DType,
-        targets: Sequence[Operand],
-        line: str,
-        *,
-        lands: bool,
-    ) -> None:
-        self.direction, self.dtype, self.targets, self.line, self.lands = (
-            direction,
-            dtype,
-            targets,
-            line,
-            lands,
+    direction: str | None
+    dtype: DType
+    targets: Sequence[Operand]
+    line: str
+    in_tcm: bool
+    state: ReceiveState = ReceiveState.POSTED
+    source: str = ""
+    parts: list[list[Operand]] = field(default_factory=list[list[Operand]])
+    received: list[bytes] = field(default_factory=list[bytes])
+    done: Completion[bytes] = field(default_factory=Completion[bytes])
+
+    def enter(self, state: ReceiveState) -> None:
+        """Change the state, to one that the table allows."""
+        assert state in _FOLLOWING.get(self.state, ()), (
+            f"a receive goes from {self.state} to {state}"
         )
-        self.slots: list[list[Operand]] = []
-        self.issued = True
-        self.data = b""
-        self.done = Completion[bytes]()
+        self.state = state
 
 
 class Receives:
-    """All receives of one kernel. Between two slots of a message the CPU issues a command, which takes `issue_ps`."""
+    """All receives of one kernel. A command of the PE_CPU takes `issue_ps`."""
 
     def __init__(
         self,
@@ -62,112 +108,129 @@ class Receives:
         self._engine, self._dma, self._queues = engine, dma, queues
         self._issue_ps, self._faults, self._trace = issue_ps, faults, trace
         self._posted: list[Receive] = []
-        self._taking: dict[str, Receive] = {}
+        self._matched: dict[str, Receive] = {}
         self._turn = 0
 
     @property
     def outstanding(self) -> int:
-        """Receives that have not completed."""
-        return len(self._posted) + len(self._taking)
+        """The number of receives that have not completed."""
+        return len(self._posted) + len(self._matched)
 
     def post(self, receive: Receive) -> Completion[bytes]:
         """Queue a receive behind all earlier ones."""
-        # Not before: beside a kernel that never receives, a collective may listen to the same queues.
-        self._queues.listener = self._arrived
+        # Not in the constructor: a kernel that never receives must not take the slots of a
+        # collective, which may run beside it on the same queues.
+        self._queues.listener = self._slot_filled
         self._posted.append(receive)
         self._match()
         return receive.done
 
     def close(self) -> None:
         """The kernel has ended."""
-        if self._queues.listener == self._arrived:
+        if self._queues.listener == self._slot_filled:
             self._queues.listener = None
 
-    def _arrived(self, direction: str) -> None:
-        if direction in self._taking:
-            self._take(direction)
-        else:
+    def _slot_filled(self, direction: str) -> None:
+        receive = self._matched.get(direction)
+        if receive is None:
             self._match()
+        elif receive.state is ReceiveState.AWAITING_SLOT:
+            self._read_slot(receive)
 
     def _match(self) -> None:
+        """Give messages to receives, in the order of posting."""
         for receive in tuple(self._posted):
             direction = self._full_direction(receive)
             if direction is not None:
                 self._posted.remove(receive)
-                self._taking[direction] = receive
-                self._begin(direction, receive)
-
-    def _begin(self, direction: str, receive: Receive) -> None:
-        slot_size = self._queues.pair(direction).slot_size
-        nbytes = sum(map(nbytes_of, receive.targets))
-        if nbytes > slot_size and not all(map(is_packed, receive.targets)):
-            problem = f"recv from {direction} over a view with gaps, {nbytes:,} bytes: it must fit a slot of {slot_size:,} bytes"
-            receive.done.fail(self._faults.error(problem, receive.line))
-            return
-        receive.slots = _cut(receive.targets, slot_size)
-        self._take(direction)
+                self._matched[direction] = receive
+                receive.source = direction
+                self._begin(receive)
 
     def _full_direction(self, receive: Receive) -> str | None:
         if receive.direction is not None:
-            return receive.direction if self._is_full(receive.direction) else None
+            return receive.direction if self._has_message(receive.direction) else None
+        # Round robin over the directions, from behind the one that was served last.
         known = self._queues.receiving
         for step in range(len(known)):
             turn = (self._turn + step) % len(known)
-            if self._is_full(known[turn]):
+            if self._has_message(known[turn]):
                 self._turn = turn + 1
                 return known[turn]
         return None
 
-    def _is_full(self, direction: str) -> bool:
-        return direction not in self._taking and self._queues.full_slots(direction) > 0
+    def _has_message(self, direction: str) -> bool:
+        return direction not in self._matched and self._queues.full_slots(direction) > 0
 
-    def _take(self, direction: str) -> None:
-        """Read the next slot of the message that a receive is taking, if it is there and the command has been issued."""
-        receive = self._taking[direction]
-        slot = self._queues.take(direction) if receive.issued else None
-        if slot is None:
+    def _begin(self, receive: Receive) -> None:
+        slot_size = self._queues.pair(receive.source).slot_size
+        nbytes = sum(map(nbytes_of, receive.targets))
+        # A block with gaps is one DMA descriptor, and a slot boundary would cut it inside a row.
+        if nbytes > slot_size and not all(map(is_packed, receive.targets)):
+            problem = (
+                f"recv from {receive.source} over a view with gaps, {nbytes:,} bytes: "
+                f"it must fit a slot of {slot_size:,} bytes"
+            )
+            self._fail(receive, self._faults.error(problem, receive.line))
             return
-        receive.issued = False
-        targets = receive.slots.pop(0)
-        problem = self._mismatch(direction, receive, slot, sum(map(nbytes_of, targets)))
+        receive.parts = _cut(receive.targets, slot_size)
+        self._read_slot(receive)
+
+    def _read_slot(self, receive: Receive) -> None:
+        """Copy the next slot of the message, which is full, to its targets."""
+        slot = self._queues.take(receive.source)
+        assert slot is not None
+        targets = receive.parts.pop(0)
+        problem = self._mismatch(receive, slot, sum(map(nbytes_of, targets)))
         if problem is not None:
-            receive.done.fail(problem)
+            self._fail(receive, problem)
             return
-        copy = self._dma.read if receive.lands else self._dma.copy
+        receive.enter(ReceiveState.READING)
+        copy = self._dma.read if receive.in_tcm else self._dma.copy
         reads, address = list[Completion[bytes]](), slot.address
         for target in targets:
             reads.append(copy(Operand(address, target.shape, target.dtype), target, "ipcq_recv"))
             address += nbytes_of(target)
-        all_of(reads).then(lambda read: self._read(direction, receive, slot, read.value))
+        all_of(reads).then(partial(self._slot_copied, receive, slot))
 
-    def _read(self, direction: str, receive: Receive, slot: Slot, pieces: list[bytes]) -> None:
+    def _slot_copied(self, receive: Receive, slot: Slot, read: Completion[list[bytes]]) -> None:
         if self._trace is not None:
-            self._trace.received(
-                self._queues.pair(direction), slot.address, slot.nbytes, slot.dtype
-            )
-        receive.data += b"".join(pieces)
-        self._queues.release(direction)
-        if receive.slots:
-            self._engine.at(self._engine.now_ps + self._issue_ps, self._issued, direction, receive)
+            self._trace.received(self._queues.pair(receive.source), slot)
+        receive.received += read.value
+        self._queues.release(receive.source)
+        if receive.parts:
+            receive.enter(ReceiveState.ISSUING)
+            issued_ps = self._engine.now_ps + self._issue_ps
+            self._engine.at(issued_ps, self._command_issued, receive)
             return
-        del self._taking[direction]
+        receive.enter(ReceiveState.COMPLETE)
+        del self._matched[receive.source]
+        # Before the kernel goes on: what it does next must find the earlier receives matched.
         self._match()
-        receive.done.complete(receive.data)
+        receive.done.complete(b"".join(receive.received))
 
-    def _issued(self, direction: str, receive: Receive) -> None:
-        receive.issued = True
-        self._take(direction)
+    def _command_issued(self, receive: Receive) -> None:
+        if self._queues.full_slots(receive.source):
+            self._read_slot(receive)
+        else:
+            receive.enter(ReceiveState.AWAITING_SLOT)
 
-    def _mismatch(
-        self, direction: str, receive: Receive, slot: Slot, expected: int
-    ) -> KernbenchError | None:
-        peer = self._queues.pair(direction).peer
+    def _fail(self, receive: Receive, problem: KernbenchError) -> None:
+        receive.enter(ReceiveState.FAILED)
+        receive.done.fail(problem)
+
+    def _mismatch(self, receive: Receive, slot: Slot, expected: int) -> KernbenchError | None:
+        """What is wrong with the slot, by the metadata that its sender wrote."""
+        peer = self._queues.pair(receive.source).peer
         if slot.call != self._faults.call:
             return self._faults.other_call(peer.sip, slot.call)
-        if (slot.nbytes, slot.dtype) == (expected, receive.dtype.name):
+        dtype = receive.dtype.name
+        if (slot.nbytes, slot.dtype) == (expected, dtype):
             return None
-        came = f"{slot.nbytes} bytes of {slot.dtype} came from {peer}"
-        problem = f"recv from {direction} expects {expected} bytes of {receive.dtype.name} in this slot, {came}"
+        problem = (
+            f"recv from {receive.source} expects {expected} bytes of {dtype} in this slot, "
+            f"{slot.nbytes} bytes of {slot.dtype} came from {peer}"
+        )
         return self._faults.error(problem, receive.line)
 
 
@@ -176,12 +239,12 @@ def _cut(targets: Sequence[Operand], slot_size: int) -> list[list[Operand]]:
     slots: list[list[Operand]] = []
     room = 0
     for target in targets:
-        done, nbytes = 0, nbytes_of(target)
-        while done < nbytes:
+        start, nbytes = 0, nbytes_of(target)
+        while start < nbytes:
             if not room:
                 slots.append([])
                 room = slot_size
-            count = min(room, nbytes - done)
-            slots[-1].append(part_of(target, done, count))
-            done, room = done + count, room - count
+            count = min(room, nbytes - start)
+            slots[-1].append(part_of(target, start, count))
+            start, room = start + count, room - count
     return slots

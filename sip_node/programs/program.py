@@ -1,7 +1,17 @@
-"""Programs that block on simulated time: rank programs and kernels, each a greenlet beside the event loop.
+"""Programs that block on simulated time: rank programs and kernels, each a greenlet.
 
-A program never runs a component itself. It hands a call to the loop and sleeps; the loop makes the call, and resumes the
-program from the event that completes it. So programs are entered only from the loop, never from one another.
+User code calls plain functions that block (`tl.load`, `torch.ahbm.synchronize`), while the event
+loop is one thread. So every program is a greenlet (a stack of its own, switched by hand):
+
+    event loop          program
+    start() ----------> user code ... wait(call)
+    call() <-----------------'        sleeps
+    other events
+    completion -------> returns the value, user code goes on
+
+A program never runs a component itself: it gives the call to the loop, which makes the call, and
+resumes the program from the event that completes it. So programs are entered from the loop only,
+never from one another, and the stack of the loop never grows with their number.
 """
 
 from collections.abc import Callable
@@ -18,12 +28,16 @@ Call = tuple[Callable[..., Completion[Any]], tuple[object, ...]]
 
 
 class Program:
-    """A greenlet that runs `main()`; `finished` completes with what it returns or fails with what it raises."""
+    """A greenlet that runs `main()` with the context variables of `context`.
+
+    `finished` completes with the value that `main` returns, or fails with what it raises.
+    """
 
     def __init__(self, main: Callable[[], object], context: Context | None = None) -> None:
         self._main = main
         self._greenlet = greenlet(self._body, parent=getcurrent())
-        self._greenlet.gr_context = context or copy_context()
+        # Not `context or ...`: a context without variables is false.
+        self._greenlet.gr_context = copy_context() if context is None else context
         self.finished = Completion[object]()
 
     @property
@@ -32,11 +46,14 @@ class Program:
         return self._greenlet.gr_frame
 
     def start(self) -> None:
-        """Run until the program first waits. To be called by the event loop."""
+        """Run until the program first waits. For the event loop only."""
         self._run(None)
 
     def wait(self, start: Callable[..., Completion[_T]], *args: object) -> _T:
-        """Called by the program: let the loop call `start(*args)`, sleep until its completion, return its value."""
+        """Let the loop call `start(*args)`; sleep until its completion, return its value.
+
+        For the program only.
+        """
         assert getcurrent() is self._greenlet, "only the program itself can wait"
         parent = self._greenlet.parent
         assert parent is not None
@@ -45,7 +62,7 @@ class Program:
     def _body(self, _first: None) -> None:
         try:
             value = self._main()
-        except Exception as error:  # noqa: BLE001 - whatever user code raises is the result of its program
+        except Exception as error:  # noqa: BLE001 - the result of a program may be any exception
             self.finished.fail(error)
         else:
             self.finished.complete(value)
@@ -54,18 +71,20 @@ class Program:
         self._run(completion)
 
     def _run(self, completion: Completion[Any] | None) -> None:
+        """Switch to the program and make its calls, until one does not complete at once."""
         while True:
             call: Call | None
             if completion is not None and completion.error is not None:
                 call = self._greenlet.throw(completion.error)
             else:
                 call = self._greenlet.switch(None if completion is None else completion.value)
+            # A greenlet that ends switches to its parent, with None.
             if self._greenlet.dead or call is None:
                 return
             start, args = call
             try:
                 completion = start(*args)
-            except Exception as error:  # noqa: BLE001 - it belongs to the program that made the call
+            except Exception as error:  # noqa: BLE001 - raised again where the program called
                 completion = Completion[Any]()
                 completion.fail(error)
             if not completion.done:

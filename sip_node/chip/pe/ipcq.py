@@ -1,9 +1,12 @@
-"""The IPCQ of a PE: queue tables by name. It keeps heads, tails and credits; the data moves through the DMA.
+"""The IPCQ of a PE (inter-PE communication queues): queue tables, credits, arrivals.
 
-A sender takes a slot of the peer's receive ring, writes it, and the slot's metadata arrives with the data. With no slot left
-it sleeps. The receiver gives a slot back with a credit that travels the fabric. An arrival belongs to the direction whose own
-ring holds its address, a credit to the direction whose peer ring does; who sent it does not matter, so two directions may
-join the same two PEs, and several tables may hold queues between them.
+It keeps counters and credits; the bytes move through the DMA. A sender reserves a slot in the
+receive ring of its peer, writes it, and the metadata of the slot arrives with its last byte.
+Without a credit the sender sleeps. The receiver returns a credit for every slot that it has read.
+
+Packets name addresses, not queues. An arrival belongs to the direction whose own ring holds its
+address, a credit to the direction whose ring at the peer does. So two directions may connect the
+same two PEs, and several tables may hold queues between them.
 """
 
 from bisect import bisect_right, insort
@@ -17,9 +20,11 @@ from runtime.model.addresses import AddressMap
 from runtime.wire.messages import QueuePointers
 from sip_node.chip.fabric.packet import ELEMENTS, Kind, Packet
 from sip_node.chip.pe.context import PeContext
-from sip_node.chip.pe.queue_table import Queue, QueueTable, Slot
+from sip_node.chip.pe.queue_state import QueueState, Slot
+from sip_node.chip.pe.queue_table import QueueTable
 
 _NO_QUEUES = ""
+"""The name of the empty table, which a kernel without queues uses."""
 
 
 class PeIpcq:
@@ -29,10 +34,10 @@ class PeIpcq:
         self._context = context
         self._overhead_ps = ps_from_ns(context.topology.pe.ipcq.overhead_ns)
         self._tables = {_NO_QUEUES: QueueTable(_NO_QUEUES, (), context)}
-        self._receives, self._sends = _Rings(), _Rings()
+        self._receive_rings, self._send_rings = _RingsByAddress(), _RingsByAddress()
 
     def install(self, table: str, pairs: Sequence[QueuePair]) -> None:
-        """Install a table, once; receive rings must not overlap, those of other tables included."""
+        """Install a table, once; its receive rings must not overlap those of any table."""
         at = self._context.coordinates
         if table in self._tables:
             raise IpcqInstallError(
@@ -41,32 +46,25 @@ class PeIpcq:
         installed = QueueTable(table, pairs, self._context)
         for queue in installed.queues:
             if queue.pair.rx_base is not None:
-                other = self._receives.add(queue.pair.rx_base, queue)
-                if other is not None:
-                    mine, theirs = (
-                        f"{each.table.name} {each.pair.direction}" for each in (queue, other)
-                    )
-                    begin = max(queue.pair.rx_base, other.pair.rx_base or 0)
-                    raise IpcqInstallError(
-                        at, f"receive rings of {theirs} and {mine} overlap at {begin:#x}"
-                    )
+                self._add_receive_ring(queue.pair.rx_base, queue)
             if queue.pair.tx_base is not None:
-                self._sends.add(queue.pair.tx_base, queue)
+                # Rings at the peer: their PE has checked them.
+                self._send_rings.add(queue.pair.tx_base, queue)
         self._tables[table] = installed
 
     def table(self, name: str) -> QueueTable:
-        """The queues of a table; none if it is not installed here."""
+        """The queues of a table; the empty table if it is not installed here."""
         return self._tables.get(name, self._tables[_NO_QUEUES])
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
-        """An arrival in one of our rings or a credit for one of our peers'."""
+        """Take an arrival in one of our rings, or a credit for the ring of a peer."""
         handle = self._credited if packet.kind is Kind.IPCQ_CREDIT else self._arrived
         self._context.engine.at(tail_ps + self._overhead_ps, handle, packet)
 
     @property
     def at_rest(self) -> bool:
-        """Whether every credit is home and every arrival has been read."""
-        return all(queue.at_rest for queue in self._queues)
+        """Whether every credit is back and every slot that arrived was read."""
+        return all(queue.at_rest for table in self._tables.values() for queue in table.queues)
 
     def pointers(self) -> tuple[QueuePointers, ...]:
         """The registers of every queue, by table and direction."""
@@ -76,39 +74,47 @@ class PeIpcq:
         )
 
     def check_idle(self) -> None:
-        """At the end of a run every credit is home and every arrival was taken."""
+        """At the end of a run every credit is back and every slot that arrived was taken."""
         for table in self._tables.values():
             table.check_idle()
 
-    @property
-    def _queues(self) -> Sequence[Queue]:
-        return [queue for table in self._tables.values() for queue in table.queues]
+    def _add_receive_ring(self, base: int, queue: QueueState) -> None:
+        other = self._receive_rings.add(base, queue)
+        if other is None:
+            return
+        mine, theirs = (f"{each.table} {each.pair.direction}" for each in (queue, other))
+        overlap = max(base, other.pair.rx_base or 0)
+        raise IpcqInstallError(
+            self._context.coordinates,
+            f"receive rings of {theirs} and {mine} overlap at {overlap:#x}",
+        )
 
     def _arrived(self, packet: Packet) -> None:
-        queue = self._owner(self._receives, packet.address)
-        now_ps, at = self._context.engine.now_ps, self._context.coordinates
+        queue = self._owner(self._receive_rings, packet.address)
+        at = self._context.coordinates
         record = OpRecord(
-            "pe_ipcq",
-            "arrival",
-            packet.sent_ps,
-            now_ps,
-            at.cube,
-            at.pe,
-            packet.address,
-            packet.total,
+            engine="pe_ipcq",
+            name="arrival",
+            start_ps=packet.sent_ps,
+            end_ps=self._context.engine.now_ps,
+            cube=at.cube,
+            pe=at.pe,
+            address=packet.address,
+            nbytes=packet.total,
             flow=packet.flow,
             flow_end=True,
         )
         self._context.record(record)
         base, size = queue.pair.rx_base, queue.pair.slot_size
         assert base is not None
-        slot = base + (packet.address - base) // size * size
-        queue.fill(Slot(slot, packet.total, ELEMENTS[packet.element], packet.call))
+        # The packet that completes a slot is its last one, so it names an address inside the slot.
+        address = base + (packet.address - base) // size * size
+        queue.fill(Slot(address, packet.total, ELEMENTS[packet.element], packet.call))
 
     def _credited(self, packet: Packet) -> None:
-        self._owner(self._sends, packet.address).credit()
+        self._owner(self._send_rings, packet.address).credit()
 
-    def _owner(self, rings: "_Rings", address: int) -> Queue:
+    def _owner(self, rings: "_RingsByAddress", address: int) -> QueueState:
         queue = rings.owner(address)
         if queue is None:
             raise InvariantError(
@@ -118,31 +124,33 @@ class PeIpcq:
         return queue
 
 
-class _Rings:
-    """Rings by address."""
+class _RingsByAddress:
+    """Rings that do not overlap, by address."""
 
     def __init__(self) -> None:
         self._bases: list[int] = []
-        self._queues: dict[int, Queue] = {}
+        self._queues: dict[int, QueueState] = {}
 
-    def add(self, base: int, queue: Queue) -> Queue | None:
-        """Note the ring of a queue; returns one that it overlaps with."""
+    def add(self, base: int, queue: QueueState) -> QueueState | None:
+        """Add the ring of a queue; returns a queue whose ring it overlaps, which is not added."""
+        # Rings do not overlap, so only the last one that begins before our end can reach into us.
         last = base + queue.pair.ring_bytes - 1
-        after = bisect_right(self._bases, last)
-        if (
-            after
-            and self._bases[after - 1] + self._queues[self._bases[after - 1]].pair.ring_bytes > base
-        ):
-            return self._queues[self._bases[after - 1]]
+        before = self._last_from(last)
+        if before is not None and before + self._queues[before].pair.ring_bytes > base:
+            return self._queues[before]
         insort(self._bases, base)
         self._queues[base] = queue
         return None
 
-    def owner(self, address: int) -> Queue | None:
+    def owner(self, address: int) -> QueueState | None:
         """The queue whose ring holds `address`."""
-        after = bisect_right(self._bases, address)
-        if not after:
+        base = self._last_from(address)
+        if base is None:
             return None
-        base = self._bases[after - 1]
         queue = self._queues[base]
         return queue if address < base + queue.pair.ring_bytes else None
+
+    def _last_from(self, address: int) -> int | None:
+        """The base of the last ring that begins at or before `address`."""
+        after = bisect_right(self._bases, address)
+        return self._bases[after - 1] if after else None

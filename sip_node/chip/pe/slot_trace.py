@@ -1,4 +1,7 @@
-"""The trace of sends and receives: a word for every slot that a kernel has sent or received, with its address decoded."""
+"""The trace of messages: one line for every slot that a kernel sends or receives, with its address.
+
+On with `KERNBENCH_CCL_TRACE`; it changes no time and is no part of the digest.
+"""
 
 from collections.abc import Callable
 
@@ -6,59 +9,62 @@ from runtime.core.requests import QueuePair
 from runtime.core.trace import Operand
 from runtime.model.addresses import AddressMap, PhysAddr
 from runtime.wire.messages import RingAddress, SlotTransfer
-from sip_node.chip.context import ChipContext
 from sip_node.chip.pe.context import PeContext
+from sip_node.chip.pe.queue_state import Slot
 from sip_node.chip.strided_block import nbytes_of
 
 
 def decoded(address: int, addresses: AddressMap) -> RingAddress:
-    """An address with what it names."""
-    at = PhysAddr.decode(address, addresses)
-    return RingAddress(address, at.resource, at.sip, at.cube, at.pe, at.offset)
+    """A physical address with its fields: the memory, its coordinates, the offset."""
+    fields = PhysAddr.decode(address, addresses)
+    return RingAddress(
+        address=address,
+        resource=fields.resource,
+        sip=fields.sip,
+        cube=fields.cube,
+        pe=fields.pe,
+        offset=fields.offset,
+    )
 
 
 class SlotTrace:
-    """What one kernel on one PE sends and receives, told to `tell` in simulated time."""
+    """Reports the slots of one kernel on one PE to `sink`, at the end of each transfer."""
 
     def __init__(
         self,
-        chip: ChipContext,
+        addresses: AddressMap,
         context: PeContext,
         kernel: str,
-        tell: Callable[[SlotTransfer], None],
+        sink: Callable[[SlotTransfer], None],
     ) -> None:
-        self._addresses, self._context, self._kernel, self._tell = (
-            chip.addresses,
-            context,
-            kernel,
-            tell,
-        )
+        self._addresses, self._context = addresses, context
+        self._kernel, self._sink = kernel, sink
 
     def sent(self, pair: QueuePair, block: Operand) -> None:
-        """A block has left for the slot at its address."""
-        self._transferred(
-            "send", pair, pair.tx_base or 0, block.address, nbytes_of(block), block.dtype
-        )
+        """The last byte of a block has left TCM for the slot at its address."""
+        slot = Slot(block.address, nbytes_of(block), block.dtype, "")
+        self._report("send", pair, pair.tx_base, slot)
 
-    def received(self, pair: QueuePair, address: int, nbytes: int, dtype: str) -> None:
-        """The elements in the slot at `address` have been read."""
-        self._transferred("recv", pair, pair.rx_base or 0, address, nbytes, dtype)
+    def received(self, pair: QueuePair, slot: Slot) -> None:
+        """A slot has been copied out of the ring."""
+        self._report("recv", pair, pair.rx_base, slot)
 
-    def _transferred(
-        self, operation: str, pair: QueuePair, base: int, address: int, nbytes: int, dtype: str
-    ) -> None:
-        slot = (address - base) // pair.slot_size
-        self._tell(
+    def _report(self, operation: str, pair: QueuePair, base: int | None, slot: Slot) -> None:
+        assert base is not None, "a slot is in a ring"
+        at = self._context.coordinates
+        self._sink(
             SlotTransfer(
-                self._context.engine.now_ps,
-                *self._context.coordinates,
-                self._kernel,
-                operation,
-                pair.direction,
-                pair.peer,
-                nbytes,
-                dtype,
-                slot,
-                decoded(address, self._addresses),
+                time_ps=self._context.engine.now_ps,
+                sip=at.sip,
+                cube=at.cube,
+                pe=at.pe,
+                kernel=self._kernel,
+                operation=operation,
+                direction=pair.direction,
+                peer=pair.peer,
+                nbytes=slot.nbytes,
+                dtype=slot.dtype,
+                slot=(slot.address - base) // pair.slot_size,
+                at=decoded(slot.address, self._addresses),
             )
         )

@@ -1,0 +1,212 @@
+"""What `tl` calls while a kernel runs on a simulated PE: every method becomes commands for engines.
+
+The values are computed here, at the time of the call, and the engines simulate how long that takes:
+data is eager, time is modelled. A method blocks the kernel's greenlet until its effect is complete;
+`gemm` and `recv` return a pending operation instead.
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from math import prod
+
+from runtime.core.dtypes import DType
+from runtime.core.trace import Operand
+from runtime.language.caller import kernel_line
+from runtime.language.context import PendingResult
+from runtime.language.gemm import Gemm
+from runtime.language.operations import compute, infer
+from runtime.language.value import Pointer, Ref, Shape, Value, row_major
+from runtime.model.tiles import TileSize
+from sip_node.chip.completion import Completion, all_of, completed
+from sip_node.chip.kernel import PeLaunch
+from sip_node.chip.pe.pe import Pe
+from sip_node.chip.pe.slot_trace import SlotTrace
+from sip_node.chip.strided_block import nbytes_of
+from sip_node.programs.kernel_faults import KernelFaults
+from sip_node.programs.kernel_issue import CommandIssuer
+from sip_node.programs.kernel_memory import KernelMemory, Strides
+from sip_node.programs.kernel_operation import Operations
+from sip_node.programs.kernel_queues import KernelQueues
+from sip_node.programs.kernel_receive import Receive, Receives
+from sip_node.programs.kernel_send import Sends
+from sip_node.programs.kernel_wait import KernelWait
+from sip_node.programs.program import Program
+
+
+class PeKernelContext:
+    """The `KernelContext` of one kernel on one PE."""
+
+    def __init__(self, pe: Pe, launch: PeLaunch, program: Program) -> None:
+        chip = pe.chip
+        self._pe, self._launch, self._engine = pe, launch, chip.engine
+        self._faults = KernelFaults(launch.name, pe.coordinates, launch.call)
+        self._memory = KernelMemory(chip.topology, launch.thread, pe.tcm.base, pe.mmu, self._faults)
+        sink = chip.log.transferred
+        trace = None if sink is None else SlotTrace(chip.addresses, pe.context, launch.name, sink)
+        self._issuer = CommandIssuer(chip.engine, chip.topology, program)
+        self._queues = KernelQueues(pe.ipcq.table(launch.queues), launch, self._faults)
+        self.receives = Receives(
+            engine=chip.engine,
+            dma=pe.dma,
+            queues=self._queues.table,
+            issue_ps=self._issuer.issue_ps,
+            faults=self._faults,
+            trace=trace,
+        )
+        self.wait = KernelWait(pe, launch, program, self._queues, self.receives)
+        self.operations = Operations(self._issuer, self.wait)
+        self._sends = Sends(self._issuer, self.wait, pe.dma, self._queues, self._faults, trace)
+
+    @property
+    def gemm_tile(self) -> TileSize:
+        """The largest tile of the GEMM engine."""
+        return self._pe.chip.topology.tile
+
+    def program_id(self, axis: int) -> int:
+        """PE in its cube (axis 0) or cube in its SIP (axis 1)."""
+        self._check_axis(axis)
+        return self._pe.coordinates.pe if axis == 0 else self._pe.coordinates.cube
+
+    def num_programs(self, axis: int) -> int:
+        """PEs of this cube (axis 0) or cubes (axis 1) that run this launch."""
+        self._check_axis(axis)
+        return self._launch.pes if axis == 0 else self._launch.cubes
+
+    def load(self, pointer: Pointer, shape: Shape, strides: Strides) -> Value:
+        """DMA from memory to TCM."""
+        value, data = self._memory.new(shape, pointer.dtype), list[bytes]()
+        if value.nbytes:
+            blocks = self._memory.transfers(value.operand, pointer, strides)
+            data = self._issuer.issue_translated(
+                lambda: all_of([self._pe.dma.read(far, near) for near, far in blocks])
+            )
+        _fill(value, b"".join(data))
+        return value
+
+    def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
+        """DMA from TCM to memory."""
+        if not value.nbytes:
+            return
+        data, start = value.tobytes(), 0
+        writes: list[tuple[Operand, Operand, bytes]] = []
+        for near, far in self._memory.transfers(value.operand, pointer, strides):
+            end = start + nbytes_of(far)
+            writes.append((near, far, data[start:end]))
+            start = end
+        self._issuer.issue_translated(
+            lambda: all_of([self._pe.dma.write(*write) for write in writes])
+        )
+
+    def math(
+        self,
+        name: str,
+        operands: Sequence[Value | float],
+        *,
+        axis: int | None = None,
+        keep_dims: bool = False,
+        dtype: DType | None = None,
+        shape: Shape | None = None,
+    ) -> Value:
+        """One operation of the math engine: fetch the operands, compute, store the result."""
+        result = self._memory.new(
+            *infer(name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape)
+        )
+        arrays = [operand.data if isinstance(operand, Value) else operand for operand in operands]
+        known = [array for array in arrays if array is not None]
+        if self._pe.chip.data and len(known) == len(arrays):
+            result.data = compute(
+                name, known, result.dtype, axis=axis, keep_dims=keep_dims, shape=shape
+            )
+        if result.nbytes:
+            inputs = tuple(
+                operand.operand if isinstance(operand, Value) else float(operand)
+                for operand in operands
+            )
+            self._issuer.issue(lambda: self._computed(name, inputs, result, axis))
+        return result
+
+    def gemm(self, gemm: Gemm) -> PendingResult:
+        """Queue a matrix product at the scheduler."""
+        for matrix in (gemm.a, gemm.b, gemm.out):
+            if isinstance(matrix, Ref):
+                # A page fault belongs to this line of the kernel. The scheduler translates tile by
+                # tile later, where no line is known.
+                self._memory.translate(matrix.pointer, matrix.shape, matrix.strides)
+        result = None if gemm.out is not None else self._memory.new(gemm.shape, gemm.dtype)
+        scheduler = self._pe.scheduler
+        done = self._issuer.issue(
+            lambda: completed(scheduler.submit(gemm, result, self._memory.translate))
+        )
+        return self.operations.started(
+            done, result, earliest_end_ps=lambda: scheduler.earliest_end_ps(done)
+        )
+
+    def send(self, direction: str, value: Value) -> None:
+        """Write a value to the peer's ring, slot by slot; sleep while the ring is full."""
+        self._sends.send(direction, value)
+
+    def recv(
+        self,
+        direction: str | None,
+        shape: Shape,
+        dtype: DType,
+        target: Value | Pointer | None = None,
+    ) -> PendingResult:
+        """Post a receive to scratch, over a value in TCM, or from the slots straight to memory."""
+        line = kernel_line()
+        peer = self.wait.on_peer("recv", direction, line)
+        self._queues.check_incoming(direction)
+        if isinstance(target, Pointer):
+            result = None
+            blocks = self._memory.translate(target, shape, row_major(shape)) if prod(shape) else []
+        else:
+            result = self._memory.new(shape, dtype) if target is None else target
+            blocks = [result.operand] if result.nbytes else []
+        receive = Receive(
+            direction=direction,
+            dtype=dtype,
+            targets=blocks,
+            line=line,
+            in_tcm=result is not None,
+        )
+        if result is not None:
+            receive.done.then(
+                lambda received: _fill(result, received.value) if received.error is None else None
+            )
+        if blocks:
+            self._issuer.issue(lambda: completed(self.receives.post(receive)))
+        else:
+            # No element, no message: the sender of an empty value sends no slot either.
+            receive.done.complete(b"")
+        return self.operations.started(receive.done, result, peer=peer)
+
+    def scratch(self) -> AbstractContextManager[None]:
+        """A scope: release at its end what was allocated inside."""
+        return self._memory.scope()
+
+    def _computed(
+        self, name: str, inputs: tuple[Operand | float, ...], result: Value, axis: int | None
+    ) -> Completion[None]:
+        done = Completion[None]()
+        end_ps = self._pe.math.run(name, inputs, result.operand, result.tobytes(), axis)
+        self.wait.until(end_ps)
+        self._engine.at(end_ps, done.complete, None)
+        return done
+
+    def _check_axis(self, axis: int) -> None:
+        if axis not in (0, 1):
+            raise self._faults.error(
+                f"axis {axis}: programs have axis 0 (PE in its cube) and axis 1 (cube)"
+            )
+
+
+def _fill(value: Value, data: bytes) -> None:
+    """Set the elements of a value; none in a run without data."""
+    if len(data) != value.nbytes:
+        return
+    array = Value.from_bytes(memoryview(bytearray(data)), value.shape, value.dtype).data
+    if value.data is None or array is None:
+        value.data = array
+    else:
+        # In place, since views of the value share its elements.
+        value.data[...] = array

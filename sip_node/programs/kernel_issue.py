@@ -1,0 +1,61 @@
+"""Issues the commands of a kernel: PE_CPU and scheduler take their overhead, then an engine starts.
+
+A kernel is sequential code. Every call of `tl` that needs an engine becomes one command:
+
+    kernel      | call                                          | next line
+    PE_CPU      |====== cpu.overhead ======|                    |
+    scheduler                              |= sched.overhead =| |
+    engine                                                    |=|===== DMA, math ... =====|
+
+The kernel sleeps until the command completes. For a load that is the end of the transfer, for an
+asynchronous operation only its start: the kernel waits for its end later, or never.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from runtime.core.simtime import ps_from_ns
+from runtime.model.topology import Topology
+from sip_node.chip.completion import Completion
+from sip_node.pdes.engine import Engine
+from sip_node.programs.program import Program
+
+_T = TypeVar("_T")
+
+
+class CommandIssuer:
+    """Issues commands for the kernel that runs as `program`. `issue_ps` is the cost of one."""
+
+    def __init__(self, engine: Engine, topology: Topology, program: Program) -> None:
+        self._engine, self._program = engine, program
+        pe = topology.pe
+        self.issue_ps = ps_from_ns(pe.cpu.overhead_ns) + ps_from_ns(pe.scheduler.overhead_ns)
+        self._translated_ps = self.issue_ps + ps_from_ns(pe.mmu.overhead_ns)
+
+    def issue(self, start: Callable[[], Completion[_T]]) -> _T:
+        """Issue a command, which calls `start()`; block until its completion, return its value."""
+        return self.wait(self._after, self.issue_ps, start)
+
+    def issue_translated(self, start: Callable[[], Completion[_T]]) -> _T:
+        """The same for a command with virtual addresses, which the MMU translates first."""
+        return self.wait(self._after, self._translated_ps, start)
+
+    def wait(self, start: Callable[..., Completion[_T]], *args: object) -> _T:
+        """Call `start(*args)` at no cost, from the event loop; block until its completion."""
+        return self._program.wait(start, *args)
+
+    def _after(self, cost_ps: int, start: Callable[[], Completion[_T]]) -> Completion[_T]:
+        """Call `start()` after `cost_ps`; complete as its completion does."""
+        done = Completion[_T]()
+
+        def forward(completion: Completion[_T]) -> None:
+            if completion.error is None:
+                done.complete(completion.value)
+            else:
+                done.fail(completion.error)
+
+        def begin() -> None:
+            start().then(forward)
+
+        self._engine.at(self._engine.now_ps + cost_ps, begin)
+        return done
