@@ -65,7 +65,7 @@ PHRASES = (
     r"looks? around",
     r"for ever",
     r"comes? to (?:it|them)",
-    r"of (?:my|your) own",
+    r"of (?:my|your) own(?! \w)",
     r"the look of",
     r"the way of",
     r"the way (?:in|out|back|there|round)",
