@@ -1,4 +1,4 @@
-"""From what the LPs sent to one account of the run: the merged op log, the digest, and the contents of `run.json`."""
+"""Aggregates the messages of the LPs: the merged op log, the digest, the contents of `run.json`."""
 
 import platform
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ _PACKAGES = ("kernbench", "numpy", "simpy", "pyzmq")
 
 
 class LoggedOp(Struct, frozen=True):
-    """One record of the merged op log: which SIP, which place in that SIP's own log, what happened."""
+    """A record of the merged op log; `index` is its position in the log of its SIP."""
 
     sip: int
     index: int
@@ -29,7 +29,7 @@ class LoggedOp(Struct, frozen=True):
 
 
 class SyncStatistics(Struct, frozen=True):
-    """What synchronisation cost: rounds of the busiest LP; messages between LPs and null messages of all of them."""
+    """The cost of synchronisation: rounds of the busiest LP; messages and null messages of all."""
 
     rounds: int
     messages: int
@@ -37,7 +37,7 @@ class SyncStatistics(Struct, frozen=True):
 
 
 class RankSummary(Struct, frozen=True):
-    """One rank and its SIP. `ok`, `wrong` and `unchecked` count the checks of a bench."""
+    """One rank and its SIP; `ok`, `wrong` and `unchecked` count the checks of a bench."""
 
     rank: int
     digest: str
@@ -50,7 +50,7 @@ class RankSummary(Struct, frozen=True):
 
 
 class LpSummary(Struct, frozen=True):
-    """One LP: wall seconds it computed and wall seconds it waited for its peers."""
+    """One LP: the wall time in which it computed, and in which it waited for its peers."""
 
     lp: int
     sips: tuple[int, ...]
@@ -60,9 +60,10 @@ class LpSummary(Struct, frozen=True):
 
 
 class RunReport(Struct, frozen=True):
-    """The contents of `run.json`. `sim_time_ns` is the last event of the last SIP, or the last time heard of.
+    """The contents of `run.json`.
 
-    `verification` is what `--verify-data` found; None where it was not asked for, or the run did not get to its end.
+    `sim_time_ns` is the time of the last event of all SIPs, or the last reported time of a run that
+    failed. `verification` is the result of `--verify-data`, None without it or if the run failed.
     """
 
     bench: str
@@ -104,13 +105,17 @@ def merge_op_log(logs: Mapping[int, Sequence[OpRecord]]) -> list[LoggedOp]:
 
 
 def run_digest(sips: Sequence[SipReport]) -> str:
-    """SHA-256 over the digests of all SIPs, one a line, in the order of their numbers."""
+    """SHA-256 over the digests of all SIPs, one per line, in the order of the SIPs."""
     ordered = sorted(sips, key=lambda report: report.sip)
     return sha256("".join(f"{report.digest}\n" for report in ordered).encode()).hexdigest()
 
 
 def merge_outcomes(sips: Sequence[SipReport]) -> BenchOutcome | None:
-    """The outcome of all ranks: checks are summed, a row takes as long as on the slowest rank. None without a bench."""
+    """The outcome of all ranks, None without a bench.
+
+    Checks are summed; a row has the time of the slowest rank, because a collective is complete when
+    the last rank has its result.
+    """
     outcomes = [
         report.outcome for report in sorted(sips, key=lambda report: report.sip) if report.outcome
     ]
@@ -125,33 +130,33 @@ def merge_outcomes(sips: Sequence[SipReport]) -> BenchOutcome | None:
         _merge_row(same) for same in zip(*(outcome.rows for outcome in outcomes), strict=True)
     )
     return BenchOutcome(
-        first.label,
-        sum(outcome.ok for outcome in outcomes),
-        sum(outcome.wrong for outcome in outcomes),
-        rows,
-        sum(outcome.unchecked for outcome in outcomes),
-        _merge_table([outcome.table for outcome in outcomes]),
+        label=first.label,
+        ok=sum(outcome.ok for outcome in outcomes),
+        wrong=sum(outcome.wrong for outcome in outcomes),
+        rows=rows,
+        unchecked=sum(outcome.unchecked for outcome in outcomes),
+        table=_merge_table([outcome.table for outcome in outcomes]),
     )
 
 
 def wrong_elements(rows: Sequence[PerfRow]) -> int | None:
-    """The wrong elements of all rows; None as soon as one of them could not be checked."""
+    """The number of wrong elements in all rows; None if a row was not checked."""
     known = [row.wrong for row in rows if row.wrong is not None]
     return sum(known) if len(known) == len(rows) else None
 
 
 def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> RunReport:
-    """The account of the run; partial when it failed, which `error` then says."""
+    """The report of the run; partial if the run failed, with the reason in `error`."""
     error = None if result.error is None else str(result.error)
     done = result.collected.done
     sips = sip_reports(done)
     outcome = merge_outcomes(sips) if error is None else None
-    right = (outcome is None or outcome.wrong == 0) and (verdict is None or verdict.passed)
+    correct = (outcome is None or outcome.wrong == 0) and (verdict is None or verdict.passed)
     return RunReport(
         bench=plan.program.name,
         sips=plan.sips,
         procs=plan.procs,
-        passed=error is None and len(sips) == plan.sips and right,
+        passed=error is None and len(sips) == plan.sips and correct,
         error=error,
         digest=run_digest(sips) if len(sips) == plan.sips else "",
         sim_time_ns=ns_from_ps(result.collected.time_ps),
@@ -177,7 +182,7 @@ def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> 
 
 
 def sip_reports(done: Mapping[int, Done]) -> tuple[SipReport, ...]:
-    """The reports of all SIPs, in the order of their numbers."""
+    """The reports of all SIPs in ascending order."""
     return tuple(
         sorted(
             (report for lp in done.values() for report in lp.sips), key=lambda report: report.sip
@@ -186,7 +191,7 @@ def sip_reports(done: Mapping[int, Done]) -> tuple[SipReport, ...]:
 
 
 def versions() -> dict[str, str]:
-    """What was run: kernbench, python and the packages that results could depend on."""
+    """The versions of kernbench, Python and the packages that results could depend on."""
     return {"python": platform.python_version()} | {
         package: _version(package) for package in _PACKAGES
     }
@@ -195,22 +200,22 @@ def versions() -> dict[str, str]:
 def _merge_row(rows: tuple[PerfRow, ...]) -> PerfRow:
     slowest = max(rows, key=lambda row: row.time_ps)
     first = rows[0]
-    # Bandwidth goes with the slowest rank: the collective is over when the last rank has its result.
-    share = first.time_ps / slowest.time_ps if slowest.time_ps else 1.0
+    # Bandwidth = bytes / time, so that of the slowest rank follows from any other's by the times.
+    ratio = first.time_ps / slowest.time_ps if slowest.time_ps else 1.0
     return PerfRow(
-        first.size_bytes,
-        first.count,
-        first.dtype,
-        first.redop,
-        slowest.time_ps,
-        first.algbw_gbs * share,
-        first.busbw_gbs * share,
-        wrong_elements(rows),
+        size_bytes=first.size_bytes,
+        count=first.count,
+        dtype=first.dtype,
+        redop=first.redop,
+        time_ps=slowest.time_ps,
+        algbw_gbs=first.algbw_gbs * ratio,
+        busbw_gbs=first.busbw_gbs * ratio,
+        wrong=wrong_elements(rows),
     )
 
 
 def _merge_table(tables: Sequence[Table | None]) -> Table | None:
-    """The table with each row as the slowest rank has it, the lowest one of several."""
+    """The table with each row of the slowest rank; of several slowest ranks, of the lowest."""
     present = [table for table in tables if table is not None]
     if not present:
         return None
@@ -218,7 +223,7 @@ def _merge_table(tables: Sequence[Table | None]) -> Table | None:
         len({(t.labels, t.values, tuple(row.labels for row in t.rows)) for t in present}) > 1
         or None in tables
     ):
-        raise ProtocolError("the ranks", "their tables differ in more than times and figures")
+        raise ProtocolError("the ranks", "their tables differ in more than times and values")
     rows = zip(*(table.rows for table in present), strict=True)
     return Table(
         present[0].labels,
@@ -238,20 +243,25 @@ def _sync_statistics(done: Mapping[int, Done]) -> SyncStatistics:
 def _rank_summary(report: SipReport) -> RankSummary:
     outcome = report.outcome or BenchOutcome("", 0, 0)
     return RankSummary(
-        report.sip,
-        report.digest,
-        ns_from_ps(report.time_ps),
-        report.finished,
-        outcome.ok,
-        outcome.wrong,
-        outcome.unchecked,
-        report.counters,
+        rank=report.sip,
+        digest=report.digest,
+        sim_time_ns=ns_from_ps(report.time_ps),
+        finished=report.finished,
+        ok=outcome.ok,
+        wrong=outcome.wrong,
+        unchecked=outcome.unchecked,
+        counters=report.counters,
     )
 
 
 def _lp_summary(done: Done) -> LpSummary:
-    sips = tuple(report.sip for report in done.sips)
-    return LpSummary(done.lp, sips, done.events, done.busy_s, done.blocked_s)
+    return LpSummary(
+        lp=done.lp,
+        sips=tuple(report.sip for report in done.sips),
+        events=done.events,
+        busy_s=done.busy_s,
+        blocked_s=done.blocked_s,
+    )
 
 
 def _version(package: str) -> str:

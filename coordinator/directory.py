@@ -1,7 +1,8 @@
-"""The private directory of a run: its socket files, readable by nobody else, gone when the run is.
+"""Creates the private directory of a run, which holds its sockets, and removes abandoned ones.
 
-A directory belongs to whoever holds the lock on it. The system drops the lock of a process that dies, so a directory
-that can be locked has no owner and is swept.
+The process that holds the lock (`flock`) of a directory owns it. The system releases the locks of a
+process that dies, for whatever reason; so a directory that can be locked has no owner, and the next
+run removes it.
 """
 
 import fcntl
@@ -20,7 +21,7 @@ _LONGEST_NAME = "/lp255.sock"
 
 
 class RunDirectory:
-    """A fresh directory with mode 0700, named after this process; removed on exit, also that of the interpreter."""
+    """A new directory with mode 0700; removed on exit from the context or the interpreter."""
 
     def __init__(self, parent: Path | None = None) -> None:
         parent = parent or _parent()
@@ -30,7 +31,7 @@ class RunDirectory:
 
     @property
     def control_endpoint(self) -> str:
-        """Where the coordinator listens."""
+        """The endpoint of the rendezvous."""
         return f"ipc://{self.path}/control.sock"
 
     def __enter__(self) -> Self:
@@ -46,23 +47,25 @@ class RunDirectory:
 
 
 def sweep(parent: Path) -> None:
-    """Remove the directories of coordinators that died before they could."""
+    """Remove the directories of coordinators that died before they removed their own."""
     for path in parent.glob(f"{PREFIX}*"):
         if _is_own_directory(path):
             _remove_if_unowned(path)
 
 
 def _parent() -> Path:
-    # The path of a UNIX socket is limited to about 100 bytes; a deep TMPDIR does not leave room for it.
+    # The path of a UNIX socket is limited to about 100 bytes; a deep TMPDIR may leave no room.
     parent = Path(tempfile.gettempdir())
     longest = len(os.fsencode(parent / f"{PREFIX}{os.getpid()}-xxxxxxxx")) + len(_LONGEST_NAME)
-    return parent if longest <= _MAX_SOCKET_PATH_BYTES else Path("/tmp")  # noqa: S108 - mkdtemp makes it private
+    if longest <= _MAX_SOCKET_PATH_BYTES:
+        return parent
+    return Path("/tmp")  # noqa: S108 - the directory in it is private: mkdtemp uses mode 0700
 
 
 def _locked_directory(parent: Path) -> tuple[Path, int]:
     while True:
         path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent))
-        # Another coordinator may sweep the directory until it is locked: then the next attempt makes a new one.
+        # Until it is locked, another coordinator may remove it as abandoned; then try again.
         with suppress(FileNotFoundError):
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""What ends a run before its time. Each error names the LP, its ranks, the cause and the simulated time it had reached."""
+"""The errors that end a run: each names the LP, its ranks, the cause and the simulated time."""
 
 import signal
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from runtime.wire.messages import Failed
 
 @dataclass(frozen=True)
 class LpProcess:
-    """Which LP an error speaks of: its number, its SIPs, its process."""
+    """Identifies an LP in an error: its number, its SIPs, its process id."""
 
     lp: int
     sips: tuple[int, ...]
@@ -26,7 +26,7 @@ class LpProcess:
 
 
 class RankFailed(KernbenchError):  # noqa: N818 - it is the rank that failed
-    """A rank, a kernel or an LP raised. Fields: the LP, what it said of it."""
+    """A rank, a kernel or an LP raised an exception. Fields: the LP, its `Failed` message."""
 
     def __init__(self, process: LpProcess, failed: Failed) -> None:
         super().__init__(process, failed)
@@ -34,16 +34,20 @@ class RankFailed(KernbenchError):  # noqa: N818 - it is the rank that failed
 
     @property
     def is_about_input(self) -> bool:
-        """Whether the rank refused what the user asked for: a flag, a configuration file."""
+        """Whether the cause is the user's input: a flag or a configuration file."""
         return self.failed.error in (UsageError.__name__, ConfigError.__name__)
 
     def __str__(self) -> str:
-        who = f"rank {self.failed.rank}" if self.failed.rank >= 0 else str(self.process)
-        return f"{who} raised {self.failed.error} at {format_ps(self.failed.time_ps)}: {self.failed.message}"
+        failed = self.failed
+        source = f"rank {failed.rank}" if failed.rank >= 0 else str(self.process)
+        return f"{source} raised {failed.error} at {format_ps(failed.time_ps)}: {failed.message}"
 
 
 class LpDied(KernbenchError):  # noqa: N818 - it is the LP that died
-    """The process of an LP ended on its own. Fields: the LP, exit code (-n: signal n), last time heard in ps."""
+    """The process of an LP exited before the end of the run.
+
+    Fields: the LP, its exit code (-n: signal n), its last reported time in ps.
+    """
 
     def __init__(self, process: LpProcess, exit_code: int, time_ps: int) -> None:
         super().__init__(process, exit_code, time_ps)
@@ -51,7 +55,7 @@ class LpDied(KernbenchError):  # noqa: N818 - it is the LP that died
 
     @property
     def signal_name(self) -> str | None:
-        """The signal that killed it, such as `SIGKILL`."""
+        """The signal that killed the process, such as `SIGKILL`."""
         return signal_name(-self.exit_code) if self.exit_code < 0 else None
 
     def __str__(self) -> str:
@@ -60,13 +64,15 @@ class LpDied(KernbenchError):  # noqa: N818 - it is the LP that died
             if self.exit_code < 0
             else f"exited with code {self.exit_code}"
         )
-        return f"{self.process} {cause} before the end of the run; last heard of at {format_ps(self.time_ps)}"
+        last = f"last reported time {format_ps(self.time_ps)}"
+        return f"{self.process} {cause} before the end of the run; {last}"
 
 
 class LpSilent(KernbenchError):  # noqa: N818 - it is the LP that is silent
-    """An LP gives no sign of life.
+    """An LP sends no messages: it hangs.
 
-    Fields: the LP, what was due from it, the limit in s, last time heard in ps; during a run also a line per other LP.
+    Fields: the LP, the message that is due, the limit in s, the last reported time in ps; during a
+    run also a line per other LP.
     """
 
     def __init__(
@@ -78,29 +84,27 @@ class LpSilent(KernbenchError):  # noqa: N818 - it is the LP that is silent
         others: tuple[str, ...] | None = None,
     ) -> None:
         super().__init__(process, due, limit_s, time_ps, others)
-        self.process, self.due, self.limit_s, self.time_ps, self.others = (
-            process,
-            due,
-            limit_s,
-            time_ps,
-            others,
-        )
+        self.process, self.due, self.limit_s = process, due, limit_s
+        self.time_ps, self.others = time_ps, others
 
     def __str__(self) -> str:
         text = (
-            f"{self.process} hangs: no {self.due} from it for {self.limit_s:g} s, the limit set by --timeout; "
-            f"last heard of at {format_ps(self.time_ps)}"
+            f"{self.process} hangs: no {self.due} from it for {self.limit_s:g} s, the limit set by "
+            f"--timeout; last reported time {format_ps(self.time_ps)}"
         )
         if self.others is None:
             return text
         return (
-            f"{text}. This is not a deadlock of queues: its program or a kernel computes without an end, or the process is "
-            f"stopped{_listed(self.others)}"
+            f"{text}. This is not a deadlock of queues: its program or a kernel computes without "
+            f"an end, or the process is stopped{_listed(self.others)}"
         )
 
 
 class RunStalled(KernbenchError):  # noqa: N818 - it is the run that has stalled
-    """All LPs are alive, and simulated time stands still. Fields: the limit in s, simulated time in ps, a line per LP."""
+    """All LPs send messages, but simulated time does not advance.
+
+    Fields: the limit in s, the simulated time in ps, a line per LP.
+    """
 
     def __init__(self, limit_s: float, time_ps: int, lps: tuple[str, ...]) -> None:
         super().__init__(limit_s, time_ps, lps)
@@ -108,13 +112,14 @@ class RunStalled(KernbenchError):  # noqa: N818 - it is the run that has stalled
 
     def __str__(self) -> str:
         return (
-            f"simulated time has stood at {format_ps(self.time_ps)} for {self.limit_s:g} s, the limit set by --timeout, though "
-            f"every LP is alive: promises that they wait for have not come. This is not a deadlock of queues{_listed(self.lps)}"
+            f"simulated time has stood at {format_ps(self.time_ps)} for {self.limit_s:g} s, the "
+            f"limit set by --timeout, though every LP is alive: each waits for a promise of "
+            f"another. This is not a deadlock of queues{_listed(self.lps)}"
         )
 
 
 class Interrupted(KernbenchError):  # noqa: N818 - the user did it
-    """A signal told the coordinator to stop. Fields: its number, the simulated time reached in ps."""
+    """A signal stopped the coordinator. Fields: its number, the simulated time in ps."""
 
     def __init__(self, signum: int, time_ps: int) -> None:
         super().__init__(signum, time_ps)

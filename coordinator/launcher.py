@@ -1,4 +1,9 @@
-"""How LPs become processes: fresh interpreters for benches and scripts, spawned children for functions of the caller."""
+"""Starts LPs as processes and ends them.
+
+Benches and scripts run in fresh interpreters (`InterpreterLauncher`), functions of a calling
+program in children of multiprocessing (`SpawnLauncher`). `Children` holds the processes of a run
+and ends those that still run when it is left.
+"""
 
 import os
 import signal
@@ -25,7 +30,7 @@ _MASTER_PORT = "29500"
 
 @dataclass(frozen=True)
 class LpSpec:
-    """The place of one LP in a run, as its process is told it."""
+    """What the process of one LP needs to join the run."""
 
     control_endpoint: str
     run_id: str
@@ -37,7 +42,10 @@ class LpSpec:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What to add to the environment: the lifeline's facts and, where the LP is one rank, what torchrun would set."""
+        """Variables for the process: those of the lifeline and, for a single rank, of torchrun.
+
+        The lifeline in the LP watches the coordinator's process and removes the run directory.
+        """
         lifeline = {COORDINATOR_PID: str(self.coordinator_pid), RUN_DIRECTORY: str(self.directory)}
         if len(self.sips) != 1:
             return lifeline
@@ -60,23 +68,23 @@ class Child(Protocol):
         ...
 
     def wait(self, timeout_s: float) -> int | None:
-        """Its exit code, -n after signal n, or None when it still runs after `timeout_s`."""
+        """Its exit code, -n after signal n, or None if it still runs after `timeout_s`."""
         ...
 
     def terminate(self) -> None:
-        """Ask it to end."""
+        """Send SIGTERM."""
         ...
 
     def kill(self) -> None:
-        """End it."""
+        """Send SIGKILL."""
         ...
 
 
 class Launcher(Protocol):
     """Starts the process of an LP."""
 
-    def start(self, seat: LpSpec) -> Child:
-        """Start the LP at `seat`."""
+    def start(self, spec: LpSpec) -> Child:
+        """Start the LP at `spec`."""
         ...
 
 
@@ -84,25 +92,26 @@ class Launcher(Protocol):
 class InterpreterLauncher:
     """Every LP is a fresh interpreter that runs `command`, by default `python -P -m sip_node`.
 
-    `-P` keeps the working directory off the import path: a user's `runtime.py` there must not shadow ours.
+    `-P` keeps the working directory off the import path: a user's `runtime.py` there must not hide
+    the package.
     """
 
     command: tuple[str, ...] = (sys.executable, "-P", "-m", "sip_node")
 
-    def start(self, seat: LpSpec) -> Child:
-        """Start the LP at `seat`."""
+    def start(self, spec: LpSpec) -> Child:
+        """Start the LP at `spec`."""
         arguments = [
             "--connect",
-            seat.control_endpoint,
+            spec.control_endpoint,
             "--run-id",
-            seat.run_id,
+            spec.run_id,
             "--lp",
-            str(seat.lp),
+            str(spec.lp),
         ]
-        # Into a pipe Python prints in blocks: a rank's lines are to be seen when they are printed.
-        environment = _with_import_path(os.environ) | seat.environment | {"PYTHONUNBUFFERED": "1"}
-        # A lone LP keeps the terminal: it is the debugger's mode.
-        lone = len(seat.sips) == seat.world_size
+        # Python buffers its output to a pipe in blocks; a rank's lines must appear when printed.
+        environment = _with_import_path(os.environ) | spec.environment | {"PYTHONUNBUFFERED": "1"}
+        # A single LP inherits the terminal, so that a debugger works in it.
+        lone = len(spec.sips) == spec.world_size
         stdin, stdout = (None, None) if lone else (subprocess.DEVNULL, subprocess.PIPE)
         with _interrupts_blocked():
             process = subprocess.Popen(  # noqa: S603 - our own command
@@ -141,10 +150,11 @@ class _Interpreter:
 
 @dataclass(frozen=True)
 class SpawnLauncher:
-    """Every LP is a child of multiprocessing's spawn method that calls `function(rank, *args)` for each of its ranks.
+    """Every LP is a child of multiprocessing's spawn method that calls `function(rank, *args)`.
 
-    The function goes through the private pipe between parent and child. `entry` names what the child calls with
-    `(endpoint, run id, lp, function, args)`: this package does not import the LP's side.
+    The function travels through the private pipe between parent and child. `entry` names the
+    function that the child imports and calls with `(endpoint, run id, lp, function, args)`; this
+    process does not import the code of LPs.
     """
 
     function: Callable[..., object]
@@ -152,14 +162,14 @@ class SpawnLauncher:
     daemon: bool = False
     entry: str = "sip_node.__main__:enter"
 
-    def start(self, seat: LpSpec) -> Child:
-        """Start the LP at `seat`."""
+    def start(self, spec: LpSpec) -> Child:
+        """Start the LP at `spec`."""
         import multiprocessing
 
         process = multiprocessing.get_context("spawn").Process(
             target=_enter,
-            args=(self.entry, seat, self.function, self.args),
-            name=f"LP {seat.lp}",
+            args=(self.entry, spec, self.function, self.args),
+            name=f"LP {spec.lp}",
             daemon=self.daemon,
         )
         with _interrupts_blocked():
@@ -168,12 +178,12 @@ class SpawnLauncher:
 
 
 def _enter(
-    entry: str, seat: LpSpec, function: Callable[..., object], args: tuple[object, ...]
+    entry: str, spec: LpSpec, function: Callable[..., object], args: tuple[object, ...]
 ) -> None:
-    os.environ.update(seat.environment)
+    os.environ.update(spec.environment)
     module, _, name = entry.partition(":")
     enter: Callable[..., int] = getattr(import_module(module), name)
-    sys.exit(enter(seat.control_endpoint, seat.run_id, seat.lp, function, args))
+    sys.exit(enter(spec.control_endpoint, spec.run_id, spec.lp, function, args))
 
 
 class _Spawned:
@@ -194,22 +204,26 @@ class _Spawned:
 
 
 class Children:
-    """The processes of a run, by LP. Leaving the context ends those that still run: first asked, then killed."""
+    """The processes of a run, by LP. Leaving the context ends them: SIGTERM first, then SIGKILL."""
 
     def __init__(self, launcher: Launcher) -> None:
         self._launcher = launcher
         self._children: dict[int, Child] = {}
 
-    def start(self, seat: LpSpec) -> None:
+    def start(self, spec: LpSpec) -> None:
         """Start the process of one LP."""
-        self._children[seat.lp] = self._launcher.start(seat)
+        self._children[spec.lp] = self._launcher.start(spec)
 
     def pid(self, lp: int) -> int:
         """The process id of LP `lp`."""
         return self._children[lp].pid
 
     def show_stack(self, lp: int) -> None:
-        """Let LP `lp` print where its program is; it is about to be ended, and one that cannot print ends of this."""
+        """Send SIGUSR1 to LP `lp`, which prints the stack of its program.
+
+        The signal kills a process that has no handler yet. That is no loss: a hung LP is about to
+        be ended anyway.
+        """
         if self._children[lp].wait(0.0) is None:
             with suppress(ProcessLookupError):
                 os.kill(self._children[lp].pid, signal.SIGUSR1)
@@ -225,7 +239,7 @@ class Children:
         return {lp: code for lp, code in codes.items() if code is not None}
 
     def join(self, lp: int, timeout_s: float) -> int | None:
-        """The exit code of LP `lp`, or None when it still runs after `timeout_s`."""
+        """The exit code of LP `lp`, or None if it still runs after `timeout_s`."""
         return self._children[lp].wait(timeout_s)
 
     def __enter__(self) -> Self:
@@ -235,16 +249,16 @@ class Children:
         self._end(lambda child: child.terminate(), _TERMINATE_S)
         self._end(lambda child: child.kill(), _KILL_S)
 
-    def _end(self, how: Callable[[Child], None], patience_s: float) -> None:
+    def _end(self, signal_child: Callable[[Child], None], timeout_s: float) -> None:
         running = [child for child in self._children.values() if child.wait(0.0) is None]
         for child in running:
-            how(child)
+            signal_child(child)
         for child in running:
-            child.wait(patience_s)
+            child.wait(timeout_s)
 
 
 def _with_import_path(environment: Mapping[str, str]) -> dict[str, str]:
-    """`environment` in which a child finds our packages also when they run from a checkout that is not installed."""
+    """`environment` with our packages on the import path, for a checkout that is not installed."""
     root = str(Path(__file__).parent.parent)
     if root in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
         return dict(environment)
@@ -256,7 +270,11 @@ def _with_import_path(environment: Mapping[str, str]) -> dict[str, str]:
 
 @contextmanager
 def _interrupts_blocked() -> Generator[None]:
-    """A child inherits the mask: Ctrl-C in the terminal cannot interrupt it before it has said how it takes it."""
+    """Block SIGINT for children that are started here.
+
+    A terminal sends Ctrl-C to the whole process group. A child inherits the signal mask, so it is
+    not interrupted before it has installed its own handler; then it unblocks the signal.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

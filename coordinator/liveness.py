@@ -1,7 +1,12 @@
-"""Who gets on and who does not, from what the LPs say of themselves and when they said it.
+"""Distinguishes a hung LP (no messages) from a stalled one (no progress).
 
-An LP that is silent computes outside of simulated time. LPs that all speak and stand still wait for promises. Neither is a
-deadlock of the program: of that the LPs themselves know, since no event is left.
+An LP sends a `Status` several times a second while it executes events or waits. Therefore:
+
+- An LP without messages computes outside of simulated time, or its process is stopped: it *hangs*.
+- LPs that send `Status` with unchanged time and event count wait for promises: they are *stalled*.
+
+Neither is a deadlock of the program. A deadlock is detected by the LPs themselves, because in it no
+event is left anywhere.
 """
 
 from collections.abc import Collection, Iterator
@@ -12,62 +17,61 @@ from runtime.core.simtime import NEVER_PS, format_ps
 from runtime.wire.messages import FromLp, Status
 
 _RECENT_S = 1.0
-"""An LP that gets on or waits speaks several times a second."""
+"""A running or waiting LP sends a `Status` several times within this time."""
 
 
 @dataclass
-class _Signs:
-    """When an LP was last heard, since when it stands still, and the last status it gave."""
+class _Activity:
+    """The wall times of an LP's last message and of its last progress, and its last status."""
 
-    heard_s: float
-    moved_s: float
+    message_s: float
+    progress_s: float
     status: Status | None = None
 
 
 class Liveness:
-    """The signs of life of `lps` LPs. Every method is told the wall time `now_s`."""
+    """The activity of `lps` LPs. Every method takes the wall time `now_s`."""
 
     def __init__(self, lps: int, now_s: float) -> None:
-        self._signs = {lp: _Signs(now_s, now_s) for lp in range(lps)}
+        self._activity = {lp: _Activity(now_s, now_s) for lp in range(lps)}
 
-    def renew(self, now_s: float) -> None:
-        """Count from now on: nobody owed anything before."""
-        for signs in self._signs.values():
-            signs.heard_s = signs.moved_s = now_s
+    def restart(self, now_s: float) -> None:
+        """Start all time limits anew."""
+        for activity in self._activity.values():
+            activity.message_s = activity.progress_s = now_s
 
-    def heard(self, lp: int, message: FromLp, now_s: float) -> None:
-        """An LP has spoken. Whatever it says but a status like the last one shows that it gets on."""
-        signs = self._signs[lp]
-        signs.heard_s = now_s
+    def received(self, lp: int, message: FromLp, now_s: float) -> None:
+        """Record a message of an LP. Only a status equal to the previous one shows no progress."""
+        activity = self._activity[lp]
+        activity.message_s = now_s
         if not isinstance(message, Status):
-            signs.moved_s = now_s
+            activity.progress_s = now_s
             return
-        if signs.status is None or (message.time_ps, message.events) != (
-            signs.status.time_ps,
-            signs.status.events,
-        ):
-            signs.moved_s = now_s
-        signs.status = message
+        last, activity.status = activity.status, message
+        if last is None or (message.time_ps, message.events) != (last.time_ps, last.events):
+            activity.progress_s = now_s
 
-    def silent(self, missing: Collection[int], limit_s: float, now_s: float) -> int | None:
-        """The first of the LPs in `missing` that has not been heard for longer than `limit_s`."""
-        return next((lp for lp in missing if now_s - self._signs[lp].heard_s > limit_s), None)
+    def hung(self, missing: Collection[int], limit_s: float, now_s: float) -> int | None:
+        """The first of the LPs in `missing` without a message for longer than `limit_s`."""
+        return next((lp for lp in missing if now_s - self._activity[lp].message_s > limit_s), None)
 
     def stalled(self, missing: Collection[int], limit_s: float, now_s: float) -> bool:
-        """Whether none of the LPs in `missing` has got on for longer than `limit_s`."""
-        return bool(missing) and all(now_s - self._signs[lp].moved_s > limit_s for lp in missing)
+        """Whether none of the LPs in `missing` made progress for longer than `limit_s`."""
+        idle_s = [now_s - self._activity[lp].progress_s for lp in missing]
+        return bool(idle_s) and min(idle_s) > limit_s
 
-    def account(self, places: Collection[LpProcess], now_s: float) -> Iterator[str]:
-        """A line for each LP in `places`: what it does, or whom it waits for, and since when."""
-        for place in places:
-            signs = self._signs[place.lp]
-            if now_s - signs.heard_s > _RECENT_S:
-                yield f"{place} has been silent for {now_s - signs.heard_s:.1f} s"
-            elif signs.status is not None:
-                yield f"{place} {_doing(signs.status, now_s - signs.moved_s)}"
+    def states(self, processes: Collection[LpProcess], now_s: float) -> Iterator[str]:
+        """A line for each LP: what it executes, or which LP it waits for, and how long."""
+        for process in processes:
+            activity = self._activity[process.lp]
+            silence_s = now_s - activity.message_s
+            if silence_s > _RECENT_S:
+                yield f"{process} has been silent for {silence_s:.1f} s"
+            elif activity.status is not None:
+                yield f"{process} {_state(activity.status, now_s - activity.progress_s)}"
 
 
-def _doing(status: Status, stands_s: float) -> str:
+def _state(status: Status, idle_s: float) -> str:
     if status.waits_for < 0 or status.next_ps < status.safe_ps:
         return f"executes events at {format_ps(status.time_ps)}"
     event = (
@@ -76,6 +80,6 @@ def _doing(status: Status, stands_s: float) -> str:
         else f"its next event is at {format_ps(status.next_ps)}"
     )
     return (
-        f"has stood at {format_ps(status.time_ps)} for {stands_s:.1f} s: {event}, and it waits for LP {status.waits_for}, "
-        f"which may still send from {format_ps(status.safe_ps)} on"
+        f"has stood at {format_ps(status.time_ps)} for {idle_s:.1f} s: {event}, and it waits for "
+        f"LP {status.waits_for}, which may still send from {format_ps(status.safe_ps)} on"
     )

@@ -1,4 +1,7 @@
-"""What a run is: the configuration, the program, and how the SIPs are dealt to LPs. All is decided before it starts."""
+"""The plan of a run: configuration, program, and the distribution of SIPs to LPs.
+
+It is complete and checked before the first process starts.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +29,7 @@ class RunConfig:
 
     @property
     def hash(self) -> str:
-        """The hash that every LP must arrive at."""
+        """The hash that every LP must compute from the same text."""
         return config_hash(self.topology, self.ccl.file)
 
 
@@ -36,9 +39,10 @@ def load_config(
     sips: int | None,
     directories: Sequence[str] = (),
 ) -> RunConfig:
-    """Read both files, the shipped ones by default; `sips` overrides the count in the topology file.
+    """Read both files, by default those that ship; `sips` overrides the count of the topology.
 
-    Modules of collective algorithms are searched in `directories` and then on the import path. Raises `ConfigError`.
+    Modules of collective algorithms are searched in `directories` and then on the import path.
+    Raises `ConfigError`.
     """
     topology_file = topology or default_file("topology.yaml")
     ccl_file = ccl or default_file("ccl.yaml")
@@ -55,9 +59,9 @@ def load_config(
 
 @dataclass(frozen=True)
 class ProgramSpec:
-    """What every rank runs. `kind` is `bench`, `script` or `function`; `path` is as in `Job.program`.
+    """What every rank runs. `kind` is `bench`, `script` or `function`; `path` is `Job.program`.
 
-    `name` is what the user calls it: the name of a bench or function, or the file of a script as it was given.
+    `name` is the user's name of it: of a bench or function, or the path of a script as given.
     """
 
     kind: str
@@ -69,10 +73,11 @@ class ProgramSpec:
 
 @dataclass(frozen=True)
 class Plan:
-    """One run. `timeout_s` is how long an LP may be silent, 0 for ever; `trace` asks the LPs for their op logs.
+    """One run.
 
-    `verify` asks them for what `coordinator.verify` needs beside the op logs, `ccl_trace` for every slot that a kernel sends or
-    receives; the user asks for that by an environment variable.
+    `timeout_s` limits the silence of an LP, 0 means no limit. The LPs send their op logs with
+    `trace`, the memories and host writes that `coordinator.verify` replays with `verify`, and every
+    slot that a kernel sends or receives with `ccl_trace`, which an environment variable sets.
     """
 
     config: RunConfig
@@ -89,11 +94,12 @@ class Plan:
     def __post_init__(self) -> None:
         if self.verify and not self.data:
             raise UsageError(
-                "--verify-data with --no-data: a run without data has no results that could be verified"
+                "--verify-data with --no-data: a run without data has no results to verify"
             )
         if not 1 <= self.procs <= self.sips:
             raise UsageError(
-                f"procs is {self.procs}: {self.sips} SIPs can be dealt to 1 to {self.sips} processes"
+                f"procs is {self.procs}: {self.sips} SIPs can be dealt to 1 to {self.sips} "
+                "processes"
             )
 
     @property
@@ -109,7 +115,7 @@ class Plan:
 
     @property
     def job(self) -> Job:
-        """The plan as the LPs are told it."""
+        """The part of the plan that is sent to the LPs."""
         return Job(
             topology_yaml=self.config.topology_text,
             ccl_yaml=self.config.ccl_text,

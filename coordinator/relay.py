@@ -1,4 +1,4 @@
-"""What the LPs print, passed on by whole lines: ranks do not share a line, and what comes after them begins on a new one."""
+"""Relays the output of the LPs by whole lines, so that ranks never share a line."""
 
 import sys
 from collections.abc import Callable
@@ -9,19 +9,19 @@ _DRAIN_S = 1.0
 
 
 class Relay:
-    """Passes the standard output and error of a process on to ours until it has closed them."""
+    """Copies the standard output and error of a process to ours until the process closes them."""
 
     def __init__(self, output: IO[bytes], errors: IO[bytes]) -> None:
-        # A live display may stand in for sys.stdout while it lasts, so it is looked up for each line.
+        # A live display may replace sys.stdout while it is shown: look it up for every line.
         self._threads = [
             Thread(
-                target=_pass_on,
+                target=_copy_lines,
                 args=(output, lambda: sys.stdout),
                 name="relay of stdout",
                 daemon=True,
             ),
             Thread(
-                target=_pass_on,
+                target=_copy_lines,
                 args=(errors, lambda: sys.stderr),
                 name="relay of stderr",
                 daemon=True,
@@ -31,20 +31,24 @@ class Relay:
             thread.start()
 
     def drain(self) -> None:
-        """Wait until all has been passed on, but not for what a process of the rank's own may still print."""
+        """Wait until everything is copied, at most a second per stream.
+
+        The limit matters when the rank started a process of its own, which keeps the pipe open.
+        """
         while self._threads:
             self._threads.pop().join(_DRAIN_S)
 
 
-def _pass_on(source: IO[bytes], target: Callable[[], TextIO]) -> None:
-    gone = False
+def _copy_lines(source: IO[bytes], target: Callable[[], TextIO]) -> None:
+    closed = False
     with source:
         for line in source:
-            if gone:
+            if closed:
                 continue
             try:
                 target().write(line.decode(errors="replace").rstrip("\n") + "\n")
                 target().flush()
             except BrokenPipeError:
-                # Nobody reads any more, and yet the rank must not stop for it.
-                gone = True
+                # Our reader is gone (`| head`). Reading continues: a full pipe would block the
+                # rank.
+                closed = True

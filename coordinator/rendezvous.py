@@ -1,7 +1,8 @@
-"""Where the LPs of a run meet: a ROUTER socket in the run's private directory that knows its LPs by their Hello.
+"""The rendezvous of the LPs of a run: the coordinator's end of the control channel.
 
-Whoever does not say a valid Hello is a stranger: it is told why it is refused, and the run goes on without it. An LP that has
-been admitted and breaks the protocol ends the run.
+It is a ROUTER socket in the private directory of the run; a peer is identified by its `Hello`. A
+peer without a valid `Hello` is a stranger: it receives the reason of the refusal, and the run goes
+on without it. An admitted LP that violates the protocol ends the run.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ _LINGER_MS = 500
 
 
 class Rendezvous:
-    """The coordinator's end of the control channel of `lps` LPs that know `run_id`."""
+    """The control channel of `lps` LPs whose `Hello` carries `run_id`."""
 
     def __init__(self, endpoint: str, run_id: str, lps: int) -> None:
         self._run_id = run_id
@@ -41,7 +42,7 @@ class Rendezvous:
         return self._refusals
 
     def receive(self, timeout_s: float) -> tuple[int, FromLp] | None:
-        """The next message of an LP, or None. Raises `ProtocolError` for an LP that breaks the protocol."""
+        """The next message of an LP, or None; `ProtocolError` if an LP violates the protocol."""
         if not self._socket.poll(round(timeout_s * 1000)):
             return None
         identity, *parts = self._socket.recv_multipart()
@@ -50,19 +51,19 @@ class Rendezvous:
         lp = self._lp_of[identity]
         message = _decode(parts, f"LP {lp}")
         if message.lp != lp:
-            raise ProtocolError(f"LP {lp}", f"it speaks as LP {message.lp}")
+            raise ProtocolError(f"LP {lp}", f"it sends as LP {message.lp}")
         if isinstance(message, Hello):
-            raise ProtocolError(f"LP {lp}", "it says Hello a second time")
+            raise ProtocolError(f"LP {lp}", "it sends Hello a second time")
         return lp, message
 
     def send(self, lp: int, message: FromCoordinator) -> None:
-        """Send to LP `lp`; without effect when it has not joined or is gone."""
+        """Send to LP `lp`; without effect if it has not joined or has disconnected."""
         for identity, joined in self._lp_of.items():
             if joined == lp:
                 self._send(identity, message)
 
     def broadcast(self, message: FromCoordinator) -> None:
-        """Send to every LP that has joined; without effect on those that are gone."""
+        """Send to every LP that has joined and is still connected."""
         for identity in self._lp_of:
             self._send(identity, message)
 
@@ -86,7 +87,7 @@ class Rendezvous:
             self._send(identity, Abort(f"refused: {error.problem}"))
             return None
         if hello.protocol != PROTOCOL_VERSION:
-            problem = f"it speaks protocol {hello.protocol}, this coordinator {PROTOCOL_VERSION}"
+            problem = f"it uses protocol {hello.protocol}, this coordinator {PROTOCOL_VERSION}"
             self._send(identity, Abort(f"refused: {problem}"))
             raise ProtocolError(f"LP {hello.lp}", problem)
         self._lp_of[identity] = hello.lp
@@ -106,7 +107,8 @@ class Rendezvous:
         return message
 
     def _send(self, identity: bytes, message: FromCoordinator) -> None:
-        # A peer that has hung up needs no telling; what that means for the run is seen from its process.
+        # A peer that has disconnected is no error here: the exit of its process is noticed and
+        # judged by `Watch`.
         with suppress(zmq.ZMQError):
             self._socket.send_multipart([identity, encode_control(message)], flags=zmq.NOBLOCK)
 

@@ -1,4 +1,16 @@
-"""One run, top to bottom: launch, rendezvous, start, watch, collect. The report is made from what this returns."""
+"""Runs one simulation from top to bottom: launch, rendezvous, start, watch, collect, dismiss.
+
+    launch       one process per LP, each with an `LpSpec`
+    rendezvous   every LP connects and sends `Hello` with the endpoint of its channels
+    start        `Peers` and the job to all; every LP builds its chips and sends `Ready` with its
+                 config hash; then `Start`
+    watch        status, traces and op logs arrive; a failure, an exit or silence ends the run
+    collect      `Done` of every LP, with digests and counters
+    dismiss      `Bye`; the processes exit with code 0
+
+The report is made from the returned `RunResult`. Every exit path leaves the same `with` block, so
+no process, socket or directory outlives the session.
+"""
 
 import signal
 import threading
@@ -22,9 +34,10 @@ from runtime.wire.messages import Done, Hello, Peers, Ready, Start
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run left behind: complete when `error` is None, else what had arrived before the error.
+    """What the LPs sent: everything if `error` is None, otherwise what arrived before the error.
 
-    `startup_s` is the wall time until the LPs were told to start, `wall_s` from there to the end.
+    `startup_s` is the wall time until `Start` was sent, `wall_s` the wall time from then to the
+    end.
     """
 
     collected: Collected
@@ -34,7 +47,10 @@ class RunResult:
 
 
 class Session:
-    """One run of `plan` on processes that `launcher` starts. Nothing of it remains when `run` returns or raises."""
+    """One run of `plan` on processes that `launcher` starts.
+
+    No process, socket or file of it remains when `run` returns or raises.
+    """
 
     def __init__(self, plan: Plan, launcher: Launcher, observer: RunObserver) -> None:
         self._plan = plan
@@ -43,25 +59,35 @@ class Session:
         self._stop_signal: int | None = None
 
     def run(self) -> RunResult:
-        """Run to the end. What a user, a rank or a peer did wrong is the result's `error`; anything else is raised."""
+        """Run to the end. An error of the user, a rank or a peer is `RunResult.error`.
+
+        Any other exception is a defect of kernbench and is raised.
+        """
         began_s = now_s()
         run_id = fresh_run_id()
         with (
-            _signals_stop(self),
+            _stopped_by_signals(self),
             RunDirectory() as directory,
             Rendezvous(directory.control_endpoint, run_id, self._plan.procs) as rendezvous,
             Children(self._launcher) as children,
-            _telling_the_end(self._observer),
+            _notified_of_the_end(self._observer),
         ):
-            watch = self._watch(rendezvous, children)
+            watch = Watch(
+                rendezvous,
+                children,
+                self._plan.sips_of_lp,
+                self._plan.timeout_s,
+                lambda: self._stop_signal,
+                self._observer,
+            )
             started_s = None
             error = None
             try:
                 self._launch(children, directory, run_id)
-                self._meet(watch, rendezvous)
+                self._start(watch, rendezvous)
                 started_s = now_s()
                 watch.collect()
-                watch.farewell()
+                watch.dismiss()
                 _require_finished(watch.collected.done)
             except KernbenchError as problem:
                 error = problem
@@ -71,27 +97,35 @@ class Session:
         return RunResult(watch.collected, error, started_s - began_s, ended_s - started_s)
 
     def stop(self, signum: int = signal.SIGINT) -> None:
-        """End the run within a few seconds, as if `signum` had arrived. Safe in signal handlers and other threads."""
-        self._stop_signal = signum
+        """End the run within a few seconds, as if `signum` had arrived.
 
-    def _watch(self, rendezvous: Rendezvous, children: Children) -> Watch:
-        sips_of_lp, timeout_s = self._plan.sips_of_lp, self._plan.timeout_s
-        return Watch(
-            rendezvous, children, sips_of_lp, timeout_s, lambda: self._stop_signal, self._observer
-        )
+        Safe in signal handlers and in other threads: it only sets a variable, which `Watch` reads.
+        """
+        self._stop_signal = signum
 
     def _launch(self, children: Children, directory: RunDirectory, run_id: str) -> None:
         for lp, sips in enumerate(self._plan.sips_of_lp):
-            endpoint, world_size = directory.control_endpoint, self._plan.sips
-            children.start(LpSpec(endpoint, run_id, lp, sips, world_size, directory.path, getpid()))
+            children.start(
+                LpSpec(
+                    control_endpoint=directory.control_endpoint,
+                    run_id=run_id,
+                    lp=lp,
+                    sips=sips,
+                    world_size=self._plan.sips,
+                    directory=directory.path,
+                    coordinator_pid=getpid(),
+                )
+            )
         self._observer.launched(children.pids)
 
-    def _meet(self, watch: Watch, rendezvous: Rendezvous) -> None:
-        hellos = watch.gather(Hello)
+    def _start(self, watch: Watch, rendezvous: Rendezvous) -> None:
+        hellos = watch.receive_from_all(Hello)
         endpoints = tuple(hellos[lp].endpoint for lp in range(self._plan.procs))
         rendezvous.broadcast(Peers(endpoints, self._plan.sips_of_lp, self._plan.job))
         expected = self._plan.config.hash
-        for lp, ready in watch.gather(Ready).items():
+        for lp, ready in watch.receive_from_all(Ready).items():
+            # Every LP parses the configuration text itself: different versions of a package could
+            # give it another meaning, and the SIPs would then simulate different machines.
             if ready.config_hash != expected:
                 raise ProtocolError(
                     f"LP {lp}",
@@ -101,17 +135,17 @@ class Session:
 
 
 def _require_finished(done: Mapping[int, Done]) -> None:
+    """Raise the deadlock if a rank has not finished, or the first violated law of the model."""
     reports = [report for lp in sorted(done) for report in done[lp].sips]
-    if all(report.finished for report in reports):
-        broken = [report for report in reports if report.broken_law]
-        if broken:
-            raise InvariantError(f"sip {broken[0].sip} at the end of the run", broken[0].broken_law)
-        return
-    raise deadlock(reports)
+    if not all(report.finished for report in reports):
+        raise deadlock(reports)
+    for report in reports:
+        if report.broken_law:
+            raise InvariantError(f"sip {report.sip} at the end of the run", report.broken_law)
 
 
 @contextmanager
-def _telling_the_end(observer: RunObserver) -> Generator[None]:
+def _notified_of_the_end(observer: RunObserver) -> Generator[None]:
     try:
         yield
     finally:
@@ -119,21 +153,22 @@ def _telling_the_end(observer: RunObserver) -> Generator[None]:
 
 
 @contextmanager
-def _signals_stop(session: Session) -> Generator[None]:
-    """SIGINT and SIGTERM end the session in its own time; a handler of the caller's for SIGTERM stays in force."""
+def _stopped_by_signals(session: Session) -> Generator[None]:
+    """SIGINT and SIGTERM stop the session; a SIGTERM handler of the caller stays in force."""
     if threading.current_thread() is not threading.main_thread():
+        # Python allows signal handlers in the main thread only.
         yield
         return
 
     def stop(signum: int, _: FrameType | None) -> None:
         session.stop(signum)
 
-    theirs = {signum: signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM)}
-    ours = [s for s in theirs if s == signal.SIGINT or theirs[s] == signal.SIG_DFL]
-    for signum in ours:
+    previous = {signum: signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM)}
+    replaced = [s for s in previous if s == signal.SIGINT or previous[s] == signal.SIG_DFL]
+    for signum in replaced:
         signal.signal(signum, stop)
     try:
         yield
     finally:
-        for signum in ours:
-            signal.signal(signum, theirs[signum])
+        for signum in replaced:
+            signal.signal(signum, previous[signum])

@@ -1,4 +1,7 @@
-"""A session on behalf of `torch.multiprocessing.spawn`: a function of the caller on every rank, and torch's exceptions."""
+"""Implements `torch.multiprocessing.spawn`: a session that runs a function on each rank.
+
+Errors are raised as the exceptions that `torch.multiprocessing.spawn` of PyTorch raises.
+"""
 
 import signal
 from collections.abc import Callable
@@ -18,7 +21,7 @@ from runtime.wire.messages import Status
 
 
 class SpawnedSession:
-    """One run of `function(rank, *args)` on `nprocs` SIPs, dealt to `procs` processes, by default one each.
+    """One run of `function(rank, *args)` on `nprocs` SIPs in `procs` processes, or one each.
 
     `out` is the directory of its report; without it nothing is traced or written.
     """
@@ -49,7 +52,7 @@ class SpawnedSession:
         )
 
     def run(self) -> None:
-        """Run to the end; raises what torch raises when a rank fails, `KeyboardInterrupt` after Ctrl-C."""
+        """Run to the end; raises as PyTorch if a rank fails, `KeyboardInterrupt` on Ctrl-C."""
         result = self._session.run()
         if self._out is not None:
             if self._plan.ccl_trace:
@@ -65,13 +68,13 @@ class SpawnedSession:
         self._session.stop()
 
     def pids(self) -> tuple[int, ...]:
-        """The processes of the run, by LP; waits until they have been started."""
+        """The process ids, by LP; waits until the processes have been started."""
         self._launched.event.wait()
         return self._launched.pids
 
 
 class _Launched:
-    """Remembers the processes and shows nothing: the terminal is the caller's."""
+    """Stores the process ids and shows no progress, because the terminal belongs to the caller."""
 
     def __init__(self) -> None:
         self.event = Event()
@@ -85,15 +88,19 @@ class _Launched:
         pass
 
     def ended(self) -> None:
-        # A session that failed before its processes started has none to wait for.
+        # A session that failed before its processes started releases `pids()`, too.
         self.event.set()
 
 
 def raise_as_torch_does(error: KernbenchError) -> NoReturn:
-    """Raise what a caller of PyTorch would expect for `error`; Ctrl-C and SIGTERM take effect on the caller itself."""
+    """Raise the exception of PyTorch that corresponds to `error`.
+
+    Ctrl-C and SIGTERM then take effect on the caller itself.
+    """
     if isinstance(error, RankFailed):
         index = error.failed.rank if error.failed.rank >= 0 else error.process.sips[0]
-        text = f"\n\n-- Process {index} terminated with the following error ({error}):\n{error.failed.traceback}"
+        title = f"-- Process {index} terminated with the following error ({error}):"
+        text = f"\n\n{title}\n{error.failed.traceback}"
         raise ProcessRaisedException(text, index, error.process.pid) from error
     if isinstance(error, LpDied):
         raise ProcessExitedException(
@@ -102,6 +109,6 @@ def raise_as_torch_does(error: KernbenchError) -> NoReturn:
     if isinstance(error, Interrupted) and error.signum == signal.SIGINT:
         raise KeyboardInterrupt
     if isinstance(error, Interrupted):
-        # The handlers of the caller are back in place: let the signal do what it would have done.
+        # The caller's signal handlers are restored: the signal now acts as without a session.
         signal.raise_signal(error.signum)
     raise error

@@ -1,4 +1,4 @@
-"""Who waited and how the queues stood at the end of a run, as `run.json` tells it: with a name beside every value."""
+"""Describes blocked PEs and queues at the end of a run, as named values for `run.json`."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,11 @@ CoordinateTuple = tuple[int, int, int]
 
 
 class BlockedPeSummary(Struct, frozen=True):
-    """A kernel that waits. A receive from any direction has no `peer`; `call` is the collective call, if it is part of one."""
+    """A kernel that waits.
+
+    A receive from any direction has no `peer`. `call` is the signature of the collective call that
+    the kernel is part of, empty for other kernels.
+    """
 
     coordinates: CoordinateTuple
     kernel: str
@@ -25,7 +29,10 @@ class BlockedPeSummary(Struct, frozen=True):
 
 
 class RingSummary(Struct, frozen=True):
-    """A ring: its physical address, and the memory and the offset in it that this names. `pe` is -1 for SRAM."""
+    """A ring: its physical address, and the memory and offset that it decodes to.
+
+    `pe` is -1 for SRAM.
+    """
 
     address: str
     resource: str
@@ -54,18 +61,18 @@ class QueueSummary(Struct, frozen=True):
 
 
 class Waits(Struct, frozen=True):
-    """All PEs that waited, the cycles and chains of who waits for whom, and the queues that were not at rest.
+    """The blocked PEs, the lines of the wait-for graph, and the queues that are not at rest.
 
-    All are empty at the end of a run in which every rank has finished and every slot was received.
+    All are empty after a run in which every rank has finished and every slot was received.
     """
 
     blocked: tuple[BlockedPeSummary, ...]
-    who_waits_for_whom: tuple[str, ...]
+    wait_for_graph: tuple[str, ...]
     queues: tuple[QueueSummary, ...]
 
 
 def waits_of(sips: Sequence[SipReport], lines: tuple[str, ...]) -> Waits:
-    """What the reports of the SIPs say, and the `lines` of the error that was made of them."""
+    """The blocked PEs and queues of the reports, with the wait-for `lines` of the error."""
     return Waits(
         tuple(_blocked(pe) for report in sips for pe in report.blocked),
         lines,
@@ -74,34 +81,33 @@ def waits_of(sips: Sequence[SipReport], lines: tuple[str, ...]) -> Waits:
 
 
 def _blocked(pe: BlockedPe) -> BlockedPeSummary:
-    since_ns = ns_from_ps(pe.since_ps)
     return BlockedPeSummary(
-        (pe.sip, pe.cube, pe.pe),
-        pe.kernel,
-        pe.line,
-        pe.operation,
-        pe.direction,
-        pe.peer,
-        since_ns,
-        pe.call,
+        coordinates=(pe.sip, pe.cube, pe.pe),
+        kernel=pe.kernel,
+        line=pe.line,
+        operation=pe.operation,
+        direction=pe.direction,
+        peer=pe.peer,
+        since_ns=ns_from_ps(pe.since_ps),
+        call=pe.call,
     )
 
 
 def _queue(queue: QueuePointers) -> QueueSummary:
     return QueueSummary(
-        (queue.sip, queue.cube, queue.pe),
-        queue.table,
-        queue.direction,
-        queue.peer,
-        queue.n_slots,
-        queue.slot_size,
-        queue.head,
-        queue.peer_tail,
-        queue.credits,
-        _ring(queue.tx),
-        queue.peer_head,
-        queue.tail,
-        _ring(queue.rx),
+        coordinates=(queue.sip, queue.cube, queue.pe),
+        table=queue.table,
+        direction=queue.direction,
+        peer=queue.peer,
+        n_slots=queue.n_slots,
+        slot_size=queue.slot_size,
+        head=queue.head,
+        peer_tail=queue.peer_tail,
+        credits=queue.credits,
+        tx=_ring(queue.tx),
+        peer_head=queue.peer_head,
+        tail=queue.tail,
+        rx=_ring(queue.rx),
     )
 
 
@@ -109,5 +115,10 @@ def _ring(ring: RingAddress | None) -> RingSummary | None:
     if ring is None:
         return None
     return RingSummary(
-        f"{ring.address:#x}", ring.resource, ring.sip, ring.cube, ring.pe, ring.offset
+        address=f"{ring.address:#x}",
+        resource=ring.resource,
+        sip=ring.sip,
+        cube=ring.cube,
+        pe=ring.pe,
+        offset=ring.offset,
     )

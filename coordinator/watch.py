@@ -1,4 +1,14 @@
-"""The coordinator's ear: the messages of the LPs in order of arrival, and an error as soon as one fails, dies or hangs."""
+"""Receives the messages of the LPs; raises as soon as one fails, exits or hangs.
+
+Every received message is stored in `Collected`, so that a failed run still leaves its traces. At
+least every `POLL_S` seconds the processes, the time limits and the stop signal are checked:
+
+    a `Failed` message                      RankFailed
+    an exit before `Done`                   LpDied, after a short wait for a final message
+    no message for `timeout_s`              LpSilent
+    messages, but no progress of any LP     RunStalled
+    Ctrl-C or SIGTERM                       Interrupted
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -30,39 +40,44 @@ from runtime.wire.messages import (
 )
 
 POLL_S = 0.05
-LAST_WORDS_S = 0.3
-"""A process that has ended may have said why: how long its message is waited for before its exit is the error."""
+"""Longest time between two checks of processes, time limits and signals."""
+FINAL_MESSAGE_S = 0.3
+"""Time from the exit of a process to the error, because its `Failed` may still be in transit."""
 ABORT_S = 1.0
-FAREWELL_S = 10.0
+"""Time that the LPs have to exit after an `Abort` before they are terminated."""
+EXIT_S = 10.0
+"""Time that the LPs have to exit after a `Bye`."""
 _SUSPENDED_S = 2.0
+"""A longer gap between two checks means that the coordinator itself was suspended."""
 _DURING_A_RUN = "Status"
-"""What an LP that runs owes the coordinator now and then."""
+"""The message that is due, again and again, while an LP runs."""
 
 _Reply = TypeVar("_Reply", Hello, Ready)
 
 
 class RunObserver(Protocol):
-    """Who wants to see a run while it happens."""
+    """Observes a run while it takes place, for example to show its progress."""
 
     def launched(self, pids: tuple[int, ...]) -> None:
         """Every process has been started."""
         ...
 
     def status(self, status: Status, sips: tuple[int, ...]) -> None:
-        """An LP says how far it is."""
+        """The LP of `sips` reported its simulated time and its number of events."""
         ...
 
     def ended(self) -> None:
-        """Nothing more will come."""
+        """The run has ended; this is the last call."""
         ...
 
 
 @dataclass
 class Collected:
-    """What the LPs have sent so far; of use also when the run fails.
+    """Everything the LPs have sent so far; also used when the run fails.
 
-    `written` holds what the host of each SIP wrote, `contents` pieces of memories by physical address, `transfers` the slots
-    that kernels sent and received, SIP by SIP in the order of their times.
+    `reached_ps` is the last reported time of each LP. By SIP, `logs` holds its op log and `written`
+    the data of its host's writes. `contents` are pieces of memories by physical address.
+    `transfers` are the slots that kernels sent and received, of each SIP in the order of time.
     """
 
     done: dict[int, Done] = field(default_factory=dict[int, Done])
@@ -79,9 +94,10 @@ class Collected:
 
 
 class Watch:
-    """Listens to the LPs of one run, of which LP k holds `sips_of_lp[k]`.
+    """Receives from the LPs of one run; LP k holds the SIPs `sips_of_lp[k]`.
 
-    `timeout_s` bounds the silence of an LP, 0 means for ever. `stop_signal()` tells which signal asked the run to stop.
+    `timeout_s` limits the silence of an LP, 0 means no limit. `stop_signal()` returns the number of
+    the signal that requested the end of the run, or None.
     """
 
     def __init__(
@@ -103,13 +119,13 @@ class Watch:
         now = now_s()
         self._lps = range(len(sips_of_lp))
         self._liveness = Liveness(len(sips_of_lp), now)
-        self._ended_s: dict[int, float] = {}
+        self._exit_seen_s: dict[int, float] = {}
         self._checked_s = now
 
-    def gather(self, kind: type[_Reply]) -> dict[int, _Reply]:
-        """One `kind` from every LP; anything else is a `ProtocolError`."""
+    def receive_from_all(self, kind: type[_Reply]) -> dict[int, _Reply]:
+        """One message `kind` from every LP; any other message is a `ProtocolError`."""
         replies: dict[int, _Reply] = {}
-        self._liveness.renew(now_s())
+        self._liveness.restart(now_s())
         while missing := [lp for lp in self._lps if lp not in replies]:
             lp, message = self._next(missing, kind.__name__)
             if not isinstance(message, kind):
@@ -120,83 +136,81 @@ class Watch:
         return replies
 
     def collect(self) -> None:
-        """Follow the run until every LP is done."""
+        """Store the messages of the run until every LP has sent `Done`."""
         done = self.collected.done
-        self._liveness.renew(now_s())
+        self._liveness.restart(now_s())
         while missing := [lp for lp in self._lps if lp not in done]:
             lp, message = self._next(missing, _DURING_A_RUN)
             if lp in done:
                 raise ProtocolError(f"LP {lp}", f"{type(message).__name__} after Done")
-            self._keep(lp, message)
+            self._store(lp, message)
 
-    def farewell(self) -> None:
-        """Let every LP go; one that does not end well, or not within ten seconds, is an error."""
+    def dismiss(self) -> None:
+        """Send `Bye`; an LP that does not exit with code 0 within `EXIT_S` is an error."""
         self._rendezvous.broadcast(Bye())
-        deadline = now_s() + FAREWELL_S
+        deadline = now_s() + EXIT_S
         for lp in self._lps:
             code = self._children.join(lp, deadline - now_s())
             if code is None:
-                raise LpSilent(self._place(lp), "exit", FAREWELL_S, self._reached(lp))
+                raise LpSilent(self._process(lp), "exit", EXIT_S, self._reached_ps(lp))
             if code != 0:
-                raise LpDied(self._place(lp), code, self._reached(lp))
+                raise LpDied(self._process(lp), code, self._reached_ps(lp))
 
     def abort(self, error: KernbenchError) -> None:
-        """Tell every LP to stop, and keep what they still send of their traces while they do."""
+        """Send `Abort`, and store the traces that the LPs send before they exit."""
         self._rendezvous.broadcast(Abort(str(error).splitlines()[0]))
         deadline = now_s() + ABORT_S
         while now_s() < deadline and len(self._children.exited()) < len(self._children.pids):
-            self._hear_last_words()
-        while self._hear_last_words():
+            self._store_trace_of_aborted_run()
+        while self._store_trace_of_aborted_run():
             pass
 
-    def _hear_last_words(self) -> bool:
-        # The run has failed already: one more broken message must not hide why.
+    def _store_trace_of_aborted_run(self) -> bool:
+        """Receive one message; whether there was one."""
+        # The run has already failed: a broken message now must not replace that error.
         with suppress(ProtocolError):
             received = self._rendezvous.receive(POLL_S)
             if received is None:
                 return False
             lp, message = received
             if isinstance(message, TraceChunk | Transferred):
-                self._keep(lp, message)
+                self._store(lp, message)
         return True
 
-    def _keep(self, lp: int, message: FromLp) -> None:
+    def _store(self, lp: int, message: FromLp) -> None:
+        collected = self.collected
         match message:
             case Status():
-                self.collected.reached_ps[lp] = message.time_ps
+                collected.reached_ps[lp] = message.time_ps
                 self._observer.status(message, self._sips_of_lp[lp])
             case TraceChunk():
-                self._keep_trace(lp, message)
+                self._require_own_sips(lp, (message.sip,))
+                records = decode_records(message.records, f"LP {lp}")
+                collected.logs.setdefault(message.sip, []).extend(records)
             case Written():
                 self._require_own_sips(lp, (message.sip,))
-                self.collected.written.setdefault(message.sip, bytearray()).extend(message.data)
+                collected.written.setdefault(message.sip, bytearray()).extend(message.data)
             case MemoryContents():
                 self._require_own_sips(lp, (message.sip,))
-                self.collected.contents.append((message.address, message.data))
+                collected.contents.append((message.address, message.data))
             case Transferred():
                 self._require_own_sips(lp, (message.transfer.sip,))
-                self.collected.transfers.append(message.transfer)
+                collected.transfers.append(message.transfer)
             case Done():
-                self._require_own_sips(
-                    lp, tuple(report.sip for report in message.sips), complete=True
-                )
-                self.collected.done[lp] = message
-                self.collected.reached_ps[lp] = max(report.time_ps for report in message.sips)
+                sips = tuple(report.sip for report in message.sips)
+                self._require_own_sips(lp, sips, complete=True)
+                collected.done[lp] = message
+                collected.reached_ps[lp] = max(report.time_ps for report in message.sips)
             case _:
                 raise ProtocolError(f"LP {lp}", f"{type(message).__name__} during a run")
-
-    def _keep_trace(self, lp: int, chunk: TraceChunk) -> None:
-        self._require_own_sips(lp, (chunk.sip,))
-        records = decode_records(chunk.records, f"LP {lp}")
-        self.collected.logs.setdefault(chunk.sip, []).extend(records)
 
     def _require_own_sips(self, lp: int, sips: tuple[int, ...], *, complete: bool = False) -> None:
         own = self._sips_of_lp[lp]
         if sips != own if complete else not set(sips) <= set(own):
-            raise ProtocolError(f"LP {lp}", f"it speaks for SIPs {sips}, it holds {own}")
+            raise ProtocolError(f"LP {lp}", f"it reports SIPs {sips}, it holds {own}")
 
     def _next(self, missing: list[int], due: str) -> tuple[int, FromLp]:
-        """The next message of any LP, of which those in `missing` owe one."""
+        """The next message of any LP; a message `due` is missing from the LPs in `missing`."""
         while True:
             received = self._rendezvous.receive(POLL_S)
             if now_s() - self._checked_s >= POLL_S:
@@ -204,57 +218,51 @@ class Watch:
             if received is None:
                 continue
             lp, message = received
-            self._liveness.heard(lp, message, now_s())
+            self._liveness.received(lp, message, now_s())
             if isinstance(message, Failed):
                 self.collected.reached_ps[lp] = message.time_ps
-                raise RankFailed(self._place(lp), message)
+                raise RankFailed(self._process(lp), message)
             return lp, message
 
     def _check(self, missing: list[int], due: str) -> None:
         now = now_s()
         if now - self._checked_s > _SUSPENDED_S:
-            # It was this process that was stopped, and perhaps the LPs with it: their silence proves nothing.
-            self._liveness.renew(now)
+            # This process was suspended (Ctrl-Z, a debugger, a laptop), and perhaps the LPs as
+            # well: their silence during that time is no sign of a fault.
+            self._liveness.restart(now)
         self._checked_s = now
         signum = self._stop_signal()
         if signum is not None:
             raise Interrupted(signum, self.collected.time_ps)
         self._check_exits(now)
-        self._check_silence(missing, due, now)
+        if self._timeout_s:
+            self._check_silence(missing, due, now)
 
     def _check_exits(self, now: float) -> None:
         for lp, code in self._children.exited().items():
-            if (
-                lp not in self.collected.done
-                and now - self._ended_s.setdefault(lp, now) > LAST_WORDS_S
-            ):
-                raise LpDied(self._place(lp), code, self._reached(lp))
+            seen_s = self._exit_seen_s.setdefault(lp, now)
+            if lp not in self.collected.done and now - seen_s > FINAL_MESSAGE_S:
+                raise LpDied(self._process(lp), code, self._reached_ps(lp))
 
     def _check_silence(self, missing: list[int], due: str, now: float) -> None:
         limit_s, running = self._timeout_s, due == _DURING_A_RUN
-        if not limit_s:
-            return
-        silent = self._liveness.silent(missing, limit_s, now)
-        if silent is not None:
-            refusals = (
-                f" (refused: {'; '.join(self._rendezvous.refusals)})"
-                if self._rendezvous.refusals
-                else ""
-            )
-            others = self._account([lp for lp in missing if lp != silent], now) if running else None
+        hung = self._liveness.hung(missing, limit_s, now)
+        if hung is not None:
+            others = None
             if running:
-                self._children.show_stack(silent)
-            raise LpSilent(
-                self._place(silent), due + refusals, limit_s, self._reached(silent), others
-            )
+                others = self._states([lp for lp in missing if lp != hung], now)
+                self._children.show_stack(hung)
+            refusals = "; ".join(self._rendezvous.refusals)
+            due += f" (refused: {refusals})" if refusals else ""
+            raise LpSilent(self._process(hung), due, limit_s, self._reached_ps(hung), others)
         if running and self._liveness.stalled(missing, limit_s, now):
-            raise RunStalled(limit_s, self.collected.time_ps, self._account(missing, now))
+            raise RunStalled(limit_s, self.collected.time_ps, self._states(missing, now))
 
-    def _account(self, lps: list[int], now: float) -> tuple[str, ...]:
-        return tuple(self._liveness.account([self._place(lp) for lp in lps], now))
+    def _states(self, lps: list[int], now: float) -> tuple[str, ...]:
+        return tuple(self._liveness.states([self._process(lp) for lp in lps], now))
 
-    def _reached(self, lp: int) -> int:
+    def _reached_ps(self, lp: int) -> int:
         return self.collected.reached_ps.get(lp, 0)
 
-    def _place(self, lp: int) -> LpProcess:
+    def _process(self, lp: int) -> LpProcess:
         return LpProcess(lp, self._sips_of_lp[lp], self._children.pid(lp))

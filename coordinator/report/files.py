@@ -1,6 +1,6 @@
-"""A run directory: `run.json`, the merged op log, the trace, and that of sends and receives if it was asked for.
+"""Writes the files of a run: `run.json`, the merged op log, the trace, the send/receive trace.
 
-Other files in it are left alone.
+Other files in the directory are not changed.
 """
 
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ _RUNS = "runs"
 
 
 def prepare_directory(out: Path | None, program: str) -> Path:
-    """Make `out`, or by default the next `runs/NNNN-<program>`, a script without folder and suffix.
+    """Create `out`, or by default the next `runs/NNNN-<program>`.
 
-    Raises `UsageError` where files cannot be written.
+    Of a script, `<program>` is the file name without suffix. `UsageError` if it is not writable.
     """
     directory = out or Path(_RUNS)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if out is None:
             directory = _next_numbered(directory, Path(program).stem)
-        # What an earlier run left would pass for this one's if this one were killed.
+        # If this run is killed, the files of an earlier run must not be taken for its own.
         for name in (RUN, OP_LOG, TRACE, CCL_TRACE):
             (directory / name).unlink(missing_ok=True)
     except OSError as error:
@@ -38,7 +38,7 @@ def prepare_directory(out: Path | None, program: str) -> Path:
 
 
 def write_files(directory: Path, report: RunReport, log: Sequence[LoggedOp]) -> None:
-    """Write all files; `run.json` last, so that a directory which has it is complete."""
+    """Write all files; `run.json` is the last: a directory that contains it is complete."""
     (directory / OP_LOG).write_bytes(b"".join(_line(op) for op in log))
     (directory / TRACE).write_bytes(encode_trace(log))
     (directory / RUN).write_bytes(
@@ -47,26 +47,27 @@ def write_files(directory: Path, report: RunReport, log: Sequence[LoggedOp]) -> 
 
 
 def write_ccl_trace(directory: Path, transfers: Sequence[SlotTransfer]) -> None:
-    """Write the slots that were sent and received, one a line, in the order of `(time_ps, sip, order on the SIP)`."""
+    """Write one line per slot sent or received, in the order of `(time_ps, sip, order in it)`."""
     ordered = sorted(transfers, key=lambda transfer: (transfer.time_ps, transfer.sip))
     (directory / CCL_TRACE).write_text("".join(f"{transfer}\n" for transfer in ordered))
 
 
 def _next_numbered(runs: Path, name: str) -> Path:
-    heads = [path.name.partition("-")[0] for path in runs.iterdir()]
-    number = max((int(head) for head in heads if head.isdecimal()), default=0) + 1
+    prefixes = [path.name.partition("-")[0] for path in runs.iterdir()]
+    number = max((int(prefix) for prefix in prefixes if prefix.isdecimal()), default=0) + 1
     while True:
         directory = runs / f"{number:04d}-{name}"
         try:
             directory.mkdir()
         except FileExistsError:
+            # Another run has taken the number in the meantime.
             number += 1
         else:
             return directory
 
 
 def _line(op: LoggedOp) -> bytes:
-    # Records are arrays on the wire; a log that people read and filter has a name beside every value.
+    # Records are arrays on the wire; a log for people and filters has a name beside every value.
     inputs = [_named(each) if isinstance(each, Operand) else each for each in op.record.inputs]
     return (
         msgspec.json.encode(

@@ -1,4 +1,4 @@
-"""How far a run is, while it runs: a live line per LP on a terminal, a plain line for all of them now and then otherwise."""
+"""Shows the progress of a run: on a terminal one live line per LP, elsewhere a line every 5 s."""
 
 import sys
 from collections.abc import Callable
@@ -13,7 +13,7 @@ PLAIN_PERIOD_S = 5.0
 
 
 class Pace:
-    """Events a second and the share of wall time that is spent waiting, from one report to the next."""
+    """Events per second and the share of wall time spent waiting, since the previous report."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -36,7 +36,10 @@ class Pace:
 
 
 class PlainProgress:
-    """One line every few seconds: the LP that is furthest behind, the events of all, the mean of what is blocked."""
+    """One line every few seconds.
+
+    It has the simulated time of the last LP, the events of all, and the mean blocked share.
+    """
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = now_s) -> None:
         self._stream = stream
@@ -51,7 +54,7 @@ class PlainProgress:
         self._lps = len(pids)
 
     def status(self, status: Status, sips: tuple[int, ...]) -> None:
-        """An LP says how far it is."""
+        """An LP reported its simulated time and its number of events."""
         self._latest[sips] = status
         if self._pace.age_s >= PLAIN_PERIOD_S:
             lps = self._latest.values()
@@ -62,17 +65,17 @@ class PlainProgress:
             print("  ".join(line), file=self._stream, flush=True)
 
     def ended(self) -> None:
-        """Nothing more will come."""
+        """The run has ended."""
 
 
 class LiveProgress:
-    """A table that is rewritten in place and gone when the run ends. What is printed meanwhile appears above it."""
+    """A table that is rewritten in place and removed at the end; printed lines appear above it."""
 
     def __init__(self, stream: TextIO) -> None:
         from rich.console import Console
         from rich.live import Live
 
-        # Where the standard output is a file, what is printed must go there and not above the table.
+        # If the standard output is a file, printed lines must go there and not above the table.
         console, shared = Console(file=stream), sys.stdout.isatty()
         self._live = Live(
             console=console, transient=True, auto_refresh=False, redirect_stdout=shared
@@ -86,13 +89,13 @@ class LiveProgress:
         self._live.update(f"{len(pids)} processes are starting", refresh=True)
 
     def status(self, status: Status, sips: tuple[int, ...]) -> None:
-        """An LP says how far it is."""
+        """An LP reported its simulated time and its number of events."""
         from rich.table import Table
 
-        who = f"sip {sips[0]}" if len(sips) == 1 else f"sips {sips[0]}-{sips[-1]}"
+        label = f"sip {sips[0]}" if len(sips) == 1 else f"sips {sips[0]}-{sips[-1]}"
         pace = self._paces.setdefault(status.lp, Pace(now_s))
         self._lines[status.lp] = (
-            who,
+            label,
             *pace.report(status.time_ps, status.events, status.blocked_s),
         )
         table = Table.grid(padding=(0, 2))
@@ -101,10 +104,13 @@ class LiveProgress:
         self._live.update(table, refresh=True)
 
     def ended(self) -> None:
-        """Nothing more will come."""
+        """The run has ended."""
         self._live.stop()
 
 
 def progress(stream: TextIO, *, alone: bool = False) -> RunObserver:
-    """Live on a terminal, plain elsewhere, and plain for an LP that runs `alone`: the terminal is its own."""
+    """Live progress on a terminal, plain progress elsewhere.
+
+    An LP that runs `alone` inherits the terminal, so a live table would destroy its output.
+    """
     return LiveProgress(stream) if stream.isatty() and not alone else PlainProgress(stream)

@@ -1,4 +1,4 @@
-"""What a run prints: the pass line, the table in the form of nccl-tests, and the figures of the simulation."""
+"""Formats the report of a run: the pass line, a table as of nccl-tests, the run's statistics."""
 
 from collections.abc import Iterator, Sequence
 
@@ -25,18 +25,20 @@ _PS_PER_US = 1_000_000
 
 
 def heading(plan: Plan) -> Iterator[str]:
-    """What runs, before it does."""
+    """The program with its arguments, and the machine; printed before the run."""
     program = plan.program
     flags = "".join(
         f" --{name.replace('_', '-')} {value}" for name, value in program.arguments.items()
     )
-    yield f"# {program.kind} {program.name}{flags}{''.join(f' {argument}' for argument in program.argv)}"
+    arguments = "".join(f" {argument}" for argument in program.argv)
+    yield f"# {program.kind} {program.name}{flags}{arguments}"
     yield run_description(plan)
 
 
 def run_description(plan: Plan) -> str:
-    """Where it runs: SIPs, processes, topology, configuration."""
-    return f"# {_count(plan.sips, 'sip')} in {_count(plan.procs, 'process', 'processes')}, {_topology(plan)}"
+    """The machine of a run: SIPs, processes, topology, configuration."""
+    processes = _count(plan.procs, "process", "processes")
+    return f"# {_count(plan.sips, 'sip')} in {processes}, {_topology(plan)}"
 
 
 def pass_line(label: str, world_size: int, outcome: BenchOutcome | None) -> str:
@@ -50,7 +52,7 @@ def pass_line(label: str, world_size: int, outcome: BenchOutcome | None) -> str:
 
 
 def nccl_table(rows: Sequence[PerfRow]) -> Iterator[str]:
-    """The rows under the headings of nccl-tests, and its two lines of summary. Times are simulated."""
+    """The rows with the columns of nccl-tests, and its two summary lines; times are simulated."""
     table = TextTable(_NCCL_COLUMNS, _NCCL_STYLE)
     for row in rows:
         table.row(
@@ -69,7 +71,7 @@ def nccl_table(rows: Sequence[PerfRow]) -> Iterator[str]:
 
 
 def bench_table(table: Table) -> Iterator[str]:
-    """The table of a bench, time behind the labels; numbers stand at the right of their columns."""
+    """The table of a bench: labels, simulated time, values."""
     columns = [*table.labels, Column("time", "ns"), *table.values]
     text = TextTable(
         [
@@ -88,7 +90,8 @@ def run_statistics(report: RunReport) -> Iterator[str]:
     rate = report.events / report.wall_s if report.wall_s else 0.0
     yield f"simulated time  {format_ps(round(report.sim_time_ns * PS_PER_NS))}"
     yield f"events          {report.events:,}"
-    yield f"wall time       {report.wall_s:.3f} s, after {report.startup_s:.3f} s to start ({rate:,.0f} events/s)"
+    startup = f"after {report.startup_s:.3f} s to start"
+    yield f"wall time       {report.wall_s:.3f} s, {startup} ({rate:,.0f} events/s)"
     yield f"sync            {_sync(report)}"
     yield f"digest          {report.digest[:16]}"
     if report.verification is not None:

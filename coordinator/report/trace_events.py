@@ -1,8 +1,8 @@
-"""The op log in the Trace Event Format that Perfetto and chrome://tracing open.
+"""Converts the op log to the Trace Event Format, which Perfetto and chrome://tracing open.
 
-A SIP is a process, a component is a thread, an operation is a slice, and a transfer between SIPs is a flow arrow from the
-slice that sends to the slice that receives. Operations that overlap on one component go to lanes of their own, because slices
-of one thread must nest.
+A SIP is a process, a component is a thread, an operation is a slice, and a transfer between SIPs
+is a flow arrow from the slice of the sender to the slice of the receiver. Slices of one thread must
+nest; operations that overlap on one component therefore get several lanes, each a thread.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ _Lane = tuple[int, int, int, str, int]
 
 
 class TraceEvent(Struct, frozen=True, omit_defaults=True):
-    """One event. `ts` and `dur` are microseconds, the unit of the format, with picosecond resolution."""
+    """One event; `ts` and `dur` are microseconds, as the format requires, with ps resolution."""
 
     name: str
     ph: str
@@ -48,7 +48,8 @@ def encode_trace(log: Sequence[LoggedOp]) -> bytes:
 def trace_events(log: Sequence[LoggedOp]) -> Iterator[TraceEvent]:
     """Names of processes and threads first, then every operation with its arrow."""
     lanes = _lanes(log)
-    # A pid or tid of 0 means the idle task to Perfetto, and it prefers thread ids that are unique in the whole trace.
+    # Perfetto reads a pid or tid of 0 as the idle task, and expects thread ids that are unique in
+    # the whole trace.
     tids = {lane: tid for tid, lane in enumerate(sorted(set(lanes)), start=1)}
     yield from _process_names(op.sip for op in log)
     for lane, tid in tids.items():
@@ -63,7 +64,7 @@ def trace_events(log: Sequence[LoggedOp]) -> Iterator[TraceEvent]:
 
 
 def _lanes(log: Sequence[LoggedOp]) -> list[_Lane]:
-    """The lane of every operation: the first one of its component that is free when it starts."""
+    """The lane of every operation: the first lane of its component that is free at its start."""
     ends_of_track: defaultdict[tuple[int, int, int, str], list[int]] = defaultdict(list)
     lanes: list[_Lane] = []
     for op in log:
@@ -97,13 +98,13 @@ def _slice(op: LoggedOp, tid: int) -> TraceEvent:
         (record.end_ps - record.start_ps) / PS_PER_US,
     )
     return TraceEvent(
-        record.name,
-        "X",
-        op.sip + 1,
-        tid,
-        start_us,
-        duration_us,
-        record.engine,
+        name=record.name,
+        ph="X",
+        pid=op.sip + 1,
+        tid=tid,
+        ts=start_us,
+        dur=duration_us,
+        cat=record.engine,
         args=_arguments(record),
     )
 

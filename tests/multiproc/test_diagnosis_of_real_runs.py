@@ -33,11 +33,11 @@ def test_a_deadlock_names_the_cycle_across_processes_and_keeps_the_pointers(
     assert f"recv global_W (sip {sips - 1} cube 0 pe 0) since" in run.err
     assert "user.py:6\n" in run.err
     waits = run.report["waits"]
-    assert waits["who_waits_for_whom"] == [f"cycle: {cycle} -> (back)"]
-    assert [blocked["place"] for blocked in waits["blocked"]] == [
+    assert waits["wait_for_graph"] == [f"cycle: {cycle} -> (back)"]
+    assert [blocked["coordinates"] for blocked in waits["blocked"]] == [
         [sip, 0, 0] for sip in range(sips)
     ]
-    assert [(queue["place"][0], queue["direction"]) for queue in waits["queues"]] == [
+    assert [(queue["coordinates"][0], queue["direction"]) for queue in waits["queues"]] == [
         (sip, direction) for sip in range(sips) for direction in ("global_E", "global_W")
     ]
     assert all(
@@ -60,7 +60,7 @@ def test_a_rank_that_never_calls_the_collective_is_at_the_end_of_the_chain(tmp_p
 def test_a_good_run_keeps_no_queues(tmp_path: Path) -> None:
     run = script_run(tmp_path, "dist.all_reduce(t)\n")
     assert run.code == 0
-    assert run.report["waits"] == {"blocked": [], "who_waits_for_whom": [], "queues": []}
+    assert run.report["waits"] == {"blocked": [], "wait_for_graph": [], "queues": []}
 
 
 def test_a_program_that_loops_outside_of_simulated_time_is_named_with_its_stack_and_is_no_deadlock(

@@ -112,11 +112,11 @@ def test_an_lp_that_ignores_every_request_to_stop_is_killed():
     [
         ("malformed", "malformed message"),
         ("malformed_trace", "malformed message"),
-        ("speaks_for_another", "it speaks as LP 2"),
-        ("tells_foreign_memories", "it speaks for SIPs (2,), it holds (1,)"),
-        ("writes_for_foreign_hosts", "it speaks for SIPs (2,), it holds (1,)"),
-        ("reports_foreign_sips", "it speaks for SIPs (2,), it holds (1,)"),
-        ("wrong_protocol", "it speaks protocol 99"),
+        ("speaks_for_another", "it sends as LP 2"),
+        ("tells_foreign_memories", "it reports SIPs (2,), it holds (1,)"),
+        ("writes_for_foreign_hosts", "it reports SIPs (2,), it holds (1,)"),
+        ("reports_foreign_sips", "it reports SIPs (2,), it holds (1,)"),
+        ("wrong_protocol", "it uses protocol 99"),
         ("wrong_hash", "its config hash is 0123456789abcdef"),
     ],
 )

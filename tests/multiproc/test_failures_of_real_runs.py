@@ -100,7 +100,7 @@ def test_a_killed_rank_ends_the_run_and_is_named_with_signal_and_time(running: R
     _, errors = running.process.communicate(timeout=LIMIT_S)
     assert running.process.returncode == 1
     assert re.search(
-        r"LP 1 \(rank 1, pid \d+\) was killed by SIGKILL .*last heard of at [\d,.]+ ns", errors
+        r"LP 1 \(rank 1, pid \d+\) was killed by SIGKILL .*last reported time [\d,.]+ ns", errors
     )
     assert running.everything_is_gone()
 

@@ -88,5 +88,5 @@ def test_without_data_there_is_nothing_to_verify(tmp_path: Path) -> None:
     run = kernbench(tmp_path / "run", *SMALL, "--no-data", "--verify-data")
     assert run.code == 2
     assert run.err.splitlines() == [
-        "kernbench: error: --verify-data with --no-data: a run without data has no results that could be verified"
+        "kernbench: error: --verify-data with --no-data: a run without data has no results to verify"
     ]

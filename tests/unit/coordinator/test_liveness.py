@@ -1,9 +1,11 @@
+"""Hung and stalled LPs, from messages and wall times that the test gives."""
+
 from coordinator.failure import LpProcess
 from coordinator.liveness import Liveness
 from runtime.core.simtime import NEVER_PS
 from runtime.wire.messages import Status, Written
 
-PLACES = (LpProcess(0, (0,), 10), LpProcess(1, (1, 2), 11))
+PROCESSES = (LpProcess(0, (0,), 10), LpProcess(1, (1, 2), 11))
 LIMIT_S = 5.0
 
 
@@ -11,64 +13,64 @@ def waiting(lp: int, *, next_ps: int = 9_000, time_ps: int = 3_000, events: int 
     return Status(lp, time_ps, events, 0.0, next_ps, 8_000, 1 - lp)
 
 
-def test_an_lp_is_silent_when_it_has_not_been_heard_for_longer_than_the_limit() -> None:
+def test_an_lp_hangs_when_it_sends_no_message_for_longer_than_the_limit() -> None:
     liveness = Liveness(2, 100.0)
-    liveness.heard(0, waiting(0), 104.0)
-    assert liveness.silent([0, 1], LIMIT_S, 105.0) is None
-    assert liveness.silent([0, 1], LIMIT_S, 105.1) == 1
-    assert liveness.silent([0], LIMIT_S, 105.1) is None
+    liveness.received(0, waiting(0), 104.0)
+    assert liveness.hung([0, 1], LIMIT_S, 105.0) is None
+    assert liveness.hung([0, 1], LIMIT_S, 105.1) == 1
+    assert liveness.hung([0], LIMIT_S, 105.1) is None
 
 
-def test_lps_that_repeat_themselves_for_longer_than_the_limit_have_stalled() -> None:
+def test_lps_that_repeat_one_status_for_longer_than_the_limit_are_stalled() -> None:
     liveness = Liveness(2, 100.0)
     for now_s in (101.0, 103.0, 105.0, 107.0):
         for lp in (0, 1):
-            liveness.heard(lp, waiting(lp), now_s)
+            liveness.received(lp, waiting(lp), now_s)
     assert not liveness.stalled([0, 1], LIMIT_S, 106.0)
     assert liveness.stalled([0, 1], LIMIT_S, 106.1)
-    assert liveness.silent([0, 1], LIMIT_S, 106.1) is None
+    assert liveness.hung([0, 1], LIMIT_S, 106.1) is None
 
 
-def test_one_lp_that_gets_on_is_enough() -> None:
+def test_a_run_in_which_one_lp_makes_progress_is_not_stalled() -> None:
     liveness = Liveness(2, 100.0)
     for lp in (0, 1):
-        liveness.heard(lp, waiting(lp), 101.0)
-    liveness.heard(1, waiting(1, events=8), 104.0)
+        liveness.received(lp, waiting(lp), 101.0)
+    liveness.received(1, waiting(1, events=8), 104.0)
     assert not liveness.stalled([0, 1], LIMIT_S, 108.0)
     assert liveness.stalled([0], LIMIT_S, 108.0)
 
 
-def test_whatever_is_not_a_status_shows_that_an_lp_gets_on() -> None:
+def test_any_message_other_than_a_status_is_progress() -> None:
     liveness = Liveness(1, 100.0)
-    liveness.heard(0, waiting(0), 101.0)
-    liveness.heard(0, Written(0, 0, b"x"), 104.0)
+    liveness.received(0, waiting(0), 101.0)
+    liveness.received(0, Written(0, 0, b"x"), 104.0)
     assert not liveness.stalled([0], LIMIT_S, 108.0)
 
 
-def test_a_run_whose_lps_are_all_done_has_not_stalled() -> None:
+def test_a_run_whose_lps_are_all_done_is_not_stalled() -> None:
     assert not Liveness(1, 100.0).stalled([], LIMIT_S, 1000.0)
 
 
-def test_renewed_nobody_owes_anything() -> None:
+def test_restart_begins_all_time_limits_anew() -> None:
     liveness = Liveness(2, 100.0)
-    liveness.renew(200.0)
-    assert liveness.silent([0, 1], LIMIT_S, 205.0) is None
+    liveness.restart(200.0)
+    assert liveness.hung([0, 1], LIMIT_S, 205.0) is None
     assert not liveness.stalled([0, 1], LIMIT_S, 205.0)
 
 
-def test_the_account_says_who_waits_for_whom_who_works_and_who_is_silent() -> None:
+def test_the_states_name_lps_that_wait_lps_that_execute_and_silent_lps() -> None:
     liveness = Liveness(2, 100.0)
-    liveness.heard(0, waiting(0), 101.0)
-    liveness.heard(0, waiting(0), 103.5)
-    liveness.heard(1, waiting(1, next_ps=7_000), 103.5)
-    assert list(liveness.account(PLACES, 104.0)) == [
+    liveness.received(0, waiting(0), 101.0)
+    liveness.received(0, waiting(0), 103.5)
+    liveness.received(1, waiting(1, next_ps=7_000), 103.5)
+    assert list(liveness.states(PROCESSES, 104.0)) == [
         (
-            "LP 0 (rank 0, pid 10) has stood at 3.000 ns for 3.0 s: its next event is at 9.000 ns, and it waits for LP 1, "
-            "which may still send from 8.000 ns on"
+            "LP 0 (rank 0, pid 10) has stood at 3.000 ns for 3.0 s: its next event is at 9.000 ns, "
+            "and it waits for LP 1, which may still send from 8.000 ns on"
         ),
         "LP 1 (ranks 1-2, pid 11) executes events at 3.000 ns",
     ]
-    liveness.heard(0, waiting(0, next_ps=NEVER_PS), 109.5)
-    first, second = liveness.account(PLACES, 110.0)
+    liveness.received(0, waiting(0, next_ps=NEVER_PS), 109.5)
+    first, second = liveness.states(PROCESSES, 110.0)
     assert "it has no event, and it waits for LP 1" in first
     assert second == "LP 1 (ranks 1-2, pid 11) has been silent for 6.5 s"

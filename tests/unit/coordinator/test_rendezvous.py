@@ -154,9 +154,9 @@ def test_an_lp_joins_once(rendezvous: Rendezvous, control: Control, endpoint: st
 @pytest.mark.parametrize(
     ("message", "problem"),
     [
-        (hello(), "it says Hello a second time"),
-        (hello(lp=0), "it speaks as LP 0"),
-        (Status(0, 1, 2, 0.0), "it speaks as LP 0"),
+        (hello(), "it sends Hello a second time"),
+        (hello(lp=0), "it sends as LP 0"),
+        (Status(0, 1, 2, 0.0), "it sends as LP 0"),
     ],
 )
 def test_an_lp_that_has_joined_must_keep_to_the_protocol(
@@ -172,7 +172,7 @@ def test_an_lp_that_has_joined_must_keep_to_the_protocol(
 def test_another_version_of_the_protocol_ends_the_run(rendezvous: Rendezvous, control: Control):
     control.send(hello(protocol=99))
     with pytest.raises(
-        ProtocolError, match=f"it speaks protocol 99, this coordinator {PROTOCOL_VERSION}"
+        ProtocolError, match=f"it uses protocol 99, this coordinator {PROTOCOL_VERSION}"
     ):
         receive(rendezvous)
     with pytest.raises(RunAborted, match="refused"):

@@ -46,7 +46,7 @@ def test_ranks_without_tables_have_none_together():
     ids=["no table", "more rows", "other columns", "other labels"],
 )
 def test_tables_of_ranks_that_measured_different_things_are_refused(other: Table | None):
-    with pytest.raises(ProtocolError, match="their tables differ in more than times and figures"):
+    with pytest.raises(ProtocolError, match="their tables differ in more than times and values"):
         merge_outcomes([report(0, table(100)), report(1, other)])
 
 
