@@ -38,9 +38,11 @@ def algorithms_with(collective: str, ccl: CclConfig) -> list[str]:
 def complete(
     kernel: Kernel, operands: Sequence[object], group: Group, itemsize: int, source: str
 ) -> tuple[object, ...]:
-    """All arguments of a kernel: the operands of its collective, and what `arguments` of its module returns for the group.
+    """All arguments of a kernel: the operands of its collective, and what `arguments` of its module
+    returns for the group.
 
-    `ConfigError` if the two do not fit together. What `arguments` itself raises says why the algorithm cannot serve the group.
+    `ConfigError` if the two do not fit together. What `arguments` itself raises says why the
+    algorithm cannot serve the group.
     """
     config = group.algorithm
     module, key_path = import_module(config.module), f"algorithms.{config.name}.module"

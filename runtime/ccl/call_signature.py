@@ -1,8 +1,9 @@
-"""What the ranks of a group must agree on: the text of a collective call, which its kernels and their slots carry.
+"""What the ranks of a group must agree on: the text of a collective call, which its kernels and
+their slots carry.
 
-`world #3: all_reduce(f16 (1024,) on cube 0 pe 0, op sum) by ring` has a place, which call of which group it is, and says what
-was called. Two ranks that make different calls at one place would wait for each other for ever, or combine what does not belong
-together.
+`world #3: all_reduce(f16 (1024,) on cube 0 pe 0, op sum) by ring` has a place, which call of which
+group it is, and says what was called. Two ranks that make different calls at one place would wait
+for each other for ever, or combine what does not belong together.
 """
 
 
@@ -21,6 +22,8 @@ def ranks_text(sips: tuple[int, ...]) -> str:
 
 
 def call_id(call: str) -> str:
-    """Which call it is of the groups that have the same ranks: those made in another order have other names."""
+    """Which call it is of the groups that have the same ranks: those made in another order have
+    other names.
+    """
     place = call.partition(": ")[0]
     return place.partition(" of ")[2] or place

@@ -1,6 +1,8 @@
-"""What topologies, mappers and validators return, checked: `ccl.yaml` may name functions of a user's own.
+"""What topologies, mappers and validators return, checked: `ccl.yaml` may name functions of a
+user's own.
 
-Whatever is wrong with a result is a `ConfigError` that names the key, what was returned, and what has to be.
+Whatever is wrong with a result is a `ConfigError` that names the key, what was returned, and what
+has to be.
 """
 
 from collections.abc import Callable, Iterator, Sequence

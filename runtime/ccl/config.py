@@ -1,7 +1,9 @@
-"""`ccl.yaml`: the collective algorithms, the parameters of their queues, and the selection that `auto` makes.
+"""`ccl.yaml`: the collective algorithms, the parameters of their queues, and the selection that
+`auto` makes.
 
-The file is checked once, when it is read: types and ranges of values, names of algorithms, order of the selection rows, and
-every module and function that an algorithm refers to. A wrong file is a `ConfigError` with the file and the key path.
+The file is checked once, when it is read: types and ranges of values, names of algorithms, order of
+the selection rows, and every module and function that an algorithm refers to. A wrong file is a
+`ConfigError` with the file and the key path.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,7 +56,9 @@ class Defaults(Section):
 
 
 class Algorithm(Section):
-    """One algorithm: its module, three functions by registry key or import path, and overrides; null is no override."""
+    """One algorithm: its module, three functions by registry key or import path, and overrides;
+    null is no override.
+    """
 
     module: _Name
     topology: _Name
@@ -72,14 +76,18 @@ class Algorithm(Section):
 
 
 class Choice(Section):
-    """A row of the selection: the algorithm for calls of at most `up_to_bytes` bytes a rank, or of any size."""
+    """A row of the selection: the algorithm for calls of at most `up_to_bytes` bytes a rank, or of
+    any size.
+    """
 
     algorithm: _Name
     up_to_bytes: _Count | None = None
 
 
 class AlgorithmSelection(Section):
-    """What `auto` runs: the first matching row of the collective, `default` where no row matches."""
+    """What `auto` runs: the first matching row of the collective, `default` where no row
+    matches.
+    """
 
     default: _Name
     by_size: Mapping[str, Annotated[tuple[Choice, ...], Field(min_length=1)]]
@@ -97,7 +105,8 @@ class CclFile(Section):
 class AlgorithmConfig:
     """One algorithm with its overrides applied to the defaults. Sizes are bytes.
 
-    `root_cube` None stands for the algorithm's own choice, `n_elem` None for the size of the tensor.
+    `root_cube` None stands for the algorithm's own choice, `n_elem` None for the size of the
+    tensor.
     """
 
     name: str
@@ -133,7 +142,8 @@ class CclConfig:
     file: CclFile
 
     def resolve(self, name: str | None = None) -> AlgorithmConfig:
-        """The parameters of algorithm `name`, by default of `defaults.algorithm`; of `selection.default` for `auto`.
+        """The parameters of algorithm `name`, by default of `defaults.algorithm`; of
+        `selection.default` for `auto`.
 
         Raises `ConfigError` with the nearest name when there is no such algorithm.
         """
@@ -148,9 +158,11 @@ class CclConfig:
         return AlgorithmConfig(name=name, **(inherited | algorithm.model_dump(exclude_none=True)))
 
     def used_by(self, name: str) -> tuple[str, ...]:
-        """The algorithms that a group with algorithm `name` may run: `name` itself, or every choice of `auto`.
+        """The algorithms that a group with algorithm `name` may run: `name` itself, or every choice
+        of `auto`.
 
-        The first one is that of `resolve`. The algorithm of send and receive is the last one, if the file has it.
+        The first one is that of `resolve`. The algorithm of send and receive is the last one, if
+        the file has it.
         """
         chosen = [self.resolve(name).name]
         if name == AUTO and self.file.selection is not None:
@@ -164,7 +176,9 @@ class CclConfig:
         return tuple(dict.fromkeys(chosen))
 
     def choose(self, name: str, collective: str, nbytes: int) -> str:
-        """The algorithm that a group with algorithm `name` runs for `collective` on `nbytes` bytes a rank."""
+        """The algorithm that a group with algorithm `name` runs for `collective` on `nbytes` bytes
+        a rank.
+        """
         selection = self.file.selection
         if name == AUTO and selection is not None:
             for row in selection.by_size.get(collective, ()):
@@ -174,7 +188,9 @@ class CclConfig:
 
 
 def load_ccl(path: Path | None = None) -> CclConfig:
-    """The configuration in `path`, by default the file that ships with kernbench; raises `ConfigError`."""
+    """The configuration in `path`, by default the file that ships with kernbench; raises
+    `ConfigError`.
+    """
     source = path or default_file("ccl.yaml")
     return parse_ccl(read_text(source), str(source))
 
@@ -182,7 +198,8 @@ def load_ccl(path: Path | None = None) -> CclConfig:
 def parse_ccl(text: str, source: str, *, directories: Sequence[str] = ()) -> CclConfig:
     """The configuration in YAML `text`; raises `ConfigError` with `source` as the name of the file.
 
-    A module of an algorithm is searched in `directories`, such as that of the user's script, and then on the import path.
+    A module of an algorithm is searched in `directories`, such as that of the user's script, and
+    then on the import path.
     """
     config = parse_checked_ccl(text, source)
     problems = [
@@ -196,13 +213,16 @@ def parse_ccl(text: str, source: str, *, directories: Sequence[str] = ()) -> Ccl
 def parse_checked_ccl(text: str, source: str) -> CclConfig:
     """The configuration in YAML `text` that `parse_ccl` has accepted in another process.
 
-    References are not checked again: a rank extends its import path when its script starts, which is later.
+    References are not checked again: a rank extends its import path when its script starts, which
+    is later.
     """
     return CclConfig(source, parse(text, source, CclFile))
 
 
 def _problems(file: CclFile) -> Iterator[tuple[str, str]]:
-    """(key path, problem) of names of algorithms that do not exist, and of selection rows that no call reaches."""
+    """(key path, problem) of names of algorithms that do not exist, and of selection rows that no
+    call reaches.
+    """
     name = file.defaults.algorithm
     if AUTO in file.algorithms:
         yield (

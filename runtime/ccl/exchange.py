@@ -1,12 +1,20 @@
-"""Building blocks of collective kernels: what the PEs along one line or round one ring do with a value each.
+"""Building blocks of collective kernels: transfers of values along a line or round a ring of PEs.
 
-`ways` are the directions to lower and higher positions of the line; a ring sends to the higher one. A value without elements
-takes no slot and no time.
+A pair of directions leads to lower and to higher positions of a line; a ring sends to the higher
+one. `index_algebra` has the schedules: which chunk each position sends in which step. A value
+without elements takes neither a slot nor time.
 """
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
+from runtime.ccl.index_algebra import (
+    line_gather_step,
+    line_scatter_step,
+    ring_gather_step,
+    ring_scatter_step,
+)
 from runtime.ccl.reduction import ReduceOp
 from runtime.ccl.topologies import tree_binary
 from runtime.core.dtypes import DType
@@ -14,31 +22,42 @@ from runtime.language import tl
 from runtime.language.value import Pointer, Value
 
 Directions = tuple[str, str]
+"""The directions to lower and to higher positions."""
 
-Line = tuple[int, int, bool]
-"""One dimension of a grid of ranks: position, length, whether its ends are joined."""
+
+class Line(NamedTuple):
+    """One dimension of a grid of ranks: this rank's position, the length, and whether the ends are
+    joined to a ring.
+    """
+
+    position: int
+    size: int
+    wraps: bool
 
 
 class PrefetchedMessages:
-    """The messages of one direction: while one of them is used, the next one moves from the ring to scratch.
+    """The messages from one direction: while the kernel uses one of them, the next one moves from
+    the ring to scratch.
 
-    `sizes` are their numbers of elements, no larger one behind a smaller one. Two of them have a place in the scratch that is
-    open where the stream is made.
+    `sizes` are their numbers of elements, in non-increasing order. Two of them fit the scratch
+    scope that is open when the object is made.
     """
 
-    def __init__(self, way: str, sizes: Sequence[int], dtype: DType) -> None:
-        self._way, self._sizes = way, deque(sizes[2:])
-        self._asked = deque(tl.recv_async(way, size, dtype) for size in sizes[:2])
-        self._taken: Value | None = None
+    def __init__(self, direction: str, sizes: Sequence[int], dtype: DType) -> None:
+        self._direction, self._sizes = direction, deque(sizes[2:])
+        self._pending = deque(tl.recv_async(direction, size, dtype) for size in sizes[:2])
+        self._current: Value | None = None
 
     def take(self) -> Value:
-        """Wait for the next message. It stays until the one after it is taken."""
-        if self._taken is not None and self._sizes:
-            self._asked.append(
-                tl.recv_async(self._way, dst_addr=self._taken[: self._sizes.popleft()])
+        """Wait for the next message. It stays valid until the message after it is taken."""
+        if self._current is not None and self._sizes:
+            # The caller has finished with the current message: the one after the next overwrites
+            # it. A third buffer would cost scratch, and blocks would have to be smaller.
+            self._pending.append(
+                tl.recv_async(self._direction, dst_addr=self._current[: self._sizes.popleft()])
             )
-        self._taken = received(self._asked.popleft())
-        return self._taken
+        self._current = received(self._pending.popleft())
+        return self._current
 
 
 def blocks(numel: int, block: int) -> Iterator[tuple[int, int]]:
@@ -47,62 +66,71 @@ def blocks(numel: int, block: int) -> Iterator[tuple[int, int]]:
 
 
 def chunk_bounds(numel: int, chunks: int) -> list[tuple[int, int]]:
-    """`chunks` consecutive (start, stop) that cover `numel` elements; sizes differ by at most one."""
+    """`chunks` consecutive (start, stop) that cover `numel` elements; sizes differ by at most
+    one.
+    """
     return [(i * numel // chunks, (i + 1) * numel // chunks) for i in range(chunks)]
 
 
 def cut(value: Value, chunks: int) -> list[Value]:
-    """The chunks of a value, views that cost nothing."""
+    """The chunks of a value as views, which take no time."""
     return [value[start:stop] for start, stop in chunk_bounds(value.numel, chunks)]
 
 
 def tree_directions(index: int, count: int, prefix: str) -> tuple[str | None, list[str]]:
-    """The directions of one of `count` PEs in `tree_binary` to its parent, None for the root, and to its children."""
-    ways = [f"{prefix}{way}" for way in tree_binary(index, count, 1)]
-    return (ways[0], ways[1:]) if index > 0 else (None, ways)
+    """The directions of position `index` of `tree_binary` to its parent (None at the root) and to
+    its children.
+    """
+    directions = [f"{prefix}{direction}" for direction in tree_binary(index, count, 1)]
+    return (directions[0], directions[1:]) if index > 0 else (None, directions)
 
 
 def store_chunks(target: Pointer, chunks: Sequence[Value]) -> None:
-    """Put chunks behind each other at `target`."""
+    """Write chunks to consecutive addresses from `target` on."""
     for chunk in chunks:
         if chunk.numel:
             tl.store(target, chunk)
         target += chunk.numel
 
 
-def exchange(way: str, value: Value) -> Value:
-    """Send a value and return the one of its size that comes from the same side."""
-    # Asked for first, what comes moves from the ring to scratch while the own value is sent.
-    incoming = receive_like(way, value)
-    tl.send(way, value)
+def exchange(direction: str, value: Value) -> Value:
+    """Send a value and return the value of equal size that arrives from the same direction."""
+    # The receive is posted first: arriving slots then move to scratch while the own value is sent.
+    incoming = receive_like(direction, value)
+    tl.send(direction, value)
     return received(incoming)
 
 
 def reduce_scatter_along(
-    line: Line, value: Value, ways: Directions, op: ReduceOp
+    line: Line, value: Value, directions: Directions, op: ReduceOp
 ) -> tuple[list[Value], int]:
-    """Cut a value into a chunk for each PE of the line; the one whose index is returned is combined over all of them."""
-    position, size, joined = line
-    chunks = cut(value, size)
-    scatter = ring_reduce_scatter if joined else line_reduce_scatter
-    return chunks, scatter(chunks, position, ways, op)
-
-
-def all_gather_along(line: Line, chunks: list[Value], ways: Directions) -> None:
-    """Give all chunks to all PEs of the line after `reduce_scatter_along`."""
-    position, _, joined = line
-    gather = ring_all_gather if joined else line_all_gather
-    gather(chunks, position, ways)
-
-
-def line_reduce_scatter(chunks: list[Value], position: int, ways: Directions, op: ReduceOp) -> int:
-    """Combine one chunk per PE of the open line over all PEs, in place; returns which one is whole here: the own position's.
-
-    Every chunk comes to its PE from both ends, combined on the way in the order of the positions. The link from position i to
-    i + 1 carries the chunks of all positions above i, the link back the others: both together the value once.
+    """Cut a value into one chunk per position; return the chunks and the index of the one that is
+    combined over all positions.
     """
-    size, (lower, higher) = len(chunks), ways
-    # All that comes has its place before anything is sent: chunks may be larger than a ring, and no two PEs block each other.
+    chunks = cut(value, line.size)
+    scatter = ring_reduce_scatter if line.wraps else line_reduce_scatter
+    return chunks, scatter(chunks, line.position, directions, op)
+
+
+def all_gather_along(line: Line, chunks: list[Value], directions: Directions) -> None:
+    """Distribute all chunks to all positions of the line, after `reduce_scatter_along`."""
+    gather = ring_all_gather if line.wraps else line_all_gather
+    gather(chunks, line.position, directions)
+
+
+def line_reduce_scatter(
+    chunks: list[Value], position: int, directions: Directions, op: ReduceOp
+) -> int:
+    """Combine chunk i of all positions of an open line at position i, in place; return the own
+    position.
+
+    Every chunk reaches its position from both ends, combined on the way in the order of the
+    positions. The link from position i to i + 1 carries the chunks of all positions above i, the
+    link back the others: together they carry the value once.
+    """
+    size, (lower, higher) = len(chunks), directions
+    # All receives are posted before the first send. Chunks may be larger than a ring, and two PEs
+    # that both wait for credits of the other before they receive would deadlock.
     rising = (
         [receive_like(lower, chunk) for chunk in reversed(chunks[position:])]
         if position > 0
@@ -114,101 +142,98 @@ def line_reduce_scatter(chunks: list[Value], position: int, ways: Directions, op
         else []
     )
     for step in range(size):
-        # The chunk with the longest way goes first, and takes a step from position to position: what is due from the far end is
-        # not waited for before what the near end has.
-        risen, fallen = step - position, step - (size - 1 - position)
-        if risen >= 0:
-            top = size - 1 - risen
+        upwards, downwards = line_scatter_step(position, step, size)
+        if upwards is not None:
             if rising:
-                chunks[top] = op.combine(received(rising[risen]), chunks[top])
-            if top > position:
-                tl.send(higher, chunks[top])
-        if fallen >= 0:
+                arrived = received(rising[step - position])
+                chunks[upwards] = op.combine(arrived, chunks[upwards])
+            if upwards > position:
+                tl.send(higher, chunks[upwards])
+        if downwards is not None:
             if falling:
-                chunks[fallen] = op.combine(chunks[fallen], received(falling[fallen]))
-            if fallen < position:
-                tl.send(lower, chunks[fallen])
+                arrived = received(falling[downwards])
+                chunks[downwards] = op.combine(chunks[downwards], arrived)
+            if downwards < position:
+                tl.send(lower, chunks[downwards])
     return position
 
 
-def line_all_gather(chunks: list[Value], position: int, ways: Directions) -> None:
-    """Pass the chunks that `line_reduce_scatter` left whole to both ends, until every PE has all of them.
+def line_all_gather(chunks: list[Value], position: int, directions: Directions) -> None:
+    """Pass chunk i from position i to both ends of an open line, until every position has all
+    chunks.
 
-    The link from position i to i + 1 carries the chunks of all positions up to i, the link back the others: with
-    `line_reduce_scatter` every link carries the value once.
+    The link from position i to i + 1 carries the chunks of all positions up to i, the link back the
+    others: with `line_reduce_scatter`, every link carries the value once.
     """
-    size, (lower, higher) = len(chunks), ways
+    size, (lower, higher) = len(chunks), directions
     rising = [receive_like(lower, chunk) for chunk in reversed(chunks[:position])]
     falling = [receive_like(higher, chunk) for chunk in chunks[position + 1 :]]
-    for distance in range(size):
-        below, above = position - distance, position + distance
-        if below >= 0:
-            if distance:
-                chunks[below] = received(rising[distance - 1])
+    for step in range(size):
+        below, above = line_gather_step(position, step, size)
+        if below is not None:
+            if step:
+                chunks[below] = received(rising[step - 1])
             if position < size - 1:
                 tl.send(higher, chunks[below])
-        if above < size:
-            if distance:
-                chunks[above] = received(falling[distance - 1])
+        if above is not None:
+            if step:
+                chunks[above] = received(falling[step - 1])
             if position > 0:
                 tl.send(lower, chunks[above])
 
 
-def ring_reduce_scatter(chunks: list[Value], position: int, ways: Directions, op: ReduceOp) -> int:
-    """Combine one chunk per PE of the ring over all PEs, in place; returns which one is whole here: the next position's.
+def ring_reduce_scatter(
+    chunks: list[Value], position: int, directions: Directions, op: ReduceOp
+) -> int:
+    """Combine one chunk per position of the ring over all positions, in place; return the index of
+    the chunk combined here.
 
-    In each of the len(chunks) - 1 steps every PE sends one chunk and receives one, so each link carries (size-1)/size of the
-    value: no reduce-scatter sends less. A chunk must fit into one receive ring, since all PEs send before they receive.
+    In each of the size - 1 steps every PE sends one chunk and receives one, so each link carries
+    (size - 1)/size of the value: no reduce-scatter sends less. A chunk must fit into one receive
+    ring, since all PEs send before they receive.
     """
-    size, (behind, ahead) = len(chunks), ways
+    size = len(chunks)
     for step in range(size - 1):
-        incoming = (position - step - 1) % size
-        received = _shift(chunks[(position - step) % size], chunks[incoming], behind, ahead)
-        if received.numel:
-            chunks[incoming] = op.combine(chunks[incoming], received)
+        sent, incoming = ring_scatter_step(position, step, size)
+        arrived = _shift(chunks[sent], chunks[incoming], directions)
+        if arrived.numel:
+            chunks[incoming] = op.combine(chunks[incoming], arrived)
     return (position + 1) % size
 
 
-def ring_all_gather(chunks: list[Value], position: int, ways: Directions) -> None:
-    """Pass round the chunks that `ring_reduce_scatter` left whole, until every PE has all of them.
+def ring_all_gather(chunks: list[Value], position: int, directions: Directions) -> None:
+    """Pass round the chunks that `ring_reduce_scatter` has combined, until every position has all
+    of them.
 
-    Each link carries (size-1)/size of the value, in size - 1 steps, and a chunk must fit into one receive ring.
+    Each link carries (size - 1)/size of the value, in size - 1 steps. A chunk must fit into one
+    receive ring.
     """
-    size, (behind, ahead) = len(chunks), ways
+    size = len(chunks)
     for step in range(size - 1):
-        incoming = (position - step) % size
-        chunks[incoming] = _shift(
-            chunks[(position - step + 1) % size], chunks[incoming], behind, ahead
-        )
+        sent, incoming = ring_gather_step(position, step, size)
+        chunks[incoming] = _shift(chunks[sent], chunks[incoming], directions)
 
 
-def receive_like(way: str, like: Value) -> tl.PendingResult:
-    """Ask for a value of the shape and type of another one."""
-    return tl.recv_async(way, like.shape, like.dtype)
+def receive_like(direction: str, like: Value) -> tl.PendingResult:
+    """Post a receive of a value with the shape and type of another one."""
+    return tl.recv_async(direction, like.shape, like.dtype)
 
 
 def received(incoming: tl.PendingResult) -> Value:
-    """The value that `tl.recv_async` receive_like for."""
+    """Wait for a posted receive and return its value."""
     value = tl.wait(incoming)
     assert value is not None
     return value
 
 
-def _shift(outgoing: Value, like: Value, behind: str, ahead: str) -> Value:
-    """Send one chunk ahead and return the one from behind, of the size of `like`. Nothing moves for one without elements."""
-    if outgoing.numel:
-        tl.send(ahead, outgoing)
-    return tl.recv(behind, like.shape, like.dtype) if like.numel else like
-
-
 def reduce_to(
-    value: Value, position: int, root: int, size: int, ways: Directions, op: ReduceOp
+    value: Value, position: int, root: int, size: int, directions: Directions, op: ReduceOp
 ) -> Value:
-    """Combine along an open line of `size` PEs towards the one at `root`.
+    """Combine along an open line of `size` PEs towards position `root`.
 
-    The result is whole at `root`; elsewhere it is what was passed on.
+    The result is complete at `root`; elsewhere it is the partial result that was passed on.
     """
-    lower, higher = ways
+    lower, higher = directions
     if position <= root and position > 0:
         value = op.combine(value, tl.recv(lower, value.shape, value.dtype))
     if position >= root and position < size - 1:
@@ -218,9 +243,11 @@ def reduce_to(
     return value
 
 
-def broadcast_from(value: Value, position: int, root: int, size: int, ways: Directions) -> Value:
-    """Pass the value at `root` along an open line of `size` PEs to both ends."""
-    lower, higher = ways
+def broadcast_from(
+    value: Value, position: int, root: int, size: int, directions: Directions
+) -> Value:
+    """Pass the value at position `root` along an open line of `size` PEs to both ends."""
+    lower, higher = directions
     if position != root:
         value = tl.recv(higher if position < root else lower, value.shape, value.dtype)
     if position <= root and position > 0:
@@ -228,3 +255,14 @@ def broadcast_from(value: Value, position: int, root: int, size: int, ways: Dire
     if position >= root and position < size - 1:
         tl.send(higher, value)
     return value
+
+
+def _shift(outgoing: Value, like: Value, directions: Directions) -> Value:
+    """Send one chunk to the next position and return the one from the previous position, of the
+    size of `like`.
+    """
+    previous, following = directions
+    # Neither side exchanges a slot for an empty chunk: both compute the same chunk sizes.
+    if outgoing.numel:
+        tl.send(following, outgoing)
+    return tl.recv(previous, like.shape, like.dtype) if like.numel else like

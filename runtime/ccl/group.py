@@ -1,4 +1,6 @@
-"""What a collective kernel knows of its process group: who takes part, in which order, and by which algorithm."""
+"""What a collective kernel knows of its process group: who takes part, in which order, and by which
+algorithm.
+"""
 
 from dataclasses import dataclass
 from math import isqrt
@@ -22,7 +24,9 @@ _ROWS = frozenset(
 
 @dataclass(frozen=True)
 class Group:
-    """One rank's view of a process group: its `rank` there, and the SIPs of all members by their rank there."""
+    """One rank's view of a process group: its `rank` there, and the SIPs of all members by their
+    rank there.
+    """
 
     rank: int
     sips: tuple[int, ...]
@@ -36,7 +40,9 @@ class Group:
 
     @property
     def sip_topology(self) -> str:
-        """Neighbour topology between SIPs: the algorithm's own, or the system's where it says `system`."""
+        """Neighbour topology between SIPs: the algorithm's own, or the system's where it says
+        `system`.
+        """
         own = self.algorithm.topology
         return self.topology.system.sips.topology if own == "system" else own
 
@@ -56,7 +62,9 @@ class Group:
         return self.sip_topology != "mesh_2d_no_wrap"
 
     def ring_bytes_within_scratch(self, copies: int) -> int:
-        """How many bytes fit into one receive ring, and `copies` of them into the scratch of collectives; at least 64."""
+        """How many bytes fit into one receive ring, and `copies` of them into the scratch of
+        collectives; at least 64.
+        """
         return max(
             min(self.algorithm.ring_bytes, self.topology.collective_scratch_bytes // copies)
             // 64
@@ -72,7 +80,8 @@ class Group:
 
     @property
     def _grid(self) -> tuple[int, int]:
-        """That of the SIPs where it is one and all of them take part, else the most square one, not higher than wide.
+        """That of the SIPs where it is one and all of them take part, else the most square one, not
+        higher than wide.
 
         Topologies that are no grids are one row.
         """

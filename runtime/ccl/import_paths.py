@@ -1,10 +1,11 @@
 """Checks the import paths of a configuration file without importing what they name.
 
-The command that reads `ccl.yaml` runs neither kernels nor the simulation, so it must not load a user's algorithm: that
-would run the user's code in a process that has no rank, and load whatever the algorithm imports. A module is found by the
-finders of Python's import system, and its names are read from the syntax tree of its source. Where the source does not
-decide (a star import, a module-level `__getattr__`, a compiled module), every name counts as present, and the rank that
-uses the algorithm reports what is missing.
+The command that reads `ccl.yaml` runs neither kernels nor the simulation, so it must not load a
+user's algorithm: that would run the user's code in a process that has no rank, and load whatever
+the algorithm imports. A module is found by the finders of Python's import system, and its names are
+read from the syntax tree of its source. Where the source does not decide (a star import, a
+module-level `__getattr__`, a compiled module), every name counts as present, and the rank that uses
+the algorithm reports what is missing.
 """
 
 import ast
@@ -23,7 +24,8 @@ class ImportPathError(Exception):
 
 
 def module_names(module: str, directories: Sequence[str] = ()) -> frozenset[str] | None:
-    """The names that a module defines; None where its source does not decide. `ImportPathError` if there is no such module.
+    """The names that a module defines; None where its source does not decide. `ImportPathError` if
+    there is no such module.
 
     `directories` are searched before the import path of this process.
     """
@@ -43,7 +45,9 @@ def module_names(module: str, directories: Sequence[str] = ()) -> frozenset[str]
 
 
 def check_attribute(path: str, directories: Sequence[str] = ()) -> None:
-    """`ImportPathError` unless the module of `package.module:name` or `package.module.name` exists and defines the name."""
+    """`ImportPathError` unless the module of `package.module:name` or `package.module.name` exists
+    and defines the name.
+    """
     module, _, attribute = path.rpartition(":" if ":" in path else ".")
     names = module_names(module, directories)
     if names is not None and attribute not in names:
@@ -88,7 +92,9 @@ def _spec(
 
 
 def _bound_names(scope: ast.AST) -> Iterator[str]:
-    """The names that the statements of a scope bind, without those of functions and classes inside it."""
+    """The names that the statements of a scope bind, without those of functions and classes inside
+    it.
+    """
     for node in ast.iter_child_nodes(scope):
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():

@@ -1,4 +1,6 @@
-"""Mappers: which PEs of a SIP take part in a collective, which of them meet their neighbours inside and outside the SIP."""
+"""Mappers: which PEs of a SIP take part in a collective, which of them meet their neighbours inside
+and outside the SIP.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +13,9 @@ CubePe = tuple[int, int]
 
 @dataclass(frozen=True)
 class Mapping:
-    """The PEs of one SIP that take part; `local` are neighbours inside the SIP, `exchange` have neighbours outside it."""
+    """The PEs of one SIP that take part; `local` are neighbours inside the SIP, `exchange` have
+    neighbours outside it.
+    """
 
     participants: tuple[CubePe, ...]
     local: dict[CubePe, dict[str, CubePe]]
@@ -32,7 +36,9 @@ def all_pes(topology: Topology, root_cube: int) -> Mapping:  # noqa: ARG001 - th
 
 
 def cube_leaders(topology: Topology, root_cube: int) -> Mapping:
-    """PE 0 of every cube, neighbours as the cube mesh; the one on the root cube meets its like in other SIPs."""
+    """PE 0 of every cube, neighbours as the cube mesh; the one on the root cube meets its like in
+    other SIPs.
+    """
     mesh = topology.sip.cube_mesh
     local = {
         (cube, 0): {way: (peer, 0) for way, peer in mesh_2d_no_wrap(cube, mesh.w, mesh.h).items()}
@@ -42,7 +48,9 @@ def cube_leaders(topology: Topology, root_cube: int) -> Mapping:
 
 
 def pe_trees(topology: Topology, root_cube: int) -> Mapping:
-    """Every PE: those of a cube as a binary tree below PE 0 (`pe_parent`, `pe_child_0`, `pe_child_1`), and `cube_leaders`."""
+    """Every PE: those of a cube as a binary tree below PE 0 (`pe_parent`, `pe_child_0`,
+    `pe_child_1`), and `cube_leaders`.
+    """
     leaders, count = cube_leaders(topology, root_cube), topology.pes_per_cube
     trees = {
         (cube, pe): {f"pe_{way}": (cube, peer) for way, peer in tree_binary(pe, count, 1).items()}

@@ -1,7 +1,8 @@
-"""The install plan: topology + mapper + algorithm -> the queue pairs of every PE of one SIP. Pure, the same on every rank.
+"""The install plan: topology + mapper + algorithm -> the queue pairs of every PE of one SIP. Pure,
+the same on every rank.
 
-A rank knows the addresses of its peers' receive rings without asking, since the plan is a function of the files and of the
-groups that all ranks have made.
+A rank knows the addresses of its peers' receive rings without asking, since the plan is a function
+of the files and of the groups that all ranks have made.
 """
 
 from collections.abc import Mapping
@@ -27,8 +28,8 @@ _T = TypeVar("_T")
 class InstallPlan:
     """The queue table of one algorithm of one group, for any of its SIPs.
 
-    `ring_bytes_a_pe` is what the receive rings of one PE take of the memory they lie in; the same for every PE. `above_bytes`
-    of each PE lie above them and belong to other tables.
+    `ring_bytes_a_pe` is what the receive rings of one PE take of the memory they lie in; the same
+    for every PE. `above_bytes` of each PE lie above them and belong to other tables.
     """
 
     def __init__(self, group: Group, source: str, above_bytes: int = 0) -> None:
@@ -53,7 +54,9 @@ class InstallPlan:
         )
 
     def of_sip(self, sip: int) -> Plan:
-        """The queue pairs of every PE of a SIP that has any; `ConfigError` if the rings of a PE do not fit."""
+        """The queue pairs of every PE of a SIP that has any; `ConfigError` if the rings of a PE do
+        not fit.
+        """
         self._check_room()
         plan = {at: self._pairs(PeCoordinates(sip, *at)) for at in self.mapping.participants}
         return {at: pairs for at, pairs in plan.items() if pairs}
@@ -118,7 +121,9 @@ class InstallPlan:
         )
 
     def _way_back(self, place: PeCoordinates, direction: str, peer: PeCoordinates) -> str:
-        """Points of the compass pair with their opposites, any other direction with the one that leads back."""
+        """Points of the compass pair with their opposites, any other direction with the one that
+        leads back.
+        """
         opposite = OPPOSITE.get(direction)
         back = [way for way, other in self._joined(peer).items() if other == place]
         if opposite in back:
@@ -147,7 +152,9 @@ class InstallPlan:
         return known
 
     def _ring(self, place: PeCoordinates, direction: str) -> int | None:
-        """The physical address of the receive ring of a PE for a direction, if it receives from there."""
+        """The physical address of the receive ring of a PE for a direction, if it receives from
+        there.
+        """
         if direction in self._send_only:
             return None
         receiving = [way for way in self._joined(place) if way not in self._send_only]

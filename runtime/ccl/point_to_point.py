@@ -9,7 +9,9 @@ Part = tuple[str, Pointer, int]
 
 
 def send(shard: Pointer, numel: int, way: str, message: int) -> None:
-    """Kernel: send the `numel` elements at `shard` in direction `way`, in messages of at most `message` elements."""
+    """Kernel: send the `numel` elements at `shard` in direction `way`, in messages of at most
+    `message` elements.
+    """
     for start, count in blocks(numel, message):
         with tl.scratch():
             tl.send(way, tl.load(shard + start, count))
@@ -23,7 +25,8 @@ def recv(shard: Pointer, numel: int, way: str, message: int) -> None:
 
 
 def exchange(sends: tuple[Part, ...], receives: tuple[Part, ...], message_bytes: int) -> None:
-    """Kernel: send and receive what `exchange` of other PEs receives and sends, in messages of at most `message_bytes` bytes.
+    """Kernel: send and receive what `exchange` of other PEs receives and sends, in messages of at
+    most `message_bytes` bytes.
 
     All that comes has its place in memory before anything is sent, so no two PEs block each other.
     """

@@ -7,9 +7,11 @@ from runtime.language.value import Value
 
 
 class ReduceOp(Enum):
-    """How contributions are combined, element by element, in the element type of the tensor: integers wrap round.
+    """How contributions are combined, element by element, in the element type of the tensor:
+    integers wrap round.
 
-    `AVG` sums and divides once at the end, so a sum that overflows is an infinite average; it is for floating-point types.
+    `AVG` sums and divides once at the end, so a sum that overflows is an infinite average; it is
+    for floating-point types.
     """
 
     SUM = "sum"

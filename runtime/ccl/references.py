@@ -1,4 +1,6 @@
-"""Checks what the algorithms of `ccl.yaml` refer to: modules, and functions by registry key or import path."""
+"""Checks what the algorithms of `ccl.yaml` refer to: modules, and functions by registry key or
+import path.
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
@@ -18,10 +20,14 @@ COLLECTIVES = (
     "reduce_scatter_tensor",
     "all_to_all_single",
 )
-"""The collectives of which an algorithm may have a kernel, which is a function of its module with that name."""
+"""The collectives of which an algorithm may have a kernel, which is a function of its module with
+that name.
+"""
 
 POINT_TO_POINT = "point_to_point"
-"""The algorithm of send and receive. Its queues connect every rank of a group with every other one."""
+"""The algorithm of send and receive. Its queues connect every rank of a group with every other
+one.
+"""
 
 SYSTEM = "system"
 """The topology key that stands for `system.sips.topology` of the topology file."""

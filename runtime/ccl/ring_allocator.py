@@ -1,7 +1,7 @@
 """Which part of each memory the receive rings of every queue table take.
 
-All ranks make the same process groups in the same order, members or not, so that all of them compute the same addresses
-without asking each other.
+All ranks make the same process groups in the same order, members or not, so that all of them
+compute the same addresses without asking each other.
 """
 
 from collections import Counter
@@ -35,7 +35,9 @@ class RingAllocator:
     def tables(
         self, group: str, sips: tuple[int, ...], algorithms: Sequence[str]
     ) -> dict[str, QueueTableSpec]:
-        """The table of each algorithm for the group of these SIPs: those of an earlier group of the same SIPs, or new ones."""
+        """The table of each algorithm for the group of these SIPs: those of an earlier group of the
+        same SIPs, or new ones.
+        """
         for algorithm in algorithms:
             if (sips, algorithm) not in self._tables:
                 self._tables[sips, algorithm] = self._new(f"{group}/{algorithm}", sips, algorithm)

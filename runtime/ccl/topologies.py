@@ -1,7 +1,8 @@
 """Neighbour topologies: pure functions from a position to its neighbours by direction.
 
-What leaves by E, W, N or S arrives at the neighbour from the opposite side. For any other direction, exactly one direction of
-the neighbour leads back. Topologies that are no grids number the `w * h` positions through.
+What leaves by E, W, N or S arrives at the neighbour from the opposite side. For any other
+direction, exactly one direction of the neighbour leads back. Topologies that are no grids number
+the `w * h` positions through.
 """
 
 from collections.abc import Callable
@@ -11,13 +12,17 @@ Neighbours = dict[str, int]
 
 
 def ring_1d(index: int, w: int, h: int) -> Neighbours:
-    """East to the next, west to the previous, round the end; the grid is taken as one row of `w * h`."""
+    """East to the next, west to the previous, round the end; the grid is taken as one row of `w *
+    h`.
+    """
     count = w * h
     return {} if count == 1 else {"E": (index + 1) % count, "W": (index - 1) % count}
 
 
 def mesh_2d_no_wrap(index: int, w: int, h: int) -> Neighbours:
-    """Row-major grid of `w` columns and `h` rows without links round the ends; north is the row above."""
+    """Row-major grid of `w` columns and `h` rows without links round the ends; north is the row
+    above.
+    """
     row, col = divmod(index, w)
     steps = {"E": (row, col + 1), "W": (row, col - 1), "N": (row - 1, col), "S": (row + 1, col)}
     return {way: r * w + c for way, (r, c) in steps.items() if 0 <= r < h and 0 <= c < w}
@@ -32,14 +37,17 @@ def torus_2d(index: int, w: int, h: int) -> Neighbours:
 
 
 def tree_binary(index: int, w: int, h: int) -> Neighbours:
-    """A binary tree as full as can be, with its root at 0: below `i` are `2 i + 1` and `2 i + 2`."""
+    """A binary tree as full as can be, with its root at 0: below `i` are `2 i + 1` and `2 i +
+    2`.
+    """
     children = {f"child_{side}": 2 * index + 1 + side for side in (0, 1)}
     below = {way: child for way, child in children.items() if child < w * h}
     return below if index == 0 else {"parent": (index - 1) // 2} | below
 
 
 def hypercube(index: int, w: int, h: int) -> Neighbours:
-    """`bit_b` to the index that differs in bit b, within the largest power of two P that is not more than `w * h`.
+    """`bit_b` to the index that differs in bit b, within the largest power of two P that is not
+    more than `w * h`.
 
     Each index from P on is joined with the one P below it: `fold`.
     """

@@ -1,4 +1,6 @@
-"""Validators: whether a tensor's placement suits an algorithm. A `ValueError` says what it has and what it needs."""
+"""Validators: whether a tensor's placement suits an algorithm. A `ValueError` says what it has and
+what it needs.
+"""
 
 from collections.abc import Callable, Sequence
 

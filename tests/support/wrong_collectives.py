@@ -13,18 +13,18 @@ broadcast = ring.broadcast
 ring_naive_all_reduce = ring_naive.all_reduce
 
 
-def arguments(group: Group, itemsize: int) -> tuple[ring.Line, int]:
+def arguments(group: Group, itemsize: int) -> tuple[ring.RingRank, int]:
     return ring.arguments(group, itemsize)
 
 
-def all_reduce(shard: Pointer, numel: int, op: ReduceOp, line: ring.Line, message: int) -> None:
+def all_reduce(shard: Pointer, numel: int, op: ReduceOp, line: ring.RingRank, message: int) -> None:
     """The first element of every shard is one too large."""
     ring.all_reduce(shard, numel, op, line, message)
     tl.store(shard, tl.load(shard, 1) + 1)
 
 
 def reduce(
-    shard: Pointer, numel: int, op: ReduceOp, root: int, line: ring.Line, message: int
+    shard: Pointer, numel: int, op: ReduceOp, root: int, line: ring.RingRank, message: int
 ) -> None:
     """Every rank gets the result, and not the root alone."""
     ring.all_reduce(shard, numel, op, line, message)

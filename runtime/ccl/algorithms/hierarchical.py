@@ -1,7 +1,8 @@
 """All-reduce in three levels: every PE of every cube of every SIP has a contribution of its own.
 
-The PEs of a cube combine their shards over a binary tree whose root is PE 0. What follows is `intercube`: the cubes of a SIP
-are combined over their mesh, root cubes exchange round a ring of SIPs, and the result goes back the same way.
+The PEs of a cube combine their shards over a binary tree with root PE 0. What follows is
+`intercube`: the cubes of a SIP are combined over their mesh, root cubes exchange round a ring of
+SIPs, and the result returns on the same links.
 """
 
 from runtime.ccl.algorithms.intercube import Mesh, over_cubes
@@ -11,33 +12,36 @@ from runtime.ccl.reduction import ReduceOp
 from runtime.language import tl
 from runtime.language.value import Pointer
 
-ALONE: Line = (0, 1, True)
-"""The second dimension of a ring of SIPs."""
+SINGLE = Line(0, 1, wraps=True)
+"""The second dimension of a ring of SIPs, which has length 1."""
 
 
 def arguments(group: Group, itemsize: int) -> tuple[Mesh, int, Line, int]:
-    """(cube mesh, root cube, ring of SIPs, elements a block).
+    """(cube mesh, root cube, ring of SIPs, elements per block).
 
-    A block fits one receive ring, and all its copies the scratch: on PE 0 of the root cube it is received from two PEs and four
-    cubes, loaded, combined each time, in the ring received twice, combined and put together, and may be divided: 18 blocks.
+    A block fits one receive ring, and all its copies fit the scratch: on PE 0 of the root cube it
+    is received from two PEs and four cubes, loaded, combined each time, in the ring received twice,
+    combined and concatenated, and may be divided: 18 blocks.
     """
     mesh = group.topology.sip.cube_mesh
-    ring = group.rank, group.world_size, True
+    ring = Line(group.rank, group.world_size, wraps=True)
     return (mesh.w, mesh.h), group.root_cube, ring, group.ring_bytes_within_scratch(18) // itemsize
 
 
 def all_reduce(  # noqa: PLR0917 - the arguments of a kernel are flat
     shard: Pointer, numel: int, op: ReduceOp, mesh: Mesh, root: int, ring: Line, block: int
 ) -> None:
-    """Kernel: replace the `numel` elements of every PE by the contributions of all PEs of all cubes of all ranks, combined.
+    """Kernel: replace the `numel` elements of every PE by the combined contributions of all PEs of
+    all cubes of all ranks.
 
-    For each of k PEs of a cube but one, and for each of c cubes of a SIP but one, n bytes up and n bytes down; 2(p-1)/p n bytes
-    on each link of the ring of p SIPs. A block takes 2 floor(log2 k) steps between PEs, two for each cube on the longest way
-    along a row and a column to the root cube, and 2(p-1) between SIPs.
+    For each of k PEs of a cube but one, and for each of c cubes of a SIP but one, n bytes up and n
+    bytes down; 2(p-1)/p n bytes on each link of the ring of p SIPs. A block takes 2 floor(log2 k)
+    steps between PEs, two for each cube on the longest path along a row and a column to the root
+    cube, and 2(p-1) between SIPs.
     """
     pes = tl.num_programs(0)
     parent, children = tree_directions(tl.program_id(0), pes, "pe_")
-    contributions = pes * mesh[0] * mesh[1] * ring[1]
+    contributions = pes * mesh[0] * mesh[1] * ring.size
     for start, count in blocks(numel, block):
         with tl.scratch():
             incoming = [tl.recv_async(child, count, shard.dtype) for child in children]
@@ -45,7 +49,7 @@ def all_reduce(  # noqa: PLR0917 - the arguments of a kernel are flat
             for pending in incoming:
                 value = op.combine(value, received(pending))
             if parent is None:
-                value = over_cubes(value, op, mesh, root, (ring, ALONE), contributions)
+                value = over_cubes(value, op, mesh, root, (ring, SINGLE), contributions)
             else:
                 tl.send(parent, value)
                 value = tl.recv(parent, count, shard.dtype)

@@ -1,10 +1,11 @@
 """All-reduce over every cube of every SIP: each cube's shard is a contribution of its own.
 
-PE 0 of every cube takes part. StridedBlock of cubes are reduced towards the column of the root cube, that column towards the root
-cube, root cubes exchange between SIPs, and the result goes back the same way. With the root in the last cube rows reduce W to
-E and columns N to S.
+PE 0 of every cube takes part. Rows of cubes reduce towards the column of the root cube, that column
+towards the root cube, the root cubes exchange between SIPs, and the result returns on the same
+links. With the root in the last cube, rows reduce from W to E and columns from N to S.
 """
 
+from runtime.ccl.algorithms.mesh import grid_lines
 from runtime.ccl.exchange import (
     Directions,
     Line,
@@ -27,22 +28,16 @@ Arguments = tuple[Mesh, int, Line, Line, int]
 
 
 def arguments(group: Group, itemsize: int) -> Arguments:
-    """(cube mesh, root cube, SIP line along E, SIP line along S, elements a block).
+    """(cube mesh, root cube, SIP line along E, SIP line along S, elements per block).
 
-    A block fits one receive ring, and all its copies the scratch: on the root cube it is loaded, received from four sides and
-    combined each time, in each of two SIP rings received twice, combined and put together, and may be divided: at most
-    9 + 2 x 4 + 1 blocks.
+    A block fits one receive ring, and all its copies fit the scratch: on the root cube it is
+    loaded, received from four sides and combined each time, in each of two SIP rings received
+    twice, combined and concatenated, and may be divided: at most 9 + 2 x 4 + 1 blocks.
     """
     mesh = group.topology.sip.cube_mesh
-    row, col = divmod(group.rank, group.grid_w)
-    along_e, along_s = (col, group.grid_w, group.wraps), (row, group.grid_h, group.wraps)
-    return (
-        (mesh.w, mesh.h),
-        group.root_cube,
-        along_e,
-        along_s,
-        group.ring_bytes_within_scratch(18) // itemsize,
-    )
+    along_e, along_s = grid_lines(group)
+    block = group.ring_bytes_within_scratch(18) // itemsize
+    return (mesh.w, mesh.h), group.root_cube, along_e, along_s, block
 
 
 def all_reduce(  # noqa: PLR0917 - the arguments of a kernel are flat
@@ -55,20 +50,23 @@ def all_reduce(  # noqa: PLR0917 - the arguments of a kernel are flat
     along_s: Line,
     block: int,
 ) -> None:
-    """Kernel: replace the `numel` elements of every cube by the contributions of all cubes of all ranks, combined."""
-    contributions = mesh[0] * mesh[1] * along_e[1] * along_s[1]
+    """Kernel: replace the `numel` elements of every cube by the combined contributions of all cubes
+    of all ranks.
+    """
+    contributions = mesh[0] * mesh[1] * along_e.size * along_s.size
     for start, count in blocks(numel, block):
         with tl.scratch():
             value = tl.load(shard + start, count)
-            tl.store(
-                shard + start, over_cubes(value, op, mesh, root, (along_e, along_s), contributions)
-            )
+            value = over_cubes(value, op, mesh, root, (along_e, along_s), contributions)
+            tl.store(shard + start, value)
 
 
 def over_cubes(
     value: Value, op: ReduceOp, mesh: Mesh, root: int, lines: tuple[Line, Line], contributions: int
 ) -> Value:
-    """Kernel on PE 0 of every cube: the values of all cubes of all ranks, combined; `lines` are those along E and S."""
+    """Kernel on PE 0 of every cube: the combined values of all cubes of all ranks; `lines` are
+    those along E and S.
+    """
     w, h = mesh
     row, col = divmod(tl.program_id(1), w)
     root_row, root_col = divmod(root, w)
@@ -78,20 +76,20 @@ def over_cubes(
         if row == root_row:
             value = _exchange(value, lines[0], ("global_W", "global_E"), op)
             value = _exchange(value, lines[1], ("global_N", "global_S"), op)
+            # AVG divides once, after all contributions are in: partial averages would round more.
             value = op.finish(value, contributions)
         value = broadcast_from(value, row, root_row, h, ("N", "S"))
     return broadcast_from(value, col, root_col, w, ("W", "E"))
 
 
-def _exchange(value: Value, line: Line, ways: Directions, op: ReduceOp) -> Value:
-    position, length, joined = line
-    if length == 1:
+def _exchange(value: Value, line: Line, directions: Directions, op: ReduceOp) -> Value:
+    position, size, wraps = line
+    if size == 1:
         return value
-    if not joined:
-        return broadcast_from(
-            reduce_to(value, position, 0, length, ways, op), position, 0, length, ways
-        )
-    chunks = cut(value, length)
-    ring_reduce_scatter(chunks, position, ways, op)
-    ring_all_gather(chunks, position, ways)
+    if not wraps:
+        value = reduce_to(value, position, 0, size, directions, op)
+        return broadcast_from(value, position, 0, size, directions)
+    chunks = cut(value, size)
+    ring_reduce_scatter(chunks, position, directions, op)
+    ring_all_gather(chunks, position, directions)
     return tl.cat(chunks)

@@ -1,7 +1,10 @@
-"""Collectives over a ring of SIPs: every shard goes round a ring of its own, from PE to the same PE elsewhere.
+"""Collectives over a ring of SIPs: every shard moves round a ring of its own, between PEs with
+equal coordinates in their SIP.
 
-Everything travels from a rank to the next one, but for all-to-all, which uses both directions. The traffic that a kernel
-states is what crosses each link of a ring of p ranks, with n bytes at `shard`; over all links no algorithm has less.
+Data moves from a rank to the next one; only all-to-all uses both directions. The docstring of a
+kernel states the traffic on each link of a ring of p ranks, with n bytes at `shard`. No algorithm
+sends fewer bytes in total. The schedules are `ring_scatter_step` and `ring_gather_step` of
+`index_algebra`.
 """
 
 from runtime.ccl.exchange import (
@@ -17,51 +20,59 @@ from runtime.ccl.reduction import ReduceOp
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
 
-Line = tuple[int, int]
+RingRank = tuple[int, int]
 """Rank and world size."""
 
-BEHIND, AHEAD = WAYS = ("global_W", "global_E")
+DIRECTIONS = ("global_W", "global_E")
+BEHIND, AHEAD = DIRECTIONS
 
 
-def arguments(group: Group, itemsize: int) -> tuple[Line, int]:
-    """((rank, world size), elements a message): a message fits the receive ring, and all its copies the scratch.
+def arguments(group: Group, itemsize: int) -> tuple[RingRank, int]:
+    """((rank, world size), elements per message): a message fits the receive ring, and all its
+    copies fit the scratch.
 
-    All-reduce has most of them at once: a block of p messages is loaded whole; p - 1 are received and combined, one may be
-    divided, and p - 1 are received complete: 4p - 2.
+    All-reduce has the most copies: a block of p messages is loaded; p - 1 are received and
+    combined, one may be divided, and p - 1 complete ones are received: 4p - 2.
     """
     message_bytes = group.ring_bytes_within_scratch(4 * group.world_size - 2)
     return (group.rank, group.world_size), message_bytes // itemsize
 
 
-def all_reduce(shard: Pointer, numel: int, op: ReduceOp, line: Line, message: int) -> None:
-    """Kernel: replace the `numel` elements at `shard` by those of all ranks, combined.
+def all_reduce(shard: Pointer, numel: int, op: ReduceOp, ring: RingRank, message: int) -> None:
+    """Kernel: replace the `numel` elements at `shard` by the combined elements of all ranks.
 
-    Reduce-scatter, then all-gather: 2(p-1)/p n bytes a link, in 2(p-1) steps for a block of p messages.
+    Reduce-scatter, then all-gather: 2(p-1)/p n bytes a link, in 2(p-1) steps for a block of p
+    messages.
     """
-    rank, size = line
+    rank, size = ring
     if size == 1:
         return
     for start, count in blocks(numel, message * size):
         with tl.scratch():
             chunks = cut(tl.load(shard + start, count), size)
-            own = ring_reduce_scatter(chunks, rank, WAYS, op)
+            own = ring_reduce_scatter(chunks, rank, DIRECTIONS, op)
             chunks[own] = op.finish(chunks[own], size)
-            ring_all_gather(chunks, rank, WAYS)
+            ring_all_gather(chunks, rank, DIRECTIONS)
             for (begin, _), chunk in zip(chunk_bounds(count, size), chunks, strict=True):
                 if chunk.numel:
                     tl.store(shard + start + begin, chunk)
 
 
-def reduce(shard: Pointer, numel: int, op: ReduceOp, root: int, line: Line, message: int) -> None:
-    """Kernel: replace the elements at `shard` of rank `root` by those of all ranks, combined; other ranks keep theirs.
+def reduce(
+    shard: Pointer, numel: int, op: ReduceOp, root: int, ring: RingRank, message: int
+) -> None:
+    """Kernel: replace the elements at `shard` of rank `root` by the combined elements of all ranks;
+    other ranks keep theirs.
 
-    A chain that ends at the root, message after message: n bytes on each of its p - 1 links, all of them busy at once.
+    A chain that ends at the root, message after message: n bytes on each of its p - 1 links, all of
+    them busy at once.
     """
-    rank, size = line
+    rank, size = ring
     position = (rank - root - 1) % size
     for start, count in blocks(numel, message):
         with tl.scratch():
-            # Asked for first, the message moves from the ring to scratch while the rank's own elements are loaded.
+            # Posted before the load: the message moves from the ring to scratch while the rank's
+            # own elements are loaded.
             incoming = tl.recv_async(BEHIND, count, shard.dtype) if position > 0 else None
             value = tl.load(shard + start, count)
             if incoming is not None:
@@ -72,12 +83,13 @@ def reduce(shard: Pointer, numel: int, op: ReduceOp, root: int, line: Line, mess
                 tl.store(shard + start, op.finish(value, size))
 
 
-def broadcast(shard: Pointer, numel: int, root: int, line: Line, message: int) -> None:
+def broadcast(shard: Pointer, numel: int, root: int, ring: RingRank, message: int) -> None:
     """Kernel: replace the elements at `shard` by those of rank `root`.
 
-    A chain that begins at the root, message after message: n bytes on each of its p - 1 links, all of them busy at once.
+    A chain that begins at the root, message after message: n bytes on each of its p - 1 links, all
+    of them busy at once.
     """
-    rank, size = line
+    rank, size = ring
     position = (rank - root) % size
     if size == 1:
         return
@@ -95,18 +107,19 @@ def broadcast(shard: Pointer, numel: int, root: int, line: Line, message: int) -
 
 
 def all_gather(
-    shard: Pointer, numel: int, outputs: tuple[Pointer, ...], line: Line, message: int
+    shard: Pointer, numel: int, outputs: tuple[Pointer, ...], ring: RingRank, message: int
 ) -> None:
-    """Kernel: put the `numel` elements at `shard` of every rank r at `outputs[r]`.
+    """Kernel: write the `numel` elements at `shard` of every rank r to `outputs[r]`.
 
     (p-1) n bytes a link, in p - 1 steps for a message.
     """
-    rank, size = line
+    rank, size = ring
     for start, count in blocks(numel, message):
         with tl.scratch():
             value = tl.load(shard + start, count)
             for step in range(size - 1):
-                # Asked for before it is needed, the next message moves from the ring to scratch while this one is stored.
+                # Posted before the send: the next message moves from the ring to scratch while this
+                # one is stored.
                 incoming = tl.recv_async(BEHIND, count, shard.dtype)
                 tl.send(AHEAD, value)
                 tl.store(outputs[(rank - step) % size] + start, value)
@@ -115,43 +128,49 @@ def all_gather(
 
 
 def all_gather_into_tensor(
-    shard: Pointer, numel: int, output: Pointer, line: Line, message: int
+    shard: Pointer, numel: int, output: Pointer, ring: RingRank, message: int
 ) -> None:
-    """Kernel: put the `numel` elements at `shard` of all ranks behind each other at `output`, as `all_gather` does."""
-    all_gather(shard, numel, tuple(output + rank * numel for rank in range(line[1])), line, message)
+    """Kernel: write the `numel` elements at `shard` of all ranks to consecutive parts of `output`,
+    as `all_gather` does.
+    """
+    all_gather(shard, numel, tuple(output + rank * numel for rank in range(ring[1])), ring, message)
 
 
 def reduce_scatter_tensor(
-    shard: Pointer, numel: int, op: ReduceOp, output: Pointer, line: Line, message: int
+    shard: Pointer, numel: int, op: ReduceOp, output: Pointer, ring: RingRank, message: int
 ) -> None:
-    """Kernel: of the p parts of `numel` elements at `shard`, put part r of all ranks, combined, at `output` of rank r.
+    """Kernel: combine part r, of p parts of `numel` elements at `shard`, over all ranks, and write
+    it to `output` of rank r.
 
     (p-1)/p n bytes a link, in p - 1 steps for a message of each part.
     """
-    rank, size = line
+    rank, size = ring
     for start, count in blocks(numel, message):
         with tl.scratch():
             chunks = [tl.load(shard + part * numel + start, count) for part in range(size)]
-            # One place back, so that the chunk that ends up whole on a rank is its own.
-            ring_reduce_scatter(chunks, (rank - 1) % size, WAYS, op)
+            # The reduce-scatter completes chunk i + 1 at position i. A rank needs its own chunk, so
+            # it takes the position before.
+            ring_reduce_scatter(chunks, (rank - 1) % size, DIRECTIONS, op)
             tl.store(output + start, op.finish(chunks[rank], size))
 
 
 def all_to_all_single(
-    shard: Pointer, numel: int, output: Pointer, line: Line, message: int
+    shard: Pointer, numel: int, output: Pointer, ring: RingRank, message: int
 ) -> None:
-    """Kernel: of the p parts of `numel` elements at `shard`, send part r to rank r; parts from rank r are part r of `output`.
+    """Kernel: send part r, of p parts of `numel` elements at `shard`, to rank r; the part from rank
+    r is part r of `output`.
 
-    A part goes the shorter way round, from rank to rank: p/8 n bytes a link and direction, or (p*p - 1)/8p n for odd p.
+    A part takes the shorter direction round the ring, from rank to rank: p/8 n bytes a link and
+    direction, or (p*p - 1)/8p n for odd p.
     """
-    rank, size = line
+    rank, size = ring
     for start, count in blocks(numel, message):
         source, target = shard + start, output + start
         with tl.scratch():
             tl.store(target + rank * numel, tl.load(source + rank * numel, count))
         for distance in range(1, size // 2 + 1):
             after, before = (rank + distance) % size * numel, (rank - distance) % size * numel
-            # Where both ways are equally long, the first half of the elements goes one way, the rest the other.
+            # At distance p/2 both directions are equally long: half of the elements takes each.
             middle = (count + 1) // 2
             stop, begin = (count, 0) if 2 * distance < size else (middle, middle)
             with tl.scratch():
@@ -165,14 +184,16 @@ def all_to_all_single(
 
 
 def _travel(forth: Value, back: Value, distance: int) -> tuple[Value, Value]:
-    """What comes from `distance` ranks behind and ahead, for what is sent as far ahead and behind."""
+    """Send `forth` to the rank `distance` ahead and `back` to the rank `distance` behind; return
+    what those two sent here.
+    """
     for _ in range(distance):
-        for way, value in ((AHEAD, forth), (BEHIND, back)):
+        for direction, value in ((AHEAD, forth), (BEHIND, back)):
             if value.numel:
-                tl.send(way, value)
-        forth, back = _from(BEHIND, forth), _from(AHEAD, back)
+                tl.send(direction, value)
+        forth, back = _received_from(BEHIND, forth), _received_from(AHEAD, back)
     return forth, back
 
 
-def _from(way: str, like: Value) -> Value:
-    return tl.recv(way, like.shape, like.dtype) if like.numel else like
+def _received_from(direction: str, like: Value) -> Value:
+    return tl.recv(direction, like.shape, like.dtype) if like.numel else like

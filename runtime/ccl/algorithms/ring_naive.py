@@ -1,6 +1,8 @@
-"""All-reduce by forwarding: every contribution goes all the way round the ring, and every rank combines all of them itself.
+"""All-reduce by forwarding: every contribution goes all the way round the ring, and every rank
+combines all of them itself.
 
-It needs one direction of the ring and combines nothing on the way: the baseline that `ring` is compared with.
+It needs one direction of the ring and combines nothing on the way: the baseline to which `ring` is
+compared.
 """
 
 import functools
@@ -15,29 +17,31 @@ BEHIND, AHEAD = "global_W", "global_E"
 
 
 def arguments(group: Group, itemsize: int) -> tuple[int, int, int]:
-    """(rank, world size, elements a message): a message fits the receive ring, and all its copies the scratch.
+    """(rank, world size, elements per message): a message fits the receive ring, and all its copies
+    fit the scratch.
 
-    The contributions of all p ranks are there, p - 1 results of combining two, and one may be divided: 2p copies.
+    Scratch holds the contributions of all p ranks and p - 1 results of combining two, and one may
+    be divided: 2p copies.
     """
-    return (
-        group.rank,
-        group.world_size,
-        group.ring_bytes_within_scratch(2 * group.world_size) // itemsize,
-    )
+    message_bytes = group.ring_bytes_within_scratch(2 * group.world_size)
+    return group.rank, group.world_size, message_bytes // itemsize
 
 
 def all_reduce(
     shard: Pointer, numel: int, op: ReduceOp, rank: int, size: int, message: int
 ) -> None:
-    """Kernel: replace the `numel` elements at `shard` by those of all ranks, combined in the order of the ranks.
+    """Kernel: replace the `numel` elements at `shard` by those of all ranks, combined in the order
+    of the ranks.
 
-    (p-1) n bytes on each of p links, in p - 1 steps for a message: p/2 times what reduce-scatter and all-gather need.
+    (p-1) n bytes on each of p links, in p - 1 steps for a message: p/2 times the bytes of
+    reduce-scatter and all-gather.
     """
     if size == 1:
         return
     for start, count in blocks(numel, message):
         with tl.scratch():
-            # All are receive_like for before they are needed, so that none waits in the ring while another one is sent on.
+            # All receives are posted first, so that no message waits in the ring while the kernel
+            # sends another one.
             incoming = [tl.recv_async(BEHIND, count, shard.dtype) for _ in range(size - 1)]
             value = tl.load(shard + start, count)
             contributions = [value] * size
