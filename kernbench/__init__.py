@@ -1,10 +1,13 @@
 """The public interface: `from kernbench import DPPolicy, bench, mock, study, tl, torch`.
 
-A name is imported on first use: a process that needs one of them does not load the others.
+A name is imported on first use: a process that needs one of them does not load the others. Where
+a `runtime` of the user's hides the package of kernbench, the import fails with the paths of both.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from kernbench.own_runtime import hidden_runtime
 
 if TYPE_CHECKING:
     from runtime import torch
@@ -42,6 +45,8 @@ _REGISTRY = "runtime.core.bench_registry"
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'kernbench' has no attribute {name!r}")
+    if problem := hidden_runtime():
+        raise ImportError(f"kernbench: error: {problem}")
     if name in _MODULES:
         return import_module(_MODULES[name])
     return getattr(import_module(_OBJECTS.get(name, _REGISTRY)), name)

@@ -11,11 +11,13 @@ from kernbench.cli.group import kernbench_group
 from kernbench.cli.options import CliContext
 from kernbench.cli.run import RunRequest, StudyRequest
 from runtime.core.errors import ConfigError, KernbenchError, UsageError
+from runtime.core.package_check import check_packages
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with `arguments`, by default those of the process; returns the exit code."""
     try:
+        check_packages()
         return call(sys.argv[1:] if arguments is None else arguments)
     except (UsageError, ConfigError) as error:
         print_error(error)

@@ -34,6 +34,6 @@ def put_first(folder: Path) -> None:
 
     Raises `UsageError` if a module in it hides a package of kernbench.
     """
-    if str(folder) not in sys.path:
+    if sys.path[0] != str(folder):
         sys.path.insert(0, str(folder))
     check_packages()

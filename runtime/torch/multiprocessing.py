@@ -8,6 +8,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from runtime.torch.absent import absent_attribute
+from runtime.core.package_check import check_packages
 from runtime.torch.process_errors import (
     ProcessException,
     ProcessExitedException,
@@ -84,6 +85,7 @@ def spawn(
     names the configuration (`KERNBENCH_TOPOLOGY`, `KERNBENCH_CCL`) and a directory for the report (`KERNBENCH_OUT`).
     """
     _check(fn, nprocs, start_method)
+    check_packages()
     # The one place where the vocabulary reaches for the coordinator: a program of the user's own starts the run.
     coordinator: Any = import_module("coordinator.spawned")
     session: _RunControl = coordinator.SpawnedSession(

@@ -4,10 +4,11 @@ import runpy
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
 from runtime.core.bench_registry import BenchOutcome
+from runtime.core.bench_source import import_source, split_source
+from runtime.core.package_check import put_first
 from runtime.wire.messages import Job
 
 Function = Callable[..., object]
@@ -33,8 +34,8 @@ class Programs:
 
 
 def _bench(job: Job, rank: int) -> BenchOutcome:
-    module_name, _, name = job.program.partition(":")
-    outcome = getattr(import_module(module_name), name)(rank, **job.arguments)
+    source, name = split_source(job.program)
+    outcome = getattr(import_source(source), name)(rank, **job.arguments)
     if not isinstance(outcome, BenchOutcome):
         raise TypeError(
             f"bench {job.program} returned {type(outcome).__name__}; a bench returns a BenchOutcome"
@@ -46,7 +47,7 @@ def _script(job: Job) -> None:
     """Run a file as `python file` would: as `__main__`, its folder first on the path, its own arguments."""
     path = Path(job.program)
     sys.argv = [job.program, *job.argv]
-    sys.path.insert(0, str(path.resolve().parent))
+    put_first(path.resolve().parent)
     try:
         runpy.run_path(job.program, run_name="__main__")
     except SystemExit as end:
