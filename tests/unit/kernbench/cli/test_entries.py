@@ -85,8 +85,10 @@ def test_a_file_may_import_the_files_beside_it(folder: Path):
         ("my_file.py:litle", "--bench: my_file.py has no bench 'litle'; did you mean 'little'?"),
         (
             "my_file.py:no_bench",
-            "--bench: no_bench of my_file.py is no bench: "
-            "decorate it with @bench(name, description)",
+            (
+                "--bench: no_bench of my_file.py is no bench: "
+                "decorate it with @bench(name, description)"
+            ),
         ),
         ("empty.py:x", "--bench: empty.py has no bench: decorate a function with @bench"),
         (
