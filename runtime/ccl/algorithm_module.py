@@ -1,4 +1,6 @@
-"""The module of an algorithm: its kernels by the names of collectives, and what it gives them."""
+"""The module of an algorithm: its kernels, found by the names of collectives, and the arguments
+that it adds to a call.
+"""
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -19,6 +21,7 @@ def module_of(algorithm: str, ccl: CclConfig) -> ModuleType:
     try:
         return import_module(name)
     except ImportError as error:
+        # The module was found when the file was read; an import in it has failed.
         raise ConfigError(
             ccl.source, f"algorithms.{algorithm}.module", f"{name!r} cannot be imported: {error}"
         ) from None
@@ -38,29 +41,28 @@ def algorithms_with(collective: str, ccl: CclConfig) -> list[str]:
 def complete(
     kernel: Kernel, operands: Sequence[object], group: Group, itemsize: int, source: str
 ) -> tuple[object, ...]:
-    """All arguments of a kernel: the operands of its collective, and what `arguments` of its module
-    returns for the group.
+    """All arguments of a kernel: the operands of its collective, then the result of `arguments` of
+    its module for the group.
 
-    `ConfigError` if the two do not fit together. What `arguments` itself raises says why the
-    algorithm cannot serve the group.
+    `ConfigError` if the kernel does not accept them. An exception of `arguments` itself passes
+    through: it is the reason why the algorithm does not support the group.
     """
     config = group.algorithm
     module, key_path = import_module(config.module), f"algorithms.{config.name}.module"
     arguments = getattr(module, "arguments", None)
     if not callable(arguments):
-        raise ConfigError(
-            source, key_path, f"{config.module!r} has no function arguments(group, itemsize)"
-        )
-    own = arguments(group, itemsize)
-    if not isinstance(own, tuple):
-        raise ConfigError(
-            source, key_path, f"{config.module}.arguments returned {own!r}; it has to be a tuple"
-        )
-    given = *operands, *cast("tuple[object, ...]", own)
+        problem = f"{config.module!r} has no function arguments(group, itemsize)"
+        raise ConfigError(source, key_path, problem)
+    extra = arguments(group, itemsize)
+    if not isinstance(extra, tuple):
+        problem = f"{config.module}.arguments returned {extra!r}; it has to be a tuple"
+        raise ConfigError(source, key_path, problem)
+    passed = *operands, *cast("tuple[object, ...]", extra)
     try:
-        signature(kernel).bind(*given)
+        signature(kernel).bind(*passed)
     except TypeError as error:
         takes = f"{config.module}.{getattr(kernel, '__name__', kernel)}{signature(kernel)}"
-        called = f"is called with {len(operands)} operands and the {len(given) - len(operands)} that arguments() returned"
-        raise ConfigError(source, key_path, f"{takes} {called}: {error}") from None
-    return given
+        counts = f"{len(operands)} operands and the {len(passed) - len(operands)}"
+        problem = f"{takes} is called with {counts} that arguments() returned: {error}"
+        raise ConfigError(source, key_path, problem) from None
+    return passed

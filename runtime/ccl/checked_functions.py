@@ -1,8 +1,7 @@
-"""What topologies, mappers and validators return, checked: `ccl.yaml` may name functions of a
-user's own.
+"""Calls the topology, mapper and validator of an algorithm and checks what they return.
 
-Whatever is wrong with a result is a `ConfigError` that names the key, what was returned, and what
-has to be.
+`ccl.yaml` may name functions of a user. A wrong result is a `ConfigError` with the key path, the
+result and the rule.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +16,7 @@ from runtime.model.topology import Topology
 
 
 class CheckedFunctions:
-    """Calls the parts of the algorithm `name` of the file `source`."""
+    """The functions of the algorithm `name` of the file `source`."""
 
     def __init__(self, source: str, name: str) -> None:
         self._source, self._name = source, name
@@ -25,72 +24,71 @@ class CheckedFunctions:
     def neighbours(
         self, topology: Callable[[int, int, int], Neighbours], ranks: int, grid: tuple[int, int]
     ) -> list[Neighbours]:
-        """What a topology gives for every rank of a grid of (columns, rows)."""
+        """The neighbours of every rank of a grid of (columns, rows)."""
         found = [self._called("topology", topology, rank, *grid) for rank in range(ranks)]
-        for rank, ways in enumerate(found):
-            if not _are_neighbours(ways, rank, ranks):
+        for rank, neighbours in enumerate(found):
+            if not _are_neighbours(neighbours, rank, ranks):
                 call = f"{_name(topology)}({rank}, {grid[0]}, {grid[1]})"
                 rule = f"it has to be a dict of directions and other ranks of 0 to {ranks - 1}"
-                raise self._error("topology", f"{call} returned {ways!r}; {rule}")
+                raise self._error("topology", f"{call} returned {neighbours!r}; {rule}")
         return cast("list[Neighbours]", found)
 
     def mapping(
         self, mapper: Callable[[Topology, int], Mapping], topology: Topology, root_cube: int
     ) -> Mapping:
-        """What a mapper gives."""
+        """The participants that a mapper selects."""
         mapping = self._called("mapper", mapper, topology, root_cube)
         if not isinstance(mapping, Mapping):
-            raise self._error(
-                "mapper",
-                f"{_name(mapper)} returned {mapping!r}; it has to be a runtime.ccl.mappers:Mapping",
-            )
-        for place, rule in _misplaced(mapping, topology):
-            raise self._error(
-                "mapper", f"{_name(mapper)} returned a Mapping with (cube, pe) {place}, {rule}"
-            )
+            rule = "it has to be a runtime.ccl.mappers:Mapping"
+            raise self._error("mapper", f"{_name(mapper)} returned {mapping!r}; {rule}")
+        for pe, problem in _invalid_pes(mapping, topology):
+            call = f"{_name(mapper)} returned a Mapping with (cube, pe) {pe}"
+            raise self._error("mapper", f"{call}, {problem}")
         return mapping
 
     def validate(
         self, validator: Validator, shards: Sequence[ShardSpec], participants: Sequence[CubePe]
     ) -> None:
-        """Let a validator refuse a placement with its `ValueError`."""
-        answer = self._called("validator", validator, shards, participants)
-        if answer is not None:
-            rule = "it has to raise a ValueError that says what is wrong with a placement, and return None"
-            raise self._error("validator", f"{_name(validator)} returned {answer!r}; {rule}")
+        """Call a validator, which refuses a placement with a `ValueError`."""
+        result = self._called("validator", validator, shards, participants)
+        if result is not None:
+            rule = "it has to return None, or raise a ValueError with the problem of the placement"
+            raise self._error("validator", f"{_name(validator)} returned {result!r}; {rule}")
 
-    def _called(self, part: str, function: Callable[..., object], *arguments: object) -> object:
+    def _called(self, key: str, function: Callable[..., object], *arguments: object) -> object:
         if not callable(function):
-            raise self._error(part, f"{function!r} is no function")
+            raise self._error(key, f"{function!r} is not a function")
         return function(*arguments)
 
-    def _error(self, part: str, problem: str) -> ConfigError:
-        return ConfigError(self._source, f"algorithms.{self._name}.{part}", problem)
+    def _error(self, key: str, problem: str) -> ConfigError:
+        return ConfigError(self._source, f"algorithms.{self._name}.{key}", problem)
 
 
-def _are_neighbours(ways: object, rank: int, ranks: int) -> bool:
-    if not isinstance(ways, dict):
+def _are_neighbours(neighbours: object, rank: int, ranks: int) -> bool:
+    if not isinstance(neighbours, dict):
         return False
-    named = cast("dict[object, object]", ways)
-    return all(isinstance(way, str) for way in named) and all(
-        type(peer) is int and 0 <= peer < ranks and peer != rank for peer in named.values()
+    by_direction = cast("dict[object, object]", neighbours)
+    # `type` and not `isinstance`: True would pass as rank 1.
+    return all(isinstance(direction, str) for direction in by_direction) and all(
+        type(peer) is int and 0 <= peer < ranks and peer != rank for peer in by_direction.values()
     )
 
 
-def _misplaced(mapping: Mapping, topology: Topology) -> Iterator[tuple[CubePe, str]]:
-    """The PEs of a mapping that do not exist or do not take part, and why they should."""
-    last = f"which no SIP has: the last one is {(topology.cubes - 1, topology.pes_per_cube - 1)}"
+def _invalid_pes(mapping: Mapping, topology: Topology) -> Iterator[tuple[CubePe, str]]:
+    """((cube, pe), problem) of the PEs of a mapping that do not exist, or have neighbours without
+    being participants.
+    """
+    last = (topology.cubes - 1, topology.pes_per_cube - 1)
     for cube, pe in mapping.participants:
         if not (0 <= cube < topology.cubes and 0 <= pe < topology.pes_per_cube):
-            yield (cube, pe), last
-    taking_part = set(mapping.participants)
-    joined = {
+            yield (cube, pe), f"which no SIP has: the last one is {last}"
+    connected = {
         *mapping.local,
         *mapping.exchange,
-        *(peer for ways in mapping.local.values() for peer in ways.values()),
+        *(peer for peers in mapping.local.values() for peer in peers.values()),
     }
-    for place in sorted(joined - taking_part):
-        yield place, "which has neighbours and is not among its participants"
+    for pe in sorted(connected - set(mapping.participants)):
+        yield pe, "which has neighbours and is not among its participants"
 
 
 def _name(function: object) -> str:

@@ -264,8 +264,10 @@ def _unreachable_rows(section: str, rows: Sequence[Choice]) -> Iterator[tuple[st
         elif following.up_to_bytes is not None and following.up_to_bytes <= row.up_to_bytes:
             yield (
                 f"{section}[{index + 1}].up_to_bytes",
-                f"is {following.up_to_bytes}, but the row before matches calls of up to "
-                f"{row.up_to_bytes} bytes: no call reaches this row",
+                (
+                    f"is {following.up_to_bytes}, but the row before matches calls of up to "
+                    f"{row.up_to_bytes} bytes: no call reaches this row"
+                ),
             )
 
 

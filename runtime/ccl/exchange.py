@@ -51,8 +51,8 @@ class PrefetchedMessages:
     def take(self) -> Value:
         """Wait for the next message. It stays valid until the message after it is taken."""
         if self._current is not None and self._sizes:
-            # The caller has finished with the current message: the one after the next overwrites
-            # it. A third buffer would cost scratch, and blocks would have to be smaller.
+            # The caller has finished with the current message, and the message after the next one
+            # overwrites it. A third buffer would cost scratch, which limits the message size.
             self._pending.append(
                 tl.recv_async(self._direction, dst_addr=self._current[: self._sizes.popleft()])
             )
@@ -104,7 +104,7 @@ def exchange(direction: str, value: Value) -> Value:
 def reduce_scatter_along(
     line: Line, value: Value, directions: Directions, op: ReduceOp
 ) -> tuple[list[Value], int]:
-    """Cut a value into one chunk per position; return the chunks and the index of the one that is
+    """Cut a value into one chunk per position; return the chunks and the index of the chunk that is
     combined over all positions.
     """
     chunks = cut(value, line.size)
@@ -124,9 +124,9 @@ def line_reduce_scatter(
     """Combine chunk i of all positions of an open line at position i, in place; return the own
     position.
 
-    Every chunk reaches its position from both ends, combined on the way in the order of the
-    positions. The link from position i to i + 1 carries the chunks of all positions above i, the
-    link back the others: together they carry the value once.
+    Every chunk reaches its position from both ends, combined in the order of the positions. The
+    link from position i to i + 1 carries the chunks of all positions above i, the link back the
+    others: together they carry the value once.
     """
     size, (lower, higher) = len(chunks), directions
     # All receives are posted before the first send. Chunks may be larger than a ring, and two PEs
@@ -258,7 +258,7 @@ def broadcast_from(
 
 
 def _shift(outgoing: Value, like: Value, directions: Directions) -> Value:
-    """Send one chunk to the next position and return the one from the previous position, of the
+    """Send one chunk to the next position and return the chunk of the previous position, of the
     size of `like`.
     """
     previous, following = directions

@@ -1,4 +1,4 @@
-"""What a collective kernel knows of its process group: who takes part, in which order, and by which
+"""The process group of a collective as its kernels see it: members, their order, grid and
 algorithm.
 """
 
@@ -24,8 +24,8 @@ _ROWS = frozenset(
 
 @dataclass(frozen=True)
 class Group:
-    """One rank's view of a process group: its `rank` there, and the SIPs of all members by their
-    rank there.
+    """A process group as seen by one member: its rank in the group, and the SIPs of all members in
+    the order of ranks.
     """
 
     rank: int
@@ -35,25 +35,25 @@ class Group:
 
     @property
     def world_size(self) -> int:
-        """How many ranks the group has."""
+        """The number of ranks in the group."""
         return len(self.sips)
 
     @property
     def sip_topology(self) -> str:
-        """Neighbour topology between SIPs: the algorithm's own, or the system's where it says
-        `system`.
+        """The neighbour topology between SIPs: that of the algorithm, or that of the machine where
+        it is `system`.
         """
         own = self.algorithm.topology
         return self.topology.system.sips.topology if own == "system" else own
 
     @property
     def grid_w(self) -> int:
-        """Columns of the grid of ranks."""
+        """The number of columns in the grid of ranks."""
         return self._grid[0]
 
     @property
     def grid_h(self) -> int:
-        """StridedBlock of the grid of ranks."""
+        """The number of rows in the grid of ranks."""
         return self._grid[1]
 
     @property
@@ -62,28 +62,26 @@ class Group:
         return self.sip_topology != "mesh_2d_no_wrap"
 
     def ring_bytes_within_scratch(self, copies: int) -> int:
-        """How many bytes fit into one receive ring, and `copies` of them into the scratch of
-        collectives; at least 64.
+        """The most bytes of which one receive ring holds one copy, and the scratch of collectives
+        `copies`.
+
+        A multiple of 64, and at least 64.
         """
-        return max(
-            min(self.algorithm.ring_bytes, self.topology.collective_scratch_bytes // copies)
-            // 64
-            * 64,
-            64,
-        )
+        per_copy = self.topology.collective_scratch_bytes // copies
+        return max(min(self.algorithm.ring_bytes, per_copy) // 64 * 64, 64)
 
     @property
     def root_cube(self) -> int:
-        """The cube that speaks for its SIP; by default the last one."""
+        """The cube that exchanges with other SIPs on behalf of its SIP; by default the last one."""
         root = self.algorithm.root_cube
         return self.topology.cubes - 1 if root is None else root
 
     @property
     def _grid(self) -> tuple[int, int]:
-        """That of the SIPs where it is one and all of them take part, else the most square one, not
-        higher than wide.
+        """(columns, rows): the grid of the SIPs if the group is all of them, else the most square
+        one with columns >= rows.
 
-        Topologies that are no grids are one row.
+        A topology that is not a grid is one row.
         """
         if self.sip_topology in _ROWS:
             return self.world_size, 1

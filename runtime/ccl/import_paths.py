@@ -1,7 +1,7 @@
 """Checks the import paths of a configuration file without importing what they name.
 
 The command that reads `ccl.yaml` runs neither kernels nor the simulation, so it must not load a
-user's algorithm: that would run the user's code in a process that has no rank, and load whatever
+user's algorithm: that would run the user's code in a process that has no rank, and load all that
 the algorithm imports. A module is found by the finders of Python's import system, and its names are
 read from the syntax tree of its source. Where the source does not decide (a star import, a
 module-level `__getattr__`, a compiled module), every name counts as present, and the rank that uses

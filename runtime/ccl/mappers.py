@@ -1,5 +1,5 @@
-"""Mappers: which PEs of a SIP take part in a collective, which of them meet their neighbours inside
-and outside the SIP.
+"""Mappers: the PEs of a SIP that take part in a collective, and their neighbours inside and outside
+the SIP.
 """
 
 from collections.abc import Callable
@@ -13,8 +13,8 @@ CubePe = tuple[int, int]
 
 @dataclass(frozen=True)
 class Mapping:
-    """The PEs of one SIP that take part; `local` are neighbours inside the SIP, `exchange` have
-    neighbours outside it.
+    """The participants of one SIP; `local` are their neighbours inside the SIP, `exchange` have
+    neighbours in other SIPs.
     """
 
     participants: tuple[CubePe, ...]
@@ -23,41 +23,46 @@ class Mapping:
 
 
 def leader_only(topology: Topology, root_cube: int) -> Mapping:  # noqa: ARG001 - the signature of a mapper
-    """PE 0 of cube 0 alone speaks for its SIP."""
+    """PE 0 of cube 0 takes part for its SIP."""
     return Mapping(((0, 0),), {}, frozenset({(0, 0)}))
 
 
 def all_pes(topology: Topology, root_cube: int) -> Mapping:  # noqa: ARG001 - the signature of a mapper
-    """Every PE meets the PE at the same place in other SIPs."""
-    everyone = tuple(
+    """Every PE exchanges with the PE that has the same coordinates in other SIPs."""
+    participants = tuple(
         (cube, pe) for cube in range(topology.cubes) for pe in range(topology.pes_per_cube)
     )
-    return Mapping(everyone, {}, frozenset(everyone))
+    return Mapping(participants, {}, frozenset(participants))
 
 
 def cube_leaders(topology: Topology, root_cube: int) -> Mapping:
-    """PE 0 of every cube, neighbours as the cube mesh; the one on the root cube meets its like in
+    """PE 0 of every cube, with neighbours along the cube mesh; that of the root cube exchanges with
     other SIPs.
     """
     mesh = topology.sip.cube_mesh
     local = {
-        (cube, 0): {way: (peer, 0) for way, peer in mesh_2d_no_wrap(cube, mesh.w, mesh.h).items()}
+        (cube, 0): {
+            direction: (peer, 0)
+            for direction, peer in mesh_2d_no_wrap(cube, mesh.w, mesh.h).items()
+        }
         for cube in range(topology.cubes)
     }
     return Mapping(tuple(local), local, frozenset({(root_cube, 0)}))
 
 
 def pe_trees(topology: Topology, root_cube: int) -> Mapping:
-    """Every PE: those of a cube as a binary tree below PE 0 (`pe_parent`, `pe_child_0`,
+    """Every PE: the PEs of a cube as a binary tree with root PE 0 (`pe_parent`, `pe_child_0`,
     `pe_child_1`), and `cube_leaders`.
     """
     leaders, count = cube_leaders(topology, root_cube), topology.pes_per_cube
     trees = {
-        (cube, pe): {f"pe_{way}": (cube, peer) for way, peer in tree_binary(pe, count, 1).items()}
+        (cube, pe): {
+            f"pe_{direction}": (cube, peer) for direction, peer in tree_binary(pe, count, 1).items()
+        }
         for cube in range(topology.cubes)
         for pe in range(count)
     }
-    local = {at: ways | leaders.local.get(at, {}) for at, ways in trees.items()}
+    local = {pe: neighbours | leaders.local.get(pe, {}) for pe, neighbours in trees.items()}
     return Mapping(tuple(local), local, leaders.exchange)
 
 

@@ -1,4 +1,4 @@
-"""How contributions are combined: the operations of all-reduce, reduce and reduce-scatter."""
+"""The reduction operations of all-reduce, reduce and reduce-scatter, as kernels compute them."""
 
 from enum import Enum
 
@@ -7,11 +7,10 @@ from runtime.language.value import Value
 
 
 class ReduceOp(Enum):
-    """How contributions are combined, element by element, in the element type of the tensor:
-    integers wrap round.
+    """An elementwise reduction in the element type of the tensor; integers wrap round.
 
-    `AVG` sums and divides once at the end, so a sum that overflows is an infinite average; it is
-    for floating-point types.
+    `AVG` sums and divides once at the end, so a sum that overflows is an infinite average. It is
+    defined for floating-point types.
     """
 
     SUM = "sum"
@@ -21,7 +20,7 @@ class ReduceOp(Enum):
     PRODUCT = "product"
 
     def combine(self, own: Value, received: Value) -> Value:
-        """Kernel: two contributions, or what was combined of several, as one."""
+        """Kernel: combine two contributions, or partial results of several."""
         match self:
             case ReduceOp.SUM | ReduceOp.AVG:
                 return own + received
@@ -33,5 +32,5 @@ class ReduceOp(Enum):
                 return own * received
 
     def finish(self, combined: Value, contributions: int) -> Value:
-        """Kernel: the result, from all contributions combined."""
+        """Kernel: the result, from the combination of all contributions."""
         return combined / contributions if self is ReduceOp.AVG and contributions > 1 else combined

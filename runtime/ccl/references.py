@@ -37,13 +37,24 @@ class AlgorithmReferences(Protocol):
     """What the section of an algorithm refers to."""
 
     @property
-    def module(self) -> str: ...
+    def module(self) -> str:
+        """The import path of a module."""
+        ...
+
     @property
-    def topology(self) -> str: ...
+    def topology(self) -> str:
+        """A registry key or the import path of a function."""
+        ...
+
     @property
-    def mapper(self) -> str: ...
+    def mapper(self) -> str:
+        """A registry key or the import path of a function."""
+        ...
+
     @property
-    def validator(self) -> str: ...
+    def validator(self) -> str:
+        """A registry key or the import path of a function."""
+        ...
 
 
 def unresolved_references(

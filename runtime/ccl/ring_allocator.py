@@ -1,7 +1,7 @@
-"""Which part of each memory the receive rings of every queue table take.
+"""Allocates the receive rings of every queue table in the memories of the PEs.
 
-All ranks make the same process groups in the same order, members or not, so that all of them
-compute the same addresses without asking each other.
+All ranks make the same process groups in the same order, members or not. So every rank computes the
+same addresses, its own and those of its peers, without communication.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from runtime.model.topology import Topology
 
 @dataclass
 class QueueTableSpec:
-    """The queues of one algorithm of a group, and whether they are on the PEs of this rank."""
+    """The queues of one algorithm of a group; `installed` once they are on the PEs of this rank."""
 
     name: str
     group: Group
@@ -25,18 +25,18 @@ class QueueTableSpec:
 
 
 class RingAllocator:
-    """The tables of all groups that the ranks have made so far, as rank `rank` sees them."""
+    """The queue tables of all groups made so far, as computed by rank `rank`."""
 
     def __init__(self, rank: int, topology: Topology, ccl: CclConfig) -> None:
         self._rank, self._topology, self._ccl = rank, topology, ccl
         self._tables: dict[tuple[tuple[int, ...], str], QueueTableSpec] = {}
-        self._taken: Counter[tuple[BufferKind, int]] = Counter()
+        self._reserved_bytes: Counter[tuple[BufferKind, int]] = Counter()
 
     def tables(
         self, group: str, sips: tuple[int, ...], algorithms: Sequence[str]
     ) -> dict[str, QueueTableSpec]:
-        """The table of each algorithm for the group of these SIPs: those of an earlier group of the
-        same SIPs, or new ones.
+        """The table of each algorithm for the group of these SIPs: that of an earlier group of the
+        same SIPs, or a new one.
         """
         for algorithm in algorithms:
             if (sips, algorithm) not in self._tables:
@@ -47,8 +47,10 @@ class RingAllocator:
         rank = sips.index(self._rank) if self._rank in sips else -1
         group = Group(rank, sips, self._ccl.resolve(algorithm), self._topology)
         kind = group.algorithm.buffer_kind
-        # One offset for all members: below whatever rings any of them has.
-        plan = InstallPlan(group, self._ccl.source, max(self._taken[kind, sip] for sip in sips))
+        # All members use one offset, below the rings that any of them has: a sender computes the
+        # address of its peer's ring from its own table.
+        above_bytes = max(self._reserved_bytes[kind, sip] for sip in sips)
+        plan = InstallPlan(group, self._ccl.source, above_bytes)
         for sip in sips:
-            self._taken[kind, sip] = plan.above_bytes + plan.ring_bytes_a_pe
+            self._reserved_bytes[kind, sip] = above_bytes + plan.ring_bytes_a_pe
         return QueueTableSpec(name, group, plan)

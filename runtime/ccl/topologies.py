@@ -1,8 +1,8 @@
 """Neighbour topologies: pure functions from a position to its neighbours by direction.
 
-What leaves by E, W, N or S arrives at the neighbour from the opposite side. For any other
-direction, exactly one direction of the neighbour leads back. Topologies that are no grids number
-the `w * h` positions through.
+A message sent to E, W, N or S arrives at the neighbour from the opposite direction. For any other
+direction, exactly one direction of the neighbour leads back. Topologies that are not grids number
+the `w * h` positions consecutively.
 """
 
 from collections.abc import Callable
@@ -12,24 +12,24 @@ Neighbours = dict[str, int]
 
 
 def ring_1d(index: int, w: int, h: int) -> Neighbours:
-    """East to the next, west to the previous, round the end; the grid is taken as one row of `w *
-    h`.
+    """E to the next position, W to the previous one, with the ends joined; the grid is one row of
+    `w * h` positions.
     """
     count = w * h
     return {} if count == 1 else {"E": (index + 1) % count, "W": (index - 1) % count}
 
 
 def mesh_2d_no_wrap(index: int, w: int, h: int) -> Neighbours:
-    """Row-major grid of `w` columns and `h` rows without links round the ends; north is the row
-    above.
-    """
+    """A row-major grid of `w` columns and `h` rows with open ends; N is the row above."""
     row, col = divmod(index, w)
     steps = {"E": (row, col + 1), "W": (row, col - 1), "N": (row - 1, col), "S": (row + 1, col)}
-    return {way: r * w + c for way, (r, c) in steps.items() if 0 <= r < h and 0 <= c < w}
+    return {
+        direction: r * w + c for direction, (r, c) in steps.items() if 0 <= r < h and 0 <= c < w
+    }
 
 
 def torus_2d(index: int, w: int, h: int) -> Neighbours:
-    """The grid with links round the ends of every row and column longer than one."""
+    """The grid with the ends of every row and column joined, where they are longer than one."""
     row, col = divmod(index, w)
     across = {"E": row * w + (col + 1) % w, "W": row * w + (col - 1) % w} if w > 1 else {}
     along = {"N": (row - 1) % h * w + col, "S": (row + 1) % h * w + col} if h > 1 else {}
@@ -37,19 +37,16 @@ def torus_2d(index: int, w: int, h: int) -> Neighbours:
 
 
 def tree_binary(index: int, w: int, h: int) -> Neighbours:
-    """A binary tree as full as can be, with its root at 0: below `i` are `2 i + 1` and `2 i +
-    2`.
-    """
+    """A complete binary tree with root 0: the children of `i` are `2 i + 1` and `2 i + 2`."""
     children = {f"child_{side}": 2 * index + 1 + side for side in (0, 1)}
-    below = {way: child for way, child in children.items() if child < w * h}
+    below = {direction: child for direction, child in children.items() if child < w * h}
     return below if index == 0 else {"parent": (index - 1) // 2} | below
 
 
 def hypercube(index: int, w: int, h: int) -> Neighbours:
-    """`bit_b` to the index that differs in bit b, within the largest power of two P that is not
-    more than `w * h`.
+    """`bit_b` to the index that differs in bit b, among the first P = 2^floor(log2(w h)) indices.
 
-    Each index from P on is joined with the one P below it: `fold`.
+    Each index from P on has one neighbour, the index P below it: `fold`.
     """
     count = w * h
     dimensions = count.bit_length() - 1
@@ -78,11 +75,14 @@ TOPOLOGIES: dict[str, Callable[[int, int, int], Neighbours]] = {
     "mesh_2d_no_wrap": mesh_2d_no_wrap,
     "tree_binary": tree_binary,
     "hypercube": hypercube,
-    # The two lower levels, PEs of a cube and cubes of a SIP, are the mapper's.
+    # The neighbours on the two lower levels, PEs of a cube and cubes of a SIP, come from the
+    # mapper.
     "hierarchical_3level": ring_1d,
     "fully_connected": fully_connected,
     "none": none,
 }
 
 RECEIVE_ONLY: dict[str, frozenset[str]] = {"ring_1d_unidir": frozenset({"W"})}
-"""Directions of a topology from which PEs only receive; what leads there only sends."""
+"""Directions of a topology from which PEs only receive; to the opposite directions they only
+send.
+"""

@@ -1,5 +1,5 @@
-"""Validators: whether a tensor's placement suits an algorithm. A `ValueError` says what it has and
-what it needs.
+"""Validators: a `ValueError` refuses the placement of a tensor that an algorithm does not
+support.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,31 +11,32 @@ Validator = Callable[[Sequence[ShardSpec], Sequence[CubePe]], None]
 
 
 def any_placement(shards: Sequence[ShardSpec], participants: Sequence[CubePe]) -> None:
-    """Every shard lies on a PE that takes part."""
+    """Every shard is on a PE that takes part."""
     outside = [shard for shard in shards if (shard.cube, shard.pe) not in set(participants)]
     if outside:
         raise ValueError(
-            f"the shard on {outside[0].coordinates} is not on a PE that takes part in this collective"
+            f"the shard on {outside[0].coordinates} is not on a PE that takes part in this "
+            "collective"
         )
 
 
 def single_shard_per_rank(shards: Sequence[ShardSpec], participants: Sequence[CubePe]) -> None:
     """One shard, on the one PE that takes part."""
-    places = [(shard.cube, shard.pe) for shard in shards]
-    if places != list(participants[:1]):
+    pes = [(shard.cube, shard.pe) for shard in shards]
+    if pes != list(participants[:1]):
         cube, pe = participants[0]
         raise ValueError(
-            f"needs a single shard on cube {cube} pe {pe}, the tensor has {len(places)} shards"
+            f"needs a single shard on cube {cube} pe {pe}, the tensor has {len(pes)} shards"
         )
 
 
 def multi_pe_sip_local(shards: Sequence[ShardSpec], participants: Sequence[CubePe]) -> None:
-    """Exactly one shard on every PE that takes part, all of one size."""
-    places = [(shard.cube, shard.pe) for shard in shards]
-    if places != list(participants):
-        everyone, policy = _placement(participants)
+    """Exactly one shard on every PE that takes part, all of equal size."""
+    pes = [(shard.cube, shard.pe) for shard in shards]
+    if pes != list(participants):
+        needed, policy = _placement(participants)
         raise ValueError(
-            f"needs one shard on {everyone}, the tensor has {len(places)} shards; place it with {policy}"
+            f"needs one shard on {needed}, the tensor has {len(pes)} shards; place it with {policy}"
         )
     if len({shard.nbytes for shard in shards}) > 1:
         first, other = (
@@ -49,7 +50,7 @@ def multi_pe_sip_local(shards: Sequence[ShardSpec], participants: Sequence[CubeP
 
 
 def _placement(participants: Sequence[CubePe]) -> tuple[str, str]:
-    """Who takes part, and what places a shard on each of them."""
+    """The participants in words, and a policy that places a shard on each of them."""
     cubes = len({cube for cube, _ in participants})
     if all(pe == 0 for _, pe in participants):
         return (

@@ -63,7 +63,7 @@ def test_a_topology_gives_directions_and_other_ranks(own: ModuleType, answer: ob
 @pytest.mark.parametrize("part", ["topology", "mapper", "validator"])
 def test_a_part_is_a_function(own: ModuleType, part: str) -> None:
     own.number = 7
-    assert complaint(**{part: f"{OWN}:number"}) == f"{part}: 7 is no function"
+    assert complaint(**{part: f"{OWN}:number"}) == f"{part}: 7 is not a function"
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_mapper_gives_a_mapping_of_pes_that_there_are(
 
 def test_a_validator_refuses_with_an_error_and_not_with_an_answer(own: ModuleType) -> None:
     own.suits = lambda shards, participants: False
-    rule = "it has to raise a ValueError that says what is wrong with a placement, and return None"
+    rule = "it has to return None, or raise a ValueError with the problem of the placement"
     assert complaint(validator=f"{OWN}:suits").endswith(f"returned False; {rule}")
 
 

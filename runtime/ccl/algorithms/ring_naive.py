@@ -1,4 +1,4 @@
-"""All-reduce by forwarding: every contribution goes all the way round the ring, and every rank
+"""All-reduce by forwarding: every contribution goes once round the ring, and every rank
 combines all of them itself.
 
 It needs one direction of the ring and combines nothing on the way: the baseline to which `ring` is
