@@ -15,7 +15,9 @@ from runtime.core.bench_registry import BenchOutcome, PerfRow, Scalar, Table
 from runtime.core.errors import IpcqDeadlock, ProtocolError
 from runtime.core.simtime import ns_from_ps
 from runtime.core.trace import OpRecord
-from runtime.wire.messages import PROTOCOL_VERSION, Done, SipReport
+from runtime.wire.control import Done
+from runtime.wire.fields import PROTOCOL_VERSION
+from runtime.wire.reports import SipReport
 
 _PACKAGES = ("kernbench", "numpy", "simpy", "pyzmq")
 

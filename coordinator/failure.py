@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from runtime.core.errors import ConfigError, KernbenchError, UsageError
 from runtime.core.simtime import format_ps
-from runtime.wire.messages import Failed
+from runtime.wire.control import Failed
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from coordinator.failure import LpProcess
 from runtime.core.simtime import NEVER_PS, format_ps
-from runtime.wire.messages import FromLp, Status
+from runtime.wire.control import FromLp, Status
 
 _RECENT_S = 1.0
 """A running or waiting LP sends a `Status` several times within this time."""

@@ -12,8 +12,8 @@ from runtime.core.bench_registry import Scalar
 from runtime.core.config_file import config_hash, default_file, read_text
 from runtime.core.errors import UsageError
 from runtime.model.topology import Topology, parse_topology
+from runtime.wire.control import Job
 from runtime.wire.environment import ccl_trace_asked
-from runtime.wire.messages import Job
 
 
 @dataclass(frozen=True)

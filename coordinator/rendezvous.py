@@ -14,7 +14,8 @@ import zmq  # noqa: TID251 - this module owns the coordinator's socket
 
 from runtime.core.errors import ProtocolError
 from runtime.wire.codec import MAX_HEADER_BYTES, decode_from_lp, encode_control
-from runtime.wire.messages import PROTOCOL_VERSION, Abort, FromCoordinator, FromLp, Hello
+from runtime.wire.control import Abort, FromCoordinator, FromLp, Hello
+from runtime.wire.fields import PROTOCOL_VERSION
 
 _LINGER_MS = 500
 

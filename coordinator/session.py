@@ -29,7 +29,7 @@ from runtime.core.errors import InvariantError, KernbenchError, ProtocolError
 from runtime.core.rng import fresh_run_id
 from runtime.core.wallclock import now_s
 from runtime.diagnosis.deadlock import deadlock
-from runtime.wire.messages import Done, Hello, Peers, Ready, Start
+from runtime.wire.control import Done, Hello, Peers, Ready, Start
 
 
 @dataclass(frozen=True)

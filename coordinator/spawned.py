@@ -17,7 +17,7 @@ from coordinator.report.files import prepare_directory, write_ccl_trace, write_f
 from coordinator.session import Session
 from runtime.core.errors import KernbenchError
 from runtime.torch.process_errors import ProcessExitedException, ProcessRaisedException
-from runtime.wire.messages import Status
+from runtime.wire.control import Status
 
 
 class SpawnedSession:

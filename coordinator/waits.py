@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from runtime.core.simtime import ns_from_ps
-from runtime.wire.messages import BlockedPe, QueuePointers, RingAddress, SipReport
+from runtime.wire.reports import BlockedPe, QueuePointers, RingAddress, SipReport
 
 CoordinateTuple = tuple[int, int, int]
 """(sip, cube, pe)."""

@@ -23,7 +23,7 @@ from runtime.core.errors import KernbenchError, ProtocolError
 from runtime.core.trace import OpRecord
 from runtime.core.wallclock import now_s
 from runtime.wire.codec import decode_records
-from runtime.wire.messages import (
+from runtime.wire.control import (
     Abort,
     Bye,
     Done,
@@ -32,12 +32,12 @@ from runtime.wire.messages import (
     Hello,
     MemoryContents,
     Ready,
-    SlotTransfer,
     Status,
     TraceChunk,
     Transferred,
     Written,
 )
+from runtime.wire.reports import SlotTransfer
 
 POLL_S = 0.05
 """Longest time between two checks of processes, time limits and signals."""
@@ -221,6 +221,9 @@ class Watch:
             self._liveness.received(lp, message, now_s())
             if isinstance(message, Failed):
                 self.collected.reached_ps[lp] = message.time_ps
+                if message.sender:
+                    # The reporting LP only received what the sender should not have sent.
+                    raise ProtocolError(message.sender, f"{message.message} (received by LP {lp})")
                 raise RankFailed(self._process(lp), message)
             return lp, message
 

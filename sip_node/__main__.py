@@ -1,4 +1,6 @@
-"""`python -m sip_node --connect ENDPOINT --run-id ID --lp K`: an LP of a run, started by its coordinator or by hand."""
+"""`python -m sip_node --connect ENDPOINT --run-id ID --lp K`: an LP of a run, started by its
+coordinator or by hand.
+"""
 
 import argparse
 import faulthandler
@@ -18,11 +20,13 @@ def enter(
     args: tuple[object, ...] = (),
 ) -> int:
     """Be LP `lp` of a run until it ends; returns the exit code of the process."""
-    # Ctrl-C in a terminal reaches the whole process group. The coordinator alone decides what it means.
+    # Ctrl-C in a terminal reaches the whole process group. The coordinator alone decides what it
+    # means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    # The coordinator sends this when the LP hangs. The handler prints the stack whatever the interpreter is busy with.
+    # The coordinator sends this when the LP hangs. The handler prints the stack whatever the
+    # interpreter is busy with.
     if sys.stderr is not None:
         faulthandler.register(signal.SIGUSR1, all_threads=False)
     lifeline.follow_parent()

@@ -1,6 +1,7 @@
 """The control side of an LP: what it tells the coordinator, and what it waits for.
 
-Every wait is bounded: a coordinator that is gone is noticed by the lifeline, one that is stuck by `PATIENCE_S`.
+Every wait is bounded: a coordinator that is gone is noticed by the lifeline, one that is stuck by
+`PATIENCE_S`.
 """
 
 from os import getpid
@@ -13,9 +14,7 @@ from zmq.utils.monitor import recv_monitor_message  # noqa: TID251 - and watches
 from runtime.core.errors import ConfigError, ProtocolError, RunAborted
 from runtime.core.wallclock import now_s
 from runtime.wire.codec import decode_from_coordinator, encode_control
-from runtime.wire.environment import coordinator_pid
-from runtime.wire.messages import (
-    PROTOCOL_VERSION,
+from runtime.wire.control import (
     Abort,
     Bye,
     FromCoordinator,
@@ -26,10 +25,14 @@ from runtime.wire.messages import (
     Start,
     Status,
 )
+from runtime.wire.environment import coordinator_pid
+from runtime.wire.fields import PROTOCOL_VERSION
 from sip_node import lifeline
 
 PATIENCE_S = 600.0
-"""Longest wait for the coordinator's next word; its own time limits are shorter and come with a reason."""
+"""Longest wait for the coordinator's next word; its own time limits are shorter and come with a
+reason.
+"""
 STATUS_PERIOD_S = 0.25
 _LINGER_MS = 2000
 _HEARTBEAT_MS = 1000
@@ -42,8 +45,9 @@ _Expected = TypeVar("_Expected", Peers, Start, Bye)
 class Control:
     """A DEALER socket to the coordinator at `endpoint`, for LP `lp` of run `run_id`.
 
-    An LP that its coordinator did not start ends when the connection is lost. Raises `ConfigError` for an endpoint
-    beyond loopback; every method that receives raises `RunAborted` with the coordinator's reason.
+    An LP that its coordinator did not start ends when the connection is lost. Raises `ConfigError`
+    for an endpoint beyond loopback; every method that receives raises `RunAborted` with the
+    coordinator's reason.
     """
 
     def __init__(self, endpoint: str, run_id: str, lp: int, patience_s: float = PATIENCE_S) -> None:
@@ -63,7 +67,9 @@ class Control:
         self.socket.connect(endpoint)
 
     def hello(self, data_endpoint: str) -> Peers:
-        """Join the run: peers will reach this LP at `data_endpoint`. Returns when every LP has joined."""
+        """Join the run: peers will reach this LP at `data_endpoint`. Returns when every LP has
+        joined.
+        """
         self.send(Hello(PROTOCOL_VERSION, self._run_id, self._lp, getpid(), data_endpoint))
         return self._expect(Peers)
 
@@ -76,7 +82,9 @@ class Control:
         self._expect(Start)
 
     def status_is_due(self) -> bool:
-        """Whether it is time to say how far this LP is: four times a second at most. May be asked every round."""
+        """Whether it is time to say how far this LP is: four times a second at most. May be asked
+        every round.
+        """
         return now_s() - self._reported_s >= STATUS_PERIOD_S
 
     def report_status(self, status: Status) -> None:
@@ -85,8 +93,11 @@ class Control:
         self.send(status)
 
     def check(self) -> None:
-        """Take what the coordinator has sent, without waiting; during a run that can only be the end of it."""
-        # Reading the socket's events is cheaper than a receive that fails, and this runs once a round.
+        """Take what the coordinator has sent, without waiting; during a run that can only be the
+        end of it.
+        """
+        # Reading the socket's events is cheaper than a receive that fails, and this runs once a
+        # round.
         if int(self.socket.get(zmq.EVENTS)) & zmq.POLLIN:
             message = self._receive()
             raise ProtocolError(_COORDINATOR, f"{type(message).__name__} during a run")
@@ -96,7 +107,9 @@ class Control:
         self.socket.send(encode_control(message))
 
     def finish(self) -> None:
-        """Wait for the coordinator's goodbye, after `Done`: everything that was sent has arrived."""
+        """Wait for the coordinator's goodbye, after `Done`: everything that was sent has
+        arrived.
+        """
         self._expect(Bye)
 
     def close(self) -> None:
@@ -121,7 +134,8 @@ class Control:
     def _receive(self) -> FromCoordinator:
         message = decode_from_coordinator(self.socket.recv(), _COORDINATOR)
         if self._connection is not None and isinstance(message, Abort | Bye):
-            # The coordinator hangs up after its last word, and this LP still has to end in its own way.
+            # The coordinator hangs up after its last word, and this LP still has to end in its own
+            # way.
             self._connection.release()
         if isinstance(message, Abort):
             raise RunAborted(message.reason)
@@ -129,7 +143,9 @@ class Control:
 
 
 class _Connection:
-    """The connection of a control socket: this process ends when it is lost, be it closed or without heartbeats."""
+    """The connection of a control socket: this process ends when it is lost, be it closed or
+    without heartbeats.
+    """
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
         socket.set(zmq.HEARTBEAT_IVL, _HEARTBEAT_MS)

@@ -1,7 +1,8 @@
-"""No LP outlives its coordinator: a daemon thread watches for the end of it and ends this process at once.
+"""No LP outlives its coordinator: a daemon thread watches for the end of it and ends this process
+at once.
 
-The thread works while the main thread computes or waits for a peer that will never answer, which is why the
-coordinator's absence is not left to the control protocol.
+The thread works while the main thread computes or waits for a peer that will never answer, which is
+why the coordinator's absence is not left to the control protocol.
 """
 
 import os
@@ -19,14 +20,17 @@ _PERIOD_S = 0.2
 
 
 def follow_parent() -> None:
-    """End this process soon after the coordinator that started it; without effect in an LP that joined by hand."""
+    """End this process soon after the coordinator that started it; without effect in an LP that
+    joined by hand.
+    """
     pid = coordinator_pid()
     if pid is not None:
         follow(lambda: _orphaned(pid))
 
 
 def follow(gone: Callable[[], bool], released: Event | None = None) -> Thread:
-    """End this process when `gone()` is true, unless `released` is set first, which ends the returned thread.
+    """End this process when `gone()` is true, unless `released` is set first, which ends the
+    returned thread.
 
     `gone` is called again and again; each call may block for a fraction of a second.
     """
@@ -38,7 +42,8 @@ def follow(gone: Callable[[], bool], released: Event | None = None) -> Thread:
 
 
 def _orphaned(pid: int) -> bool:
-    # An orphan is adopted by init or a subreaper. Asking whether `pid` still exists would be fooled by its reuse.
+    # An orphan is adopted by init or a subreaper. Asking whether `pid` still exists would be fooled
+    # by its reuse.
     if os.getppid() != pid:
         return True
     sleep_s(_PERIOD_S)

@@ -1,6 +1,7 @@
-"""A whole run inside the calling process: one LP with every SIP, no coordinator, no sockets, no protocol.
+"""A whole run inside the calling process: one LP with every SIP, no coordinator, no sockets.
 
-What a run from the command line does with `--procs 1`, for programs that look at the result themselves.
+It simulates what a run from the command line does with `--procs 1`, for programs that evaluate the
+result themselves.
 """
 
 from collections.abc import Callable
@@ -11,20 +12,22 @@ from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import InvariantError
 from runtime.core.trace import OpRecord
 from runtime.diagnosis.deadlock import deadlock
+from runtime.wire.control import Done, Job, Peers
 from runtime.wire.environment import ccl_trace_asked
-from runtime.wire.messages import Done, Job, Peers, SlotTransfer
+from runtime.wire.reports import SlotTransfer
 from sip_node.chip.failure import ProgramRaised
-from sip_node.node import LpNode, show
+from sip_node.node import LpNode
 from sip_node.pdes.loop import LogicalProcess
 from sip_node.programs.user_program import Programs
+from sip_node.reporter import print_transfer
 
 
 @dataclass(frozen=True)
 class World:
-    """What a run left behind: its report, its chips, the op log of each SIP, and what each rank returned.
+    """The result of a run: its report, its chips, the op log of each SIP, the result of each rank.
 
-    If `verify` was asked for, `written` is what each host wrote, and `contents` what the memories hold by physical address.
-    `transfers` are the slots sent and received, if the trace of them was asked for.
+    With `verify`, `written` is what each host wrote, and `contents` what the memories hold by
+    physical address. `transfers` are the slots sent and received, in a run with `ccl_trace`.
     """
 
     done: Done
@@ -71,12 +74,13 @@ class _Recorder:
     def written(self, sip: int, data: bytes) -> None:
         self.writes.setdefault(sip, bytearray()).extend(data)
 
-    def contents(self, sip: int, address: int, data: bytes) -> None:  # noqa: ARG002 - the address says which SIP
+    def contents(self, sip: int, address: int, data: bytes) -> None:  # noqa: ARG002 - see below
+        # The address contains the SIP.
         self.memories.append((address, data))
 
     def transferred(self, transfer: SlotTransfer) -> None:
         self.transfers.append(transfer)
-        show(transfer)
+        print_transfer(transfer)
 
 
 def simulate(
@@ -89,10 +93,11 @@ def simulate(
     remote_dma: bool = False,
     verify: bool = False,
 ) -> World:
-    """Run `program(rank)` on every SIP to the end. The files are given as text, by default those that ship with kernbench.
+    """Run `program(rank)` on every SIP to the end.
 
-    What a rank or kernel raises is raised here, a global deadlock is an `IpcqDeadlock`, a broken law of the model an
-    `InvariantError`. The environment variable `KERNBENCH_CCL_TRACE` is obeyed as in any run.
+    The files are given as text; the default is those that ship with kernbench. An error of a rank
+    or a kernel is raised here, a global deadlock as `IpcqDeadlock`, a broken law of the model as
+    `InvariantError`. The environment variable `KERNBENCH_CCL_TRACE` works as in any run.
     """
     job = Job(
         topology_yaml=topology or read_text(default_file("topology.yaml")),
@@ -127,11 +132,11 @@ def simulate(
         if report.broken_law:
             raise InvariantError(f"sip {report.sip} at the end of the run", report.broken_law)
     return World(
-        done,
-        node,
-        recorder.records,
-        returned,
-        recorder.writes,
-        recorder.memories,
-        recorder.transfers,
+        done=done,
+        node=node,
+        records=recorder.records,
+        returned=returned,
+        written=recorder.writes,
+        contents=recorder.memories,
+        transfers=recorder.transfers,
     )

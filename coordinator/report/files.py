@@ -13,7 +13,7 @@ from coordinator.aggregate import LoggedOp, RunReport
 from coordinator.report.trace_events import encode_trace
 from runtime.core.errors import UsageError
 from runtime.core.trace import Operand
-from runtime.wire.messages import SlotTransfer
+from runtime.wire.reports import SlotTransfer
 
 RUN, OP_LOG, TRACE, CCL_TRACE = "run.json", "oplog.jsonl", "trace.json", "ccl_trace.txt"
 _RUNS = "runs"

@@ -7,7 +7,7 @@ from typing import TextIO
 from coordinator.watch import RunObserver
 from runtime.core.simtime import format_ps
 from runtime.core.wallclock import now_s
-from runtime.wire.messages import Status
+from runtime.wire.control import Status
 
 PLAIN_PERIOD_S = 5.0
 

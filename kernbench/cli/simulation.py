@@ -20,7 +20,7 @@ from kernbench.cli.options import SimulationOptions
 from kernbench.cli.run import RunRequest
 from runtime.core.errors import KernbenchError, UsageError
 from runtime.model.addresses import AddressMap
-from runtime.wire.messages import SipReport
+from runtime.wire.reports import SipReport
 
 
 def simulate(request: RunRequest, launcher: Launcher) -> int:

@@ -20,7 +20,7 @@ from kernbench.perf.table import (
     write_json,
 )
 from runtime.core.errors import UsageError
-from runtime.wire.messages import SipReport
+from runtime.wire.reports import SipReport
 
 PROGRAM = "kernbench.benches.collective_perf.program:collective_perf"
 

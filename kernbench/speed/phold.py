@@ -7,7 +7,7 @@ says so. `python -m kernbench.speed.phold --lps 2` runs it in one process and in
 
 import argparse
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from heapq import heapify, heappop, heappush
@@ -18,8 +18,10 @@ from struct import Struct
 from runtime.core.rng import fresh_run_id, seeded
 from runtime.core.simtime import NEVER_PS, PS_PER_NS
 from runtime.core.wallclock import now_s
-from runtime.wire.messages import Message
-from sip_node.pdes.loop import Figures, LogicalProcess
+from runtime.wire.codec import PeerDecoder
+from runtime.wire.frames import Message
+from sip_node.pdes.loop import LogicalProcess, LoopStatistics
+from sip_node.pdes.promises import SendBound
 from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport import Transport
 from sip_node.pdes.transport_zmq import ZmqTransport
@@ -79,9 +81,9 @@ class Phold:
         """An arrival from another LP."""
         heappush(self._events, (message.time_ps, message.target, message.source, message.seq))
 
-    def earliest_send_ps(self, base_ps: int) -> Mapping[int, tuple[int]]:
+    def earliest_sends(self, base_ps: int) -> Iterator[SendBound]:
         """Any arrival may send at once."""
-        return {peer: (base_ps,) for peer in range(self._lps) if peer != self._lp}
+        return (SendBound(peer, 0, base_ps) for peer in range(self._lps) if peer != self._lp)
 
     def digests(self) -> dict[int, str]:
         """Per entity, a hash of all its arrivals in order."""
@@ -101,7 +103,7 @@ class Phold:
         )
         self._hops[entity] += 1
         if arrival_ps < workload.end_ps:
-            self._send(Message(arrival_ps, entity, target, self._hops[entity], ()))
+            self._send(Message(arrival_ps, entity, target, self._hops[entity]))
 
     def _send(self, message: Message) -> None:
         peer = self._workload.lp_of(message.target, self._lps)
@@ -116,7 +118,7 @@ class LpResult:
     """What one LP hands back; `wall_s` is from the common start to the end."""
 
     digests: dict[int, str]
-    figures: Figures
+    statistics: LoopStatistics
     wall_s: float
 
 
@@ -137,7 +139,7 @@ class Result:
     @property
     def events(self) -> int:
         """Arrivals executed."""
-        return sum(lp.figures.events for lp in self.lps)
+        return sum(lp.statistics.events for lp in self.lps)
 
     @property
     def events_per_s(self) -> float:
@@ -188,19 +190,23 @@ def _child(
     workload: Workload, lp: int, endpoints: Mapping[int, str], run_id: str, pipe: Connection
 ) -> None:
     transport = ZmqTransport(lp, run_id, endpoints[lp])
-    transport.connect({peer: endpoint for peer, endpoint in endpoints.items() if peer != lp})
+    lp_of = [workload.lp_of(entity, len(endpoints)) for entity in range(workload.entities)]
+    transport.connect(
+        {peer: endpoint for peer, endpoint in endpoints.items() if peer != lp},
+        PeerDecoder(run_id, lp, lp_of),
+    )
     loop, model = logical_process(workload, lp, len(endpoints), transport)
     pipe.send("ready")
     pipe.recv()
     begin_s = now_s()
-    figures = loop.run()
-    pipe.send(LpResult(model.digests(), figures, now_s() - begin_s))
+    statistics = loop.run()
+    pipe.send(LpResult(model.digests(), statistics, now_s() - begin_s))
     transport.close()
 
 
 def report(lps: int, result: Result, alone: Result) -> str:
     """One line: throughput, its ratio to one process, what synchronisation took, and the digest."""
-    figures = [lp.figures for lp in result.lps]
+    figures = [lp.statistics for lp in result.lps]
     blocked = sum(f.blocked_s for f in figures) / sum(lp.wall_s for lp in result.lps)
     return (
         f"{lps:3} LPs  {result.events_per_s:10,.0f} events/s  {result.events_per_s / alone.events_per_s:5.2f}x  "

@@ -22,6 +22,7 @@ from runtime.model.routing import ChipRoutes
 from runtime.model.topology import parse_topology
 from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.registry import components
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
 
@@ -90,8 +91,9 @@ class MeshNetwork:
         self.engine = Engine()
         self.graph = ChipGraph(parse_topology(mesh_file(file).text, "topology", 1))
         self.routes = ChipRoutes(self.graph)
+        links = components(self.graph.topology).links
         self.fabric = Fabric(
-            self.engine, self.graph, self.routes, 0, SendBounds({}, 0, answers=False)
+            self.engine, self.graph, self.routes, 0, SendBounds({}, 0, answers=False), links
         )
         self.pes = [self.graph.pe(0, node) for node in range(NODES)]
         self.routers = [self.routes.route(pe, self.graph.sram(0)).nodes[1] for pe in self.pes]

@@ -14,6 +14,7 @@ from runtime.model.topology import parse_topology
 from runtime.torch.rank_state import running_rank
 from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.registry import components
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.local_run import World, simulate
 from sip_node.pdes.engine import Engine
@@ -74,8 +75,9 @@ class BareFabric:
         self.engine = Engine()
         self.graph = ChipGraph(parse_topology(file.text, "topology", 1))
         self.routes = ChipRoutes(self.graph)
+        links = components(self.graph.topology).links
         self.fabric = Fabric(
-            self.engine, self.graph, self.routes, 0, SendBounds({}, 0, answers=False)
+            self.engine, self.graph, self.routes, 0, SendBounds({}, 0, answers=False), links
         )
         self.arrivals: list[Arrival] = []
 

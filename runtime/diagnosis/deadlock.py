@@ -12,7 +12,7 @@ from runtime.ccl.call_signature import call_id
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import CollectiveMismatchError, IpcqDeadlock
 from runtime.diagnosis.wait_for_graph import PathEnd, PeThread, WaitForGraph, WaitPath
-from runtime.wire.messages import BlockedPe, QueuePointers, SipReport
+from runtime.wire.reports import BlockedPe, QueuePointers, SipReport
 
 _REMARKS = {
     PathEnd.CYCLE: "(back)",

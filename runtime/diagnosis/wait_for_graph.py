@@ -18,7 +18,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from runtime.core.coordinates import PeCoordinates
-from runtime.wire.messages import BlockedPe, SipReport
+from runtime.wire.reports import BlockedPe, SipReport
 
 
 class PeThread(NamedTuple):

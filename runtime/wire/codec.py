@@ -1,76 +1,166 @@
-"""Bytes on a socket to messages and back. Whatever does not decode to a known message is a `ProtocolError`."""
+"""Bytes on a socket to messages and back; whatever does not decode to a valid message is a
+`ProtocolError`.
 
-from collections.abc import Sequence
+Every error names the sender: of a control message the LP of the connection, of a message between
+LPs the LP in its envelope, which is decoded first. So the receiver of a malformed message is never
+blamed for it.
+"""
+
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import msgspec
 
 from runtime.core.errors import ProtocolError
 from runtime.core.trace import OpRecord
-from runtime.wire.messages import (
+from runtime.wire import field_path
+from runtime.wire.control import FromCoordinator, FromLp
+from runtime.wire.fields import LpNumber, Wire
+from runtime.wire.frames import (
     Envelope,
     Frame,
     FrameHeader,
-    FromCoordinator,
-    FromLp,
+    Grant,
     Message,
     MessageHeader,
     PeerContent,
-    Wire,
+    SilenceReport,
 )
+from runtime.wire.packets import CARRIERS, PacketHeader
 
 MAX_HEADER_BYTES = 16 << 20
-MAX_PAYLOAD_BYTES = 1 << 30
+_STRANGER = "an unknown process"
 
 _T = TypeVar("_T")
 _encoder = msgspec.msgpack.Encoder()
 
 
-_envelope_decoder = msgspec.msgpack.Decoder(Envelope)
+class _OpenEnvelope(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """An `Envelope` with its content still encoded: the sender is decoded before anything that it
+    may have got wrong.
+    """
+
+    run_id: str
+    lp: LpNumber
+    content: msgspec.Raw
+
+
+_Content = FrameHeader | SilenceReport | Grant
+
+_envelope_decoder = msgspec.msgpack.Decoder(_OpenEnvelope)
+_content_decoder = msgspec.msgpack.Decoder(_Content)
 _records_decoder = msgspec.msgpack.Decoder(tuple[OpRecord, ...])
 _from_lp_decoder = msgspec.msgpack.Decoder(FromLp)
 _from_coordinator_decoder = msgspec.msgpack.Decoder(FromCoordinator)
 
 
 def encode_peer(run_id: str, lp: int, content: PeerContent) -> tuple[bytes, bytes]:
-    """What LP `lp` says to another: a MessagePack part, and a raw part with the payloads of its messages in order."""
+    """What LP `lp` sends to another: a MessagePack part, and a raw part with the payloads of its
+    messages in order.
+    """
     if not isinstance(content, Frame):
         return _encoder.encode(Envelope(run_id, lp, content)), b""
     headers = tuple(
-        MessageHeader(m.time_ps, m.source, m.target, m.seq, m.body, len(m.payload), m.text)
+        MessageHeader(m.time_ps, m.source, m.target, m.seq, m.body, len(m.payload))
         for m in content.messages
     )
-    header = FrameHeader(content.promise_ps, content.null_hops, headers, content.transit_ps)
+    header = FrameHeader(content.promises_ps, content.null_hops, headers)
     return _encoder.encode(Envelope(run_id, lp, header)), b"".join(
         m.payload for m in content.messages
     )
 
 
-def decode_peer(header: bytes, payload: bytes | memoryview, run_id: str) -> tuple[int, PeerContent]:
-    """The LP that speaks and what it says. A wrong `run_id` or a payload of the wrong size is a `ProtocolError`."""
-    envelope = _decode(_envelope_decoder, header, "a peer LP")
-    peer = f"LP {envelope.lp}"
-    if envelope.run_id != run_id:
-        raise ProtocolError(peer, "it belongs to another run")
-    content = envelope.content
-    if not isinstance(content, FrameHeader):
+def sender_of(header: bytes) -> str:
+    """The LP that a header names as its sender, or an unknown process."""
+    try:
+        return f"LP {_envelope_decoder.decode(header).lp}"
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return _STRANGER
+
+
+def no_fault(header: PacketHeader | None) -> str:
+    """The rules of a model whose messages carry no packets."""
+    return "" if header is None else "a packet in a run without chips"
+
+
+class PeerDecoder:
+    """Decodes and checks what the other LPs of run `run_id` send to LP `lp`.
+
+    `lp_of[entity]` is the LP that holds an entity (a SIP). `packet_fault` returns what is wrong
+    with the body of a message, or an empty text: it is the rules of the model, which the wire does
+    not know.
+    """
+
+    def __init__(
+        self,
+        run_id: str,
+        lp: int,
+        lp_of: Sequence[int],
+        packet_fault: Callable[[PacketHeader | None], str] = no_fault,
+    ) -> None:
+        self._run_id = run_id
+        self._lp = lp
+        self._lp_of = lp_of
+        self._lps = max(lp_of, default=-1) + 1
+        self._packet_fault = packet_fault
+
+    def decode(self, header: bytes, payload: bytes | memoryview) -> tuple[int, PeerContent]:
+        """The sending LP and what it sent. Raises `ProtocolError`, which names that LP, for
+        anything that is not allowed.
+        """
+        envelope = _decode(_envelope_decoder, header, _STRANGER)
+        peer = f"LP {envelope.lp}"
+        if envelope.run_id != self._run_id:
+            raise ProtocolError(peer, "it belongs to another run")
+        if envelope.lp >= self._lps or envelope.lp == self._lp:
+            raise ProtocolError(
+                _STRANGER,
+                f"it sends as LP {envelope.lp} to LP {self._lp}, the run has {self._lps} LPs",
+            )
+        content = _decode(_content_decoder, envelope.content, peer)
+        if isinstance(content, FrameHeader):
+            return envelope.lp, self._frame(envelope.lp, content, payload)
+        if payload:
+            raise ProtocolError(peer, f"{len(payload):,} payload bytes without a frame")
         return envelope.lp, content
-    ends = list(accumulate((h.payload_bytes for h in content.messages), initial=0))
-    if (
-        any(h.payload_bytes < 0 for h in content.messages)
-        or ends[-1] != len(payload)
-        or ends[-1] > MAX_PAYLOAD_BYTES
-    ):
-        raise ProtocolError(
-            peer, f"its messages announce {ends[-1]:,} payload bytes, {len(payload):,} came"
-        )
-    view = memoryview(payload)
-    messages = tuple(
-        Message(h.time_ps, h.source, h.target, h.seq, h.body, view[begin:end], h.text)
-        for h, (begin, end) in zip(content.messages, pairwise(ends), strict=True)
-    )
-    return envelope.lp, Frame(content.promise_ps, content.null_hops, messages, content.transit_ps)
+
+    def _frame(self, sender: int, header: FrameHeader, payload: bytes | memoryview) -> Frame:
+        if not header.promises_ps:
+            raise ProtocolError(f"LP {sender}", "a frame without a promise")
+        ends = list(accumulate((h.payload_bytes for h in header.messages), initial=0))
+        if ends[-1] != len(payload):
+            raise ProtocolError(
+                f"LP {sender}",
+                f"its messages announce {ends[-1]:,} payload bytes, {len(payload):,} came",
+            )
+        view = memoryview(payload)
+        messages: list[Message] = []
+        for index, (h, (begin, end)) in enumerate(
+            zip(header.messages, pairwise(ends), strict=True)
+        ):
+            fault = self._fault(sender, h)
+            if fault:
+                raise ProtocolError(f"LP {sender}", f"message {index} of a frame: {fault}")
+            messages.append(Message(h.time_ps, h.source, h.target, h.seq, h.body, view[begin:end]))
+        return Frame(header.promises_ps, header.null_hops, tuple(messages))
+
+    def _fault(self, sender: int, header: MessageHeader) -> str:
+        """The first rule that a message breaks, or an empty text."""
+        lp_of, source, target = self._lp_of, header.source, header.target
+        if source >= len(lp_of) or lp_of[source] != sender:
+            return f"field source: {source} is not on LP {sender}"
+        if target >= len(lp_of) or lp_of[target] != self._lp:
+            return f"field target: {target} is not on LP {self._lp}"
+        body, nbytes = header.body, header.payload_bytes
+        if body is None:
+            if nbytes:
+                return f"field payload_bytes: {nbytes:,} without a packet"
+        elif nbytes and (nbytes != body.size or body.kind not in CARRIERS):
+            # In a run without data no packet has a payload, whatever it occupies of a link.
+            packet = f"a {body.kind.name} packet of {body.size:,} bytes"
+            return f"field payload_bytes: {nbytes:,} in {packet}"
+        return self._packet_fault(body)
 
 
 def encode_control(message: Wire) -> bytes:
@@ -98,12 +188,26 @@ def decode_records(data: bytes, peer: str) -> tuple[OpRecord, ...]:
     return _decode(_records_decoder, data, peer)
 
 
-def _decode(decoder: msgspec.msgpack.Decoder[_T], data: bytes, peer: str) -> _T:
-    if len(data) > MAX_HEADER_BYTES:
+def _decode(decoder: msgspec.msgpack.Decoder[_T], data: bytes | msgspec.Raw, peer: str) -> _T:
+    if len(data) > MAX_HEADER_BYTES:  # type: ignore[arg-type]
         raise ProtocolError(
             peer, f"message of {len(data):,} bytes, the limit is {MAX_HEADER_BYTES:,}"
         )
     try:
         return decoder.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ProtocolError(peer, f"malformed message: {error}") from error
+        _refuse(decoder, data, peer, error)
+
+
+def _refuse(
+    decoder: msgspec.msgpack.Decoder[_T], data: bytes | msgspec.Raw, peer: str, error: Exception
+) -> NoReturn:
+    """Raise the error of a message that does not decode, with field names where it decodes at
+    all.
+    """
+    try:
+        value = msgspec.msgpack.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        value = None
+    problem = field_path.named(str(error), decoder.type, value)
+    raise ProtocolError(peer, f"malformed message: {problem}") from error

@@ -1,4 +1,6 @@
-"""The environment variables that kernbench reads, and those that a coordinator sets for the processes it starts."""
+"""The environment variables that kernbench reads, and those that a coordinator sets for the
+processes it starts.
+"""
 
 import os
 from pathlib import Path
@@ -15,7 +17,9 @@ CCL_TRACE = "KERNBENCH_CCL_TRACE"
 
 
 def ccl_trace_asked() -> bool:
-    """Whether the user asks for the trace of sends and receives; `UsageError` for a value that says neither yes nor no."""
+    """Whether the user asks for the trace of sends and receives; `UsageError` for a value that says
+    neither yes nor no.
+    """
     value = os.environ.get(CCL_TRACE, "")
     if value not in ("", "0", "1"):
         raise UsageError(

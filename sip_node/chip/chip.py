@@ -1,7 +1,6 @@
 """One SIP: its components on one fabric, its boundary to other SIPs, its op log."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import InvariantError
@@ -10,99 +9,83 @@ from runtime.model.addresses import AddressMap
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes, SipFabric
 from runtime.model.topology import Topology
-from runtime.wire.messages import BlockedPe, Message
-from sip_node.chip.context import ChipContext, Flows
+from runtime.wire.frames import Message
+from runtime.wire.reports import BlockedPe
+from sip_node.chip.context import ChipContext, ChipSpec, Flows
 from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.host.host import Host
 from sip_node.chip.kernel import StartKernel, no_kernels
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.pe.pe import Pe
-from sip_node.chip.registry import COMPONENTS, build
+from sip_node.chip.registry import components
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.chip.ucie_ports import UciePorts
 from sip_node.pdes.engine import Engine
 from sip_node.pdes.inbox import Inbox
 
 
-@dataclass(frozen=True)
-class ChipSpec:
-    """What all SIPs of a run have in common."""
-
-    topology: Topology
-    graph: ChipGraph
-    routes: ChipRoutes
-    addresses: AddressMap
-    sips: SipFabric
-    data: bool
-    remote_dma: bool
-    start_kernel: StartKernel
-
-    @classmethod
-    def of(
-        cls,
-        topology: Topology,
-        *,
-        data: bool,
-        remote_dma: bool = False,
-        start_kernel: StartKernel = no_kernels,
-    ) -> "ChipSpec":
-        """Lay out the graph once for all SIPs of this process."""
-        graph = ChipGraph(topology)
-        return cls(
-            topology,
-            graph,
-            ChipRoutes(graph),
-            AddressMap(topology),
-            SipFabric(topology),
-            data,
-            remote_dma,
-            start_kernel,
-        )
+def chip_spec(
+    topology: Topology,
+    *,
+    data: bool,
+    remote_dma: bool = False,
+    start_kernel: StartKernel = no_kernels,
+) -> ChipSpec:
+    """The spec of all SIPs of a process: graph, routes and addresses are computed once."""
+    graph = ChipGraph(topology)
+    return ChipSpec(
+        topology=topology,
+        graph=graph,
+        routes=ChipRoutes(graph),
+        addresses=AddressMap(topology),
+        sips=SipFabric(topology),
+        components=components(topology),
+        data=data,
+        remote_dma=remote_dma,
+        start_kernel=start_kernel,
+    )
 
 
 class Chip:
     """The components of SIP `sip`. `post` takes the messages that leave it."""
 
     def __init__(
-        self, plan: ChipSpec, sip: int, engine: Engine, log: OpLog, post: Callable[[Message], None]
+        self, spec: ChipSpec, sip: int, engine: Engine, log: OpLog, post: Callable[[Message], None]
     ) -> None:
         self.sip, self.log, self._engine = sip, log, engine
-        self.send_bounds = _outlook(plan)
-        self.fabric = Fabric(engine, plan.graph, plan.routes, sip, self.send_bounds)
-        around = ChipContext(
-            sip,
-            plan.topology,
-            plan.graph,
-            plan.routes,
-            plan.addresses,
-            engine,
-            self.fabric,
-            log,
-            self.send_bounds,
-            plan.data,
-            plan.remote_dma,
-            Flows(sip),
-            {},
-            plan.start_kernel,
+        self.send_bounds = _send_bounds(spec)
+        self.fabric = Fabric(
+            engine, spec.graph, spec.routes, sip, self.send_bounds, spec.components.links
         )
-        self.boundary = UciePorts(around, plan.sips, post)
-        self.fabric.attach(plan.graph.io_noc, self.boundary)
+        chip = ChipContext(
+            **vars(spec),
+            sip=sip,
+            engine=engine,
+            fabric=self.fabric,
+            log=log,
+            send_bounds=self.send_bounds,
+            flows=Flows(sip),
+            memory_ports={},
+        )
+        self.boundary = UciePorts(chip, post)
+        self.fabric.attach(spec.graph.io_noc, self.boundary)
         self.inbox = Inbox(engine, self.boundary.receive)
         self.pes: list[Pe] = []
-        for node in plan.graph.nodes:
-            if node.kind in COMPONENTS:
-                component = build(around, node)
+        endpoints = spec.components.endpoints
+        for node in spec.graph.nodes:
+            if node.kind in endpoints:
+                component = endpoints[node.kind](chip, node.index)
                 self.fabric.attach(node.index, component)
                 if isinstance(component, Pe):
                     self.pes.append(component)
                 if isinstance(component, Host):
                     self.host = component
         self._pe_at = {(pe.coordinates.cube, pe.coordinates.pe): pe for pe in self.pes}
-        self._ports = around.memory_ports
+        self._ports = chip.memory_ports
 
     def deliver(self, message: Message) -> None:
-        """Take in a message from a neighbour; it will be received at its time."""
+        """Accept a message from a neighbour; it is received at its time."""
         self.boundary.expect(message)
         self.inbox.put(message)
 
@@ -116,7 +99,7 @@ class Chip:
         return (self._ports[node].memory for node in sorted(self._ports))
 
     def contents(self) -> Iterator[tuple[int, bytes]]:
-        """(physical address, bytes) of what is not zero in its memories, page by page."""
+        """(physical address, bytes) of every page of its memories that is not all zero."""
         for node in sorted(self._ports):
             yield from self._ports[node].contents()
 
@@ -127,8 +110,8 @@ class Chip:
     def broken_law(self) -> str:
         """The first law of the model that does not hold at the end of a run, or nothing.
 
-        Whoever was sent has arrived, no link and no engine was busy longer than time has passed, no kernel runs,
-        no matrix product is in flight, every credit is home.
+        Every packet sent was delivered, no link and no engine was busy longer than time has passed,
+        no kernel runs, no matrix product is in flight, every credit has returned.
         """
         try:
             self._check_laws()
@@ -153,7 +136,7 @@ class Chip:
             pe.check_busy()
 
     def counters(self) -> dict[str, int]:
-        """What the components counted, by name with its unit."""
+        """The counters of the components, by name with the unit."""
         servers = list(self.fabric.busiest())
         return {
             "packets": self.fabric.sent,
@@ -180,19 +163,19 @@ class Chip:
         }
 
 
-def _outlook(plan: ChipSpec) -> SendBounds:
-    """The least times on the way out of a SIP, from its routes."""
-    graph, routes = plan.graph, plan.routes
+def _send_bounds(spec: ChipSpec) -> SendBounds:
+    """The least times from the components of a SIP to its ports, from its routes."""
+    graph, routes = spec.graph, spec.routes
     out: dict[tuple[int, int], int] = {}
     launch: list[int] = []
-    for cube in range(plan.topology.cubes):
+    for cube in range(spec.topology.cubes):
         down_ps = routes.route(graph.io_cpu, graph.m_cpu(cube)).latency_ps
-        for pe in range(plan.topology.pes_per_cube):
+        for pe in range(spec.topology.pes_per_cube):
             out[cube, pe] = routes.route(graph.pe(cube, pe), graph.io_noc).latency_ps
             launch.append(
                 down_ps
                 + routes.route(graph.m_cpu(cube), graph.pe(cube, pe)).latency_ps
                 + out[cube, pe]
             )
-    margin_ps = ps_from_ns(plan.topology.sip.io_chiplet.io_cpu.launch_margin_ns)
-    return SendBounds(out, min(launch) + margin_ps, answers=plan.remote_dma)
+    margin_ps = ps_from_ns(spec.topology.sip.io_chiplet.io_cpu.launch_margin_ns)
+    return SendBounds(out, min(launch) + margin_ps, answers=spec.remote_dma)

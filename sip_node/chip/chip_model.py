@@ -1,16 +1,18 @@
-"""The chips of one LP as the loop sees them: one engine, an inbox per SIP, and what they know about their next message."""
+"""The chips of one LP as the loop runs them: one engine, and an inbox and send bounds for each
+SIP.
+"""
 
-from collections.abc import Iterable, Mapping
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, Mapping
 
-from runtime.core.simtime import NEVER_PS
-from runtime.wire.messages import Message
-from sip_node.chip.chip import Chip, ChipSpec
-from sip_node.chip.fabric.packet import bound_for
+from runtime.wire.frames import Message
+from sip_node.chip.chip import Chip
+from sip_node.chip.context import ChipSpec
+from sip_node.chip.fabric.packet import header_of
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.partition import Egress, Partition
 from sip_node.pdes.channel import later_ps
 from sip_node.pdes.engine import Engine
+from sip_node.pdes.promises import SendBound
 from sip_node.pdes.sync import Sync
 
 
@@ -18,15 +20,14 @@ class ChipModel:
     """The `Model` of an LP with chips on it."""
 
     def __init__(
-        self, lp: int, partition: Partition, sync: Sync, plan: ChipSpec, logs: Mapping[int, OpLog]
+        self, lp: int, partition: Partition, sync: Sync, spec: ChipSpec, logs: Mapping[int, OpLog]
     ) -> None:
         self.engine = Engine()
         self._sync = sync
-        self._exits = {sip: partition.exits(sip) for sip in partition.sips_of_lp[lp]}
-        self._shortest = {sip: _shortest(exits.values()) for sip, exits in self._exits.items()}
-        self._depths = {peer: len(ways) for peer, ways in partition.transits(lp).items()}
+        self._egresses = {sip: partition.egresses(sip) for sip in partition.sips_of_lp[lp]}
+        self._nearest = {sip: _nearest(of_sip.values()) for sip, of_sip in self._egresses.items()}
         self.chips = {
-            sip: Chip(plan, sip, self.engine, logs[sip], self._post)
+            sip: Chip(spec, sip, self.engine, logs[sip], self._post)
             for sip in partition.sips_of_lp[lp]
         }
 
@@ -42,39 +43,31 @@ class ChipModel:
         """Put a message into the inbox of its SIP."""
         self.chips[message.target].deliver(message)
 
-    def earliest_send_ps(self, base_ps: int) -> dict[int, tuple[int, ...]]:
-        """Per peer LP and by remaining_hops, the earliest that anything of ours, or already here to be sent on, leaves for it."""
-        sends_ps = {peer: [NEVER_PS] * depth for peer, depth in self._depths.items()}
-
-        def may_leave(way: Egress, send_ps: int) -> None:
-            bounds = sends_ps[way.peer]
-            bounds[way.remaining_hops] = min(
-                bounds[way.remaining_hops], later_ps(send_ps, way.delay_ps)
-            )
-
-        for sip, exits in self._exits.items():
+    def earliest_sends(self, base_ps: int) -> Iterator[SendBound]:
+        """Bounds on the messages that leave the LP: of its kernels, and of what has already
+        arrived.
+        """
+        for sip, egresses in self._egresses.items():
             launch_ps, known_ps = self.chips[sip].send_bounds.earliest_send_ps(base_ps)
-            for way in self._shortest[sip]:
-                may_leave(way, launch_ps)
+            for peer, delay_ps, remaining_hops in self._nearest[sip]:
+                # A launch to come may send to any SIP, so its bound holds for every egress.
+                yield SendBound(peer, remaining_hops, later_ps(launch_ps, delay_ps))
             for target, send_ps in known_ps.items():
-                if target in exits:
-                    may_leave(exits[target], send_ps)
-        # A message with more channels ahead counts for every lesser number, too.
-        return {
-            peer: tuple(accumulate(reversed(bounds), min))[::-1]
-            for peer, bounds in sends_ps.items()
-        }
+                if target in egresses:
+                    peer, delay_ps, remaining_hops = egresses[target]
+                    yield SendBound(peer, remaining_hops, later_ps(send_ps, delay_ps))
 
     def _post(self, message: Message) -> None:
         if message.target in self.chips:
             self.deliver(message)
         else:
-            way = self._exits[message.source][bound_for(message)]
-            self._sync.post(way.peer, message, way.remaining_hops)
+            egress = self._egresses[message.source][header_of(message).sip]
+            self._sync.post(egress.peer, message, egress.remaining_hops)
 
 
-def _shortest(exits: Iterable[Egress]) -> tuple[Egress, ...]:
-    """Of the exits to the same peer with the same remaining_hops, the one with the least delay."""
-    return tuple(
-        {(way.peer, way.remaining_hops): way for way in sorted(exits, reverse=True)}.values()
-    )
+def _nearest(egresses: Iterable[Egress]) -> tuple[Egress, ...]:
+    """The egress with the least delay for each peer and number of remaining hops."""
+    least: dict[tuple[int, int], Egress] = {}
+    for egress in sorted(egresses):
+        least.setdefault((egress.peer, egress.remaining_hops), egress)
+    return tuple(least.values())

@@ -7,7 +7,9 @@ _T = TypeVar("_T")
 
 
 class Completion(Generic[_T]):
-    """Completed once, with a value or an error; callbacks run at once, in the order in which they were added."""
+    """Completed once, with a value or an error; callbacks run at once, in the order in which they
+    were added.
+    """
 
     __slots__ = ("_callbacks", "_value", "done", "error")
 
@@ -55,7 +57,9 @@ def completed(value: _T) -> Completion[_T]:
 
 
 def all_of(completions: Sequence[Completion[_T]]) -> Completion[list[_T]]:
-    """Complete with the list of values when the last of `completions` does; the first error wins."""
+    """Complete with the list of values when the last of `completions` does; the first error
+    wins.
+    """
     together = Completion[list[_T]]()
     left = len(completions)
 

@@ -1,16 +1,17 @@
-"""What a component is handed when the chip is built: the clock, the fabric and the facts of its SIP."""
+"""What a component receives when the chip is built: the spec of the run, the engine, the fabric."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from runtime.core.errors import PhysAddrError
 from runtime.model.addresses import AddressMap, PhysAddr
 from runtime.model.graph import ChipGraph
-from runtime.model.routing import ChipRoutes
+from runtime.model.routing import ChipRoutes, SipFabric
 from runtime.model.topology import Topology
-from sip_node.chip.fabric.fabric import Fabric
+from sip_node.chip.fabric.fabric import Endpoint, Fabric
+from sip_node.chip.fabric.server import Server
 from sip_node.chip.kernel import StartKernel
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.op_log import OpLog
@@ -19,12 +20,17 @@ from sip_node.pdes.engine import Engine
 
 
 class RingMemory(Protocol):
-    """A memory that receive rings can lie in."""
+    """A memory that can hold receive rings.
+
+    A protocol because the port of a memory is constructed with the context that lists the ports.
+    """
 
     memory: Memory
 
     def watch(self, ring_base: int, nbytes: int, pe_node: int) -> None:
-        """Announce slots that fill in [ring_base, ring_base + nbytes) to the PE at `pe_node`."""
+        """Send the PE at `pe_node` an arrival for each slot that fills in the `nbytes` from
+        `ring_base`.
+        """
         ...
 
     def contents(self) -> Iterator[tuple[int, bytes]]:
@@ -46,33 +52,61 @@ class Flows:
 
 
 @dataclass(frozen=True)
-class ChipContext:
-    """One per SIP. A component's constructor takes it and the index of the component's node."""
+class Components:
+    """The classes of one run by kind of node or engine: what `impl:` names, else those of the
+    model.
+    """
 
-    sip: int
+    endpoints: Mapping[str, Callable[["ChipContext", int], Endpoint]]
+    links: Mapping[str, type[Server]]
+    engines: Mapping[str, Callable[..., Any]]
+
+
+@dataclass(frozen=True)
+class ChipSpec:
+    """What all SIPs of a run have in common.
+
+    `data` is whether memories keep bytes, `remote_dma` whether DMA engines may access other SIPs.
+    """
+
     topology: Topology
     graph: ChipGraph
     routes: ChipRoutes
     addresses: AddressMap
+    sips: SipFabric
+    components: Components
+    data: bool
+    remote_dma: bool
+    start_kernel: StartKernel
+
+
+@dataclass(frozen=True)
+class ChipContext(ChipSpec):
+    """The spec and what one SIP adds to it.
+
+    A component's constructor takes it and the index of the component's node.
+    """
+
+    sip: int
     engine: Engine
     fabric: Fabric
     log: OpLog
     send_bounds: SendBounds
-    data: bool
-    remote_dma: bool
     flows: Flows
     memory_ports: dict[int, RingMemory]
-    start_kernel: StartKernel
 
     def watch_ring(self, base: int, nbytes: int, pe_node: int) -> None:
-        """Let the memory at physical address `base` announce slots that fill in [base, base + nbytes) to a PE."""
+        """Make the memory at `base` send a PE an arrival for each slot that fills in `nbytes` from
+        there.
+        """
         _, node = self.locate(base)
         self.memory_ports[node].watch(base, nbytes, pe_node)
 
     def locate(self, address: int) -> tuple[int, int]:
         """(sip, node) of the memory that holds a physical address; all SIPs have the same nodes.
 
-        Raises `PhysAddrError` for what is no memory on the fabric: the registers of a PE and of an M_CPU.
+        Raises `PhysAddrError` for what is no memory on the fabric: the registers of a PE and of an
+        M_CPU.
         """
         where = PhysAddr.decode(address, self.addresses)
         if where.resource == "hbm":

@@ -1,7 +1,8 @@
 """The boundary between a chip and the kernels that run on it.
 
-A chip knows when a kernel starts, when it has ended and what it waits for, but not what it is: a kernel is a program of the
-user, which the room above the chip runs beside the event loop. So the chip receives the function that starts one.
+A chip knows when a kernel starts, when it has ended and what it waits for, but not what it is: a
+kernel is a program of the user, which the room above the chip runs beside the event loop. So the
+chip receives the function that starts one.
 """
 
 from collections.abc import Callable
@@ -9,16 +10,17 @@ from dataclasses import dataclass
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.requests import HardwareThread, hardware_thread
-from runtime.wire.messages import BlockedPe
+from runtime.wire.reports import BlockedPe
 from sip_node.chip.completion import Completion
 
 
 @dataclass(frozen=True)
 class PeLaunch:
-    """Run a kernel at `start_ps`; `pes` and `cubes` are the size of the launch, `arguments` those of this PE.
+    """Run a kernel at `start_ps`; `pes` and `cubes` are the size of the launch, `arguments` those
+    of this PE.
 
-    `queues` names the queue table of the kernel, `call` the collective call that it belongs to, if any, and `line` is the
-    source line of the rank program that launched it.
+    `queues` names the queue table of the kernel, `call` the collective call that it belongs to, if
+    any, and `line` is the source line of the rank program that launched it.
     """
 
     name: str
@@ -41,8 +43,9 @@ class PeLaunch:
 class RunningKernel:
     """A kernel that has started on a PE.
 
-    `finished` completes when the kernel and all operations that it started have ended, and fails with what it raises.
-    `blocked()` describes the wait for a peer, if there is one. `close()` releases what the kernel holds of the PE.
+    `finished` completes when the kernel and all operations that it started have ended, and fails
+    with what it raises. `blocked()` describes the wait for a peer, if there is one. `close()`
+    releases what the kernel holds of the PE.
     """
 
     finished: Completion[object]

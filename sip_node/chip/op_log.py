@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from runtime.core.trace import OpRecord
-from runtime.wire.messages import SlotTransfer
+from runtime.wire.reports import SlotTransfer
 from sip_node.chip.memory.memory import Memory
 
 CHUNK_RECORDS = 4096
@@ -16,8 +16,9 @@ _encoder = msgspec.msgpack.Encoder()
 class OpLog:
     """Collects records, hands full chunks to `sink`, and keeps a running hash of everything it saw.
 
-    `written` takes what the host wrote, in the order of its records. `transferred` is told of every slot that a kernel sends
-    or receives, if the run asks for that. `last_ps` is the latest end of an operation.
+    `written` takes what the host wrote, in the order of its records. `transferred` is told of every
+    slot that a kernel sends or receives, if the run asks for that. `last_ps` is the latest end of
+    an operation.
     """
 
     def __init__(
@@ -39,7 +40,9 @@ class OpLog:
             self.flush()
 
     def add_written(self, data: bytes) -> None:
-        """Keep the bytes of the host's write whose record comes next; the digest has them from the memories."""
+        """Keep the bytes of the host's write whose record comes next; the digest has them from the
+        memories.
+        """
         if self._written is not None:
             self._written(data)
 
@@ -55,7 +58,9 @@ class OpLog:
         self._chunk = []
 
     def digest(self, memories: Iterable[Memory]) -> str:
-        """SHA-256 over all records and over the contents of the memories, in the order given; hexadecimal."""
+        """SHA-256 over all records and over the contents of the memories, in the order given;
+        hexadecimal.
+        """
         self.flush()
         total = self._hash.copy()
         for memory in memories:

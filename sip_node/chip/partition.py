@@ -1,17 +1,22 @@
-"""Which LP holds which SIP, and the channels that messages between SIPs take: what follows from the routes alone."""
+"""The partition of a run: which LP holds which SIP, and the channels which routes between SIPs use.
+
+Everything here follows from the routes alone. A link between SIPs of one LP only takes time; a link
+between LPs is part of a channel.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from runtime.model.routing import SipFabric
-from sip_node.chip.ucie_ports import lookahead_ps
-from sip_node.pdes.sync import ForwardingPath
+from runtime.core.simtime import ps_from_ns
+from runtime.model.topology import Topology
+from sip_node.chip.context import ChipSpec
+from sip_node.pdes.promises import ForwardingPath
 
 
 class Egress(NamedTuple):
-    """Where messages from one SIP to another leave the LP of the first.
+    """Where messages from one SIP to another leave the LP of the first: by the channel to `peer`.
 
-    By the channel to `peer`, at least `delay_ps` after the first SIP has sent them, with `remaining_hops` further channels ahead.
+    They reach it at least `delay_ps` after the first SIP has sent them, and have `remaining_hops`.
     """
 
     peer: int
@@ -20,19 +25,19 @@ class Egress(NamedTuple):
 
 
 class Partition:
-    """The SIPs of every LP. A link between SIPs of one LP only takes time, one between LPs is part of a channel."""
+    """The SIPs of every LP, and what follows for channels, egresses and forwarding paths."""
 
-    def __init__(
-        self, sips_of_lp: Sequence[Sequence[int]], fabric: SipFabric, noc_overhead_ns: float
-    ) -> None:
+    def __init__(self, sips_of_lp: Sequence[Sequence[int]], spec: ChipSpec) -> None:
         self.sips_of_lp = sips_of_lp
         self.lp_of = {sip: lp for lp, sips in enumerate(sips_of_lp) for sip in sips}
-        self._fabric = fabric
+        self._fabric = spec.sips
+        # The least time from the event in which a packet leaves one IO NoC to the event in which it
+        # enters the next one: this is the lookahead of the protocol.
+        noc_ps = _noc_ps(spec.topology)
         self._link_ps = {
-            (link.source, link.target): lookahead_ps(noc_overhead_ns, link.latency_ps)
-            for link in fabric.links
+            (link.source, link.target): link.latency_ps + noc_ps for link in spec.sips.links
         }
-        self._exits: dict[tuple[int, int], Egress | None] = {}
+        self._egress: dict[tuple[int, int], Egress | None] = {}
 
     def channels_out(self, lp: int) -> dict[int, int]:
         """Peer LP -> lookahead in ps: the least of the links that share the channel."""
@@ -50,56 +55,63 @@ class Partition:
             if self.lp_of[b] == lp != self.lp_of[a]
         )
 
-    def exits(self, sip: int) -> dict[int, Egress]:
-        """Target SIP -> how messages from `sip` to it leave the LP, for all that do."""
-        ways = {target: self._exit(sip, target) for target in range(self._fabric.sips)}
-        return {target: way for target, way in ways.items() if way is not None}
+    def egresses(self, sip: int) -> dict[int, Egress]:
+        """Target SIP -> where messages from `sip` to it leave the LP, for all that do."""
+        found = {target: self._egress_to(sip, target) for target in range(self._fabric.sips)}
+        return {target: egress for target, egress in found.items() if egress is not None}
 
-    def transits(self, lp: int) -> dict[int, tuple[tuple[ForwardingPath, ...], ...]]:
-        """Peer LP -> for n = 0, 1, ...: how messages with n or more channels ahead get to its channel from other LPs.
+    def forwarding_paths(self, lp: int) -> dict[int, tuple[tuple[ForwardingPath, ...], ...]]:
+        """Peer LP -> for n = 0, 1, ...: the paths from other LPs to its channel.
 
-        It has an entry for every n that a message on the channel can have, wherever it starts.
+        Those of messages with n or more remaining hops on the channel. There is an entry for every
+        n that a message on the channel can have, wherever it starts.
         """
-        exits = {sip: self.exits(sip) for sip in self.sips_of_lp[lp]}
-        every = [way for ways in exits.values() for way in ways.values()]
+        egresses = {sip: self.egresses(sip) for sip in self.sips_of_lp[lp]}
+        every = [egress for of_sip in egresses.values() for egress in of_sip.values()]
         depth = {
-            peer: 1 + max(way.remaining_hops for way in every if way.peer == peer)
+            peer: 1 + max(egress.remaining_hops for egress in every if egress.peer == peer)
             for peer in self.channels_out(lp)
         }
         found: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for before, sip in self._link_ps:
-            if self.lp_of[before] != lp == self.lp_of[sip]:
-                for target, way in exits[sip].items():
-                    if target != before and self._fabric.next_hop(before, target) == sip:
-                        for remaining_hops in range(way.remaining_hops + 1):
-                            found.setdefault((way.peer, remaining_hops), []).append(
-                                (self.lp_of[before], way.delay_ps)
-                            )
+            if self.lp_of[before] == lp or self.lp_of[sip] != lp:
+                continue
+            for target, egress in egresses[sip].items():
+                # Only routes which really enter this LP by the link from `before` count.
+                if target != before and self._fabric.next_hop(before, target) == sip:
+                    for n in range(egress.remaining_hops + 1):
+                        found.setdefault((egress.peer, n), []).append(
+                            (self.lp_of[before], egress.delay_ps)
+                        )
         return {
-            peer: tuple(_transits(found.get((peer, n), [])) for n in range(depth[peer]))
+            peer: tuple(_paths(found.get((peer, n), [])) for n in range(depth[peer]))
             for peer in depth
         }
 
-    def _exit(self, sip: int, target: int) -> Egress | None:
-        if (sip, target) not in self._exits:
-            self._exits[sip, target] = None if sip == target else self._way_out(sip, target)
-        return self._exits[sip, target]
+    def _egress_to(self, sip: int, target: int) -> Egress | None:
+        if (sip, target) not in self._egress:
+            self._egress[sip, target] = None if sip == target else self._along(sip, target)
+        return self._egress[sip, target]
 
-    def _way_out(self, sip: int, target: int) -> Egress | None:
-        beside = self._fabric.next_hop(sip, target)
-        onward = self._exit(beside, target)
-        if self.lp_of[beside] != self.lp_of[sip]:
-            return Egress(self.lp_of[beside], 0, 0 if onward is None else 1 + onward.remaining_hops)
-        return (
-            None
-            if onward is None
-            else onward._replace(delay_ps=self._link_ps[sip, beside] + onward.delay_ps)
-        )
+    def _along(self, sip: int, target: int) -> Egress | None:
+        """The egress of the route, hop by hop; None if the route never leaves the LP."""
+        neighbour = self._fabric.next_hop(sip, target)
+        onward = self._egress_to(neighbour, target)
+        if self.lp_of[neighbour] != self.lp_of[sip]:
+            further = 0 if onward is None else 1 + onward.remaining_hops
+            return Egress(self.lp_of[neighbour], 0, further)
+        if onward is None:
+            return None
+        return onward._replace(delay_ps=self._link_ps[sip, neighbour] + onward.delay_ps)
 
 
-def _transits(ways: Iterable[tuple[int, int]]) -> tuple[ForwardingPath, ...]:
+def _noc_ps(topology: Topology) -> int:
+    return ps_from_ns(topology.sip.io_chiplet.noc.overhead_ns)
+
+
+def _paths(sources: Iterable[tuple[int, int]]) -> tuple[ForwardingPath, ...]:
     return tuple(
-        ForwardingPath(source, delay_ps) for source, delay_ps in sorted(_least(ways).items())
+        ForwardingPath(source, delay_ps) for source, delay_ps in sorted(_least(sources).items())
     )
 
 

@@ -1,22 +1,42 @@
-"""Which class stands behind each kind of node that is an endpoint of routes. `impl:` in the topology file replaces one.
+"""The one registry of components: which class models each kind of node, link and engine of a chip.
 
-A component is constructed as `Class(surroundings, node index)` and receives packets through `accept(packet, tail_ps)`.
+`impl:` in the topology file replaces a class, by a name that is registered here or by the path
+`package.module:Class` of a user's class. Three groups have three contracts:
+
+- *Endpoints* receive packets. They are constructed as `Class(chip, node)`, with the `ChipContext`
+  and the index of their node, and have `accept(packet, tail_ps)`. A chip uses more of its host and
+  its PEs than that, so a replacement of these derives from the class here.
+- *Links* serve the packets that leave a node which packets pass: a router, a port, a crossbar. Such
+  a node only delays, so its links are what a replacement changes: a class derived from `Server`,
+  constructed as `Class(name, bw_gbs)`, that starts no packet before its head has arrived.
+- *Engines* are the parts of a PE. A replacement has the constructor and methods of the original.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from runtime.core.errors import ConfigError
 from runtime.core.registry import look_up, look_up_class
-from runtime.model.graph import Node
-from sip_node.chip.context import ChipContext
+from runtime.model.topology import Topology
+from sip_node.chip.context import ChipContext, Components
 from sip_node.chip.fabric.fabric import Endpoint
+from sip_node.chip.fabric.server import Server
 from sip_node.chip.host.host import Host
 from sip_node.chip.host.io_cpu import IoCpu
 from sip_node.chip.host.m_cpu import MCpu
 from sip_node.chip.memory.storage import HbmController, Sram
+from sip_node.chip.pe.cpu import PeCpu
+from sip_node.chip.pe.dma import PeDma
+from sip_node.chip.pe.fetch_store import PeFetchStore
+from sip_node.chip.pe.gemm import PeGemm
+from sip_node.chip.pe.ipcq import PeIpcq
+from sip_node.chip.pe.math import PeMath
+from sip_node.chip.pe.mmu import PeMmu
 from sip_node.chip.pe.pe import Pe
+from sip_node.chip.pe.scheduler import PeScheduler
+from sip_node.chip.pe.tcm import PeTcm
 
-COMPONENTS: dict[str, Callable[[ChipContext, int], Endpoint]] = {
+ENDPOINTS: dict[str, Callable[[ChipContext, int], Endpoint]] = {
     "host": Host,
     "io_cpu": IoCpu,
     "m_cpu": MCpu,
@@ -24,21 +44,49 @@ COMPONENTS: dict[str, Callable[[ChipContext, int], Endpoint]] = {
     "hbm_ctrl": HbmController,
     "sram": Sram,
 }
+LINKS: dict[str, type[Server]] = dict.fromkeys(
+    ("router", "xbar", "ucie", "pcie_ep", "io_noc", "switch"), Server
+)
+ENGINES: dict[str, Callable[..., Any]] = {
+    "pe_cpu": PeCpu,
+    "pe_dma": PeDma,
+    "pe_fetch_store": PeFetchStore,
+    "pe_gemm": PeGemm,
+    "pe_ipcq": PeIpcq,
+    "pe_math": PeMath,
+    "pe_mmu": PeMmu,
+    "pe_scheduler": PeScheduler,
+    "pe_tcm": PeTcm,
+}
+_DERIVED: dict[str, type[Endpoint]] = {"host": Host, "pe": Pe}
+_FILE = "topology"
 
-WHOLE: dict[str, type[Endpoint]] = {"host": Host, "pe": Pe}
-"""Of these a chip asks more than to accept packets: a class of one's own derives from the one here."""
+
+def components(topology: Topology) -> Components:
+    """The classes of a run, all looked up before anything is built.
+
+    `ConfigError` names the key, and the nearest registered name or what is wrong with the class.
+    """
+    impl = topology.impl
+    return Components(
+        endpoints={kind: _endpoint(impl.of(kind), kind) for kind in ENDPOINTS},
+        links={
+            kind: look_up_class(impl.of(kind), LINKS, Server, _FILE, f"impl.{kind}")
+            for kind in LINKS
+        },
+        engines={kind: look_up(impl.of(kind), ENGINES, _FILE, f"impl.{kind}") for kind in ENGINES},
+    )
 
 
-def build(around: ChipContext, node: Node) -> Endpoint:
-    """The component of a node; `ConfigError` when what `impl:` names for its kind cannot be one."""
-    key_path = f"impl.{node.kind}"
-    if node.kind in WHOLE:
-        look_up_class(node.impl, WHOLE, WHOLE[node.kind], "topology", key_path)
-    chosen = look_up(node.impl, COMPONENTS, "topology", key_path)
+def _endpoint(name: str, kind: str) -> Callable[[ChipContext, int], Endpoint]:
+    key_path = f"impl.{kind}"
+    if kind in _DERIVED:
+        look_up_class(name, _DERIVED, _DERIVED[kind], _FILE, key_path)
+    chosen = look_up(name, ENDPOINTS, _FILE, key_path)
     if not hasattr(chosen, "accept"):
         raise ConfigError(
-            "topology",
+            _FILE,
             key_path,
-            f"{node.impl!r} cannot receive packets: it has no accept(packet, tail_ps)",
+            f"{name!r} cannot receive packets: it has no accept(packet, tail_ps)",
         )
-    return chosen(around, node.index)
+    return chosen

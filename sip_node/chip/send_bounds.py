@@ -1,8 +1,9 @@
 """What one SIP knows about its next message to each other SIP: the component promises of a chip.
 
-Only PEs with a running kernel send off the chip, and only to the SIPs to which the kernel's queues lead. Everything else
-needs time before it can: a launch has to reach a PE first, a packet has to reach the IO chiplet. A message that this SIP only
-sends on is known here from the time it is put into the inbox.
+Only PEs with a running kernel send off the chip, and only to the SIPs to which the kernel's queues
+lead. Everything else needs time before it can: a launch has to reach a PE first, a packet has to
+reach the IO chiplet. A message that this SIP only sends on is known here from the time it is put
+into the inbox.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 from runtime.core.requests import HardwareThread
 from runtime.core.simtime import NEVER_PS
-from sip_node.pdes.promises import Sender
+from sip_node.pdes.sender import Sender
 
 Pe = tuple[int, int]
 
@@ -26,9 +27,10 @@ class _Running:
 class SendBounds:
     """The senders of one SIP.
 
-    `port_path_ps` gives, for every (cube, pe), the least time from the PE to the entrance of the links to other SIPs,
-    `launch_path_ps` the least time from a launch that the IO_CPU has not stamped yet to a message. `answers` says whether
-    memories here answer requests of other SIPs, which may come at any time.
+    `port_path_ps` gives, for every (cube, pe), the least time from the PE to the entrance of the
+    links to other SIPs, `launch_path_ps` the least time from a launch that the IO_CPU has not
+    stamped yet to a message. `answers` says whether memories here answer requests of other SIPs,
+    which may come at any time.
     """
 
     def __init__(
@@ -47,7 +49,9 @@ class SendBounds:
     def launched(
         self, pes: Sequence[Pe], start_ps: int, thread: HardwareThread, table: str
     ) -> None:
-        """A kernel will start on a thread of `pes` at `start_ps`, not earlier. Its queue table, if any, is installed."""
+        """A kernel will start on a thread of `pes` at `start_ps`, not earlier. Its queue table, if
+        any, is installed.
+        """
         for pe in pes:
             targets = self._reach.get((pe, table))
             if targets:
@@ -56,7 +60,9 @@ class SendBounds:
                 self._running[pe, thread] = _Running(sender, targets)
 
     def computing(self, pe: Pe, until_ps: int, thread: HardwareThread) -> None:
-        """The kernel on a thread of a PE decides nothing before `until_ps`. It speaks for no other thread."""
+        """The kernel on a thread of a PE decides nothing before `until_ps`. It speaks for no other
+        thread.
+        """
         if (pe, thread) in self._running:
             self._running[pe, thread].sender.quiet_until(until_ps)
 
@@ -65,7 +71,9 @@ class SendBounds:
         self._running.pop((pe, thread), None)
 
     def departed(self, target: int, entrance_ps: int) -> None:
-        """A packet for SIP `target` is on its way, ours or from elsewhere, and is at the entrance of a link not before then."""
+        """A packet for SIP `target` is on its way, ours or from elsewhere, and is at the entrance
+        of a link not before then.
+        """
         if target not in self._on_the_way:
             self._on_the_way[target] = Sender(NEVER_PS)
         self._on_the_way[target].departed(entrance_ps)
@@ -77,7 +85,8 @@ class SendBounds:
     def earliest_send_ps(self, base_ps: int) -> tuple[int, Mapping[int, int]]:
         """No message leaves this SIP earlier, if no event of its LP is executed before `base_ps`.
 
-        The first bound holds for all launches to come, whatever their target; the others, by target, for what is under way.
+        The first bound holds for all launches to come, whatever their target; the others, by
+        target, for what is under way.
         """
         known = {
             target: sender.earliest_send_ps(base_ps) for target, sender in self._on_the_way.items()

@@ -1,4 +1,6 @@
-"""Blocks of elements as a DMA descriptor and a memory see them: bytes in one piece, or rows of bytes at one pitch."""
+"""Blocks of elements as a DMA descriptor and a memory see them: bytes in one piece, or rows of
+bytes at one pitch.
+"""
 
 from collections.abc import Iterator
 from functools import cache
@@ -15,13 +17,17 @@ _ITEM_BYTES = {BYTES: 1} | {dtype.name: dtype.itemsize for dtype in dtypes.ALL}
 
 
 class StridedBlock(NamedTuple):
-    """StridedBlock of `row_bytes` that start `pitch` bytes apart. Packed, they follow each other without gaps."""
+    """StridedBlock of `row_bytes` that start `pitch` bytes apart. Packed, they follow each other
+    without gaps.
+    """
 
     row_bytes: int
     pitch: int
 
     def runs(self, start: int, nbytes: int) -> Iterator[tuple[int, int, int]]:
-        """(offset, rows, bytes of each) of the packed bytes [start, start + nbytes): whole rows, and those cut at the ends."""
+        """(offset, rows, bytes of each) of the packed bytes [start, start + nbytes): whole rows,
+        and those cut at the ends.
+        """
         row, skip = divmod(start, self.row_bytes)
         if skip:
             head = min(self.row_bytes - skip, nbytes)
@@ -35,7 +41,9 @@ class StridedBlock(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How many bytes a block has, and its rows; `rows` is None when they follow each other without gaps."""
+    """How many bytes a block has, and its rows; `rows` is None when they follow each other without
+    gaps.
+    """
 
     nbytes: int
     rows: StridedBlock | None
@@ -70,7 +78,9 @@ def is_packed(block: Operand) -> bool:
 
 
 def part_of(block: Operand, start: int, nbytes: int) -> Operand:
-    """The packed bytes [start, start + nbytes) of a block: itself, or a run of elements of a block without gaps."""
+    """The packed bytes [start, start + nbytes) of a block: itself, or a run of elements of a block
+    without gaps.
+    """
     if nbytes == nbytes_of(block):
         return block
     item = _ITEM_BYTES[block.dtype]
@@ -92,7 +102,8 @@ def _layout(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> Layo
         return Layout(nbytes, None)
     if len(axes) > 2 or axes[0][1] < 0:
         raise ValueError(
-            f"a block of shape {shape} with strides {strides} is not rows at one pitch, as a DMA moves them"
+            f"a block of shape {shape} with strides {strides} is not rows at one pitch, "
+            "as a DMA moves them"
         )
     (_, pitch), (columns, _) = axes
     return Layout(nbytes, StridedBlock(columns * item, pitch * item))

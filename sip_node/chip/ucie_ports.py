@@ -1,53 +1,43 @@
-"""Where a SIP ends: the UCIe ports of its IO chiplet, towards its neighbours among the SIPs."""
+"""The UCIe ports of a SIP's IO chiplet: the boundary between its fabric and the neighbouring
+SIPs.
+"""
 
 from collections.abc import Callable
 
 from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import OpRecord
-from runtime.model.routing import SipFabric
-from runtime.wire.messages import Message
+from runtime.wire.frames import Message
 from sip_node.chip.context import ChipContext
-from sip_node.chip.fabric.links import link_server
-from sip_node.chip.fabric.packet import Packet, bound_for, from_message, to_message
+from sip_node.chip.fabric.packet import Packet, from_message, header_of, to_message
 from sip_node.chip.fabric.server import Server
 
 
-def lookahead_ps(noc_overhead_ns: float, crossing_ps: int) -> int:
-    """The least time from the event in which a packet leaves one IO NoC to the event in which it enters the next one."""
-    return crossing_ps + ps_from_ns(noc_overhead_ns)
-
-
 class UciePorts:
-    """The endpoint at the IO NoC for all that leaves, and the origin there of all that comes in.
+    """The endpoint at the IO NoC for packets to other SIPs, and the origin of packets from them.
 
-    A packet whose head is at the IO NoC reserves the link of the next hop and becomes a message for the neighbour, timed when
-    its head enters the neighbour's IO NoC. With a switch a SIP has one port for all it sends, and packets from several SIPs
-    meet in the switch's port to their target; that one is served here, at the receiver, in the total order of arrivals.
+    A packet whose head is at the IO NoC reserves the link of the next hop and becomes a message for
+    the neighbour, timed when its head enters the neighbour's IO NoC. With a switch a SIP has one
+    port for all it sends, and packets from several SIPs meet in the switch's port to their target;
+    that port is served here, at the receiver, in the total order of arrivals.
     """
 
-    def __init__(self, chip: ChipContext, sips: SipFabric, post: Callable[[Message], None]) -> None:
-        self._chip, self._sips, self._post = chip, sips, post
-        self._gateway = chip.graph.io_noc
-        noc_ns = chip.topology.sip.io_chiplet.noc.overhead_ns
-        self._links = {
-            neighbour: sips.link(chip.sip, neighbour) for neighbour in sips.neighbours(chip.sip)
-        }
-        self._latency_ps = {
-            neighbour: lookahead_ps(noc_ns, link.latency_ps)
-            for neighbour, link in self._links.items()
-        }
+    def __init__(self, chip: ChipContext, post: Callable[[Message], None]) -> None:
+        self._chip, self._post = chip, post
+        sips, links = chip.sips, chip.components.links
+        neighbours = {other: sips.link(chip.sip, other) for other in sips.neighbours(chip.sip)}
+        noc_ps = ps_from_ns(chip.topology.sip.io_chiplet.noc.overhead_ns)
+        # A channel's lookahead is the least of these; see `Partition`.
+        self._latency_ps = {other: link.latency_ps + noc_ps for other, link in neighbours.items()}
         switched = chip.topology.system.sips.fabric == "switch"
         bw_gbs = chip.topology.ucie.bw_gbs
-        port = link_server(chip.topology, "ucie")
+        port = links["ucie"]
         up = port("ucie.switch", bw_gbs)
         self._ports = {
-            neighbour: up if switched else port(link.port.removeprefix("io."), link.bw_gbs)
-            for neighbour, link in self._links.items()
+            other: up if switched else port(link.port.removeprefix("io."), link.bw_gbs)
+            for other, link in neighbours.items()
         }
-        self._next_seq = dict.fromkeys(self._links, 0)
-        self._switch_port = (
-            link_server(chip.topology, "switch")("switch.out", bw_gbs) if switched else None
-        )
+        self._next_seq = dict.fromkeys(neighbours, 0)
+        self._switch_port = links["switch"]("switch.out", bw_gbs) if switched else None
         self.sent = 0
 
     @property
@@ -59,7 +49,7 @@ class UciePorts:
         """A packet for another SIP is at the IO NoC."""
         engine, chip = self._chip.engine, self._chip
         chip.send_bounds.entered(packet.sip, packet.entrance_ps)
-        neighbour = self._sips.next_hop(chip.sip, packet.sip)
+        neighbour = chip.sips.next_hop(chip.sip, packet.sip)
         server = self._ports[neighbour]
         start_ps, left_ps = server.reserve(engine.now_ps, tail_ps, packet.size)
         latency_ps = self._latency_ps[neighbour]
@@ -68,10 +58,10 @@ class UciePorts:
         self.sent += 1
         chip.log.add(
             OpRecord(
-                server.name,
-                packet.kind.name.lower(),
-                start_ps,
-                left_ps,
+                engine=server.name,
+                name=packet.kind.name.lower(),
+                start_ps=start_ps,
+                end_ps=left_ps,
                 address=packet.address,
                 nbytes=packet.size,
             )
@@ -83,13 +73,14 @@ class UciePorts:
         )
 
     def expect(self, message: Message) -> None:
-        """A message from a neighbour will be here at its time. One for another SIP will leave again then."""
-        target = bound_for(message)
+        """A message from a neighbour arrives at its time. One for another SIP leaves again then."""
+        target = header_of(message).sip
         if target != self._chip.sip:
+            # From now on this LP has a bound for it; before, only the promise of its channel had.
             self._chip.send_bounds.departed(target, message.time_ps)
 
     def receive(self, message: Message) -> None:
-        """A message from a neighbour: its head is at our IO NoC, or at the port of the switch that leads here."""
+        """The head of a packet is at our IO NoC, or at the port of the switch that leads here."""
         packet, tail_ps = from_message(message)
         packet.entrance_ps = message.time_ps
         if self._switch_port is None:
@@ -101,6 +92,6 @@ class UciePorts:
 
     def _enter(self, packet: Packet, tail_ps: int) -> None:
         if packet.sip == self._chip.sip:
-            self._chip.fabric.send(packet, self._gateway, tail_ps)
+            self._chip.fabric.send(packet, self._chip.graph.io_noc, tail_ps)
         else:
             self.accept(packet, tail_ps)

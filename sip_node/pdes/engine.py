@@ -1,8 +1,10 @@
-"""The event engine of one LP: a SimPy environment with integer picoseconds, and calls beside SimPy's events.
+"""The event engine of one LP: a SimPy environment with integer picoseconds, and calls beside
+SimPy's events.
 
-Most of a chip's events only call a function at a time: a packet at its next link, a channel that falls free. Such a call is
-a pair in SimPy's own queue, under SimPy's own order of (time, priority, order of asking), without the event object around it:
-measured 1.3 times the events per second. Processes, timeouts and stores work as in any SimPy environment.
+Most of a chip's events only call a function at a time: a packet at its next link, a channel that
+falls free. Such a call is a pair in SimPy's own queue, under SimPy's own order of (time, priority,
+order of asking), without the event object around it: measured 1.3 times the events per second.
+Processes, timeouts and stores work as in any SimPy environment.
 """
 
 from collections.abc import Callable
@@ -15,7 +17,9 @@ from simpy.core import EmptySchedule
 from runtime.core.simtime import NEVER_PS
 
 ARRIVALS_FIRST = -1
-"""Priority before SimPy's URGENT (0): what arrives from other SIPs at t precedes every local event at t."""
+"""Priority before SimPy's URGENT (0): what arrives from other SIPs at t precedes every local event
+at t.
+"""
 NORMAL = 1
 
 _Call = tuple[Callable[..., None], tuple[Any, ...]]
@@ -23,7 +27,9 @@ _Entry = tuple[int, int, int, simpy.Event | _Call]
 
 
 class Engine(simpy.Environment):
-    """Time and calls. All components of an LP share one engine; nothing in it depends on how many SIPs there are."""
+    """Time and calls. All components of an LP share one engine; nothing in it depends on how many
+    SIPs there are.
+    """
 
     def __init__(self) -> None:
         super().__init__(initial_time=0)
@@ -35,7 +41,9 @@ class Engine(simpy.Environment):
     def at(
         self, time_ps: int, function: Callable[..., None], *args: object, priority: int = NORMAL
     ) -> None:
-        """Call `function(*args)` at `time_ps`, which must not be in the past; equal times run in the order of asking."""
+        """Call `function(*args)` at `time_ps`, which must not be in the past; equal times run in
+        the order of asking.
+        """
         assert time_ps >= self.now_ps, f"{function} asked for {time_ps} ps, now is {self.now_ps} ps"
         heappush(self._entries, (time_ps, priority, next(self._eid), (function, args)))
 

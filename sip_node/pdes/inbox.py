@@ -1,14 +1,18 @@
-"""The inbox of a SIP: all that comes from other SIPs, whatever LP they are in, in the one total order."""
+"""The inbox of a SIP: all that comes from other SIPs, whatever LP they are in, in the one total
+order.
+"""
 
 from collections.abc import Callable
 from heapq import heappop, heappush
 
-from runtime.wire.messages import Message
+from runtime.wire.frames import Message
 from sip_node.pdes.engine import ARRIVALS_FIRST, Engine
 
 
 class Inbox:
-    """Keeps messages by `(time_ps, source, seq)` and empties all of one time in one event, before any local event then."""
+    """Keeps messages by `(time_ps, source, seq)` and empties all of one time in one event, before
+    any local event then.
+    """
 
     def __init__(self, engine: Engine, receive: Callable[[Message], None]) -> None:
         self._engine, self._receive = engine, receive

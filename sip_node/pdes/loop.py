@@ -1,55 +1,60 @@
-"""One logical process: the loop that keeps a model in step with its peers.
+"""One logical process (LP): the loop that keeps a model in step with its peers.
 
-Drain what the peers said, inject their messages, step the model as far as is safe, promise how far it got, and wait
-when there is nothing left to do. The decisions are those of `pdes/sync.py`; this module only carries them out.
+One round is *drain, inject, step, promise*: take what the peers sent, hand their messages to the
+model, execute the events that are safe, promise how far the LP has got. An LP with nothing left to
+execute then waits. The decisions are those of `sync.py`; this module only carries them out.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 from runtime.core.errors import ProtocolError
 from runtime.core.wallclock import now_s
-from runtime.wire.messages import Frame, Grant, Message, PeerContent, SilenceReport
+from runtime.wire.frames import Frame, Grant, Message, PeerContent, SilenceReport
 from sip_node.pdes.channel import later_ps
 from sip_node.pdes.lbts import Collector
+from sip_node.pdes.promises import SendBound
 from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport import Transport
 
 COLLECTOR_LP = 0
 WAIT_S = 0.2
-"""A blocked LP looks around this often, so that `watch` runs even when no peer speaks."""
+"""Longest wait of a blocked LP between two calls of `watch`."""
 STEP_PS = 1_000_000
-"""Longest step, 1 us: an LP that is alone or far ahead of its peers still comes back to `watch`."""
+"""Longest step, 1 us: an LP that is alone or far ahead of its peers still calls `watch`."""
 
 
 class Model(Protocol):
-    """What is simulated. It sends to another LP by calling `Sync.post` from an event, at least a lookahead ahead."""
+    """What is simulated.
+
+    It sends to another LP by calling `Sync.post` from an event, at least a lookahead ahead.
+    """
 
     def next_ps(self) -> int:
-        """The time of the earliest event, delivered messages included; `NEVER_PS` if there is none."""
+        """The time of the earliest event, delivered messages included; `NEVER_PS` without one."""
         ...
 
     def run_before(self, bound_ps: int) -> int:
-        """Execute every event before `bound_ps`, also those that come up meanwhile; returns how many."""
+        """Execute every event before `bound_ps`, new ones included; returns their number."""
         ...
 
     def deliver(self, message: Message) -> None:
-        """Put a message into the inbox of `message.target`, which is ordered by `(time_ps, source, seq)`."""
+        """Put a message into the inbox of its target, ordered by `(time_ps, source, seq)`."""
         ...
 
-    def earliest_send_ps(self, base_ps: int) -> Mapping[int, Sequence[int]]:
-        """Per peer LP, the time before which no event posts a message to it, if none is executed before `base_ps`.
+    def earliest_sends(self, base_ps: int) -> Iterable[SendBound]:
+        """Bounds on the messages to other LPs, if no event is executed before `base_ps`.
 
-        The nth entry is for messages that cross n or more further channels, so it is at least the one before. Messages that
-        have not come yet and are only sent on do not count.
+        At least one for every channel which the model may use; messages that have not arrived yet
+        and are only forwarded do not count.
         """
         ...
 
 
 @dataclass(frozen=True)
-class Figures:
-    """What a loop has done: a null message is a frame without messages, `blocked_s` is wall time spent waiting."""
+class LoopStatistics:
+    """The counts of a loop. `null_messages` are frames without messages, `blocked_s` wall time."""
 
     rounds: int
     events: int
@@ -59,10 +64,10 @@ class Figures:
 
 
 class LogicalProcess:
-    """Runs `model` to the end of the run. One that is alone needs no transport.
+    """Runs `model` to the end of the run. An LP without peers needs no transport.
 
-    `watch` is called once a round, at least every `WAIT_S` while blocked; what it raises ends the run. The model posts
-    its messages through `sync.post`. LP 0 runs the collector for all.
+    `watch` is called once a round, at least every `WAIT_S` while blocked; an error that it raises
+    ends the run. The model posts its messages through `sync.post`. LP 0 runs the collector for all.
     """
 
     def __init__(
@@ -74,7 +79,7 @@ class LogicalProcess:
     ) -> None:
         self._sync = sync
         self._model = model
-        self._transport = transport or _Alone()
+        self._transport = transport or _NoPeers()
         self._watch = watch
         self._collector = Collector(sync.lps) if sync.lp == COLLECTOR_LP else None
         self._rounds = self._events = self._messages = self._null_messages = 0
@@ -107,36 +112,43 @@ class LogicalProcess:
         return self._sync.ended
 
     @property
-    def figures(self) -> Figures:
+    def statistics(self) -> LoopStatistics:
         """The counts so far."""
-        return Figures(
-            self._rounds, self._events, self._messages, self._null_messages, self._blocked_s
+        return LoopStatistics(
+            rounds=self._rounds,
+            events=self._events,
+            messages=self._messages,
+            null_messages=self._null_messages,
+            blocked_s=self._blocked_s,
         )
 
-    def run(self) -> Figures:
+    def run(self) -> LoopStatistics:
         """Run until no LP has an event left: all have finished, or all wait for each other."""
         while not self.ended:
             self.round()
-        return self.figures
+        return self.statistics
 
     def round(self) -> None:
-        """One round. Whoever runs several LPs in one thread calls it in turn."""
+        """One round. A thread that runs several LPs calls it for each in turn."""
         self._rounds += 1
         self._watch()
-        self._drain()
+        self._inject(self._drain())
         self._step()
         self._promise()
         if self._model.next_ps() >= self._sync.safe_ps:
             self._wait()
 
-    def _drain(self) -> None:
+    def _drain(self) -> list[Message]:
+        """Take what has arrived; returns the messages for the model."""
+        messages: list[Message] = []
         for peer, content in self._transport.poll():
             if isinstance(content, Frame):
-                self._inject(self._sync.receive(peer, content, self._now_ps))
+                messages += self._sync.receive(peer, content, self._now_ps)
             else:
-                self._hear(peer, content)
+                self._receive_control(peer, content)
+        return messages
 
-    def _inject(self, messages: tuple[Message, ...]) -> None:
+    def _inject(self, messages: Iterable[Message]) -> None:
         for message in messages:
             self._model.deliver(message)
 
@@ -149,8 +161,10 @@ class LogicalProcess:
         self._now_ps = bound_ps
 
     def _promise(self) -> None:
+        # A message from a peer may still cause an event at the safe time, before the next local
+        # one.
         base_ps = min(self._model.next_ps(), self._sync.safe_ps)
-        for peer, frame in self._sync.frames(self._model.earliest_send_ps(base_ps)):
+        for peer, frame in self._sync.frames(self._model.earliest_sends(base_ps)):
             self._messages += len(frame.messages)
             self._null_messages += not frame.messages
             self._transport.send(peer, frame)
@@ -158,7 +172,7 @@ class LogicalProcess:
     def _wait(self) -> None:
         report = self._sync.silence(self._model.next_ps())
         if report is not None:
-            # In LP 0 this may grant at once, so look again before waiting.
+            # In LP 0 the report may complete a grant, so check for work before waiting.
             self._report(report)
             return
         begin_s = now_s()
@@ -171,7 +185,7 @@ class LogicalProcess:
         else:
             self._announce(self._collector.report(COLLECTOR_LP, report))
 
-    def _hear(self, peer: int, content: SilenceReport | Grant) -> None:
+    def _receive_control(self, peer: int, content: SilenceReport | Grant) -> None:
         if isinstance(content, SilenceReport) and self._collector is not None:
             self._announce(self._collector.report(peer, content))
         elif isinstance(content, Grant) and peer == COLLECTOR_LP:
@@ -189,8 +203,8 @@ class LogicalProcess:
         self._sync.grant(grant.lbts_ps)
 
 
-class _Alone:
-    """The transport of an LP without peers: nothing is sent, nothing comes."""
+class _NoPeers:
+    """The transport of an LP without peers: nothing is sent, nothing arrives."""
 
     def send(self, peer: int, content: PeerContent) -> None:
         raise AssertionError(f"{type(content).__name__} for LP {peer} in a run with one LP")

@@ -1,80 +1,83 @@
-"""Component promises: what the components of an LP know about their next message to another LP.
+"""Promises by remaining hops: the earliest output time (EOT) of every channel that leaves an LP.
 
-`min(next event, safe time)` is all that an event list can say about the earliest message. A component often knows more:
-a PE that computes for another 3 us sends nothing until then, and a message from the far corner of the chip needs the way
-to the port first. Promises sharpened so are the largest gain in parallelism that an LP has.
+The *remaining hops* of a message on a channel are the further channels which it crosses after this
+one. Routes are fixed, so the number is known for every message. A channel c has one promise for
+each number n: no later message with n or more remaining hops arrives before it. The promise for
+n = 0 holds for all messages, and promises do not decrease with n.
+
+    EOT(c, n) = lookahead(c) + min( own(c, n),
+                                    min over p in paths(c, n) of EIT(p.source, n + 1) + p.delay )
+
+- own(c, n): no event of this LP hands a message with n or more remaining hops to c before this
+  time, messages apart which have not arrived yet and are only forwarded.
+- paths(c, n): the forwarding paths from in-channels to c of messages which have n or more
+  remaining hops on c. Such a message has at least n + 1 remaining hops on the channel on which it
+  arrives, so it arrives no earlier than the promise for n + 1 which was received there.
+
+So a promise for n depends on promises for n + 1 only, and the promise for the longest routes
+depends on the LP's own events: there is no cycle, and promises do not creep around a ring.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from runtime.core.errors import InvariantError
-from runtime.core.simtime import format_ps
-from sip_node.pdes.channel import later_ps
-
-
-class Sender:
-    """One component that may send off the LP through one channel. Its obligations:
-
-    - *Path.* From the event in which the component decides to send, to the event that posts the message at the channel's
-      entrance, at least `path_ps` pass, with or without contention.
-    - *In flight.* A message inside that path is bound no longer by the path from its start. So the event that decides
-      calls `departed`, and the event that posts calls `entered` with the same time.
-    - *Quiet.* After `quiet_until(t)` the component decides to send nothing before `t`, whatever arrives, and whatever
-      other components do. What reaches it meanwhile waits. A word given is not taken back.
-
-    All three are called from events only. Whoever breaks an obligation gets a `CausalityError` from `Sync.post`.
-    """
-
-    __slots__ = ("_in_flight_ps", "_path_ps", "_quiet_ps")
-
-    def __init__(self, path_ps: int) -> None:
-        self._path_ps = path_ps
-        self._quiet_ps = 0
-        self._in_flight_ps: list[int] = []
-
-    def quiet_until(self, time_ps: int) -> None:
-        """No decision to send before `time_ps`; an earlier declaration that reaches further stays."""
-        self._quiet_ps = max(self._quiet_ps, time_ps)
-
-    def departed(self, entrance_ps: int) -> None:
-        """A message is on its way and reaches the channel's entrance not before `entrance_ps`."""
-        self._in_flight_ps.append(entrance_ps)
-
-    def entered(self, entrance_ps: int) -> None:
-        """The message that departed with `entrance_ps` has been posted; `InvariantError` if none has departed so."""
-        if entrance_ps not in self._in_flight_ps:
-            raise InvariantError(
-                "sender", f"no message departed for the channel at {format_ps(entrance_ps)}"
-            )
-        self._in_flight_ps.remove(entrance_ps)
-
-    def earliest_send_ps(self, base_ps: int) -> int:
-        """No message of this component is posted earlier, if no event is executed before `base_ps`."""
-        fresh_ps = later_ps(max(base_ps, self._quiet_ps), self._path_ps)
-        return min([fresh_ps, *(max(base_ps, entrance_ps) for entrance_ps in self._in_flight_ps)])
+from runtime.core.simtime import NEVER_PS
+from sip_node.pdes.channel import InChannel, OutChannel, later_ps
 
 
-class Senders:
-    """All components of an LP that may send to its `peers`. Whoever can post a message must be registered.
+class SendBound(NamedTuple):
+    """No event hands a message with `remaining_hops` to the channel to `peer` before `time_ps`."""
 
-    A component that forwards what came from another LP counts too: its path begins where the message comes in.
-    """
+    peer: int
+    remaining_hops: int
+    time_ps: int
 
-    def __init__(self, peers: Iterable[int]) -> None:
-        self._by_peer: dict[int, list[Sender]] = {peer: [] for peer in peers}
 
-    def add(self, peer: int, path_ps: int) -> Sender:
-        """Register a component whose way to the entrance of the channel to `peer` takes at least `path_ps`."""
-        sender = Sender(path_ps)
-        self._by_peer[peer].append(sender)
-        return sender
+class ForwardingPath(NamedTuple):
+    """A path of messages through an LP: they come from LP `source` and leave `delay_ps` later."""
 
-    def earliest_send_ps(self, base_ps: int) -> Mapping[int, int]:
-        """Per peer, the time before which no event posts a message to it, if none is executed before `base_ps`.
+    source: int
+    delay_ps: int
 
-        A channel without senders stays at `base_ps`: saying nothing is always allowed, and promises nothing.
+
+ForwardingPaths = Mapping[int, Sequence[Sequence[ForwardingPath]]]
+"""Peer LP -> for n = 0, 1, ...: paths(channel to the peer, n)."""
+
+
+class EarliestOutput:
+    """EOT(c, n) for all out-channels of an LP, by the formula above."""
+
+    def __init__(
+        self,
+        in_channels: Mapping[int, InChannel],
+        out_channels: Mapping[int, OutChannel],
+        paths: ForwardingPaths,
+    ) -> None:
+        self._in = in_channels
+        self._out = out_channels
+        # A channel without forwarded messages has one promise, for n = 0, and no path to it.
+        self._paths = {peer: paths.get(peer, ((),)) for peer in out_channels}
+
+    def times_ps(self, own: Iterable[SendBound]) -> dict[int, tuple[int, ...]]:
+        """Peer LP -> EOT for n = 0, 1, ..., from the bounds of this LP's own events.
+
+        EOT is never before the promise made, since that stays true. A channel without a bound of
+        its own carries only forwarded messages.
         """
-        return {
-            peer: min((sender.earliest_send_ps(base_ps) for sender in senders), default=base_ps)
-            for peer, senders in self._by_peer.items()
-        }
+        own_ps = {peer: [NEVER_PS] * len(paths) for peer, paths in self._paths.items()}
+        for peer, remaining_hops, time_ps in own:
+            bounds_ps = own_ps[peer]
+            bounds_ps[remaining_hops] = min(bounds_ps[remaining_hops], time_ps)
+        return {peer: self._of_channel(peer, bounds_ps) for peer, bounds_ps in own_ps.items()}
+
+    def _of_channel(self, peer: int, own_ps: Sequence[int]) -> tuple[int, ...]:
+        channel, paths = self._out[peer], self._paths[peer]
+        eots_ps: list[int] = []
+        send_ps = NEVER_PS
+        for n in reversed(range(len(own_ps))):
+            # "n or more": a bound for more remaining hops bounds this promise, too.
+            send_ps = min(send_ps, own_ps[n])
+            for source, delay_ps in paths[n]:
+                send_ps = min(send_ps, later_ps(self._in[source].eit_of(n + 1), delay_ps))
+            eots_ps.append(max(channel.promise_of(n), later_ps(send_ps, channel.lookahead_ps)))
+        return tuple(reversed(eots_ps))

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from runtime.wire.messages import PeerContent
+from runtime.wire.frames import PeerContent
 
 
 class Transport(Protocol):
@@ -20,7 +20,9 @@ class Transport(Protocol):
         ...
 
     def wait(self, timeout_s: float) -> None:
-        """Return when `poll` may have something, when something else needs attention, or after `timeout_s`."""
+        """Return when `poll` may have something, when something else needs attention, or after
+        `timeout_s`.
+        """
         ...
 
     def close(self) -> None:

@@ -1,4 +1,6 @@
-"""Random delivery delays around any transport: the proof that results do not depend on when frames arrive."""
+"""Random delivery delays around any transport: the proof that results do not depend on when frames
+arrive.
+"""
 
 from collections import deque
 from collections.abc import Callable
@@ -6,12 +8,13 @@ from math import inf
 
 from runtime.core.rng import seeded
 from runtime.core.wallclock import now_s
-from runtime.wire.messages import PeerContent
+from runtime.wire.frames import PeerContent
 from sip_node.pdes.transport import Transport
 
 
 class JitterTransport:
-    """Holds back what `inner` receives for up to `max_delay_s` of real time each; the order per peer stays.
+    """Holds back what `inner` receives for up to `max_delay_s` of real time each; the order per
+    peer stays.
 
     `seed` fixes the sequence of delays. `clock` is in seconds.
     """

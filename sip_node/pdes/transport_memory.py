@@ -1,10 +1,14 @@
-"""LPs in one thread: content goes from queue to queue as the objects they are. For tests, and for embedding."""
+"""LPs in one thread: content goes from queue to queue as the objects they are. For tests, and for
+embedding.
+"""
 
-from runtime.wire.messages import PeerContent
+from runtime.wire.frames import PeerContent
 
 
 class MemoryNetwork:
-    """The queues of `lps` LPs; whoever runs them takes turns. Deterministic: content comes in the order it was sent."""
+    """The queues of `lps` LPs; whoever runs them takes turns. Deterministic: content comes in the
+    order it was sent.
+    """
 
     def __init__(self, lps: int) -> None:
         self._queues: list[list[tuple[int, PeerContent]]] = [[] for _ in range(lps)]

@@ -1,6 +1,7 @@
-"""LPs in processes of their own: one PULL socket bound per LP, one PUSH socket per peer, over ZeroMQ ipc or loopback tcp.
+"""LPs in separate processes: each binds one PULL socket and connects one PUSH socket per peer.
 
-A pair of PUSH and PULL is a FIFO. Queues are unlimited: an LP must never wait for a peer to drain, for both might.
+The sockets use ZeroMQ over ipc or loopback tcp. A pair of PUSH and PULL is a FIFO. Queues are
+unlimited: if a send could wait for the peer to drain its queue, two LPs could wait for each other.
 """
 
 from collections.abc import Mapping
@@ -12,18 +13,20 @@ from urllib.parse import urlsplit
 import zmq  # noqa: TID251 - this module owns the sockets between LPs
 
 from runtime.core.errors import ConfigError, ProtocolError
-from runtime.wire.codec import MAX_PAYLOAD_BYTES, decode_peer, encode_peer
-from runtime.wire.messages import PeerContent
+from runtime.wire.codec import PeerDecoder, encode_peer, sender_of
+from runtime.wire.fields import MAX_PAYLOAD_BYTES
+from runtime.wire.frames import PeerContent
 
 LINGER_MS = 1000
 """How long closing waits for a peer to take what was sent."""
 
 
 class ZmqTransport:
-    """The end of LP `lp` in run `run_id`. It is bound to `endpoint` at once, and reaches its peers after `connect`.
+    """The end of LP `lp` in run `run_id`: bound to `endpoint` at once, sends after `connect`.
 
-    `endpoint` is `ipc://<path>` or a loopback `tcp://127.0.0.1:*`; another host is refused with `ConfigError`, since the
-    channels are not encrypted. `wait` also returns when the socket `wake` has something to read; its owner reads it.
+    `endpoint` is `ipc://<path>` or a loopback `tcp://127.0.0.1:*`; another host is refused with
+    `ConfigError`, since the channels are not encrypted. `wait` also returns when the socket `wake`
+    has something to read; its owner reads it.
     """
 
     def __init__(
@@ -33,6 +36,8 @@ class ZmqTransport:
         self._lp = lp
         self._run_id = run_id
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        # Until the peers are known, no LP may send: `connect` brings the rules of the run.
+        self._decoder = PeerDecoder(run_id, lp, ())
         self._push: dict[int, zmq.Socket[bytes]] = {}
         self._pull = self._socket(zmq.PULL)
         self.endpoint = self._bound(endpoint)
@@ -41,8 +46,12 @@ class ZmqTransport:
         if wake is not None:
             self._poller.register(wake, zmq.POLLIN)
 
-    def connect(self, endpoints: Mapping[int, str]) -> None:
-        """Reach each peer at its endpoint; a peer may bind it later. Raises `ConfigError` for an endpoint elsewhere."""
+    def connect(self, endpoints: Mapping[int, str], decoder: PeerDecoder) -> None:
+        """Connect to each peer at its endpoint, which it may bind later; check input by `decoder`.
+
+        Raises `ConfigError` for an endpoint on another host.
+        """
+        self._decoder = decoder
         for endpoint in endpoints.values():
             _require_local(endpoint)
         for peer, endpoint in endpoints.items():
@@ -54,7 +63,9 @@ class ZmqTransport:
         self._push[peer].send_multipart(encode_peer(self._run_id, self._lp, content), copy=True)
 
     def poll(self) -> list[tuple[int, PeerContent]]:
-        """What has arrived; `ProtocolError` for input that is malformed or belongs to another run."""
+        """What has arrived; `ProtocolError`, which names the sender, for input that is not
+        allowed.
+        """
         received: list[tuple[int, PeerContent]] = []
         while True:
             try:
@@ -63,9 +74,9 @@ class ZmqTransport:
                 return received
             if len(parts) != 2:
                 raise ProtocolError(
-                    "a peer LP", f"{len(parts)} parts where a header and a payload belong"
+                    sender_of(parts[0]), f"{len(parts)} parts where a header and a payload belong"
                 )
-            received.append(decode_peer(parts[0], parts[1], self._run_id))
+            received.append(self._decoder.decode(parts[0], parts[1]))
 
     def wait(self, timeout_s: float) -> None:
         """Sleep until something arrives here or on `wake`, at most `timeout_s`."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime.language.value import Value
-from runtime.wire.messages import BlockedPe
+from runtime.wire.reports import BlockedPe
 from sip_node.chip.completion import Completion
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_wait import KernelWait

@@ -9,7 +9,7 @@ simulate that far ahead.
 from msgspec.structs import replace
 
 from runtime.language.caller import kernel_line
-from runtime.wire.messages import BlockedPe
+from runtime.wire.reports import BlockedPe
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kernel_queues import KernelQueues

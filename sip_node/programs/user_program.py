@@ -9,7 +9,7 @@ from pathlib import Path
 from runtime.core.bench_registry import BenchOutcome
 from runtime.core.bench_source import import_source, split_source
 from runtime.core.package_check import put_first
-from runtime.wire.messages import Job
+from runtime.wire.control import Job
 
 Function = Callable[..., object]
 

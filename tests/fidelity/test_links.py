@@ -40,7 +40,9 @@ class Net:
 
     def __init__(self) -> None:
         self.engine = Engine()
-        self.fabric = Fabric(self.engine, GRAPH, ROUTES, 0, SendBounds({}, 0, answers=False))
+        self.fabric = Fabric(
+            self.engine, GRAPH, ROUTES, 0, SendBounds({}, 0, answers=False), links={}
+        )
         self.arrived: list[tuple[int, int, int]] = []
         for node in ENDPOINTS:
             self.fabric.attach(node, _Sink(self.engine, self.arrived))

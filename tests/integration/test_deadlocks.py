@@ -8,7 +8,7 @@ from runtime import DPPolicy, tl, torch
 from runtime.core.errors import IpcqDeadlock
 from runtime.diagnosis.deadlock import deadlock
 from runtime.torch.ops import launch_on
-from runtime.wire.messages import RingAddress
+from runtime.wire.reports import RingAddress
 from tests.support.joined import ccl_text, message
 from tests.support.lps import reports_of
 from tests.support.topologies import variant_text

@@ -15,7 +15,7 @@ from runtime.core.requests import QueuePair
 from runtime.model.directions import OPPOSITE
 from runtime.model.topology import parse_topology
 from runtime.torch.ops import launch_on
-from sip_node.chip.chip import Chip, ChipSpec
+from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.pe.ipcq import PeIpcq
 from sip_node.pdes.engine import Engine
@@ -187,7 +187,7 @@ def test_senders_that_nobody_listens_to_are_a_deadlock_once_the_ring_is_full() -
 
 def chip() -> Chip:
     topology = parse_topology(TOPOLOGY, "topology.yaml", 1)
-    return Chip(ChipSpec.of(topology, data=True), 0, Engine(), OpLog(None), lambda message: None)
+    return Chip(chip_spec(topology, data=True), 0, Engine(), OpLog(None), lambda message: None)
 
 
 def pair(direction: str, rx_base: int, tx_base: int = 1 << 20) -> QueuePair:

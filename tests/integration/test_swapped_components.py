@@ -12,12 +12,11 @@ from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
 from runtime.model.tiles import Tile
 from runtime.torch.rank_state import running_rank
-from runtime.wire.messages import Message
-from sip_node.chip.chip import Chip, ChipSpec
+from runtime.wire.frames import Message
+from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.completion import Completion
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.fabric import Fabric
-from sip_node.chip.fabric.links import LINKS
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.memory.storage import HbmController
@@ -27,6 +26,7 @@ from sip_node.chip.pe.math import PeMath
 from sip_node.chip.pe.operand_tiles import Blocks
 from sip_node.chip.pe.scheduler import PeScheduler
 from sip_node.chip.pe.tcm import PeTcm
+from sip_node.chip.registry import LINKS, components
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
 from tests.support.joined import transfer_between_sips
@@ -174,7 +174,8 @@ def test_the_links_of_every_router_are_replaced_by_those_of_the_example() -> Non
 @pytest.mark.parametrize("kind", [kind for kind in LINKS if kind != "switch"])
 def test_the_class_named_for_a_kind_serves_all_links_that_leave_it_and_no_others(kind: str) -> None:
     graph = ChipGraph(small(impl={kind: f"{__name__}:TenthOfTheRate"}))
-    fabric = Fabric(Engine(), graph, ChipRoutes(graph), 0, SendBounds({}, 0, answers=False))
+    bounds, links = SendBounds({}, 0, answers=False), components(graph.topology).links
+    fabric = Fabric(Engine(), graph, ChipRoutes(graph), 0, bounds, links)
     classes = {
         (graph.nodes[link.source].kind, type(server))
         for link, server in zip(graph.links, fabric.servers, strict=True)
@@ -186,7 +187,7 @@ def test_the_class_named_for_a_kind_serves_all_links_that_leave_it_and_no_others
 @pytest.mark.parametrize("fabric", ["direct", "switch"])
 def test_the_ports_to_other_sips_are_of_the_class_named_for_ucie(fabric: str) -> None:
     topology = small(system__sips__fabric=fabric, impl={"ucie": f"{__name__}:TenthOfTheRate"})
-    chip = Chip(ChipSpec.of(topology, data=False), 0, Engine(), OpLog(None), list[Message]().append)
+    chip = Chip(chip_spec(topology, data=False), 0, Engine(), OpLog(None), list[Message]().append)
     assert {type(port) for port in chip.boundary.ports} == {TenthOfTheRate}
 
 

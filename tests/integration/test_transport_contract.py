@@ -5,13 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from runtime.wire.messages import Frame, Grant, Message, PeerContent, SilenceReport
+from runtime.wire.codec import PeerDecoder
+from runtime.wire.frames import Frame, Grant, Message, PeerContent, SilenceReport
+from runtime.wire.packets import PacketFlow, PacketHeader, PacketKind, PacketRows
 from sip_node.pdes.transport import Transport
 from sip_node.pdes.transport_jitter import JitterTransport
 from sip_node.pdes.transport_memory import MemoryNetwork
 from sip_node.pdes.transport_zmq import ZmqTransport
 
 LPS = 3
+LP_OF = (0, 1, 2)
+"""One entity on each LP, with the number of its LP."""
 
 
 def memory() -> list[Transport]:
@@ -23,7 +27,8 @@ def zeromq(endpoint: str) -> list[Transport]:
     transports = [ZmqTransport(lp, "run", endpoint.format(lp=lp)) for lp in range(LPS)]
     for lp, transport in enumerate(transports):
         transport.connect(
-            {peer: other.endpoint for peer, other in enumerate(transports) if peer != lp}
+            {peer: other.endpoint for peer, other in enumerate(transports) if peer != lp},
+            PeerDecoder("run", lp, LP_OF, lambda body: ""),
         )
     return list(transports)
 
@@ -59,12 +64,34 @@ def receive(transport: Transport, count: int) -> list[tuple[int, PeerContent]]:
     return received
 
 
-def frame(number: int, *payloads: bytes) -> Frame:
+def packet(size: int) -> PacketHeader:
+    return PacketHeader(
+        kind=PacketKind.WRITE,
+        source_sip=4,
+        source_node=1,
+        sip=5,
+        node=2,
+        size=size,
+        address=1 << 40,
+        tag=1 << 40,
+        total=size,
+        last=True,
+        sent_ps=1 << 61,
+        tail_ps=7,
+        flow=PacketFlow(4, 5, 6),
+        rows=PacketRows(8, 16),
+        begin=0,
+        element=0,
+        call="all_reduce #1",
+    )
+
+
+def frame(number: int, *payloads: bytes, source: int = 2, target: int = 0) -> Frame:
     messages = tuple(
-        Message(number, 4, 5, seq, (seq, -seq, 1 << 40), payload)
+        Message(number, source, target, seq, packet(len(payload)) if payload else None, payload)
         for seq, payload in enumerate(payloads)
     )
-    return Frame(number, number % 3, messages)
+    return Frame((number, number + 1), number % 3, messages)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +113,7 @@ def test_content_arrives_as_it_was_sent_with_its_sender(
 
 def test_content_of_one_peer_arrives_in_order_and_none_is_lost(ends: list[Transport]):
     for number in range(200):
-        ends[1].send(0, frame(number, b"x" * (number % 7)))
+        ends[1].send(0, frame(number, b"x" * (number % 7), source=1))
         ends[2].send(0, frame(number))
     received = receive(ends[0], 400)
     for peer in (1, 2):
@@ -97,11 +124,11 @@ def test_content_of_one_peer_arrives_in_order_and_none_is_lost(ends: list[Transp
 
 def test_kinds_of_content_do_not_overtake_each_other(ends: list[Transport]):
     sent: list[PeerContent] = [
-        frame(1, b"a"),
+        frame(1, b"a", source=0, target=1),
         Grant(5),
         frame(2),
         SilenceReport(9, (0, 0, 0), (0, 0, 0)),
-        frame(3, b"b"),
+        frame(3, b"b", source=0, target=1),
     ]
     for content in sent:
         ends[0].send(1, content)

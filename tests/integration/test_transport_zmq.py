@@ -7,8 +7,8 @@ import pytest
 import zmq
 
 from runtime.core.errors import ConfigError, ProtocolError
-from runtime.wire.codec import encode_peer
-from runtime.wire.messages import Frame
+from runtime.wire.codec import PeerDecoder, encode_peer
+from runtime.wire.frames import Frame
 from sip_node.pdes.transport_zmq import ZmqTransport
 
 
@@ -22,6 +22,7 @@ def context() -> Iterator[zmq.Context[zmq.Socket[bytes]]]:
 @pytest.fixture
 def transport(tmp_path: Path) -> Iterator[ZmqTransport]:
     transport = ZmqTransport(0, "our run", f"ipc://{tmp_path}/lp0")
+    transport.connect({}, PeerDecoder("our run", 0, (0, 1)))
     yield transport
     transport.close()
 
@@ -39,8 +40,11 @@ def stranger(context: zmq.Context[zmq.Socket[bytes]], transport: ZmqTransport) -
         ([b"one part"], "1 parts where a header and a payload belong"),
         ([b"a", b"b", b"c"], "3 parts"),
         ([b"\x93 not msgpack", b""], "malformed"),
-        (list(encode_peer("another run", 1, Frame(5, 0))), "LP 1: it belongs to another run"),
-        ([encode_peer("our run", 1, Frame(5, 0))[0], b"unannounced"], "0 payload bytes, 11 came"),
+        (list(encode_peer("another run", 1, Frame((5,), 0))), "LP 1: it belongs to another run"),
+        (
+            [encode_peer("our run", 1, Frame((5,), 0))[0], b"unannounced"],
+            "0 payload bytes, 11 came",
+        ),
     ],
 )
 def test_malformed_input_is_a_protocol_error(
@@ -74,7 +78,7 @@ def test_an_endpoint_beyond_this_host_is_refused(endpoint: str, transport: ZmqTr
     with pytest.raises(ConfigError, match="not encrypted"):
         ZmqTransport(0, "run", endpoint)
     with pytest.raises(ConfigError, match="not encrypted"):
-        transport.connect({1: endpoint})
+        transport.connect({1: endpoint}, PeerDecoder("our run", 0, (0, 1)))
 
 
 def test_an_endpoint_that_cannot_be_bound_is_a_config_error(tmp_path: Path):
@@ -85,11 +89,12 @@ def test_an_endpoint_that_cannot_be_bound_is_a_config_error(tmp_path: Path):
 def test_a_peer_may_bind_after_others_have_connected(tmp_path: Path):
     endpoints = [f"ipc://{tmp_path}/lp{lp}" for lp in range(2)]
     early = ZmqTransport(0, "run", endpoints[0])
-    early.connect({1: endpoints[1]})
-    early.send(1, Frame(5, 0))
+    early.connect({1: endpoints[1]}, PeerDecoder("run", 0, (0, 1)))
+    early.send(1, Frame((5,), 0))
     late = ZmqTransport(1, "run", endpoints[1])
+    late.connect({}, PeerDecoder("run", 1, (0, 1)))
     late.wait(10)
-    assert late.poll() == [(0, Frame(5, 0))]
+    assert late.poll() == [(0, Frame((5,), 0))]
     early.close()
     late.close()
 

@@ -11,11 +11,11 @@ from runtime.core.simtime import NEVER_PS
 from runtime.core.trace import OpRecord
 from runtime.model.topology import parse_topology
 from runtime.torch.ops import launch_on
-from runtime.wire.messages import Message
-from sip_node.chip.chip import Chip, ChipSpec
+from runtime.wire.frames import Message
+from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.op_log import OpLog
-from sip_node.chip.ucie_ports import lookahead_ps
+from sip_node.chip.partition import Partition
 from sip_node.pdes.engine import Engine
 from tests.support.joined import ccl_text, message
 from tests.support.topologies import variant_text
@@ -38,9 +38,8 @@ class Edge:
     def __init__(self, sips: int = 3, **changes: object) -> None:
         topology = parse_topology(variant_text(**(LONE_PE | changes)), "topology.yaml", sips)
         self.engine, self.posted = Engine(), list[Message]()
-        plan = ChipSpec.of(topology, data=True)
-        self.chip = Chip(plan, 0, self.engine, OpLog(None), self.posted.append)
-        self.plan = plan
+        self.spec = chip_spec(topology, data=True)
+        self.chip = Chip(self.spec, 0, self.engine, OpLog(None), self.posted.append)
 
     def pass_on(self, target: int, size: int, *, at_ps: int = 0, tail_ps: int = 0) -> None:
         """A packet of SIP 2 for `target` is at our IO NoC."""
@@ -59,7 +58,7 @@ def test_a_message_arrives_a_lookahead_after_its_head_leaves() -> None:
     [posted] = edge.run()
     # Two UCIe ports of 8 ns, 20 mm of wire, and the IO NoC of the neighbour with 2 ns.
     assert posted.time_ps - 7 == 2 * 8_000 + 200 + 2_000
-    assert posted.time_ps - 7 == lookahead_ps(2.0, edge.plan.sips.latency_ps(0, 1))
+    assert posted.time_ps - 7 == Partition(((0,), (1,), (2,)), edge.spec).channels_out(0)[1]
 
 
 def test_messages_on_one_link_wait_for_each_other_and_are_numbered() -> None:
@@ -140,7 +139,9 @@ def test_a_sip_forwards_between_two_others_that_are_not_neighbours() -> None:
 
 
 def stream_times(fabric: str, senders: tuple[int, ...]) -> list[int]:
-    """How long each of `senders` takes to send 32 KiB to its neighbour in the east, all at once, out of three SIPs."""
+    """How long each of `senders` takes to send 32 KiB to its neighbour in the east, all at once,
+    out of three SIPs.
+    """
 
     def kernel(rank: int) -> None:
         if rank in senders:

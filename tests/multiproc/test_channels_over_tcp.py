@@ -13,8 +13,8 @@ from coordinator.aggregate import run_digest, sip_reports
 from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.rendezvous import Rendezvous
 from kernbench.benches.ccl_allreduce import ccl_allreduce
+from runtime.wire.control import Bye, Done, FromLp, Hello, Peers, Ready, Start, Status, TraceChunk
 from runtime.wire.environment import COORDINATOR_PID, RUN_DIRECTORY
-from runtime.wire.messages import Bye, Done, FromLp, Hello, Peers, Ready, Start, Status, TraceChunk
 from tests.support.runs import ROOT, kernbench
 from tests.support.topologies import variant_text
 from tests.support.world import simulate

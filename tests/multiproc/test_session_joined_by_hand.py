@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from coordinator.rendezvous import Rendezvous
+from runtime.wire.control import Hello
 from runtime.wire.environment import COORDINATOR_PID, RUN_DIRECTORY
-from runtime.wire.messages import Hello
 from sip_node.lifeline import EXIT_ORPHANED
 from tests.support.sessions import FAKE_LP, ROOT
 

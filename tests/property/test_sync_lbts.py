@@ -1,6 +1,8 @@
-"""The collector alone, under any history: whatever it grants, nothing is executed before it afterwards.
+"""The collector alone, under any history: whatever it grants, nothing is executed before it
+afterwards.
 
-LPs here execute, send, receive and report in any order, not held back by promises: the bound must come from the reports.
+LPs here execute, send, receive and report in any order, not held back by promises: the bound must
+come from the reports.
 """
 
 from collections import defaultdict, deque
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 from runtime.core.rng import seeded
 from runtime.core.simtime import NEVER_PS
-from runtime.wire.messages import SilenceReport
+from runtime.wire.frames import SilenceReport
 from sip_node.pdes.lbts import Collector
 
 

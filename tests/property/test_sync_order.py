@@ -13,7 +13,9 @@ SEEDS = st.integers(0, 2**32)
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """Up to 6 entities on up to 4 LPs; the graph of channels may be cyclic, one-way, or in pieces."""
+    """Up to 6 entities on up to 4 LPs; the graph of channels may be cyclic, one-way, or in
+    pieces.
+    """
     homes = draw(st.lists(st.integers(0, 3), min_size=1, max_size=6))
     ranks = {home: rank for rank, home in enumerate(sorted(set(homes)))}
     pairs = [(a, b) for a in range(len(homes)) for b in range(len(homes)) if a != b]
@@ -45,12 +47,14 @@ def test_the_figures_of_two_schedules_differ_only_in_what_synchronisation_cost(
     prompt_run = run_world(world, *prompt(world.lps))
     scrambled_run = run_world(world, *scrambled(world.lps, schedule))
     assert prompt_run.messages == scrambled_run.messages
-    events = [[lp.figures.events for lp in run.lps] for run in (prompt_run, scrambled_run)]
+    events = [[lp.statistics.events for lp in run.lps] for run in (prompt_run, scrambled_run)]
     assert events[0] == events[1]
 
 
 def test_ties_at_one_time_are_executed_in_the_order_of_source_and_sequence():
-    """Three LPs send to one entity with equal lookaheads and no jitter in their delays: most arrivals tie."""
+    """Three LPs send to one entity with equal lookaheads and no jitter in their delays: most
+    arrivals tie.
+    """
     links = tuple(Link(source, 0, 10) for source in (1, 2, 3))
     ties = 0
     for seed in range(20):

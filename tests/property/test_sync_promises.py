@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.wire.messages import Frame, PeerContent
+from runtime.wire.frames import Frame, PeerContent
 from sip_node.pdes.sync import NULL_HOPS
 from sip_node.pdes.transport import Transport
 from tests.support.pdes_network import prompt, scrambled
@@ -75,23 +75,29 @@ def test_an_idle_gap_of_a_million_lookaheads_costs_no_more_than_one_of_a_hundred
         World(tuple(range(lps)), ring(lps), seed, gap_ps=gap_ps) for gap_ps in (1_000, 10_000_000)
     )
     rounds = [run_world(world, *prompt(lps)).rounds for world in (short, long)]
-    # The gaps shift events against each other, so the runs are not the same; a creeping promise would cost 10^6 rounds.
+    # The gaps shift events against each other, so the runs are not the same; a creeping promise
+    # would cost 10^6 rounds.
     assert rounds[1] <= 2 * rounds[0] + 50
 
 
 def test_null_messages_stay_few_for_each_event_that_ends_a_gap():
-    """Each entity has 40 events with gaps of up to 10^5 lookaheads between them, and messages after each."""
+    """Each entity has 40 events with gaps of up to 10^5 lookaheads between them, and messages after
+    each.
+    """
     for lps in (2, 3, 4):
         world = World(tuple(range(lps)), ring(lps), seed=lps, budget=40, gap_ps=1_000_000)
         run = run_world(world, *prompt(lps))
         assert run.logs == reference(world)
-        events = sum(lp.figures.events for lp in run.lps)
-        # An event may be followed by one promise of its own and NULL_HOPS echoes per channel of the ring.
+        events = sum(lp.statistics.events for lp in run.lps)
+        # An event may be followed by one promise of its own and NULL_HOPS echoes per channel of the
+        # ring.
         assert run.null_messages <= events * (1 + NULL_HOPS) * 2
 
 
 def test_a_quiet_component_saves_rounds():
-    """The same traffic, once with the promises of the senders and once with nothing but the event list."""
+    """The same traffic, once with the promises of the senders and once with nothing but the event
+    list.
+    """
     world = World((0, 1), ring(2), seed=5, budget=200, gap_ps=40)
     sharpened = run_world(world, *prompt(2))
     plain = run_world(world, *prompt(2), promises=False)

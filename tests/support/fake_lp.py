@@ -1,6 +1,8 @@
-"""An LP without a chip: it speaks the control protocol as scripted, so that the coordinator can be tested alone.
+"""An LP without a chip: it speaks the control protocol as scripted, so that the coordinator can be
+tested alone.
 
-Started like `python -m sip_node`, with one behaviour per LP in front: `fake_lp.py normal,raise --connect E --run-id I --lp 1`.
+Started like `python -m sip_node`, with one behaviour per LP in front: `fake_lp.py normal,raise
+--connect E --run-id I --lp 1`.
 """
 
 import os
@@ -17,19 +19,18 @@ from runtime.core.errors import RunAborted
 from runtime.core.trace import OpRecord
 from runtime.model.topology import parse_topology
 from runtime.wire.codec import encode_records
-from runtime.wire.messages import (
-    BlockedPe,
+from runtime.wire.control import (
     Done,
     Failed,
     Hello,
     Job,
     MemoryContents,
     Peers,
-    SipReport,
     Status,
     TraceChunk,
     Written,
 )
+from runtime.wire.reports import BlockedPe, SipReport
 from sip_node import lifeline
 from sip_node.control import Control
 

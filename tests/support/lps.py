@@ -1,12 +1,15 @@
-"""The LPs of a chip run in one thread: real nodes on scrambled transports, whose every interleaving a seed brings back."""
+"""The LPs of a chip run in one thread: real nodes on scrambled transports, whose every interleaving
+a seed brings back.
+"""
 
 from collections.abc import Callable, Sequence
 
 from runtime.core.config_file import default_file
 from runtime.core.trace import OpRecord
-from runtime.wire.messages import Job, Peers, SipReport
+from runtime.wire.control import Job, Peers
+from runtime.wire.reports import SipReport
 from sip_node.node import LpNode
-from sip_node.pdes.loop import Figures
+from sip_node.pdes.loop import LogicalProcess
 from sip_node.programs.user_program import Programs
 from tests.support.pdes_network import scrambled
 
@@ -14,7 +17,7 @@ ROUNDS = 200_000
 
 
 class _Nobody:
-    def round(self, time_ps: int, figures: Figures) -> None:
+    def round(self, time_ps: int, loop: LogicalProcess) -> None:
         pass
 
     def trace(self, sip: int, records: list[OpRecord]) -> None:
@@ -35,7 +38,9 @@ def reports_of(
     seed: int,
     remote_dma: bool = False,
 ) -> list[SipReport]:
-    """Run `program(rank)` on SIPs dealt to LPs as given, to the end; the reports of all SIPs in their order."""
+    """Run `program(rank)` on SIPs dealt to LPs as given, to the end; the reports of all SIPs in
+    their order.
+    """
     sips = sum(len(own) for own in sips_of_lp)
     job = Job(
         topology_yaml=topology,

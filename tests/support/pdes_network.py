@@ -1,17 +1,21 @@
-"""A network whose delivery delays and turns come from a seed: every interleaving of a run can be had again."""
+"""A network whose delivery delays and turns come from a seed: every interleaving of a run can be
+had again.
+"""
 
 from collections import deque
 from collections.abc import Callable
 from itertools import cycle
 
 from runtime.core.rng import seeded
-from runtime.wire.messages import PeerContent
+from runtime.wire.frames import PeerContent
 from sip_node.pdes.transport import Transport
 from sip_node.pdes.transport_memory import MemoryNetwork
 
 
 class DelayingTransport:
-    """Holds what the inner transport receives; each poll lets a random number of items pass, per peer in order."""
+    """Holds what the inner transport receives; each poll lets a random number of items pass, per
+    peer in order.
+    """
 
     def __init__(self, inner: Transport, *seed: int) -> None:
         self._inner = inner

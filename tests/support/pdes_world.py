@@ -1,19 +1,21 @@
 """A model made of entities and links, drawn at random, that can be split over LPs in any way.
 
-Every entity logs what it executes. What it does next depends on its own random stream alone, so its log must be the same
-for every split, schedule and delivery delay, if and only if it executes its events in the total order.
+Every entity logs what it executes. What it does next depends on its own random stream alone, so its
+log must be the same for every split, schedule and delivery delay, if and only if it executes its
+events in the total order.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
 
 from runtime.core.rng import seeded
 from runtime.core.simtime import NEVER_PS
-from runtime.wire.messages import Message
+from runtime.wire.frames import Message
 from sip_node.pdes.loop import LogicalProcess
-from sip_node.pdes.promises import Sender, Senders
+from sip_node.pdes.promises import SendBound
+from sip_node.pdes.sender import Sender
 from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport import Transport
 
@@ -22,7 +24,9 @@ REMOTE, LOCAL = 0, 1
 
 @dataclass(frozen=True)
 class Link:
-    """From one entity to another: `path_ps` inside the sender's LP, then `lookahead_ps` on the way."""
+    """From one entity to another: `path_ps` inside the sender's LP, then `lookahead_ps` on the
+    way.
+    """
 
     source: int
     target: int
@@ -32,7 +36,9 @@ class Link:
 
 @dataclass(frozen=True)
 class World:
-    """`lp_of[entity]`; each entity starts with one event, and sends or works at most `budget` times."""
+    """`lp_of[entity]`; each entity starts with one event, and sends or works at most `budget`
+    times.
+    """
 
     lp_of: tuple[int, ...]
     links: tuple[Link, ...]
@@ -48,7 +54,9 @@ class World:
         return World((0,) * len(self.lp_of), self.links, self.seed, self.budget, self.gap_ps)
 
     def lookaheads(self, lp: int) -> tuple[dict[int, int], dict[int, int]]:
-        """Of the in-channels and of the out-channels of `lp`: the least of the links that share the channel."""
+        """Of the in-channels and of the out-channels of `lp`: the least of the links that share the
+        channel.
+        """
         into: dict[int, int] = {}
         out: dict[int, int] = {}
         for link in self.links:
@@ -75,13 +83,15 @@ class Entity:
 
 
 class WorldModel:
-    """The entities of one LP on one event list, ordered by (time, remote before local, source, seq)."""
+    """The entities of one LP on one event list, ordered by (time, remote before local, source,
+    seq).
+    """
 
     def __init__(
         self, world: World, lp: int, post: Callable[[int, Message], None], *, promises: bool = True
     ) -> None:
         self._world, self._lp, self._post, self._promises = world, lp, post, promises
-        self._senders = Senders(world.lookaheads(lp)[1])
+        self._senders: list[tuple[int, Sender]] = []
         self._events: list[tuple[int, int, int, int, int, Callable[[], None] | None]] = []
         self._serial = count()
         self.entities = {
@@ -114,22 +124,23 @@ class WorldModel:
             (message.time_ps, REMOTE, message.source, message.seq, message.target, None),
         )
 
-    def earliest_send_ps(self, base_ps: int) -> Mapping[int, tuple[int]]:
+    def earliest_sends(self, base_ps: int) -> Iterator[SendBound]:
         if self._promises:
-            return {
-                peer: (send_ps,)
-                for peer, send_ps in self._senders.earliest_send_ps(base_ps).items()
-            }
-        return dict.fromkeys(self._world.lookaheads(self._lp)[1], (base_ps,))
+            for peer, sender in self._senders:
+                yield SendBound(peer, 0, sender.earliest_send_ps(base_ps))
+        else:
+            for peer in self._world.lookaheads(self._lp)[1]:
+                yield SendBound(peer, 0, base_ps)
 
     def _links_of(self, number: int) -> list[tuple[Link, Sender | None]]:
         found: list[tuple[Link, Sender | None]] = []
         for link in self._world.links:
             if link.source == number:
                 peer = self._world.lp_of[link.target]
-                found.append(
-                    (link, None if peer == self._lp else self._senders.add(peer, link.path_ps))
-                )
+                sender = None if peer == self._lp else Sender(link.path_ps)
+                if sender is not None:
+                    self._senders.append((peer, sender))
+                found.append((link, sender))
         return found
 
     def _schedule(self, time_ps: int, entity: Entity, action: Callable[[], None] | None) -> None:
@@ -138,7 +149,9 @@ class WorldModel:
         )
 
     def _act(self, entity: Entity, now_ps: int) -> None:
-        """Send, work on, or fall quiet, as the entity's stream says. While quiet it only listens."""
+        """Send, work on, or fall quiet, as the entity's stream says. While quiet it only
+        listens.
+        """
         if entity.budget == 0 or now_ps < entity.quiet_ps:
             return
         entity.budget -= 1
@@ -154,14 +167,16 @@ class WorldModel:
         self._schedule(now_ps + delay_ps, entity, None)
 
     def _depart(self, entity: Entity, link: Link, sender: Sender | None, now_ps: int) -> None:
-        """The message reaches the channel's entrance after the path, possibly held up on the way."""
+        """The message reaches the channel's entrance after the path, possibly held up on the
+        way.
+        """
         entrance_ps = now_ps + link.path_ps
         held_up_ps = entity.rng.choice((0, 0, 1))
         arrival_ps = (
             entrance_ps + held_up_ps + link.lookahead_ps + entity.rng.choice((0, 0, 0, 1, 4))
         )
         seq = entity.sent[link.target] = entity.sent.get(link.target, 0) + 1
-        message = Message(arrival_ps, entity.number, link.target, seq, ())
+        message = Message(arrival_ps, entity.number, link.target, seq)
         if sender is None:
             self._schedule(entrance_ps + held_up_ps, entity, lambda: self.deliver(message))
             return
@@ -183,15 +198,15 @@ class Run:
 
     @property
     def rounds(self) -> int:
-        return sum(lp.figures.rounds for lp in self.lps)
+        return sum(lp.statistics.rounds for lp in self.lps)
 
     @property
     def messages(self) -> int:
-        return sum(lp.figures.messages for lp in self.lps)
+        return sum(lp.statistics.messages for lp in self.lps)
 
     @property
     def null_messages(self) -> int:
-        return sum(lp.figures.null_messages for lp in self.lps)
+        return sum(lp.statistics.null_messages for lp in self.lps)
 
 
 def run_world(

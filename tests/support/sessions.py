@@ -9,7 +9,7 @@ from pathlib import Path
 from coordinator.launcher import InterpreterLauncher
 from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.session import RunResult, Session
-from runtime.wire.messages import Status
+from runtime.wire.control import Status
 
 ROOT = Path(__file__).parents[2]
 FAKE_LP = Path(__file__).parent / "fake_lp.py"

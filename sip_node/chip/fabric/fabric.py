@@ -5,11 +5,11 @@ packet behind a blocked one waits, flows that share a link share its bandwidth, 
 overheads and wires plus its bytes at the narrowest link. Buffers in the routers are unlimited.
 """
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from runtime.model.graph import ChipGraph, Link
 from runtime.model.routing import ChipRoutes, Stage
-from sip_node.chip.fabric.links import link_server
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.send_bounds import SendBounds
@@ -34,11 +34,12 @@ class Fabric:
         routes: ChipRoutes,
         sip: int,
         send_bounds: SendBounds,
+        links: Mapping[str, type[Server]],
     ) -> None:
         self._engine, self._routes, self._sip, self._outlook = engine, routes, sip, send_bounds
         self._gateway = graph.io_noc
         self._endpoints: dict[int, Endpoint] = {}
-        self.servers = _servers(graph)
+        self.servers = _servers(graph, links)
         self.sent = 0
         self.delivered = 0
 
@@ -85,17 +86,15 @@ class Fabric:
         )
 
 
-def _servers(graph: ChipGraph) -> list[Server | None]:
+def _servers(graph: ChipGraph, links: Mapping[str, type[Server]]) -> list[Server | None]:
     """The FIFO server of every link, by the kind of node it leaves; None for a link that only delays."""
-    nodes = graph.nodes
-    serve = {
-        kind: link_server(graph.topology, kind)
-        for kind in dict.fromkeys(node.kind for node in nodes)
-    }
 
     def server(link: Link) -> Server | None:
-        source = nodes[link.source]
-        name = f"{source.name}->{nodes[link.target].name}"
-        return None if link.bw_gbs is None else serve[source.kind](name, link.bw_gbs)
+        if link.bw_gbs is None:
+            return None
+        source = graph.nodes[link.source]
+        # A node where packets end has no class for its links: nothing passes it.
+        serve = links.get(source.kind, Server)
+        return serve(f"{source.name}->{graph.nodes[link.target].name}", link.bw_gbs)
 
     return [server(link) for link in graph.links]

@@ -5,7 +5,8 @@ from enum import IntEnum
 from msgspec import Struct
 
 from runtime.core import dtypes
-from runtime.wire.messages import Message
+from runtime.wire.frames import Message
+from runtime.wire.packets import PacketFlow, PacketHeader, PacketKind, PacketRows
 from sip_node.chip.strided_block import BYTES, StridedBlock
 
 ELEMENTS = (BYTES, *(dtype.name for dtype in dtypes.ALL))
@@ -15,18 +16,18 @@ ELEMENTS = (BYTES, *(dtype.name for dtype in dtypes.ALL))
 class Kind(IntEnum):
     """What a packet asks of the component it reaches."""
 
-    WRITE = 1
+    WRITE = PacketKind.WRITE
     """Store the payload at `address`; the last packet of a message is acknowledged with ACK."""
-    READ = 2
+    READ = PacketKind.READ
     """Send `size` bytes at `address` back with DATA."""
-    ACK = 3
-    DATA = 4
+    ACK = PacketKind.ACK
+    DATA = PacketKind.DATA
     """The bytes that a READ asked for."""
-    IPCQ_DATA = 5
+    IPCQ_DATA = PacketKind.IPCQ_DATA
     """Store the payload in a slot of a receive ring; with the last packet the slot is full."""
     IPCQ_ARRIVAL = 6
     """From a memory to the PE whose receive ring has a full slot in it."""
-    IPCQ_CREDIT = 7
+    IPCQ_CREDIT = PacketKind.IPCQ_CREDIT
     """The slot at `address` of a receive ring is free again."""
     CONTROL = 8
     """`body` is an object for a CPU; such packets stay inside a SIP."""
@@ -63,8 +64,6 @@ class Packet(Struct):
     """For a packet to another SIP: the earliest time at the entrance of the link, as its send_bounds was told."""
 
 
-_NO_FLOW = (-1, -1, -1)
-_NO_ROWS = (0, 0)
 
 
 def to_message(
@@ -72,74 +71,55 @@ def to_message(
 ) -> Message:
     """The packet as it crosses from SIP `source` to its neighbour `target`, where its head arrives at `head_ps`."""
     assert packet.body is None, "objects stay inside a SIP"
-    flow = packet.flow or _NO_FLOW
-    rows = packet.rows or _NO_ROWS
-    body = (
-        packet.kind,
-        packet.source_sip,
-        packet.source_node,
-        packet.sip,
-        packet.node,
-        packet.size,
-        packet.address,
-        packet.tag,
-        packet.total,
-        int(packet.last),
-        packet.sent_ps,
-        tail_ps - head_ps,
-        *flow,
-        *rows,
-        packet.begin,
-        packet.element,
+    header = PacketHeader(
+        kind=PacketKind(packet.kind),
+        source_sip=packet.source_sip,
+        source_node=packet.source_node,
+        sip=packet.sip,
+        node=packet.node,
+        size=packet.size,
+        address=packet.address,
+        tag=packet.tag,
+        total=packet.total,
+        last=packet.last,
+        sent_ps=packet.sent_ps,
+        tail_ps=tail_ps - head_ps,
+        flow=packet.flow and PacketFlow(*packet.flow),
+        rows=packet.rows and PacketRows(*packet.rows),
+        begin=packet.begin,
+        element=packet.element,
+        call=packet.call,
     )
-    return Message(head_ps, source, target, seq, body, packet.payload, packet.call)
+    return Message(head_ps, source, target, seq, header, packet.payload)
 
 
-def bound_for(message: Message) -> int:
-    """The SIP that the packet in a message is for; the message itself goes to the next SIP on the way."""
-    return message.body[3]
+def header_of(message: Message) -> PacketHeader:
+    """The header of the packet in a message between SIPs, each of which carries one."""
+    assert message.body is not None, "a message between SIPs carries a packet"
+    return message.body
 
 
 def from_message(message: Message) -> tuple[Packet, int]:
     """The packet that a message from a neighbour carries, and the time of its tail."""
-    (
-        kind,
-        source_sip,
-        source_node,
-        sip,
-        node,
-        size,
-        address,
-        tag,
-        total,
-        last,
-        sent_ps,
-        tail_ps,
-        *flow,
-        row_bytes,
-        pitch,
-        begin,
-        element,
-    ) = message.body
+    header = header_of(message)
+    flow, rows = header.flow, header.rows
     packet = Packet(
-        Kind(kind),
-        source_sip,
-        source_node,
-        sip,
-        node,
-        size,
-        address,
-        tag,
-        total,
-        bool(last),
-        sent_ps,
-        message.payload,
-        begin=begin,
-        element=element,
-        call=message.text,
+        kind=Kind(header.kind),
+        source_sip=header.source_sip,
+        source_node=header.source_node,
+        sip=header.sip,
+        node=header.node,
+        size=header.size,
+        address=header.address,
+        tag=header.tag,
+        total=header.total,
+        last=header.last,
+        sent_ps=header.sent_ps,
+        payload=message.payload,
+        flow=flow and (flow.source_sip, flow.target_sip, flow.number),
+        rows=rows and StridedBlock(rows.row_bytes, rows.pitch),
+        begin=header.begin,
+        element=header.element,
+        call=header.call,
     )
-    if flow[0] >= 0:
-        packet.flow = (flow[0], flow[1], flow[2])
-    if row_bytes:
-        packet.rows = StridedBlock(row_bytes, pitch)
-    return packet, message.time_ps + tail_ps
+    return packet, message.time_ps + header.tail_ps

@@ -6,7 +6,7 @@ as if it were alone; the engines take those of both in the order in which they c
 
 from runtime.core.requests import HardwareThread, PeDmaMsg
 from runtime.core.trace import OpRecord
-from runtime.wire.messages import BlockedPe
+from runtime.wire.reports import BlockedPe
 from sip_node.chip.completion import Completion
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Packet

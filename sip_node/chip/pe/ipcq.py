@@ -17,7 +17,7 @@ from runtime.core.requests import QueuePair
 from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import OpRecord
 from runtime.model.addresses import AddressMap
-from runtime.wire.messages import QueuePointers
+from runtime.wire.reports import QueuePointers
 from sip_node.chip.fabric.packet import ELEMENTS, Kind, Packet
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.queue_state import QueueState, Slot

@@ -1,13 +1,11 @@
 """One processing element: its engines, and its port on the fabric."""
 
 from collections.abc import Callable
-from typing import Any
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import InvariantError
-from runtime.core.registry import look_up
 from runtime.model.allocation import tile_buffer_offset
-from runtime.wire.messages import BlockedPe
+from runtime.wire.reports import BlockedPe
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.host.commands import PeCommand
@@ -23,19 +21,6 @@ from sip_node.chip.pe.scheduler import PeScheduler
 from sip_node.chip.pe.tcm import PeTcm
 from sip_node.chip.pe.tile_buffers import RegisterFile, TileBuffers
 
-ENGINES: dict[str, Callable[..., Any]] = {
-    "pe_cpu": PeCpu,
-    "pe_dma": PeDma,
-    "pe_fetch_store": PeFetchStore,
-    "pe_gemm": PeGemm,
-    "pe_ipcq": PeIpcq,
-    "pe_math": PeMath,
-    "pe_mmu": PeMmu,
-    "pe_scheduler": PeScheduler,
-    "pe_tcm": PeTcm,
-}
-"""The engines of a PE; `impl:` in the topology file replaces one by a class with the same constructor and methods."""
-
 
 class Pe:
     """The endpoint of a PE: everything that arrives goes to the engine it is for."""
@@ -45,11 +30,8 @@ class Pe:
         coordinates = PeCoordinates(chip.sip, at.cube, at.pe)
         topology = chip.topology
         self._engine, self.coordinates, self.chip = chip.engine, coordinates, chip
-        chosen = {
-            kind: look_up(topology.impl.of(kind), ENGINES, "topology", f"impl.{kind}")
-            for kind in ENGINES
-        }
-        self.tcm: PeTcm = chosen["pe_tcm"](chip, node)
+        engines = chip.components.engines
+        self.tcm: PeTcm = engines["pe_tcm"](chip, node)
         self.context = context = PeContext(
             chip.engine,
             chip.fabric,
@@ -62,9 +44,9 @@ class Pe:
             lambda peer: (peer.sip, chip.graph.pe(peer.cube, peer.pe)),
             chip.flows.next,
         )
-        self.dma: PeDma = chosen["pe_dma"](context)
-        self.mmu: PeMmu = chosen["pe_mmu"]()
-        self.ipcq: PeIpcq = chosen["pe_ipcq"](context)
+        self.dma: PeDma = engines["pe_dma"](context)
+        self.mmu: PeMmu = engines["pe_mmu"]()
+        self.ipcq: PeIpcq = engines["pe_ipcq"](context)
         self.registers = RegisterFile(
             chip.addresses.pe_regfile_addr(*coordinates, 0), topology.tile
         )
@@ -73,13 +55,13 @@ class Pe:
             topology.tile,
             topology.pe.scheduler.tile_buffers,
         )
-        self.fetch_store: PeFetchStore = chosen["pe_fetch_store"](
+        self.fetch_store: PeFetchStore = engines["pe_fetch_store"](
             context, self.registers, self.buffers
         )
-        self.gemm: PeGemm = chosen["pe_gemm"](context, self.registers)
-        self.math: PeMath = chosen["pe_math"](context, self.fetch_store, self.registers)
-        self.scheduler: PeScheduler = chosen["pe_scheduler"](context, self, self.buffers)
-        self.cpu: PeCpu = chosen["pe_cpu"](chip, context, self.dma, self.mmu, self.ipcq)
+        self.gemm: PeGemm = engines["pe_gemm"](context, self.registers)
+        self.math: PeMath = engines["pe_math"](context, self.fetch_store, self.registers)
+        self.scheduler: PeScheduler = engines["pe_scheduler"](context, self, self.buffers)
+        self.cpu: PeCpu = engines["pe_cpu"](chip, context, self.dma, self.mmu, self.ipcq)
         self._receivers: dict[Kind, Callable[[Packet, int], None]] = {
             Kind.WRITE: self.tcm.port.accept,
             Kind.READ: self.tcm.port.accept,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from runtime.core.errors import InvariantError
 from runtime.core.requests import QueuePair
 from runtime.model.addresses import AddressMap
-from runtime.wire.messages import QueuePointers
+from runtime.wire.reports import QueuePointers
 from sip_node.chip.completion import Completion
 from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.pe.context import PeContext

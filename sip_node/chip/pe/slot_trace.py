@@ -8,7 +8,7 @@ from collections.abc import Callable
 from runtime.core.requests import QueuePair
 from runtime.core.trace import Operand
 from runtime.model.addresses import AddressMap, PhysAddr
-from runtime.wire.messages import RingAddress, SlotTransfer
+from runtime.wire.reports import RingAddress, SlotTransfer
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.queue_state import Slot
 from sip_node.chip.strided_block import nbytes_of

@@ -6,7 +6,7 @@ from coordinator.aggregate import merge_op_log, merge_outcomes, run_digest
 from runtime.core.bench_registry import BenchOutcome, PerfRow
 from runtime.core.errors import ProtocolError
 from runtime.core.trace import OpRecord
-from runtime.wire.messages import SipReport
+from runtime.wire.reports import SipReport
 
 
 def report(sip: int, digest: str = "", outcome: BenchOutcome | None = None) -> SipReport:

@@ -3,7 +3,7 @@
 from coordinator.failure import LpProcess
 from coordinator.liveness import Liveness
 from runtime.core.simtime import NEVER_PS
-from runtime.wire.messages import Status, Written
+from runtime.wire.control import Status, Written
 
 PROCESSES = (LpProcess(0, (0,), 10), LpProcess(1, (1, 2), 11))
 LIMIT_S = 5.0

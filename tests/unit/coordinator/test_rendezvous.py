@@ -7,8 +7,9 @@ import pytest
 
 from coordinator.rendezvous import Rendezvous
 from runtime.core.errors import ConfigError, ProtocolError, RunAborted
+from runtime.wire.control import Abort, Bye, Hello, Ready, Start, Status
 from runtime.wire.environment import COORDINATOR_PID
-from runtime.wire.messages import PROTOCOL_VERSION, Abort, Bye, Hello, Ready, Start, Status
+from runtime.wire.fields import PROTOCOL_VERSION
 from sip_node.control import Control
 
 RUN = "0123"
@@ -117,7 +118,7 @@ def test_status_is_due_a_few_times_a_second_however_often_it_is_asked_for(
     [
         (hello(run_id="other"), "it belongs to another run"),
         (hello(lp=2), "there is no LP 2, the run has 2"),
-        (hello(lp=-1), "there is no LP -1, the run has 2"),
+        (hello(lp=-1), "malformed message: field lp: Expected `int` >= 0"),
         (Ready(1, ""), "Ready before Hello"),
     ],
 )

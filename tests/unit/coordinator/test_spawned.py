@@ -7,8 +7,8 @@ from coordinator.failure import Interrupted, LpDied, LpProcess, RankFailed
 from coordinator.spawned import raise_as_torch_does
 from runtime.core.errors import ConfigError, UsageError
 from runtime.torch.multiprocessing import ProcessExitedException, ProcessRaisedException, spawn
+from runtime.wire.control import Failed
 from runtime.wire.environment import COORDINATOR_PID
-from runtime.wire.messages import Failed
 
 PLACE = LpProcess(1, (2, 3), 4711)
 

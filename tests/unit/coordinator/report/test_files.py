@@ -16,7 +16,8 @@ from coordinator.watch import Collected
 from runtime.core.bench_registry import BenchOutcome, PerfRow
 from runtime.core.errors import UsageError
 from runtime.core.trace import Operand, OpRecord
-from runtime.wire.messages import Done, SipReport, Status
+from runtime.wire.control import Done, Status
+from runtime.wire.reports import SipReport
 from tests.support.sessions import plan
 
 

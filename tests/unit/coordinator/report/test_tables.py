@@ -7,7 +7,8 @@ from coordinator.report.tables import bench_table
 from runtime.core.bench_registry import BenchOutcome, Column, Table, TableRow
 from runtime.core.errors import ProtocolError
 from runtime.wire.codec import decode_from_lp, encode_control
-from runtime.wire.messages import Done, SipReport
+from runtime.wire.control import Done
+from runtime.wire.reports import SipReport
 
 LABELS, FIGURES = (
     (Column("case"), Column("size", "B")),

@@ -15,14 +15,14 @@ def run_in_this_thread(workload: Workload, lps: int) -> Result:
         for loop, _ in parts:
             if not loop.ended:
                 loop.round()
-    return Result(tuple(LpResult(model.digests(), loop.figures, 1.0) for loop, model in parts))
+    return Result(tuple(LpResult(model.digests(), loop.statistics, 1.0) for loop, model in parts))
 
 
 @pytest.mark.parametrize("lps", [2, 3, 4])
 def test_the_digest_is_the_same_for_any_number_of_lps(lps: int):
     alone, split = run_in_this_thread(WORKLOAD, 1), run_in_this_thread(WORKLOAD, lps)
     assert (split.digest, split.events) == (alone.digest, alone.events)
-    assert sum(lp.figures.messages for lp in split.lps) > 20
+    assert sum(lp.statistics.messages for lp in split.lps) > 20
 
 
 def test_the_digest_depends_on_the_workload():

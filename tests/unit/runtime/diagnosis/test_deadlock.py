@@ -3,7 +3,7 @@
 import pytest
 
 from runtime.diagnosis.deadlock import deadlock
-from runtime.wire.messages import BlockedPe, QueuePointers, RingAddress, SipReport
+from runtime.wire.reports import BlockedPe, QueuePointers, RingAddress, SipReport
 
 At = tuple[int, int, int]
 

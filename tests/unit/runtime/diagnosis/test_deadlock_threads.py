@@ -2,7 +2,7 @@
 
 from runtime.core.errors import IpcqDeadlock
 from runtime.diagnosis.deadlock import deadlock
-from runtime.wire.messages import BlockedPe, SipReport
+from runtime.wire.reports import BlockedPe, SipReport
 
 CALL = "world #1: all_reduce(f32 (4,), op sum)"
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.diagnosis.wait_for_graph import PathEnd, PeThread, WaitForGraph
-from runtime.wire.messages import BlockedPe, SipReport
+from runtime.wire.reports import BlockedPe, SipReport
 
 
 def graph(peers: dict[int, int]) -> WaitForGraph:

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
+from runtime.core.simtime import ps_from_ns
 from runtime.model.routing import SipFabric
 from runtime.model.topology import parse_topology
+from sip_node.chip.chip import chip_spec
 from sip_node.chip.partition import Egress, Partition
-from sip_node.chip.ucie_ports import lookahead_ps
-from sip_node.pdes.sync import ForwardingPath
+from sip_node.pdes.promises import ForwardingPath
 from tests.support.topologies import variant_text
 
-NOC_NS = 2.0
 ALONE = tuple((sip,) for sip in range(8))
 
 
@@ -20,47 +20,49 @@ def partition(sips_of_lp: Sequence[Sequence[int]], **changes: object) -> tuple[P
     topology = parse_topology(
         variant_text(**changes), "topology.yaml", sum(len(sips) for sips in sips_of_lp)
     )
-    fabric = SipFabric(topology)
-    return Partition(sips_of_lp, fabric, NOC_NS), lookahead_ps(NOC_NS, fabric.latency_ps(0, 1))
+    made = Partition(sips_of_lp, chip_spec(topology, data=False))
+    crossing_ps = SipFabric(topology).latency_ps(0, 1)
+    return made, crossing_ps + ps_from_ns(topology.sip.io_chiplet.noc.overhead_ns)
 
 
 def test_a_message_to_a_neighbour_leaves_at_once_and_for_good() -> None:
     ring, _ = partition(ALONE)
-    assert ring.exits(0)[1] == Egress(1, 0, 0)
-    assert ring.exits(0)[7] == Egress(7, 0, 0)
+    assert ring.egresses(0)[1] == Egress(1, 0, 0)
+    assert ring.egresses(0)[7] == Egress(7, 0, 0)
 
 
 def test_the_way_round_a_ring_crosses_a_channel_a_hop() -> None:
     ring, _ = partition(ALONE)
-    assert ring.exits(0)[3] == Egress(1, 0, 2)
-    assert ring.exits(0)[4] == Egress(1, 0, 3), "ties go in the + direction"
+    assert ring.egresses(0)[3] == Egress(1, 0, 2)
+    assert ring.egresses(0)[4] == Egress(1, 0, 3), "ties go in the + direction"
 
 
 def test_links_inside_an_lp_only_take_time() -> None:
     ring, hop_ps = partition(((0, 1, 2, 3), (4, 5, 6, 7)))
-    assert ring.exits(1)[5] == Egress(1, 2 * hop_ps, 0)
-    assert 3 not in ring.exits(1)
+    assert ring.egresses(1)[5] == Egress(1, 2 * hop_ps, 0)
+    assert 3 not in ring.egresses(1)
 
 
 def test_a_route_may_leave_an_lp_and_come_back() -> None:
     ring, _ = partition(((0, 2), (1, 3)))
-    assert ring.exits(0)[2] == Egress(1, 0, 1)
+    assert ring.egresses(0)[2] == Egress(1, 0, 1)
 
 
 def test_two_halves_of_a_ring_send_nothing_on() -> None:
     ring, _ = partition(((0, 1, 2, 3), (4, 5, 6, 7)))
-    assert ring.transits(0) == {1: ((),)}
+    assert ring.forwarding_paths(0) == {1: ((),)}
 
 
 def test_a_switch_leaves_nothing_to_send_on() -> None:
     star, _ = partition(ALONE[:4], system__sips__fabric="switch")
-    assert star.transits(0) == {1: ((),), 2: ((),), 3: ((),)}
+    assert star.forwarding_paths(0) == {1: ((),), 2: ((),), 3: ((),)}
 
 
 def test_in_a_ring_of_four_only_the_way_across_is_sent_on() -> None:
     ring, _ = partition(ALONE[:4])
-    # Ties go in the + direction: nothing takes two hops the other way, and what SIP 1 gets from 0 for 2 has arrived there.
-    assert ring.transits(1) == {2: ((ForwardingPath(0, 0),), ()), 0: ((),)}
+    # Ties go in the + direction: nothing takes two hops the other way, and what SIP 1 gets from 0
+    # for 2 has arrived there.
+    assert ring.forwarding_paths(1) == {2: ((ForwardingPath(0, 0),), ()), 0: ((),)}
 
 
 @pytest.mark.parametrize("lp", range(8))
@@ -69,10 +71,13 @@ def test_in_a_ring_of_eight_each_further_channel_is_a_hop_less_on_the_way_here(l
     before, after = (lp - 1) % 8, (lp + 1) % 8
     forwards, backwards = (ForwardingPath(before, 0),), (ForwardingPath(after, 0),)
     # At most 4 hops forwards and 3 backwards; the first hop of the longest route starts here.
-    assert ring.transits(lp) == {after: (forwards,) * 3 + ((),), before: (backwards,) * 2 + ((),)}
+    assert ring.forwarding_paths(lp) == {
+        after: (forwards,) * 3 + ((),),
+        before: (backwards,) * 2 + ((),),
+    }
 
 
 def test_the_way_through_an_lp_with_several_sips_takes_their_links() -> None:
     ring, hop_ps = partition(((0, 1), (2, 3), (4, 5), (6, 7)))
-    assert ring.transits(1)[2] == ((ForwardingPath(0, hop_ps),), ())
-    assert ring.exits(1)[4] == Egress(1, 0, 1)
+    assert ring.forwarding_paths(1)[2] == ((ForwardingPath(0, hop_ps),), ())
+    assert ring.egresses(1)[4] == Egress(1, 0, 1)

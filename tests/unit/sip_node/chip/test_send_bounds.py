@@ -9,9 +9,9 @@ from runtime import DPPolicy, torch
 from runtime.ccl.config import CclConfig, load_ccl
 from runtime.core.simtime import NEVER_PS
 from runtime.model.topology import Topology, parse_topology
-from runtime.wire.messages import Message
-from sip_node.chip.chip import Chip, ChipSpec
-from sip_node.chip.fabric.packet import bound_for, from_message
+from runtime.wire.frames import Message
+from sip_node.chip.chip import Chip, chip_spec
+from sip_node.chip.fabric.packet import from_message, header_of
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
@@ -108,14 +108,16 @@ def test_a_packet_on_its_way_bounds_until_it_has_been_posted() -> None:
 
 
 class Promises:
-    """All SIPs of a run on one engine. Before each time it asks every chip when it will send, and then holds it to that.
+    """All SIPs of a run on one engine. Before each time it asks every chip when it will send, and
+    then holds it to that.
 
-    A message of another SIP that a chip only sends on is not held to what the chip said before the message was there.
+    A message of another SIP that a chip only sends on is not held to what the chip said before the
+    message was there.
     """
 
     def __init__(self, topology: Topology, ccl: CclConfig, program: Callable[[int], None]) -> None:
         self.engine = Engine()
-        plan = ChipSpec.of(
+        plan = chip_spec(
             topology,
             data=False,
             start_kernel=lambda at, launch: start_kernel(self.chips[at.sip].pe(at), launch),
@@ -144,7 +146,7 @@ class Promises:
     def _post(self, message: Message) -> None:
         if from_message(message)[0].source_sip == message.source:
             self.margins_ps.append(
-                self.engine.now_ps - self._bound_ps[message.source, bound_for(message)]
+                self.engine.now_ps - self._bound_ps[message.source, header_of(message).sip]
             )
         else:
             self.sent_on += 1
@@ -185,6 +187,7 @@ def test_no_message_leaves_before_it_was_promised(run: str) -> None:
     promises.run()
     assert len(promises.margins_ps) > 40
     assert min(promises.margins_ps) >= 0
-    # The bound is of use only if it is often reached: somebody's message leaves exactly when it could at the earliest.
+    # The bound is of use only if it is often reached: somebody's message leaves exactly when it
+    # could at the earliest.
     assert 0 in promises.margins_ps
     assert (promises.sent_on > 0) == (run in {"across a ring of four", "a ring over a torus"})

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.core.simtime import NEVER_PS
-from runtime.wire.messages import Message
+from runtime.wire.frames import Message
 from sip_node.pdes.engine import Engine
 from sip_node.pdes.inbox import Inbox
 
@@ -19,7 +19,7 @@ def deliver(keys: list[Key]) -> list[Key]:
         engine, lambda message: order.append((message.time_ps, message.source, message.seq))
     )
     for time_ps, source, seq in keys:
-        inbox.put(Message(time_ps, source, 0, seq, (), b""))
+        inbox.put(Message(time_ps, source, 0, seq))
     engine.run_before(NEVER_PS)
     assert inbox.received == len(keys)
     return order
@@ -45,7 +45,7 @@ def test_all_of_one_time_come_in_one_event_before_local_ones() -> None:
     inbox = Inbox(engine, lambda message: order.append(f"from {message.source}"))
     engine.at(5, order.append, "local")
     for source in (2, 1):
-        inbox.put(Message(5, source, 0, 0, (), b""))
+        inbox.put(Message(5, source, 0, 0))
     assert engine.run_before(NEVER_PS) == 2
     assert order == ["from 1", "from 2", "local"]
 
@@ -53,7 +53,7 @@ def test_all_of_one_time_come_in_one_event_before_local_ones() -> None:
 def test_a_message_cannot_come_for_the_present() -> None:
     engine = Engine()
     inbox = Inbox(engine, print)
-    engine.at(5, inbox.put, Message(5, 1, 0, 0, (), b""))
+    engine.at(5, inbox.put, Message(5, 1, 0, 0))
     with pytest.raises(AssertionError, match="a message for 5 ps came at 5 ps"):
         engine.run_before(NEVER_PS)
 
@@ -64,9 +64,9 @@ def test_messages_put_while_one_is_handed_over_wait_for_their_time() -> None:
     def receive(message: Message) -> None:
         times.append(engine.now_ps)
         if message.seq < 3:
-            inbox.put(Message(message.time_ps + 10, 1, 0, message.seq + 1, (), b""))
+            inbox.put(Message(message.time_ps + 10, 1, 0, message.seq + 1))
 
     inbox = Inbox(engine, receive)
-    inbox.put(Message(1, 1, 0, 0, (), b""))
+    inbox.put(Message(1, 1, 0, 0))
     engine.run_before(NEVER_PS)
     assert times == [1, 11, 21, 31]

@@ -2,7 +2,7 @@ import pytest
 
 from runtime.core.errors import ProtocolError
 from runtime.core.simtime import NEVER_PS
-from runtime.wire.messages import Grant, SilenceReport
+from runtime.wire.frames import Grant, SilenceReport
 from sip_node.pdes.lbts import Collector
 
 
@@ -42,7 +42,9 @@ def test_nothing_is_granted_while_a_message_is_in_flight():
 
 
 def test_a_message_counted_by_the_receiver_alone_does_not_hide_one_in_flight():
-    """LP 0 sent to LP 1 after its report; LP 2 sent to LP 1 before its own, and that message is still on its way."""
+    """LP 0 sent to LP 1 after its report; LP 2 sent to LP 1 before its own, and that message is
+    still on its way.
+    """
     collector = Collector(3)
     none = (0, 0, 0)
     collector.report(0, silent(100, sent=none, received=none))

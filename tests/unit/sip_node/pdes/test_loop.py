@@ -4,8 +4,9 @@ import pytest
 
 from runtime.core.errors import ProtocolError
 from runtime.core.simtime import NEVER_PS
-from runtime.wire.messages import Frame, Grant, Message, SilenceReport
+from runtime.wire.frames import Frame, Grant, Message, SilenceReport
 from sip_node.pdes.loop import STEP_PS, LogicalProcess
+from sip_node.pdes.promises import SendBound
 from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport_memory import MemoryNetwork
 from tests.support.pdes_network import prompt
@@ -17,8 +18,8 @@ PAIR = (Link(0, 1, 10), Link(1, 0, 10))
 class Ticks:
     """A model of events at given times that sends nothing."""
 
-    def __init__(self, *times_ps: int) -> None:
-        self.times_ps = list(times_ps)
+    def __init__(self, *times_ps: int, peers: tuple[int, ...] = ()) -> None:
+        self.times_ps, self.peers = list(times_ps), peers
         self.steps: list[list[int]] = []
 
     def next_ps(self) -> int:
@@ -33,8 +34,8 @@ class Ticks:
     def deliver(self, message: Message) -> None:
         self.times_ps = sorted([*self.times_ps, message.time_ps])
 
-    def earliest_send_ps(self, base_ps: int) -> dict[int, tuple[int]]:
-        return {0: (base_ps,), 1: (base_ps,)}
+    def earliest_sends(self, base_ps: int) -> list[SendBound]:
+        return [SendBound(peer, 0, base_ps) for peer in self.peers]
 
 
 def alone(model: Ticks, watch: Callable[[], None] = lambda: None) -> LogicalProcess:
@@ -44,10 +45,10 @@ def alone(model: Ticks, watch: Callable[[], None] = lambda: None) -> LogicalProc
 def test_an_lp_that_is_alone_runs_to_the_end_without_a_transport():
     world = World((0, 0, 0), (Link(0, 1, 5), Link(1, 2, 5)), seed=4)
     model = WorldModel(world, 0, post=lambda peer, message: None)
-    figures = LogicalProcess(Sync(0, 1, {}, {}), model).run()
+    statistics = LogicalProcess(Sync(0, 1, {}, {}), model).run()
     assert {n: e.log for n, e in model.entities.items()} == reference(world)
-    assert figures.events > 0
-    assert (figures.messages, figures.null_messages) == (0, 0)
+    assert statistics.events > 0
+    assert (statistics.messages, statistics.null_messages) == (0, 0)
 
 
 def test_an_lp_with_nothing_to_do_ends():
@@ -71,22 +72,22 @@ def test_what_watch_raises_ends_the_run():
 
 
 def test_no_event_is_executed_at_or_after_the_safe_time():
-    model = Ticks(9, 10, 19, 20)
+    model = Ticks(9, 10, 19, 20, peers=(1,))
     network = MemoryNetwork(2)
     lp = LogicalProcess(Sync(0, 2, {1: 10}, {1: 10}), model, network.transport(0))
     lp.round()
     assert model.steps == [[9]]
-    network.transport(1).send(0, Frame(20, 0))
+    network.transport(1).send(0, Frame((20,), 0))
     lp.round()
     assert model.steps == [[9], [10, 19]]
     assert lp.now_ps == 20
 
 
 def test_a_frame_s_messages_are_executed_before_its_promise_is_used_up():
-    model = Ticks()
+    model = Ticks(peers=(1,))
     network = MemoryNetwork(2)
     lp = LogicalProcess(Sync(0, 2, {1: 10}, {1: 10}), model, network.transport(0))
-    network.transport(1).send(0, Frame(20, 0, (Message(15, 1, 0, 1, ()), Message(20, 1, 0, 2, ()))))
+    network.transport(1).send(0, Frame((20,), 0, (Message(15, 1, 0, 1), Message(20, 1, 0, 2))))
     lp.round()
     assert model.steps == [[15]]
 
@@ -105,7 +106,9 @@ def test_every_message_is_counted_and_null_messages_apart():
 )
 def test_only_lp_0_takes_reports_and_grants(lp: int, peer: int, content: SilenceReport | Grant):
     network = MemoryNetwork(2)
-    loop = LogicalProcess(Sync(lp, 2, {peer: 10}, {peer: 10}), Ticks(), network.transport(lp))
+    loop = LogicalProcess(
+        Sync(lp, 2, {peer: 10}, {peer: 10}), Ticks(peers=(peer,)), network.transport(lp)
+    )
     network.transport(peer).send(lp, content)
     with pytest.raises(ProtocolError, match="only LP 0 grants"):
         loop.round()
@@ -115,4 +118,4 @@ def test_all_lps_end_together_when_each_waits_for_the_other():
     """What the field calls a global deadlock of the model is an ordinary end for the loop."""
     run = run_world(World((0, 1), PAIR, seed=1, budget=0), *prompt(2))
     assert all(lp.ended for lp in run.lps)
-    assert [lp.figures.messages for lp in run.lps] == [0, 0]
+    assert [lp.statistics.messages for lp in run.lps] == [0, 0]

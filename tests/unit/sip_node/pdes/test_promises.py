@@ -1,76 +1,51 @@
+"""The formula of the earliest output time, term by term."""
+
 import pytest
 
-from runtime.core.errors import InvariantError
 from runtime.core.simtime import NEVER_PS
-from sip_node.pdes.promises import Senders
+from runtime.wire.frames import Frame
+from sip_node.pdes.channel import InChannel, OutChannel
+from sip_node.pdes.promises import EarliestOutput, ForwardingPath, ForwardingPaths, SendBound
 
 
-def test_a_channel_without_senders_promises_nothing_beyond_the_event_list():
-    assert Senders([1, 2]).earliest_send_ps(100) == {1: 100, 2: 100}
+def output(paths: ForwardingPaths | None = None) -> tuple[EarliestOutput, InChannel, OutChannel]:
+    """LP 1 with a channel from LP 0, lookahead 10 ps, and a channel to LP 2, lookahead 20 ps."""
+    received, sent = InChannel(0, 1, 10), OutChannel(1, 2, 20)
+    return EarliestOutput({0: received}, {2: sent}, paths or {}), received, sent
 
 
-def test_a_message_needs_the_way_to_the_entrance():
-    senders = Senders([1])
-    senders.add(1, 40)
-    assert senders.earliest_send_ps(100) == {1: 140}
+def test_a_channel_without_bounds_of_its_own_and_without_paths_never_sends():
+    assert output()[0].times_ps([]) == {2: (NEVER_PS,)}
 
 
-def test_the_nearest_sender_of_each_channel_counts():
-    senders = Senders([1, 2])
-    senders.add(1, 40)
-    senders.add(1, 25)
-    senders.add(2, 90)
-    assert senders.earliest_send_ps(100) == {1: 125, 2: 190}
+def test_the_least_bound_counts_and_takes_the_lookahead():
+    bounds = [SendBound(2, 0, 140), SendBound(2, 0, 125)]
+    assert output()[0].times_ps(bounds) == {2: (125 + 20,)}
 
 
-def test_a_quiet_sender_sends_not_before_its_word_and_the_way():
-    senders = Senders([1])
-    senders.add(1, 40).quiet_until(3000)
-    assert senders.earliest_send_ps(100) == {1: 3040}
-    assert senders.earliest_send_ps(5000) == {1: 5040}
+def test_a_bound_for_more_remaining_hops_bounds_all_messages_too():
+    eot, _, _ = output({2: ((), (), ())})
+    assert eot.times_ps([SendBound(2, 1, 300), SendBound(2, 2, 500)]) == {2: (320, 320, 520)}
 
 
-def test_one_sender_that_is_not_quiet_is_enough_to_hold_the_promise_back():
-    senders = Senders([1])
-    senders.add(1, 40).quiet_until(3000)
-    senders.add(1, 50)
-    assert senders.earliest_send_ps(100) == {1: 150}
+def test_a_forwarded_message_comes_with_one_more_remaining_hop_and_takes_its_delay():
+    eot, received, _ = output({2: ((ForwardingPath(0, 3),), ())})
+    received.receive(Frame((100, 200), 0), 0)
+    assert eot.times_ps([SendBound(2, 0, 900)]) == {2: (200 + 3 + 20, NEVER_PS)}
 
 
-def test_a_word_is_not_taken_back():
-    senders = Senders([1])
-    sender = senders.add(1, 0)
-    sender.quiet_until(3000)
-    sender.quiet_until(10)
-    assert senders.earliest_send_ps(100) == {1: 3000}
+def test_a_grant_raises_the_bound_of_forwarded_messages():
+    eot, received, _ = output({2: ((ForwardingPath(0, 3),), ())})
+    received.grant(1000)
+    assert eot.times_ps([])[2][0] == 1000 + 10 + 3 + 20
 
 
-def test_a_sender_that_is_quiet_for_ever_never_sends():
-    senders = Senders([1])
-    senders.add(1, 40).quiet_until(NEVER_PS)
-    assert senders.earliest_send_ps(100) == {1: NEVER_PS}
+def test_a_promise_that_was_made_is_not_reduced():
+    eot, _, sent = output()
+    sent.frame((700,), 0)
+    assert eot.times_ps([SendBound(2, 0, 5)]) == {2: (700,)}
 
 
-def test_a_message_in_flight_binds_until_it_has_entered_the_channel():
-    senders = Senders([1])
-    sender = senders.add(1, 40)
-    sender.departed(120)
-    sender.quiet_until(3000)
-    assert senders.earliest_send_ps(100) == {1: 120}
-    assert senders.earliest_send_ps(130) == {1: 130}, "held up on the way"
-    sender.entered(120)
-    assert senders.earliest_send_ps(130) == {1: 3040}
-
-
-def test_messages_may_enter_in_another_order_than_they_departed():
-    senders = Senders([1])
-    sender = senders.add(1, 500)
-    sender.departed(120)
-    sender.departed(110)
-    sender.entered(110)
-    assert senders.earliest_send_ps(100) == {1: 120}
-
-
-def test_a_message_that_never_departed_cannot_enter():
-    with pytest.raises(InvariantError, match=r"no message departed for the channel at 0\.120 ns"):
-        Senders([1]).add(1, 40).entered(120)
+def test_a_bound_for_a_peer_without_a_channel_is_a_defect():
+    with pytest.raises(KeyError):
+        output()[0].times_ps([SendBound(3, 0, 5)])

@@ -2,8 +2,9 @@ import pytest
 
 from runtime.core.errors import CausalityError, ConfigError, InvariantError, ProtocolError
 from runtime.core.simtime import NEVER_PS
-from runtime.wire.messages import Frame, Message
-from sip_node.pdes.sync import NULL_HOPS, ForwardingPath, Sync
+from runtime.wire.frames import Frame, Message
+from sip_node.pdes.promises import ForwardingPath, SendBound
+from sip_node.pdes.sync import NULL_HOPS, Sync
 
 
 def two_way(lookahead_ps: int = 10) -> Sync:
@@ -12,11 +13,20 @@ def two_way(lookahead_ps: int = 10) -> Sync:
 
 
 def message(time_ps: int, seq: int = 1) -> Message:
-    return Message(time_ps, 1, 0, seq, ())
+    return Message(time_ps, 1, 0, seq)
+
+
+def bounds(*of_peers: tuple[int, ...]) -> list[SendBound]:
+    """From (peer, time for 0 remaining hops, time for 1, ...)."""
+    return [
+        SendBound(peer, remaining_hops, time_ps)
+        for peer, *times_ps in of_peers
+        for remaining_hops, time_ps in enumerate(times_ps)
+    ]
 
 
 def promise(time_ps: int, null_hops: int = 0) -> Frame:
-    return Frame(time_ps, null_hops)
+    return Frame((time_ps,), null_hops)
 
 
 class TestSafeTime:
@@ -60,12 +70,12 @@ class TestSafeTime:
 class TestReceiving:
     def test_hands_over_the_messages_in_order(self):
         messages = (message(30), message(20, seq=2))
-        assert two_way().receive(1, Frame(20, 0, messages), 0) == messages
+        assert two_way().receive(1, Frame((20,), 0, messages), 0) == messages
 
     def test_a_message_at_the_promise_is_in_time(self):
         sync = two_way()
         sync.receive(1, promise(50), 0)
-        assert sync.receive(1, Frame(60, 0, (message(50),)), 50) == (message(50),)
+        assert sync.receive(1, Frame((60,), 0, (message(50),)), 50) == (message(50),)
 
     def test_a_message_before_the_promise_names_channel_times_and_rule(self):
         sync = two_way()
@@ -74,20 +84,20 @@ class TestReceiving:
             CausalityError,
             match=r"channel LP 1 -> LP 0: message at 0\.049 ns is before 0\.050 ns: no mess",
         ):
-            sync.receive(1, Frame(60, 0, (message(49),)), 0)
+            sync.receive(1, Frame((60,), 0, (message(49),)), 0)
 
     def test_a_message_before_what_was_granted_is_a_causality_error(self):
         sync = two_way()
         sync.grant(100)
         with pytest.raises(CausalityError):
-            sync.receive(1, Frame(200, 0, (message(109),)), 0)
+            sync.receive(1, Frame((200,), 0, (message(109),)), 0)
 
     def test_a_message_before_the_executed_past_is_a_causality_error(self):
         with pytest.raises(CausalityError, match="up to which its target has executed"):
-            two_way().receive(1, Frame(20, 0, (message(11),)), 12)
+            two_way().receive(1, Frame((20,), 0, (message(11),)), 12)
 
     def test_a_message_may_precede_the_promise_of_its_own_frame(self):
-        assert two_way().receive(1, Frame(100, 0, (message(15),)), 0)
+        assert two_way().receive(1, Frame((100,), 0, (message(15),)), 0)
 
     def test_a_promise_that_decreases_is_a_protocol_error(self):
         sync = two_way()
@@ -106,32 +116,32 @@ class TestPromising:
     def test_promises_the_earliest_send_and_one_lookahead(self):
         sync = two_way()
         sync.executed(1)
-        assert sync.frames({1: (25,)}) == ((1, Frame(35, 0)),)
+        assert sync.frames(bounds((1, 25))) == ((1, Frame((35,), 0)),)
 
     def test_says_nothing_when_no_promise_grew(self):
         sync = two_way()
         sync.executed(1)
-        assert sync.frames({1: (0,)}) == ()
+        assert sync.frames(bounds((1, 0))) == ()
 
     def test_never_takes_a_promise_back(self):
         sync = two_way()
         sync.executed(1)
-        sync.frames({1: (25,)})
+        sync.frames(bounds((1, 25)))
         sync.post(1, message(40))
-        assert sync.frames({1: (5,)})[0][1].promise_ps == 35
+        assert sync.frames(bounds((1, 5)))[0][1].promise_ps == 35
 
     def test_a_frame_carries_all_messages_posted_since_the_last(self):
         sync = two_way()
         for seq in (1, 2, 3):
             sync.post(1, message(30, seq))
-        ((_, frame),) = sync.frames({1: (5,)})
+        ((_, frame),) = sync.frames(bounds((1, 5)))
         assert [m.seq for m in frame.messages] == [1, 2, 3]
-        assert sync.frames({1: (5,)}) == ()
+        assert sync.frames(bounds((1, 5))) == ()
 
     def test_a_message_before_the_promise_is_our_own_fault(self):
         sync = two_way()
         sync.executed(1)
-        sync.frames({1: (25,)})
+        sync.frames(bounds((1, 25)))
         sync.post(1, message(35))
         with pytest.raises(
             CausalityError, match=r"LP 0 -> LP 1: message at 0\.034 ns is before 0\.035 ns"
@@ -145,7 +155,7 @@ class TestPromising:
     def test_never_stays_never(self):
         sync = two_way()
         sync.executed(1)
-        assert sync.frames({1: (NEVER_PS,)})[0][1].promise_ps == NEVER_PS
+        assert sync.frames(bounds((1, NEVER_PS)))[0][1].promise_ps == NEVER_PS
 
     @pytest.mark.parametrize("lookahead_ps", [0, -1])
     def test_a_channel_without_lookahead_is_refused(self, lookahead_ps: int):
@@ -158,7 +168,7 @@ class TestHorizon:
         sync = two_way()
         sync.receive(1, promise(1000), 0)
         sync.executed(1)
-        sync.frames({1: (90,)})
+        sync.frames(bounds((1, 90)))
         assert sync.horizon_ps(90) == 100
 
     def test_never_passes_the_safe_time(self):
@@ -173,7 +183,7 @@ class TestHorizon:
         sync = two_way()
         sync.receive(1, promise(1000), 0)
         sync.executed(1)
-        sync.frames({1: (700,)})
+        sync.frames(bounds((1, 700)))
         assert sync.horizon_ps(20) == 710
 
     def test_is_the_safe_time_where_nobody_waits_for_promises(self):
@@ -184,25 +194,25 @@ class TestSilence:
     def test_a_promise_from_an_lp_that_executed_nothing_counts_one_hop_more(self):
         sync = two_way()
         sync.receive(1, promise(50, null_hops=0), 0)
-        assert sync.frames({1: (50,)})[0][1].null_hops == 1
+        assert sync.frames(bounds((1, 50)))[0][1].null_hops == 1
 
     def test_the_hops_are_those_of_the_freshest_promise_that_raised_the_safe_time(self):
         sync = Sync(0, 3, {1: 10, 2: 10}, {1: 10})
         sync.receive(1, promise(50, null_hops=0), 0)
         sync.receive(2, promise(40, null_hops=1), 0)
         sync.receive(2, promise(45, null_hops=2), 0)
-        assert sync.frames({1: (45,)})[0][1].null_hops == 2
+        assert sync.frames(bounds((1, 45)))[0][1].null_hops == 2
 
     def test_executing_an_event_makes_the_next_promise_news(self):
         sync = two_way()
         sync.receive(1, promise(50, null_hops=NULL_HOPS), 0)
         sync.executed(1)
-        assert sync.frames({1: (50,)})[0][1].null_hops == 0
+        assert sync.frames(bounds((1, 50)))[0][1].null_hops == 0
 
     def test_a_promise_beyond_the_hop_limit_is_withheld_and_the_lp_reports(self):
         sync = two_way()
         sync.receive(1, promise(50, null_hops=NULL_HOPS), 0)
-        assert sync.frames({1: (50,)}) == ()
+        assert sync.frames(bounds((1, 50))) == ()
         report = sync.silence(70)
         assert report is not None
         assert (report.next_ps, report.sent, report.received) == (70, (0, 0), (0, 0))
@@ -211,57 +221,57 @@ class TestSilence:
         sync = two_way()
         sync.receive(1, promise(50, null_hops=NULL_HOPS), 0)
         sync.post(1, message(60))
-        ((_, frame),) = sync.frames({1: (50,)})
+        ((_, frame),) = sync.frames(bounds((1, 50)))
         assert len(frame.messages) == 1
 
     def test_counts_are_per_peer(self):
         sync = Sync(1, 3, {0: 10, 2: 10}, {0: 10, 2: 10})
-        sync.receive(2, Frame(15, NULL_HOPS, (message(15), message(16, 2))), 0)
-        sync.receive(0, Frame(15, NULL_HOPS), 0)
+        sync.receive(2, Frame((15,), NULL_HOPS, (message(15), message(16, 2))), 0)
+        sync.receive(0, Frame((15,), NULL_HOPS), 0)
         sync.post(0, message(50))
-        sync.frames({0: (0,), 2: (0,)})
-        sync.frames({0: (15,), 2: (15,)})
+        sync.frames(bounds((0, 0), (2, 0)))
+        sync.frames(bounds((0, 15), (2, 15)))
         report = sync.silence(15)
         assert report is not None
         assert (report.sent, report.received) == ((1, 0, 0), (0, 0, 2))
 
     def test_is_reported_once(self):
         sync = two_way()
-        sync.frames({1: (10,)})
+        sync.frames(bounds((1, 10)))
         assert sync.silence(70) is not None
         assert sync.silence(70) is None
 
     def test_is_reported_anew_after_a_message_came(self):
         sync = two_way()
-        sync.frames({1: (10,)})
+        sync.frames(bounds((1, 10)))
         sync.silence(70)
-        sync.receive(1, Frame(10, NULL_HOPS, (message(30),)), 0)
-        sync.frames({1: (10,)})
+        sync.receive(1, Frame((10,), NULL_HOPS, (message(30),)), 0)
+        sync.frames(bounds((1, 10)))
         assert sync.silence(30) is not None
 
     def test_is_reported_anew_after_a_grant(self):
         sync = two_way()
-        sync.frames({1: (10,)})
+        sync.frames(bounds((1, 10)))
         sync.silence(70)
         sync.grant(40)
-        sync.frames({1: (50,)})
+        sync.frames(bounds((1, 50)))
         assert sync.silence(70) is not None
 
     def test_is_not_reported_while_an_event_is_safe_to_execute(self):
         sync = two_way()
-        sync.frames({1: (10,)})
+        sync.frames(bounds((1, 10)))
         assert sync.silence(9) is None
 
     def test_is_not_reported_while_promises_flow(self):
         sync = two_way()
         sync.executed(1)
-        sync.frames({1: (10,)})
+        sync.frames(bounds((1, 10)))
         assert sync.silence(70) is None
 
     def test_is_reported_on_call_by_an_lp_that_withholds_nothing(self):
         sync = two_way()
         sync.executed(1)
-        sync.frames({1: (10,)})
+        sync.frames(bounds((1, 10)))
         sync.grant(0)
         assert sync.silence(70) is not None
 
@@ -279,7 +289,9 @@ class TestSilence:
 
 
 class TestSendingOn:
-    """LP 1 between LPs 0 and 2: what comes from 0 may be for 2, or for an LP behind 2; it takes 3 ps through LP 1."""
+    """LP 1 between LPs 0 and 2: what comes from 0 may be for 2, or for an LP behind 2; it takes 3
+    ps through LP 1.
+    """
 
     @staticmethod
     def between() -> Sync:
@@ -288,51 +300,53 @@ class TestSendingOn:
 
     def test_a_promise_waits_for_what_may_come_with_one_more_channel_ahead(self):
         sync = self.between()
-        sync.receive(0, Frame(40, 0, (), (50, 60)), 0)
-        assert sync.frames({0: (90,), 2: (90, 90)}) == (
-            (0, Frame(100, 1)),
-            (2, Frame(50 + 3 + 10, 1, (), (60 + 3 + 10,))),
+        sync.receive(0, Frame((40, 50, 60), 0), 0)
+        assert sync.frames(bounds((0, 90), (2, 90, 90))) == (
+            (0, Frame((100,), 1)),
+            (2, Frame((50 + 3 + 10, 60 + 3 + 10), 1)),
         )
 
     def test_what_an_lp_sends_itself_bounds_its_promises_too(self):
         sync = self.between()
-        sync.receive(0, Frame(40, 0, (), (50, 60)), 0)
-        assert sync.frames({0: (20,), 2: (20, 55)})[1][1] == Frame(30, 1, (), (65,))
+        sync.receive(0, Frame((40, 50, 60), 0), 0)
+        assert sync.frames(bounds((0, 20), (2, 20, 55)))[1][1] == Frame((30, 65), 1)
 
     def test_before_the_first_frame_only_the_lookahead_is_known(self):
         sync = self.between()
         sync.executed(1)
-        assert sync.frames({0: (90,), 2: (90, 90)})[1][1] == Frame(
-            10 + 3 + 10, 0, (), (10 + 3 + 10,)
+        assert sync.frames(bounds((0, 90), (2, 90, 90)))[1][1] == Frame(
+            (10 + 3 + 10, 10 + 3 + 10), 0
         )
 
     def test_a_grant_counts_for_what_is_sent_on(self):
         sync = self.between()
         sync.grant(1000)
         sync.executed(1)
-        assert sync.frames({0: (5000,), 2: (5000, 5000)})[1][1].promise_ps == 1000 + 10 + 3 + 10
+        assert (
+            sync.frames(bounds((0, 5000), (2, 5000, 5000)))[1][1].promise_ps == 1000 + 10 + 3 + 10
+        )
 
     def test_news_of_messages_to_be_sent_on_is_passed_on_though_the_safe_time_stays(self):
         sync = self.between()
-        sync.receive(0, Frame(40, 0, (), (50, 60)), 0)
-        sync.frames({0: (90,), 2: (90, 90)})
-        sync.receive(0, Frame(40, 0, (), (70, 80)), 0)
+        sync.receive(0, Frame((40, 50, 60), 0), 0)
+        sync.frames(bounds((0, 90), (2, 90, 90)))
+        sync.receive(0, Frame((40, 70, 80), 0), 0)
         assert sync.safe_ps == 10
-        assert sync.frames({0: (90,), 2: (90, 90)}) == ((2, Frame(83, 1, (), (93,))),)
+        assert sync.frames(bounds((0, 90), (2, 90, 90))) == ((2, Frame((83, 93), 1)),)
 
     def test_a_promise_for_messages_to_be_sent_on_never_decreases(self):
         sync = self.between()
-        sync.receive(0, Frame(40, 0, (), (50, 60)), 0)
+        sync.receive(0, Frame((40, 50, 60), 0), 0)
         with pytest.raises(
             ProtocolError, match=r"promise of 0\.059 ns after a promise of 0\.060 ns"
         ):
-            sync.receive(0, Frame(40, 0, (), (50, 59)), 0)
+            sync.receive(0, Frame((40, 50, 59), 0), 0)
 
     def test_a_message_is_held_to_the_promise_for_the_channels_that_it_has_ahead(self):
         sync = self.between()
         sync.executed(1)
-        sync.receive(0, Frame(40, 0, (), (50, 60)), 0)
-        sync.frames({0: (20,), 2: (20, 55)})
+        sync.receive(0, Frame((40, 50, 60), 0), 0)
+        sync.frames(bounds((0, 20), (2, 20, 55)))
         sync.post(2, message(30))
         sync.post(2, message(65), remaining_hops=1)
         with pytest.raises(

@@ -1,4 +1,4 @@
-from runtime.wire.messages import Frame
+from runtime.wire.frames import Frame
 from sip_node.pdes.transport_jitter import JitterTransport
 from sip_node.pdes.transport_memory import MemoryNetwork
 
@@ -23,7 +23,7 @@ def arrivals(seed: int) -> list[tuple[float, int, int]]:
     clock = Clock()
     network, transport = jittered(clock, seed)
     for n in range(10):
-        network.transport(1 + n % 2).send(0, Frame(n, 0))
+        network.transport(1 + n % 2).send(0, Frame((n,), 0))
     seen: list[tuple[float, int, int]] = []
     for _ in range(200):
         seen += [
@@ -59,5 +59,5 @@ def test_the_seed_fixes_the_delays():
 
 def test_sending_is_not_delayed():
     network, transport = jittered(Clock())
-    transport.send(2, Frame(5, 0))
-    assert network.transport(2).poll() == [(0, Frame(5, 0))]
+    transport.send(2, Frame((5,), 0))
+    assert network.transport(2).poll() == [(0, Frame((5,), 0))]

@@ -9,7 +9,7 @@ from runtime.core.rng import seeded
 from runtime.core.simtime import NEVER_PS
 from runtime.core.trace import Operand, OpRecord
 from runtime.model.topology import parse_topology
-from sip_node.chip.chip import Chip, ChipSpec
+from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.completion import Completion
 from sip_node.chip.op_log import OpLog
 from sip_node.pdes.engine import Engine
@@ -35,7 +35,7 @@ class LonePe:
         topology = parse_topology(text, "topology.yaml", 1)
         self.engine, self.records = Engine(), list[OpRecord]()
         self.log = OpLog(self.records.extend)
-        plan = ChipSpec.of(topology, data=data)
+        plan = chip_spec(topology, data=data)
         self.addresses = plan.addresses
         self.pe = Chip(plan, 0, self.engine, self.log, lambda message: None).pes[0]
         self.dma = self.pe.dma
@@ -146,7 +146,7 @@ def test_a_strided_block_takes_as_long_as_its_bytes_on_the_busiest_channel() -> 
 
 def test_rows_are_gathered_and_scattered_in_another_sip_too() -> None:
     topology = parse_topology(variant_text(sip__cube_mesh={"w": 1, "h": 1}), "topology.yaml", 2)
-    engine, plan = Engine(), ChipSpec.of(topology, data=True, remote_dma=True)
+    engine, plan = Engine(), chip_spec(topology, data=True, remote_dma=True)
     chips: list[Chip] = []
     chips.extend(
         Chip(

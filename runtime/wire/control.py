@@ -1,0 +1,184 @@
+"""What the coordinator and an LP send to each other, in both directions."""
+
+from runtime.core.bench_registry import Scalar
+from runtime.core.simtime import NEVER_PS
+from runtime.wire.fields import (
+    Address,
+    Chunk,
+    Count,
+    Flat,
+    LpNumber,
+    MaybeLp,
+    MaybeRank,
+    Seconds,
+    SipNumber,
+    TimePs,
+    Wire,
+)
+from runtime.wire.reports import SipReport, SlotTransfer
+
+
+class Hello(Wire, frozen=True):
+    """LP to coordinator, first message: its number and the endpoint at which its peers reach it."""
+
+    protocol: Count
+    run_id: str
+    lp: LpNumber
+    pid: Count
+    endpoint: str
+
+
+class Job(Flat, frozen=True):
+    """What every LP runs. Configuration travels as the text of the user's files, so that both sides
+    parse the same file.
+
+    `program` is `module:function` for a bench, a path for a script, or empty when the function came
+    through the private pipe of the parent. `arguments` are the flags of a bench or the `argv` of a
+    script. `remote_dma` declares that DMA engines may access other SIPs: then no SIP can promise
+    more than its next event. `verify` requests what a replay of the op log needs beside it:
+    `Written` and `MemoryContents`. `ccl_trace` requests a report of every slot that a kernel sends
+    or receives.
+    """
+
+    topology_yaml: str
+    ccl_yaml: str
+    sips: Count
+    program: str
+    kind: str
+    arguments: dict[str, Scalar]
+    argv: tuple[str, ...]
+    data: bool
+    trace: bool
+    jitter_seed: Count
+    jitter_ms: Seconds
+    remote_dma: bool = False
+    verify: bool = False
+    ccl_trace: bool = False
+
+
+class Peers(Wire, frozen=True):
+    """Coordinator to LP: the endpoint of every LP (index = LP), the SIPs of each LP, and what to
+    run.
+    """
+
+    endpoints: tuple[str, ...]
+    sips_of_lp: tuple[tuple[SipNumber, ...], ...]
+    job: Job
+
+
+class Ready(Wire, frozen=True):
+    """LP to coordinator: chips are built and channels are connected. `config_hash` must be the same
+    everywhere.
+    """
+
+    lp: LpNumber
+    config_hash: str
+
+
+class Start(Wire, frozen=True):
+    """Coordinator to LP: start the run."""
+
+
+class Status(Wire, frozen=True):
+    """LP to coordinator, a few times a second: the LP is alive, and has reached `time_ps`.
+
+    `blocked_s` is wall time spent in waiting for peers. An LP whose next event, at `next_ps`, is
+    not before its safe time waits for a promise: `safe_ps` is the least promise that it has
+    received, and the sender was LP `waits_for`. An LP without peers waits for none, -1.
+    """
+
+    lp: LpNumber
+    time_ps: TimePs
+    events: Count
+    blocked_s: Seconds
+    next_ps: TimePs = NEVER_PS
+    safe_ps: TimePs = NEVER_PS
+    waits_for: MaybeLp = -1
+
+
+class TraceChunk(Wire, frozen=True):
+    """LP to coordinator: consecutive op records of one SIP, encoded with `codec.encode_records`."""
+
+    lp: LpNumber
+    sip: SipNumber
+    records: bytes
+
+
+class Written(Wire, frozen=True):
+    """LP to coordinator: the next bytes which the host of a SIP wrote, in the order of its
+    `MemoryWriteMsg` records.
+    """
+
+    lp: LpNumber
+    sip: SipNumber
+    data: Chunk
+
+
+class MemoryContents(Wire, frozen=True):
+    """LP to coordinator, at the end of a run: bytes of a memory of a SIP, from a physical address
+    on.
+
+    Bytes that are not reported are zero.
+    """
+
+    lp: LpNumber
+    sip: SipNumber
+    address: Address
+    data: Chunk
+
+
+class Transferred(Wire, frozen=True):
+    """LP to coordinator, in a run with `ccl_trace`: the next slot that a kernel of a SIP has sent
+    or received.
+    """
+
+    lp: LpNumber
+    transfer: SlotTransfer
+
+
+class Done(Wire, frozen=True):
+    """LP to coordinator: no event is left. A SIP whose rank has not finished is part of a global
+    deadlock.
+    """
+
+    lp: LpNumber
+    sips: tuple[SipReport, ...]
+    events: Count
+    rounds: Count
+    messages: Count
+    null_messages: Count
+    blocked_s: Seconds
+    busy_s: Seconds
+
+
+class Failed(Wire, frozen=True):
+    """LP to coordinator: a rank, a kernel or the LP itself raised. `rank` is -1 where no rank is to
+    blame.
+
+    `sender` is empty, or the LP whose message broke the protocol, as `LP 3`: then that LP is to
+    blame, not the reporting LP.
+    """
+
+    lp: LpNumber
+    rank: MaybeRank
+    error: str
+    message: str
+    traceback: str
+    time_ps: TimePs
+    sender: str = ""
+
+
+class Abort(Wire, frozen=True):
+    """Coordinator to LP: stop at once; also the reply to a Hello that is refused."""
+
+    reason: str
+
+
+class Bye(Wire, frozen=True):
+    """Coordinator to LP: everything has arrived, exit."""
+
+
+FromLp = (
+    Hello | Ready | Status | TraceChunk | Written | MemoryContents | Transferred | Done | Failed
+)
+FromCoordinator = Peers | Start | Abort | Bye

@@ -1,0 +1,53 @@
+"""The types of the fields which cross a process boundary, and the two bases of the structs that
+have them.
+
+A type carries the range of its values, and the codec checks the range while it decodes. The title
+of a type is its name in `docs/protocol.md`.
+"""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from runtime.core.simtime import NEVER_PS
+
+PROTOCOL_VERSION = 4
+"""The number of the protocol: it grows with every change of a struct or a field."""
+CHUNK_BYTES = 4 << 20
+"""The most bytes of a memory, or of what a host wrote, in one message."""
+MAX_PAYLOAD_BYTES = 1 << 30
+"""The most payload bytes of one frame."""
+ADDRESS_BITS = 51
+"""Width of a physical address."""
+
+TimePs = Annotated[int, Meta(ge=0, le=NEVER_PS, title="TimePs")]
+LpNumber = Annotated[int, Meta(ge=0, lt=1 << 16, title="LpNumber")]
+MaybeLp = Annotated[int, Meta(ge=-1, lt=1 << 16, title="MaybeLp")]
+SipNumber = Annotated[int, Meta(ge=0, lt=1 << 16, title="SipNumber")]
+MaybeRank = Annotated[int, Meta(ge=-1, lt=1 << 16, title="MaybeRank")]
+CubeNumber = Annotated[int, Meta(ge=0, lt=1 << 10, title="CubeNumber")]
+PeNumber = Annotated[int, Meta(ge=0, lt=1 << 10, title="PeNumber")]
+MaybePe = Annotated[int, Meta(ge=-1, lt=1 << 10, title="MaybePe")]
+EntityNumber = Annotated[int, Meta(ge=0, lt=1 << 31, title="EntityNumber")]
+NodeNumber = Annotated[int, Meta(ge=0, lt=1 << 20, title="NodeNumber")]
+Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1, title="Count")]
+Hops = Annotated[int, Meta(ge=0, lt=1 << 16, title="Hops")]
+PacketBytes = Annotated[int, Meta(ge=1, le=MAX_PAYLOAD_BYTES, title="PacketBytes")]
+Nbytes = Annotated[int, Meta(ge=0, lt=1 << ADDRESS_BITS, title="Nbytes")]
+Address = Annotated[int, Meta(ge=0, lt=1 << ADDRESS_BITS, title="Address")]
+Seconds = Annotated[float, Meta(ge=0, title="Seconds")]
+Chunk = Annotated[bytes, Meta(max_length=CHUNK_BYTES, title="Chunk")]
+Text = Annotated[str, Meta(max_length=1 << 10, title="Text")]
+
+PeTuple = tuple[SipNumber, CubeNumber, PeNumber]
+"""The coordinates (sip, cube, pe) of a processing element."""
+
+
+class Wire(Struct, array_like=True, frozen=True, tag=True, forbid_unknown_fields=True):
+    """Base of all messages: an array of the struct's name and its fields, typed and of fixed
+    length.
+    """
+
+
+class Flat(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """Base of the records inside messages: an array of the fields, without a name."""

@@ -1,0 +1,84 @@
+"""A packet between two SIPs as it crosses a channel: every field has a name, a type and a range."""
+
+from enum import IntEnum
+from typing import Annotated
+
+from msgspec import Meta
+
+from runtime.core import dtypes
+from runtime.wire.fields import (
+    Address,
+    Count,
+    Flat,
+    Nbytes,
+    NodeNumber,
+    PacketBytes,
+    SipNumber,
+    Text,
+    TimePs,
+)
+
+RowBytes = Annotated[int, Meta(ge=1, le=1 << 40, title="RowBytes")]
+ElementType = Annotated[int, Meta(ge=0, le=len(dtypes.ALL), title="ElementType")]
+
+
+class PacketKind(IntEnum):
+    """What a packet requests from the component that receives it: the kinds which cross between
+    SIPs.
+    """
+
+    WRITE = 1
+    READ = 2
+    ACK = 3
+    DATA = 4
+    IPCQ_DATA = 5
+    IPCQ_CREDIT = 7
+
+
+CARRIERS = frozenset({PacketKind.WRITE, PacketKind.DATA, PacketKind.IPCQ_DATA})
+"""The kinds of packets that carry a payload, in a run with data."""
+
+
+class PacketFlow(Flat, frozen=True):
+    """The transfer which a packet belongs to: the `number`th from one SIP to another."""
+
+    source_sip: SipNumber
+    target_sip: SipNumber
+    number: Count
+
+
+class PacketRows(Flat, frozen=True):
+    """A block with gaps: rows of `row_bytes` that start `pitch` bytes apart."""
+
+    row_bytes: RowBytes
+    pitch: Nbytes
+
+
+class PacketHeader(Flat, frozen=True, gc=False):
+    """A packet without its payload.
+
+    `size` is what it occupies of a link, in bytes, and `total` the size of the whole transfer;
+    `last` marks the last packet of it. `tail_ps` is the time between the arrivals of its head and
+    its tail. `tag` belongs to the sender, and a reply carries it back. A packet of a block with
+    gaps has the address of the first row, and in `begin` the offset of its first byte in the packed
+    block. `element` is the element type: 0 for bytes, else 1 + its index in `runtime.core.dtypes`.
+    `call` names the collective call that the transfer is a part of.
+    """
+
+    kind: PacketKind
+    source_sip: SipNumber
+    source_node: NodeNumber
+    sip: SipNumber
+    node: NodeNumber
+    size: PacketBytes
+    address: Address
+    tag: Count
+    total: Nbytes
+    last: bool
+    sent_ps: TimePs
+    tail_ps: TimePs
+    flow: PacketFlow | None
+    rows: PacketRows | None
+    begin: Nbytes
+    element: ElementType
+    call: Text

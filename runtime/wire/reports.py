@@ -1,0 +1,159 @@
+"""What an LP reports about its SIPs: blocked PEs, queue registers, sent and received slots, and how
+each SIP ended.
+"""
+
+from runtime.core.bench_registry import BenchOutcome
+from runtime.core.coordinates import PeCoordinates
+from runtime.core.simtime import format_ps
+from runtime.wire.fields import (
+    Address,
+    Count,
+    CubeNumber,
+    Flat,
+    MaybePe,
+    Nbytes,
+    PeNumber,
+    PeTuple,
+    SipNumber,
+    TimePs,
+)
+
+
+class RingAddress(Flat, frozen=True):
+    """A physical address, decoded: `offset` bytes into a `resource`. `pe` is -1 for what the PEs of
+    a cube share.
+    """
+
+    address: Address
+    resource: str
+    sip: SipNumber
+    cube: CubeNumber
+    pe: MaybePe
+    offset: Nbytes
+
+    def __str__(self) -> str:
+        owner = f"sip {self.sip} cube {self.cube}" + (f" pe {self.pe}" if self.pe >= 0 else "")
+        return f"{self.address:#x} ({self.resource} of {owner} + {self.offset:#x})"
+
+
+class SlotTransfer(Flat, frozen=True):
+    """A slot that a kernel has sent or received: `operation` is `send` or `recv`, `time_ps` its
+    end.
+
+    `slot` counts from 0 in the ring, `at` is its address.
+    """
+
+    time_ps: TimePs
+    sip: SipNumber
+    cube: CubeNumber
+    pe: PeNumber
+    kernel: str
+    operation: str
+    direction: str
+    peer: PeTuple
+    nbytes: Nbytes
+    dtype: str
+    slot: Count
+    at: RingAddress
+
+    def __str__(self) -> str:
+        arrow = "->" if self.operation == "send" else "<-"
+        return (
+            f"{format_ps(self.time_ps)}  sip {self.sip} cube {self.cube} pe {self.pe}: "
+            f"kernel {self.kernel!r} {self.operation} "
+            f"{self.direction} {arrow} {PeCoordinates(*self.peer)}, {self.nbytes} B {self.dtype}, "
+            f"slot {self.slot} at {self.at}"
+        )
+
+
+class QueuePointers(Flat, frozen=True):
+    """The registers of one queue pair of a PE. Slots are numbered from 0 without wrapping; slot n
+    is at n modulo `n_slots`.
+
+    Of the ring at the peer, `tx`: `head` counts the slots sent, `peer_tail` the slots which the
+    peer has returned as far as this PE has been informed; the slots between the two are missing in
+    `credits`. Of the PE's own ring, `rx`: `peer_head` counts the slots that have arrived, `tail`
+    the slots read and returned. A pair that works in one direction has one ring. `table` names the
+    queue table of the pair.
+    """
+
+    sip: SipNumber
+    cube: CubeNumber
+    pe: PeNumber
+    table: str
+    direction: str
+    peer: PeTuple
+    n_slots: Count
+    slot_size: Nbytes
+    head: Count
+    peer_tail: Count
+    credits: Count
+    tx: RingAddress | None
+    peer_head: Count
+    tail: Count
+    rx: RingAddress | None
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether every credit has returned and every arrival was read."""
+        return self.credits == self.n_slots and self.peer_head == self.tail
+
+    def __str__(self) -> str:
+        return (
+            f"sip {self.sip} cube {self.cube} pe {self.pe} {self.table} {self.direction}: "
+            f"sends head {self.head}, peer's tail {self.peer_tail}, "
+            f"{self.credits} of {self.n_slots} credits, ring {self.tx}; "
+            f"receives peer's head {self.peer_head}, tail {self.tail}, ring {self.rx}"
+        )
+
+
+class BlockedPe(Flat, frozen=True):
+    """A kernel that waits for a peer: the operation (`send`, `recv`), its direction, the peer,
+    since when, at which line.
+
+    A receive from any direction has no `peer`. `line` is `file:line` of the user's code. `call` is
+    the collective call that the kernel is a part of, if any: a PE may run one of these beside
+    another kernel.
+    """
+
+    sip: SipNumber
+    cube: CubeNumber
+    pe: PeNumber
+    kernel: str
+    operation: str
+    direction: str
+    peer: PeTuple | None
+    since_ps: TimePs
+    line: str = ""
+    call: str = ""
+
+    def __str__(self) -> str:
+        peer = "any peer" if self.peer is None else PeCoordinates(*self.peer)
+        line = f" at {self.line}" if self.line else ""
+        call = f", in {self.call}" if self.call else ""
+        return (
+            f"{PeCoordinates(self.sip, self.cube, self.pe)}: kernel {self.kernel!r} "
+            f"{self.operation} {self.direction} ({peer}) "
+            f"since {format_ps(self.since_ps)}{line}{call}"
+        )
+
+
+class SipReport(Flat, frozen=True):
+    """The end of one SIP: its digest, the end of its last operation, the result of its rank, the
+    counts of its components.
+
+    `broken_law` is empty, or the law of the model that does not hold at the end; while a rank has
+    not finished, that is to be expected. `queues` are the queues of the PEs that wait, and of other
+    PEs the queues that are not at rest.
+    """
+
+    sip: SipNumber
+    digest: str
+    time_ps: TimePs
+    finished: bool
+    outcome: BenchOutcome | None
+    counters: dict[str, int]
+    blocked: tuple[BlockedPe, ...]
+    waiting_for: str
+    broken_law: str = ""
+    queues: tuple[QueuePointers, ...] = ()

@@ -1,0 +1,87 @@
+"""What a packet from another SIP may name: SIPs, nodes and addresses that exist in this run.
+
+The decoder of the wire calls these rules, so a packet that breaks one is the fault of the LP which
+sent it, and never reaches the chip.
+"""
+
+from runtime.model.addresses import AddressMap
+from runtime.model.graph import ChipGraph
+from runtime.wire.packets import PacketHeader, PacketKind
+from sip_node.chip.context import ChipSpec
+
+_TO_MEMORY = frozenset({PacketKind.WRITE, PacketKind.READ, PacketKind.IPCQ_DATA})
+"""Kinds which access a memory; the others are replies and credits."""
+_RECEIVERS = ("pe", "host")
+"""Kinds of nodes which receive replies and credits: they issue the requests."""
+_SENDERS = (*_RECEIVERS, "hbm_ctrl", "sram")
+
+
+class PacketRules:
+    """The rules of one run; all SIPs have the same nodes."""
+
+    def __init__(self, spec: ChipSpec) -> None:
+        self._sips = spec.topology.sips
+        self._memories = _memories(spec)
+        nodes = spec.graph.nodes
+        self._senders = frozenset(node.index for node in nodes if node.kind in _SENDERS)
+        self._receivers = frozenset(node.index for node in nodes if node.kind in _RECEIVERS)
+
+    def fault(self, header: PacketHeader | None) -> str:
+        """The first field that breaks a rule, and the rule; empty for a packet that may enter."""
+        if header is None:
+            return "field body: no packet in a message between SIPs"
+        sips = (header.source_sip, header.sip)
+        flow = header.flow
+        if flow is not None:
+            sips += (flow.source_sip, flow.target_sip)
+        if max(sips) >= self._sips:
+            return f"SIP {max(sips)} in a run with {self._sips} SIPs"
+        if header.source_node not in self._senders:
+            return f"field source_node: node {header.source_node} sends nothing to other SIPs"
+        if header.kind in _TO_MEMORY:
+            return self._access_fault(header)
+        if header.node not in self._receivers:
+            return f"field node: node {header.node} receives no {header.kind.name} packet"
+        return ""
+
+    def _access_fault(self, header: PacketHeader) -> str:
+        memory = self._memories.get(header.node)
+        if memory is None:
+            return f"field node: {header.node} is no memory"
+        base, sip_bytes, nbytes = memory
+        offset = header.address - base - header.sip * sip_bytes
+        if not 0 <= offset <= nbytes - _extent(header):
+            return f"field address: {header.address:#x} is not in the memory of node {header.node}"
+        return ""
+
+
+def _extent(header: PacketHeader) -> int:
+    """Bytes from the address of a packet to the last byte of memory which it accesses."""
+    nbytes = header.total if header.kind is PacketKind.READ else header.size
+    if header.rows is None or not nbytes:
+        return nbytes
+    row, column = divmod(header.begin + nbytes - 1, header.rows.row_bytes)
+    # Inside one row the access ends at its last byte; over several rows it may end before it.
+    return row * header.rows.pitch + (column + 1 if row == 0 else header.rows.row_bytes)
+
+
+def _memories(spec: ChipSpec) -> dict[int, tuple[int, int, int]]:
+    """Node of a memory -> (address of its first byte in SIP 0, address bytes of a SIP, its
+    bytes).
+    """
+    graph: ChipGraph = spec.graph
+    addresses: AddressMap = spec.addresses
+    topology = spec.topology
+    # The address of a SIP is its number times a power of two; one SIP has no second to measure it.
+    sip_bytes = (
+        addresses.hbm_addr(1, 0, 0) - addresses.hbm_addr(0, 0, 0) if topology.sips > 1 else 0
+    )
+    found: dict[int, tuple[int, int, int]] = {}
+    for cube in range(topology.cubes):
+        sram = addresses.cube_sram_addr(0, cube, 0)
+        found[graph.sram(cube)] = (sram, sip_bytes, topology.sram_bytes)
+        for pe in range(topology.pes_per_cube):
+            hbm, tcm = addresses.pe_hbm_addr(0, cube, pe, 0), addresses.pe_tcm_addr(0, cube, pe, 0)
+            found[graph.hbm(cube, pe)] = (hbm, sip_bytes, topology.hbm_slice_bytes)
+            found[graph.pe(cube, pe)] = (tcm, sip_bytes, topology.tcm_bytes)
+    return found

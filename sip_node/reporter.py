@@ -1,0 +1,87 @@
+"""What an LP reports while it runs: to the coordinator, or to the caller of a run in one
+process.
+"""
+
+import sys
+from typing import Protocol
+
+from runtime.core.trace import OpRecord
+from runtime.wire.codec import encode_records
+from runtime.wire.control import MemoryContents, Status, TraceChunk, Transferred, Written
+from runtime.wire.fields import CHUNK_BYTES
+from runtime.wire.reports import SlotTransfer
+from sip_node.control import Control
+from sip_node.pdes.loop import LogicalProcess
+
+
+class LpObserver(Protocol):
+    """Receives the progress of an LP and what it records."""
+
+    def round(self, time_ps: int, loop: LogicalProcess) -> None:
+        """Called once a round of the loop; an error that it raises ends the run."""
+        ...
+
+    def trace(self, sip: int, records: list[OpRecord]) -> None:
+        """The next records of the op log of a SIP."""
+        ...
+
+    def written(self, sip: int, data: bytes) -> None:
+        """The next bytes which the host of a SIP wrote, in a run that will be verified."""
+        ...
+
+    def contents(self, sip: int, address: int, data: bytes) -> None:
+        """Bytes of a memory at the end of a run that will be verified."""
+        ...
+
+    def transferred(self, transfer: SlotTransfer) -> None:
+        """A kernel has sent or received a slot, in a run with `ccl_trace`."""
+        ...
+
+
+class Reporter:
+    """Sends everything to the coordinator."""
+
+    def __init__(self, control: Control, lp: int) -> None:
+        self._control, self._lp = control, lp
+
+    def round(self, time_ps: int, loop: LogicalProcess) -> None:
+        """Send a status if one is due, and take an abort of the coordinator."""
+        if self._control.status_is_due():
+            statistics = loop.statistics
+            status = Status(
+                lp=self._lp,
+                time_ps=time_ps,
+                events=statistics.events,
+                blocked_s=statistics.blocked_s,
+                next_ps=loop.next_ps,
+                safe_ps=loop.safe_ps,
+                waits_for=loop.waits_for,
+            )
+            self._control.report_status(status)
+        self._control.check()
+
+    def trace(self, sip: int, records: list[OpRecord]) -> None:
+        """Send the records as one chunk."""
+        self._control.send(TraceChunk(self._lp, sip, encode_records(records)))
+
+    def written(self, sip: int, data: bytes) -> None:
+        """Send the bytes, in pieces of bounded size."""
+        for start in range(0, len(data), CHUNK_BYTES):
+            self._control.send(Written(self._lp, sip, data[start : start + CHUNK_BYTES]))
+
+    def contents(self, sip: int, address: int, data: bytes) -> None:
+        """Send the bytes, in pieces of bounded size."""
+        for start in range(0, len(data), CHUNK_BYTES):
+            self._control.send(
+                MemoryContents(self._lp, sip, address + start, data[start : start + CHUNK_BYTES])
+            )
+
+    def transferred(self, transfer: SlotTransfer) -> None:
+        """Print the line, and send it for the files of the run."""
+        print_transfer(transfer)
+        self._control.send(Transferred(self._lp, transfer))
+
+
+def print_transfer(transfer: SlotTransfer) -> None:
+    """Print a line to the standard error, with the SIP first: several LPs share a terminal."""
+    sys.stderr.write(f"[sip {transfer.sip}] {transfer}\n")
