@@ -1,4 +1,4 @@
-"""The look of all figures: their width, colours and files."""
+"""The common style of all figures: size, colours, axes, and reproducible PNG files."""
 
 # matplotlib leaves the types of keyword arguments open.
 # pyright: reportUnknownMemberType=false
@@ -13,33 +13,36 @@ from matplotlib.ticker import NullLocator
 
 from runtime.core.errors import UsageError
 
-# Colours that everyone can tell apart: M. Okabe, K. Ito, "Color Universal Design", 2008.
+# Distinguishable for colour-blind readers: M. Okabe, K. Ito, "Color Universal Design", 2008.
 BLUE, SKY, GREEN, ORANGE, VERMILION = "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#D55E00"
-PURPLE = "#CC79A7"
+PURPLE, GREY = "#CC79A7", "#999999"
 WIDTH_IN, DPI = 12.0, 100
 """1200 pixels."""
 PALE = 0.35
+"""Opacity of grid lines and of secondary bars."""
 
 
 def new_figure(height_in: float, finding: str) -> Figure:
-    """An empty figure whose title says what it shows."""
+    """An empty figure whose title states the finding."""
     figure = Figure(figsize=(WIDTH_IN, height_in), dpi=DPI, layout="constrained")
+    # A canvas of its own: pyplot would keep global state and open a window system.
     FigureCanvasAgg(figure)
     figure.suptitle(finding, fontsize=14, fontweight="bold")
     return figure
 
 
 def saved(figure: Figure, path: Path) -> Path:
-    """Write a figure; raises `UsageError` where that is not possible."""
+    """Write a figure as PNG and return `path`; raises `UsageError` if that is not possible."""
     try:
-        figure.savefig(path)
+        # Without the version of matplotlib in the metadata the same figure gives the same bytes.
+        figure.savefig(path, metadata={"Software": None})
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
     return path
 
 
 def size_label(nbytes: float) -> str:
-    """Bytes as people say them."""
+    """A number of bytes with its binary unit, such as `64 KiB`."""
     for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
         if nbytes >= unit:
             return f"{nbytes / unit:g} {name}"
@@ -47,7 +50,7 @@ def size_label(nbytes: float) -> str:
 
 
 def size_axis(axes: Axes, ticks: Sequence[int]) -> None:
-    """Logarithmic axes with a grid, sizes along x, numbers along y."""
+    """Logarithmic axes with a grid: sizes along x, numbers along y."""
     axes.set(xscale="log", yscale="log")
     axes.grid(alpha=PALE)
     axes.set_xticks(ticks, [size_label(nbytes) for nbytes in ticks])

@@ -1,4 +1,8 @@
-"""Points spread over worker processes, which end with the process that uses them, however it ends."""
+"""Measures points in worker processes, which end with the process that uses them in every case.
+
+The workers are spawned, not forked. Each one follows its parent (`sip_node.lifeline`) and exits
+when the parent is gone, even after SIGKILL; an exception in one point stops all others.
+"""
 
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
@@ -13,15 +17,17 @@ from sip_node.lifeline import follow
 P = TypeVar("P")
 R = TypeVar("R")
 _PERIOD_S = 0.2
+"""Seconds between two checks of a worker that its parent is alive."""
 
 
 def completed(
     measure: Callable[[P], R], points: Sequence[P], procs: int, timeout_s: float
 ) -> Generator[tuple[P, R]]:
-    """Each point with `measure(point)`, as they are done; they are begun in their order.
+    """Each point with `measure(point)`, in the order of completion; points start in their order.
 
-    With one process everything happens in this one. What `measure` raises is raised here and ends all; `RunAborted` if no
-    point is done for `timeout_s` seconds, 0 for ever. `measure`, points and results travel between processes.
+    One process measures in the calling process. `measure`, points and results must be picklable.
+    An exception of `measure` is raised here and stops all workers. Raises `RunAborted` if no point
+    completes for `timeout_s` seconds; 0 waits without limit.
     """
     if procs == 1:
         for point in points:
@@ -30,22 +36,23 @@ def completed(
     with _workers(min(procs, len(points))) as pool:
         running = {pool.submit(measure, point): point for point in points}
         while running:
-            done, _ = wait(running, timeout_s or None, FIRST_COMPLETED)
-            if not done:
+            finished, _ = wait(running, timeout_s or None, FIRST_COMPLETED)
+            if not finished:
                 left = ", ".join(map(str, running.values()))
                 raise RunAborted(f"no result for {timeout_s:g} s (--timeout); not done: {left}")
-            for future in done:
+            for future in finished:
                 yield running.pop(future), future.result()
 
 
 @contextmanager
 def _workers(count: int) -> Generator[ProcessPoolExecutor]:
-    """A pool that leaves no process behind: where it does not end in peace, its workers are stopped at once."""
+    """A pool whose workers are terminated at once if the block raises or is abandoned."""
     others = set(active_children())
-    # Fresh interpreters: a fork would copy whatever threads the caller has into a broken state.
+    # Spawned, because a fork would copy locks held by the caller's threads, and could deadlock.
     pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_begin)
     try:
         yield pool
+    # GeneratorExit and KeyboardInterrupt too: `shutdown` alone would wait for running points.
     except BaseException:
         for worker in set(active_children()) - others:
             worker.terminate()
@@ -55,7 +62,8 @@ def _workers(count: int) -> Generator[ProcessPoolExecutor]:
 
 
 def _begin() -> None:
-    # Ctrl-C reaches every process of the terminal. One of them says so, and a traceback of each worker would not help.
+    # Ctrl-C reaches every process of the terminal. The parent reports it; without the default
+    # handler each worker would print a traceback of its own.
     signal(SIGINT, SIG_DFL)
     follow(_orphaned)
 

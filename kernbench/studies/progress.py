@@ -1,4 +1,4 @@
-"""The progress of a study, while its points are done one after the other."""
+"""Shows the progress of a study while its points complete: a bar on a terminal, else lines."""
 
 from collections.abc import Callable, Iterator
 from typing import TextIO, TypeVar
@@ -8,26 +8,29 @@ R = TypeVar("R")
 
 
 def shown(
-    done: Iterator[tuple[P, R]], count: int, stream: TextIO, noun: str, outcome: Callable[[R], str]
+    pairs: Iterator[tuple[P, R]], count: int, stream: TextIO, noun: str, outcome: Callable[[R], str]
 ) -> Iterator[tuple[P, R]]:
-    """The same points; a bar on a terminal, a line for each elsewhere: the point and `outcome` of its result."""
+    """The same pairs of point and result; each is shown with `outcome(result)` when it arrives.
+
+    `count` is the number of pairs to come, `noun` their name in the plural.
+    """
     return (
-        _as_bar(done, count, stream, noun, outcome)
+        _as_bar(pairs, count, stream, noun, outcome)
         if stream.isatty()
-        else _as_lines(done, count, stream, outcome)
+        else _as_lines(pairs, count, stream, outcome)
     )
 
 
 def _as_lines(
-    done: Iterator[tuple[P, R]], count: int, stream: TextIO, outcome: Callable[[R], str]
+    pairs: Iterator[tuple[P, R]], count: int, stream: TextIO, outcome: Callable[[R], str]
 ) -> Iterator[tuple[P, R]]:
-    for number, (point, result) in enumerate(done, start=1):
+    for number, (point, result) in enumerate(pairs, start=1):
         print(f"{number}/{count}  {point}  {outcome(result)}", file=stream, flush=True)
         yield point, result
 
 
 def _as_bar(
-    done: Iterator[tuple[P, R]], count: int, stream: TextIO, noun: str, outcome: Callable[[R], str]
+    pairs: Iterator[tuple[P, R]], count: int, stream: TextIO, noun: str, outcome: Callable[[R], str]
 ) -> Iterator[tuple[P, R]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -38,8 +41,9 @@ def _as_bar(
         TimeElapsedColumn(),
         TextColumn("{task.description}"),
     )
+    # Transient: the bar is erased at the end, so that the table stands alone.
     with Progress(*columns, console=Console(file=stream), transient=True) as bar:
         task = bar.add_task(f"{count} {noun} are starting", total=count)
-        for point, result in done:
+        for point, result in pairs:
             bar.update(task, advance=1, description=f"{point}  {outcome(result)}")
             yield point, result

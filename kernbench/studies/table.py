@@ -1,4 +1,4 @@
-"""The rows of a study as a table on the terminal, and whether all is well with them."""
+"""Prints the rows of a study as a table on the terminal."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 MIN_WIDTH = 300
-"""Columns a table may have; where the output has fewer, its lines are longer, and nothing is cut off."""
+"""Least width of a table in columns: on a narrower terminal its lines wrap, none is cut off."""
 
 
 class _Row(Protocol):
@@ -25,9 +25,9 @@ def print_table(
     cells: Callable[[R], Sequence[str]],
     group: Callable[[R], object],
 ) -> None:
-    """Print a line for each row, red where it has faults, with a rule behind the last one of each `group`.
+    """Print a line for each row, red if it has faults, and an empty line after each `group`.
 
-    Cells stand at the right of their columns, or at the left where the heading begins with `<`, which is not printed.
+    Cells are aligned right, or left if the heading begins with `<`, which is not printed.
     """
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     for column in columns:
@@ -43,12 +43,6 @@ def print_table(
     print("\n".join(line.rstrip() for line in drawn.get().splitlines()), end="\n\n")
 
 
-def verdict(rows: Sequence[R], name: Callable[[R], str], well: str) -> list[str]:
-    """The line `well` where no row has faults, else how many there are and a line for each, behind the name of its row."""
-    faults = [f"{name(row)}: {fault}" for row in rows for fault in row.faults]
-    return [f"{len(faults)} FAULTS", *faults] if faults else [well]
-
-
 def ns(ps: float) -> str:
-    """Picoseconds as nanoseconds, as all tables have them."""
+    """Picoseconds as nanoseconds, with one decimal."""
     return f"{ps / 1000:,.1f}"

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from kernbench.cli.main import main
-from kernbench.studies.milestone_1h_gemm.rows import read_sweep
+from kernbench.studies import results_file
+from kernbench.studies.milestone_1h_gemm.rows import GemmResults
 from kernbench.studies.pool import completed
 from runtime.core.errors import ConfigError, RunAborted
 from runtime.core.wallclock import sleep_s
@@ -24,13 +25,13 @@ def test_the_two_smallest_products_are_right_and_not_faster_than_their_bounds(
 ):
     monkeypatch.chdir(tmp_path)
     for procs in ("1", "2"):
-        words = ["--shapes", "16x32x16,32x32x32", "--procs", procs, "--out", procs]
-        assert main(["--bench", "milestone-1h-gemm", *words]) == 0
+        arguments = ["--shapes", "16x32x16,32x32x32", "--procs", procs, "--out", procs]
+        assert main(["--bench", "milestone-1h-gemm", *arguments]) == 0
         progress = capsys.readouterr().err.splitlines()
         assert [line.split()[0] for line in progress] == [f"{number}/6" for number in range(1, 7)]
-    sweep = read_sweep(tmp_path / "1" / "gemm_sweep.json")
-    assert len(sweep.rows) == 6
-    for row in sweep.rows:
+    results = results_file.read(tmp_path / "1" / "gemm_sweep.json", GemmResults, 1)
+    assert len(results.rows) == 6
+    for row in results.rows:
         assert row.kernel_ps >= row.theory.bound_ps > 0
         assert row.error <= 1
         assert row.under_tile
@@ -50,18 +51,18 @@ def test_the_two_smallest_products_are_right_and_not_faster_than_their_bounds(
     ).read_bytes()
 
 
-def test_points_come_with_their_results_whoever_is_done_first():
+def test_points_are_paired_with_their_results_in_any_order_of_completion():
     assert dict(completed(abs, [-3, 2, -1], 2, 0)) == {-3: 3, 2: 2, -1: 1}
     assert active_children() == []
 
 
-def test_what_a_point_raises_ends_all_and_leaves_no_process():
+def test_an_exception_of_a_point_stops_all_workers():
     with pytest.raises(ConfigError, match="no such file"):
         list(completed(load_topology, [ROOT / "topology.yaml", ROOT / "missing.yaml"], 2, 0))
     assert active_children() == []
 
 
-def test_points_that_are_not_done_in_time_are_named_and_stopped():
+def test_points_that_do_not_complete_in_time_are_named_and_stopped():
     with pytest.raises(RunAborted, match=r"no result for 3 s \(--timeout\); not done: .*60"):
         list(completed(sleep_s, [0, 60], 2, 3))
     assert active_children() == []

@@ -1,19 +1,19 @@
-"""StridedBlock of the study of algorithms that were not simulated: every time is a formula."""
+"""Rows of the study of algorithms that were not simulated: every time is a formula."""
 
 from collections.abc import Callable
 
-from kernbench.studies.ccl_algorithms.rows import VERSION, Row, Sweep
+from kernbench.studies.ccl_algorithms.rows import AlgorithmResults, AlgorithmRow
 
 SIZES = (2, 128, 512, 2048, 8192)
 RANKS = (2, 8)
 Time = Callable[[int, int], float]
-"""Picoseconds for so many ranks and bytes."""
+"""Picoseconds by ranks and bytes."""
 
 
-def rows(**times: Time) -> list[Row]:
+def rows(**times: Time) -> list[AlgorithmRow]:
     """A row of every algorithm for all ranks and sizes."""
     return [
-        Row(
+        AlgorithmRow(
             algorithm=name,
             ranks=ranks,
             nbytes=nbytes,
@@ -28,15 +28,15 @@ def rows(**times: Time) -> list[Row]:
 
 
 def steps(each_ps: float, ps_a_byte: float) -> Time:
-    """As many steps as ranks, each of which costs something, and bytes."""
+    """As many steps as ranks; each costs a constant and its bytes."""
     return lambda ranks, nbytes: ranks * (each_ps + nbytes * ps_a_byte)
 
 
-def sweep() -> Sweep:
-    """Two algorithms that are equally fast at 1000 bytes: 1000 x 300 + 1000 x 100 = 1000 x 100 + 1000 x 300."""
-    return Sweep(
-        VERSION,
-        "topology.yaml",
-        "0" * 64,
-        tuple(rows(ring=steps(300_000, 100), tree=steps(100_000, 300))),
+def results() -> AlgorithmResults:
+    """Two algorithms, equally fast at 1000 bytes: 300,000 + 1000 x 100 = 100,000 + 1000 x 300."""
+    return AlgorithmResults(
+        version=1,
+        topology="topology.yaml",
+        topology_hash="0" * 64,
+        rows=tuple(rows(ring=steps(300_000, 100), tree=steps(100_000, 300))),
     )

@@ -1,17 +1,17 @@
-"""StridedBlock of the all-reduce study that were not simulated: every time follows from the closed forms."""
+"""Rows of the study of all-reduces that were not simulated: times follow from the closed forms."""
 
-from kernbench.studies.milestone_1h_ccl.networks import Layout, Network
-from kernbench.studies.milestone_1h_ccl.rows import VERSION, Row, Sweep
-from kernbench.studies.milestone_1h_ccl.theory import Parts
+from kernbench.studies.milestone_1h_ccl.networks import RingPaths, SipNetwork
+from kernbench.studies.milestone_1h_ccl.rows import CclResults, CclRow
+from kernbench.studies.milestone_1h_ccl.theory import RingTimeParts
 
-RING = Network("ring_1d", 4, 1)
-TORUS = Network("torus_2d", 2, 2)
-LAYOUTS = (
-    Layout(
+RING = SipNetwork("ring_1d", 4, 1)
+TORUS = SipNetwork("torus_2d", 2, 2)
+PATHS = (
+    RingPaths(
         tuple((a, b) for a in range(4) for b in ((a + 1) % 4, (a - 1) % 4)),
         ((0, 1), (1, 2), (2, 3), (3, 0)),
     ),
-    Layout(
+    RingPaths(
         ((0, 1), (0, 2), (1, 0), (1, 3), (2, 0), (2, 3), (3, 1), (3, 2)),
         ((0, 1), (1, 0, 2), (2, 3), (3, 2, 0)),
     ),
@@ -20,7 +20,7 @@ LAYOUTS = (
 
 def row(
     part: str,
-    network: Network,
+    network: SipNetwork,
     algorithm: str,
     kind: str,
     nbytes: int,
@@ -28,15 +28,23 @@ def row(
     extra_ps: int = 60_000,
     wrong: int = 0,
     skew_ps: int = 0,
-) -> Row:
-    """What takes `extra_ps` more than 200 ns a step and bytes at 128 GB/s."""
+) -> CclRow:
+    """An all-reduce that takes `extra_ps` more than 200 ns a step and its bytes at 128 GB/s."""
     ranks = network.sips
     alpha_ps, moving_ps = (
         2.0 * (ranks - 1) * 200_000,
         2.0 * (ranks - 1) / ranks * nbytes * 1000 / 128,
     )
     by_kernel = (algorithm, kind) == ("ring", "tcm")
-    return Row(
+    parts = RingTimeParts(
+        alpha_ps=alpha_ps,
+        moving_ps=moving_ps,
+        copy_ps=10_000.0,
+        add_ps=20_000.0,
+        credit_ps=0.0,
+        memory_ps=20_000.0,
+    )
+    return CclRow(
         part=part,
         network=network,
         algorithm=algorithm,
@@ -52,11 +60,11 @@ def row(
         link_gbs=128.0,
         least_ps=alpha_ps + moving_ps,
         alpha_beta_ps=alpha_ps + moving_ps,
-        parts=Parts(alpha_ps, moving_ps, 10_000.0, 20_000.0, 0.0, 20_000.0) if by_kernel else None,
+        parts=parts if by_kernel else None,
     )
 
 
-def sweep() -> Sweep:
+def results() -> CclResults:
     """Two networks, three kinds of queue, one point of the reference."""
     by_size = [
         row("size", network, algorithm, "tcm", nbytes)
@@ -68,7 +76,12 @@ def sweep() -> Sweep:
         row("kind", RING, "ring", kind, 1024, extra_ps=1000 * more)
         for more, kind in enumerate(("tcm", "hbm", "sram"))
     ]
-    reference = row("reference", Network("ring_1d", 8, 1), "ring", "tcm", 1 << 20)
-    return Sweep(
-        VERSION, "topology.yaml", "0" * 64, (RING, TORUS), LAYOUTS, (*by_size, *by_kind, reference)
+    reference = row("reference", SipNetwork("ring_1d", 8, 1), "ring", "tcm", 1 << 20)
+    return CclResults(
+        version=1,
+        topology="topology.yaml",
+        topology_hash="0" * 64,
+        networks=(RING, TORUS),
+        layouts=PATHS,
+        rows=(*by_size, *by_kind, reference),
     )

@@ -1,10 +1,16 @@
-"""StridedBlock of the matrix product study that were not simulated: every time follows from the bounds."""
+"""Rows of the study of matrix products that were not simulated: times follow from the bounds."""
 
-from kernbench.studies.milestone_1h_gemm.rows import VERSION, Busy, Records, Row, Stalls, Sweep
-from kernbench.studies.milestone_1h_gemm.shapes import Shape, Staging
-from kernbench.studies.milestone_1h_gemm.theory import Hardware, bounds
+from kernbench.studies.milestone_1h_gemm.rows import (
+    GemmResults,
+    GemmRow,
+    GemmStalls,
+    StageBusy,
+    StageRecords,
+)
+from kernbench.studies.milestone_1h_gemm.shapes import GemmShape, Staging
+from kernbench.studies.milestone_1h_gemm.theory import GemmHardware, bounds
 
-HARDWARE = Hardware(
+HARDWARE = GemmHardware(
     tile_m=32,
     tile_k=64,
     tile_n=32,
@@ -21,11 +27,13 @@ HARDWARE = Hardware(
 LATENCY_PS = 50_000
 
 
-def row(shape: Shape, staging: Staging, *, error: float = 0.5, extra_ps: int = LATENCY_PS) -> Row:
-    """What takes `extra_ps` more than its bound."""
+def row(
+    shape: GemmShape, staging: Staging, *, error: float = 0.5, extra_ps: int = LATENCY_PS
+) -> GemmRow:
+    """A product that takes `extra_ps` more than its bound."""
     plan, theory = shape.plan(HARDWARE.tile), bounds(HARDWARE, shape, staging)
     kernel_ps = theory.bound_ps + extra_ps
-    return Row(
+    return GemmRow(
         shape=shape,
         staging=staging,
         dtype="f16",
@@ -33,11 +41,21 @@ def row(shape: Shape, staging: Staging, *, error: float = 0.5, extra_ps: int = L
         under_tile=shape.under(HARDWARE.tile),
         kernel_ps=kernel_ps,
         load_ps=theory.load_ps,
-        busy=Busy(
-            theory.memory_ps, theory.fetch_ps, theory.compute_ps, theory.store_ps, theory.store_ps
+        busy=StageBusy(
+            dma_in_ps=theory.memory_ps,
+            fetch_ps=theory.fetch_ps,
+            gemm_ps=theory.compute_ps,
+            store_ps=theory.store_ps,
+            dma_out_ps=theory.store_ps,
         ),
-        records=Records(plan.tiles, plan.tiles, plan.tiles, plan.output_tiles, plan.output_tiles),
-        stalls=Stalls(extra_ps, 0, 0),
+        records=StageRecords(
+            dma_in=plan.tiles,
+            fetch=plan.tiles,
+            gemm=plan.tiles,
+            store=plan.output_tiles,
+            dma_out=plan.output_tiles,
+        ),
+        stalls=GemmStalls(extra_ps, 0, 0),
         utilisation=HARDWARE.utilisation(plan.macs, kernel_ps),
         product_utilisation=HARDWARE.utilisation(plan.macs, kernel_ps - theory.load_ps),
         padding_utilisation=plan.padding_utilisation,
@@ -47,6 +65,12 @@ def row(shape: Shape, staging: Staging, *, error: float = 0.5, extra_ps: int = L
     )
 
 
-def sweep(*shapes: Shape) -> Sweep:
+def results(*shapes: GemmShape) -> GemmResults:
     rows = tuple(row(shape, staging) for shape in shapes for staging in Staging)
-    return Sweep(VERSION, "topology.yaml", "0" * 64, HARDWARE, rows)
+    return GemmResults(
+        version=1,
+        topology="topology.yaml",
+        topology_hash="0" * 64,
+        hardware=HARDWARE,
+        rows=rows,
+    )

@@ -1,9 +1,7 @@
-"""`ccl-algorithms`: how long an all-reduce takes by each algorithm, and the table of `ccl.yaml` that follows from it.
+"""`ccl-algorithms`: the time of an all-reduce by algorithm, and the selection table of `ccl.yaml`.
 
-`points` says what is simulated, `point` simulates one all-reduce and checks its sums, `sweep` has all points simulated in
-worker processes, `rows` is what `ccl_algorithms.json` and `ccl_algorithms.csv` hold, `choice` makes the table of the selection
-from them, `figures` and `table` show both, `study` is what the command line calls.
-
-`measured.csv` has the rows by which the shipped `ccl.yaml` chooses: the `ccl_algorithms.csv` that
-`kernbench --bench ccl-algorithms` writes on the shipped topology.
+`study` is the command's entry; `definition` joins the parts below to a `ParameterStudy`:
+`points` (what is simulated), `measurement` (one all-reduce, simulated and checked), `rows` (content
+of `ccl_algorithms.json`), `selection` (the rule that makes the table of `ccl.yaml`), `figures` and
+`table`.
 """

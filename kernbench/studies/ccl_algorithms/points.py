@@ -1,4 +1,4 @@
-"""What is simulated: all-reduces by algorithm, number of ranks and size."""
+"""The points of the study: all-reduces by algorithm, number of ranks and size."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from runtime.model.topology import parse_topology
 
 RANKS = (2, 3, 4, 8)
 SMALLEST_BYTES, NEXT_BYTES, STEP = 2, 128, 4
-"""One element, then sizes each so many times the one before: in between a call takes the time of its messages alone."""
+"""One element, then each size `STEP` times the previous; below 128 bytes latency alone counts."""
 
 
 @dataclass(frozen=True)
-class Point:
-    """One all-reduce of `nbytes` a rank. The files are given as text."""
+class AlgorithmPoint:
+    """One all-reduce of `nbytes` a rank, with the text of both configuration files."""
 
     topology: str
     ccl: str
@@ -29,30 +29,34 @@ class Point:
 
     @property
     def case(self) -> PerfCase:
-        """The row of `perf` that measures the same."""
+        """The same call as a case of `kernbench perf`."""
         return PerfCase(
             COLLECTIVES["all_reduce"], self.ranks, self.nbytes // SMALLEST_BYTES, "half", "sum", -1
         )
 
     @property
     def cost(self) -> int:
-        """What simulating it costs, roughly: the bytes that links carry, and the chips there are."""
+        """Events grow with the bytes on the links, and with the chips that are built."""
         return self.ranks * (self.nbytes + 50_000)
 
     def __str__(self) -> str:
         return f"{self.algorithm} {self.ranks} ranks {self.nbytes} B"
 
 
-def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[Point, ...]:
-    """All points, on rings of the SIPs in a topology file; raises `UsageError` where `max_bytes` leaves no size."""
+def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[AlgorithmPoint, ...]:
+    """All points, on rings of the SIPs of a topology file.
+
+    Raises `UsageError` if `max_bytes` is below the second size.
+    """
     if max_bytes < NEXT_BYTES:
         raise UsageError(
-            f"--max-bytes {max_bytes}: the sizes are {SMALLEST_BYTES}, {NEXT_BYTES} and so on, times {STEP}"
+            f"--max-bytes {max_bytes}: "
+            f"the sizes are {SMALLEST_BYTES}, {NEXT_BYTES} and so on, times {STEP}"
         )
     file, names = TopologyFile.of(topology), algorithms(parse_ccl(ccl, "ccl.yaml"), topology)
     rings = {ranks: file.on_a_ring(ranks).text for ranks in RANKS}
     return tuple(
-        Point(text, ccl, name, ranks, nbytes)
+        AlgorithmPoint(text, ccl, name, ranks, nbytes)
         for ranks, text in rings.items()
         for nbytes in sizes(max_bytes)
         for name in names
@@ -60,7 +64,11 @@ def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[Point, ...]:
 
 
 def algorithms(ccl: CclConfig, topology: str) -> tuple[str, ...]:
-    """Those that combine rank by rank, so that one can stand for the other, in the order of the file."""
+    """The interchangeable algorithms, in the order of `ccl.yaml`.
+
+    An algorithm with a local phase sums over the cubes of a SIP too: its result is another one, so
+    the selection by size cannot replace a flat algorithm with it.
+    """
     pair = parse_topology(TopologyFile.of(topology).on_a_ring(2).text, "topology.yaml")
 
     plans = {

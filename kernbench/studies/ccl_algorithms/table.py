@@ -1,39 +1,45 @@
-"""The rows of the sweep as a table on the terminal, and what follows from them."""
+"""The rows of the study as a table on the terminal, and the selection that follows from them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kernbench.studies import table
-from kernbench.studies.ccl_algorithms.choice import GAIN, algorithm_for, as_yaml, chosen_table, loss
-from kernbench.studies.ccl_algorithms.rows import Row
+from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
+from kernbench.studies.ccl_algorithms.selection import (
+    GAIN,
+    algorithm_for,
+    as_yaml,
+    loss,
+    selected_table,
+)
 from runtime.ccl.config import CclConfig, Choice
 
 
 @dataclass(frozen=True)
-class Line:
+class ComparisonLine:
     """A line of the table: the rows of all algorithms for one number of ranks and one size."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[AlgorithmRow, ...]
     chosen: str
 
     @property
     def faults(self) -> list[str]:
-        """Those of its rows."""
+        """The faults of its rows."""
         return [fault for row in self.rows for fault in row.faults]
 
     @property
-    def fastest(self) -> Row:
+    def fastest(self) -> AlgorithmRow:
         """The row with the shortest time."""
         return min(self.rows, key=lambda row: row.time_ps)
 
     @property
     def loss(self) -> float:
-        """By what share the chosen algorithm takes longer than the fastest one."""
+        """Time of the chosen algorithm over that of the fastest, minus one."""
         [chosen] = (row for row in self.rows if row.algorithm == self.chosen)
         return chosen.time_ps / self.fastest.time_ps - 1
 
 
-def print_table(rows: Sequence[Row]) -> None:
+def print_table(rows: Sequence[AlgorithmRow]) -> None:
     """A line for each number of ranks and size, with the times of all algorithms."""
     names = tuple(dict.fromkeys(row.algorithm for row in rows))
     columns = (
@@ -47,9 +53,12 @@ def print_table(rows: Sequence[Row]) -> None:
     table.print_table(columns, list(_lines(rows)), _cells, lambda line: line.rows[0].ranks)
 
 
-def findings(rows: Sequence[Row], ccl: CclConfig) -> Iterator[str]:
-    """The table that follows from the rows, what it and each algorithm alone are worth, and whether `ccl.yaml` has it."""
-    chosen = chosen_table(rows)
+def findings(rows: Sequence[AlgorithmRow], ccl: CclConfig) -> Iterator[str]:
+    """Lines below the table: the selection as YAML, its loss and that of each algorithm alone.
+
+    The last line states whether `ccl.yaml` has this selection.
+    """
+    chosen = selected_table(rows)
     yield from as_yaml(chosen)
     yield ""
     alone = {
@@ -57,40 +66,37 @@ def findings(rows: Sequence[Row], ccl: CclConfig) -> Iterator[str]:
     }
     for name, choices in {"this table": chosen, **alone}.items():
         yield f"{name:<20}{_worth(rows, choices)}"
-    yield f"rule                least mean of the times over ranks; up to {GAIN:.0%} more is as good, if that saves a row"
+    yield (
+        "rule                least mean of the times over ranks; "
+        f"up to {GAIN:.0%} more is as good, if that saves a row"
+    )
     selection = ccl.file.selection
     has = selection is not None and selection.by_size.get("all_reduce") == chosen
     yield f"ccl.yaml            has {'this' if has else 'another'} table"
 
 
-def verdict(rows: Sequence[Row]) -> list[str]:
-    """One line that says that all is well, or a line for each fault."""
-    return table.verdict(
-        rows,
-        lambda row: f"{row.algorithm} {row.ranks} ranks {row.nbytes} B",
-        f"{len(rows)} all-reduces: every sum right bit by bit",
-    )
-
-
-def _worth(rows: Sequence[Row], chosen: Sequence[Choice]) -> str:
+def _worth(rows: Sequence[AlgorithmRow], chosen: Sequence[Choice]) -> str:
     lost = loss(rows, chosen)
     worst = lost.worst_row
     if not lost.worst:
         return "always the fastest"
     where = f"{worst.algorithm}, {worst.ranks} ranks, {worst.nbytes} B"
-    return f"{lost.mean:.1%} longer than the fastest algorithm on the mean, at most {lost.worst:.1%} ({where})"
+    return (
+        f"{lost.mean:.1%} longer than the fastest algorithm on the mean, "
+        f"at most {lost.worst:.1%} ({where})"
+    )
 
 
-def _lines(rows: Sequence[Row]) -> Iterator[Line]:
-    chosen = chosen_table(rows)
+def _lines(rows: Sequence[AlgorithmRow]) -> Iterator[ComparisonLine]:
+    chosen = selected_table(rows)
     for ranks, nbytes in dict.fromkeys((row.ranks, row.nbytes) for row in rows):
-        yield Line(
+        yield ComparisonLine(
             tuple(row for row in rows if (row.ranks, row.nbytes) == (ranks, nbytes)),
             algorithm_for(chosen, nbytes),
         )
 
 
-def _cells(line: Line) -> list[str]:
+def _cells(line: ComparisonLine) -> list[str]:
     first = line.rows[0]
     times = (f"{table.ns(row.time_ps)}{' WRONG' if row.faults else ''}" for row in line.rows)
     return [

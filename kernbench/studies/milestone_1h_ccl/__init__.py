@@ -1,7 +1,8 @@
-"""`milestone-1h-ccl`: how long an all-reduce takes, by size, SIP topology and kind of queue, and what the closed forms say.
+"""`milestone-1h-ccl`: the time of an all-reduce by size, SIP topology and queue memory.
 
-`networks` are the SIP topologies and the way of the ring in them, `points` says what is simulated, `point` simulates one
-all-reduce and checks its sums, `theory` has the closed forms, `reference` the figures of another simulator, `sweep` has all
-points simulated in worker processes, `rows` is what `ccl_sweep.json` and `ccl_summary.csv` hold, `figures`, `breakdown`,
-`drawing` and `table` show it, `study` is what the command line calls.
+`study` is the command's entry; `definition` joins the parts below to a `ParameterStudy`:
+`networks` (the SIP topologies and the paths of the ring in them), `points` (what is simulated),
+`measurement` (one all-reduce, simulated and checked), `theory` (closed forms), `reference` (times
+of another simulator), `rows` (content of `ccl_sweep.json`), `figures`, `reference_figure`,
+`topology_figure` and `table`.
 """

@@ -1,18 +1,17 @@
-"""The four figures of the study, as PNG files. A title says what the rows show, so it is computed from them."""
+"""The figures of the study. A title states the finding, so it is computed from the rows."""
 
 # matplotlib leaves the types of keyword arguments open.
 # pyright: reportUnknownMemberType=false
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from kernbench.studies.milestone_1h_ccl.breakdown import reference
-from kernbench.studies.milestone_1h_ccl.drawing import topologies
-from kernbench.studies.milestone_1h_ccl.rows import Row, Sweep
+from kernbench.studies.milestone_1h_ccl.reference_figure import reference
+from kernbench.studies.milestone_1h_ccl.rows import CclResults, CclRow
+from kernbench.studies.milestone_1h_ccl.topology_figure import topologies
 from kernbench.studies.plots import (
     BLUE,
     GREEN,
@@ -20,30 +19,24 @@ from kernbench.studies.plots import (
     PALE,
     VERMILION,
     new_figure,
-    saved,
     size_axis,
     size_label,
 )
 
 ALGORITHMS = {"ring": (BLUE, "o"), "intercube": (VERMILION, "s")}
 KINDS = {"tcm": BLUE, "hbm": ORANGE, "sram": GREEN}
-"""In the order that is expected."""
+"""Queue memories in the order of the expected times, with their colours."""
 EXPECTED_BYTES = 65_536
 
 
-def draw(sweep: Sweep, directory: Path) -> list[Path]:
-    """Draw all figures; returns their files. Raises `UsageError` where one cannot be written."""
-    return [saved(figure(sweep), directory / f"ccl_{name}.png") for name, figure in FIGURES.items()]
-
-
-def latency(sweep: Sweep) -> Figure:
-    """Time against size for each SIP topology, measured and by the closed forms."""
-    rows = sweep.of("size")
+def latency(results: CclResults) -> Figure:
+    """Time against size for each SIP topology: measured, and by the closed forms."""
+    rows = results.of("size")
     figure = new_figure(9.4, _latency_finding(rows))
     panels = figure.subplots(
-        -(-len(sweep.networks) // 2), 2, sharex=True, sharey=True, squeeze=False
+        -(-len(results.networks) // 2), 2, sharex=True, sharey=True, squeeze=False
     ).flat
-    for network, axes in zip(sweep.networks, panels, strict=False):
+    for network, axes in zip(results.networks, panels, strict=False):
         for algorithm in ALGORITHMS:
             _latency_lines(
                 axes,
@@ -59,32 +52,34 @@ def latency(sweep: Sweep) -> Figure:
     return figure
 
 
-def buffers(sweep: Sweep) -> Figure:
-    """The ring with its queues in each memory: its time, and what one slot takes in and out."""
-    rows = sweep.of("kind")
+def buffers(results: CclResults) -> Figure:
+    """The ring with its queues in each memory: its time, and the times of one slot."""
+    rows = results.of("kind")
     figure = new_figure(6.4, _buffer_finding(rows))
     times, slots = figure.subplots(1, 2, width_ratios=(1.5, 1))
     _buffer_bars(times, rows)
     _slot_bars(slots, [row for row in rows if row.nbytes == max(row.nbytes for row in rows)])
     times.legend(loc="upper left", ncols=3, frameon=False)
     figure.supxlabel(
-        "Slots are copied out one after the other; where that takes longer than the link for the next one, they pile up.\n"
-        "TCM: a port beside the PE. HBM: the channels of the slice, written as well. SRAM: the mesh and a narrow link.",
+        "Slots are copied out one after the other; "
+        "if a copy takes longer than the link for the next slot, they queue up.\n"
+        "TCM: a port beside the PE. HBM: the channels of the slice, also written by the link. "
+        "SRAM: the mesh and a narrow link.",
         fontsize=10,
     )
     return figure
 
 
-FIGURES: Mapping[str, Callable[[Sweep], Figure]] = {
-    "latency": latency,
-    "buffers": buffers,
-    "topologies": topologies,
-    "reference": reference,
+FIGURES: Mapping[str, Callable[[CclResults], Figure]] = {
+    "ccl_latency.png": latency,
+    "ccl_buffers.png": buffers,
+    "ccl_topologies.png": topologies,
+    "ccl_reference.png": reference,
 }
-"""What is drawn, by the name of the file: `ccl_NAME.png`."""
+"""The figures by the names of their files."""
 
 
-def _latency_lines(axes: Axes, algorithm: str, rows: Sequence[Row]) -> None:
+def _latency_lines(axes: Axes, algorithm: str, rows: Sequence[CclRow]) -> None:
     colour, marker = ALGORITHMS[algorithm]
     sizes = [row.nbytes for row in rows]
     axes.plot(
@@ -134,46 +129,49 @@ def _latency_legend() -> list[Line2D]:
     return [marks[0], marks[1], lines[0], lines[1], with_rest, ratio]
 
 
-def _latency_finding(rows: Sequence[Row]) -> str:
+def _latency_finding(rows: Sequence[CclRow]) -> str:
     ring = [row for row in rows if row.algorithm == "ring" and row.network == rows[0].network]
     small, large = min(ring, key=lambda row: row.nbytes), max(ring, key=lambda row: row.nbytes)
     explained = max(
         abs(row.time_ps / row.parts.total_ps - 1) for row in rows if row.parts is not None
     )
-    first = f"{size_label(small.nbytes)} over {small.network} take {small.ratio:.2f} times the alpha-beta form"
+    first = (
+        f"{size_label(small.nbytes)} over {small.network} take {small.ratio:.2f} times "
+        "the alpha-beta form"
+    )
     rest = f"blocks, copies, additions and credits explain the ring within {explained:.1%}"
     return f"{first}, {size_label(large.nbytes)} {large.ratio:.1f} times:\n{rest}"
 
 
-def _buffer_bars(axes: Axes, rows: Sequence[Row]) -> None:
+def _buffer_bars(axes: Axes, rows: Sequence[CclRow]) -> None:
     sizes = sorted({row.nbytes for row in rows})
     least = {row.nbytes: row.time_ps for row in rows if row.buffer_kind == "tcm"}
     for number, (kind, colour) in enumerate(KINDS.items()):
         found = [row for row in rows if row.buffer_kind == kind]
-        places = [sizes.index(row.nbytes) + (number - 1) * 0.27 for row in found]
+        lefts = [sizes.index(row.nbytes) + (number - 1) * 0.27 for row in found]
         heights = [row.time_ps / least[row.nbytes] for row in found]
-        axes.bar(places, heights, 0.25, color=colour, label=f"queues in {kind}")
-        for x, height, row in zip(places, heights, found, strict=True):
+        axes.bar(lefts, heights, 0.25, color=colour, label=f"queues in {kind}")
+        for x, height, row in zip(lefts, heights, found, strict=True):
             axes.text(x, height + 0.01, f"{row.time_ps / 1e6:.2f}", ha="center", fontsize=9)
     axes.set_xticks(range(len(sizes)), [size_label(nbytes) for nbytes in sizes])
     axes.set_ylim(0, 1.2 * max(row.time_ps / least[row.nbytes] for row in rows))
     axes.set_xlabel("bytes a PE")
-    axes.set_ylabel("time over that with queues in TCM (time in us on the bars)")
+    axes.set_ylabel("time / time with queues in TCM (time in us above the bars)")
     axes.grid(axis="y", alpha=PALE)
     axes.set_axisbelow(True)
 
 
-def _slot_bars(axes: Axes, rows: Sequence[Row]) -> None:
+def _slot_bars(axes: Axes, rows: Sequence[CclRow]) -> None:
     for row in rows:
-        for place, ps in enumerate((row.slot_in_ps, row.slot_out_ps)):
-            x = place + (list(KINDS).index(row.buffer_kind) - 1) * 0.27
+        for index, ps in enumerate((row.slot_in_ps, row.slot_out_ps)):
+            x = index + (list(KINDS).index(row.buffer_kind) - 1) * 0.27
             axes.bar(x, ps / 1000, 0.25, color=KINDS[row.buffer_kind])
             axes.text(x, ps / 1000, f"{ps / 1000:.0f}", ha="center", va="bottom", fontsize=9)
     first = rows[0]
     next_ns = first.slot_bytes / first.link_gbs
     axes.hlines(next_ns, 0.55, 1.45, color="black", linestyle="--")
     axes.annotate(
-        f"the link brings the next one\nafter {next_ns:.0f} ns",
+        f"the link delivers the next slot\nafter {next_ns:.0f} ns",
         (0.62, next_ns),
         (1, 3.2 * next_ns),
         ha="center",
@@ -187,8 +185,8 @@ def _slot_bars(axes: Axes, rows: Sequence[Row]) -> None:
     axes.set_axisbelow(True)
 
 
-def _buffer_finding(rows: Sequence[Row]) -> str:
-    """The order of the kinds at the size for which one is expected, or at the largest there is."""
+def _buffer_finding(rows: Sequence[CclRow]) -> str:
+    """The order of the memories at `EXPECTED_BYTES`, or at the largest size if that is missing."""
     nbytes = (
         EXPECTED_BYTES
         if any(row.nbytes == EXPECTED_BYTES for row in rows)

@@ -1,4 +1,4 @@
-"""The SIP topologies that are compared, and how the ring of ranks lies in them."""
+"""The SIP topologies of the study, and the paths of the ring of ranks in them."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ from msgspec import Struct
 from runtime.model.routing import SipFabric
 from runtime.model.topology import parse_topology
 
-Edge = tuple[int, ...]
-"""The SIPs from a rank to the next one, both included: more than two where others forward."""
+SipPath = tuple[int, ...]
+"""The SIPs from a rank to the next, both included: more than two if others forward."""
 
 
-class Network(Struct, frozen=True, forbid_unknown_fields=True):
-    """SIPs in a grid of `w` columns and `h` rows, joined as `topology` of `system.sips` says."""
+class SipNetwork(Struct, frozen=True, forbid_unknown_fields=True):
+    """A grid of SIPs, `w` columns and `h` rows; `topology` is that of `system.sips`."""
 
     topology: str
     w: int
@@ -30,7 +30,7 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def sips(self) -> int:
-        """How many there are."""
+        """Number of SIPs."""
         return self.w * self.h
 
     @property
@@ -41,40 +41,41 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 NETWORKS = (
-    Network("ring_1d", 4, 1),
-    Network("torus_2d", 2, 2),
-    Network("torus_2d", 3, 3),
-    Network("mesh_2d_no_wrap", 2, 2),
+    SipNetwork("ring_1d", 4, 1),
+    SipNetwork("torus_2d", 2, 2),
+    SipNetwork("torus_2d", 3, 3),
+    SipNetwork("mesh_2d_no_wrap", 2, 2),
 )
-"""Of the sweep over sizes."""
+"""The networks of the part `size`."""
 
 
-class Layout(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the links of a network are and which way the ring takes over them.
+class RingPaths(Struct, frozen=True, forbid_unknown_fields=True):
+    """The links of a network, and the paths of the ring over them.
 
-    `links` are (source, target), each a direction of its own. `ring` has the way from each rank to the next.
+    `links` are (source, target); each direction is a link of its own. `ring` has the path from each
+    rank to the next.
     """
 
     links: tuple[tuple[int, int], ...]
-    ring: tuple[Edge, ...]
+    ring: tuple[SipPath, ...]
 
     @classmethod
-    def of(cls, topology_yaml: str, sips: int) -> "Layout":
-        """The layout in a topology file for so many SIPs."""
+    def of(cls, topology_yaml: str, sips: int) -> "RingPaths":
+        """The paths in a topology file with this number of SIPs."""
         fabric = SipFabric(parse_topology(topology_yaml, "topology.yaml", sips))
         ring = tuple(fabric.path(rank, (rank + 1) % sips) for rank in range(sips))
         return cls(tuple((link.source, link.target) for link in fabric.links), ring)
 
     @property
-    def remaining_hops(self) -> tuple[int, ...]:
+    def hops(self) -> tuple[int, ...]:
         """Links between each rank and the next."""
-        return tuple(len(edge) - 1 for edge in self.ring)
+        return tuple(len(path) - 1 for path in self.ring)
 
     @property
     def busiest(self) -> int:
-        """How many ways of the ring pass the busiest link."""
-        return max(Counter(link for edge in self.ring for link in pairwise(edge)).values())
+        """Number of paths of the ring over the link that most of them share."""
+        return max(Counter(link for path in self.ring for link in pairwise(path)).values())
 
-    def forwarded(self) -> Iterator[Edge]:
-        """The ways of the ring on which other SIPs forward."""
-        return (edge for edge in self.ring if len(edge) > 2)
+    def forwarded(self) -> Iterator[SipPath]:
+        """The paths of the ring on which other SIPs forward."""
+        return (path for path in self.ring if len(path) > 2)

@@ -1,4 +1,4 @@
-"""What is simulated: all-reduces by size and SIP topology, by kind of queue, and on the numbers of the reference."""
+"""The points of the study: by size and SIP topology, by queue memory, and as in ASTRA-sim."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
-from kernbench.studies.milestone_1h_ccl.networks import NETWORKS, Network
+from kernbench.studies.milestone_1h_ccl.networks import NETWORKS, SipNetwork
 from kernbench.studies.milestone_1h_ccl.reference import ALPHA_NS, GBS
-from kernbench.studies.milestone_1h_ccl.theory import ELEMENT_BYTES, Queue, Theory
+from kernbench.studies.milestone_1h_ccl.theory import ELEMENT_BYTES, AllReduceTheory, ReceiveRing
 from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.config import AlgorithmConfig, parse_ccl
 from runtime.core.errors import UsageError
@@ -16,24 +16,24 @@ from runtime.core.errors import UsageError
 SMALLEST_BYTES, STEP = 256, 4
 ALGORITHMS = ("ring", "intercube")
 INTERCUBE_BYTES = 131_072
-"""Bytes a PE times SIPs, at most: `intercube` works on every cube, so that a byte costs many times the events."""
+"""Largest size of `intercube`, bytes a PE times SIPs: it works on every cube, with many events."""
 KINDS = ("tcm", "hbm", "sram")
 KIND_BYTES = (1024, 4096, 16_384, 65_536)
-"""Sizes a PE of the sweep over kinds."""
+"""Sizes of the part `kind`, bytes a PE."""
 REFERENCE_SLOTS = {8: (4, 8, 32), 16: (4, 16)}
-"""Slots of a receive ring by the number of SIPs: as in the shipped file, as many blocks as ASTRA-sim has chunks, one block."""
+"""Slots of a receive ring by SIPs: those of `ccl.yaml`, those for ASTRA-sim's chunks, one block."""
 REFERENCE_BYTES = 1 << 20
 _REFERENCE_SCRATCH_MB = 4
 
 
 @dataclass(frozen=True)
-class Point:
-    """One all-reduce of `nbytes` a PE. The files are given as text."""
+class CclPoint:
+    """One all-reduce of `nbytes` a PE, with the text of both configuration files."""
 
     topology: str
     ccl: str
     part: str
-    network: Network
+    network: SipNetwork
     algorithm: str
     buffer_kind: str
     nbytes: int
@@ -44,32 +44,37 @@ class Point:
         return parse_ccl(self.ccl, "ccl.yaml").resolve(self.algorithm)
 
     @property
-    def queue(self) -> Queue:
-        """The receive rings."""
+    def receive_ring(self) -> ReceiveRing:
+        """The receive ring between two ranks."""
         config = self.config
-        return Queue(
-            config.n_slots, config.slot_size, config.ipcq_credit_size_bytes, config.vc_chunk_size
+        return ReceiveRing(
+            slots=config.n_slots,
+            slot_bytes=config.slot_size,
+            credit_bytes=config.ipcq_credit_size_bytes,
+            packet_bytes=config.vc_chunk_size,
         )
 
     @property
-    def theory(self) -> Theory:
+    def theory(self) -> AllReduceTheory:
         """The closed forms."""
-        return Theory(self.topology, self.network)
+        return AllReduceTheory(self.topology, self.network)
 
     @property
     def cost(self) -> int:
-        """What simulating it costs, roughly: the bytes that links between PEs carry, and the PEs there are."""
+        """Events grow with the bytes on the links between PEs, and with the PEs that are built."""
         return self.network.sips * (self.nbytes * (1 if self.algorithm == "ring" else 16) + 50_000)
 
     def __str__(self) -> str:
-        return f"{self.network} {self.algorithm} {self.buffer_kind} {self.queue.slots} slots {self.nbytes} B"
+        slots = self.receive_ring.slots
+        return f"{self.network} {self.algorithm} {self.buffer_kind} {slots} slots {self.nbytes} B"
 
 
-def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[Point, ...]:
-    """All points, none twice; raises `UsageError` where `max_bytes` leaves no size for one of the sweeps."""
+def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[CclPoint, ...]:
+    """All points, none twice; raises `UsageError` if `max_bytes` leaves a part without a size."""
     if max_bytes < KIND_BYTES[0]:
         raise UsageError(
-            f"--max-bytes {max_bytes}: the sizes of the sweep over kinds of queues start at {KIND_BYTES[0]} bytes a PE"
+            f"--max-bytes {max_bytes}: "
+            f"the sizes of the sweep over kinds of queues start at {KIND_BYTES[0]} bytes a PE"
         )
     file, queues = TopologyFile.of(topology), yaml.safe_load(ccl)
     return (
@@ -79,8 +84,8 @@ def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[Point, ...]:
     )
 
 
-def sizes(network: Network, algorithm: str, max_bytes: int) -> Iterator[int]:
-    """Bytes a PE, each so many times the one before."""
+def sizes(network: SipNetwork, algorithm: str, max_bytes: int) -> Iterator[int]:
+    """Bytes a PE, each `STEP` times the previous."""
     most_bytes = INTERCUBE_BYTES // network.sips if algorithm == "intercube" else max_bytes
     nbytes = SMALLEST_BYTES
     while nbytes <= min(max_bytes, most_bytes):
@@ -88,44 +93,45 @@ def sizes(network: Network, algorithm: str, max_bytes: int) -> Iterator[int]:
         nbytes *= STEP
 
 
-def _by_size(file: TopologyFile, queues: dict[str, Any], max_bytes: int) -> Iterator[Point]:
+def _by_size(file: TopologyFile, queues: dict[str, Any], max_bytes: int) -> Iterator[CclPoint]:
     for network in NETWORKS:
         text = _joined(file, network)
         for algorithm in ALGORITHMS:
             for nbytes in sizes(network, algorithm, max_bytes):
-                yield Point(text, _queues(queues), "size", network, algorithm, "tcm", nbytes)
+                yield CclPoint(text, _queues(queues), "size", network, algorithm, "tcm", nbytes)
 
 
-def _by_kind(file: TopologyFile, queues: dict[str, Any], max_bytes: int) -> Iterator[Point]:
+def _by_kind(file: TopologyFile, queues: dict[str, Any], max_bytes: int) -> Iterator[CclPoint]:
     network = NETWORKS[0]
     text = _joined(file, network)
     for kind in KINDS:
         for nbytes in KIND_BYTES:
             if nbytes <= max_bytes:
-                yield Point(
+                yield CclPoint(
                     text, _queues(queues, buffer_kind=kind), "kind", network, "ring", kind, nbytes
                 )
 
 
-def _on_the_reference(file: TopologyFile, queues: dict[str, Any]) -> Iterator[Point]:
+def _on_the_reference(file: TopologyFile, queues: dict[str, Any]) -> Iterator[CclPoint]:
     variant = reference_variant(file)
     for ranks, all_slots in REFERENCE_SLOTS.items():
-        network = Network("ring_1d", ranks, 1)
+        network = SipNetwork("ring_1d", ranks, 1)
         text = _joined(variant, network)
         for slots in all_slots:
-            # A packet a slot needs a sixteenth of the events. Only copies see it, behind the packet that comes in; the closed
-            # form has that as well.
+            # One packet a slot needs a sixteenth of the events. Only copies depend on it: they wait
+            # for the port of TCM until the incoming packet has passed, as in the closed form.
             slot_bytes = queues["defaults"]["slot_size"]
             ccl = _queues(queues, buffer_kind="tcm", n_slots=slots, vc_chunk_size=slot_bytes)
-            yield Point(text, ccl, "reference", network, "ring", "tcm", REFERENCE_BYTES)
+            yield CclPoint(text, ccl, "reference", network, "ring", "tcm", REFERENCE_BYTES)
 
 
 def reference_variant(file: TopologyFile) -> TopologyFile:
-    """The file with other numbers: in a ring a message without bytes takes 500 ns, and 50 GB/s is the narrowest place.
+    """The parameters of ASTRA-sim's example: a ring step has alpha 500 ns, bandwidth 50 GB/s.
 
-    A SIP has one cube. What is left of the 500 ns is the overhead of the UCIe ports, of which each message passes equally many.
+    A SIP has one cube. The overhead of a UCIe port is set so that alpha becomes 500 ns: all
+    messages of the ring pass the same number of ports.
     """
-    pair = Network("ring_1d", 2, 1)
+    pair = SipNetwork("ring_1d", 2, 1)
     narrow = file.with_values(
         {
             "sip.cube_mesh": {"w": 1, "h": 1},
@@ -135,21 +141,22 @@ def reference_variant(file: TopologyFile) -> TopologyFile:
     )
 
     def alpha_ps(overhead_ns: float) -> int:
-        return Theory(
+        return AllReduceTheory(
             _joined(narrow.with_values({"ucie.overhead_ns": overhead_ns}), pair), pair
         ).ring_link.alpha_ps
 
+    # Alpha is linear in the overhead, so two values of it give the slope.
     without_ps, with_1_ns_ps = alpha_ps(0), alpha_ps(1)
     overhead_ns = round((ALPHA_NS * 1000 - without_ps) / (with_1_ns_ps - without_ps), 3)
     return narrow.with_values({"ucie.overhead_ns": overhead_ns})
 
 
-def _joined(file: TopologyFile, network: Network) -> str:
+def _joined(file: TopologyFile, network: SipNetwork) -> str:
     return file.with_values({"system.sips": file["system.sips"] | network.section}).text
 
 
 def _queues(queues: dict[str, Any], **values: Any) -> str:
-    """The file with other defaults, which no algorithm overrides: so a point has what it says."""
+    """`ccl.yaml` with other defaults; algorithms lose these keys, which would override them."""
     values = {"buffer_kind": "tcm"} | values
     algorithms = {
         name: {key: value for key, value in queues["algorithms"][name].items() if key not in values}

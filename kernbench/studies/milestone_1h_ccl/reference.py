@@ -1,16 +1,16 @@
-"""All-reduce in ASTRA-sim, to compare with: three figures that it gave, and a closed form that explains them.
+"""All-reduce in ASTRA-sim: three times that it computed, and a closed form that explains them.
 
-Figures: ASTRA-sim, congestion-aware analytical network, its ring example with 50 GB/s and 500 ns a hop, built 2026-11. They are
-data; nothing of that program is used here.
+The times: ASTRA-sim, congestion-aware analytical network, its ring example with 50 GB/s and 500 ns
+a hop, built 2026-11. They are data; no code of that program is used here.
 
-The closed form is ours. It rests on the settings of that example (4 chunks of the buffer, one at work at a time, 10 ns at an
-endpoint, local memory of 1600 GB/s) and on its unit of bandwidth, 2^30 B/s for a GB/s of a link. Each chunk goes round alone, c
-bytes in a step:
+The closed form is ours. It uses the settings of that example (4 chunks of the buffer, sent one
+after the other, 10 ns at an endpoint, local memory of 1600 GB/s) and its unit of bandwidth, 2^30
+B/s for a GB/s of a link. Each chunk passes the ring alone, c bytes in a step:
 
     4 x 2(p-1) (500 + 10 + c/B + 1.5 c/1600) ns        c = n/4p, B = 50 x 2^30 / 10^9 B/ns
 
-where 1.5 is the mean number of passes over local memory that a step makes: inferred from the figures, which the form meets
-within 0.05 %.
+where 1.5 is the mean number of passes over local memory in a step. It is inferred from the times,
+which the form meets within 0.05 %.
 """
 
 from typing import NamedTuple
@@ -24,19 +24,23 @@ PASSES = 1.5
 GIB_PER_GB = 2**30 / 10**9
 
 
-class Figure(NamedTuple):
-    """All-reduce of `nbytes` a rank over `ranks` in a ring, and what ASTRA-sim says it takes."""
+class AstraSimTime(NamedTuple):
+    """Time of an all-reduce of `nbytes` a rank over `ranks` in a ring, computed by ASTRA-sim."""
 
     ranks: int
     nbytes: int
     time_us: float
 
 
-FIGURES = (Figure(8, 1 << 20, 64.44), Figure(16, 1 << 20, 99.64), Figure(16, 64 << 20, 2522.86))
+ASTRA_SIM = (
+    AstraSimTime(8, 1 << 20, 64.44),
+    AstraSimTime(16, 1 << 20, 99.64),
+    AstraSimTime(16, 64 << 20, 2522.86),
+)
 
 
-class Explained(NamedTuple):
-    """Where the time goes in the closed form, in nanoseconds."""
+class AstraSimParts(NamedTuple):
+    """The terms of the closed form, in nanoseconds."""
 
     alpha_ns: float
     moving_ns: float
@@ -45,16 +49,16 @@ class Explained(NamedTuple):
 
     @property
     def total_ns(self) -> float:
-        """All of it."""
+        """The whole time."""
         return sum(self)
 
 
-def explained(ranks: int, nbytes: int) -> Explained:
+def explained(ranks: int, nbytes: int) -> AstraSimParts:
     """The closed form of ASTRA-sim's ring."""
     steps, chunk = CHUNKS * 2 * (ranks - 1), nbytes / (CHUNKS * ranks)
-    return Explained(
-        steps * ALPHA_NS,
-        steps * chunk / (GBS * GIB_PER_GB),
-        steps * ENDPOINT_NS,
-        steps * PASSES * chunk / LOCAL_GBS,
+    return AstraSimParts(
+        alpha_ns=steps * ALPHA_NS,
+        moving_ns=steps * chunk / (GBS * GIB_PER_GB),
+        endpoint_ns=steps * ENDPOINT_NS,
+        memory_ns=steps * PASSES * chunk / LOCAL_GBS,
     )

@@ -1,29 +1,27 @@
-"""What the study keeps: a row for each point, all of them as `ccl_sweep.json`, and the main columns as `ccl_summary.csv`."""
-
-from pathlib import Path
+"""The rows of the study, and the content of `ccl_sweep.json`."""
 
 from msgspec import Struct
 
-from kernbench.studies import summary_file, sweep_file
-from kernbench.studies.milestone_1h_ccl.networks import Layout, Network
-from kernbench.studies.milestone_1h_ccl.theory import Parts
-from runtime.core.errors import UsageError
+from kernbench.studies.milestone_1h_ccl.networks import RingPaths, SipNetwork
+from kernbench.studies.milestone_1h_ccl.theory import RingTimeParts
 
-VERSION = 1
-"""Of the form of the file."""
+PARTS = ("size", "kind", "reference")
+"""Parts of the study: sweep over sizes, sweep over queue memories, parameters of ASTRA-sim."""
 
 
-class Row(Struct, frozen=True, forbid_unknown_fields=True):
-    """One point: an all-reduce of `nbytes` a PE, its time, and what the theory says.
+class CclRow(Struct, frozen=True, forbid_unknown_fields=True):
+    """One all-reduce of `nbytes` a PE: its simulated time, and the times of the closed forms.
 
-    `skew_ps` is how far apart the kernels of the SIPs started, `wrong` counts wrong elements over all ranks. `slot_in_ps` is
-    how long a slot takes from its sender's DMA until the receiver knows of it, `slot_out_ps` how long the receiver's DMA copies
-    it to scratch, both of the median slot; `link_gbs` is the narrowest place between two ranks. No time is below `least_ps`;
-    `alpha_beta_ps` is the textbook form, `parts` explains the ring with queues in TCM.
+    `skew_ps` is the time between the first and the last start of the kernels, `wrong` the number of
+    wrong elements over all ranks. `slot_in_ps` is the time of a slot from its sender's DMA until
+    its announcement at the receiver, `slot_out_ps` the time of the receiver's DMA to copy it to
+    scratch, both of the median slot; `link_gbs` is the least bandwidth between two ranks.
+    `least_ps` is a lower bound, `alpha_beta_ps` the textbook form; `parts` explains the ring with
+    queues in TCM.
     """
 
     part: str
-    network: Network
+    network: SipNetwork
     algorithm: str
     buffer_kind: str
     slots: int
@@ -37,7 +35,7 @@ class Row(Struct, frozen=True, forbid_unknown_fields=True):
     link_gbs: float
     least_ps: float
     alpha_beta_ps: float
-    parts: Parts | None
+    parts: RingTimeParts | None
 
     @property
     def ratio(self) -> float:
@@ -51,99 +49,41 @@ class Row(Struct, frozen=True, forbid_unknown_fields=True):
         return 2 * (ranks - 1) / ranks * self.nbytes * 1000 / self.time_ps
 
     @property
-    def point(self) -> tuple[object, ...]:
-        """What tells rows apart."""
+    def key(self) -> tuple[object, ...]:
+        """Identity of the row: no two rows of a file have the same."""
         return self.part, self.network, self.algorithm, self.buffer_kind, self.slots, self.nbytes
 
     @property
+    def label(self) -> str:
+        """Network, algorithm, queue memory and size."""
+        return f"{self.network} {self.algorithm} {self.buffer_kind} {self.nbytes} B"
+
+    @property
     def faults(self) -> list[str]:
-        """What cannot be: a wrong sum, kernels that start apart, a time that no run can reach."""
+        """A wrong sum, kernels that start at different times, a time below the bound."""
         found: list[str] = []
         if self.wrong:
             found.append(f"{self.wrong:,} elements are wrong")
         if self.skew_ps:
             found.append(
-                f"kernels start {self.skew_ps:,} ps apart, the time is not that of the all-reduce alone"
+                f"kernels start {self.skew_ps:,} ps apart, "
+                "the time is not that of the all-reduce alone"
             )
         if self.time_ps < self.least_ps:
             found.append(f"{self.time_ps:,} ps are less than the bound of {self.least_ps:,.0f} ps")
         return found
 
 
-class Sweep(Struct, frozen=True, forbid_unknown_fields=True):
-    """All rows, and what they were measured on: `layouts` has the links of each network of the sweep over sizes."""
+class CclResults(Struct, frozen=True, forbid_unknown_fields=True):
+    """All rows, and the networks of the part `size` with the paths of the ring in them."""
 
     version: int
     topology: str
     topology_hash: str
-    networks: tuple[Network, ...]
-    layouts: tuple[Layout, ...]
-    rows: tuple[Row, ...]
+    networks: tuple[SipNetwork, ...]
+    layouts: tuple[RingPaths, ...]
+    rows: tuple[CclRow, ...]
 
-    def of(self, part: str) -> list[Row]:
-        """The rows of one part: `size`, `kind` or `reference`."""
+    def of(self, part: str) -> list[CclRow]:
+        """The rows of one of `PARTS`."""
         return [row for row in self.rows if row.part == part]
-
-
-def read_sweep(path: Path) -> Sweep:
-    """The sweep in a file; raises `UsageError` that says what is wrong with it."""
-    sweep = sweep_file.read(path, Sweep, VERSION)
-    if len({row.point for row in sweep.rows}) != len(sweep.rows) or not all(
-        map(sweep.of, ("size", "kind", "reference"))
-    ):
-        raise UsageError(f"{path}: there must be rows of all three parts, none twice")
-    if len(sweep.networks) != len(sweep.layouts):
-        raise UsageError(f"{path}: there must be a layout for every network")
-    return sweep
-
-
-_COLUMNS = (
-    "part",
-    "topology",
-    "w",
-    "h",
-    "algorithm",
-    "buffer_kind",
-    "slots",
-    "slot_bytes",
-    "bytes_a_pe",
-    "time_ns",
-    "alpha_beta_ns",
-    "explained_ns",
-    "ratio",
-    "busbw_gbs",
-    "slot_in_ns",
-    "slot_out_ns",
-    "wrong",
-)
-
-
-def write_summary(path: Path, sweep: Sweep) -> Path:
-    """Write the table for a spreadsheet; raises `UsageError` where that is not possible."""
-    return summary_file.write(path, _COLUMNS, map(_cells, sweep.rows))
-
-
-def _cells(row: Row) -> tuple[object, ...]:
-    network, explained = (
-        row.network,
-        "" if row.parts is None else round(row.parts.total_ps / 1000, 3),
-    )
-    return (
-        row.part,
-        network.topology,
-        network.w,
-        network.h,
-        row.algorithm,
-        row.buffer_kind,
-        row.slots,
-        row.slot_bytes,
-        row.nbytes,
-        row.time_ps / 1000,
-        round(row.alpha_beta_ps / 1000, 3),
-        explained,
-        round(row.ratio, 4),
-        round(row.busbw_gbs, 3),
-        row.slot_in_ps / 1000,
-        row.slot_out_ps / 1000,
-        row.wrong,
-    )

@@ -1,10 +1,8 @@
-"""The rows of the sweep as a table on the terminal."""
-
-from collections.abc import Sequence
+"""The rows of the study as a table on the terminal."""
 
 from kernbench.studies import table
-from kernbench.studies.milestone_1h_ccl.reference import FIGURES, explained
-from kernbench.studies.milestone_1h_ccl.rows import Row, Sweep
+from kernbench.studies.milestone_1h_ccl.reference import ASTRA_SIM, explained
+from kernbench.studies.milestone_1h_ccl.rows import CclResults, CclRow
 from kernbench.studies.table import ns
 
 _COLUMNS = (
@@ -23,34 +21,25 @@ _COLUMNS = (
 )
 
 
-def print_table(sweep: Sweep) -> None:
-    """A line for each point."""
-    table.print_table(_COLUMNS, sweep.rows, _cells, _group)
-
-
-def verdict(rows: Sequence[Row]) -> list[str]:
-    """One line that says that all is well, or a line for each fault."""
-    return table.verdict(
-        rows,
-        lambda row: f"{row.network} {row.algorithm} {row.buffer_kind} {row.nbytes} B",
-        f"{len(rows)} all-reduces: every sum right bit by bit, none below its bound",
-    )
+def print_table(results: CclResults) -> None:
+    """A line for each all-reduce."""
+    table.print_table(_COLUMNS, results.rows, _cells, _group)
 
 
 def reference_lines() -> list[str]:
-    """The figures of ASTRA-sim, each with the closed form that explains it."""
+    """The times of ASTRA-sim, each with the closed form that explains it."""
     return [
-        f"ASTRA-sim       {figure.ranks:>2} NPUs {figure.nbytes >> 20:>2} MiB {figure.time_us:>8.2f} us, "
-        f"explained {explained(figure.ranks, figure.nbytes).total_ns / 1000:.2f} us"
-        for figure in FIGURES
+        f"ASTRA-sim       {run.ranks:>2} NPUs {run.nbytes >> 20:>2} MiB {run.time_us:>8.2f} us, "
+        f"explained {explained(run.ranks, run.nbytes).total_ns / 1000:.2f} us"
+        for run in ASTRA_SIM
     ]
 
 
-def _group(row: Row) -> tuple[object, ...]:
+def _group(row: CclRow) -> tuple[object, ...]:
     return row.part, row.network, row.algorithm, row.buffer_kind
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: CclRow) -> list[str]:
     return [
         row.part,
         str(row.network),

@@ -1,19 +1,28 @@
-"""What an all-reduce takes by its closed form, from the numbers of the topology file alone.
+"""Closed forms of an all-reduce, from the topology file alone.
 
-**alpha** is what a message costs that has no bytes: issue of the command, start of the DMA, every overhead and wire of the way,
-and the IPCQ that makes the slot known. **B** is the narrowest bandwidth of the way. A message of m bytes takes alpha + m/B: the
-model cuts messages through, so bytes are paid once, at the narrowest place, however many SIPs forward them.
+**alpha** is the time of a message without bytes: issue of the command, start of the DMA, all
+overheads and wires of the path, and the IPCQ that announces the slot. **B** is the least bandwidth
+on the path. A message of m bytes takes alpha + m/B: forwarding is cut-through, so bytes are paid
+once, at the bottleneck, independently of the number of SIPs that forward them.
 
-    ring         2(p-1) alpha + 2(p-1)/p n/B           reduce-scatter and all-gather (R. Thakur, R. Rabenseifner, W. Gropp,
-                                                       "Optimization of Collective Communication Operations in MPICH", 2005)
-    intercube    2 (W-1 + H-1)(alpha_c + n/B_c)        to the root cube along rows and column of the W x H cubes, and back
-                 + a ring of each dimension of SIPs    where it is closed, else 2 (k-1)(alpha + n/B) for k SIPs in a row
+    ring       2(p-1) alpha + 2(p-1)/p n/B      reduce-scatter and all-gather
+    intercube  2(W-1 + H-1)(alpha_c + n/B_c)    to the root cube along the rows and column of the
+                                                W x H cubes, and back
+               + for each dimension of SIPs: a ring where it is closed,
+                 else 2(k-1)(alpha + n/B) for k SIPs in a row
 
-These forms have no place for what a PE does with bytes it has; that is what a measurement has above them. `Parts` puts it in,
-for the ring with queues in TCM. A message is at most a receive ring, so a large buffer goes round in blocks, each of which pays
-every alpha again. In each step the last slot of a message is copied out of the ring when nothing else is left to do; what was
-received is added before it is sent on; and a message that needs slots of the one before it waits for their credits. Before and
-after, a block is loaded and stored.
+The ring is that of R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective Communication
+Operations in MPICH", IJHPCA 19(1), 2005.
+
+These forms do not contain the work of a PE on bytes that have arrived: a measurement exceeds them
+by that work. `RingTimeParts` adds it, for the ring with queues in TCM:
+
+- A message is at most a receive ring, so a large buffer is sent in blocks. Each block pays every
+  alpha again, and is loaded before and stored after its steps.
+- In each step the last slot of a message is copied out of the ring when all other work of the step
+  is complete.
+- In the reduce-scatter a part is added to the local one before it is sent on.
+- A message that needs slots of the previous one waits for their credits.
 """
 
 from dataclasses import dataclass
@@ -22,38 +31,36 @@ from math import ceil
 
 from msgspec import Struct
 
-from kernbench.studies.milestone_1h_ccl.networks import Layout, Network
-from kernbench.theory.bandwidths import slice_gbs
-from kernbench.theory.floor_plan import FloorPlan, pe_stem
-from kernbench.theory.routes import Route
+from kernbench.studies.milestone_1h_ccl.networks import RingPaths, SipNetwork
+from kernbench.validate.closed_form import ClosedForm, Way
 from kernbench.theory.topology_file import TopologyFile
-from kernbench.theory.transfers import RouteTimes
+from kernbench.validate.ways import FloorPlan, pe_stem
 
 ELEMENT_BYTES = 4
-"""int32: every sum of it is exact."""
+"""int32: all its sums are exact."""
 ARRIVAL_COPIES = 2
-"""A slot in TCM that is copied to scratch passes the port of TCM out and in."""
+"""Passes of a slot through the port of TCM when it is copied from TCM to scratch: out and in."""
 
 
 @dataclass(frozen=True)
-class Link:
-    """Alpha and B of one way between two PEs."""
+class AlphaBeta:
+    """Alpha and B of one path between two PEs."""
 
     alpha_ps: int
     gbs: Fraction
 
     def ps(self, nbytes: Fraction | int) -> Fraction:
-        """One message of `nbytes`."""
+        """Time of one message."""
         return self.alpha_ps + self.moving_ps(nbytes)
 
     def moving_ps(self, nbytes: Fraction | int) -> Fraction:
-        """The bytes alone."""
+        """The part of it that the bytes take."""
         return Fraction(nbytes) * 1000 / self.gbs
 
 
 @dataclass(frozen=True)
-class Queue:
-    """The receive ring between two ranks, and the packets in which a slot is written."""
+class ReceiveRing:
+    """The receive ring between two ranks, its credits, and the packets that write a slot."""
 
     slots: int
     slot_bytes: int
@@ -62,15 +69,16 @@ class Queue:
 
     @property
     def ring_bytes(self) -> int:
-        """The largest message."""
+        """Size of the largest message."""
         return self.slots * self.slot_bytes
 
 
-class Parts(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the time of the ring goes, in picoseconds: the two parts of the textbook form, then what it leaves out.
+class RingTimeParts(Struct, frozen=True, forbid_unknown_fields=True):
+    """The time of the ring, in picoseconds: the two terms of the textbook form, then what it omits.
 
-    `alpha_ps` is paid by every block, `copy_ps` is the last slot of every message, `add_ps` the additions, `credit_ps` waiting
-    for credits, `memory_ps` loading and storing the blocks.
+    `alpha_ps` is paid by every block; `copy_ps` is the copy of the last slot of every message,
+    `add_ps` the additions, `credit_ps` the wait for credits, `memory_ps` the loads and stores
+    of the blocks.
     """
 
     alpha_ps: float
@@ -82,7 +90,7 @@ class Parts(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def total_ps(self) -> float:
-        """All of it."""
+        """The whole time."""
         return (
             self.alpha_ps
             + self.moving_ps
@@ -102,16 +110,13 @@ def ring_alpha_beta_ps(
     )
 
 
-class Theory:
-    """The closed forms on one topology file, for SIPs joined as a network."""
+class AllReduceTheory:
+    """The closed forms for the SIPs of a topology file, connected as `network`."""
 
-    def __init__(self, topology_yaml: str, network: Network) -> None:
-        self._file, self._form = (
-            TopologyFile.of(topology_yaml),
-            RouteTimes(TopologyFile.of(topology_yaml)),
-        )
+    def __init__(self, topology_yaml: str, network: SipNetwork) -> None:
+        self._file, self._form = TopologyFile.of(topology_yaml), ClosedForm(topology_yaml)
         self._plan, self._network = FloorPlan(self._file), network
-        self.layout = Layout.of(topology_yaml, network.sips)
+        self.paths = RingPaths.of(topology_yaml, network.sips)
 
     def alpha_beta_ps(self, algorithm: str, nbytes: int) -> float:
         """The textbook form for `nbytes` a PE."""
@@ -123,7 +128,11 @@ class Theory:
         return float(self._intercube_ps(nbytes))
 
     def least_ps(self, algorithm: str, nbytes: int) -> float:
-        """What no run can be below: the ring moves messages whole; blocks of `intercube` may follow each other closely."""
+        """A lower bound of every run.
+
+        The ring sends whole messages, so its textbook form is one. The blocks of `intercube` may be
+        pipelined: then its bytes pass only one step.
+        """
         if algorithm == "ring":
             return self.alpha_beta_ps(algorithm, nbytes)
         return float(
@@ -132,24 +141,29 @@ class Theory:
         )
 
     @property
-    def ring_link(self) -> Link:
-        """Between the ranks of the ring that are farthest apart; ways of the ring that take the same link share its B."""
-        link = self._between_sips(0, max(self.layout.remaining_hops))
-        return Link(link.alpha_ps, link.gbs / self.layout.busiest)
+    def ring_link(self) -> AlphaBeta:
+        """Between the ranks of the ring that are farthest apart.
 
-    def parts(self, nbytes: int, queue: Queue) -> Parts:
-        """What the kernel of the ring does with `nbytes` that go round through queues in TCM."""
-        block = queue.ring_bytes * self._network.sips
-        blocks = [self._block(min(block, nbytes - at), queue) for at in range(0, nbytes, block)]
-        return Parts(*(float(sum(same)) for same in zip(*blocks, strict=True)))
+        Paths of the ring over one link share its bandwidth.
+        """
+        link = self._between_sips(0, max(self.paths.hops))
+        return AlphaBeta(link.alpha_ps, link.gbs / self.paths.busiest)
 
-    def _block(self, nbytes: int, queue: Queue) -> tuple[Fraction, ...]:
-        """The fields of `Parts`, of one block."""
+    def parts(self, nbytes: int, ring: ReceiveRing) -> RingTimeParts:
+        """The time of the ring for `nbytes` a PE, with queues in TCM."""
+        block = ring.ring_bytes * self._network.sips
+        blocks = [self._block(min(block, nbytes - at), ring) for at in range(0, nbytes, block)]
+        totals = (float(sum(same)) for same in zip(*blocks, strict=True))
+        return RingTimeParts(*totals)
+
+    def _block(self, nbytes: int, ring: ReceiveRing) -> tuple[Fraction, ...]:
+        """The fields of `RingTimeParts`, of one block."""
         ranks, part = self._network.sips, self._part(nbytes)
         alphas_ps, moving_ps = Fraction(self._ring_alphas_ps()), self.ring_link.moving_ps(part)
-        copy_ps, add_ps = self._copy_ps(min(part, Fraction(queue.slot_bytes))), self._add_ps(part)
-        # What a message is late where nothing is added to it, and where something is.
-        late_ps = self._round_ps(part, queue) - (self.ring_link.alpha_ps + moving_ps + copy_ps)
+        copy_ps, add_ps = self._copy_ps(min(part, Fraction(ring.slot_bytes))), self._add_ps(part)
+        # Delay of a message that waits for credits, if nothing is added to it before it is sent.
+        # An addition hides as much of the delay as it takes.
+        late_ps = self._round_ps(part, ring) - (self.ring_link.alpha_ps + moving_ps + copy_ps)
         credits_ps = max(late_ps, Fraction(0)) * (ranks - 2) + max(
             late_ps - add_ps, Fraction(0)
         ) * (ranks - 1)
@@ -164,15 +178,18 @@ class Theory:
             memory_ps,
         )
 
-    def _round_ps(self, part: Fraction, queue: Queue) -> Fraction:
-        """How long after a message the next one can start: its first slot that is not free is the first one of this message."""
-        slots = ceil(part / queue.slot_bytes)
-        unused = queue.slots - slots
+    def _round_ps(self, part: Fraction, ring: ReceiveRing) -> Fraction:
+        """Time from the start of a message until the next can start: a credit for its first slot.
+
+        Zero if enough slots are unused. Else the first slot it lacks is the first of this message.
+        """
+        slots = ceil(part / ring.slot_bytes)
+        unused = ring.slots - slots
         if unused >= slots:
             return Fraction(0)
-        link, slot = self.ring_link, Fraction(min(part, queue.slot_bytes))
-        credit_ps = self._credit_alpha_ps() + link.moving_ps(queue.credit_bytes)
-        held_ps = self._held_ps(queue) if slots > 1 else 0
+        link, slot = self.ring_link, Fraction(min(part, ring.slot_bytes))
+        credit_ps = self._credit_alpha_ps() + link.moving_ps(ring.credit_bytes)
+        held_ps = self._held_ps(ring) if slots > 1 else 0
         return (
             link.ps(slot)
             + held_ps
@@ -181,22 +198,22 @@ class Theory:
             - unused * link.moving_ps(slot)
         )
 
-    def _held_ps(self, queue: Queue) -> Fraction:
-        """How long a copy waits for the packet behind its slot: that one holds the port of TCM from its head to its tail."""
-        prepared_ps = self._file.ps("pe.ipcq.overhead_ns") + self._file.ps("pe.dma.overhead_ns")
-        return max(self.ring_link.moving_ps(queue.packet_bytes) - prepared_ps, Fraction(0))
+    def _held_ps(self, ring: ReceiveRing) -> Fraction:
+        """Wait of a copy for the packet behind its slot, which holds the port of TCM."""
+        prepared_ps = self._form.ps("pe.ipcq.overhead_ns") + self._form.ps("pe.dma.overhead_ns")
+        return max(self.ring_link.moving_ps(ring.packet_bytes) - prepared_ps, Fraction(0))
 
     def _credit_alpha_ps(self) -> int:
-        """A credit is on the way and handled; it needs no command and no DMA."""
-        return self.ring_link.alpha_ps - self._issue_ps() - self._file.ps("pe.dma.overhead_ns")
+        """Alpha of a credit: that of a message without its command and its DMA."""
+        return self.ring_link.alpha_ps - self._issue_ps() - self._form.ps("pe.dma.overhead_ns")
 
     def _part(self, nbytes: int) -> Fraction:
         return Fraction(nbytes, self._network.sips)
 
     def _ring_alphas_ps(self) -> int:
-        """The alphas of 2(p-1) steps: bytes that start at the worst place pass so many ways of the ring one after the other."""
-        remaining_hops, steps = self.layout.remaining_hops, 2 * (self._network.sips - 1)
-        alphas = [self._between_sips(0, count).alpha_ps for count in remaining_hops]
+        """The alphas of 2(p-1) successive steps, from the rank where their sum is largest."""
+        hops, steps = self.paths.hops, 2 * (self._network.sips - 1)
+        alphas = [self._between_sips(0, count).alpha_ps for count in hops]
         return max(
             sum(alphas[(start + step) % len(alphas)] for step in range(steps))
             for start in range(len(alphas))
@@ -219,35 +236,31 @@ class Theory:
             total += 2 * (length - 1) * link.ps(sent)
         return total
 
-    def _between_sips(self, cube: int, remaining_hops: int) -> Link:
+    def _between_sips(self, cube: int, hops: int) -> AlphaBeta:
         stem = self._plan.cube.pe(0)
-        return self._link(self._plan.between((cube, stem), (cube, stem), remaining_hops))
+        return self._link(self._plan.between((cube, stem), (cube, stem), hops))
 
-    def _between_cubes(self, cube: int, other: int) -> Link:
+    def _between_cubes(self, cube: int, other: int) -> AlphaBeta:
         stem = self._plan.cube.pe(0)
         return self._link(self._plan.between((cube, stem), (other, stem)))
 
-    def _link(self, between: Route) -> Link:
+    def _link(self, between: Way) -> AlphaBeta:
         out, into = pe_stem(self._plan.cube.pe(0))
-        way, form = out + between + into, self._form
-        own_ps = (
-            self._issue_ps()
-            + self._file.ps("pe.dma.overhead_ns")
-            + self._file.ps("pe.ipcq.overhead_ns")
-        )
-        return Link(own_ps + form.latency_ps(way), form.narrowest_gbs(way))
+        path, form = out + between + into, self._form
+        own_ps = self._issue_ps() + form.ps("pe.dma.overhead_ns") + form.ps("pe.ipcq.overhead_ns")
+        return AlphaBeta(own_ps + form.latency_ps(path), form.narrowest_gbs(path))
 
     def _issue_ps(self) -> int:
-        return self._file.ps("pe.cpu.overhead_ns") + self._file.ps("pe.scheduler.overhead_ns")
+        return self._form.ps("pe.cpu.overhead_ns") + self._form.ps("pe.scheduler.overhead_ns")
 
     def _copy_ps(self, nbytes: Fraction) -> Fraction:
-        """The last slot of a message, out of the receive ring."""
-        port_ps = nbytes * 1000 / self._file.number("pe.tcm.bw_gbs")
-        return self._file.ps("pe.dma.overhead_ns") + ARRIVAL_COPIES * port_ps
+        """Copy of the last slot of a message from the receive ring to scratch."""
+        port_ps = nbytes * 1000 / self._form.number("pe.tcm.bw_gbs")
+        return self._form.ps("pe.dma.overhead_ns") + ARRIVAL_COPIES * port_ps
 
     def _add_ps(self, nbytes: Fraction) -> Fraction:
-        """Two operands fetched, added, and the sum stored."""
-        number = self._file.number
+        """Addition of two tiles: both are fetched, added, and the sum is stored."""
+        number = self._form.number
         cycles = number("pe.math.pipeline_cycles") + ceil(
             nbytes / ELEMENT_BYTES / number("pe.math.lanes")
         )
@@ -255,11 +268,12 @@ class Theory:
         return self._issue_ps() + ports_ps + cycles * 1000 / number("pe.math.clock_ghz")
 
     def _memory_ps(self, nbytes: Fraction | int) -> Fraction:
-        """One load or store of the PE's own slice: translated, over the crossbar and back."""
+        """One load or store in the PE's own slice: address translation, crossbar there and back."""
+        form = self._form
         own_ps = (
             self._issue_ps()
-            + self._file.ps("pe.mmu.overhead_ns")
-            + self._file.ps("pe.dma.overhead_ns")
-            + 2 * self._file.ps("xbar.overhead_ns")
+            + form.ps("pe.mmu.overhead_ns")
+            + form.ps("pe.dma.overhead_ns")
+            + 2 * form.ps("xbar.overhead_ns")
         )
-        return own_ps + Fraction(nbytes) * 1000 / slice_gbs(self._file)
+        return own_ps + Fraction(nbytes) * 1000 / Fraction(str(self._file.slice_gbs))

@@ -1,6 +1,7 @@
-"""`milestone-1h-gemm`: where the time of a matrix product on one PE goes, and how near to its bounds it comes.
+"""`milestone-1h-gemm`: stage times, utilisation and bounds of matrix products on one PE.
 
-`shapes` says which products are simulated, `kernel` is what the PE runs, `point` simulates one product, `theory` computes its
-bounds from the topology file, `sweep` has all of them simulated in worker processes, `rows` is what `gemm_sweep.json` holds,
-`figures` and `table` show it, `study` is what the command line calls.
+`study` is the command's entry; `definition` joins the parts below to a `ParameterStudy`:
+`shapes` and `points` (what is simulated), `kernel` (what the PE runs), `measurement` (one product,
+simulated and checked), `theory` (bounds from the topology file), `rows` (content of
+`gemm_sweep.json`), `figures` and `table`.
 """

@@ -1,13 +1,12 @@
-"""The three figures of the study, as PNG files: what the stages do, what of the peak is used, how near the bounds are.
+"""The figures of the study: busy stages, utilisation of the peak, measured times against bounds.
 
-A title says what the rows show, so it is computed from them.
+A title states the finding, so it is computed from the rows.
 """
 
 # matplotlib leaves the types of keyword arguments open.
 # pyright: reportUnknownMemberType=false
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,9 +14,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter
 
-from kernbench.studies.milestone_1h_gemm.rows import Row, Sweep
-from kernbench.studies.milestone_1h_gemm.shapes import Shape, Staging
-from kernbench.studies.plots import BLUE, GREEN, ORANGE, PALE, SKY, VERMILION, new_figure, saved
+from kernbench.studies.milestone_1h_gemm.rows import GemmResults, GemmRow
+from kernbench.studies.milestone_1h_gemm.shapes import GemmShape, Staging
+from kernbench.studies.plots import BLUE, GREEN, ORANGE, PALE, SKY, VERMILION, new_figure
 
 STAGES = {
     "dma_in_ps": ("DMA in", BLUE),
@@ -26,7 +25,7 @@ STAGES = {
     "store_ps": ("store", ORANGE),
     "dma_out_ps": ("DMA out", GREEN),
 }
-"""The stages of a product in their order: the field of `Busy`, its name and colour."""
+"""The stages of a product in their order: the field of `StageBusy`, its name and colour."""
 STAGINGS = {
     Staging.REF_REF: ("ref_ref: both operands streamed", BLUE, "o"),
     Staging.LOAD_REF: ("load_ref: A loaded, B streamed", ORANGE, "s"),
@@ -34,17 +33,10 @@ STAGINGS = {
 }
 
 
-def draw(sweep: Sweep, directory: Path) -> list[Path]:
-    """Draw all figures; returns their files. Raises `UsageError` where one cannot be written."""
-    return [
-        saved(figure(sweep), directory / f"gemm_{name}.png") for name, figure in FIGURES.items()
-    ]
-
-
-def stage_breakdown(sweep: Sweep) -> Figure:
-    """For each shape and staging, how long each stage was busy, as a share of the kernel's time."""
-    by_shape = _by_shape(sweep.rows)
-    figure = new_figure(1.9 + 0.85 * len(by_shape), _stage_finding(sweep.rows))
+def stage_breakdown(results: GemmResults) -> Figure:
+    """Busy time of each stage as a share of the kernel's time, for each shape and staging."""
+    by_shape = _by_shape(results.rows)
+    figure = new_figure(1.9 + 0.85 * len(by_shape), _stage_finding(results.rows))
     panels = figure.subplots(1, len(Staging), sharey=True, squeeze=False)[0]
     for staging, axes in zip(Staging, panels, strict=True):
         _stage_panel(axes, staging, [rows[staging] for rows in by_shape.values()])
@@ -54,8 +46,8 @@ def stage_breakdown(sweep: Sweep) -> Figure:
     panels[0].set_ylim(len(by_shape) - 0.5, -0.5)
     panels[0].set_ylabel("product, M x K x N")
     panels[1].set_xlabel(
-        "time in which a stage is at work, the DMA while a transfer is on its way\n"
-        "(% of the kernel's time, which is written behind the bars)"
+        "busy time of a stage; the DMA is busy while a transfer is in flight\n"
+        "(% of the kernel's time, which is printed to the right of the bars)"
     )
     patches = [Patch(color=colour, label=name) for name, colour in STAGES.values()]
     patches.insert(
@@ -64,23 +56,23 @@ def stage_breakdown(sweep: Sweep) -> Figure:
             facecolor=BLUE,
             edgecolor="white",
             hatch="////",
-            label="of it loading before the product",
+            label="part that loads before the product",
         ),
     )
     figure.legend(handles=patches, loc="outside lower center", ncols=len(patches), frameon=False)
     return figure
 
 
-def utilisation(sweep: Sweep) -> Figure:
-    """What of the GEMM engine's peak each product used, and the most that its padding allows."""
-    by_shape = _by_shape(sweep.rows)
-    figure = new_figure(6.6, _utilisation_finding(sweep.rows))
+def utilisation(results: GemmResults) -> Figure:
+    """Utilisation of the GEMM engine's peak by each product, and its limit by padding."""
+    by_shape = _by_shape(results.rows)
+    figure = new_figure(6.6, _utilisation_finding(results.rows))
     axes = figure.subplots()
-    for place, rows in enumerate(by_shape.values()):
+    for index, rows in enumerate(by_shape.values()):
         for offset, staging in zip((-0.27, 0, 0.27), Staging, strict=True):
-            _utilisation_bar(axes, place + offset, rows[staging], STAGINGS[staging][1])
+            _utilisation_bar(axes, index + offset, rows[staging], STAGINGS[staging][1])
         limit = rows[Staging.REF_REF].padding_utilisation
-        axes.hlines(limit, place - 0.43, place + 0.43, color="black", linewidth=1.8)
+        axes.hlines(limit, index - 0.43, index + 0.43, color="black", linewidth=1.8)
     axes.set_xticks(
         range(len(by_shape)), [_label(rows[Staging.REF_REF]) for rows in by_shape.values()]
     )
@@ -88,25 +80,27 @@ def utilisation(sweep: Sweep) -> Figure:
     axes.set_xlim(-0.55, len(by_shape) - 0.45)
     axes.set_ylim(0, 1.08)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
-    axes.set_ylabel(f"MAC utilisation (% of the peak of {sweep.hardware.peak_tflops:g} TFLOPS)")
+    axes.set_ylabel(f"MAC utilisation (% of the peak of {results.hardware.peak_tflops:g} TFLOPS)")
     axes.grid(axis="y", alpha=PALE)
     axes.set_axisbelow(True)
     handles = [
         *(Patch(color=colour, label=name) for name, colour, _ in STAGINGS.values()),
         Patch(color="grey", label="solid: in the whole kernel"),
-        Patch(color="grey", alpha=PALE, label="pale: in the product, without loading before it"),
+        Patch(
+            color="grey", alpha=PALE, label="pale: in the product, without the loading before it"
+        ),
         Line2D([], [], color="black", linewidth=1.8, label="limit by padding"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
     return figure
 
 
-def theory(sweep: Sweep) -> Figure:
+def theory(results: GemmResults) -> Figure:
     """The kernel's time against its bound, and their ratio."""
-    by_shape = _by_shape(sweep.rows)
-    figure = new_figure(6.6, _theory_finding(sweep.rows))
+    by_shape = _by_shape(results.rows)
+    figure = new_figure(6.6, _theory_finding(results.rows))
     times, ratios = figure.subplots(1, 2, width_ratios=(1.1, 1))
-    _time_panel(times, sweep.rows)
+    _time_panel(times, results.rows)
     _ratio_panel(ratios, by_shape)
     marks = [_mark(colour, marker, name) for name, colour, marker in STAGINGS.values()]
     marks += [
@@ -125,37 +119,37 @@ def theory(sweep: Sweep) -> Figure:
     return figure
 
 
-FIGURES: Mapping[str, Callable[[Sweep], Figure]] = {
-    "stage_breakdown": stage_breakdown,
-    "utilisation": utilisation,
-    "theory": theory,
+FIGURES: Mapping[str, Callable[[GemmResults], Figure]] = {
+    "gemm_stage_breakdown.png": stage_breakdown,
+    "gemm_utilisation.png": utilisation,
+    "gemm_theory.png": theory,
 }
-"""What is drawn, by the name of the file: `gemm_NAME.png`."""
+"""The figures by the names of their files."""
 
 
-def _by_shape(rows: Sequence[Row]) -> dict[Shape, dict[Staging, Row]]:
-    found: dict[Shape, dict[Staging, Row]] = {}
+def _by_shape(rows: Sequence[GemmRow]) -> dict[GemmShape, dict[Staging, GemmRow]]:
+    found: dict[GemmShape, dict[Staging, GemmRow]] = {}
     for row in rows:
         found.setdefault(row.shape, {})[row.staging] = row
     return found
 
 
-def _label(row: Row) -> str:
+def _label(row: GemmRow) -> str:
     return f"{row.shape}\n(under tile)" if row.under_tile else str(row.shape)
 
 
-def _busy(row: Row, stage: str) -> float:
+def _busy(row: GemmRow, stage: str) -> float:
     return getattr(row.busy, stage) / row.kernel_ps
 
 
-def _stage_panel(axes: Axes, staging: Staging, rows: Sequence[Row]) -> None:
+def _stage_panel(axes: Axes, staging: Staging, rows: Sequence[GemmRow]) -> None:
     height = 0.8 / len(STAGES)
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         for number, (stage, (_, colour)) in enumerate(STAGES.items()):
-            y = place + (number - (len(STAGES) - 1) / 2) * height
+            y = index + (number - (len(STAGES) - 1) / 2) * height
             axes.barh(y, _busy(row, stage), height * 0.9, color=colour)
             if stage == "dma_in_ps" and row.load_ps:
-                # Between two loads the DMA rests for a moment.
+                # The DMA is idle between two loads, so loading can last longer than it is busy.
                 loading = min(row.load_ps / row.kernel_ps, _busy(row, stage))
                 axes.barh(
                     y,
@@ -166,7 +160,7 @@ def _stage_panel(axes: Axes, staging: Staging, rows: Sequence[Row]) -> None:
                     hatch="////",
                     linewidth=0,
                 )
-        axes.text(1.03, place, _time(row.kernel_ps), va="center", fontsize=9.5)
+        axes.text(1.03, index, _time(row.kernel_ps), va="center", fontsize=9.5)
     axes.set_title(STAGINGS[staging][0], fontsize=11)
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(PercentFormatter(1))
@@ -175,17 +169,17 @@ def _stage_panel(axes: Axes, staging: Staging, rows: Sequence[Row]) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _utilisation_bar(axes: Axes, x: float, row: Row, colour: str) -> None:
+def _utilisation_bar(axes: Axes, x: float, row: GemmRow, colour: str) -> None:
     axes.bar(x, row.product_utilisation, 0.25, color=colour, alpha=PALE)
     axes.bar(x, row.utilisation, 0.25, color=colour)
     top, limit = row.product_utilisation, row.padding_utilisation
-    # Just below the line of the limit there is no room for a number.
+    # A number just below the line of the limit would be crossed by it: it goes above the line.
     axes.text(
         x, (limit if top > limit - 0.05 else top) + 0.01, _percent(top), ha="center", fontsize=8.5
     )
 
 
-def _time_panel(axes: Axes, rows: Sequence[Row]) -> None:
+def _time_panel(axes: Axes, rows: Sequence[GemmRow]) -> None:
     for row in rows:
         _, colour, marker = STAGINGS[row.staging]
         face = "white" if row.under_tile else colour
@@ -208,18 +202,18 @@ def _time_panel(axes: Axes, rows: Sequence[Row]) -> None:
     axes.grid(alpha=PALE)
 
 
-def _ratio_panel(axes: Axes, by_shape: Mapping[Shape, Mapping[Staging, Row]]) -> None:
-    for place, rows in enumerate(by_shape.values()):
+def _ratio_panel(axes: Axes, by_shape: Mapping[GemmShape, Mapping[Staging, GemmRow]]) -> None:
+    for index, rows in enumerate(by_shape.values()):
         for offset, staging in zip((-0.2, 0, 0.2), Staging, strict=True):
             _, colour, marker = STAGINGS[staging]
             row = rows[staging]
             face = "white" if row.under_tile else colour
             axes.plot(
-                row.ratio, place + offset, marker, color=colour, markerfacecolor=face, markersize=7
+                row.ratio, index + offset, marker, color=colour, markerfacecolor=face, markersize=7
             )
             axes.annotate(
                 f"{row.ratio:.2f}",
-                (row.ratio, place + offset),
+                (row.ratio, index + offset),
                 (7, 0),
                 textcoords="offset points",
                 va="center",
@@ -243,24 +237,27 @@ def _mark(colour: str, marker: str, label: str) -> Line2D:
     return Line2D([], [], color=colour, marker=marker, linestyle="", label=label)
 
 
-def _largest(rows: Sequence[Row]) -> dict[Staging, Row]:
+def _largest(rows: Sequence[GemmRow]) -> dict[Staging, GemmRow]:
     return _by_shape(rows)[max(rows, key=lambda row: row.steps).shape]
 
 
-def _stage_finding(rows: Sequence[Row]) -> str:
+def _stage_finding(rows: Sequence[GemmRow]) -> str:
     """Which stage of the largest product is busiest."""
 
-    def busiest(row: Row) -> str:
-        # Of stages that are equally busy, the GEMM engine is the one to feed.
+    def busiest(row: GemmRow) -> str:
+        # Of equally busy stages the GEMM engine is named: it is the stage to keep busy.
         stage = max(STAGES, key=lambda stage: (_busy(row, stage), stage == "gemm_ps"))
         return f"{STAGES[stage][0]} ({_percent(_busy(row, stage))})"
 
     largest = _largest(rows)
     streamed, loaded = largest[Staging.REF_REF], largest[Staging.LOAD_LOAD]
-    return f"Busiest stage of {streamed.shape}: {busiest(streamed)} with operands streamed, {busiest(loaded)} with them loaded"
+    return (
+        f"Busiest stage of {streamed.shape}: "
+        f"{busiest(streamed)} with operands streamed, {busiest(loaded)} with operands loaded"
+    )
 
 
-def _utilisation_finding(rows: Sequence[Row]) -> str:
+def _utilisation_finding(rows: Sequence[GemmRow]) -> str:
     largest = _largest(rows)
     streamed, loaded = largest[Staging.REF_REF], largest[Staging.LOAD_LOAD]
     verb = "raises" if loaded.utilisation > streamed.utilisation else "lowers"
@@ -270,11 +267,12 @@ def _utilisation_finding(rows: Sequence[Row]) -> str:
     )
 
 
-def _theory_finding(rows: Sequence[Row]) -> str:
+def _theory_finding(rows: Sequence[GemmRow]) -> str:
     nearest, farthest = min(rows, key=lambda row: row.ratio), max(rows, key=lambda row: row.ratio)
     return (
-        f"{nearest.shape} {nearest.staging} comes within {nearest.ratio - 1:.1%} of its bound;\n"
-        f"{farthest.shape} {farthest.staging}, {_steps(farthest.steps)}, takes {farthest.ratio:.1f} times it"
+        f"{nearest.shape} {nearest.staging} is {nearest.ratio - 1:.1%} above its bound;\n"
+        f"{farthest.shape} {farthest.staging}, {_steps(farthest.steps)}, "
+        f"takes {farthest.ratio:.1f} times its bound"
     )
 
 

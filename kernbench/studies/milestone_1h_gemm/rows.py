@@ -1,22 +1,16 @@
-"""What the study keeps: a row for each point, and all of them as `gemm_sweep.json`."""
-
-from pathlib import Path
+"""The rows of the study, and the content of `gemm_sweep.json`."""
 
 from msgspec import Struct
 
-from kernbench.studies import sweep_file
-from kernbench.studies.milestone_1h_gemm.shapes import Shape, Staging
-from kernbench.studies.milestone_1h_gemm.theory import Hardware, Theory
-from runtime.core.errors import UsageError
-
-VERSION = 1
-"""Of the form of the file."""
+from kernbench.studies.milestone_1h_gemm.shapes import GemmShape, Staging
+from kernbench.studies.milestone_1h_gemm.theory import GemmBounds, GemmHardware
 
 
-class Busy(Struct, frozen=True, forbid_unknown_fields=True):
-    """How long each stage was at work, in picoseconds.
+class StageBusy(Struct, frozen=True, forbid_unknown_fields=True):
+    """Busy time of each stage, in picoseconds.
 
-    An engine serves one tile at a time. The DMA is at work, to TCM or from it, while at least one transfer is on its way.
+    An engine serves one tile at a time. The DMA, in either direction, is busy while at least one
+    transfer is in flight.
     """
 
     dma_in_ps: int
@@ -26,8 +20,8 @@ class Busy(Struct, frozen=True, forbid_unknown_fields=True):
     dma_out_ps: int
 
 
-class Records(Struct, frozen=True, forbid_unknown_fields=True):
-    """How many records each stage left in the op log."""
+class StageRecords(Struct, frozen=True, forbid_unknown_fields=True):
+    """Number of records of each stage in the op log."""
 
     dma_in: int
     fetch: int
@@ -36,44 +30,60 @@ class Records(Struct, frozen=True, forbid_unknown_fields=True):
     dma_out: int
 
 
-class Stalls(Struct, frozen=True, forbid_unknown_fields=True):
-    """How long the GEMM engine waited, in picoseconds: for operands to be in TCM, for the fetch port, for an accumulator."""
+class GemmStalls(Struct, frozen=True, forbid_unknown_fields=True):
+    """Time the GEMM engine waited, in picoseconds.
+
+    `dma_ps`: until operands were in TCM; `fetch_ps`: for the fetch port; `store_ps`: for a free
+    accumulator.
+    """
 
     dma_ps: int
     fetch_ps: int
     store_ps: int
 
 
-class Row(Struct, frozen=True, forbid_unknown_fields=True):
-    """One point: a shape, the staging of its operands, what was measured and what the theory says.
+class GemmRow(Struct, frozen=True, forbid_unknown_fields=True):
+    """One product with one staging of its operands: what was measured, and its bounds.
 
-    `kernel_ps` is the simulated time of the kernel, `load_ps` the part of it in which operands were loaded, before the product.
-    `utilisation` is the share of the peak in the whole kernel, `product_utilisation` in the product alone; the limit of both is
-    `padding_utilisation`. `ratio` is `kernel_ps` over the bound, `error` the largest difference from float64, as a share of
-    what rounding allows.
+    `kernel_ps` is the simulated time of the kernel, `load_ps` the part of it that loads operands
+    before the product. `utilisation` is the share of the peak in the whole kernel,
+    `product_utilisation` in the product alone; `padding_utilisation` is the limit of both. `ratio`
+    is `kernel_ps` over the bound, `error` the largest difference from float64 as a share of what
+    rounding allows.
     """
 
-    shape: Shape
+    shape: GemmShape
     staging: Staging
     dtype: str
     steps: int
     under_tile: bool
     kernel_ps: int
     load_ps: int
-    busy: Busy
-    records: Records
-    stalls: Stalls
+    busy: StageBusy
+    records: StageRecords
+    stalls: GemmStalls
     utilisation: float
     product_utilisation: float
     padding_utilisation: float
-    theory: Theory
+    theory: GemmBounds
     ratio: float
     error: float
 
     @property
+    def label(self) -> str:
+        """Shape and staging."""
+        return f"{self.shape} {self.staging}"
+
+    @property
+    def time_ps(self) -> int:
+        """The simulated time of the kernel."""
+        return self.kernel_ps
+
+    @property
     def faults(self) -> list[str]:
-        """What cannot be: a wrong result, a time below its bound, more than the peak."""
+        """A wrong result, a time below the bound, a utilisation above the limit."""
         found: list[str] = []
+        # Not `error > 1`: a NaN in the result gives a NaN here, which is a fault.
         if not self.error <= 1:
             found.append(f"wrong result: {self.error:.3g} times what rounding allows")
         if self.kernel_ps < self.theory.bound_ps:
@@ -82,27 +92,17 @@ class Row(Struct, frozen=True, forbid_unknown_fields=True):
             )
         if self.product_utilisation > self.padding_utilisation:
             found.append(
-                f"{self.product_utilisation:.2%} of the peak, padding allows {self.padding_utilisation:.2%}"
+                f"{self.product_utilisation:.2%} of the peak, "
+                f"padding allows {self.padding_utilisation:.2%}"
             )
         return found
 
 
-class Sweep(Struct, frozen=True, forbid_unknown_fields=True):
-    """All rows, and what they were measured on."""
+class GemmResults(Struct, frozen=True, forbid_unknown_fields=True):
+    """All rows, and the hardware they were measured on."""
 
     version: int
     topology: str
     topology_hash: str
-    hardware: Hardware
-    rows: tuple[Row, ...]
-
-
-def read_sweep(path: Path) -> Sweep:
-    """The sweep in a file; raises `UsageError` that says what is wrong with it."""
-    sweep = sweep_file.read(path, Sweep, VERSION)
-    points = [(row.shape, row.staging) for row in sweep.rows]
-    if not points or set(points) != {
-        (shape, staging) for shape, _ in points for staging in Staging
-    }:
-        raise UsageError(f"{path}: there must be a row for every shape in every staging")
-    return sweep
+    hardware: GemmHardware
+    rows: tuple[GemmRow, ...]

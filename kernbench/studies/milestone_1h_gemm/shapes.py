@@ -1,4 +1,4 @@
-"""Which products the study simulates: shapes (m, k) times (k, n), each with its operands staged in three ways."""
+"""The products of the study: shapes (m, k) times (k, n), and three stagings of the operands."""
 
 import re
 from enum import StrEnum
@@ -10,15 +10,10 @@ from runtime.model.tiles import TilePlan, TileSize
 
 DTYPE = float16
 """Of both operands and of the result."""
-DEFAULT = "16x32x16,32x32x32,128x128x128,512x512x512,1024x128x64,64x128x1024,64x4096x64,200x200x200"
-"""Two below one tile, two cubes, a tall, a wide and a deep one, and one that no tile divides.
-
-A loaded operand lives in kernel scratch; none of these needs more than the smallest scratch there is, 1 MiB.
-"""
 _SHAPE = re.compile(r"([1-9]\d{0,5})x([1-9]\d{0,5})x([1-9]\d{0,5})")
 
 
-class Shape(NamedTuple):
+class GemmShape(NamedTuple):
     """(m, k) times (k, n)."""
 
     m: int
@@ -38,7 +33,11 @@ class Shape(NamedTuple):
 
 
 class Staging(StrEnum):
-    """How the operands reach the GEMM engine, A before B: streamed by the scheduler, or loaded to TCM as a whole before."""
+    """How the operands A and B reach the GEMM engine.
+
+    `ref`: streamed tile by tile by the scheduler; `load`: loaded to TCM as a whole before the
+    product.
+    """
 
     REF_REF = "ref_ref"
     LOAD_REF = "load_ref"
@@ -56,26 +55,26 @@ class Staging(StrEnum):
 
     @property
     def loads(self) -> int:
-        """How many operands are loaded."""
+        """Number of loaded operands."""
         return self.loads_a + self.loads_b
 
-    def loaded_bytes(self, shape: Shape) -> int:
-        """What the loaded operands take of the kernel's scratch."""
-        return (
-            self.loads_a * shape.m * shape.k + self.loads_b * shape.k * shape.n
-        ) * DTYPE.itemsize
+    def loaded_bytes(self, shape: GemmShape) -> int:
+        """Bytes of the loaded operands in the kernel's scratch."""
+        elements = self.loads_a * shape.m * shape.k + self.loads_b * shape.k * shape.n
+        return elements * DTYPE.itemsize
 
 
-def parse_shapes(text: str) -> tuple[Shape, ...]:
-    """The shapes in `MxKxN,MxKxN,...`; raises `UsageError` for anything else, and for a shape that is named twice."""
-    shapes: list[Shape] = []
-    for word in text.split(","):
-        found = _SHAPE.fullmatch(word.strip())
+def parse_shapes(text: str) -> tuple[GemmShape, ...]:
+    """The shapes in `MxKxN,MxKxN,...`; `UsageError` for any other text and for duplicates."""
+    shapes: list[GemmShape] = []
+    for part in text.split(","):
+        found = _SHAPE.fullmatch(part.strip())
         if found is None:
             raise UsageError(
-                f"--shapes: expected MxKxN with sides from 1 to 999999, got {word.strip()!r}"
+                f"--shapes: expected MxKxN with sides from 1 to 999999, got {part.strip()!r}"
             )
-        shape = Shape(*map(int, found.groups()))
+        shape = GemmShape(*map(int, found.groups()))
+        # Two equal points would be one key of the rows.
         if shape in shapes:
             raise UsageError(f"--shapes: {shape} is named twice")
         shapes.append(shape)

@@ -1,11 +1,17 @@
-"""The least time that a product can take on one PE, from the numbers of the topology file alone.
+"""Bounds of a matrix product on one PE: the least time it can take, from the topology file alone.
 
-Every engine of the PE is a server, and no engine can be done before it has served everything: the GEMM engine all steps, the
-ports of TCM and the memory all bytes. Loading an operand to TCM ends before the product starts, so its time comes on top:
+Every engine of the PE is a server, and none can finish before it has served all its work: the GEMM
+engine all steps, the ports of TCM and the memory all bytes. An operand is loaded to TCM before the
+product starts, so the time of loading is added:
 
-    bound = bytes loaded / memory + max(steps * tile, bytes streamed / memory, bytes fetched / port, bytes stored / port)
+    bound = bytes loaded / memory + max(steps * tile time,
+                                        bytes streamed / memory,
+                                        bytes fetched / port,
+                                        bytes stored / port)
 
-Filling and draining the pipeline is not in it: what a measurement has above the bound is that, and stalls.
+This is a roofline of four roofs (S. Williams, A. Waterman, D. Patterson, "Roofline", CACM 52(4),
+2009). The time to fill and drain the pipeline is not in it: a measurement exceeds the bound by that
+time and by stalls.
 """
 
 from fractions import Fraction
@@ -13,18 +19,18 @@ from math import floor, prod
 
 from msgspec import Struct
 
-from kernbench.studies.milestone_1h_gemm.shapes import DTYPE, Shape, Staging
+from kernbench.studies.milestone_1h_gemm.shapes import DTYPE, GemmShape, Staging
 from runtime.core.simtime import PS_PER_NS
 from runtime.model.schema import Topology
 from runtime.model.tiles import TilePlan, TileSize
 
 
-class Hardware(Struct, frozen=True, forbid_unknown_fields=True):
-    """The numbers of the topology file on which the bounds rest.
+class GemmHardware(Struct, frozen=True, forbid_unknown_fields=True):
+    """The numbers of the topology file that the bounds depend on.
 
-    `memory_gbs` is what a PE can move from and to its own HBM slice together: the slice's channels times their efficiency, or
-    the port of TCM if that is narrower. `link_gbs` is the crossbar between them, in each direction; `port_gbs` is TCM to
-    registers and, separately, back.
+    `memory_gbs` bounds reads and writes of the PE's own HBM slice together: the slice's channels
+    times their efficiency, or the port of TCM if that is narrower. `link_gbs` is the crossbar
+    between them in each direction, `port_gbs` each direction between TCM and registers.
     """
 
     tile_m: int
@@ -41,8 +47,8 @@ class Hardware(Struct, frozen=True, forbid_unknown_fields=True):
     kernel_scratch_bytes: int
 
     @classmethod
-    def of(cls, topology: Topology) -> "Hardware":
-        """What of a topology file matters here."""
+    def of(cls, topology: Topology) -> "GemmHardware":
+        """The numbers of a validated topology file."""
         pe, hbm = topology.pe, topology.hbm
         slice_gbs = (
             Fraction(str(hbm.pc_bw_gbs))
@@ -50,14 +56,18 @@ class Hardware(Struct, frozen=True, forbid_unknown_fields=True):
             * Fraction(str(topology.cube.hbm_ctrl.efficiency))
         )
         return cls(
-            *(pe.tile.m, pe.tile.k, pe.tile.n),
-            *(pe.gemm.model, pe.gemm.macs_per_cycle, pe.gemm.rows, pe.gemm.cols, pe.gemm.clock_ghz),
-            *(
-                min(float(slice_gbs), pe.tcm.bw_gbs),
-                topology.xbar.to_hbm_bw_gbs,
-                pe.fetch_store.bw_gbs,
-            ),
-            topology.kernel_scratch_bytes,
+            tile_m=pe.tile.m,
+            tile_k=pe.tile.k,
+            tile_n=pe.tile.n,
+            gemm_model=pe.gemm.model,
+            macs_per_cycle=pe.gemm.macs_per_cycle,
+            array_rows=pe.gemm.rows,
+            array_cols=pe.gemm.cols,
+            clock_ghz=pe.gemm.clock_ghz,
+            memory_gbs=min(float(slice_gbs), pe.tcm.bw_gbs),
+            link_gbs=topology.xbar.to_hbm_bw_gbs,
+            port_gbs=pe.fetch_store.bw_gbs,
+            kernel_scratch_bytes=topology.kernel_scratch_bytes,
         )
 
     @property
@@ -67,7 +77,7 @@ class Hardware(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def peak_macs_per_cycle(self) -> int:
-        """What the GEMM engine can do at best: its lanes, or one multiplication a cycle in every cell of a systolic array."""
+        """Peak of the GEMM engine: its lanes, or one multiplication a cycle in each array cell."""
         return (
             self.array_rows * self.array_cols
             if self.gemm_model == "systolic_os"
@@ -76,21 +86,22 @@ class Hardware(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def peak_tflops(self) -> float:
-        """Two operations for each multiplication, at the peak."""
+        """The peak in TFLOPS: a multiplication and its addition are two operations."""
         return 2 * self.peak_macs_per_cycle * self.clock_ghz / 1000
 
     def utilisation(self, macs: int, time_ps: int) -> float:
-        """Share of the peak that `macs` multiplications in `time_ps` are."""
+        """`macs` multiplications in `time_ps`, as a share of the peak."""
         return float(
             macs * PS_PER_NS / (self.peak_macs_per_cycle * Fraction(str(self.clock_ghz)) * time_ps)
         )
 
 
-class Theory(Struct, frozen=True, forbid_unknown_fields=True):
+class GemmBounds(Struct, frozen=True, forbid_unknown_fields=True):
     """The bounds of one product, in picoseconds and rounded down.
 
-    `load_ps` is the memory's time for what is loaded, `stream_ps` for what is streamed in and out, `memory_ps` for both;
-    `compute_ps`, `fetch_ps` and `store_ps` are those of the engines. `binds` is the largest of what the product itself needs.
+    `load_ps` is the memory's time for loaded operands, `stream_ps` for streamed operands and the
+    result, `memory_ps` for all of them; `compute_ps`, `fetch_ps` and `store_ps` are the times of
+    the engines. `binds` names the largest time of the product itself.
     """
 
     compute_ps: int
@@ -103,8 +114,11 @@ class Theory(Struct, frozen=True, forbid_unknown_fields=True):
     binds: str
 
 
-def bounds(hardware: Hardware, shape: Shape, staging: Staging) -> Theory:
-    """The bounds of a product whose streamed operands are read again in every step, without reuse."""
+def bounds(hardware: GemmHardware, shape: GemmShape, staging: Staging) -> GemmBounds:
+    """The bounds of a product.
+
+    A streamed operand is read again in every step: the scheduler keeps no tile for a later step.
+    """
     plan = shape.plan(hardware.tile)
     fetched_a = shape.m * shape.k * _across(shape.n, hardware.tile_n)
     fetched_b = shape.k * shape.n * _across(shape.m, hardware.tile_m)
@@ -119,7 +133,7 @@ def bounds(hardware: Hardware, shape: Shape, staging: Staging) -> Theory:
         "store": _moving(result, hardware.port_gbs),
     }
     binds = max(product, key=product.__getitem__)
-    return Theory(
+    return GemmBounds(
         compute_ps=floor(product["compute"]),
         memory_ps=floor(load + stream),
         load_ps=floor(load),
@@ -131,11 +145,11 @@ def bounds(hardware: Hardware, shape: Shape, staging: Staging) -> Theory:
     )
 
 
-def padding_utilisation(hardware: Hardware, plan: TilePlan) -> float:
-    """The share of the peak that padding leaves.
+def padding_utilisation(hardware: GemmHardware, plan: TilePlan) -> float:
+    """The largest utilisation that padding permits.
 
-    Model `macs` takes as long for a tile that is not full as for a full one, a systolic array for a row or column of cells that
-    has nothing to do.
+    The model `macs` takes as long for a partial tile as for a full one; in a systolic array the
+    idle rows and columns of cells take part in every pass.
     """
     if hardware.gemm_model == "systolic_os":
         return (
@@ -146,9 +160,11 @@ def padding_utilisation(hardware: Hardware, plan: TilePlan) -> float:
     return plan.padding_utilisation
 
 
-def _computing(hardware: Hardware, plan: TilePlan) -> Fraction:
-    """Picoseconds of the GEMM engine: whole tiles in model `macs`; the depth and R + C - 2 cycles for each pass of an array."""
+def _computing(hardware: GemmHardware, plan: TilePlan) -> Fraction:
+    """Picoseconds of the GEMM engine."""
     if hardware.gemm_model == "systolic_os":
+        # A pass takes the depth, and R + C - 2 cycles for the diagonal wave front to leave
+        # the array (A. Samajdar et al., "SCALE-Sim", ISPASS 2020).
         cycles = _array_passes(hardware, plan) * (
             plan.k + hardware.array_rows + hardware.array_cols - 2
         )
@@ -157,8 +173,8 @@ def _computing(hardware: Hardware, plan: TilePlan) -> Fraction:
     return Fraction(cycles * PS_PER_NS) / Fraction(str(hardware.clock_ghz))
 
 
-def _memory(hardware: Hardware, read: int, written: int) -> Fraction:
-    """Picoseconds of the memory and of the way there, which has a link for each direction."""
+def _memory(hardware: GemmHardware, read: int, written: int) -> Fraction:
+    """Picoseconds of the memory and of the links to it, one for each direction."""
     return max(
         _moving(read + written, hardware.memory_gbs), _moving(max(read, written), hardware.link_gbs)
     )
@@ -172,14 +188,14 @@ def _across(length: int, step: int) -> int:
     return -(-length // step)
 
 
-def _array_passes(hardware: Hardware, plan: TilePlan) -> int:
-    """How often an array that keeps its outputs starts anew: for each R x C outputs of a tile."""
+def _array_passes(hardware: GemmHardware, plan: TilePlan) -> int:
+    """Passes of an output-stationary array: one for each R x C outputs of a tile."""
     return _passes(plan.m, plan.tile.m, hardware.array_rows) * _passes(
         plan.n, plan.tile.n, hardware.array_cols
     )
 
 
 def _passes(length: int, tile: int, array: int) -> int:
-    """The same along one side."""
+    """Passes along one side."""
     full, rest = divmod(length, tile)
     return full * _across(tile, array) + _across(rest, array)

@@ -8,13 +8,13 @@ from kernbench.studies.table import print_table
 
 
 @dataclass(frozen=True)
-class Row:
+class NamedValue:
     name: str
     value: str
     faults: tuple[str, ...] = ()
 
 
-def lines_of(rows: list[Row], capsys: pytest.CaptureFixture[str]) -> list[str]:
+def lines_of(rows: list[NamedValue], capsys: pytest.CaptureFixture[str]) -> list[str]:
     print_table(
         ("<name", "value\n(ns)"), rows, lambda row: [row.name, row.value], lambda row: row.name[0]
     )
@@ -25,11 +25,11 @@ def test_words_stand_at_the_left_and_numbers_at_the_right_with_groups_apart(
     capsys: pytest.CaptureFixture[str],
 ):
     heading, units, _, *lines = lines_of(
-        [Row("a", "1.0"), Row("along", "10.0"), Row("b", "100.0")], capsys
+        [NamedValue("a", "1.0"), NamedValue("along", "10.0"), NamedValue("b", "100.0")], capsys
     )
     assert (heading, units) == ("       value", "name    (ns)")
     assert lines == ["a        1.0", "along   10.0", "", "b      100.0", ""]
 
 
 def test_nothing_is_cut_off(capsys: pytest.CaptureFixture[str]):
-    assert "x" * 250 in lines_of([Row("x" * 250, "1")], capsys)[3]
+    assert "x" * 250 in lines_of([NamedValue("x" * 250, "1")], capsys)[3]

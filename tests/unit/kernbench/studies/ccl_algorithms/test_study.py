@@ -1,4 +1,4 @@
-"""The study of algorithms: its points, what it measures, reads, writes and prints."""
+"""The study of algorithms: its points, its measurement, its files and its lines."""
 
 import csv
 from pathlib import Path
@@ -8,20 +8,22 @@ import numpy as np
 import pytest
 
 from kernbench.cli.main import main
-from kernbench.studies import sweep_file
-from kernbench.studies.ccl_algorithms.point import EXACT, measure, numbers, span
-from kernbench.studies.ccl_algorithms.points import RANKS, Point, plan_points, sizes
-from kernbench.studies.ccl_algorithms.rows import Row, read_sweep, write_summary
-from kernbench.studies.ccl_algorithms.sweep import Plan, simulate_sweep
-from kernbench.studies.ccl_algorithms.table import findings, print_table, verdict
+from kernbench.studies import csv_file, results_file
+from kernbench.studies.all_reduce import kernel_span
+from kernbench.studies.ccl_algorithms.definition import AlgorithmStudy
+from kernbench.studies.ccl_algorithms.measurement import EXACT, measure, shard
+from kernbench.studies.ccl_algorithms.points import RANKS, AlgorithmPoint, plan_points, sizes
+from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
+from kernbench.studies.ccl_algorithms.table import findings, print_table
 from runtime.ccl.config import load_ccl
 from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import UsageError
 from runtime.core.trace import OpRecord
-from tests.support.algorithm_rows import sweep
+from tests.support.algorithm_rows import results
 from tests.support.topologies import variant_text
 
-SWEEP = sweep()
+RESULTS = results()
+STUDY = AlgorithmStudy(131_072)
 SMALL = variant_text(
     sip__cube_mesh={"w": 1, "h": 1},
     cube__pe_layout__pe_per_corner=1,
@@ -31,27 +33,29 @@ SMALL = variant_text(
 
 @pytest.mark.parametrize(
     "rows",
-    [(), SWEEP.rows[:-1], SWEEP.rows[:1] + SWEEP.rows],
+    [(), RESULTS.rows[:-1], RESULTS.rows[:1] + RESULTS.rows],
     ids=["none", "one lacks", "one twice"],
 )
-def test_a_file_that_is_no_full_grid_is_refused(rows: tuple[Row, ...], tmp_path: Path):
+def test_a_file_that_is_no_full_grid_is_refused(rows: tuple[AlgorithmRow, ...], tmp_path: Path):
     path = tmp_path / "ccl_algorithms.json"
-    sweep_file.write(path, msgspec.structs.replace(SWEEP, rows=rows))
+    results_file.write(path, msgspec.structs.replace(RESULTS, rows=rows))
     with pytest.raises(
         UsageError, match="there must be one row for every algorithm, number of ranks and size"
     ):
-        read_sweep(path)
+        STUDY.read(path)
 
 
-def test_the_summary_has_a_line_for_each_row(tmp_path: Path):
-    with write_summary(tmp_path / "ccl_algorithms.csv", SWEEP.rows).open(newline="") as file:
-        lines = list(csv.DictReader(file))
-    assert len(lines) == len(SWEEP.rows)
+def test_the_csv_file_has_a_line_for_each_row(tmp_path: Path):
+    columns = STUDY.csv_columns()
+    lines = ([cell(row) for cell in columns.values()] for row in RESULTS.rows)
+    with csv_file.write(tmp_path / "rows.csv", columns, lines).open(newline="") as file:
+        read = list(csv.DictReader(file))
+    assert len(read) == len(RESULTS.rows)
     # 2 ranks x (300,000 + 2 x 100) ps.
-    assert lines[0] == {"algorithm": "ring", "ranks": "2", "bytes_a_rank": "2", "time_ns": "600.4"}
+    assert read[0] == {"algorithm": "ring", "ranks": "2", "bytes_a_rank": "2", "time_ns": "600.4"}
 
 
-def test_sizes_go_to_the_largest_that_is_asked_for():
+def test_sizes_end_at_the_given_maximum():
     assert list(sizes(2048)) == [2, 128, 512, 2048]
     assert list(sizes(2047)) == [2, 128, 512]
 
@@ -66,8 +70,8 @@ def test_every_algorithm_has_a_point_for_all_ranks_and_sizes():
 
 
 def test_integers_are_small_enough_for_sums_without_rounding():
-    point = Point(SMALL, "", "ring", 8, 8192)
-    given = [numbers(point, rank).astype(np.int64) for rank in range(8)]
+    point = AlgorithmPoint(SMALL, "", "ring", 8, 8192)
+    given = [shard(point, rank).astype(np.int64) for rank in range(8)]
     assert np.abs(np.stack(given)).sum(axis=0).max() <= EXACT
     assert given[0].shape == (1, 4096)
     assert not np.array_equal(given[0], given[1])
@@ -78,45 +82,45 @@ def test_a_time_goes_from_the_first_start_to_the_last_end():
         OpRecord("pe_cpu", "kernel", start_ps, end_ps)
         for start_ps, end_ps in ((120, 900), (100, 700), (130, 800))
     ]
-    assert span(kernels) == (800, 30)
+    assert kernel_span(kernels) == (800, 30)
 
 
-def test_every_sum_of_a_point_is_looked_at():
+def test_every_sum_of_a_point_is_checked():
     of = {"topology": SMALL, "algorithm": "ring", "ranks": 2, "nbytes": 128}
     ccl = read_text(default_file("ccl.yaml"))
-    right = measure(Point(ccl=ccl, **of))
+    right = measure(AlgorithmPoint(ccl=ccl, **of))
     assert (right.faults, right.skew_ps) == ([], 0)
     wrong = measure(
-        Point(
+        AlgorithmPoint(
             ccl=ccl.replace("runtime.ccl.algorithms.ring\n", "tests.support.wrong_collectives\n"),
             **of,
         )
     )
-    # One element of each shard is spoilt: two PEs of two ranks.
+    # One element of each shard is wrong: two PEs of two ranks.
     assert wrong.faults == ["4 elements are wrong"]
 
 
-def test_the_order_of_the_rows_is_that_of_the_points_whatever_takes_longer(
+def test_rows_are_in_the_order_of_the_points_while_the_longest_point_starts_first(
     capsys: pytest.CaptureFixture[str],
 ):
     text = read_text(default_file("ccl.yaml"))
-    points = tuple(Point(SMALL, text, "ring", 2, nbytes) for nbytes in (2, 512))
-    done = simulate_sweep(Plan("small", "0" * 64, points), 1, 0)
-    assert [row.nbytes for row in done.rows] == [2, 512]
+    points = tuple(AlgorithmPoint(SMALL, text, "ring", 2, nbytes) for nbytes in (2, 512))
+    assert [row.nbytes for row in STUDY.measured(points, 1, 0)] == [2, 512]
     assert [line.split()[4] for line in capsys.readouterr().err.splitlines()] == ["512", "2"]
 
 
 def test_a_wrong_sum_is_a_fault():
-    wrong = msgspec.structs.replace(SWEEP.rows[0], wrong=3)
-    assert verdict([wrong, *SWEEP.rows[1:]]) == [
+    wrong = msgspec.structs.replace(RESULTS.rows[0], wrong=3)
+    rows = (wrong, *RESULTS.rows[1:])
+    assert STUDY.verdict(msgspec.structs.replace(RESULTS, rows=rows)) == [
         "1 FAULTS",
         "ring 2 ranks 2 B: 3 elements are wrong",
     ]
-    assert verdict(SWEEP.rows) == ["20 all-reduces: every sum right bit by bit"]
+    assert STUDY.verdict(RESULTS) == ["20 all-reduces: every sum right bit by bit"]
 
 
-def test_the_findings_have_the_table_what_it_is_worth_and_what_the_file_has():
-    lines = list(findings(SWEEP.rows, load_ccl()))
+def test_the_findings_have_the_selection_its_loss_and_whether_ccl_yaml_has_it():
+    lines = list(findings(RESULTS.rows, load_ccl()))
     assert lines[3:5] == [
         "      - {up_to_bytes: 1024, algorithm: tree}",
         "      - {algorithm: ring}",
@@ -131,7 +135,7 @@ def test_the_findings_have_the_table_what_it_is_worth_and_what_the_file_has():
 def test_a_line_of_the_table_has_the_times_of_all_algorithms_the_fastest_and_the_chosen_one(
     capsys: pytest.CaptureFixture[str],
 ):
-    print_table(SWEEP.rows)
+    print_table(RESULTS.rows)
     [line] = [
         line.split()
         for line in capsys.readouterr().out.splitlines()
@@ -141,7 +145,7 @@ def test_a_line_of_the_table_has_the_times_of_all_algorithms_the_fastest_and_the
     assert line == ["8", "2,048", "4,038.4", "5,715.2", "ring", "ring", "0.0"]
 
 
-def test_sizes_that_leave_nothing_to_simulate_are_refused(
+def test_a_maximum_that_leaves_nothing_to_simulate_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.chdir(tmp_path)

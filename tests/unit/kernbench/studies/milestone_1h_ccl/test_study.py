@@ -1,4 +1,4 @@
-"""The all-reduce study: what it reads, writes, prints and refuses."""
+"""The study of all-reduces: its files, its lines, and the options it refuses."""
 
 import csv
 from pathlib import Path
@@ -8,22 +8,28 @@ import numpy as np
 import pytest
 
 from kernbench.cli.main import main
-from kernbench.studies import sweep_file
-from kernbench.studies.milestone_1h_ccl.figures import size_label
-from kernbench.studies.milestone_1h_ccl.point import combined, numbers
-from kernbench.studies.milestone_1h_ccl.rows import Row, read_sweep, write_summary
-from kernbench.studies.milestone_1h_ccl.table import print_table, reference_lines, verdict
+from kernbench.studies import csv_file, results_file
+from kernbench.studies.milestone_1h_ccl.definition import CclStudy
+from kernbench.studies.milestone_1h_ccl.measurement import combined, shard
+from kernbench.studies.milestone_1h_ccl.rows import CclResults, CclRow
+from kernbench.studies.milestone_1h_ccl.table import print_table, reference_lines
+from kernbench.studies.plots import size_label
 from runtime.core.errors import UsageError
-from tests.support.ccl_rows import RING, row, sweep
+from tests.support.ccl_rows import RING, results, row
 
-SWEEP = sweep()
+RESULTS = results()
+STUDY = CclStudy(262_144)
+
+
+def with_rows(*rows: CclRow) -> CclResults:
+    return msgspec.structs.replace(RESULTS, rows=rows)
 
 
 @pytest.mark.parametrize(
     ("changed", "problem"),
     [
-        ({"rows": SWEEP.rows[:-1]}, "there must be rows of all three parts"),
-        ({"rows": SWEEP.rows[:1] + SWEEP.rows}, "none twice"),
+        ({"rows": RESULTS.rows[:-1]}, "there must be rows of all three parts"),
+        ({"rows": RESULTS.rows[:1] + RESULTS.rows}, "none twice"),
         ({"layouts": ()}, "there must be a layout for every network"),
     ],
 )
@@ -31,20 +37,22 @@ def test_a_file_that_lacks_something_is_refused(
     changed: dict[str, tuple[object, ...]], problem: str, tmp_path: Path
 ):
     path = tmp_path / "ccl_sweep.json"
-    sweep_file.write(path, msgspec.structs.replace(SWEEP, **changed))
+    results_file.write(path, msgspec.structs.replace(RESULTS, **changed))
     with pytest.raises(UsageError, match=problem):
-        read_sweep(path)
+        STUDY.read(path)
 
 
 def test_the_file_has_the_links_of_every_network():
-    content = msgspec.json.decode(msgspec.json.encode(SWEEP))
+    content = msgspec.json.decode(msgspec.json.encode(RESULTS))
     assert content["layouts"][1]["ring"][1] == [1, 0, 2]
 
 
-def test_the_summary_has_a_line_for_each_row(tmp_path: Path):
-    with write_summary(tmp_path / "ccl_summary.csv", SWEEP).open(newline="") as file:
+def test_the_csv_file_has_a_line_for_each_row(tmp_path: Path):
+    columns = STUDY.csv_columns()
+    cells = ([cell(row) for cell in columns.values()] for row in RESULTS.rows)
+    with csv_file.write(tmp_path / "rows.csv", columns, cells).open(newline="") as file:
         lines = list(csv.DictReader(file))
-    assert len(lines) == len(SWEEP.rows)
+    assert len(lines) == len(RESULTS.rows)
     # 6 steps of 200 ns, 1.5 x 256 B at 128 GB/s, 60 ns; explained are 50 of the 60.
     assert (lines[0]["time_ns"], lines[0]["alpha_beta_ns"], lines[0]["explained_ns"]) == (
         "1263.0",
@@ -63,24 +71,24 @@ def test_the_summary_has_a_line_for_each_row(tmp_path: Path):
         (row("size", RING, "ring", "tcm", 4096, extra_ps=-1), "ps are less than the bound of"),
     ],
 )
-def test_what_cannot_be_is_a_fault(wrong: Row, fault: str):
-    assert fault in verdict((*SWEEP.rows, wrong))[1]
-    assert verdict(SWEEP.rows) == [
-        f"{len(SWEEP.rows)} all-reduces: every sum right bit by bit, none below its bound"
+def test_a_failed_check_is_a_fault(wrong: CclRow, fault: str):
+    assert fault in STUDY.verdict(with_rows(*RESULTS.rows, wrong))[1]
+    assert STUDY.verdict(RESULTS) == [
+        f"{len(RESULTS.rows)} all-reduces: every sum right bit by bit, none below its bound"
     ]
 
 
 def test_the_sum_is_over_ranks_and_over_the_cubes_that_take_part():
-    given = [numbers(rank, 2, 5) for rank in range(3)]
+    given = [shard(rank, 2, 5) for rank in range(3)]
     by_hand = sum(each.astype(np.int64) for each in given).sum(axis=0)
     assert np.array_equal(combined(given), by_hand.astype(np.int32))
     assert not np.array_equal(given[0], given[1])
 
 
-def test_a_line_of_the_table_has_the_time_and_what_the_forms_say(
+def test_a_line_of_the_table_has_the_time_and_the_closed_forms(
     capsys: pytest.CaptureFixture[str],
 ):
-    print_table(SWEEP)
+    print_table(RESULTS)
     first = next(
         line.split()
         for line in capsys.readouterr().out.splitlines()
@@ -100,12 +108,12 @@ def test_a_line_of_the_table_has_the_time_and_what_the_forms_say(
     ]
 
 
-def test_the_figures_of_the_other_simulator_stand_beside_what_explains_them():
+def test_the_times_of_the_other_simulator_are_printed_with_their_closed_form():
     assert "ASTRA-sim        8 NPUs  1 MiB    64.44 us, explained 64.46 us" in reference_lines()
 
 
 @pytest.mark.parametrize(
-    ("words", "problem"),
+    ("arguments", "problem"),
     [
         (["--sips", "2"], "--sips is not an option of the study milestone-1h-ccl"),
         (
@@ -114,20 +122,20 @@ def test_the_figures_of_the_other_simulator_stand_beside_what_explains_them():
         ),
     ],
 )
-def test_what_means_nothing_to_the_study_is_refused_by_name(
-    words: list[str],
+def test_an_option_that_does_not_apply_is_refused_by_name(
+    arguments: list[str],
     problem: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ):
     monkeypatch.chdir(tmp_path)
-    assert main(["--bench", "milestone-1h-ccl", *words]) == 2
+    assert main(["--bench", "milestone-1h-ccl", *arguments]) == 2
     assert problem in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
-def test_sizes_are_named_as_people_say_them():
+def test_sizes_are_shown_with_binary_units():
     assert [size_label(nbytes) for nbytes in (256, 1024, 65_536, 1 << 20)] == [
         "256 B",
         "1 KiB",

@@ -1,14 +1,18 @@
-"""The closed forms of the all-reduce study, against numbers worked out by hand from docs/model.md."""
+"""The closed forms of the all-reduce study against numbers computed by hand from docs/model.md."""
 
 from fractions import Fraction
 
 import pytest
 import yaml
 
-from kernbench.studies.milestone_1h_ccl.networks import NETWORKS, Layout, Network
+from kernbench.studies.milestone_1h_ccl.networks import NETWORKS, RingPaths, SipNetwork
 from kernbench.studies.milestone_1h_ccl.points import plan_points, reference_variant
-from kernbench.studies.milestone_1h_ccl.reference import FIGURES, explained
-from kernbench.studies.milestone_1h_ccl.theory import Queue, Theory, ring_alpha_beta_ps
+from kernbench.studies.milestone_1h_ccl.reference import ASTRA_SIM, explained
+from kernbench.studies.milestone_1h_ccl.theory import (
+    AllReduceTheory,
+    ReceiveRing,
+    ring_alpha_beta_ps,
+)
 from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.config import parse_ccl
 from runtime.core.config_file import default_file, read_text
@@ -21,13 +25,13 @@ TO_NEXT_SIP_PS = 103_540 - 32_000 + 3000
 TO_NEXT_CUBE_PS = 62_230 - 32_000 + 3000
 ONE_MORE_SIP_PS = 16_000 + 2000 + 200
 """Two UCIe ports, an IO NoC, 20 mm of wire."""
-QUEUE = Queue(slots=4, slot_bytes=4096, credit_bytes=16, packet_bytes=256)
+RECEIVE_RING = ReceiveRing(slots=4, slot_bytes=4096, credit_bytes=16, packet_bytes=256)
 
 
-def theory(network: Network, w: int = 1, h: int = 1) -> Theory:
-    """Of the shipped file with W x H cubes a SIP, so that cube 0 or the last one stands at the IO chiplet."""
+def theory(network: SipNetwork, w: int = 1, h: int = 1) -> AllReduceTheory:
+    """Closed forms of the shipped file with W x H cubes a SIP: the IO chiplet is at an end cube."""
     sips = FILE["system.sips"] | network.section
-    return Theory(
+    return AllReduceTheory(
         FILE.with_values({"system.sips": sips, "sip.cube_mesh": {"w": w, "h": h}}).text, network
     )
 
@@ -45,10 +49,11 @@ def test_alpha_and_bandwidth_of_a_step_are_those_of_the_worked_example():
 
 @pytest.mark.parametrize(
     ("network", "forwards"),
-    [(NETWORKS[0], 0), (Network("torus_2d", 2, 2), 3), (Network("mesh_2d_no_wrap", 2, 2), 3)],
+    [(NETWORKS[0], 0), (SipNetwork("torus_2d", 2, 2), 3), (SipNetwork("mesh_2d_no_wrap", 2, 2), 3)],
 )
-def test_the_ring_pays_for_every_sip_that_forwards(network: Network, forwards: int):
-    # 6 steps of 64 B / 128 GB/s = 0.5 ns; of the 6 ways that bytes take, every second one has a SIP between.
+def test_the_ring_pays_for_every_sip_that_forwards(network: SipNetwork, forwards: int):
+    # 6 steps of 64 B / 128 GB/s = 0.5 ns; of the 6 paths of a byte, every second one has a SIP in
+    # between.
     expected_ps = 6 * (TO_NEXT_SIP_PS + 500) + forwards * ONE_MORE_SIP_PS
     assert theory(network).alpha_beta_ps("ring", 256) == expected_ps
 
@@ -56,31 +61,31 @@ def test_the_ring_pays_for_every_sip_that_forwards(network: Network, forwards: i
 @pytest.mark.parametrize(
     ("network", "w", "h", "expected_ps"),
     [
-        # A row of two cubes there and back, whole; SIPs in a ring of two, a half in each of two steps.
+        # A row of two cubes there and back, whole; SIPs in a ring of two, half in each of 2 steps.
         (
-            Network("ring_1d", 2, 1),
+            SipNetwork("ring_1d", 2, 1),
             2,
             1,
             2 * (TO_NEXT_CUBE_PS + 8000) + 2 * (TO_NEXT_SIP_PS + 4000),
         ),
         # SIPs in a row and a column of two without wrap: whole, there and back.
-        (Network("mesh_2d_no_wrap", 2, 2), 1, 1, 4 * (TO_NEXT_SIP_PS + 8000)),
+        (SipNetwork("mesh_2d_no_wrap", 2, 2), 1, 1, 4 * (TO_NEXT_SIP_PS + 8000)),
         # A torus: a half in each of two steps, along the row and along the column.
-        (Network("torus_2d", 2, 2), 1, 1, 4 * (TO_NEXT_SIP_PS + 4000)),
+        (SipNetwork("torus_2d", 2, 2), 1, 1, 4 * (TO_NEXT_SIP_PS + 4000)),
     ],
 )
 def test_intercube_goes_to_the_root_between_sips_and_back(
-    network: Network, w: int, h: int, expected_ps: int
+    network: SipNetwork, w: int, h: int, expected_ps: int
 ):
     assert theory(network, w, h).alpha_beta_ps("intercube", 1024) == expected_ps
 
 
 def test_a_buffer_of_two_blocks_pays_every_alpha_twice():
     ring = theory(NETWORKS[0])
-    block = 4 * QUEUE.ring_bytes
-    one, two = ring.parts(block, QUEUE), ring.parts(2 * block, QUEUE)
+    block = 4 * RECEIVE_RING.ring_bytes
+    one, two = ring.parts(block, RECEIVE_RING), ring.parts(2 * block, RECEIVE_RING)
     assert one.alpha_ps == 6 * TO_NEXT_SIP_PS
-    assert one.moving_ps == 6 * QUEUE.ring_bytes * 1000 / 128
+    assert one.moving_ps == 6 * RECEIVE_RING.ring_bytes * 1000 / 128
     assert (two.alpha_ps, two.moving_ps, two.total_ps) == (
         2 * one.alpha_ps,
         2 * one.moving_ps,
@@ -95,46 +100,47 @@ def test_a_message_waits_for_credits_only_if_it_needs_the_slots_of_the_one_befor
         "sip.cube_mesh": {"w": 1, "h": 1},
         "system.sips": FILE["system.sips"] | {"count": 4},
     }
-    ring = Theory(FILE.with_values(values).text, NETWORKS[0])
-    half, full = ring.parts(4 * 2 * 4096, QUEUE), ring.parts(4 * 4 * 4096, QUEUE)
+    ring = AllReduceTheory(FILE.with_values(values).text, NETWORKS[0])
+    half, full = ring.parts(4 * 2 * 4096, RECEIVE_RING), ring.parts(4 * 4 * 4096, RECEIVE_RING)
     assert half.credit_ps == 0
-    # A credit comes alpha - issue - DMA and 16 B later, after a slot of 4096 B and its copy of 2 ns and twice 8 ns; a message
-    # has taken alpha, 16 KiB and the same copy, or the addition besides: issue 3, 3 x 32 through the ports, 4 + 32 cycles.
+    # A credit takes alpha - issue - DMA and 16 B, after a slot of 4096 B and its copy of 2 ns and
+    # twice 8 ns. A message takes alpha, 16 KiB and the same copy; with an addition also issue 3,
+    # 3 x 32 through the ports, 4 + 32 cycles.
     late_ps = (ring.ring_link.alpha_ps - 5000 + 125) - 3 * 32_000
     assert full.credit_ps == 2 * late_ps + 3 * (late_ps - 135_000)
 
 
-@pytest.mark.parametrize("figure", FIGURES, ids=str)
-def test_the_closed_form_of_the_other_simulator_meets_its_figures(figure: tuple[int, int, float]):
-    ranks, nbytes, time_us = figure
+@pytest.mark.parametrize("run", ASTRA_SIM, ids=str)
+def test_the_closed_form_of_the_other_simulator_meets_its_times(run: tuple[int, int, float]):
+    ranks, nbytes, time_us = run
     assert explained(ranks, nbytes).total_ns / 1000 == pytest.approx(time_us, rel=5e-4)
 
 
 @pytest.mark.slow
-def test_a_hop_on_the_file_of_the_reference_takes_500_ns_and_50_gbs():
-    network = Network("ring_1d", 16, 1)
+def test_a_hop_with_the_parameters_of_the_reference_takes_500_ns_and_50_gbs():
+    network = SipNetwork("ring_1d", 16, 1)
     values = {"system.sips": FILE["system.sips"] | network.section}
-    link = Theory(reference_variant(FILE).with_values(values).text, network).ring_link
+    link = AllReduceTheory(reference_variant(FILE).with_values(values).text, network).ring_link
     # Six ports, whose overhead is given to the picosecond.
     assert link.alpha_ps == pytest.approx(500_000, abs=6)
     assert link.gbs == Fraction(50)
 
 
 def test_the_ring_of_a_torus_is_forwarded_from_row_to_row_and_shares_no_link():
-    layout = Layout.of(
+    paths = RingPaths.of(
         FILE.with_values(
-            {"system.sips": FILE["system.sips"] | Network("torus_2d", 3, 3).section}
+            {"system.sips": FILE["system.sips"] | SipNetwork("torus_2d", 3, 3).section}
         ).text,
         9,
     )
-    assert list(layout.forwarded()) == [(2, 0, 3), (5, 3, 6), (8, 6, 0)]
-    assert layout.busiest == 1
-    assert len(layout.links) == 9 * 4
+    assert list(paths.forwarded()) == [(2, 0, 3), (5, 3, 6), (8, 6, 0)]
+    assert paths.busiest == 1
+    assert len(paths.links) == 9 * 4
 
 
-def test_ways_of_a_ring_that_share_a_link_share_its_bandwidth():
-    layout = Layout(links=((0, 1), (1, 0)), ring=((0, 1), (1, 0), (0, 1)))
-    assert layout.busiest == 2
+def test_the_busiest_link_is_shared_by_the_most_paths():
+    paths = RingPaths(links=((0, 1), (1, 0)), ring=((0, 1), (1, 0), (0, 1)))
+    assert paths.busiest == 2
 
 
 @pytest.mark.slow
@@ -152,13 +158,15 @@ def test_the_plan_has_every_network_kind_and_number_of_slots_once():
     ]
     assert [point.buffer_kind for point in points if point.part == "kind"] == ["tcm", "hbm", "sram"]
     slots = [
-        (point.network.sips, point.queue.slots) for point in points if point.part == "reference"
+        (point.network.sips, point.receive_ring.slots)
+        for point in points
+        if point.part == "reference"
     ]
     assert slots == [(8, 4), (8, 8), (8, 32), (16, 4), (16, 16)]
 
 
 @pytest.mark.slow
-def test_a_point_has_the_queues_that_it_says_whatever_the_algorithm_overrides():
+def test_a_point_has_its_own_queue_parameters_and_not_those_an_algorithm_overrides():
     content = yaml.safe_load(CCL)
     content["algorithms"]["ring"] |= {"buffer_kind": "sram", "n_slots": 2}
     point = next(
@@ -167,12 +175,12 @@ def test_a_point_has_the_queues_that_it_says_whatever_the_algorithm_overrides():
         if point.part == "size"
     )
     assert parse_ccl(point.ccl, "").resolve("ring").buffer_kind == "tcm"
-    assert point.queue.slots == 2
+    assert point.receive_ring.slots == 2
 
 
 def test_a_largest_size_that_leaves_a_sweep_empty_is_refused():
     with pytest.raises(
         UsageError,
-        match="--max-bytes 1023: the sizes of the sweep over kinds of queues start at 1024 bytes a PE",
+        match="--max-bytes 1023: the sizes of the sweep over kinds of queues start at 1024 bytes",
     ):
         plan_points(FILE.text, CCL, 1023)

@@ -1,4 +1,4 @@
-"""The study of matrix products, and a study as the command line has it: what it reads, prints and refuses."""
+"""The study of matrix products: its files, its lines, and its options on the command line."""
 
 from pathlib import Path
 
@@ -6,23 +6,29 @@ import msgspec
 import pytest
 
 from kernbench.cli.main import main
-from kernbench.studies import sweep_file
-from kernbench.studies.milestone_1h_gemm.rows import Row, read_sweep
-from kernbench.studies.milestone_1h_gemm.shapes import Shape, Staging
-from kernbench.studies.milestone_1h_gemm.table import print_table, verdict
+from kernbench.studies import results_file
+from kernbench.studies.milestone_1h_gemm.definition import GemmStudy
+from kernbench.studies.milestone_1h_gemm.rows import GemmResults, GemmRow
+from kernbench.studies.milestone_1h_gemm.shapes import GemmShape, Staging
+from kernbench.studies.milestone_1h_gemm.table import print_table
 from runtime.core.errors import UsageError
-from tests.support.gemm_rows import row, sweep
+from tests.support.gemm_rows import results, row
 
-SMALL, TALL = Shape(16, 32, 16), Shape(256, 64, 32)
-SWEEP = sweep(SMALL, TALL)
-
-
-def study(*words: str) -> int:
-    return main(["--bench", "milestone-1h-gemm", *words])
+SMALL, TALL = GemmShape(16, 32, 16), GemmShape(256, 64, 32)
+RESULTS = results(SMALL, TALL)
+STUDY = GemmStudy("16x32x16,256x64x32")
 
 
-def test_the_file_says_what_was_measured_on_which_hardware():
-    content = msgspec.json.decode(msgspec.json.encode(SWEEP))
+def with_rows(*rows: GemmRow) -> GemmResults:
+    return msgspec.structs.replace(RESULTS, rows=rows)
+
+
+def study(*arguments: str) -> int:
+    return main(["--bench", "milestone-1h-gemm", *arguments])
+
+
+def test_the_file_names_the_hardware_and_every_point():
+    content = msgspec.json.decode(msgspec.json.encode(RESULTS))
     assert content["hardware"]["memory_gbs"] == 204.8
     assert [
         (tuple(each["shape"]), each["staging"], each["under_tile"]) for each in content["rows"]
@@ -33,12 +39,12 @@ def test_the_file_says_what_was_measured_on_which_hardware():
     ]
 
 
-@pytest.mark.parametrize("rows", [(), SWEEP.rows[1:]], ids=["none", "one lacks"])
-def test_a_file_that_is_no_full_grid_is_refused(rows: tuple[Row, ...], tmp_path: Path):
+@pytest.mark.parametrize("rows", [(), RESULTS.rows[1:]], ids=["none", "one lacks"])
+def test_a_file_that_is_no_full_grid_is_refused(rows: tuple[GemmRow, ...], tmp_path: Path):
     path = tmp_path / "gemm_sweep.json"
-    sweep_file.write(path, msgspec.structs.replace(SWEEP, rows=rows))
+    results_file.write(path, msgspec.structs.replace(RESULTS, rows=rows))
     with pytest.raises(UsageError, match="there must be a row for every shape in every staging"):
-        read_sweep(path)
+        STUDY.read(path)
 
 
 @pytest.mark.parametrize(
@@ -53,9 +59,9 @@ def test_a_file_that_is_no_full_grid_is_refused(rows: tuple[Row, ...], tmp_path:
         ),
     ],
 )
-def test_what_cannot_be_is_a_fault(wrong: Row, fault: str):
-    assert fault in verdict((*SWEEP.rows, wrong))[1]
-    assert verdict(SWEEP.rows)[0].startswith(
+def test_a_failed_check_is_a_fault(wrong: GemmRow, fault: str):
+    assert fault in STUDY.verdict(with_rows(*RESULTS.rows, wrong))[1]
+    assert STUDY.verdict(RESULTS)[0].startswith(
         "6 products: right against float64, none below its bound"
     )
 
@@ -63,7 +69,7 @@ def test_what_cannot_be_is_a_fault(wrong: Row, fault: str):
 def test_a_line_of_the_table_has_the_time_the_bound_and_the_share_of_the_peak(
     capsys: pytest.CaptureFixture[str],
 ):
-    print_table(SWEEP)
+    print_table(RESULTS)
     printed = capsys.readouterr().out
     [streamed] = [
         line.split()
@@ -71,13 +77,14 @@ def test_a_line_of_the_table_has_the_time_the_bound_and_the_share_of_the_peak(
         if line.startswith("256x64x32 ") and " ref_ref " in line
     ]
     shares = ["28.4", "28.4", "100.0", "11.1", "dma"]
-    # 8 steps: 8 x 8 KiB and 16 KiB of result at 204.8 GB/s are 400 ns, with 50 ns of waiting 450 ns; 8 x 16 ns of engine.
+    # 8 steps: 8 x 8 KiB and 16 KiB of result at 204.8 GB/s are 400 ns; 50 ns of waiting;
+    # 8 x 16 ns of engine.
     assert streamed == ["256x64x32", "ref_ref", "8", "450.0", "400.0", "memory", "1.125", *shares]
     assert printed.count("under tile") == 3
 
 
 @pytest.mark.parametrize(
-    ("words", "problem"),
+    ("arguments", "problem"),
     [
         (["--sips", "2"], "--sips is not an option of the study milestone-1h-gemm"),
         (["--ccl", "ccl.yaml"], "--ccl is not an option of the study milestone-1h-gemm"),
@@ -89,15 +96,15 @@ def test_a_line_of_the_table_has_the_time_the_bound_and_the_share_of_the_peak(
         (["--procs", "0"], "--procs: expected an integer of at least 1"),
     ],
 )
-def test_what_means_nothing_to_the_study_is_refused_by_name(
-    words: list[str],
+def test_an_option_that_does_not_apply_is_refused_by_name(
+    arguments: list[str],
     problem: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ):
     monkeypatch.chdir(tmp_path)
-    assert study(*words) == 2
+    assert study(*arguments) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     [line] = printed.err.splitlines()
@@ -105,7 +112,7 @@ def test_what_means_nothing_to_the_study_is_refused_by_name(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_help_of_a_study_shows_its_options_alone(capsys: pytest.CaptureFixture[str]):
+def test_the_help_of_a_study_shows_only_its_options(capsys: pytest.CaptureFixture[str]):
     assert study("--help") == 0
     text = capsys.readouterr().out
     assert "--shapes" in text
@@ -120,7 +127,9 @@ def test_a_study_is_listed_with_a_number_by_which_it_is_found(capsys: pytest.Cap
     assert "of the study milestone-1h-gemm" in capsys.readouterr().err
 
 
-def test_a_study_and_a_script_are_one_too_many(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_study_and_a_script_together_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
     script = tmp_path / "train.py"
     script.touch()
     assert study(str(script)) == 2

@@ -1,11 +1,16 @@
-"""How one point is measured: what is read out of an op log, and when a result counts as right."""
+"""The measurement of one product: stages in an op log, and the tolerance of a result."""
 
 import numpy as np
 import pytest
 
-from kernbench.studies.milestone_1h_gemm.point import Stages, busy_ps, operands, rounding_error
-from kernbench.studies.milestone_1h_gemm.rows import Records
-from kernbench.studies.milestone_1h_gemm.shapes import Shape
+from kernbench.studies.milestone_1h_gemm.measurement import (
+    StageLog,
+    busy_ps,
+    operands,
+    rounding_error,
+)
+from kernbench.studies.milestone_1h_gemm.rows import StageRecords
+from kernbench.studies.milestone_1h_gemm.shapes import GemmShape
 from runtime.core.trace import OpRecord
 
 
@@ -27,11 +32,11 @@ LOG = [
 
 
 def test_the_records_of_each_stage_are_counted_and_the_others_left_out():
-    assert Stages.of(LOG).counts == Records(dma_in=4, fetch=1, gemm=1, store=1, dma_out=1)
+    assert StageLog.of(LOG).counts == StageRecords(dma_in=4, fetch=1, gemm=1, store=1, dma_out=1)
 
 
-def test_a_stage_is_busy_while_at_least_one_operation_is_on_its_way():
-    busy = Stages.of(LOG).busy
+def test_a_stage_is_busy_while_at_least_one_operation_is_in_flight():
+    busy = StageLog.of(LOG).busy
     assert (busy.dma_in_ps, busy.fetch_ps, busy.gemm_ps, busy.dma_out_ps) == (
         100 + 40 + 100,
         10,
@@ -48,17 +53,17 @@ def test_a_stage_is_busy_while_at_least_one_operation_is_on_its_way():
 
 @pytest.mark.parametrize(("loads", "load_ps"), [(0, 0), (1, 100), (2, 150)])
 def test_the_loads_of_the_kernel_are_the_first_ones(loads: int, load_ps: int):
-    assert Stages.of(reversed(LOG)).load_ps(loads) == load_ps
+    assert StageLog.of(reversed(LOG)).load_ps(loads) == load_ps
 
 
 def test_operands_are_the_same_in_every_process():
-    first, again = operands(Shape(8, 16, 4)), operands(Shape(8, 16, 4))
+    first, again = operands(GemmShape(8, 16, 4)), operands(GemmShape(8, 16, 4))
     assert [each.shape for each in first] == [(8, 16), (16, 4)]
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
 
 
 def test_the_nearest_f16_is_right_and_two_units_beside_it_are_not():
-    a, b = operands(Shape(40, 100, 30))
+    a, b = operands(GemmShape(40, 100, 30))
     nearest = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float16)
     assert rounding_error(a, b, nearest, 64) <= 1
     up = np.float16(np.inf)

@@ -1,34 +1,40 @@
-"""Which algorithm `auto` runs: the rule, on times that are formulas, and the table that ships."""
+"""The selection of an algorithm by size: the rule on computed times, and the shipped table."""
 
 import csv
 from pathlib import Path
 
 import pytest
 
-from kernbench.studies.ccl_algorithms import choice
-from kernbench.studies.ccl_algorithms.choice import GAIN, algorithm_for, as_yaml, chosen_table, loss
-from kernbench.studies.ccl_algorithms.point import measure
+from kernbench.studies.ccl_algorithms import selection
+from kernbench.studies.ccl_algorithms.measurement import measure
 from kernbench.studies.ccl_algorithms.points import algorithms, plan_points
-from kernbench.studies.ccl_algorithms.rows import Row
+from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
+from kernbench.studies.ccl_algorithms.selection import (
+    GAIN,
+    algorithm_for,
+    as_yaml,
+    loss,
+    selected_table,
+)
 from runtime.ccl.config import Choice, load_ccl, parse_ccl
 from runtime.core.config_file import default_file, read_text
 from tests.support.algorithm_rows import SIZES, Time, rows, steps
 
 
-def chosen(**times: Time) -> list[tuple[str, int | None]]:
-    return [(row.algorithm, row.up_to_bytes) for row in chosen_table(rows(**times))]
+def selected(**times: Time) -> list[tuple[str, int | None]]:
+    return [(row.algorithm, row.up_to_bytes) for row in selected_table(rows(**times))]
 
 
 def of_sizes(*times_ps: float) -> Time:
     return lambda ranks, nbytes: ranks * times_ps[SIZES.index(nbytes)]
 
 
-def measured() -> list[Row]:
+def measured() -> list[AlgorithmRow]:
     """The rows of the file that ships."""
-    with (Path(choice.__file__).parent / "measured.csv").open(newline="") as file:
+    with (Path(selection.__file__).parent / "measured.csv").open(newline="") as file:
         lines = list(csv.DictReader(file))
     return [
-        Row(
+        AlgorithmRow(
             line["algorithm"],
             int(line["ranks"]),
             int(line["bytes_a_rank"]),
@@ -40,19 +46,20 @@ def measured() -> list[Row]:
     ]
 
 
-def test_one_algorithm_that_is_always_fastest_has_no_limit():
-    assert chosen(ring=steps(100, 1), tree=steps(200, 2)) == [("ring", None)]
+def test_an_algorithm_that_is_always_fastest_has_no_limit():
+    assert selected(ring=steps(100, 1), tree=steps(200, 2)) == [("ring", None)]
 
 
 def test_a_row_ends_where_the_means_cross_to_two_binary_digits():
-    # In logarithms tree is ahead by ln(351.2 / 253.6) = 0.326 at 512 B and behind by ln(714.4 / 504.8) = 0.347 at 2048 B.
-    # Straight lines cross after 0.484 of the two powers of two between these sizes, at 1002 B, nearest to 4 x 256 B.
-    assert chosen(ring=steps(300_000, 100), tree=steps(100_000, 300)) == [
+    # In logarithms tree is ahead by ln(351.2 / 253.6) = 0.326 at 512 B and behind by
+    # ln(714.4 / 504.8) = 0.347 at 2048 B. Straight lines cross after 0.484 of the two powers of two
+    # between these sizes, at 1002 B, nearest to 4 x 256 B.
+    assert selected(ring=steps(300_000, 100), tree=steps(100_000, 300)) == [
         ("tree", 1024),
         ("ring", None),
     ]
     # Ahead by ln(1.5), behind by ln(2): 0.369 of two powers of two, at 854 B.
-    assert chosen(ring=of_sizes(9, 9, 150, 100, 1), tree=of_sizes(1, 1, 100, 200, 9)) == [
+    assert selected(ring=of_sizes(9, 9, 150, 100, 1), tree=of_sizes(1, 1, 100, 200, 9)) == [
         ("tree", 768),
         ("ring", None),
     ]
@@ -60,7 +67,7 @@ def test_a_row_ends_where_the_means_cross_to_two_binary_digits():
 
 def test_a_row_ends_before_the_first_measured_size_that_is_not_its_own():
     # The means cross at 512 x 0.97 bytes, and 512 bytes belong to ring, which is 3 % faster there.
-    assert chosen(
+    assert selected(
         ring=of_sizes(200, 200, 100, 100, 100), tree=of_sizes(100, 100, 103, 200, 200)
     ) == [
         ("tree", 384),
@@ -73,7 +80,7 @@ def test_a_row_ends_before_the_first_measured_size_that_is_not_its_own():
 )
 def test_a_row_must_gain_more_than_2_percent(gain: float, table: list[tuple[str, int | None]]):
     assert (
-        chosen(
+        selected(
             ring=of_sizes(1e6 * gain, 1e6, 1e6, 1e6, 1e6), tree=of_sizes(1e6, 2e6, 2e6, 2e6, 2e6)
         )
         == table
@@ -82,24 +89,26 @@ def test_a_row_must_gain_more_than_2_percent(gain: float, table: list[tuple[str,
 
 def test_algorithms_within_2_percent_do_not_take_turns():
     ring, tree = of_sizes(2000, 1000, 1010, 1000, 1000), of_sizes(1000, 1015, 1000, 1010, 2000)
-    # One change must be. At 128 B it costs 1 %, the one of ring at 512 B; at 2048 B 1.5 %, the one of tree at 128 B.
-    assert chosen(ring=ring, tree=tree) == [("tree", 96), ("ring", None)]
+    # One change is needed. At 128 B it costs 1 %, of ring at 512 B; at 2048 B it costs 1.5 %, of
+    # tree at 128 B.
+    assert selected(ring=ring, tree=tree) == [("tree", 96), ("ring", None)]
 
 
 def test_among_equally_many_rows_even_small_gains_count():
-    # The change at 512 B costs nothing. Ahead by ln(1.015), behind by ln(1.01): 0.599 of two powers of two, at 294 B.
+    # The change at 512 B costs nothing. Ahead by ln(1.015), behind by ln(1.01): 0.599 of two powers
+    # of two, at 294 B.
     ring, tree = of_sizes(2000, 1015, 1000, 1000, 1000), of_sizes(1000, 1000, 1010, 1010, 2000)
-    assert chosen(ring=ring, tree=tree) == [("tree", 256), ("ring", None)]
+    assert selected(ring=ring, tree=tree) == [("tree", 256), ("ring", None)]
 
 
-def test_of_equals_the_one_that_stands_first_is_chosen():
+def test_of_equally_fast_algorithms_the_first_is_selected():
     equal = steps(100, 1)
-    assert chosen(tree=equal, ring=equal) == [("tree", None)]
+    assert selected(tree=equal, ring=equal) == [("tree", None)]
 
 
 def test_ranks_count_by_factors_and_not_by_time():
     # Twice as fast on 2 ranks outweighs 1.5 times as slow on 8, though that is more picoseconds.
-    assert chosen(
+    assert selected(
         ring=lambda ranks, _: 1000 * ranks,
         tree=lambda ranks, _: 500 * ranks if ranks == 2 else 1500 * ranks,
     ) == [("tree", None)]
@@ -115,7 +124,7 @@ def test_a_loss_is_against_the_fastest_algorithm_of_each_point():
 
 
 def test_the_printed_table_is_read_by_the_file_and_chooses_the_same():
-    table = chosen_table(rows(ring=steps(300_000, 100), tree=steps(100_000, 300)))
+    table = selected_table(rows(ring=steps(300_000, 100), tree=steps(100_000, 300)))
     text = read_text(default_file("ccl.yaml"))
     before, _, behind = text.partition("selection:")
     lines = "\n".join([*as_yaml(table)[:1], "  default: ring", *as_yaml(table)[1:]])
@@ -130,11 +139,11 @@ def test_the_printed_table_is_read_by_the_file_and_chooses_the_same():
 def test_the_shipped_selection_is_what_the_measured_times_give():
     ccl = load_ccl()
     assert ccl.file.selection is not None
-    assert ccl.file.selection.by_size["all_reduce"] == chosen_table(measured())
+    assert ccl.file.selection.by_size["all_reduce"] == selected_table(measured())
 
 
 @pytest.mark.golden
-def test_the_measured_times_are_of_all_algorithms_that_can_stand_for_each_other():
+def test_the_measured_times_cover_all_interchangeable_algorithms():
     text, ccl = read_text(default_file("topology.yaml")), read_text(default_file("ccl.yaml"))
     points = {
         (point.algorithm, point.ranks, point.nbytes) for point in plan_points(text, ccl, 131_072)
@@ -146,7 +155,7 @@ def test_the_measured_times_are_of_all_algorithms_that_can_stand_for_each_other(
 
 @pytest.mark.golden
 @pytest.mark.slow
-def test_times_measured_today_are_within_the_gain_of_those_in_the_file():
+def test_times_measured_now_are_within_the_gain_of_those_in_the_file():
     text, ccl = read_text(default_file("topology.yaml")), read_text(default_file("ccl.yaml"))
     stored = {(row.algorithm, row.ranks, row.nbytes): row.time_ps for row in measured()}
     for point in plan_points(text, ccl, 8192):

@@ -8,9 +8,10 @@ from runtime.core.errors import UsageError
 
 
 def write(path: Path, columns: Iterable[str], lines: Iterable[Iterable[object]]) -> Path:
-    """Write the file; raises `UsageError` where that is not possible."""
+    """Write headings and lines, and return `path`; raises `UsageError` if that is not possible."""
     try:
         with path.open("w", newline="") as file:
+            # The csv module would end lines with \r\n, which shows up in diffs.
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(columns)
             writer.writerows(lines)

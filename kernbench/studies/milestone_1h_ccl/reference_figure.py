@@ -1,4 +1,4 @@
-"""The figure that compares with ASTRA-sim: where the time goes, there and here, on the same alpha and bandwidth."""
+"""The comparison with ASTRA-sim: the terms of the time, with the same alpha and bandwidth."""
 
 # matplotlib leaves the types of keyword arguments open.
 # pyright: reportUnknownMemberType=false
@@ -10,36 +10,40 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from kernbench.studies.milestone_1h_ccl.reference import ALPHA_NS, FIGURES, GBS, explained
-from kernbench.studies.milestone_1h_ccl.reference import Figure as Reference
-from kernbench.studies.milestone_1h_ccl.rows import Row, Sweep
+from kernbench.studies.milestone_1h_ccl.reference import (
+    ALPHA_NS,
+    ASTRA_SIM,
+    GBS,
+    AstraSimTime,
+    explained,
+)
+from kernbench.studies.milestone_1h_ccl.rows import CclResults, CclRow
 from kernbench.studies.milestone_1h_ccl.theory import ring_alpha_beta_ps
-from kernbench.studies.plots import BLUE, GREEN, ORANGE, PALE, SKY, VERMILION, new_figure
+from kernbench.studies.plots import BLUE, GREEN, GREY, ORANGE, PALE, SKY, VERMILION, new_figure
 
-_GREY = "#999999"
 PARTS = (
     ("alpha of every step", BLUE),
     ("bytes over the link", SKY),
     ("copies of slots, endpoints", ORANGE),
     ("additions, local memory", GREEN),
     ("waiting for credits", VERMILION),
-    ("load and store of the buffer", _GREY),
+    ("load and store of the buffer", GREY),
 )
 """In the order in which bars are stacked."""
 
 
-class Bar(NamedTuple):
-    """A bar of the figure: what each of `PARTS` takes, and the time that was measured, in us; 0 where nothing was."""
+class TimeBar(NamedTuple):
+    """A bar of the figure, in us: the times of `PARTS`, and the measured time or 0."""
 
     label: str
     parts_us: tuple[float, ...]
     measured_us: float
 
 
-def reference(sweep: Sweep) -> Figure:
-    """A panel for each figure of ASTRA-sim."""
-    rows = sweep.of("reference")
-    panels = [(each, _bars(each, rows)) for each in FIGURES]
+def reference(results: CclResults) -> Figure:
+    """A panel for each time of ASTRA-sim."""
+    rows = results.of("reference")
+    panels = [(each, _bars(each, rows)) for each in ASTRA_SIM]
     heights = [len(bars) + 0.8 for _, bars in panels]
     figure = new_figure(2.4 + 0.5 * sum(heights), _finding(rows))
     columns = figure.subplots(len(panels), 1, height_ratios=heights)
@@ -48,20 +52,25 @@ def reference(sweep: Sweep) -> Figure:
     columns[-1].set_xlabel("time of the all-reduce (us)")
     legend = [Patch(color=colour, label=name) for name, colour in PARTS]
     legend.append(
-        Patch(facecolor="white", edgecolor="black", hatch="////", label="measured, not explained")
+        Patch(
+            facecolor="white",
+            edgecolor="black",
+            hatch="////",
+            label="measured, not explained by the terms",
+        )
     )
     figure.legend(handles=legend, loc="outside lower center", ncols=4, frameon=False)
     return figure
 
 
-def _bars(each: Reference, rows: Sequence[Row]) -> list[Bar]:
+def _bars(each: AstraSimTime, rows: Sequence[CclRow]) -> list[TimeBar]:
     steps = 2 * (each.ranks - 1)
     alpha_us = steps * ALPHA_NS / 1000
     textbook = ring_alpha_beta_ps(each.ranks, ALPHA_NS * 1000, GBS, each.nbytes) / 1e6
     theirs = explained(each.ranks, each.nbytes)
     bars = [
-        Bar("alpha-beta form", (alpha_us, textbook - alpha_us), 0),
-        Bar("ASTRA-sim", tuple(ns / 1000 for ns in theirs), each.time_us),
+        TimeBar("alpha-beta form", (alpha_us, textbook - alpha_us), 0),
+        TimeBar("ASTRA-sim", tuple(ns / 1000 for ns in theirs), each.time_us),
     ]
     for row in rows:
         if (row.network.sips, row.nbytes) == (each.ranks, each.nbytes) and row.parts is not None:
@@ -75,25 +84,27 @@ def _bars(each: Reference, rows: Sequence[Row]) -> list[Bar]:
                 parts.memory_ps,
             )
             bars.append(
-                Bar(f"kernbench, {_blocks(row)}", tuple(ps / 1e6 for ps in ours), row.time_ps / 1e6)
+                TimeBar(
+                    f"kernbench, {_blocks(row)}", tuple(ps / 1e6 for ps in ours), row.time_ps / 1e6
+                )
             )
     return bars
 
 
-def _blocks(row: Row) -> str:
+def _blocks(row: CclRow) -> str:
     blocks = -(-row.nbytes // (row.network.sips * row.slots * row.slot_bytes))
     return f"{row.slots} slots: {blocks} block{'s' * (blocks > 1)}"
 
 
-def _panel(axes: Axes, each: Reference, bars: Sequence[Bar]) -> None:
-    for place, bar in enumerate(bars):
+def _panel(axes: Axes, each: AstraSimTime, bars: Sequence[TimeBar]) -> None:
+    for index, bar in enumerate(bars):
         left = 0.0
         for us, (_, colour) in zip(bar.parts_us, PARTS, strict=False):
-            axes.barh(place, us, 0.7, left=left, color=colour)
+            axes.barh(index, us, 0.7, left=left, color=colour)
             left += us
         if bar.measured_us > left:
             axes.barh(
-                place,
+                index,
                 bar.measured_us - left,
                 0.7,
                 left=left,
@@ -104,7 +115,7 @@ def _panel(axes: Axes, each: Reference, bars: Sequence[Bar]) -> None:
             )
         axes.text(
             max(left, bar.measured_us),
-            place,
+            index,
             f"  {bar.measured_us or left:,.1f} us",
             va="center",
             fontsize=9.5,
@@ -122,12 +133,13 @@ def _panel(axes: Axes, each: Reference, bars: Sequence[Bar]) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _finding(rows: Sequence[Row]) -> str:
-    first = FIGURES[0]
+def _finding(rows: Sequence[CclRow]) -> str:
+    first = ASTRA_SIM[0]
     ours = [row for row in rows if (row.network.sips, row.nbytes) == (first.ranks, first.nbytes)]
     best, worst = (pick(row.time_ps for row in ours) / 1e6 for pick in (min, max))
     form = ring_alpha_beta_ps(first.ranks, ALPHA_NS * 1000, GBS, first.nbytes) / 1e6
     return (
-        f"{first.nbytes >> 20} MiB on {first.ranks} ranks: closed form {form:.1f} us, ASTRA-sim {first.time_us:.1f} us, "
-        f"kernbench {best:.1f} to {worst:.1f} us:\nboth pay alpha again for every block; additions and credits come on top here"
+        f"{first.nbytes >> 20} MiB on {first.ranks} ranks: closed form {form:.1f} us, "
+        f"ASTRA-sim {first.time_us:.1f} us, kernbench {best:.1f} to {worst:.1f} us:\n"
+        "both pay alpha again for every block; kernbench adds additions, credits and loads"
     )

@@ -1,10 +1,13 @@
-"""The rule by which measured times become the rows of `selection.by_size.all_reduce` of `ccl.yaml`.
+"""The rule that turns measured times into `selection.by_size.all_reduce` of `ccl.yaml`.
 
-The file knows sizes, not numbers of ranks. So the time of an algorithm at a size is the geometric mean over all numbers of
-ranks, which asks by what factor one is faster than the other. A time at most 2 % above the shortest one counts as that. Of all
-tables that name one algorithm for each measured size, the chosen one has the smallest sum of the logarithms of these times,
-then the fewest rows, then the smallest sum of the logarithms as they are. A row ends where the means of its algorithm and of
-the next one cross, on straight lines in logarithms between the two sizes, rounded to two binary digits.
+The file selects by size, not by the number of ranks. So the time of an algorithm at a size is the
+geometric mean over all numbers of ranks: means of factors compare algorithms independently of how
+long a call takes. A time at most 2 % above the shortest counts as equal to it.
+
+Of all tables with one algorithm for each measured size, the selected one has the smallest sum of
+logarithms of these times, then the fewest rows, then the smallest sum of the unrounded logarithms.
+A row ends where the means of its algorithm and of the next cross, on straight lines in logarithms
+between the two sizes, rounded to two binary digits.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,26 +16,26 @@ from itertools import groupby, pairwise
 from math import log, log2
 from statistics import fmean, geometric_mean
 
-from kernbench.studies.ccl_algorithms.rows import Row
+from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
 from runtime.ccl.config import Choice
 
 GAIN = 0.02
-"""What a further row must gain at some size."""
+"""Least gain at some size that justifies a further row."""
 Means = Mapping[str, Mapping[int, float]]
 """The logarithm of an algorithm's mean time at each size."""
 
 
 @dataclass(frozen=True)
-class Loss:
-    """What calls lose by a table: `mean` and worst share of the time that they take more than by the fastest algorithm."""
+class SelectionLoss:
+    """Excess of a table's times over those of the fastest algorithm: mean and worst share."""
 
     mean: float
     worst: float
-    worst_row: Row
+    worst_row: AlgorithmRow
 
 
-def chosen_table(rows: Sequence[Row]) -> tuple[Choice, ...]:
-    """The rows of the selection, smallest sizes first; the last one has no limit."""
+def selected_table(rows: Sequence[AlgorithmRow]) -> tuple[Choice, ...]:
+    """The rows of the selection, smallest sizes first; the last row has no limit."""
     means = mean_times(rows)
     runs = [
         (name, [nbytes for _, nbytes in run])
@@ -48,8 +51,8 @@ def chosen_table(rows: Sequence[Row]) -> tuple[Choice, ...]:
     return (*limited, Choice(algorithm=runs[-1][0]))
 
 
-def mean_times(rows: Iterable[Row]) -> Means:
-    """Algorithm -> size -> logarithm of the geometric mean of its times over all numbers of ranks."""
+def mean_times(rows: Iterable[AlgorithmRow]) -> Means:
+    """Algorithm -> size -> logarithm of the geometric mean of its times over numbers of ranks."""
     times: dict[str, dict[int, list[int]]] = {}
     for row in rows:
         times.setdefault(row.algorithm, {}).setdefault(row.nbytes, []).append(row.time_ps)
@@ -60,25 +63,29 @@ def mean_times(rows: Iterable[Row]) -> Means:
 
 
 def best_by_size(means: Means) -> list[tuple[str, int]]:
-    """(algorithm, size) for each size: the sequence with the least cost."""
-    # For each algorithm, the best of all sequences for the sizes so far that end with it. Of equal ones `min` takes the first.
-    ending = dict.fromkeys(means, _Sequence(0.0, 0, 0.0, ()))
+    """(algorithm, size) for each size: the sequence of algorithms with the least cost."""
+    # Viterbi's algorithm: for each algorithm, the best sequence for the sizes so far that ends with
+    # it. Of equal sequences `min` takes the first, so the order of `ccl.yaml` decides.
+    ending = dict.fromkeys(means, _Assignment(0.0, 0, 0.0, ()))
     for nbytes in next(iter(means.values())):
         least = min(of[nbytes] for of in means.values())
-        best = min(ending.values(), key=_Sequence.cost)
+        best = min(ending.values(), key=_Assignment.cost)
         changed = replace(best, changes=best.changes + 1)
         ending = {
-            name: min(ending[name], changed, key=_Sequence.cost).followed_by(
+            name: min(ending[name], changed, key=_Assignment.cost).followed_by(
                 name, nbytes, of[nbytes] - least
             )
             for name, of in means.items()
         }
-    return list(min(ending.values(), key=_Sequence.cost).choices)
+    return list(min(ending.values(), key=_Assignment.cost).choices)
 
 
 @dataclass(frozen=True)
-class _Sequence:
-    """An algorithm for each size so far. What they lose against the fastest: `relevant` has the losses above `GAIN` alone."""
+class _Assignment:
+    """An algorithm for each size so far, and its cost.
+
+    `lost` sums the logarithms of time over shortest time, `relevant` only those above `GAIN`.
+    """
 
     relevant: float
     changes: int
@@ -88,9 +95,9 @@ class _Sequence:
     def cost(self) -> tuple[float, int, float]:
         return self.relevant, self.changes, self.lost
 
-    def followed_by(self, name: str, nbytes: int, lost: float) -> "_Sequence":
+    def followed_by(self, name: str, nbytes: int, lost: float) -> "_Assignment":
         relevant = lost if lost > log(1 + GAIN) else 0.0
-        return _Sequence(
+        return _Assignment(
             self.relevant + relevant,
             self.changes,
             self.lost + lost,
@@ -98,8 +105,8 @@ class _Sequence:
         )
 
 
-def loss(rows: Sequence[Row], table: Sequence[Choice]) -> Loss:
-    """What calls at the measured points lose by a table."""
+def loss(rows: Sequence[AlgorithmRow], table: Sequence[Choice]) -> SelectionLoss:
+    """The excess of a table's times at the measured points."""
     fastest = {
         (row.ranks, row.nbytes): row
         for row in sorted(rows, key=lambda row: row.time_ps, reverse=True)
@@ -107,11 +114,11 @@ def loss(rows: Sequence[Row], table: Sequence[Choice]) -> Loss:
     run = [row for row in rows if row.algorithm == algorithm_for(table, row.nbytes)]
     shares = {row: row.time_ps / fastest[row.ranks, row.nbytes].time_ps - 1 for row in run}
     worst = max(shares, key=shares.__getitem__)
-    return Loss(fmean(shares.values()), shares[worst], worst)
+    return SelectionLoss(fmean(shares.values()), shares[worst], worst)
 
 
 def algorithm_for(table: Sequence[Choice], nbytes: int) -> str:
-    """What a table runs for a size."""
+    """The algorithm that a table selects for a size."""
     return next(
         row.algorithm for row in table if row.up_to_bytes is None or nbytes <= row.up_to_bytes
     )
@@ -129,9 +136,14 @@ def as_yaml(table: Sequence[Choice]) -> list[str]:
 
 
 def _limit(of: Mapping[int, float], following: Mapping[int, float], last: int, first: int) -> int:
-    """The size up to which the algorithm with the means `of` is used, between its last size and the first one of the other."""
+    """The limit of a row: between its `last` size and the `first` size of the following row.
+
+    `of` and `following` are the means of the two algorithms.
+    """
+    # Logarithms of the time ratio at both sizes: positive where this algorithm is faster.
     ahead, behind = following[last] - of[last], following[first] - of[first]
     crossing = ahead / (ahead - behind) if ahead > 0 > behind else float(ahead > 0)
     at = last * (first / last) ** crossing
+    # Two binary digits, and never as far as `first`, which the following algorithm won.
     digit = 1 << max(int(log2(at)) - 1, 0)
     return min(round(at / digit) * digit, first * 3 // 4)

@@ -1,0 +1,86 @@
+"""The study of all-reduce algorithms: what it simulates, keeps and shows."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING
+
+from kernbench.studies.ccl_algorithms import table
+from kernbench.studies.ccl_algorithms.measurement import measure
+from kernbench.studies.ccl_algorithms.points import AlgorithmPoint, plan_points
+from kernbench.studies.ccl_algorithms.rows import AlgorithmResults, AlgorithmRow
+from kernbench.studies.parameter_study import ParameterStudy, TopologyText
+from runtime.ccl.config import load_ccl
+from runtime.core.config_file import default_file, read_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class AlgorithmStudy(ParameterStudy[AlgorithmPoint, AlgorithmRow, AlgorithmResults]):
+    """All-reduce by every algorithm, number of ranks and size up to `max_bytes` a rank."""
+
+    results_name = "ccl_algorithms.json"
+    csv_name = "ccl_algorithms.csv"
+    noun = "all-reduces"
+    indent = 20
+    results_type = AlgorithmResults
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+
+    def points(self, topology: TopologyText) -> Sequence[AlgorithmPoint]:
+        """With the `ccl.yaml` of the current directory, or the shipped one."""
+        return plan_points(topology.text, read_text(default_file("ccl.yaml")), self._max_bytes)
+
+    def measure(self, point: AlgorithmPoint) -> AlgorithmRow:
+        """One all-reduce."""
+        return measure(point)
+
+    def results(
+        self,
+        topology: TopologyText,
+        points: Sequence[AlgorithmPoint],  # noqa: ARG002 - the rows name their points
+        rows: Sequence[AlgorithmRow],
+    ) -> AlgorithmResults:
+        """The rows alone."""
+        return AlgorithmResults(
+            version=self.version,
+            topology=topology.source,
+            topology_hash=topology.hash,
+            rows=tuple(rows),
+        )
+
+    def problem(self, results: AlgorithmResults) -> str:
+        """The selection compares all algorithms at all sizes and numbers of ranks."""
+        found = [(row.algorithm, row.ranks, row.nbytes) for row in results.rows]
+        grid = product(*map(set, zip(*found, strict=True)))
+        if found and sorted(found) == sorted(grid):
+            return ""
+        return "there must be one row for every algorithm, number of ranks and size"
+
+    def csv_columns(self) -> Mapping[str, Callable[[AlgorithmRow], object]]:
+        """Algorithm, ranks, size and time."""
+        return {
+            "algorithm": lambda row: row.algorithm,
+            "ranks": lambda row: row.ranks,
+            "bytes_a_rank": lambda row: row.nbytes,
+            "time_ns": lambda row: row.time_ps / 1000,
+        }
+
+    def figures(self) -> Mapping[str, "Callable[[AlgorithmResults], Figure]"]:
+        """Time against size."""
+        from kernbench.studies.ccl_algorithms.figures import FIGURES
+
+        return FIGURES
+
+    def print_table(self, results: AlgorithmResults) -> None:
+        """A line for each number of ranks and size."""
+        table.print_table(results.rows)
+
+    def findings(self, results: AlgorithmResults) -> Iterator[str]:
+        """The selection table, and whether `ccl.yaml` has it."""
+        return table.findings(results.rows, load_ccl())
+
+    def passed(self, results: AlgorithmResults) -> str:
+        """Number of all-reduces."""
+        return f"{len(results.rows)} all-reduces: every sum right bit by bit"
