@@ -3,20 +3,20 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
-MIN_WIDTH = 300
-"""Least width of a table in columns: on a narrower terminal its lines wrap, none is cut off."""
+from coordinator.report.text_table import TextStyle, TextTable, text_columns
+from coordinator.report.text_table import print_table as print_text_table
 
 
-class _Row(Protocol):
+class PrintedRow(Protocol):
+    """A row of the table; rows with faults are red."""
+
     @property
-    def faults(self) -> Sequence[str]: ...
+    def faults(self) -> Sequence[str]:
+        """A sentence for each check that failed."""
+        ...
 
 
-R = TypeVar("R", bound=_Row)
+R = TypeVar("R", bound=PrintedRow)
 
 
 def print_table(
@@ -29,20 +29,16 @@ def print_table(
 
     Cells are aligned right, or left if the heading begins with `<`, which is not printed.
     """
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
-    for column in columns:
-        justify = "left" if column.startswith("<") else "right"
-        table.add_column(column.removeprefix("<"), justify=justify, no_wrap=True)
-    for row, following in zip(rows, (*rows[1:], None), strict=True):
-        last = following is None or group(following) != group(row)
-        table.add_row(*cells(row), style="red" if row.faults else "", end_section=last)
-    console = Console(highlight=False)
-    console.width = max(console.width, MIN_WIDTH)
-    with console.capture() as drawn:
-        console.print(table)
-    print("\n".join(line.rstrip() for line in drawn.get().splitlines()), end="\n\n")
+    table = TextTable(text_columns(*columns), TextStyle(ruled=True, overhang=1))
+    previous: object = None
+    for number, row in enumerate(rows):
+        if number and group(row) != previous:
+            table.end_group()
+        table.row(*cells(row), faulty=bool(row.faults))
+        previous = group(row)
+    print_text_table(table)
 
 
 def ns(ps: float) -> str:
-    """Picoseconds as nanoseconds, with one decimal."""
+    """Picoseconds as nanoseconds with one decimal."""
     return f"{ps / 1000:,.1f}"
