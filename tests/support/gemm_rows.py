@@ -7,7 +7,7 @@ from kernbench.studies.milestone_1h_gemm.rows import (
     StageBusy,
     StageRecords,
 )
-from kernbench.studies.milestone_1h_gemm.shapes import GemmShape, Staging
+from kernbench.studies.milestone_1h_gemm.shapes import ProductShape, Staging
 from kernbench.studies.milestone_1h_gemm.theory import GemmHardware, bounds
 
 HARDWARE = GemmHardware(
@@ -28,7 +28,7 @@ LATENCY_PS = 50_000
 
 
 def row(
-    shape: GemmShape, staging: Staging, *, error: float = 0.5, extra_ps: int = LATENCY_PS
+    shape: ProductShape, staging: Staging, *, error: float = 0.5, extra_ps: int = LATENCY_PS
 ) -> GemmRow:
     """A product that takes `extra_ps` more than its bound."""
     plan, theory = shape.plan(HARDWARE.tile), bounds(HARDWARE, shape, staging)
@@ -65,7 +65,7 @@ def row(
     )
 
 
-def results(*shapes: GemmShape) -> GemmResults:
+def results(*shapes: ProductShape) -> GemmResults:
     rows = tuple(row(shape, staging) for shape in shapes for staging in Staging)
     return GemmResults(
         version=1,

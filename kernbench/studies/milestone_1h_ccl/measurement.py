@@ -29,7 +29,7 @@ def measure(point: CclPoint) -> CclRow:
         topology_yaml=point.topology,
         ccl_yaml=point.ccl,
     )
-    theory, ring = point.theory, point.receive_ring
+    theory, queue = point.theory, point.queue
     # `parts` describes the kernel of the ring with queues in TCM, no other.
     explained = point.algorithm == "ring" and point.buffer_kind == "tcm"
     return CclRow(
@@ -37,8 +37,8 @@ def measure(point: CclPoint) -> CclRow:
         network=point.network,
         algorithm=point.algorithm,
         buffer_kind=point.buffer_kind,
-        slots=ring.slots,
-        slot_bytes=ring.slot_bytes,
+        slots=queue.slots,
+        slot_bytes=queue.slot_bytes,
         nbytes=point.nbytes,
         time_ps=run.time_ps,
         skew_ps=run.skew_ps,
@@ -48,7 +48,7 @@ def measure(point: CclPoint) -> CclRow:
         link_gbs=float(theory.ring_link.gbs),
         least_ps=theory.least_ps(point.algorithm, point.nbytes),
         alpha_beta_ps=theory.alpha_beta_ps(point.algorithm, point.nbytes),
-        parts=theory.parts(point.nbytes, ring) if explained else None,
+        parts=theory.parts(point.nbytes) if explained else None,
     )
 
 

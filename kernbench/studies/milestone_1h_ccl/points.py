@@ -8,7 +8,9 @@ import yaml
 
 from kernbench.studies.milestone_1h_ccl.networks import NETWORKS, SipNetwork
 from kernbench.studies.milestone_1h_ccl.reference import ALPHA_NS, GBS
-from kernbench.studies.milestone_1h_ccl.theory import ELEMENT_BYTES, AllReduceTheory, ReceiveRing
+from kernbench.studies.milestone_1h_ccl.theory import AllReduceTheory
+from kernbench.theory.alpha_beta import RingQueue
+from kernbench.theory.kernel_costs import ITEM_BYTES
 from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.config import AlgorithmConfig, parse_ccl
 from runtime.core.errors import UsageError
@@ -44,10 +46,10 @@ class CclPoint:
         return parse_ccl(self.ccl, "ccl.yaml").resolve(self.algorithm)
 
     @property
-    def receive_ring(self) -> ReceiveRing:
-        """The receive ring between two ranks."""
+    def queue(self) -> RingQueue:
+        """The queue between two ranks."""
         config = self.config
-        return ReceiveRing(
+        return RingQueue(
             slots=config.n_slots,
             slot_bytes=config.slot_size,
             credit_bytes=config.ipcq_credit_size_bytes,
@@ -57,7 +59,7 @@ class CclPoint:
     @property
     def theory(self) -> AllReduceTheory:
         """The closed forms."""
-        return AllReduceTheory(self.topology, self.network)
+        return AllReduceTheory(self.topology, self.network, self.queue)
 
     @property
     def cost(self) -> int:
@@ -65,7 +67,7 @@ class CclPoint:
         return self.network.sips * (self.nbytes * (1 if self.algorithm == "ring" else 16) + 50_000)
 
     def __str__(self) -> str:
-        slots = self.receive_ring.slots
+        slots = self.queue.slots
         return f"{self.network} {self.algorithm} {self.buffer_kind} {slots} slots {self.nbytes} B"
 
 
@@ -141,9 +143,8 @@ def reference_variant(file: TopologyFile) -> TopologyFile:
     )
 
     def alpha_ps(overhead_ns: float) -> int:
-        return AllReduceTheory(
-            _joined(narrow.with_values({"ucie.overhead_ns": overhead_ns}), pair), pair
-        ).ring_link.alpha_ps
+        text = _joined(narrow.with_values({"ucie.overhead_ns": overhead_ns}), pair)
+        return int(AllReduceTheory(text, pair).ring_link.alpha_ps)
 
     # Alpha is linear in the overhead, so two values of it give the slope.
     without_ps, with_1_ns_ps = alpha_ps(0), alpha_ps(1)
@@ -168,4 +169,4 @@ def _queues(queues: dict[str, Any], **values: Any) -> str:
 
 def elements(nbytes: int) -> int:
     """Elements of a shard."""
-    return nbytes // ELEMENT_BYTES
+    return nbytes // ITEM_BYTES

@@ -4,6 +4,7 @@
 # pyright: reportUnknownMemberType=false
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
@@ -18,8 +19,9 @@ from kernbench.studies.milestone_1h_ccl.reference import (
     explained,
 )
 from kernbench.studies.milestone_1h_ccl.rows import CclResults, CclRow
-from kernbench.studies.milestone_1h_ccl.theory import ring_alpha_beta_ps
 from kernbench.studies.plots import BLUE, GREEN, GREY, ORANGE, PALE, SKY, VERMILION, new_figure
+from kernbench.theory.alpha_beta import AlphaBeta
+from runtime.core.simtime import PS_PER_NS
 
 PARTS = (
     ("alpha of every step", BLUE),
@@ -63,10 +65,15 @@ def reference(results: CclResults) -> Figure:
     return figure
 
 
+def _textbook_us(run: AstraSimTime) -> float:
+    form = AlphaBeta(Fraction(ALPHA_NS) * PS_PER_NS, Fraction(GBS))
+    return float(form.ring_all_reduce_ps(run.ranks, run.nbytes)) / 1e6
+
+
 def _bars(each: AstraSimTime, rows: Sequence[CclRow]) -> list[TimeBar]:
     steps = 2 * (each.ranks - 1)
     alpha_us = steps * ALPHA_NS / 1000
-    textbook = ring_alpha_beta_ps(each.ranks, ALPHA_NS * 1000, GBS, each.nbytes) / 1e6
+    textbook = _textbook_us(each)
     theirs = explained(each.ranks, each.nbytes)
     bars = [
         TimeBar("alpha-beta form", (alpha_us, textbook - alpha_us), 0),
@@ -137,7 +144,7 @@ def _finding(rows: Sequence[CclRow]) -> str:
     first = ASTRA_SIM[0]
     ours = [row for row in rows if (row.network.sips, row.nbytes) == (first.ranks, first.nbytes)]
     best, worst = (pick(row.time_ps for row in ours) / 1e6 for pick in (min, max))
-    form = ring_alpha_beta_ps(first.ranks, ALPHA_NS * 1000, GBS, first.nbytes) / 1e6
+    form = _textbook_us(first)
     return (
         f"{first.nbytes >> 20} MiB on {first.ranks} ranks: closed form {form:.1f} us, "
         f"ASTRA-sim {first.time_us:.1f} us, kernbench {best:.1f} to {worst:.1f} us:\n"

@@ -25,52 +25,21 @@ by that work. `RingTimeParts` adds it, for the ring with queues in TCM:
 - A message that needs slots of the previous one waits for their credits.
 """
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
 from msgspec import Struct
 
 from kernbench.studies.milestone_1h_ccl.networks import RingPaths, SipNetwork
-from kernbench.validate.closed_form import ClosedForm, Way
+from kernbench.theory.alpha_beta import AlphaBeta, RingQueue
+from kernbench.theory.bandwidths import slice_gbs
+from kernbench.theory.floor_plan import FloorPlan
+from kernbench.theory.kernel_costs import ITEM_BYTES, KernelCosts
+from kernbench.theory.roofline import bytes_ps, cycles_ps
 from kernbench.theory.topology_file import TopologyFile
-from kernbench.validate.ways import FloorPlan, pe_stem
 
-ELEMENT_BYTES = 4
-"""int32: all its sums are exact."""
 ARRIVAL_COPIES = 2
 """Passes of a slot through the port of TCM when it is copied from TCM to scratch: out and in."""
-
-
-@dataclass(frozen=True)
-class AlphaBeta:
-    """Alpha and B of one path between two PEs."""
-
-    alpha_ps: int
-    gbs: Fraction
-
-    def ps(self, nbytes: Fraction | int) -> Fraction:
-        """Time of one message."""
-        return self.alpha_ps + self.moving_ps(nbytes)
-
-    def moving_ps(self, nbytes: Fraction | int) -> Fraction:
-        """The part of it that the bytes take."""
-        return Fraction(nbytes) * 1000 / self.gbs
-
-
-@dataclass(frozen=True)
-class ReceiveRing:
-    """The receive ring between two ranks, its credits, and the packets that write a slot."""
-
-    slots: int
-    slot_bytes: int
-    credit_bytes: int
-    packet_bytes: int
-
-    @property
-    def ring_bytes(self) -> int:
-        """Size of the largest message."""
-        return self.slots * self.slot_bytes
 
 
 class RingTimeParts(Struct, frozen=True, forbid_unknown_fields=True):
@@ -101,30 +70,26 @@ class RingTimeParts(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-def ring_alpha_beta_ps(
-    ranks: int, alpha_ps: float | Fraction, gbs: float | Fraction, nbytes: int
-) -> float:
-    """2(p-1) alpha + 2(p-1)/p n/B, in picoseconds: every step of the ring sends n/p bytes."""
-    return float(
-        2 * (ranks - 1) * (Fraction(alpha_ps) + Fraction(nbytes, ranks) * 1000 / Fraction(gbs))
-    )
-
-
 class AllReduceTheory:
-    """The closed forms for the SIPs of a topology file, connected as `network`."""
+    """The closed forms for the SIPs of a topology file, connected as `network`.
 
-    def __init__(self, topology_yaml: str, network: SipNetwork) -> None:
-        self._file, self._form = TopologyFile.of(topology_yaml), ClosedForm(topology_yaml)
-        self._plan, self._network = FloorPlan(self._file), network
+    `queue` is the queue between two ranks of the ring.
+    """
+
+    def __init__(
+        self, topology_yaml: str, network: SipNetwork, queue: RingQueue | None = None
+    ) -> None:
+        self._file, self._network = TopologyFile.of(topology_yaml), network
+        self._plan, self._queue = FloorPlan(self._file), queue or RingQueue()
+        self._costs = KernelCosts(self._file, self._queue.packet_bytes)
         self.paths = RingPaths.of(topology_yaml, network.sips)
 
     def alpha_beta_ps(self, algorithm: str, nbytes: int) -> float:
         """The textbook form for `nbytes` a PE."""
         if algorithm == "ring":
-            return float(
-                self._ring_alphas_ps()
-                + 2 * (self._network.sips - 1) * self.ring_link.moving_ps(self._part(nbytes))
-            )
+            steps = 2 * (self._network.sips - 1)
+            moving_ps = steps * self.ring_link.bytes_ps(self._part(nbytes))
+            return float(self._ring_alphas_ps() + moving_ps)
         return float(self._intercube_ps(nbytes))
 
     def least_ps(self, algorithm: str, nbytes: int) -> float:
@@ -135,10 +100,8 @@ class AllReduceTheory:
         """
         if algorithm == "ring":
             return self.alpha_beta_ps(algorithm, nbytes)
-        return float(
-            self._intercube_ps(0)
-            + self._between_sips(0, 1).moving_ps(nbytes) / max(self._network.w, self._network.h)
-        )
+        moving_ps = self._between_sips(0, 1).bytes_ps(nbytes)
+        return float(self._intercube_ps(0) + moving_ps / max(self._network.w, self._network.h))
 
     @property
     def ring_link(self) -> AlphaBeta:
@@ -149,131 +112,110 @@ class AllReduceTheory:
         link = self._between_sips(0, max(self.paths.hops))
         return AlphaBeta(link.alpha_ps, link.gbs / self.paths.busiest)
 
-    def parts(self, nbytes: int, ring: ReceiveRing) -> RingTimeParts:
+    def parts(self, nbytes: int) -> RingTimeParts:
         """The time of the ring for `nbytes` a PE, with queues in TCM."""
-        block = ring.ring_bytes * self._network.sips
-        blocks = [self._block(min(block, nbytes - at), ring) for at in range(0, nbytes, block)]
-        totals = (float(sum(same)) for same in zip(*blocks, strict=True))
-        return RingTimeParts(*totals)
+        block = self._queue.ring_bytes * self._network.sips
+        blocks = [self._block(min(block, nbytes - at)) for at in range(0, nbytes, block)]
+        return RingTimeParts(*(float(sum(same)) for same in zip(*blocks, strict=True)))
 
-    def _block(self, nbytes: int, ring: ReceiveRing) -> tuple[Fraction, ...]:
+    def _block(self, nbytes: int) -> tuple[Fraction, ...]:
         """The fields of `RingTimeParts`, of one block."""
-        ranks, part = self._network.sips, self._part(nbytes)
-        alphas_ps, moving_ps = Fraction(self._ring_alphas_ps()), self.ring_link.moving_ps(part)
-        copy_ps, add_ps = self._copy_ps(min(part, Fraction(ring.slot_bytes))), self._add_ps(part)
+        ranks, part, link = self._network.sips, self._part(nbytes), self.ring_link
+        moving_ps, add_ps = link.bytes_ps(part), self._add_ps(part)
+        copy_ps = self._copy_ps(min(part, Fraction(self._queue.slot_bytes)))
         # Delay of a message that waits for credits, if nothing is added to it before it is sent.
         # An addition hides as much of the delay as it takes.
-        late_ps = self._round_ps(part, ring) - (self.ring_link.alpha_ps + moving_ps + copy_ps)
-        credits_ps = max(late_ps, Fraction(0)) * (ranks - 2) + max(
-            late_ps - add_ps, Fraction(0)
-        ) * (ranks - 1)
-        memory_ps = self._memory_ps(nbytes) + ranks * self._memory_ps(part)
+        late_ps = self._round_ps(part) - (link.alpha_ps + moving_ps + copy_ps)
+        forwarded_ps, added_ps = max(late_ps, Fraction(0)), max(late_ps - add_ps, Fraction(0))
         steps = 2 * (ranks - 1)
         return (
-            alphas_ps,
+            Fraction(self._ring_alphas_ps()),
             steps * moving_ps,
             steps * copy_ps,
             (ranks - 1) * add_ps,
-            credits_ps,
-            memory_ps,
+            forwarded_ps * (ranks - 2) + added_ps * (ranks - 1),
+            self._memory_ps(nbytes) + ranks * self._memory_ps(part),
         )
 
-    def _round_ps(self, part: Fraction, ring: ReceiveRing) -> Fraction:
+    def _round_ps(self, part: Fraction) -> Fraction:
         """Time from the start of a message until the next can start: a credit for its first slot.
 
         Zero if enough slots are unused. Else the first slot it lacks is the first of this message.
         """
-        slots = ceil(part / ring.slot_bytes)
-        unused = ring.slots - slots
+        queue, link = self._queue, self.ring_link
+        slots = ceil(part / queue.slot_bytes)
+        unused = queue.slots - slots
         if unused >= slots:
             return Fraction(0)
-        link, slot = self.ring_link, Fraction(min(part, ring.slot_bytes))
-        credit_ps = self._credit_alpha_ps() + link.moving_ps(ring.credit_bytes)
-        held_ps = self._held_ps(ring) if slots > 1 else 0
-        return (
-            link.ps(slot)
-            + held_ps
-            + self._copy_ps(slot)
-            + credit_ps
-            - unused * link.moving_ps(slot)
-        )
+        slot = Fraction(min(part, queue.slot_bytes))
+        credit_ps = self._credit_alpha_ps() + link.bytes_ps(queue.credit_bytes)
+        held_ps = self._held_ps() if slots > 1 else 0
+        slot_ps = link.message_ps(slot) + held_ps + self._copy_ps(slot)
+        return slot_ps + credit_ps - unused * link.bytes_ps(slot)
 
-    def _held_ps(self, ring: ReceiveRing) -> Fraction:
+    def _held_ps(self) -> Fraction:
         """Wait of a copy for the packet behind its slot, which holds the port of TCM."""
-        prepared_ps = self._form.ps("pe.ipcq.overhead_ns") + self._form.ps("pe.dma.overhead_ns")
-        return max(self.ring_link.moving_ps(ring.packet_bytes) - prepared_ps, Fraction(0))
+        prepared_ps = self._costs.ipcq_ps + self._costs.dma_ps
+        packet_ps = self.ring_link.bytes_ps(self._queue.packet_bytes)
+        return max(packet_ps - prepared_ps, Fraction(0))
 
-    def _credit_alpha_ps(self) -> int:
+    def _credit_alpha_ps(self) -> Fraction:
         """Alpha of a credit: that of a message without its command and its DMA."""
-        return self.ring_link.alpha_ps - self._issue_ps() - self._form.ps("pe.dma.overhead_ns")
+        return Fraction(self.ring_link.alpha_ps - self._costs.issue_ps - self._costs.dma_ps)
 
     def _part(self, nbytes: int) -> Fraction:
         return Fraction(nbytes, self._network.sips)
 
-    def _ring_alphas_ps(self) -> int:
+    def _ring_alphas_ps(self) -> Fraction:
         """The alphas of 2(p-1) successive steps, from the rank where their sum is largest."""
-        hops, steps = self.paths.hops, 2 * (self._network.sips - 1)
-        alphas = [self._between_sips(0, count).alpha_ps for count in hops]
-        return max(
+        steps = 2 * (self._network.sips - 1)
+        alphas = [self._between_sips(0, hops).alpha_ps for hops in self.paths.hops]
+        # A part passes `steps` paths of the ring one after the other; the slowest part counts.
+        sums = (
             sum(alphas[(start + step) % len(alphas)] for step in range(steps))
             for start in range(len(alphas))
         )
+        return Fraction(max(sums))
 
     def _intercube_ps(self, nbytes: int) -> Fraction:
         w, h = self._file["sip.cube_mesh.w"], self._file["sip.cube_mesh.h"]
         total = Fraction(0)
         if w > 1:
-            total += 2 * (w - 1) * self._between_cubes(0, 1).ps(nbytes)
+            total += 2 * (w - 1) * self._between_cubes(0, 1).message_ps(nbytes)
         if h > 1:
-            total += 2 * (h - 1) * self._between_cubes(0, w).ps(nbytes)
+            total += 2 * (h - 1) * self._between_cubes(0, w).message_ps(nbytes)
         link = self._between_sips(w * h - 1, 1)
         for length in (self._network.w, self._network.h):
-            sent = (
-                Fraction(nbytes)
-                if self._network.topology == "mesh_2d_no_wrap"
-                else Fraction(nbytes, length)
-            )
-            total += 2 * (length - 1) * link.ps(sent)
+            open_ended = self._network.topology == "mesh_2d_no_wrap"
+            sent = Fraction(nbytes, 1 if open_ended else length)
+            total += 2 * (length - 1) * link.message_ps(sent)
         return total
 
     def _between_sips(self, cube: int, hops: int) -> AlphaBeta:
-        stem = self._plan.cube.pe(0)
-        return self._link(self._plan.between((cube, stem), (cube, stem), hops))
+        return self._costs.alpha_beta(self._plan.between_pes((cube, 0), (cube, 0), hops))
 
     def _between_cubes(self, cube: int, other: int) -> AlphaBeta:
-        stem = self._plan.cube.pe(0)
-        return self._link(self._plan.between((cube, stem), (other, stem)))
-
-    def _link(self, between: Way) -> AlphaBeta:
-        out, into = pe_stem(self._plan.cube.pe(0))
-        path, form = out + between + into, self._form
-        own_ps = self._issue_ps() + form.ps("pe.dma.overhead_ns") + form.ps("pe.ipcq.overhead_ns")
-        return AlphaBeta(own_ps + form.latency_ps(path), form.narrowest_gbs(path))
-
-    def _issue_ps(self) -> int:
-        return self._form.ps("pe.cpu.overhead_ns") + self._form.ps("pe.scheduler.overhead_ns")
+        return self._costs.alpha_beta(self._costs.to_cube(cube, other))
 
     def _copy_ps(self, nbytes: Fraction) -> Fraction:
         """Copy of the last slot of a message from the receive ring to scratch."""
-        port_ps = nbytes * 1000 / self._form.number("pe.tcm.bw_gbs")
-        return self._form.ps("pe.dma.overhead_ns") + ARRIVAL_COPIES * port_ps
+        port_ps = bytes_ps(nbytes, self._file.number("pe.tcm.bw_gbs"))
+        return self._costs.dma_ps + ARRIVAL_COPIES * port_ps
 
     def _add_ps(self, nbytes: Fraction) -> Fraction:
         """Addition of two tiles: both are fetched, added, and the sum is stored."""
-        number = self._form.number
-        cycles = number("pe.math.pipeline_cycles") + ceil(
-            nbytes / ELEMENT_BYTES / number("pe.math.lanes")
-        )
-        ports_ps = 3 * nbytes * 1000 / number("pe.fetch_store.bw_gbs")
-        return self._issue_ps() + ports_ps + cycles * 1000 / number("pe.math.clock_ghz")
+        number = self._file.number
+        vectors = ceil(nbytes / ITEM_BYTES / number("pe.math.lanes"))
+        cycles = number("pe.math.pipeline_cycles") + vectors
+        ports_ps = bytes_ps(3 * nbytes, number("pe.fetch_store.bw_gbs"))
+        return self._costs.issue_ps + ports_ps + cycles_ps(cycles, number("pe.math.clock_ghz"))
 
     def _memory_ps(self, nbytes: Fraction | int) -> Fraction:
         """One load or store in the PE's own slice: address translation, crossbar there and back."""
-        form = self._form
-        own_ps = (
-            self._issue_ps()
-            + form.ps("pe.mmu.overhead_ns")
-            + form.ps("pe.dma.overhead_ns")
-            + 2 * form.ps("xbar.overhead_ns")
+        overheads_ps = (
+            self._costs.issue_ps
+            + self._file.ps("pe.mmu.overhead_ns")
+            + self._costs.dma_ps
+            + 2 * self._file.ps("xbar.overhead_ns")
         )
-        return own_ps + Fraction(nbytes) * 1000 / Fraction(str(self._file.slice_gbs))
+        return overheads_ps + bytes_ps(nbytes, slice_gbs(self._file))

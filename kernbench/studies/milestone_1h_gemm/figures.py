@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter
 
 from kernbench.studies.milestone_1h_gemm.rows import GemmResults, GemmRow
-from kernbench.studies.milestone_1h_gemm.shapes import GemmShape, Staging
+from kernbench.studies.milestone_1h_gemm.shapes import ProductShape, Staging
 from kernbench.studies.plots import BLUE, GREEN, ORANGE, PALE, SKY, VERMILION, new_figure
 
 STAGES = {
@@ -127,8 +127,8 @@ FIGURES: Mapping[str, Callable[[GemmResults], Figure]] = {
 """The figures by the names of their files."""
 
 
-def _by_shape(rows: Sequence[GemmRow]) -> dict[GemmShape, dict[Staging, GemmRow]]:
-    found: dict[GemmShape, dict[Staging, GemmRow]] = {}
+def _by_shape(rows: Sequence[GemmRow]) -> dict[ProductShape, dict[Staging, GemmRow]]:
+    found: dict[ProductShape, dict[Staging, GemmRow]] = {}
     for row in rows:
         found.setdefault(row.shape, {})[row.staging] = row
     return found
@@ -202,7 +202,7 @@ def _time_panel(axes: Axes, rows: Sequence[GemmRow]) -> None:
     axes.grid(alpha=PALE)
 
 
-def _ratio_panel(axes: Axes, by_shape: Mapping[GemmShape, Mapping[Staging, GemmRow]]) -> None:
+def _ratio_panel(axes: Axes, by_shape: Mapping[ProductShape, Mapping[Staging, GemmRow]]) -> None:
     for index, rows in enumerate(by_shape.values()):
         for offset, staging in zip((-0.2, 0, 0.2), Staging, strict=True):
             _, colour, marker = STAGINGS[staging]

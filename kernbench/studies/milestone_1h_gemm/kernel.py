@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kernbench.studies.milestone_1h_gemm.shapes import DTYPE, GemmShape, Staging
+from kernbench.studies.milestone_1h_gemm.shapes import DTYPE, ProductShape, Staging
 from runtime import tl, torch
 from runtime.language.value import Array
 from runtime.model.tiles import TileSize
@@ -18,7 +18,9 @@ class GemmOutcome:
     kernel_ps: int
 
 
-def gemm(a: tl.Pointer, b: tl.Pointer, out: tl.Pointer, shape: GemmShape, staging: Staging) -> None:
+def gemm(
+    a: tl.Pointer, b: tl.Pointer, out: tl.Pointer, shape: ProductShape, staging: Staging
+) -> None:
     """Kernel: out = a @ b as one composite.
 
     Streamed matrices lie in memory tile by tile, loaded ones row by row.
@@ -31,7 +33,7 @@ def gemm(a: tl.Pointer, b: tl.Pointer, out: tl.Pointer, shape: GemmShape, stagin
 
 def product(a: Array, b: Array, staging: Staging, tile: TileSize) -> Callable[[int], GemmOutcome]:
     """The rank program: copies operands to HBM, runs one kernel on one PE, reads the result."""
-    shape = GemmShape(a.shape[0], a.shape[1], b.shape[1])
+    shape = ProductShape(a.shape[0], a.shape[1], b.shape[1])
 
     def main(rank: int) -> GemmOutcome:
         torch.ahbm.set_device(rank)

@@ -8,7 +8,7 @@ import numpy as np
 from kernbench.studies.milestone_1h_gemm.kernel import product
 from kernbench.studies.milestone_1h_gemm.points import GemmPoint
 from kernbench.studies.milestone_1h_gemm.rows import GemmRow, GemmStalls, StageBusy, StageRecords
-from kernbench.studies.milestone_1h_gemm.shapes import DTYPE, GemmShape
+from kernbench.studies.milestone_1h_gemm.shapes import DTYPE, ProductShape
 from kernbench.studies.milestone_1h_gemm.theory import bounds, padding_utilisation
 from runtime.core.trace import OpRecord
 from runtime.language.value import Array
@@ -46,7 +46,7 @@ def measure(point: GemmPoint) -> GemmRow:
     )
 
 
-def operands(shape: GemmShape) -> tuple[Array, Array]:
+def operands(shape: ProductShape) -> tuple[Array, Array]:
     """A and B of a shape: uniform in [-1, 1), the same in every process."""
     rng = np.random.default_rng([SEED, *shape])
     a, b = rng.uniform(-1, 1, (shape.m, shape.k)), rng.uniform(-1, 1, (shape.k, shape.n))

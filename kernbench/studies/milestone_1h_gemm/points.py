@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kernbench.studies.milestone_1h_gemm.shapes import GemmShape, Staging
+from kernbench.studies.milestone_1h_gemm.shapes import ProductShape, Staging
 from kernbench.studies.milestone_1h_gemm.theory import GemmHardware
 from kernbench.studies.parameter_study import TopologyText
 from kernbench.theory.topology_file import TopologyFile
@@ -16,7 +16,7 @@ class GemmPoint(NamedTuple):
 
     topology: str
     hardware: GemmHardware
-    shape: GemmShape
+    shape: ProductShape
     staging: Staging
 
     @property
@@ -28,7 +28,7 @@ class GemmPoint(NamedTuple):
         return f"{self.shape} {self.staging}"
 
 
-def plan_points(topology: TopologyText, shapes: Iterable[GemmShape]) -> tuple[GemmPoint, ...]:
+def plan_points(topology: TopologyText, shapes: Iterable[ProductShape]) -> tuple[GemmPoint, ...]:
     """All points on a topology file.
 
     Raises `ConfigError` for an invalid file, and `UsageError` if loaded operands do not fit in the

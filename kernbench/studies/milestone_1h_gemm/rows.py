@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from kernbench.studies.milestone_1h_gemm.shapes import GemmShape, Staging
+from kernbench.studies.milestone_1h_gemm.shapes import ProductShape, Staging
 from kernbench.studies.milestone_1h_gemm.theory import GemmBounds, GemmHardware
 
 
@@ -52,7 +52,7 @@ class GemmRow(Struct, frozen=True, forbid_unknown_fields=True):
     rounding allows.
     """
 
-    shape: GemmShape
+    shape: ProductShape
     staging: Staging
     dtype: str
     steps: int

@@ -13,7 +13,7 @@ DTYPE = float16
 _SHAPE = re.compile(r"([1-9]\d{0,5})x([1-9]\d{0,5})x([1-9]\d{0,5})")
 
 
-class GemmShape(NamedTuple):
+class ProductShape(NamedTuple):
     """(m, k) times (k, n)."""
 
     m: int
@@ -58,22 +58,22 @@ class Staging(StrEnum):
         """Number of loaded operands."""
         return self.loads_a + self.loads_b
 
-    def loaded_bytes(self, shape: GemmShape) -> int:
+    def loaded_bytes(self, shape: ProductShape) -> int:
         """Bytes of the loaded operands in the kernel's scratch."""
         elements = self.loads_a * shape.m * shape.k + self.loads_b * shape.k * shape.n
         return elements * DTYPE.itemsize
 
 
-def parse_shapes(text: str) -> tuple[GemmShape, ...]:
+def parse_shapes(text: str) -> tuple[ProductShape, ...]:
     """The shapes in `MxKxN,MxKxN,...`; `UsageError` for any other text and for duplicates."""
-    shapes: list[GemmShape] = []
+    shapes: list[ProductShape] = []
     for part in text.split(","):
         found = _SHAPE.fullmatch(part.strip())
         if found is None:
             raise UsageError(
                 f"--shapes: expected MxKxN with sides from 1 to 999999, got {part.strip()!r}"
             )
-        shape = GemmShape(*map(int, found.groups()))
+        shape = ProductShape(*map(int, found.groups()))
         # Two equal points would be one key of the rows.
         if shape in shapes:
             raise UsageError(f"--shapes: {shape} is named twice")

@@ -15,12 +15,16 @@ time and by stalls.
 """
 
 from fractions import Fraction
-from math import floor, prod
+from math import ceil, floor, prod
 
 from msgspec import Struct
 
-from kernbench.studies.milestone_1h_gemm.shapes import DTYPE, GemmShape, Staging
-from runtime.core.simtime import PS_PER_NS
+from kernbench.studies.milestone_1h_gemm.shapes import DTYPE, ProductShape, Staging
+from kernbench.theory.bandwidths import own_memory_gbs
+from kernbench.theory.gemm import GemmShape, streamed_bytes
+from kernbench.theory.roofline import bytes_ps, compute_bound_ps, cycles_ps, memory_bound_ps
+from kernbench.theory.topology_file import TopologyFile
+from runtime.core.simtime import exact
 from runtime.model.schema import Topology
 from runtime.model.tiles import TilePlan, TileSize
 
@@ -49,12 +53,7 @@ class GemmHardware(Struct, frozen=True, forbid_unknown_fields=True):
     @classmethod
     def of(cls, topology: Topology) -> "GemmHardware":
         """The numbers of a validated topology file."""
-        pe, hbm = topology.pe, topology.hbm
-        slice_gbs = (
-            Fraction(str(hbm.pc_bw_gbs))
-            * hbm.num_pcs
-            * Fraction(str(topology.cube.hbm_ctrl.efficiency))
-        )
+        pe, file = topology.pe, TopologyFile(topology.model_dump())
         return cls(
             tile_m=pe.tile.m,
             tile_k=pe.tile.k,
@@ -64,7 +63,7 @@ class GemmHardware(Struct, frozen=True, forbid_unknown_fields=True):
             array_rows=pe.gemm.rows,
             array_cols=pe.gemm.cols,
             clock_ghz=pe.gemm.clock_ghz,
-            memory_gbs=min(float(slice_gbs), pe.tcm.bw_gbs),
+            memory_gbs=float(own_memory_gbs(file)),
             link_gbs=topology.xbar.to_hbm_bw_gbs,
             port_gbs=pe.fetch_store.bw_gbs,
             kernel_scratch_bytes=topology.kernel_scratch_bytes,
@@ -91,9 +90,8 @@ class GemmHardware(Struct, frozen=True, forbid_unknown_fields=True):
 
     def utilisation(self, macs: int, time_ps: int) -> float:
         """`macs` multiplications in `time_ps`, as a share of the peak."""
-        return float(
-            macs * PS_PER_NS / (self.peak_macs_per_cycle * Fraction(str(self.clock_ghz)) * time_ps)
-        )
+        clock_ghz = exact(self.clock_ghz)
+        return float(compute_bound_ps(macs, self.peak_macs_per_cycle, clock_ghz) / time_ps)
 
 
 class GemmBounds(Struct, frozen=True, forbid_unknown_fields=True):
@@ -114,23 +112,26 @@ class GemmBounds(Struct, frozen=True, forbid_unknown_fields=True):
     binds: str
 
 
-def bounds(hardware: GemmHardware, shape: GemmShape, staging: Staging) -> GemmBounds:
+def bounds(hardware: GemmHardware, shape: ProductShape, staging: Staging) -> GemmBounds:
     """The bounds of a product.
 
     A streamed operand is read again in every step: the scheduler keeps no tile for a later step.
     """
-    plan = shape.plan(hardware.tile)
-    fetched_a = shape.m * shape.k * _across(shape.n, hardware.tile_n)
-    fetched_b = shape.k * shape.n * _across(shape.m, hardware.tile_m)
-    result = shape.m * shape.n
-    streamed = (0 if staging.loads_a else fetched_a) + (0 if staging.loads_b else fetched_b)
-    load = _memory(hardware, staging.loaded_bytes(shape) // DTYPE.itemsize, 0)
-    stream = _memory(hardware, streamed, result)
+    fetched = streamed_bytes(GemmShape(*shape), GemmShape(*hardware.tile), DTYPE.itemsize)
+    streamed = [
+        nbytes
+        for nbytes, loaded in zip(fetched, (staging.loads_a, staging.loads_b), strict=True)
+        if not loaded
+    ]
+    result = shape.m * shape.n * DTYPE.itemsize
+    load = _memory(hardware, staging.loaded_bytes(shape), 0)
+    stream = _memory(hardware, sum(streamed), result)
+    port_gbs = exact(hardware.port_gbs)
     product = {
-        "compute": _computing(hardware, plan),
+        "compute": _computing(hardware, shape.plan(hardware.tile)),
         "memory": stream,
-        "fetch": _moving(fetched_a + fetched_b, hardware.port_gbs),
-        "store": _moving(result, hardware.port_gbs),
+        "fetch": bytes_ps(sum(fetched), port_gbs),
+        "store": bytes_ps(result, port_gbs),
     }
     binds = max(product, key=product.__getitem__)
     return GemmBounds(
@@ -169,23 +170,14 @@ def _computing(hardware: GemmHardware, plan: TilePlan) -> Fraction:
             plan.k + hardware.array_rows + hardware.array_cols - 2
         )
     else:
-        cycles = plan.tiles * _across(prod(plan.tile), hardware.macs_per_cycle)
-    return Fraction(cycles * PS_PER_NS) / Fraction(str(hardware.clock_ghz))
+        cycles = plan.tiles * ceil(Fraction(prod(plan.tile), hardware.macs_per_cycle))
+    return cycles_ps(cycles, exact(hardware.clock_ghz))
 
 
 def _memory(hardware: GemmHardware, read: int, written: int) -> Fraction:
     """Picoseconds of the memory and of the links to it, one for each direction."""
-    return max(
-        _moving(read + written, hardware.memory_gbs), _moving(max(read, written), hardware.link_gbs)
-    )
-
-
-def _moving(elements: int, bw_gbs: float) -> Fraction:
-    return Fraction(elements * DTYPE.itemsize * PS_PER_NS) / Fraction(str(bw_gbs))
-
-
-def _across(length: int, step: int) -> int:
-    return -(-length // step)
+    shared_gbs, link_gbs = exact(hardware.memory_gbs), exact(hardware.link_gbs)
+    return memory_bound_ps(read, written, shared_gbs, link_gbs)
 
 
 def _array_passes(hardware: GemmHardware, plan: TilePlan) -> int:
@@ -198,4 +190,4 @@ def _array_passes(hardware: GemmHardware, plan: TilePlan) -> int:
 def _passes(length: int, tile: int, array: int) -> int:
     """Passes along one side."""
     full, rest = divmod(length, tile)
-    return full * _across(tile, array) + _across(rest, array)
+    return full * ceil(tile / array) + ceil(rest / array)

@@ -16,7 +16,7 @@ from kernbench.studies.milestone_1h_ccl.definition import CclStudy
 from kernbench.studies.milestone_1h_ccl.figures import FIGURES as CCL_FIGURES
 from kernbench.studies.milestone_1h_gemm.definition import GemmStudy
 from kernbench.studies.milestone_1h_gemm.figures import FIGURES as GEMM_FIGURES
-from kernbench.studies.milestone_1h_gemm.shapes import GemmShape
+from kernbench.studies.milestone_1h_gemm.shapes import ProductShape
 from kernbench.studies.parameter_study import ParameterStudy
 from runtime.core.bench_registry import StudyOptions
 from runtime.core.errors import UsageError
@@ -69,7 +69,7 @@ STUDIES = (
     StudyCase(
         name="milestone-1h-gemm",
         study=GemmStudy("16x32x16"),
-        results=gemm_rows.results(GemmShape(16, 32, 16), GemmShape(256, 64, 32)),
+        results=gemm_rows.results(ProductShape(16, 32, 16), ProductShape(256, 64, 32)),
         wrong={"error": 2.0},
         fault="16x32x16 ref_ref: wrong result",
         files=("gemm_sweep.json", *GEMM_FIGURES),

@@ -8,11 +8,8 @@ import yaml
 from kernbench.studies.milestone_1h_ccl.networks import NETWORKS, RingPaths, SipNetwork
 from kernbench.studies.milestone_1h_ccl.points import plan_points, reference_variant
 from kernbench.studies.milestone_1h_ccl.reference import ASTRA_SIM, explained
-from kernbench.studies.milestone_1h_ccl.theory import (
-    AllReduceTheory,
-    ReceiveRing,
-    ring_alpha_beta_ps,
-)
+from kernbench.studies.milestone_1h_ccl.theory import AllReduceTheory
+from kernbench.theory.alpha_beta import AlphaBeta, RingQueue
 from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.config import parse_ccl
 from runtime.core.config_file import default_file, read_text
@@ -25,20 +22,23 @@ TO_NEXT_SIP_PS = 103_540 - 32_000 + 3000
 TO_NEXT_CUBE_PS = 62_230 - 32_000 + 3000
 ONE_MORE_SIP_PS = 16_000 + 2000 + 200
 """Two UCIe ports, an IO NoC, 20 mm of wire."""
-RECEIVE_RING = ReceiveRing(slots=4, slot_bytes=4096, credit_bytes=16, packet_bytes=256)
+QUEUE = RingQueue(slots=4, slot_bytes=4096, packet_bytes=256, credit_bytes=16)
 
 
 def theory(network: SipNetwork, w: int = 1, h: int = 1) -> AllReduceTheory:
     """Closed forms of the shipped file with W x H cubes a SIP: the IO chiplet is at an end cube."""
     sips = FILE["system.sips"] | network.section
     return AllReduceTheory(
-        FILE.with_values({"system.sips": sips, "sip.cube_mesh": {"w": w, "h": h}}).text, network
+        FILE.with_values({"system.sips": sips, "sip.cube_mesh": {"w": w, "h": h}}).text,
+        network,
+        QUEUE,
     )
 
 
 def test_the_textbook_form_of_the_ring():
     # 14 steps of 500 ns and of 131072 B / 50 GB/s = 2621.44 ns.
-    assert ring_alpha_beta_ps(8, 500_000, 50, 1 << 20) == 14 * (500_000 + 2_621_440)
+    form = AlphaBeta(500_000, Fraction(50))
+    assert form.ring_all_reduce_ps(8, 1 << 20) == 14 * (500_000 + 2_621_440)
 
 
 def test_alpha_and_bandwidth_of_a_step_are_those_of_the_worked_example():
@@ -82,10 +82,10 @@ def test_intercube_goes_to_the_root_between_sips_and_back(
 
 def test_a_buffer_of_two_blocks_pays_every_alpha_twice():
     ring = theory(NETWORKS[0])
-    block = 4 * RECEIVE_RING.ring_bytes
-    one, two = ring.parts(block, RECEIVE_RING), ring.parts(2 * block, RECEIVE_RING)
+    block = 4 * QUEUE.ring_bytes
+    one, two = ring.parts(block), ring.parts(2 * block)
     assert one.alpha_ps == 6 * TO_NEXT_SIP_PS
-    assert one.moving_ps == 6 * RECEIVE_RING.ring_bytes * 1000 / 128
+    assert one.moving_ps == 6 * QUEUE.ring_bytes * 1000 / 128
     assert (two.alpha_ps, two.moving_ps, two.total_ps) == (
         2 * one.alpha_ps,
         2 * one.moving_ps,
@@ -100,8 +100,8 @@ def test_a_message_waits_for_credits_only_if_it_needs_the_slots_of_the_one_befor
         "sip.cube_mesh": {"w": 1, "h": 1},
         "system.sips": FILE["system.sips"] | {"count": 4},
     }
-    ring = AllReduceTheory(FILE.with_values(values).text, NETWORKS[0])
-    half, full = ring.parts(4 * 2 * 4096, RECEIVE_RING), ring.parts(4 * 4 * 4096, RECEIVE_RING)
+    ring = AllReduceTheory(FILE.with_values(values).text, NETWORKS[0], QUEUE)
+    half, full = ring.parts(4 * 2 * 4096), ring.parts(4 * 4 * 4096)
     assert half.credit_ps == 0
     # A credit takes alpha - issue - DMA and 16 B, after a slot of 4096 B and its copy of 2 ns and
     # twice 8 ns. A message takes alpha, 16 KiB and the same copy; with an addition also issue 3,
@@ -158,9 +158,7 @@ def test_the_plan_has_every_network_kind_and_number_of_slots_once():
     ]
     assert [point.buffer_kind for point in points if point.part == "kind"] == ["tcm", "hbm", "sram"]
     slots = [
-        (point.network.sips, point.receive_ring.slots)
-        for point in points
-        if point.part == "reference"
+        (point.network.sips, point.queue.slots) for point in points if point.part == "reference"
     ]
     assert slots == [(8, 4), (8, 8), (8, 32), (16, 4), (16, 16)]
 
@@ -175,7 +173,7 @@ def test_a_point_has_its_own_queue_parameters_and_not_those_an_algorithm_overrid
         if point.part == "size"
     )
     assert parse_ccl(point.ccl, "").resolve("ring").buffer_kind == "tcm"
-    assert point.receive_ring.slots == 2
+    assert point.queue.slots == 2
 
 
 def test_a_largest_size_that_leaves_a_sweep_empty_is_refused():

@@ -10,7 +10,7 @@ from kernbench.studies.milestone_1h_gemm.measurement import (
     rounding_error,
 )
 from kernbench.studies.milestone_1h_gemm.rows import StageRecords
-from kernbench.studies.milestone_1h_gemm.shapes import GemmShape
+from kernbench.studies.milestone_1h_gemm.shapes import ProductShape
 from runtime.core.trace import OpRecord
 
 
@@ -57,13 +57,13 @@ def test_the_loads_of_the_kernel_are_the_first_ones(loads: int, load_ps: int):
 
 
 def test_operands_are_the_same_in_every_process():
-    first, again = operands(GemmShape(8, 16, 4)), operands(GemmShape(8, 16, 4))
+    first, again = operands(ProductShape(8, 16, 4)), operands(ProductShape(8, 16, 4))
     assert [each.shape for each in first] == [(8, 16), (16, 4)]
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
 
 
 def test_the_nearest_f16_is_right_and_two_units_beside_it_are_not():
-    a, b = operands(GemmShape(40, 100, 30))
+    a, b = operands(ProductShape(40, 100, 30))
     nearest = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float16)
     assert rounding_error(a, b, nearest, 64) <= 1
     up = np.float16(np.inf)

@@ -9,12 +9,12 @@ from kernbench.cli.main import main
 from kernbench.studies import results_file
 from kernbench.studies.milestone_1h_gemm.definition import GemmStudy
 from kernbench.studies.milestone_1h_gemm.rows import GemmResults, GemmRow
-from kernbench.studies.milestone_1h_gemm.shapes import GemmShape, Staging
+from kernbench.studies.milestone_1h_gemm.shapes import ProductShape, Staging
 from kernbench.studies.milestone_1h_gemm.table import print_table
 from runtime.core.errors import UsageError
 from tests.support.gemm_rows import results, row
 
-SMALL, TALL = GemmShape(16, 32, 16), GemmShape(256, 64, 32)
+SMALL, TALL = ProductShape(16, 32, 16), ProductShape(256, 64, 32)
 RESULTS = results(SMALL, TALL)
 STUDY = GemmStudy("16x32x16,256x64x32")
 

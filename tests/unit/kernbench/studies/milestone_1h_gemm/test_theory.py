@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernbench.studies.milestone_1h_gemm.points import plan_points
-from kernbench.studies.milestone_1h_gemm.shapes import GemmShape, Staging, parse_shapes
+from kernbench.studies.milestone_1h_gemm.shapes import ProductShape, Staging, parse_shapes
 from kernbench.studies.milestone_1h_gemm.study import DEFAULT_SHAPES
 from kernbench.studies.milestone_1h_gemm.theory import (
     GemmBounds,
@@ -17,13 +17,13 @@ from kernbench.studies.parameter_study import TopologyText
 from runtime.core.errors import UsageError
 from tests.support.topologies import default_text, variant, variant_text
 
-CUBE = GemmShape(512, 512, 512)
-RAGGED = GemmShape(200, 200, 200)
+CUBE = ProductShape(512, 512, 512)
+RAGGED = ProductShape(200, 200, 200)
 HARDWARE = GemmHardware.of(variant())
 DEFAULT = TopologyText("topology.yaml", default_text())
 
 
-def bound(shape: GemmShape, staging: Staging, **changes: object) -> GemmBounds:
+def bound(shape: ProductShape, staging: Staging, **changes: object) -> GemmBounds:
     return bounds(GemmHardware.of(variant(**changes)), shape, staging)
 
 
@@ -92,13 +92,14 @@ def test_a_tile_that_is_not_full_takes_as_long_and_moves_less():
 def test_a_systolic_array_takes_the_depth_and_the_diagonal_for_each_of_its_outputs():
     # ceil(M/R) ceil(N/C) (K + R + C - 2) cycles, with R = C = 32.
     assert (
-        bound(GemmShape(64, 64, 96), Staging.LOAD_LOAD, pe__gemm__model="systolic_os").compute_ps
+        bound(ProductShape(64, 64, 96), Staging.LOAD_LOAD, pe__gemm__model="systolic_os").compute_ps
         == 2 * 3 * (64 + 62) * 1000
     )
     # An array of half the tile goes over it four times.
     small = {"pe__gemm__model": "systolic_os", "pe__gemm__rows": 16, "pe__gemm__cols": 16}
     assert (
-        bound(GemmShape(32, 64, 32), Staging.LOAD_LOAD, **small).compute_ps == 4 * (64 + 30) * 1000
+        bound(ProductShape(32, 64, 32), Staging.LOAD_LOAD, **small).compute_ps
+        == 4 * (64 + 30) * 1000
     )
 
 
@@ -109,7 +110,7 @@ def test_padding_is_the_idle_part_of_a_tile_or_of_an_array():
     assert padding_utilisation(HARDWARE, plan) == 200**3 / (196 * 32 * 64 * 32)
     array = GemmHardware.of(variant(pe__gemm__model="systolic_os"))
     assert padding_utilisation(array, plan) == (200 / 224) ** 2
-    deep = GemmShape(32, 65, 32)
+    deep = ProductShape(32, 65, 32)
     time_ps = bounds(array, deep, Staging.LOAD_LOAD).compute_ps
     assert (
         array.utilisation(32 * 65 * 32, time_ps)
@@ -135,8 +136,8 @@ def test_a_clock_twice_as_fast_halves_the_time_of_the_engine():
     assert bound(CUBE, Staging.REF_REF, pe__gemm__clock_ghz=2.0).compute_ps == 2048 * 8_000
 
 
-@given(shape=st.builds(GemmShape, *[st.integers(1, 300)] * 3), staging=st.sampled_from(Staging))
-def test_no_bound_is_below_the_two_of_the_roofline(shape: GemmShape, staging: Staging):
+@given(shape=st.builds(ProductShape, *[st.integers(1, 300)] * 3), staging=st.sampled_from(Staging))
+def test_no_bound_is_below_the_two_of_the_roofline(shape: ProductShape, staging: Staging):
     """2 M N K operations at the peak; operands and result once at the memory bandwidth."""
     theory = bounds(HARDWARE, shape, staging)
     m, k, n = shape
@@ -191,6 +192,6 @@ def test_operands_that_do_not_fit_into_scratch_are_refused_before_anything_is_si
     with pytest.raises(
         UsageError, match=r"513x512x512 load_load loads 1,049,600 bytes .* is 1,048,576 bytes"
     ):
-        plan_points(DEFAULT, [CUBE, GemmShape(513, 512, 512)])
+        plan_points(DEFAULT, [CUBE, ProductShape(513, 512, 512)])
     larger = TopologyText("larger.yaml", variant_text(pe__tcm__kernel_scratch_mb=2))
-    assert len(plan_points(larger, [GemmShape(513, 512, 512)])) == 3
+    assert len(plan_points(larger, [ProductShape(513, 512, 512)])) == 3
