@@ -39,7 +39,7 @@ class GoldenCase:
     changes: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def run(self) -> Golden:
-        """Simulate, in one LP; the digest is the one that `launch.py` prints, unabridged."""
+        """Simulate in one LP; `launch.py` prints the first 16 digits of the digest."""
         world = simulate(self.program, self.sips, topology=variant_text(**self.changes))
         return Golden(run_digest(world.done.sips), world.time_ps)
 

@@ -1,4 +1,4 @@
-"""Runs that hang, in real processes: a deadlock of the program, a loop outside of simulated time, promises that do not come."""
+"""Real processes that hang: a deadlock, a loop outside of simulated time, missing promises."""
 
 import os
 import re
@@ -11,7 +11,11 @@ from tests.support.runs import Run, kernbench
 
 pytestmark = [pytest.mark.multiproc, pytest.mark.slow]
 
-START = "from runtime import DPPolicy, tl, torch\ndist = torch.distributed\ndist.init_process_group('ahbm', algorithm='ring')\n"
+START = (
+    "from runtime import DPPolicy, tl, torch\n"
+    "dist = torch.distributed\n"
+    "dist.init_process_group('ahbm', algorithm='ring')\n"
+)
 ONE_PE = "t = torch.ones(64, dp=DPPolicy(num_cubes=1, num_pes=1))\n"
 
 
@@ -25,7 +29,11 @@ def script_run(tmp_path: Path, body: str, *words: str, sips: int = 2, out: str =
 def test_a_deadlock_names_the_cycle_across_processes_and_keeps_the_pointers(
     tmp_path: Path, sips: int, order: tuple[int, ...]
 ) -> None:
-    body = "def listen(x):\n    tl.recv('global_W', 8, tl.float32)\ntorch.launch('listen', listen, t)\n"
+    body = (
+        "def listen(x):\n"
+        "    tl.recv('global_W', 8, tl.float32)\n"
+        "torch.launch('listen', listen, t)\n"
+    )
     run = script_run(tmp_path, body, sips=sips)
     assert run.code == 1
     cycle = " -> ".join(f"sip {sip} cube 0 pe 0 recv global_W" for sip in order)
@@ -52,7 +60,8 @@ def test_a_rank_that_never_calls_the_collective_is_at_the_end_of_the_chain(tmp_p
         r"chain: .* -> sip 1 cube 0 pe 0 runs no kernel: rank 1 has finished its program\n", run.err
     )
     assert re.search(
-        r"never received: \d slots? from sip 0 cube 0 pe 0 in world/ring global_W of sip 1 cube 0 pe 0\n",
+        r"never received: \d slots? from sip 0 cube 0 pe 0 in world/ring global_W"
+        r" of sip 1 cube 0 pe 0\n",
         run.err,
     )
 
@@ -79,7 +88,8 @@ def test_a_program_that_loops_outside_of_simulated_time_is_named_with_its_stack_
     )
     assert "This is not a deadlock of queues" in run.err
     assert re.search(
-        r"\n  LP 0 \(rank 0, pid \d+\) has stood at [\d,.]+ ns for .* it waits for LP 1, which may still",
+        r"\n  LP 0 \(rank 0, pid \d+\) has stood at [\d,.]+ ns for .*"
+        r" it waits for LP 1, which may still",
         run.err,
     )
     assert re.search(r'File ".*user\.py", line [78] in <module>', run.err)
@@ -87,13 +97,14 @@ def test_a_program_that_loops_outside_of_simulated_time_is_named_with_its_stack_
     assert_gone(run)
 
 
-def test_promises_that_do_not_come_are_a_stalled_run_and_no_deadlock(tmp_path: Path) -> None:
+def test_missing_promises_are_a_stalled_run_and_no_deadlock(tmp_path: Path) -> None:
     run = script_run(tmp_path, "dist.all_reduce(t)\n", "--jitter-ms", "1000000", "--timeout", "10")
     assert run.code == 1
     assert "for 10 s, the limit set by --timeout, though every LP is alive" in run.err
     for lp in (0, 1):
         assert re.search(
-            rf"\n  LP {lp} \(rank {lp}, pid \d+\) has stood at .* and it waits for LP {1 - lp}, which",
+            rf"\n  LP {lp} \(rank {lp}, pid \d+\) has stood at .*"
+            rf" and it waits for LP {1 - lp}, which",
             run.err,
         )
     assert "IpcqDeadlock" not in run.err
@@ -101,7 +112,7 @@ def test_promises_that_do_not_come_are_a_stalled_run_and_no_deadlock(tmp_path: P
 
 
 def assert_gone(run: Run) -> None:
-    """Every process that an error names has ended."""
+    """Every process named in the error has ended."""
     pids = [int(pid) for pid in re.findall(r"pid (\d+)", run.err)]
     assert pids
     for pid in pids:
@@ -120,7 +131,7 @@ def test_the_trace_of_sends_and_receives_is_one_text_for_any_number_of_processes
         assert run.code == 0
         text = (run.directory / "ccl_trace.txt").read_text()
         for sip in (0, 1):
-            # The lines of two processes come in any order, those of one SIP in the order of its own time.
+            # Lines of two processes come in any order, lines of one SIP in the order of time.
             printed = [line for line in run.err.splitlines() if line.startswith(f"[sip {sip}] ")]
             assert printed == [
                 f"[sip {sip}] {line}"
@@ -161,5 +172,6 @@ def test_a_variable_with_another_value_is_refused_before_anything_runs(
     assert run.code == 2
     assert (
         run.err
-        == "kernbench: error: KERNBENCH_CCL_TRACE is 'yes': 1 prints every send and receive, 0 or nothing does not\n"
+        == "kernbench: error: KERNBENCH_CCL_TRACE is 'yes': 1 prints every send and receive, "
+        "0 or nothing does not\n"
     )

@@ -1,4 +1,4 @@
-"""The kernels of `examples/` and the benches of kernels, on any number of PEs and in real processes: they check themselves."""
+"""Examples and benches check their own results, on any number of PEs and in real processes."""
 
 import re
 from pathlib import Path
@@ -71,7 +71,7 @@ def test_overlap_takes_less_time_and_gives_in_two_processes_what_it_gives_in_one
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_without_data_an_example_says_that_nothing_was_checked_and_takes_the_same_time(
+def test_without_data_an_example_reports_an_unchecked_result_and_takes_the_same_time(
     name: str, capsys
 ):
     lines = []
@@ -105,7 +105,7 @@ def test_a_wrong_flag_of_a_bench_is_one_line(tmp_path: Path):
 
 
 def _answer(printed: str) -> list[str]:
-    """The pass line and the table: what does not depend on wall time."""
+    """The pass line and the table, which do not depend on wall time."""
     lines = printed.splitlines()
     end = next(number for number, line in enumerate(lines) if line.startswith("simulated time"))
     return lines[2:end]

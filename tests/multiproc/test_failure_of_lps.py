@@ -37,11 +37,11 @@ def test_a_rank_that_raises_ends_the_run_with_its_traceback_and_time():
     error = fail("waits", "raises").error
     assert isinstance(error, RankFailed)
     assert error.failed.rank == 1
-    assert "ValueError: rank says no" in error.failed.traceback
-    assert str(error) == "rank 1 raised ValueError at 5.000 ns: rank says no"
+    assert "ValueError: rank refuses" in error.failed.traceback
+    assert str(error) == "rank 1 raised ValueError at 5.000 ns: rank refuses"
 
 
-def test_what_was_traced_before_a_failure_is_kept():
+def test_records_before_a_failure_are_kept():
     assert fail("waits", "raises").collected.logs[1]
 
 
@@ -77,7 +77,7 @@ def test_an_lp_without_sign_of_life_is_ended_at_the_time_limit(behaviour: str, d
     assert (error.process.lp, error.due) == (1, due)
 
 
-def test_an_lp_that_hangs_is_told_from_one_that_waits_for_it():
+def test_an_lp_that_hangs_is_distinguished_from_one_that_waits_for_it():
     error = fail("waits", "hangs", timeout_s=5.0).error
     assert isinstance(error, LpSilent)
     assert "This is not a deadlock of queues" in str(error)
@@ -85,19 +85,21 @@ def test_an_lp_that_hangs_is_told_from_one_that_waits_for_it():
     [other] = error.others
     pattern = (
         r"LP 0 \(rank 0, pid \d+\) has stood at 5\.000 ns for \d\.\d s: "
-        r"its next event is at 10\.000 ns, and it waits for LP 1, which may still send from 5\.000 ns on"
+        r"its next event is at 10\.000 ns, and it waits for LP 1, "
+        r"which may still send from 5\.000 ns on"
     )
     assert re.fullmatch(pattern, other)
 
 
-def test_lps_that_all_wait_for_promises_are_a_stalled_run_that_names_whom_each_waits_for():
+def test_lps_that_all_wait_for_promises_are_a_stalled_run_that_names_the_peer_of_each():
     error = fail("waits", "waits", timeout_s=5.0).error
     assert isinstance(error, RunStalled)
     assert str(error).startswith(
         "simulated time has stood at 5.000 ns for 5 s, the limit set by --timeout, though every LP"
     )
     assert [re.sub(r"\(.*?\)| for [\d.]+ s", "", line) for line in error.lps] == [
-        f"LP {lp}  has stood at 5.000 ns: its next event is at 10.000 ns, and it waits for LP {1 - lp}, "
+        f"LP {lp}  has stood at 5.000 ns: its next event is at 10.000 ns, "
+        f"and it waits for LP {1 - lp}, "
         "which may still send from 5.000 ns on"
         for lp in (0, 1)
     ]
@@ -112,8 +114,8 @@ def test_an_lp_that_ignores_every_request_to_stop_is_killed():
     [
         ("malformed", "malformed message"),
         ("malformed_trace", "malformed message"),
-        ("speaks_for_another", "it sends as LP 2"),
-        ("tells_foreign_memories", "it reports SIPs (2,), it holds (1,)"),
+        ("sends_as_another_lp", "it sends as LP 2"),
+        ("reports_foreign_memories", "it reports SIPs (2,), it holds (1,)"),
         ("writes_for_foreign_hosts", "it reports SIPs (2,), it holds (1,)"),
         ("reports_foreign_sips", "it reports SIPs (2,), it holds (1,)"),
         ("wrong_protocol", "it uses protocol 99"),
@@ -188,7 +190,7 @@ print(result.error, file=sys.stderr)
 
 
 def start_coordinator(tmp_path: Path, *behaviours: str) -> tuple[subprocess.Popen[str], list[int]]:
-    """A coordinator in a process of its own, and the pids of its LPs once all of them run."""
+    """A coordinator in its own process, and the pids of its LPs as soon as all of them run."""
     process = subprocess.Popen(
         [sys.executable, "-c", COORDINATOR, *behaviours],
         cwd=ROOT,

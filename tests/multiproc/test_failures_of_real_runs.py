@@ -1,4 +1,4 @@
-"""What goes wrong in real runs: who is named, and that nothing is left behind."""
+"""Failures of real runs: the error names the cause, and nothing of the run is left."""
 
 import os
 import re
@@ -30,7 +30,7 @@ while True:
 
 
 class Running:
-    """A run that would never end by itself."""
+    """A run without an end."""
 
     def __init__(self, directory: Path) -> None:
         script = directory / "endless.py"
@@ -115,7 +115,7 @@ def test_a_signal_stops_everything(running: Running, signum: int, code: int) -> 
     assert running.everything_is_gone()
 
 
-def test_when_the_coordinator_is_killed_nothing_survives_it(running: Running) -> None:
+def test_nothing_survives_a_coordinator_that_is_killed(running: Running) -> None:
     running.process.kill()
     running.process.communicate()
     assert running.everything_is_gone()
@@ -128,7 +128,12 @@ def script_run(tmp_path: Path, body: str, *words: str):
 
 
 def test_a_rank_that_raises_shows_its_own_traceback_rank_and_simulated_time(tmp_path: Path) -> None:
-    body = "dist.init_process_group('ahbm')\nif dist.get_rank() == 1:\n    raise ValueError('no luck')\ndist.barrier()\n"
+    body = (
+        "dist.init_process_group('ahbm')\n"
+        "if dist.get_rank() == 1:\n"
+        "    raise ValueError('no luck')\n"
+        "dist.barrier()\n"
+    )
     run = script_run(tmp_path, body)
     assert run.code == 1
     lines = run.err.splitlines()
@@ -156,15 +161,20 @@ def test_a_kernel_that_only_receives_is_a_deadlock_that_names_every_blocked_pe(
     for sip in (0, 1):
         for cube in (0, 1):
             assert (
-                f"sip {sip} cube {cube} pe 0: kernel 'listen' recv global_W (sip {1 - sip} cube {cube} pe 0) since"
-                in run.err
+                f"sip {sip} cube {cube} pe 0: kernel 'listen' recv global_W"
+                f" (sip {1 - sip} cube {cube} pe 0) since" in run.err
             )
     assert "IpcqDeadlock" in run.err
     assert "Traceback" not in run.err
 
 
-def test_a_page_fault_names_kernel_place_address_and_tensor(tmp_path: Path) -> None:
-    body = "def wild(x):\n    tl.load(x + 100, 4)\ntorch.launch('wild', wild, torch.ones(8))\ntorch.ahbm.synchronize()\n"
+def test_a_page_fault_names_kernel_source_line_address_and_tensor(tmp_path: Path) -> None:
+    body = (
+        "def wild(x):\n"
+        "    tl.load(x + 100, 4)\n"
+        "torch.launch('wild', wild, torch.ones(8))\n"
+        "torch.ahbm.synchronize()\n"
+    )
     run = script_run(tmp_path, body)
     assert run.code == 1
     where = r"page fault in kernel 'wild' on sip \d cube 0 pe 0 at \S*user\.py:4"
@@ -203,7 +213,7 @@ def test_bad_input_gets_one_clear_line_and_exit_code_2(
         ("bw_gbs: 128\n\nxbar", "\n\nxbar", "ucie.bw_gbs: this key is missing"),
     ],
 )
-def test_a_mistake_in_the_topology_file_is_told_with_its_key_path(
+def test_a_mistake_in_the_topology_file_is_reported_with_its_key_path(
     tmp_path: Path, old: str, new: str, problem: str
 ) -> None:
     text = (ROOT / "topology.yaml").read_text()

@@ -35,7 +35,7 @@ def test_the_two_smallest_products_are_right_and_not_faster_than_their_bounds(
         assert row.kernel_ps >= row.theory.bound_ps > 0
         assert row.error <= 1
         assert row.under_tile
-        # One step, one output tile, and a record for each operand, however it gets to TCM.
+        # One step, one output tile, and a record for each operand, streamed or loaded.
         assert (
             row.steps,
             row.records.gemm,

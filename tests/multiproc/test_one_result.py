@@ -1,4 +1,4 @@
-"""The mark of kernbench: one result for every number of processes, hash seed and delivery delay."""
+"""One result for every number of processes, every hash seed and every delivery delay."""
 
 import json
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_any_number_of_processes_hash_seed_and_delivery_delay_give_one_digest(
 
 
 def test_messages_that_other_sips_forward_give_one_result_too(tmp_path: Path) -> None:
-    """On a 3 x 3 mesh the ring of ranks joins SIPs that are not adjacent: those in between forward."""
+    """On a 3 x 3 mesh, neighbours in the ring of ranks are not adjacent: SIPs between forward."""
     agree_on(tmp_path, chips(tmp_path, 9, system__sips__topology="mesh_2d_no_wrap"))
 
 
@@ -69,7 +69,7 @@ def test_a_switch_gives_one_result_too(tmp_path: Path) -> None:
 
 
 def agree_on(directory: Path, topology: str) -> None:
-    """A ring of ranks gives one result in one process and in one process a SIP."""
+    """One process and one process for each SIP give the same result."""
     words = ("--topology", topology, "--algorithm", "ring", *SMALL)
     alone, many = (
         kernbench(directory / "alone", *words, "--procs", "1"),
@@ -85,7 +85,7 @@ def _groups(rank: int) -> None:
 def test_every_algorithm_in_groups_that_overlap_with_kernels_gives_one_digest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All of it in one run, on a 2 x 2 mesh, where ranks that are not adjacent talk by way of others."""
+    """One run of all algorithms, on a 2 x 2 mesh, where SIPs forward between diagonal ranks."""
     topology = chips(
         tmp_path, 4, system__sips__topology="mesh_2d_no_wrap", cube__pe_layout__corners=["NW"]
     )

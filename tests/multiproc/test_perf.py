@@ -52,14 +52,14 @@ def test_every_number_of_processes_and_every_delay_give_one_table_and_one_digest
     )
 
 
-def test_without_an_output_folder_nothing_is_left(tmp_path: Path, topology) -> None:
+def test_without_an_output_directory_no_file_is_left(tmp_path: Path, topology) -> None:
     done = launch(tmp_path, *topology, "perf", "sendrecv", "-b", "64", "--no-data")
     assert done.returncode == 0
     assert "# Out of bounds values : N/A, nothing was checked\n" in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["small.yaml"]
 
 
-def test_what_is_measured_is_verified_and_kept(tmp_path: Path, topology) -> None:
+def test_measurements_are_verified_and_kept(tmp_path: Path, topology) -> None:
     words = [
         "perf",
         "reduce_scatter",
@@ -95,6 +95,7 @@ def test_a_wrong_kernel_fails_the_run(tmp_path: Path, topology) -> None:
 def test_a_refusal_is_one_line(tmp_path: Path) -> None:
     done = launch(tmp_path, "--sips", "4", "perf", "all_reduce", "-g", "8")
     assert done.stderr == (
-        "kernbench: error: perf: -g/--ngpus has no meaning here: every rank is a SIP: --sips is their number\n"
+        "kernbench: error: perf: -g/--ngpus has no meaning here: every rank is a SIP: "
+        "--sips is their number\n"
     )
     assert done.returncode not in (0, 1)

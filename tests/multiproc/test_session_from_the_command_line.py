@@ -13,7 +13,7 @@ from tests.support.sessions import fake_launcher, plan
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 
 
-def test_a_run_that_passes_prints_its_story_and_writes_its_files(
+def test_a_run_that_passes_prints_its_report_and_writes_its_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     assert run(plan(2), fake_launcher("normal"), tmp_path / "out") == 0
@@ -29,29 +29,27 @@ def test_a_run_that_passes_prints_its_story_and_writes_its_files(
     assert len((tmp_path / "out" / "oplog.jsonl").read_text().splitlines()) == 4
 
 
-def test_a_rank_that_raises_prints_its_traceback_and_keeps_what_was_traced(tmp_path: Path, capsys):
+def test_a_rank_that_raises_prints_its_traceback_and_keeps_its_trace(tmp_path: Path, capsys):
     assert run(plan(2), fake_launcher("waits", "raises"), tmp_path / "out") == 1
     errors = capsys.readouterr().err.splitlines()
-    assert errors[:2] == ["Traceback (most recent call last):", "ValueError: rank says no"]
-    assert errors[2] == "kernbench: error: rank 1 raised ValueError at 5.000 ns: rank says no"
+    assert errors[:2] == ["Traceback (most recent call last):", "ValueError: rank refuses"]
+    assert errors[2] == "kernbench: error: rank 1 raised ValueError at 5.000 ns: rank refuses"
     account = json.loads((tmp_path / "out" / "run.json").read_text())
     assert (account["passed"], account["error"]) == (
         False,
-        "rank 1 raised ValueError at 5.000 ns: rank says no",
+        "rank 1 raised ValueError at 5.000 ns: rank refuses",
     )
     assert (tmp_path / "out" / "oplog.jsonl").read_text()
 
 
 @pytest.mark.parametrize("behaviour", ["refuses_a_flag", "refuses_a_key"])
-def test_what_a_rank_finds_wrong_with_its_input_is_the_users_error(
-    behaviour: str, tmp_path: Path, capsys
-):
+def test_input_that_a_rank_refuses_is_the_error_of_the_user(behaviour: str, tmp_path: Path, capsys):
     with pytest.raises(UsageError, match="unknown dtype 'f99'"):
         run(plan(2), fake_launcher(behaviour), tmp_path / "out")
     assert capsys.readouterr().err == ""
 
 
-def test_what_ranks_print_without_end_of_line_has_lines_of_its_own(tmp_path: Path, capsys):
+def test_output_of_a_rank_without_end_of_line_has_its_own_lines(tmp_path: Path, capsys):
     assert run(plan(2), fake_launcher("prints", "normal"), tmp_path / "out") == 0
     printed = capsys.readouterr()
     assert printed.out.splitlines()[2:5] == ["first", "without end", "fake (ws=2): 32 OK"]

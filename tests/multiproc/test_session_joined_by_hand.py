@@ -14,7 +14,7 @@ from tests.support.sessions import FAKE_LP, ROOT
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 
 
-def test_an_lp_that_joined_by_hand_ends_when_its_coordinator_hangs_up(tmp_path: Path):
+def test_an_lp_that_joined_by_hand_ends_with_the_connection_to_its_coordinator(tmp_path: Path):
     environment = {
         name: value
         for name, value in os.environ.items()

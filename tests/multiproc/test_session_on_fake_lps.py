@@ -22,7 +22,7 @@ def test_a_session_collects_the_reports_and_op_logs_of_all_sips():
     assert not any(is_running(pid) for pid in recorder.pids)
 
 
-def test_the_report_of_a_session_holds_its_figures_and_passes():
+def test_the_report_of_a_session_holds_its_statistics_and_passes():
     result, _ = run_fakes("normal", sips=2)
     report = summarise(plan(2), result)
     assert (report.passed, report.error, report.sips, report.procs) == (True, None, 2, 2)
@@ -60,6 +60,6 @@ def test_a_spawned_function_runs_on_every_rank(tmp_path: Path, procs: int):
     assert result.error is None
     for rank in ("0", "1"):
         seen = eval((tmp_path / rank).read_text())
-        # Only a process that is one rank can say in its environment which.
+        # The environment of a process with several ranks has no RANK.
         assert seen["RANK"] == seen["LOCAL_RANK"] == (rank if procs == 2 else None)
         assert seen["WORLD_SIZE"] == ("2" if procs == 2 else None)

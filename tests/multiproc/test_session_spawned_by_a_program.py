@@ -25,7 +25,7 @@ def _be_killed_on_rank_1(rank: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_every_rank_is_a_process_of_its_own_and_the_run_leaves_a_report(
+def test_every_rank_is_its_own_process_and_the_run_leaves_a_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("KERNBENCH_OUT", str(tmp_path / "out"))
@@ -36,7 +36,7 @@ def test_every_rank_is_a_process_of_its_own_and_the_run_leaves_a_report(
     assert (run["passed"], run["bench"], run["sips"]) == (True, "_leave_a_note", 2)
 
 
-def test_a_program_goes_on_while_its_ranks_run_and_joins_them_later(tmp_path: Path):
+def test_a_program_continues_while_its_ranks_run_and_joins_them_later(tmp_path: Path):
     context = spawn(_leave_a_note, args=(str(tmp_path),), nprocs=2, join=False)
     assert context is not None
     pids = context.pids()
@@ -45,14 +45,14 @@ def test_a_program_goes_on_while_its_ranks_run_and_joins_them_later(tmp_path: Pa
     assert not any(is_running(pid) for pid in pids)
 
 
-def test_a_rank_that_raises_is_told_with_its_own_traceback():
+def test_a_rank_that_raises_is_reported_with_its_own_traceback():
     with pytest.raises(ProcessRaisedException, match="in _raise_on_rank_1") as caught:
         spawn(_raise_on_rank_1, nprocs=2)
     assert caught.value.error_index == 1
     assert "KeyError: 'missing'" in caught.value.msg
 
 
-def test_a_rank_that_is_killed_is_told_with_the_signal():
+def test_a_rank_that_is_killed_is_reported_with_the_signal():
     with pytest.raises(ProcessExitedException) as caught:
         spawn(_be_killed_on_rank_1, nprocs=2)
     assert (caught.value.error_index, caught.value.exit_code, caught.value.signal_name) == (

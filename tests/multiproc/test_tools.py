@@ -1,4 +1,4 @@
-"""The commands that look at the model, from the command line of a source checkout, in another folder."""
+"""`probe` and `validate` from the command line of a checkout, in another directory."""
 
 import csv
 import subprocess
@@ -36,7 +36,7 @@ def test_probe_sweeps_every_case(tmp_path: Path) -> None:
     assert done.stdout.endswith("216 transfers: measured = closed form, to the picosecond\n")
 
 
-def test_probe_fails_where_a_component_is_slower_than_the_file_says(tmp_path: Path) -> None:
+def test_probe_fails_where_a_component_is_slower_than_in_the_file(tmp_path: Path) -> None:
     swapped = "impl: {hbm_ctrl: examples.slow_hbm:SlowHbm}\n"
     (tmp_path / "slow.yaml").write_text((ROOT / "topology.yaml").read_text() + swapped)
     done = launch(tmp_path, "probe", "--topology", "slow.yaml", "--case", "dma-own")
@@ -44,7 +44,7 @@ def test_probe_fails_where_a_component_is_slower_than_the_file_says(tmp_path: Pa
     assert "2 of 2 transfers differ from their closed form" in done.stdout
 
 
-def test_probe_refuses_a_word_it_does_not_know_in_one_line(tmp_path: Path) -> None:
+def test_probe_refuses_an_unknown_case_in_one_line(tmp_path: Path) -> None:
     done = launch(tmp_path, "probe", "--case", "dma-onw")
     assert done.returncode not in (0, 1)
     assert done.stdout == ""
@@ -64,6 +64,6 @@ def test_the_sensitivity_table_of_the_model_page_is_what_the_program_prints() ->
 
 @pytest.mark.parametrize("group", ["f", "g"])
 def test_validate_finds_nothing_wrong_with_the_model(group: str, tmp_path: Path) -> None:
-    # The other groups have tests of their own, most of which also break the model and see them miss: tests/fidelity/.
+    # tests/fidelity/ runs the other groups, most of them on wrong models as well.
     done = launch(tmp_path, "validate", "--only", f"{group}.")
     assert (done.returncode, done.stderr) == (0, "")

@@ -23,7 +23,7 @@ BLOCKS = [
     for block in blocks_of(str(page.relative_to(ROOT)), page.read_text(encoding="utf-8"))
 ]
 NIGHTLY = re.compile(r" validate$|--bench (?:milestone|ccl-algorithms)| -e \d{3,}K\b| -e \d+[MG]\b")
-"""Commands that take longer than five seconds or so: `make test-nightly` runs them."""
+"""Commands that take more than about five seconds: `make test-nightly` runs them."""
 
 
 def _parameter(block: Block) -> object:
@@ -63,7 +63,7 @@ def test_commands_are_those_lines_of_a_fenced_block_that_start_with_a_dollar():
     assert block.steps == (Step("a", ("x", "y")), Step("b \\\n  c", ()))
 
 
-def test_a_block_that_is_not_run_says_why_in_the_page():
+def test_a_block_that_is_not_run_has_its_reason_in_the_page():
     first, second = blocks_of(
         "page.md", "<!-- not run: needs a browser -->\n```\n$ a > f\n```\n\n```\n$ b\n```\n"
     )
@@ -91,12 +91,12 @@ def test_a_block_begins_with_the_files_that_blocks_before_it_have_written():
         ("rank 1: x\nrank 0: y\nend", "rank 0: y\nrank 1: x\nend\n"),
     ],
 )
-def test_what_depends_on_the_machine_may_differ(shown: str, printed: str):
+def test_values_that_depend_on_the_machine_may_differ(shown: str, printed: str):
     assert difference(Step("command", tuple(shown.splitlines())), printed) == ""
 
 
 @pytest.mark.parametrize(
-    ("shown", "printed", "said"),
+    ("shown", "printed", "problem"),
     [
         ("time 5.000 ns", "time 5.001 ns\n", "not printed: 'time 5.000 ns'"),
         ("sync 340 messages", "sync 341 messages\n", "not printed: 'sync 340 messages'"),
@@ -105,8 +105,8 @@ def test_what_depends_on_the_machine_may_differ(shown: str, printed: str):
         ("rank 0: x", "rank 0: y\n", "not printed: 'rank 0: x'"),
     ],
 )
-def test_what_is_simulated_may_not(shown: str, printed: str, said: str):
-    assert difference(Step("command", tuple(shown.splitlines())), printed) == said
+def test_simulated_values_may_not_differ(shown: str, printed: str, problem: str):
+    assert difference(Step("command", tuple(shown.splitlines())), printed) == problem
 
 
 def test_figures_in_the_comment_of_a_command_are_printed():

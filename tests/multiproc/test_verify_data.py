@@ -1,4 +1,4 @@
-"""`--verify-data` on real runs: the log comes from many processes and is replayed in the coordinator."""
+"""`--verify-data`: the coordinator replays the logs of all processes."""
 
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def test_a_script_is_verified_too(tmp_path: Path) -> None:
         str(script),
     )
     assert run.code == 0, run.err
-    # Each of the two writes, loads, doubles, stores and reads once.
+    # Each of the two ranks writes, loads, doubles, stores and reads once.
     assert summary(run).startswith("verify-data     10 operations replayed, ")
 
 
@@ -88,5 +88,8 @@ def test_without_data_there_is_nothing_to_verify(tmp_path: Path) -> None:
     run = kernbench(tmp_path / "run", *SMALL, "--no-data", "--verify-data")
     assert run.code == 2
     assert run.err.splitlines() == [
-        "kernbench: error: --verify-data with --no-data: a run without data has no results to verify"
+        (
+            "kernbench: error: --verify-data with --no-data: a run without data has no results"
+            " to verify"
+        )
     ]

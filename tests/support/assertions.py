@@ -12,7 +12,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 def without_assertion(modules: Iterable[Path], support: Iterable[Path]) -> list[str]:
     """`file::test` of each test that reaches no assertion, also not in functions of `support`.
 
-    Functions are identified by their name, so that the answer errs on the side of the test.
+    Functions are identified by their names: a test may pass because of another function of the
+    same name, and is never reported wrongly.
     """
     of_support = _functions(support)
     return [

@@ -1,4 +1,4 @@
-"""Rank programs that have much in flight at once, and what numpy says that they return."""
+"""Rank programs with many operations in flight, and the results which numpy computes for them."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -21,18 +21,18 @@ GROUPS = {
     "intercube": (0, 3),
     "hierarchical": (0, 1, 2),
 }
-"""Groups of four ranks by their algorithms. Any two share a rank, and some have the same ones."""
+"""Groups of four ranks by algorithm. Any two share a rank; some have equal members."""
 
 
 def contribution(rank: int, shape: tuple[int, ...], dtype: DType = float32) -> np.ndarray:
-    """Small integers, so that no order of sums, or of products of few of them, rounds in any type."""
+    """Small integers: their sums, and products of a few of them, are exact in every type."""
     return np.random.default_rng(rank).integers(-2, 3, shape).astype(dtype.numpy)
 
 
 def all_of_them(
     members: Sequence[int], count: int, group: Group = None
 ) -> Callable[[int], np.ndarray]:
-    """Every collective of a group and a transfer to its next member, in flight together, each on tensors of its own."""
+    """Every collective of a group, and a transfer to the next member, in flight together."""
     size, last = len(members), members[-1]
 
     def worker(rank: int) -> np.ndarray:
@@ -55,7 +55,8 @@ def all_of_them(
             dist.all_gather(gathered_list, of_rank, group, async_op=True),
             dist.all_to_all_single(received, tensors[4], group=group, async_op=True),
         ]
-        # The first one receives first: if everybody waited for room in the queue of the next one, nobody would receive.
+        # The first member receives first. If all of them sent first, and waited for a free slot at
+        # the next member, no member would receive.
         transfers = [
             partial(dist.send, of_rank, ahead, group),
             partial(dist.recv, passed, behind, group),
@@ -70,7 +71,7 @@ def all_of_them(
 
 
 def outcome_of_all(rank: int, members: Sequence[int], count: int) -> np.ndarray:
-    """What numpy says that `all_of_them` returns."""
+    """The result of `all_of_them`, computed with numpy."""
     position = members.index(rank)
     parts = [
         [contribution(each + 10 * step, (len(members) * count,)) for each in members]
@@ -95,7 +96,7 @@ def outcome_of_all(rank: int, members: Sequence[int], count: int) -> np.ndarray:
 
 
 def pass_on(x: tl.Pointer, count: int) -> None:
-    """Kernel: the elements of the rank before, by the queues of the default group."""
+    """Kernel: receive the elements of the previous rank by the queues of the default group."""
     tl.send("global_E", tl.load(x, count))
     tl.store(x, tl.recv("global_W", count, x.dtype))
 
@@ -107,8 +108,11 @@ def square(x: tl.Pointer, count: int) -> None:
 
 
 def groups_beside_kernels(rank: int, count: int) -> np.ndarray:
-    """All-reduces of all `GROUPS` while a kernel passes elements round the ring of the default group, then a transfer to the
-    rank opposite and an all-reduce of everybody while another kernel computes. Four ranks with a PE each.
+    """Collectives of several groups beside kernels, on four ranks with one PE each.
+
+    First all-reduces of all `GROUPS`, while a kernel sends elements along the ring of the default
+    group. Then a transfer to the opposite rank and an all-reduce of all ranks, while another
+    kernel computes.
     """
     dist.init_process_group("ahbm", algorithm="ring")
     groups = [dist.new_group(members, algorithm=algorithm) for algorithm, members in GROUPS.items()]
@@ -135,7 +139,7 @@ def groups_beside_kernels(rank: int, count: int) -> np.ndarray:
 
 
 def outcome_of_groups(rank: int, count: int) -> np.ndarray:
-    """What numpy says that `groups_beside_kernels` returns."""
+    """The result of `groups_beside_kernels`, computed with numpy."""
 
     def of(step: int, each: int = rank) -> np.ndarray:
         return contribution(each + 10 * step, (count,))

@@ -61,9 +61,9 @@ class FakeLp:
     def start(self) -> None:
         self.control.ready(expected_hash(self.join().job))
         self.control.wait_start()
-        self.tell()
+        self.report_status()
 
-    def tell(self) -> None:
+    def report_status(self) -> None:
         if self.control.status_is_due():
             self.control.report_status(
                 Status(self.lp, TIME_PS, EVENTS, 0.0, 2 * TIME_PS, TIME_PS, self.lp ^ 1)
@@ -110,8 +110,8 @@ def normal(lp: FakeLp) -> int:
 def raises(lp: FakeLp) -> int:
     lp.start()
     lp.trace()
-    text = "Traceback (most recent call last):\nValueError: rank says no"
-    lp.control.send(Failed(lp.lp, lp.sips[0], "ValueError", "rank says no", text, TIME_PS))
+    text = "Traceback (most recent call last):\nValueError: rank refuses"
+    lp.control.send(Failed(lp.lp, lp.sips[0], "ValueError", "rank refuses", text, TIME_PS))
     lp.control.close()
     return 1
 
@@ -172,7 +172,7 @@ def waits(lp: FakeLp) -> int:
     lp.trace()
     while True:
         lp.control.check()
-        lp.tell()
+        lp.report_status()
         lp.control.socket.poll(100)
 
 
@@ -188,13 +188,13 @@ def malformed_trace(lp: FakeLp) -> int:
     return lp.finish()
 
 
-def speaks_for_another(lp: FakeLp) -> int:
+def sends_as_another_lp(lp: FakeLp) -> int:
     lp.start()
     lp.control.send(Status(lp.lp + 1, TIME_PS, EVENTS, 0.0))
     return lp.finish()
 
 
-def tells_foreign_memories(lp: FakeLp) -> int:
+def reports_foreign_memories(lp: FakeLp) -> int:
     lp.start()
     lp.control.send(MemoryContents(lp.lp, lp.sips[0] + 1, 0, b"x"))
     return lp.finish()
@@ -263,8 +263,8 @@ BEHAVIOURS: dict[str, Callable[[FakeLp], int]] = {
         waits,
         malformed,
         malformed_trace,
-        speaks_for_another,
-        tells_foreign_memories,
+        sends_as_another_lp,
+        reports_foreign_memories,
         writes_for_foreign_hosts,
         reports_foreign_sips,
         brings_a_stranger,

@@ -1,4 +1,4 @@
-"""Two PEs joined by a queue pair, wherever they are, and a program that sends one message from the first to the second."""
+"""Two PEs joined by a pair of queues, and a program that sends one message between them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,11 @@ from tests.support.world import World, simulate
 
 
 def __getattr__(name: str) -> Callable[[Topology, int], Mapping]:
-    """Mappers by name: `pair_0_1_5_3` joins cube 0 pe 1 (its E) to cube 5 pe 3 (its W); `exchange_5_3` joins SIPs there."""
+    """Mappers by name.
+
+    `pair_0_1_5_3` joins direction E of cube 0, PE 1 to direction W of cube 5, PE 3.
+    `exchange_5_3` joins SIPs at cube 5, PE 3.
+    """
     kind, *numbers = name.split("_")
     if kind not in ("pair", "exchange") or not all(number.isdigit() for number in numbers):
         raise AttributeError(name)
@@ -50,7 +54,7 @@ def ccl_text(mapper: str, **values: Any) -> str:
 
 
 def message(nbytes: int) -> Value:
-    """A value that is in TCM without having been loaded, so that nothing else moves."""
+    """A value in TCM without a load: the message is the only traffic."""
     return Value((nbytes,), dtypes.int8, np.arange(nbytes).astype(np.int8))
 
 
@@ -78,7 +82,7 @@ def transfer_between_sips(
     topology: str | None = None,
     **ccl: Any,
 ) -> OpRecord:
-    """The arrival of one message from SIP `source` to the next one of the ring of SIPs, at the same PE."""
+    """The arrival of one message from SIP `source` at the same PE of the next SIP in the ring."""
 
     def kernel(rank: int) -> None:
         if rank == source:

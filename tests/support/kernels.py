@@ -1,4 +1,4 @@
-"""Kernels of a test in the mock runtime: what they compute, and what they are refused with."""
+"""Kernels in the mock runtime: their results, and the errors which refuse them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ def value(array: np.ndarray) -> Value:
 
 
 def computed(kernel: Callable[..., Value], *arguments: Any) -> np.ndarray:
-    """The elements of what `kernel` returns on one PE."""
+    """The elements of the value which `kernel` returns on one PE."""
     results: list[Value] = []
 
     def whole(*passed: Any) -> None:
@@ -38,7 +38,7 @@ def computed(kernel: Callable[..., Value], *arguments: Any) -> np.ndarray:
 
 
 def refused(kernel: Callable[..., object], *arguments: Any) -> str:
-    """The problem of the `KernelError` that `kernel` is refused with; the error must name one of its own lines."""
+    """The problem of the `KernelError` which refuses `kernel`; it names a line of the kernel."""
     with pytest.raises(KernelError) as raised:
         mock.launch(kernel, *arguments)
     error = raised.value
@@ -60,7 +60,7 @@ def numbers(
 
 
 def assert_rounded(result: np.ndarray, exact: np.ndarray, dtype: DType, *, atol: float = 0) -> None:
-    """`result` is `exact`, of float64, rounded to `dtype`, or off by a unit in the last place or `atol`."""
+    """`result` is `exact` rounded to `dtype`, up to a unit in the last place or `atol`."""
     with np.errstate(all="ignore"):
         expected = exact.astype(dtype.numpy).astype(np.float64)
     least = float(ml_dtypes.finfo(dtype.numpy).smallest_subnormal)

@@ -59,7 +59,7 @@ def reports_of(
     transports, next_turn = scrambled(len(sips_of_lp), seed)
     peers = Peers(("",) * len(sips_of_lp), tuple(sips_of_lp), job)
     nodes = [
-        LpNode(lp, peers, Programs(job, program), transport, _Nobody())
+        LpNode(lp, peers, Programs(job, program), transport, _NoObserver())
         for lp, transport in enumerate(transports)
     ]
     for _ in range(ROUNDS):

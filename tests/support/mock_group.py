@@ -1,4 +1,4 @@
-"""All ranks of a process group in the mock runtime, and what their all-reduce must give."""
+"""All ranks of a process group in the mock runtime, and the right result of their all-reduce."""
 
 from collections.abc import Sequence
 from functools import cache, partial
@@ -30,7 +30,10 @@ def system(
     grid: tuple[int, int] | None = None,
     wraps: bool = True,
 ) -> Topology:
-    """`ranks` SIPs of `cubes` (columns, rows) with 1 to 4 PEs each, in a ring or in a `grid` of columns and rows."""
+    """`ranks` SIPs of `cubes` (columns, rows) with 1 to 4 PEs each.
+
+    The SIPs form a ring, or a `grid` (columns, rows).
+    """
     kind = "ring_1d" if grid is None else "torus_2d" if wraps else "mesh_2d_no_wrap"
     w, h = grid or (None, None)
     return variant(
@@ -45,7 +48,10 @@ def system(
 
 
 class MockGroup:
-    """The group of all SIPs of a topology. Slots of 64 bytes make small tensors need many; `config` are other overrides."""
+    """The group of all SIPs of a topology; `config` overrides keys of `ccl.yaml`.
+
+    Slots have 64 bytes, so that a small tensor needs many of them.
+    """
 
     def __init__(
         self,
@@ -76,7 +82,7 @@ class MockGroup:
     def all_reduce(self, shards: Shards, op: ReduceOp, order: Sequence[int] | None = None) -> None:
         """Run the kernel everywhere, on every shard; in each round PEs take turns in `order`.
 
-        Afterwards `sent` has the bytes that each PE sent in each direction, and no ring has anything left.
+        Afterwards `sent` has the bytes each PE sent in each direction, and all rings are empty.
         """
         topology = self.topology
         programs = (topology.pes_per_cube, topology.cubes)
@@ -104,7 +110,7 @@ def check_all_reduce(
 ) -> None:
     """Run an all-reduce of random shards, in a random order of turns, and compare with numpy.
 
-    Shards at one place of all ranks belong together (`by_place`), or all shards do.
+    The sum is over the shards at equal coordinates of all ranks (`by_place`), or over all shards.
     """
     shards = group.shards(kind, numel, seed)
     given = {place: shard.copy() for place, shard in shards.items()}

@@ -1,4 +1,4 @@
-"""Hand-made op logs: what the engines of one PE would have recorded, with results computed here."""
+"""Op logs made by hand: records of the engines of one PE, with results computed here."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -35,7 +35,7 @@ def block(address: int, array: Array, strides: tuple[int, ...] = ()) -> Operand:
 
 
 class Log:
-    """The log of SIP 0, an operation every nanosecond, and the memories that it leaves."""
+    """The log of SIP 0, one operation each nanosecond, and the memories at its end."""
 
     def __init__(self) -> None:
         self.records: list[OpRecord] = []
@@ -61,7 +61,7 @@ class Log:
         strides: tuple[int, ...] = (),
         took_ps: int = 1000,
     ) -> Operand:
-        """One operation with its result, which is also what the memory holds."""
+        """Record one operation, and store its result in the memory."""
         start_ps, self.now_ps = self.now_ps, self.now_ps + took_ps
         target, data = block(address, result, strides), result.tobytes()
         self.records.append(
@@ -87,7 +87,7 @@ class Log:
         return target
 
     def poke(self, target: Operand, array: Array) -> None:
-        """Bytes in a memory, without a record."""
+        """Write bytes to a memory without a record."""
         item = array.dtype.itemsize
         strides = target.strides or tuple(
             stride // item for stride in np.empty(array.shape, array.dtype).strides
@@ -99,7 +99,7 @@ class Log:
             self.contents.update(zip(range(at, at + item), array[index].tobytes(), strict=True))
 
     def verdict(self, records: Iterable[OpRecord] | None = None) -> Verdict:
-        """Of these records, by default the true ones."""
+        """The verdict on `records`, by default those of the log."""
         contents = [(address, bytes([byte])) for address, byte in self.contents.items()]
         return verify(
             {0: list(self.records if records is None else records)},

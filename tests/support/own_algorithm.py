@@ -1,4 +1,4 @@
-"""An algorithm of a user's own, which has one collective only: the root sends to everybody on a line of ranks."""
+"""An algorithm as a user writes it, with one collective: a broadcast along a line of ranks."""
 
 from runtime.ccl.exchange import broadcast_from
 from runtime.ccl.group import Group

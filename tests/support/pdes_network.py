@@ -43,14 +43,14 @@ class DelayingTransport:
 
 
 def prompt(lps: int) -> tuple[list[Transport], Callable[[], int]]:
-    """Everything arrives at once, and the LPs take turns."""
+    """Items arrive without delay, and the LPs take turns."""
     network = MemoryNetwork(lps)
     turns = cycle(range(lps))
     return [network.transport(lp) for lp in range(lps)], lambda: next(turns)
 
 
 def scrambled(lps: int, seed: int) -> tuple[list[Transport], Callable[[], int]]:
-    """Random delays per item, and random turns in which an LP may be held up for long."""
+    """Random delays of items, and random turns, in which an LP may wait long for its turn."""
     network = MemoryNetwork(lps)
     rng = seeded(seed)
     weights = [rng.choice((1, 1, 8)) for _ in range(lps)]

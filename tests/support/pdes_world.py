@@ -1,4 +1,4 @@
-"""A model made of entities and links, drawn at random, that can be split over LPs in any way.
+"""A random model of entities and links, which can be divided over LPs in every possible way.
 
 Every entity logs what it executes. What it does next depends on its own random stream alone, so its
 log must be the same for every split, schedule and delivery delay, if and only if it executes its
@@ -191,7 +191,7 @@ class WorldModel:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run leaves behind: the log of every entity, and the loops."""
+    """The result of a run: the log of every entity, and the loops."""
 
     logs: dict[int, list[tuple[int, int, int, int]]]
     lps: tuple[LogicalProcess, ...]
@@ -217,7 +217,7 @@ def run_world(
     promises: bool = True,
     max_rounds: int = 10_000,
 ) -> Run:
-    """Run all LPs of `world` in this thread; `next_lp` says whose turn it is."""
+    """Run all LPs of `world` in this thread; `next_lp` returns the LP whose turn it is."""
     syncs = [Sync(lp, world.lps, *world.lookaheads(lp)) for lp in range(world.lps)]
     models = [WorldModel(world, lp, sync.post, promises=promises) for lp, sync in enumerate(syncs)]
     loops = [LogicalProcess(*parts) for parts in zip(syncs, models, transports, strict=True)]

@@ -1,4 +1,4 @@
-"""Matrix products on the only PE of a chip, with everything that was recorded of them."""
+"""Matrix products on the only PE of a chip, with all their records."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,7 +27,10 @@ ONE_PE = {
 
 
 class Product(NamedTuple):
-    """`activation(acc + a @ b + bias)`. What is staged is loaded first; the result goes to memory, or to TCM and then there."""
+    """`activation(acc + a @ b + bias)`.
+
+    Staged operands are loaded first; the result goes to memory, or to TCM and then to memory.
+    """
 
     m: int
     k: int
@@ -79,7 +82,7 @@ class Product(NamedTuple):
 
 @dataclass(frozen=True)
 class Measured:
-    """What is left of a run. `kernel_ps` includes the loads and stores of what is staged."""
+    """The result of a run. `kernel_ps` includes the loads and stores of staged operands."""
 
     world: World
     topology: Topology
@@ -119,7 +122,7 @@ def span_ps(records: list[OpRecord]) -> int:
 
 
 def measure(*products: Product, data: bool = False, **changes: Any) -> Measured:
-    """All `products` in one kernel, in flight together. `changes` are those of the topology file."""
+    """Run all `products` in one kernel, in flight together; `changes` are to the topology file."""
     text = variant_text(**ONE_PE | {"pe__tcm__kernel_scratch_mb": 2} | changes)
     topology = parse_topology(text, SOURCE)
     world = simulate(lambda _rank: _program(products, topology), 1, topology=text, data=data)
@@ -159,7 +162,7 @@ def _kernel(products: tuple[Product, ...], *pointers: tl.Pointer) -> None:
     loaded: dict[Product, Operands] = {}
     for index, product in enumerate(products):
         *operands, out = pointers[5 * index : 5 * index + 5]
-        # Equal products have equal elements: what is staged is loaded once.
+        # Equal products have equal elements: a staged operand is loaded once.
         loaded[product] = loaded.get(product) or _load(product, *operands)
         begun.append(_begin(product, loaded[product], out))
     for finish in begun:

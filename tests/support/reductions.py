@@ -1,4 +1,4 @@
-"""Random contributions to a reduction, and what must come of them."""
+"""Random contributions to a reduction, and its right result."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ KINDS: list[Kind] = [
 def drawn(
     kind: Kind, shape: int | tuple[int, ...], contributions: int, seed: int = 0
 ) -> list[np.ndarray]:
-    """Random contributions: any integers, or numbers of either sign whose products neither overflow nor vanish."""
+    """Random contributions: any integers, or numbers whose products neither overflow nor vanish."""
     dtype, draw = kind[0], np.random.default_rng(seed)
     if dtype.is_floating_point:
         return [
@@ -37,7 +37,7 @@ def drawn(
 
 
 def assert_combined(kind: Kind, given: Sequence[np.ndarray], results: Sequence[np.ndarray]) -> None:
-    """Every result is what numpy combines `given` to, and all have the same bits.
+    """Every result is the reduction of `given` by numpy, and all have the same bits.
 
     Integers are equal bit by bit, other numbers within the error bound that `perf` checks.
     """

@@ -1,4 +1,4 @@
-"""Real runs in a folder of the test's own, from the words of a command line."""
+"""Real runs in a directory of the test, from the arguments of a command line."""
 
 import json
 import os
@@ -29,9 +29,9 @@ class Run:
 
 
 def kernbench(where: Path, *words: str) -> Run:
-    """`kernbench --out <where> words...`, to its end: the LPs are processes, the coordinator is the test's own.
+    """`kernbench --out <where> words...`, to its end: LPs are processes, this one coordinates.
 
-    A process of its own would be busy with imports for longer than the coordinator of a small run is with the run.
+    A process for the coordinator would import modules for longer than a small run takes.
     """
     with chdir(where.parent), _caught() as (out, err):
         code = main(["--out", str(where), *words])
@@ -39,7 +39,7 @@ def kernbench(where: Path, *words: str) -> Run:
 
 
 def launched(where: Path, *words: str, hash_seed: int = 0) -> Run:
-    """`python launch.py --out <where> words...`, to its end: a process with LPs of its own."""
+    """`python launch.py --out <where> words...`, to its end: a process which starts LPs."""
     command = [sys.executable, str(ROOT / "launch.py"), "--out", str(where), *words]
     environment = os.environ | {"PYTHONHASHSEED": str(hash_seed)}
     done = subprocess.run(
@@ -56,7 +56,7 @@ def launched(where: Path, *words: str, hash_seed: int = 0) -> Run:
 
 @contextmanager
 def _caught() -> Generator[tuple[IO[str], IO[str]]]:
-    """Whatever this process and those that it starts write to standard output and standard error."""
+    """Standard output and standard error of this process and of those which it starts."""
     with (
         TemporaryFile("w+", buffering=1) as out,
         TemporaryFile("w+", buffering=1) as err,

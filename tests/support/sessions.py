@@ -1,4 +1,4 @@
-"""Sessions on fake LPs, and what is left when they are over."""
+"""Sessions on fake LPs, and checks that nothing of them is left."""
 
 import os
 import select

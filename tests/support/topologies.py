@@ -17,7 +17,7 @@ def default_text() -> str:
 
 
 def variant_text(**changes: Any) -> str:
-    """The default file with other values: `variant_text(system__sips__count=3)`. None of the keys need exist."""
+    """The default file with other values or new keys: `variant_text(system__sips__count=3)`."""
     content = yaml.safe_load(default_text())
     for path, value in changes.items():
         *parents, key = path.split("__")

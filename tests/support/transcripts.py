@@ -139,7 +139,7 @@ def output_of(ended: subprocess.CompletedProcess[str]) -> str:
 
 
 def difference(step: Step, printed: str) -> str:
-    """Empty where the output is what the page shows, else a line that says what differs.
+    """Empty where the output is what the page shows, else the first difference.
 
     Where the page shows no output, the figures in a comment behind the command must be printed.
     """

@@ -1,4 +1,4 @@
-"""Whole runs inside the test's own process."""
+"""Whole runs inside the process of the test."""
 
 from sip_node.local_run import World, simulate
 

@@ -1,4 +1,4 @@
-"""Kernels of collectives with a mistake each. As an algorithm, the module is the ring with two wrong kernels."""
+"""Kernels of collectives, each with a mistake. As an algorithm it is a ring with two of them."""
 
 from collections.abc import Sequence
 
@@ -26,14 +26,14 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, line: ring.RingRank, me
 def reduce(
     shard: Pointer, numel: int, op: ReduceOp, root: int, line: ring.RingRank, message: int
 ) -> None:
-    """Every rank gets the result, and not the root alone."""
+    """Every rank receives the result, and not the root alone."""
     ring.all_reduce(shard, numel, op, line, message)
 
 
 def all_the_way_round(
     shard: Pointer, numel: int, op: ReduceOp, rank: int, size: int, message: int
 ) -> None:
-    """`ring_naive`, but every contribution comes home, where nobody needs it."""
+    """`ring_naive`, but every contribution returns to its origin, which is useless traffic."""
     ring_naive_all_reduce(shard, numel, op, rank, size, message)
     for _, count in blocks(numel, message):
         with tl.scratch():
@@ -45,7 +45,7 @@ def all_the_way_round(
 def without_the_last_child(
     shard: Pointer, count: int, op: ReduceOp, from_children: Sequence[PrefetchedMessages]
 ) -> Value:
-    """`tree`: what comes from the last child of a rank is not added."""
+    """`tree`, but the contribution of the last child of a rank is not added."""
     value = tl.load(shard, count)
     for stream in from_children:
         received = stream.take()

@@ -1,4 +1,4 @@
-"""Components that are wrong in one way each, for `impl:` in a topology file: `--verify-data` must find them out."""
+"""Components with one mistake each, for `impl:` in a topology file: `--verify-data` finds it."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from sip_node.chip.pe.tile_token import TileToken
 
 
 class WrongMath(PeMath):
-    """A vector engine that gets the last byte of every result wrong."""
+    """A vector engine with a wrong last byte in every result."""
 
     def run(
         self,
@@ -44,7 +44,7 @@ class DroppingDma(PeDma):
 
 
 class LeakyHbm(HbmController):
-    """A memory that loses the first byte of whatever is written to it."""
+    """A memory that loses the first byte of every write."""
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         if packet.kind is Kind.WRITE:
