@@ -1,8 +1,7 @@
-"""An LP without a chip: it speaks the control protocol as scripted, so that the coordinator can be
-tested alone.
+"""An LP without a chip, which follows a script of control messages: it tests the coordinator alone.
 
-Started like `python -m sip_node`, with one behaviour per LP in front: `fake_lp.py normal,raise
---connect E --run-id I --lp 1`.
+It starts like `python -m sip_node`, after one behaviour for each LP:
+`fake_lp.py normal,raises --connect E --run-id I --lp 1`.
 """
 
 import os

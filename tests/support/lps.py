@@ -16,7 +16,7 @@ from tests.support.pdes_network import scrambled
 ROUNDS = 200_000
 
 
-class _Nobody:
+class _NoObserver:
     def round(self, time_ps: int, loop: LogicalProcess) -> None:
         pass
 

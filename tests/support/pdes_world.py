@@ -149,9 +149,7 @@ class WorldModel:
         )
 
     def _act(self, entity: Entity, now_ps: int) -> None:
-        """Send, work on, or fall quiet, as the entity's stream says. While quiet it only
-        listens.
-        """
+        """Send, continue or pause, by the random stream of the entity; in a pause only receive."""
         if entity.budget == 0 or now_ps < entity.quiet_ps:
             return
         entity.budget -= 1
