@@ -1,7 +1,8 @@
 """What both sides of a run share: the user's API, the model of the machine, and the wire format.
 
-The public names are those of `kernbench`; `from runtime import DPPolicy, bench, mock, tl, torch` gives the same objects. A name
-is imported on first use: a process that needs only the wire format does not load the rest.
+The public names are those of `kernbench`; `from runtime import DPPolicy, bench, mock, tl, torch`
+gives the same objects. A name is imported on first use: a process that needs only the wire format
+does not load the rest.
 """
 
 from importlib import import_module

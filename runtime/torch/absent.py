@@ -1,4 +1,6 @@
-"""Names of PyTorch that kernbench lacks: an `AttributeError` with what to use instead, or the nearest name that exists."""
+"""Names of PyTorch that kernbench lacks: an `AttributeError` with what to use instead, or the
+nearest name that exists.
+"""
 
 from collections.abc import Sequence
 
@@ -42,7 +44,9 @@ def absent_attribute(module: str, name: str, known: Sequence[str]) -> AttributeE
 
 
 def absent_in_torch(name: str, known: Sequence[str]) -> AttributeError:
-    """The error for an attribute that `torch` lacks: advice for names of PyTorch, else the nearest of the `known` names."""
+    """The error for an attribute that `torch` lacks: advice for names of PyTorch, else the nearest
+    of the `known` names.
+    """
     for advice, names in _ADVICE.items():
         if name in names.split():
             return AttributeError(f"kernbench's torch has no {name}; {advice}")

@@ -1,4 +1,4 @@
-"""`torch.ahbm`: the device of a rank. Every rank owns one SIP, so there is one device to set: its own."""
+"""`torch.ahbm`: the device of a rank, which is the SIP with the number of the rank."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
@@ -25,10 +25,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """What a SIP has, as its topology file says it.
+    """The properties of a SIP, computed from the topology file.
 
-    `hbm_gbs_per_pe` is what a PE gets from the HBM slice beside it when it moves large blocks, `peak_gemm_tflops_per_pe` what
-    its GEMM engine can do on full tiles: two operations for each multiplication.
+    `hbm_gbs_per_pe` is the bandwidth between a PE and its own HBM slice for large blocks.
+    `peak_gemm_tflops_per_pe` is the peak rate of its GEMM engine on full tiles, with two operations
+    per multiply-add.
     """
 
     name: str
@@ -44,12 +45,12 @@ class DeviceProperties:
 
     @property
     def pe_count(self) -> int:
-        """The PEs of all cubes."""
+        """The number of PEs in all cubes."""
         return self.cubes * self.pes_per_cube
 
 
 def set_device(device: int) -> None:
-    """Select the SIP of this rank; `RuntimeError` for any other, since a rank can reach its own SIP only."""
+    """Select the SIP of this rank; `RuntimeError` for another one, which a rank cannot access."""
     own = running_rank().rank
     if device != own:
         raise RuntimeError(f"invalid device ordinal {device}: this rank owns SIP {own}")
@@ -61,12 +62,14 @@ def current_device() -> int:
 
 
 def device_count() -> int:
-    """How many SIPs the system has."""
+    """The number of SIPs in the system."""
     return running_rank().topology.sips
 
 
 def get_device_properties(device: int | None = None) -> DeviceProperties:
-    """The properties of a SIP, by default this rank's own; all SIPs are alike. `RuntimeError` for one that does not exist."""
+    """The properties of a SIP, by default of this rank's; all SIPs are equal. `RuntimeError` if it
+    does not exist.
+    """
     topology = running_rank().topology
     if device is not None and not 0 <= device < topology.sips:
         raise RuntimeError(
@@ -88,28 +91,28 @@ def get_device_properties(device: int | None = None) -> DeviceProperties:
 
 
 def synchronize() -> None:
-    """Wait until everything queued on the device has completed."""
+    """Wait until all work queued on the device is complete."""
     state = running_rank()
     state.device.wait(state.device.submit([], "synchronize", order=StreamOrder.BARRIER))
 
 
 def elapsed_ps() -> int:
-    """The simulated time at which this rank stands, in picoseconds."""
+    """The simulated time of this rank in picoseconds."""
     return running_rank().device.now_ps
 
 
 def cube_count() -> int:
-    """How many cubes a SIP has."""
+    """The number of cubes in a SIP."""
     return running_rank().topology.cubes
 
 
 def has_data() -> bool:
-    """Whether tensors of this run have elements; not so with `--no-data`."""
+    """Whether the tensors of this run have elements; False with `--no-data`."""
     return running_rank().data
 
 
 def _hbm_gbs(topology: Topology) -> float:
-    """The narrowest of the slice, its crossbar and the TCM."""
+    """The lowest bandwidth on the path: slice, crossbar or TCM."""
     slice_gbs = (
         exact(topology.hbm.pc_bw_gbs)
         * topology.hbm.num_pcs

@@ -1,9 +1,10 @@
 """Constructors of tensors: `empty`, `zeros`, `ones`, `full`, `from_numpy` and `tensor`.
 
-Arguments are PyTorch's, and so are the beginnings of error messages. Two keywords are kernbench's own: `dp` places the
-elements on PEs (by default all of them on PE 0 of cube 0), and `layout` orders the elements of a matrix in the memory of a
-PE: row-major (None), or tile after tile as `torch.tiled_row_major(rows, columns)` or `torch.tiled_column_major(rows,
-columns)`. The host sees the same matrix with every layout.
+Arguments are PyTorch's, and so are the beginnings of error messages. Two keywords are kernbench's
+own: `dp` places the elements on PEs (by default all of them on PE 0 of cube 0), and `layout` orders
+the elements of a matrix in the memory of a PE: row-major (None), or tile after tile as
+`torch.tiled_row_major(rows, columns)` or `torch.tiled_column_major(rows, columns)`. The host sees
+the same matrix with every layout.
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ def empty(
     dp: DPPolicy = ONE_PE,
     layout: Tiling | None = None,
 ) -> Tensor:
-    """A tensor that is not initialised: its elements are whatever the memory holds."""
+    """A tensor that is not initialised: its elements are the bytes that the memory holds."""
     return _allocated("empty", size, dtype, dp, layout)
 
 
@@ -41,7 +42,9 @@ def full(
     dp: DPPolicy = ONE_PE,
     layout: Tiling | None = None,
 ) -> Tensor:
-    """A tensor with the same value everywhere; `RuntimeError` for a value outside the range of an integer type."""
+    """A tensor with the same value everywhere; `RuntimeError` for a value outside the range of an
+    integer type.
+    """
     return _filled("full", (size,), fill_value, dtype, dp, layout)
 
 
@@ -66,7 +69,9 @@ def ones(
 
 
 def from_numpy(array: Array, *, dp: DPPolicy = ONE_PE, layout: Tiling | None = None) -> Tensor:
-    """A tensor with the elements of `array`; `TypeError` for an element type that the hardware does not have."""
+    """A tensor with the elements of `array`; `TypeError` for an element type that the hardware does
+    not have.
+    """
     if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance] - user code is not type-checked
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     _check_placement("from_numpy", dp, layout)
@@ -81,11 +86,13 @@ def tensor(
     dp: DPPolicy = ONE_PE,
     layout: Tiling | None = None,
 ) -> Tensor:
-    """A tensor with the elements of a number, a nested sequence of numbers, a numpy array or another tensor.
+    """A tensor with the elements of a number, a nested sequence of numbers, a numpy array or
+    another tensor.
 
-    Without `dtype`, Python floats become float32 as in PyTorch, and Python integers int32, since the hardware has no
-    int64; an array and a tensor keep their type. `TypeError` for a type that the hardware does not have (bool, float64),
-    `ValueError` for a ragged sequence, `RuntimeError` for a number outside the range of an integer type.
+    Without `dtype`, Python floats become float32 as in PyTorch, and Python integers int32, since
+    the hardware has no int64; an array and a tensor keep their type. `TypeError` for a type that
+    the hardware does not have (bool, float64), `ValueError` for a ragged sequence, `RuntimeError`
+    for a number outside the range of an integer type.
     """
     if dtype is not None:
         _check_dtype("tensor", dtype)
@@ -109,7 +116,7 @@ def _allocated(
     return Tensor(_shape(function, size), element, policy, running_rank(), tiling)
 
 
-def _filled(  # noqa: PLR0917 - the arguments of a constructor
+def _filled(
     function: str,
     size: Sequence[object],
     value: object,
@@ -174,7 +181,7 @@ def _as_array(data: object) -> Array:
 
 
 def _inferred(data: object, values: Array) -> DType:
-    """The element type of `data` in PyTorch, or the one in its place: int32 for int64."""
+    """The element type of `data` in PyTorch, or its substitute: int32 for int64."""
     if isinstance(data, Tensor):
         return data.dtype
     if not isinstance(data, np.ndarray | np.generic):
@@ -200,7 +207,9 @@ def _element_type(data: object) -> str:
 
 
 def _check_range(values: Array, dtype: DType) -> None:
-    """PyTorch refuses a Python number outside the range of an integer type; fractions are cut off."""
+    """PyTorch refuses a Python number outside the range of an integer type; fractions are cut
+    off.
+    """
     if dtype.is_floating_point or not values.size:
         return
     limits = np.iinfo(dtype.numpy.name)

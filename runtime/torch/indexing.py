@@ -1,4 +1,6 @@
-"""`tensor[...]`: which elements an index selects, and in which runs of memory they lie in a shard."""
+"""`tensor[...]`: the elements that an index selects, and the contiguous runs of a shard's memory
+that hold them.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +18,9 @@ Index = int | slice | EllipsisType | tuple[int | slice | EllipsisType, ...]
 
 @dataclass(frozen=True)
 class Selection:
-    """The (start, stop) that an index selects along each axis, and the shape it has for the user.
+    """The (start, stop) that an index selects along each axis, and the shape of the result.
 
-    Integers select one element of their axis, which `shape` leaves out.
+    An integer selects one element of its axis, and `shape` leaves the axis out.
     """
 
     spans: tuple[Span, ...]
@@ -27,10 +29,11 @@ class Selection:
 
 @dataclass(frozen=True)
 class Block:
-    """The part of a selection that is in one shard: `index` is its place in the selection, before axes are left out.
+    """The part of a selection that lies in one shard.
 
-    `runs` are the contiguous (start, stop), in elements of the shard's memory, that hold it, and `order` says which elements
-    of the block, flat and row-major, follow each other in them.
+    `index` locates the block in the selection, before axes are left out. `runs` are the contiguous
+    (start, stop) that hold it, in elements of the shard's memory. `order` lists the elements of the
+    flat, row-major block in the order of memory.
     """
 
     index: tuple[slice, ...]
@@ -40,24 +43,27 @@ class Block:
 
 
 def select(index: Index, shape: tuple[int, ...]) -> Selection:
-    """What `index` selects of a tensor of `shape`; `IndexError` as in PyTorch, `ValueError` for a step other than 1."""
-    asked: list[Any] = list(index) if isinstance(index, tuple) else [index]
+    """The elements of a tensor of `shape` that `index` selects; `IndexError` as in PyTorch,
+    `ValueError` for a step other than 1.
+    """
+    axes: list[Any] = list(index) if isinstance(index, tuple) else [index]
     # By identity: an array among the indices would compare element by element.
-    ellipses = [place for place, each in enumerate(asked) if each is ...]
+    ellipses = [axis for axis, each in enumerate(axes) if each is ...]
     if len(ellipses) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
-    missing = len(shape) - (len(asked) - len(ellipses))
+    missing = len(shape) - (len(axes) - len(ellipses))
     if missing < 0:
         raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
-    place = ellipses[0] if ellipses else len(asked)
-    asked[place : place + 1] = [slice(None)] * missing
+    # PyTorch appends an ellipsis to an index without one.
+    first = ellipses[0] if ellipses else len(axes)
+    axes[first : first + 1] = [slice(None)] * missing
     spans = tuple(
         _span(each, axis, length)
-        for axis, (each, length) in enumerate(zip(asked, shape, strict=True))
+        for axis, (each, length) in enumerate(zip(axes, shape, strict=True))
     )
     kept = (
         stop - start
-        for each, (start, stop) in zip(asked, spans, strict=True)
+        for each, (start, stop) in zip(axes, spans, strict=True)
         if isinstance(each, slice)
     )
     return Selection(spans, tuple(kept))
@@ -66,7 +72,9 @@ def select(index: Index, shape: tuple[int, ...]) -> Selection:
 def block_of(
     selected: Sequence[Span], shard: Sequence[Span], tiling: Tiling | None
 ) -> Block | None:
-    """The part of the selected spans that is in a shard with these spans; None where it has none of them."""
+    """The part of the selected spans that lies in a shard with these spans; None if there is
+    none.
+    """
     pairs = list(zip(selected, shard, strict=True))
     spans = [(max(a, c), min(b, d)) for (a, b), (c, d) in pairs]
     if any(start >= stop for start, stop in spans):
@@ -108,7 +116,8 @@ def _span(index: object, axis: int, length: int) -> Span:
         raise IndexError(
             f"a tensor is indexed with integers, slices and an ellipsis, not with {index!r}"
         )
-    place = index.__index__()
-    if not -length <= place < length:
-        raise IndexError(f"index {place} is out of bounds for dimension {axis} with size {length}")
-    return place % length, place % length + 1
+    position = index.__index__()
+    if not -length <= position < length:
+        problem = f"is out of bounds for dimension {axis} with size {length}"
+        raise IndexError(f"index {position} {problem}")
+    return position % length, position % length + 1

@@ -1,4 +1,6 @@
-"""`torch.multiprocessing`: start ranks from a program of one's own. Every rank is a real process with its own SIP engine."""
+"""`torch.multiprocessing`: start ranks from the user's program. Every rank is a process with its
+own SIP and event engine.
+"""
 
 import os
 from collections.abc import Callable
@@ -7,8 +9,8 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from runtime.torch.absent import absent_attribute
 from runtime.core.package_check import check_packages
+from runtime.torch.absent import absent_attribute
 from runtime.torch.process_errors import (
     ProcessException,
     ProcessExitedException,
@@ -26,15 +28,23 @@ __all__ = [
 
 
 class _RunControl(Protocol):
-    """What this module needs of the coordinator."""
+    """The part of the coordinator's session that this module uses."""
 
-    def run(self) -> None: ...
-    def stop(self) -> None: ...
-    def pids(self) -> tuple[int, ...]: ...
+    def run(self) -> None:
+        """Run to the end."""
+        ...
+
+    def stop(self) -> None:
+        """End the run from another thread."""
+        ...
+
+    def pids(self) -> tuple[int, ...]:
+        """The process ids, once the processes run."""
+        ...
 
 
 class SpawnContext:
-    """A run that goes on while the caller does something else."""
+    """A run in the background, as `spawn(..., join=False)` returns it."""
 
     def __init__(self, session: _RunControl, *, daemon: bool) -> None:
         self._session = session
@@ -47,7 +57,9 @@ class SpawnContext:
         return list(self._session.pids())
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait up to `timeout` seconds; True when every rank has finished. Raises as `spawn` does."""
+        """Wait up to `timeout` seconds; True when every rank has finished. Raises as `spawn`
+        does.
+        """
         try:
             self._thread.join(timeout)
         except KeyboardInterrupt:
@@ -77,16 +89,20 @@ def spawn(
     *,
     procs: int | None = None,
 ) -> SpawnContext | None:
-    """Call `fn(rank, *args)` on `nprocs` ranks, one SIP and one process each; `procs` packs them into fewer processes.
+    """Call `fn(rank, *args)` on `nprocs` ranks with one SIP and one process each; `procs` packs
+    them into fewer processes.
 
-    Returns when all have finished, or at once a context to join when `join` is false. A rank that raises is a
-    `ProcessRaisedException`, a process that exits or is killed a `ProcessExitedException`; the others are stopped. `fn` and
-    `args` travel to other processes, so `fn` must be importable there: defined at the top level of a module. The environment
-    names the configuration (`KERNBENCH_TOPOLOGY`, `KERNBENCH_CCL`) and a directory for the report (`KERNBENCH_OUT`).
+    Returns None when all ranks have finished, or a context at once if `join` is false. Raises
+    `ProcessRaisedException` if a rank raises and `ProcessExitedException` if a process exits or is
+    killed; the other processes are stopped. `fn` and `args` are pickled for other processes, so
+    `fn` must be defined at the top level of a module. The environment variables
+    `KERNBENCH_TOPOLOGY` and `KERNBENCH_CCL` name the configuration files, `KERNBENCH_OUT` a
+    directory for the report.
     """
     _check(fn, nprocs, start_method)
     check_packages()
-    # The one place where the vocabulary reaches for the coordinator: a program of the user's own starts the run.
+    # The only import of the coordinator in this package, and it is one by name: the user's program
+    # starts the run, while the import contracts keep `runtime` below `coordinator`.
     coordinator: Any = import_module("coordinator.spawned")
     session: _RunControl = coordinator.SpawnedSession(
         fn,
@@ -107,7 +123,8 @@ def spawn(
 def _check(fn: Callable[..., object], nprocs: int, start_method: str) -> None:
     if coordinator_pid() is not None:
         raise RuntimeError(
-            "torch.multiprocessing.spawn: this process is a rank of a run already, ranks cannot spawn ranks"
+            "torch.multiprocessing.spawn: this process is a rank of a run already, ranks cannot "
+            "spawn ranks"
         )
     if start_method != "spawn":
         raise ValueError(

@@ -14,15 +14,17 @@ from runtime.torch.tensor import Tensor
 
 
 def launch(name: str, kernel: Callable[..., object], *arguments: object) -> Handle:
-    """Queue `kernel(*arguments)` on every PE that holds a shard of one of the tensors among `arguments`.
+    """Queue `kernel(*arguments)` on every PE that holds a shard of one of the tensors among
+    `arguments`.
 
-    A tensor is passed as a `tl.Pointer` to the start of its virtual range on this SIP, every other argument unchanged. The
-    kernel sends and receives through the queues of the default process group, if there is one. `name` stands in reports
-    and error messages.
+    A tensor is passed as a `tl.Pointer` to the start of its virtual range on this SIP, every other
+    argument unchanged. The kernel sends and receives through the queues of the default process
+    group, if there is one. `name` stands in reports and error messages.
 
-    The call returns at once. Launches and tensor accesses of a rank take effect in the order of the calls; only a collective
-    with `async_op=True` overlaps with later launches that use none of its tensors. The handle has the times of the launch once
-    it is complete. `TypeError` if the kernel does not accept the arguments, `ValueError` without a tensor among them.
+    The call returns at once. Launches and tensor accesses of a rank take effect in the order of the
+    calls; only a collective with `async_op=True` overlaps with later launches that use none of its
+    tensors. The handle has the times of the launch once it is complete. `TypeError` if the kernel
+    does not accept the arguments, `ValueError` without a tensor among them.
     """
     _check_launch(name, kernel, arguments)
     tensors = [argument for argument in arguments if isinstance(argument, Tensor)]
@@ -61,9 +63,9 @@ def launch_on(
 ) -> Handle:
     """Queue a kernel on given PEs, after the mapping of `tensors` there.
 
-    It sends and receives through `queue_table`, by default that of the default process group, if there is one. A kernel of a
-    collective has a `call` and waits for everything submitted before; with `overlaps`, later work that uses none of
-    the tensors does not wait for it.
+    It sends and receives through `queue_table`, by default that of the default process group, if
+    there is one. A kernel of a collective has a `call` and waits for everything submitted before;
+    with `overlaps`, later work that uses none of the tensors does not wait for it.
     """
     assert call or not overlaps, "kernels of users run one after the other"
     device, group = running_rank().device, running_rank().process_group

@@ -1,8 +1,10 @@
-"""What `torch.multiprocessing` raises, under the names that PyTorch users know."""
+"""The exceptions of `torch.multiprocessing`, with the names and fields of PyTorch's."""
 
 
 class ProcessException(Exception):  # noqa: N818 - the name is PyTorch's
-    """A process of a spawned run failed. Fields: text, index of the process (its first rank), its pid."""
+    """A process of a spawned run failed. Fields: message, index of the process (its first rank),
+    pid.
+    """
 
     def __init__(self, msg: str, error_index: int, pid: int) -> None:
         super().__init__(msg, error_index, pid)
@@ -10,7 +12,7 @@ class ProcessException(Exception):  # noqa: N818 - the name is PyTorch's
 
     @property
     def error_pid(self) -> int:
-        """The pid under the name that newer releases of PyTorch use."""
+        """The pid, with its name in newer releases of PyTorch."""
         return self.pid
 
     def __str__(self) -> str:
@@ -18,14 +20,16 @@ class ProcessException(Exception):  # noqa: N818 - the name is PyTorch's
 
 
 class ProcessRaisedException(ProcessException):
-    """A rank raised: the text holds its traceback."""
+    """A rank raised an exception; the message contains its traceback."""
 
     def __init__(self, msg: str, error_index: int, error_pid: int) -> None:
         super().__init__(msg, error_index, error_pid)
 
 
 class ProcessExitedException(ProcessException):
-    """A process exited or was killed. Fields: as above, exit code (negative after a signal), name of the signal."""
+    """A process exited or was killed. More fields: exit code (negative after a signal), name of the
+    signal.
+    """
 
     def __init__(
         self,

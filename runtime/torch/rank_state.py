@@ -1,4 +1,4 @@
-"""What `torch` knows about the rank that is running. A context variable tells ranks of one process apart."""
+"""The state of a rank behind `torch`. A context variable distinguishes the ranks of one process."""
 
 from collections import Counter
 from contextvars import ContextVar
@@ -15,12 +15,13 @@ from runtime.model.topology import Topology
 
 @dataclass(eq=False, repr=False)
 class ProcessGroup:
-    """A process group that this rank is a member of.
+    """A process group of which this rank is a member.
 
-    `rank` is this rank's in the group, `sips` are the global ranks of all members. `algorithm` is a name of `ccl.yaml` or
-    `auto`; `tables` are the queues of the algorithms that it may run, the first one those that kernels of users see.
-    `default` is the default group, unless it is this one; `left` says that this rank has destroyed the group. `calls` counts
-    the collectives of the group, `messages` those sent to and received from each global rank.
+    `rank` is its rank in the group, `sips` are the global ranks of all members. `algorithm` is a
+    name of `ccl.yaml` or `auto`; `tables` are the queue tables of the algorithms that the group may
+    run, with the table of users' kernels first. `default` is the default group, None if it is this
+    one. `destroyed` is set by `destroy_process_group`. `calls` counts the collectives of the group,
+    `messages` the sends and receives between each pair of global ranks.
     """
 
     name: str
@@ -29,7 +30,7 @@ class ProcessGroup:
     algorithm: str
     tables: dict[str, QueueTableSpec]
     default: "ProcessGroup | None" = None
-    left: bool = False
+    destroyed: bool = False
     calls: int = 0
     messages: Counter[tuple[int, int]] = field(default_factory=Counter[tuple[int, int]])
 
@@ -39,25 +40,27 @@ class ProcessGroup:
 
     @property
     def title(self) -> str:
-        """Name and ranks: groups that ranks have made in another order have other names."""
+        """Name and ranks: the name alone depends on the order in which a rank makes its groups."""
         return self.name if self.default is None else f"{self.name} of {ranks_text(self.sips)}"
 
     @property
     def world_size(self) -> int:
-        """How many ranks the group has."""
+        """The number of ranks in the group."""
         return len(self.sips)
 
     @property
     def base(self) -> QueueTableSpec:
-        """The queues that kernels of users see."""
+        """The queue table of users' kernels: that of the group's first algorithm."""
         return next(iter(self.tables.values()))
 
 
 @dataclass
 class RankState:
-    """One rank: its device, the memories of its SIP, and its default process group once there is one.
+    """One rank: its device, the memories of its SIP, and its default process group once it is
+    initialised.
 
-    `groups` counts the process groups that all ranks have made beside the default one.
+    `groups` counts the process groups besides the default one, which all ranks make in the same
+    order; `tensors` counts the tensors, which gives each a name.
     """
 
     rank: int
@@ -84,10 +87,11 @@ current_rank: ContextVar[RankState] = ContextVar("current_rank")
 
 
 def running_rank() -> RankState:
-    """The rank whose program is running; `RuntimeError` outside of one."""
+    """The rank whose program is running; `RuntimeError` outside a rank."""
     try:
         return current_rank.get()
     except LookupError:
         raise RuntimeError(
-            "no rank is running here: start the script with `kernbench --sips N script.py`, or use torch.multiprocessing.spawn"
+            "no rank is running here: start the script with `kernbench --sips N script.py`, or "
+            "use torch.multiprocessing.spawn"
         ) from None

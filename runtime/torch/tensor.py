@@ -1,4 +1,4 @@
-"""Tensors on the accelerator: a shape, an element type, and shards in the HBM of PEs."""
+"""Tensors on the accelerator: a shape, an element type, and shards in the HBM slices of PEs."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,16 +20,17 @@ from runtime.torch.rank_state import RankState
 
 @dataclass(frozen=True)
 class Shard:
-    """A shard and its physical address."""
+    """A shard with its physical address."""
 
     spec: ShardSpec
     address: int
 
 
 class Tensor:
-    """A tensor of one rank. Its elements live in simulated HBM; host access goes through simulated requests.
+    """A tensor of one rank. Its elements are in simulated HBM, and the host accesses them by
+    simulated requests.
 
-    A shard holds its elements in row-major order, or tile after tile as `layout` says.
+    A shard holds its elements in row-major order, or tile after tile with a `layout`.
     """
 
     def __init__(
@@ -40,11 +41,14 @@ class Tensor:
         state: RankState,
         layout: Tiling | None = None,
     ) -> None:
-        """Allocate, without writing. `ValueError` where the placement does not divide, `AllocationError` where it is full."""
+        """Allocate without writing. `ValueError` if the shape does not divide over the PEs,
+        `AllocationError` if a slice is full.
+        """
         self.shape, self.dtype, self.policy, self.layout = shape, dtype, policy, layout
         if layout is not None and len(shape) != 2:
             raise ValueError(
-                f"a layout in tiles is for matrices; a tensor of shape {shape} has {len(shape)} axes"
+                f"a layout in tiles is for matrices; a tensor of shape {shape} has "
+                f"{len(shape)} axes"
             )
         self._state = state
         topology = state.topology
@@ -59,21 +63,23 @@ class Tensor:
         state.tensors += 1
         self.name = f"t{state.tensors}{list(shape)}"
         self.address = state.virtual.alloc(max(self.nbytes, 1))
-        self.shards: tuple[Shard, ...] = tuple(self._place(spec) for spec in specs)
+        self.shards: tuple[Shard, ...] = tuple(self._allocated(spec) for spec in specs)
         self._mapped: set[tuple[int, int]] = set()
 
-    def _place(self, spec: ShardSpec) -> Shard:
+    def _allocated(self, spec: ShardSpec) -> Shard:
         offset = self._state.memories.hbm(spec.cube, spec.pe).alloc(max(spec.nbytes, 1))
         return Shard(spec, self._state.addresses.pe_hbm_addr(*spec.coordinates, offset))
 
     def __del__(self) -> None:
-        """Give the memory back. Requests already queued for it come before any for a tensor that takes its place.
+        """Free the memory.
 
-        What would not, holds the tensor: a collective that overlaps with what is queued after it.
+        The device serves queued requests in order, so those of this tensor come before those of a
+        later tensor in the same memory. A collective that overlaps with later work holds its
+        tensors until it is complete.
         """
         for shard in getattr(self, "shards", ()):
-            where = PhysAddr.decode(shard.address, self._state.addresses)
-            self._state.memories.hbm(where.cube, where.pe).free(where.offset)
+            address = PhysAddr.decode(shard.address, self._state.addresses)
+            self._state.memories.hbm(address.cube, address.pe).free(address.offset)
         if hasattr(self, "shards"):
             self._state.virtual.free(self.address)
 
@@ -88,7 +94,7 @@ class Tensor:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements, copies not counted."""
+        """Bytes of all elements; replicas count once."""
         return self.numel() * self.itemsize
 
     def __len__(self) -> int:
@@ -97,7 +103,7 @@ class Tensor:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        """Shape, dtype, mean and L2 norm: it reads the tensor, which takes simulated time."""
+        """Shape, dtype, mean and L2 norm. It reads the tensor, which takes simulated time."""
         described = f"shape={self.shape}, dtype={self.dtype!r}"
         if not self._state.data:
             return f"tensor({described}, no data)"
@@ -114,21 +120,27 @@ class Tensor:
             raise AttributeError(f"kernbench's Tensor has no {name}{nearest(name, known)}")
 
     def copy_(self, source: "Tensor | Array | Sequence[Any] | float") -> "Tensor":
-        """Fill with `source`, broadcast to the shape and converted to the element type, and wait until it is written."""
+        """Write `source`, broadcast to the shape and converted to the element type, and wait until
+        it is written.
+        """
         self[...] = source
         return self
 
     def numpy(self) -> Array:
-        """The elements on the host, after all work queued before has been done. Of copies, the first one is read.
+        """The elements on the host, after all work queued before. Of replicas, the first one is
+        read.
 
-        In a run without data the result is a masked array: it has a shape and a dtype, but no element has a value.
+        In a run without data the result is a masked array: it has a shape and a dtype, but its
+        elements have no values.
         """
         return self[...]
 
     def __getitem__(self, index: Index) -> Array:
-        """The selected elements on the host, as `numpy` gives them: a copy, for elements on the accelerator have no host view.
+        """A copy of the selected elements on the host; the host has no view of elements on the
+        accelerator.
 
-        An index selects whole shards or lies inside one; `IndexError` for one that goes across shards, and as in PyTorch.
+        An index selects whole shards, or elements of one shard. `IndexError` if it crosses shards,
+        and as in PyTorch.
         """
         selection = select(index, self.shape)
         extent = tuple(stop - start for start, stop in selection.spans)
@@ -143,14 +155,17 @@ class Tensor:
         return self._masked(whole.reshape(selection.shape))
 
     def __setitem__(self, index: Index, source: "Tensor | Array | Sequence[Any] | float") -> None:
-        """Write the selected elements of every copy, as `copy_` does; indices are those of reading."""
+        """Write the selected elements of every replica, as `copy_` does; the rules for indices are
+        those of reading.
+        """
         selection = select(index, self.shape)
         array = source.numpy() if isinstance(source, Tensor) else np.asarray(source)
         try:
             whole = np.broadcast_to(array, selection.shape)
         except ValueError:
             raise RuntimeError(
-                f"The size of the source {tuple(array.shape)} must match or broadcast to the tensor's {selection.shape}"
+                f"The size of the source {tuple(array.shape)} must match or broadcast to the "
+                f"tensor's {selection.shape}"
             ) from None
         whole = whole.reshape([stop - start for start, stop in selection.spans])
         self._wait(
@@ -163,24 +178,23 @@ class Tensor:
         )
 
     def copies(self) -> list[tuple[int, int, Array]]:
-        """(cube, pe, elements) of every shard as it is in memory: copies of the same elements one by one."""
+        """(cube, pe, elements) of every shard as it is in memory, every replica by itself."""
         blocks = self._blocks(select(..., self.shape))
-        places = [(shard.spec.cube, shard.spec.pe) for shard, _ in blocks]
-        return [
-            (*place, self._masked(part))
-            for place, part in zip(places, self._read(blocks), strict=True)
-        ]
+        pes = [(shard.spec.cube, shard.spec.pe) for shard, _ in blocks]
+        return [(*pe, self._masked(part)) for pe, part in zip(pes, self._read(blocks), strict=True)]
 
     def map_requests(self, pes: Iterable[tuple[int, int]]) -> list[MmuMapMsg]:
-        """The requests that make this tensor visible to (cube, pe); empty for those that see it already.
+        """The requests that map this tensor on PEs given as (cube, pe), without those on which it
+        is mapped already.
 
-        A PE that holds a copy of some elements sees its own, another one the first copy of its cube, or else of the SIP.
+        Of replicas, a PE maps its own, else the first one of its cube, else the first one of the
+        SIP.
         """
-        orders: dict[int, list[tuple[int, tuple[Extent, ...]]]] = {}
+        entries: dict[int, list[tuple[int, tuple[Extent, ...]]]] = {}
         for cube, pe in sorted(set(pes) - self._mapped):
-            orders.setdefault(cube, []).append((pe, self._extents(cube, pe)))
+            entries.setdefault(cube, []).append((pe, self._extents(cube, pe)))
             self._mapped.add((cube, pe))
-        return [MmuMapMsg(cube, tuple(entries)) for cube, entries in orders.items()]
+        return [MmuMapMsg(cube, tuple(of_cube)) for cube, of_cube in entries.items()]
 
     def _extents(self, cube: int, pe: int) -> tuple[Extent, ...]:
         def distance(shard: Shard) -> tuple[bool, bool]:
@@ -198,35 +212,39 @@ class Tensor:
         )
 
     def _blocks(self, selection: Selection) -> list[tuple[Shard, Block]]:
-        """The shards that a selection touches, with its part in each."""
+        """The shards that a selection overlaps, with its part in each."""
         distinct = dict.fromkeys(shard.spec.spans for shard in self.shards)
         parts = {spans: block_of(selection.spans, spans, self.layout) for spans in distinct}
-        touched = [
+        overlapped = [
             (shard, block)
             for shard in self.shards
             if (block := parts[shard.spec.spans]) is not None
         ]
         split = {
             shard.spec.spans
-            for shard, block in touched
+            for shard, block in overlapped
             if prod(block.shape) * self.itemsize < shard.spec.nbytes
         }
-        if split and len({shard.spec.spans for shard, _ in touched}) > 1:
-            first, second, *_ = dict.fromkeys(_as_index(shard.spec.spans) for shard, _ in touched)
-            raise IndexError(
-                f"{self.name}[{_as_index(selection.spans)}] goes across the shards [{first}] and [{second}] without taking "
-                "them whole; index whole shards, or inside one"
+        if split and len({shard.spec.spans for shard, _ in overlapped}) > 1:
+            first, second, *_ = dict.fromkeys(
+                _as_index(shard.spec.spans) for shard, _ in overlapped
             )
-        return touched
+            raise IndexError(
+                f"{self.name}[{_as_index(selection.spans)}] crosses the shards [{first}] and "
+                f"[{second}] and takes a part of one; index whole shards, or elements of one shard"
+            )
+        return overlapped
 
     def _writes(self, shard: Shard, block: Block, whole: Array) -> Iterator[MemoryWriteMsg]:
         size = self.itemsize
         flat = whole[block.index].astype(self.dtype.numpy).reshape(-1)[block.order]
-        data, done = flat.tobytes() if self._state.data else b"", 0
+        data, written = flat.tobytes() if self._state.data else b"", 0
         for start, stop in block.runs:
             nbytes = (stop - start) * size
-            yield MemoryWriteMsg(shard.address + start * size, nbytes, data[done : done + nbytes])
-            done += nbytes
+            yield MemoryWriteMsg(
+                shard.address + start * size, nbytes, data[written : written + nbytes]
+            )
+            written += nbytes
 
     def _read(self, blocks: Sequence[tuple[Shard, Block]]) -> list[Array]:
         size = self.itemsize

@@ -115,7 +115,7 @@ def test_a_world_larger_than_the_system_is_an_error_of_the_file() -> None:
     with pytest.raises(
         ConfigError,
         match=re.escape(
-            "algorithms.ring.world_size: is 3, but rank 0 of 2 joins; null means all SIPs"
+            "algorithms.ring.world_size: is 3, but rank 0 of 2 joins; null stands for all SIPs"
         ),
     ):
         ranks(lambda rank: dist.init_process_group(algorithm="ring"), world_size=3)
@@ -125,7 +125,7 @@ def test_a_world_without_this_rank_is_an_error_of_the_key_that_says_so() -> None
     text = default_file("ccl.yaml").read_text().replace("world_size: null", "world_size: 1", 1)
     with pytest.raises(
         ConfigError,
-        match=re.escape("defaults.world_size: is 1, but rank 1 of 2 joins; null means all SIPs"),
+        match=re.escape("defaults.world_size: is 1, but rank 1 of 2 joins; null stands for all SIPs"),
     ):
         simulate(lambda rank: dist.init_process_group(), 2, topology=TOPOLOGY, ccl=text)
 

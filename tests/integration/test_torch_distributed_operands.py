@@ -303,7 +303,7 @@ def test_a_placement_in_which_elements_would_change_pes_says_which_ones_are_poss
     kind, text = refused(MOVES[case])
     assert kind is ValueError
     assert re.match(
-        r"\w+: a PE takes apart and puts together along axis 0 what it holds itself, which shapes \(",
+        r"\w+: a PE splits and concatenates along axis 0 only what it holds itself, which shapes \(",
         text,
     )
     advice = 'place both tensors alike, on one PE, with "replicate", or with "column_wise" and at least two axes'
@@ -326,5 +326,5 @@ def test_tensors_in_tiles_cannot_be_taken_apart() -> None:
             torch.empty(8, 4, layout=tiles), torch.empty(4, 4, layout=tiles)
         )
 
-    problem = "all_gather_into_tensor: tensors that are stored in tiles cannot be taken apart; leave `layout` away"
+    problem = "all_gather_into_tensor: tensors that are stored in tiles cannot be split; omit `layout`"
     assert refused(call) == (ValueError, problem)

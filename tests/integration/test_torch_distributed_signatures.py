@@ -77,15 +77,15 @@ def test_what_a_port_says_of_its_ranks_may_stay_if_it_is_true() -> None:
     [
         (
             {"world_size": 3},
-            "rank -1 of world size 3, but this process is rank 0 of 2; leave both away",
+            "rank -1 of world size 3, but this process is rank 0 of 2; omit both",
         ),
         (
             {"rank": 2, "world_size": 2},
-            "rank 2 of world size 2, but this process is rank 0 of 2; leave both away",
+            "rank 2 of world size 2, but this process is rank 0 of 2; omit both",
         ),
         (
             {"init_method": "tcp://localhost:23456"},
-            "the run has joined its ranks already, so leave it away or say 'env://'",
+            "the run has started its ranks already; omit it or pass 'env://'",
         ),
     ],
 )
@@ -117,7 +117,7 @@ def test_splits_into_equal_parts_may_be_said_and_others_are_an_error_that_says_w
         assert ranks(lambda rank, sizes=sizes: program(rank, *sizes)) == [[0, 0, 1, 1]] * 2
     with pytest.raises(
         ValueError,
-        match=r"output_split_sizes \[1, 3\]: axis 0 of shape \(4,\) goes in 2 equal parts; pad them",
+        match=r"output_split_sizes \[1, 3\]: axis 0 of shape \(4,\) is cut into 2 equal parts; pad them",
     ):
         ranks(lambda rank: program(rank, [1, 3], [1, 3]))
 

@@ -141,7 +141,7 @@ def test_a_handle_tells_what_a_launch_cost_once_it_is_done() -> None:
     def program() -> tuple[bool, bool, int, int, int]:
         handle = torch.launch("load", lambda at: tl.load(at, 1), torch.zeros(1))
         pending = handle.done
-        with pytest.raises(RuntimeError, match="still on its way"):
+        with pytest.raises(RuntimeError, match="the launch is not complete"):
             _ = handle.pe_exec_ps
         torch.ahbm.synchronize()
         return pending, handle.done, handle.total_ps, handle.pe_exec_ps, handle.network_ps

@@ -148,10 +148,10 @@ def test_a_slice_of_whole_shards_or_inside_of_one_can_be_read(index: Any):
         (
             ROWS,
             slice(2, 4),
-            "t1[6, 8][2:4, 0:8] goes across the shards [0:3, 0:8] and [3:6, 0:8] without taking them whole",
+            "t1[6, 8][2:4, 0:8] crosses the shards [0:3, 0:8] and [3:6, 0:8] and takes a part of one",
         ),
-        (ROWS, (..., 0), "t1[6, 8][0:6, 0:1] goes across the shards [0:3, 0:8] and [3:6, 0:8]"),
-        (COLUMNS, 0, "t1[6, 8][0:1, 0:8] goes across the shards [0:6, 0:2] and [0:6, 2:4]"),
+        (ROWS, (..., 0), "t1[6, 8][0:6, 0:1] crosses the shards [0:3, 0:8] and [3:6, 0:8]"),
+        (COLUMNS, 0, "t1[6, 8][0:1, 0:8] crosses the shards [0:6, 0:2] and [0:6, 2:4]"),
     ],
 )
 def test_a_slice_across_shards_says_so(policy: DPPolicy, index: Any, problem: str):
@@ -159,7 +159,7 @@ def test_a_slice_across_shards_says_so(policy: DPPolicy, index: Any, problem: st
         tensor = torch.from_numpy(MATRIX, dp=policy)
         with pytest.raises(IndexError, match=re.escape(problem)):
             tensor[index]
-        with pytest.raises(IndexError, match="index whole shards, or inside one"):
+        with pytest.raises(IndexError, match="index whole shards, or elements of one shard"):
             tensor[index] = 0
 
     on_a_rank(program)

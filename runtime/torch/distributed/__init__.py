@@ -1,4 +1,4 @@
-"""`torch.distributed` on the accelerator's own fabric: the backend is called `ahbm`."""
+"""`torch.distributed` on the fabric of the accelerator, with the backend `ahbm`."""
 
 from typing import TYPE_CHECKING, NoReturn
 

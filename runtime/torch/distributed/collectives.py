@@ -1,15 +1,18 @@
-"""The collectives: checked, then launched as the kernel of the group's algorithm on the PEs that hold the tensors.
+"""The collectives: checks of the operands, and the launch of the algorithm's kernel on the PEs that
+hold the tensors.
 
-A collective is queued like a kernel and returns at once. Whatever reads one of its tensors afterwards waits for it, and several
-of a rank run one after the other, in the order of the calls. Every rank must make the same calls in the same order, with the
-same shapes, types and placements. Each PE exchanges its own shards with the PE at the same place elsewhere.
+A collective is queued like a kernel, and the call returns at once. A later access to one of its
+tensors waits for it, and the collectives of a rank run one after the other, in the order of the
+calls. Every rank must make the same calls in the same order, with the same shapes, types and
+placements. Each PE exchanges its shards with the PEs that have the same coordinates in other SIPs.
 
-Signatures are PyTorch's. `group` is what `new_group` has returned, by default the default group; ranks in arguments are global
-ones, those of arguments whose names begin with `group_` count the members of the group. A rank that is not
-in the group does nothing. With `async_op=True` a call returns a `Work` to wait for, else None.
+Signatures are PyTorch's. `group` is a result of `new_group`, by default the default group. Ranks in
+arguments are global ranks; those of arguments whose names begin with `group_` are ranks of the
+group. On a rank outside the group a call has no effect. With `async_op=True` a call returns a
+`Work`, else None.
 
-The slots of a call carry its text, such as `world #3: all_reduce(...)`: where ranks call different things at one place, who
-receives such a slot raises `CollectiveMismatchError`.
+The slots of a call carry its signature, such as `world #3: all_reduce(...)`. A rank that receives a
+slot with another signature under the same number raises `CollectiveMismatchError`.
 """
 
 from collections.abc import Sequence
@@ -34,31 +37,34 @@ from runtime.torch.distributed.operands import (
     placement_text,
     rank_in_group,
 )
-from runtime.torch.distributed.process_group import Group, install, joined_group
+from runtime.torch.distributed.process_group import Group, install, resolve_group
 from runtime.torch.distributed.work import Work
 from runtime.torch.ops import launch_on, shard_pointers
 from runtime.torch.rank_state import ProcessGroup, running_rank
 from runtime.torch.tensor import Tensor
 
-_LEAST_BYTES = 4
+_BARRIER_BYTES = 4
 
 
 def all_reduce(
     tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Work | None:
-    """Replace the elements of `tensor` by those of all ranks, combined; all ranks have the same ones afterwards.
+    """Replace the elements of `tensor` by the combined elements of all ranks, with the same bits on
+    every rank.
 
-    Algorithms combine rank by rank, element by element, wherever the shards are; but `intercube` also the shards of all cubes
-    of a rank, and `hierarchical` those of all its PEs. `ValueError` if the placement does not suit the algorithm, `TypeError`
-    for the average of integers.
+    An algorithm combines corresponding elements of all ranks. `intercube` also combines the shards
+    of all cubes of a rank, and `hierarchical` those of all its PEs. `ValueError` if the algorithm
+    does not support the placement, `TypeError` for the average of integers.
     """
-    joined = _member("all_reduce", group)
-    if joined is None:
+    process_group = _member("all_reduce", group)
+    if process_group is None:
         return None
     check_tensor("tensor", tensor)
     check_op("all_reduce", op, tensor)
     operands = (shard_pointers(tensor), _shard_numel(tensor), op)
-    return _launch(joined, "all_reduce", [tensor], operands, f"op {op.value}", async_op=async_op)
+    return _launch(
+        process_group, "all_reduce", [tensor], operands, f"op {op.value}", async_op=async_op
+    )
 
 
 def reduce(
@@ -69,20 +75,22 @@ def reduce(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Replace the elements of `tensor` on rank `dst` by those of all ranks, combined; other ranks keep theirs."""
-    joined = _member("reduce", group)
-    if joined is None:
+    """Replace the elements of `tensor` on rank `dst` by the combined elements of all ranks; other
+    ranks keep theirs.
+    """
+    process_group = _member("reduce", group)
+    if process_group is None:
         return None
     check_tensor("tensor", tensor)
-    root = rank_in_group(joined, "root", "dst", dst, group_dst)
+    root = rank_in_group(process_group, "root", "dst", dst, group_dst)
     check_op("reduce", op, tensor)
     operands = (shard_pointers(tensor), _shard_numel(tensor), op, root)
     return _launch(
-        joined,
+        process_group,
         "reduce",
         [tensor],
         operands,
-        f"op {op.value}, root {joined.sips[root]}",
+        f"op {op.value}, root {process_group.sips[root]}",
         async_op=async_op,
     )
 
@@ -95,50 +103,57 @@ def broadcast(
     group_src: int | None = None,
 ) -> Work | None:
     """Replace the elements of `tensor` on every rank by those of rank `src`."""
-    joined = _member("broadcast", group)
-    if joined is None:
+    process_group = _member("broadcast", group)
+    if process_group is None:
         return None
     check_tensor("tensor", tensor)
-    root = rank_in_group(joined, "root", "src", src, group_src)
+    root = rank_in_group(process_group, "root", "src", src, group_src)
     operands = (shard_pointers(tensor), _shard_numel(tensor), root)
     return _launch(
-        joined, "broadcast", [tensor], operands, f"root {joined.sips[root]}", async_op=async_op
+        process_group,
+        "broadcast",
+        [tensor],
+        operands,
+        f"root {process_group.sips[root]}",
+        async_op=async_op,
     )
 
 
 def all_gather(
     tensor_list: Sequence[Tensor], tensor: Tensor, group: Group = None, async_op: bool = False
 ) -> Work | None:
-    """Write the elements of `tensor` of rank r to `tensor_list[r]`, on every rank; r counts the ranks of the group.
+    """Write the elements of `tensor` of rank r to `tensor_list[r]`, on every rank; r is a rank of
+    the group.
 
-    The list has a tensor for each rank, of the shape, type and placement of `tensor`; `ValueError` if not.
+    `ValueError` unless the list has one tensor per rank, with the shape, type and placement of
+    `tensor`.
     """
-    joined = _member("all_gather", group)
-    if joined is None:
+    process_group = _member("all_gather", group)
+    if process_group is None:
         return None
     check_tensor("tensor", tensor)
-    check_list(tensor_list, tensor, joined.world_size)
+    check_list(tensor_list, tensor, process_group.world_size)
     pointers = [shard_pointers(output) for output in tensor_list]
-    outputs = PerPe(
-        {place: tuple(each.values[place] for each in pointers) for place in pointers[0].values}
-    )
+    outputs = PerPe({pe: tuple(each.values[pe] for each in pointers) for pe in pointers[0].values})
     operands = (shard_pointers(tensor), _shard_numel(tensor), outputs)
-    return _launch(joined, "all_gather", [tensor, *tensor_list], operands, async_op=async_op)
+    return _launch(process_group, "all_gather", [tensor, *tensor_list], operands, async_op=async_op)
 
 
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: Group = None, async_op: bool = False
 ) -> Work | None:
-    """Write the input tensors of all ranks behind each other to `output_tensor`, along axis 0 or stacked on a new axis 0.
+    """Write the input tensors of all ranks to `output_tensor`, concatenated along axis 0 or stacked
+    on a new axis 0.
 
-    The output has `world_size` times the elements. `ValueError` for other sizes, and for a placement with which a PE would
-    have to write what another one holds: one PE, `replicate`, and `column_wise` with at least two axes are possible.
+    The output has `world_size` times the elements. `ValueError` for other sizes, and for a
+    placement with which a PE would have to write elements of another PE: one PE, `replicate`, and
+    `column_wise` with at least two axes are possible.
     """
-    joined = _member("all_gather_into_tensor", group)
-    if joined is None:
+    process_group = _member("all_gather_into_tensor", group)
+    if process_group is None:
         return None
     _check_pair(output_tensor, input_tensor, "all_gather_into_tensor")
-    world_size = joined.world_size
+    world_size = process_group.world_size
     if output_tensor.numel() != world_size * input_tensor.numel():
         problem = "output tensor size must be equal to world_size times input tensor size"
         raise ValueError(
@@ -151,35 +166,40 @@ def all_gather_into_tensor(
         shard_pointers(output_tensor),
     )
     return _launch(
-        joined, "all_gather_into_tensor", [input_tensor, output_tensor], operands, async_op=async_op
+        process_group,
+        "all_gather_into_tensor",
+        [input_tensor, output_tensor],
+        operands,
+        async_op=async_op,
     )
 
 
 def reduce_scatter_tensor(
     output: Tensor,
-    input: Tensor,
+    input: Tensor,  # noqa: A002 - PyTorch's name
     op: ReduceOp = ReduceOp.SUM,
     group: Group = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Combine the input tensors of all ranks and write part r of the result, along axis 0, to `output` of rank r.
+    """Combine the input tensors of all ranks and write part r of the result, along axis 0, to
+    `output` of rank r.
 
-    The input has `world_size` times the elements, behind each other along axis 0 or stacked on a new axis 0. Placements are
-    those of `all_gather_into_tensor`.
+    The input has `world_size` times the elements, concatenated along axis 0 or stacked on a new
+    axis 0. The possible placements are those of `all_gather_into_tensor`.
     """
-    joined = _member("reduce_scatter_tensor", group)
-    if joined is None:
+    process_group = _member("reduce_scatter_tensor", group)
+    if process_group is None:
         return None
     _check_pair(output, input, "reduce_scatter_tensor")
     check_op("reduce_scatter_tensor", op, input)
-    world_size = joined.world_size
+    world_size = process_group.world_size
     if input.numel() != world_size * output.numel():
         problem = "input tensor must be the same size as output size times world size"
         raise ValueError(f"{problem}: {input.numel()} is not {output.numel()} x {world_size}")
     check_parts("reduce_scatter_tensor", input, output, world_size)
     operands = (shard_pointers(input), _shard_numel(output), op, shard_pointers(output))
     return _launch(
-        joined,
+        process_group,
         "reduce_scatter_tensor",
         [input, output],
         operands,
@@ -196,46 +216,51 @@ def all_to_all_single(
     group: Group = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Cut `input` into equal parts along axis 0 and send part r to rank r; the part from rank r is part r of `output`.
+    """Cut `input` into equal parts along axis 0 and send part r to rank r; the part from rank r is
+    part r of `output`.
 
-    `ValueError` if axis 0 does not divide by the world size, or split sizes are given that are not all equal. Placements are
-    those of `all_gather_into_tensor`.
+    `ValueError` if the world size does not divide axis 0, or for split sizes that differ. The
+    possible placements are those of `all_gather_into_tensor`.
     """
-    joined = _member("all_to_all_single", group)
-    if joined is None:
+    process_group = _member("all_to_all_single", group)
+    if process_group is None:
         return None
     _check_pair(output, input, "all_to_all_single")
-    check_equal_splits("output_split_sizes", output_split_sizes, output, joined.world_size)
-    check_equal_splits("input_split_sizes", input_split_sizes, input, joined.world_size)
-    check_split(output, input, joined.world_size)
+    check_equal_splits("output_split_sizes", output_split_sizes, output, process_group.world_size)
+    check_equal_splits("input_split_sizes", input_split_sizes, input, process_group.world_size)
+    check_split(output, input, process_group.world_size)
     operands = (
         shard_pointers(input),
-        _shard_numel(input) // joined.world_size,
+        _shard_numel(input) // process_group.world_size,
         shard_pointers(output),
     )
-    return _launch(joined, "all_to_all_single", [input, output], operands, async_op=async_op)
+    return _launch(process_group, "all_to_all_single", [input, output], operands, async_op=async_op)
 
 
 def barrier(
     group: Group = None, async_op: bool = False, device_ids: Sequence[int] | None = None
 ) -> Work | None:
-    """Return when every rank has called it: an all-reduce of one element a PE, through the same queues.
+    """Return when every rank has called it: an all-reduce of one element per PE, through the same
+    queues.
 
-    With `async_op=True` it is the `Work` that completes then. A rank has one device, its own: `ValueError` for other ones.
+    With `async_op=True` it returns a `Work` that completes then. `ValueError` for a device that is
+    not the rank's own.
     """
     if device_ids is not None and list(device_ids) != [running_rank().rank]:
         raise ValueError(
-            f"barrier on device_ids {list(device_ids)}: this rank has the device {running_rank().rank}"
+            f"barrier on device_ids {list(device_ids)}: this rank has the device "
+            f"{running_rank().rank}"
         )
-    joined = _member("barrier", group)
-    if joined is None:
+    process_group = _member("barrier", group)
+    if process_group is None:
         return None
-    # The smallest tensor that suits the algorithm: one element on every PE that has neighbours in its SIP, or on one PE.
-    local = _chosen(joined, "all_reduce", _LEAST_BYTES)[0].plan.mapping.local
-    cubes, pes = (len({place[axis] for place in local}) or 1 for axis in (0, 1))
+    # The smallest tensor that the algorithm supports: one element on every PE that has neighbours
+    # in its SIP, or on one PE if none has.
+    local = _chosen(process_group, "all_reduce", _BARRIER_BYTES)[0].plan.mapping.local
+    cubes, pes = (len({coordinates[axis] for coordinates in local}) or 1 for axis in (0, 1))
     tensor = empty(1, dp=DPPolicy(num_cubes=cubes, num_pes=pes))
     operands = (shard_pointers(tensor), _shard_numel(tensor), ReduceOp.SUM)
-    work = _launch(joined, "all_reduce", [tensor], operands, called="barrier", async_op=True)
+    work = _launch(process_group, "all_reduce", [tensor], operands, called="barrier", async_op=True)
     assert work is not None
     if async_op:
         return work
@@ -244,7 +269,7 @@ def barrier(
 
 
 def _launch(
-    joined: ProcessGroup,
+    process_group: ProcessGroup,
     collective: str,
     tensors: Sequence[Tensor],
     operands: tuple[object, ...],
@@ -253,7 +278,7 @@ def _launch(
     called: str = "",
     async_op: bool,
 ) -> Work | None:
-    table, kernel = _chosen(joined, collective, tensors[0].nbytes)
+    table, kernel = _chosen(process_group, collective, tensors[0].nbytes)
     config = table.group.algorithm
     arguments = complete(
         kernel, operands, table.group, tensors[0].itemsize, running_rank().ccl.source
@@ -261,44 +286,55 @@ def _launch(
     for tensor in tensors:
         check_placement(collective, table, tensor)
     install(table)
-    joined.calls += 1
+    process_group.calls += 1
     shapes = f"{tensors[0].dtype.name} {tensors[0].shape} on {placement_text(tensors[0])}"
-    what = f"{called or collective}({', '.join(filter(None, (shapes, detail)))}) by {config.name}"
-    call = call_signature(f"{joined.title} #{joined.calls}", what)
-    pes = [(shard.spec.cube, shard.spec.pe) for shard in tensors[0].shards]
-    name = f"{collective}.{config.name}"
+    description = f"{called or collective}({', '.join(filter(None, (shapes, detail)))})"
+    call = call_signature(
+        f"{process_group.title} #{process_group.calls}", f"{description} by {config.name}"
+    )
     handle = launch_on(
-        name, kernel, arguments, tensors, pes, queue_table=table.name, call=call, overlaps=async_op
+        f"{collective}.{config.name}",
+        kernel,
+        arguments,
+        tensors,
+        [(shard.spec.cube, shard.spec.pe) for shard in tensors[0].shards],
+        queue_table=table.name,
+        call=call,
+        overlaps=async_op,
     )
     return Work(handle) if async_op else None
 
 
-def _chosen(joined: ProcessGroup, collective: str, nbytes: int) -> tuple[QueueTableSpec, Kernel]:
-    """The queues and the kernel of the algorithm that runs the collective for a tensor of so many bytes."""
+def _chosen(
+    process_group: ProcessGroup, collective: str, nbytes: int
+) -> tuple[QueueTableSpec, Kernel]:
+    """The queue table and the kernel of the algorithm that runs the collective for a tensor of
+    `nbytes` bytes.
+    """
     ccl = running_rank().ccl
-    name = ccl.choose(joined.algorithm, collective, nbytes)
+    name = ccl.choose(process_group.algorithm, collective, nbytes)
     kernel = kernel_of(name, collective, ccl)
     if kernel is None:
         chosen = (
             f", which {AUTO!r} chooses by the section `selection` of {ccl.source},"
-            if joined.algorithm == AUTO
+            if process_group.algorithm == AUTO
             else ""
         )
-        having = algorithms_with(collective, ccl)
-        known = f"those that do: {', '.join(having)}" if having else "none does"
+        others = algorithms_with(collective, ccl)
+        known = f"those that do: {', '.join(others)}" if others else "none does"
         raise RuntimeError(f"algorithm {name!r}{chosen} does not support {collective}; {known}")
-    return joined.tables[name], kernel
+    return process_group.tables[name], kernel
 
 
 def _member(collective: str, group: Group) -> ProcessGroup | None:
-    joined = joined_group(group)
-    if joined is None:
+    process_group = resolve_group(group)
+    if process_group is None:
         rank = running_rank().rank
         warn(
             f"Running {collective} on global rank {rank} which does not belong to the given group.",
             stacklevel=3,
         )
-    return joined
+    return process_group
 
 
 def _check_pair(output: object, source: object, collective: str) -> None:

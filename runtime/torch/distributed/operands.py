@@ -1,4 +1,6 @@
-"""Checks of what collectives are called with. Their texts begin with those of PyTorch and add the values."""
+"""Checks of the operands of collectives. Their messages begin as PyTorch's do and add the
+values.
+"""
 
 from collections.abc import Sequence
 from typing import cast
@@ -19,7 +21,7 @@ _OPS = [f"ReduceOp.{op.name}" for op in ReduceOp]
 
 
 def check_tensor(name: str, tensor: object) -> None:
-    """`TypeError` if the argument `name` is no tensor."""
+    """`TypeError` unless the argument `name` is a tensor."""
     if not isinstance(tensor, Tensor):
         problem = (
             f"Expected parameter `{name}` of type torch.Tensor but got {type(tensor)} instead."
@@ -28,30 +30,34 @@ def check_tensor(name: str, tensor: object) -> None:
 
 
 def rank_in_group(
-    joined: ProcessGroup, kind: str, name: str, rank: int | None, group_rank: int | None
+    process_group: ProcessGroup, kind: str, name: str, rank: int | None, group_rank: int | None
 ) -> int:
-    """The rank in the group that a call means: its argument `name` is a global rank, `group_` and the name a rank of the group.
+    """The rank in the group of the peer or root of a call.
 
-    `kind` is what it is there for. `ValueError` if both are given, or none, or the group does not have it.
+    The argument `name` is a global rank, `group_` + `name` a rank of the group; `kind` is its role
+    in messages. `ValueError` if both are given, or neither, or if the group has no such rank.
     """
     if rank is not None and group_rank is not None:
         raise ValueError(f"Can't specify both {name} and group_{name}: {rank} and {group_rank}")
     if rank is None and group_rank is None:
         raise ValueError(f"Must specify {name} or group_{name}: the {kind} rank")
-    known = joined.sips if group_rank is None else range(joined.world_size)
-    asked = rank if group_rank is None else group_rank
-    if not isinstance(asked, int) or isinstance(asked, bool) or asked not in known:
-        inside = "" if group_rank is None else f", in the group 0 to {joined.world_size - 1}"
+    known = process_group.sips if group_rank is None else range(process_group.world_size)
+    given = rank if group_rank is None else group_rank
+    if not isinstance(given, int) or isinstance(given, bool) or given not in known:
+        inside = "" if group_rank is None else f", in the group 0 to {process_group.world_size - 1}"
         raise ValueError(
-            f"Invalid {kind} rank: {asked!r}; the process group has {ranks_text(joined.sips)}{inside}"
+            f"Invalid {kind} rank: {given!r}; the process group has "
+            f"{ranks_text(process_group.sips)}{inside}"
         )
-    return known.index(asked)
+    return known.index(given)
 
 
 def check_op(collective: str, op: object, tensor: Tensor) -> None:
-    """`ValueError` for what is no `ReduceOp`, `TypeError` for one that the element type does not have."""
+    """`ValueError` unless `op` is a `ReduceOp`, `TypeError` if it is not defined for the element
+    type.
+    """
     if not isinstance(op, ReduceOp):
-        raise ValueError(
+        raise ValueError(  # noqa: TRY004 - PyTorch raises ValueError
             f"op {op!r} is not supported by {collective} on {BACKEND}{nearest(str(op), _OPS)}"
         )
     if op is ReduceOp.AVG and not tensor.dtype.is_floating_point:
@@ -70,9 +76,9 @@ def check_placement(collective: str, table: QueueTableSpec, tensor: Tensor) -> N
         running_rank().ccl.source,
         f"algorithms.{config.name}.validator",
     )
-    parts = CheckedFunctions(running_rank().ccl.source, config.name)
+    functions = CheckedFunctions(running_rank().ccl.source, config.name)
     try:
-        parts.validate(
+        functions.validate(
             validate, [shard.spec for shard in tensor.shards], table.plan.mapping.participants
         )
     except ValueError as error:
@@ -80,10 +86,12 @@ def check_placement(collective: str, table: QueueTableSpec, tensor: Tensor) -> N
 
 
 def check_list(tensors: object, like: Tensor, world_size: int) -> None:
-    """The list of `all_gather`: a tensor for each rank, of the shape, type and placement of what every rank gives."""
+    """The list of `all_gather` has one tensor per rank, with the shape, type and placement of the
+    input.
+    """
     if not isinstance(tensors, list | tuple):
-        problem = f"Expected parameter `tensor_list` of type List[torch.Tensor] but got {type(tensors)} instead."
-        raise TypeError(f"Invalid function argument. {problem}")
+        problem = f"of type List[torch.Tensor] but got {type(tensors)} instead."
+        raise TypeError(f"Invalid function argument. Expected parameter `tensor_list` {problem}")
     outputs = cast("Sequence[object]", tensors)
     if len(outputs) != world_size:
         problem = "Tensor list input to scatter/gather must match number of collective participants"
@@ -103,22 +111,24 @@ def check_list(tensors: object, like: Tensor, world_size: int) -> None:
             )
         if _layout(output) != _layout(like):
             raise ValueError(
-                f"all_gather: tensor_list[{index}] is not placed like tensor: {output.policy}, {like.policy}"
+                f"all_gather: tensor_list[{index}] is not placed like tensor: {output.policy}, "
+                f"{like.policy}"
             )
 
 
 def check_parts(collective: str, whole: Tensor, part: Tensor, parts: int) -> None:
-    """Every PE can put `parts` shards of `part` behind each other and has its shard of `whole`; `ValueError` if not.
+    """`ValueError` unless every PE can concatenate `parts` shards of `part` to its shard of
+    `whole`.
 
-    `whole` is what `torch.cat` makes of the parts along axis 0 or `torch.stack` of them on a new one, or any shape where
-    nothing is split.
+    `whole` has the shape of `torch.cat` of the parts along axis 0 or of `torch.stack`, or any shape
+    if every PE holds all elements of both tensors.
     """
     specs = [
         (each.spec, other.spec) for each, other in zip(whole.shards, part.shards, strict=False)
     ]
     fits = len(whole.shards) == len(part.shards) and (
         all(_is_all(spec, whole) and _is_all(of_part, part) for spec, of_part in specs)
-        or all(_joins(spec, of_part, part.shape, parts) for spec, of_part in specs)
+        or all(_concatenates(spec, of_part, part.shape, parts) for spec, of_part in specs)
     )
     _check_local(
         collective,
@@ -129,7 +139,9 @@ def check_parts(collective: str, whole: Tensor, part: Tensor, parts: int) -> Non
 
 
 def check_split(output: Tensor, source: Tensor, parts: int) -> None:
-    """Every PE can cut its shards of the tensors of all-to-all into `parts` along axis 0; `ValueError` if not."""
+    """`ValueError` unless every PE can cut its shards of the tensors of all-to-all into `parts`
+    along axis 0.
+    """
     if output.shape != source.shape:
         problem = f"the output has shape {output.shape}, the input {source.shape}"
         raise ValueError(
@@ -139,23 +151,25 @@ def check_split(output: Tensor, source: Tensor, parts: int) -> None:
         problem = f"shape {source.shape}, {parts} ranks"
         raise ValueError(f"Tensor's dim 0 does not divide equally across group size: {problem}")
     whole = all(shard.spec.spans[0] == (0, source.shape[0]) for shard in source.shards)
-    fits = _places(output) == _places(source) and (whole or parts == 1)
+    fits = _shard_specs(output) == _shard_specs(source) and (whole or parts == 1)
     _check_local("all_to_all_single", (output, source), fits=fits, parts=parts)
 
 
 def check_equal_splits(name: str, sizes: object, tensor: Tensor, parts: int) -> None:
-    """`ValueError` for split sizes other than those into equal parts, which may be left away."""
+    """`ValueError` for split sizes that are not those of equal parts; None and an empty list stand
+    for equal parts.
+    """
     if sizes is None or not tensor.shape:
         return
     given = list(cast("Sequence[int]", sizes))
-    # PyTorch's empty list means equal parts, too.
     if given and given != [tensor.shape[0] // parts] * parts:
-        advice = f"axis 0 of shape {tensor.shape} goes in {parts} equal parts; pad them to one size, or use send and recv"
+        lengths = f"axis 0 of shape {tensor.shape} is cut into {parts} equal parts"
+        advice = f"{lengths}; pad them to one size, or use send and recv"
         raise ValueError(f"all_to_all_single with {name} {given}: {advice}")
 
 
 def placement_text(tensor: Tensor) -> str:
-    """Where the shards of a tensor lie, short enough for a line."""
+    """The coordinates of the shards of a tensor, in one line."""
     specs = [shard.spec for shard in tensor.shards]
     first, last = (f"cube {spec.cube} pe {spec.pe}" for spec in (specs[0], specs[-1]))
     return (
@@ -171,17 +185,18 @@ def _check_local(
     first, second = tensors
     if not fits:
         raise ValueError(
-            f"{collective}: a PE takes apart and puts together along axis 0 what it holds itself, which shapes {first.shape} "
-            f"and {second.shape} placed by {first.policy} and {second.policy} do not allow; place both tensors alike, on one "
-            'PE, with "replicate", or with "column_wise" and at least two axes'
+            f"{collective}: a PE splits and concatenates along axis 0 only what it holds itself, "
+            f"which shapes {first.shape} and {second.shape} placed by {first.policy} and "
+            f"{second.policy} do not allow; place both tensors alike, on one PE, "
+            'with "replicate", or with "column_wise" and at least two axes'
         )
     if first.layout != second.layout or (parts > 1 and first.layout is not None):
         raise ValueError(
-            f"{collective}: tensors that are stored in tiles cannot be taken apart; leave `layout` away"
+            f"{collective}: tensors that are stored in tiles cannot be split; omit `layout`"
         )
 
 
-def _joins(whole: ShardSpec, part: ShardSpec, shape: tuple[int, ...], parts: int) -> bool:
+def _concatenates(whole: ShardSpec, part: ShardSpec, shape: tuple[int, ...], parts: int) -> bool:
     along, *across = whole.spans or ((0, 1),)
     concatenated = bool(shape) and part.spans[0] == (0, shape[0]) and along == (0, parts * shape[0])
     stacked = along == (0, parts) and tuple(across) == part.spans
@@ -196,9 +211,9 @@ def _is_all(spec: ShardSpec, tensor: Tensor) -> bool:
     return spec.spans == tuple((0, length) for length in tensor.shape)
 
 
-def _places(tensor: Tensor) -> list[ShardSpec]:
+def _shard_specs(tensor: Tensor) -> list[ShardSpec]:
     return [shard.spec for shard in tensor.shards]
 
 
 def _layout(tensor: Tensor) -> object:
-    return _places(tensor), tensor.layout
+    return _shard_specs(tensor), tensor.layout

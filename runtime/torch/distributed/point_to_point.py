@@ -1,8 +1,9 @@
 """Send and receive between any two ranks of a group.
 
-They are queued like collectives, and those of a rank run one after the other in the order of the calls, `isend` and `irecv`,
-too: a send of more than the receive rings of the peer hold waits for its receive, so ranks that all send first and then receive
-wait for ever. `batch_isend_irecv` runs several of them together, and receives from the beginning.
+They are queued like collectives. Those of a rank run one after the other in the order of the calls,
+`isend` and `irecv` too. A send of more bytes than the peer's receive rings hold waits for its
+receive, so ranks that all send before they receive deadlock. `batch_isend_irecv` runs several
+together and posts its receives first.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ from runtime.torch.distributed.operands import (
     placement_text,
     rank_in_group,
 )
-from runtime.torch.distributed.process_group import Group, install, joined_group
+from runtime.torch.distributed.process_group import Group, install, resolve_group
 from runtime.torch.distributed.work import Work
 from runtime.torch.ops import launch_on, shard_pointers
 from runtime.torch.rank_state import running_rank
@@ -37,11 +38,13 @@ def isend(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> Work:
-    """Send the elements of `tensor` to rank `dst`, which must receive into one of the same shape, type and placement.
+    """Send the elements of `tensor` to rank `dst`, which must receive into a tensor of the same
+    shape, type and placement.
 
-    It completes when all elements are in the receive rings of the peer. The first call of a rank in a group installs its queues
-    to all other ranks. `ValueError` for a rank that is not in it. Messages of two ranks arrive in the order in which they were
-    sent: a `tag` is compared, not searched for.
+    The send is complete when all elements are in the receive rings of the peer. The first call of a
+    rank in a group installs its queues to all other ranks. `ValueError` for a rank outside the
+    group. Messages between two ranks arrive in the order of the sends: a `tag` is compared with
+    that of the receive, but does not select a message.
     """
     return _launch(_PeerTransfer("dst", tensor, dst, group, tag, group_dst), overlaps=True)
 
@@ -53,7 +56,9 @@ def irecv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> Work:
-    """Replace the elements of `tensor` by those that rank `src` sends; the counterpart of `isend`."""
+    """Replace the elements of `tensor` by those that rank `src` sends; the counterpart of
+    `isend`.
+    """
     return _launch(_PeerTransfer("src", tensor, src, group, tag, group_src), overlaps=True)
 
 
@@ -64,7 +69,7 @@ def send(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> None:
-    """`isend` without a handle: what uses the tensor afterwards waits."""
+    """`isend` without a handle: later work waits for it."""
     _launch(_PeerTransfer("dst", tensor, dst, group, tag, group_dst), overlaps=False)
 
 
@@ -78,11 +83,13 @@ def recv(
     """`irecv` without a handle; returns the sender's rank, as in PyTorch."""
     transfer = _PeerTransfer("src", tensor, src, group, tag, group_src)
     _launch(transfer, overlaps=False)
-    return transfer.joined.sips[transfer.peer]
+    return transfer.process_group.sips[transfer.peer]
 
 
 class P2POp:
-    """A send or a receive for `batch_isend_irecv`: `op` is `isend` or `irecv`, the rest are its arguments."""
+    """A send or a receive for `batch_isend_irecv`: `op` is `isend` or `irecv`, the other arguments
+    are those of `op`.
+    """
 
     def __init__(
         self,
@@ -93,7 +100,7 @@ class P2POp:
         tag: int = 0,
         group_peer: int | None = None,
     ) -> None:
-        """`ValueError` for another `op`, and as `isend` and `irecv` do."""
+        """`ValueError` for another `op`, and for arguments that `isend` and `irecv` refuse."""
         ends: dict[object, _End] = {isend: "dst", irecv: "src"}
         if op not in ends:
             raise ValueError(
@@ -103,31 +110,34 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
-    """Start sends and receives that run together, in any order; a `Work` for all of them.
+    """Queue sends and receives that run together, in any order; the result is one `Work` for all of
+    them.
 
-    What a batch sends, a batch has to receive, for each pair of ranks in the same order; tags are not compared. `ValueError`
-    for an empty list, or for operations of several groups.
+    A peer receives the sends of a batch in a batch, in the same order for each pair of ranks; tags
+    are not compared. `ValueError` for an empty list, and for operations of different groups.
     """
     for each in cast("Sequence[object]", p2p_op_list):
         if not isinstance(each, P2POp):
-            problem = f"Each op is expected to be of type torch.distributed.P2POp, not {type(each).__name__}"
+            problem = (
+                "Each op is expected to be of type torch.distributed.P2POp, "
+                f"not {type(each).__name__}"
+            )
             raise TypeError(f"Invalid ``p2p_op_list``. {problem}.")
     transfers = [each.transfer for each in p2p_op_list]
-    if len({id(each.joined) for each in transfers}) != 1:
+    if len({id(each.process_group) for each in transfers}) != 1:
         raise ValueError(
-            f"batch_isend_irecv of {len(transfers)} operations: it takes at least one, all of one group"
+            f"batch_isend_irecv of {len(transfers)} operations: it takes at least one, all of one "
+            "group"
         )
     table = _installed(transfers)
-    pes = sorted({place for each in transfers for place in each.places})
-    parts = {
+    pes = sorted({pe for each in transfers for pe in each.pes})
+    segments = {
         end: PerPe(
             {
-                place: tuple(
-                    each.part(place)
-                    for each in transfers
-                    if each.end == end and place in each.places
+                pe: tuple(
+                    each.segment(pe) for each in transfers if each.end == end and pe in each.pes
                 )
-                for place in pes
+                for pe in pes
             }
         )
         for end in _KINDS
@@ -135,9 +145,9 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
     message_bytes = table.group.ring_bytes_within_scratch(1)
     tensors, call = (
         [each.tensor for each in transfers],
-        call_signature(transfers[0].joined.title, "batch_isend_irecv"),
+        call_signature(transfers[0].process_group.title, "batch_isend_irecv"),
     )
-    arguments = (parts["dst"], parts["src"], message_bytes)
+    arguments = (segments["dst"], segments["src"], message_bytes)
     kernel = point_to_point.exchange
     return [
         Work(
@@ -156,7 +166,7 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
 
 
 class _PeerTransfer:
-    """One send (`end` is "dst") or receive ("src"), checked; `peer` is a rank of the group `joined`."""
+    """A checked send (`end` is "dst") or receive ("src"); `peer` is a rank of `process_group`."""
 
     def __init__(
         self,
@@ -167,45 +177,47 @@ class _PeerTransfer:
         tag: int,
         group_rank: int | None,
     ) -> None:
-        kind, joined = _KINDS[end], joined_group(group)
-        if joined is None:
+        kind, process_group = _KINDS[end], resolve_group(group)
+        if process_group is None:
             raise ValueError(
                 f"Invalid {kind} rank: rank {running_rank().rank} is not in the given group"
             )
         check_tensor("tensor", tensor)
-        self.end, self.tensor, self.joined, self.tag = end, tensor, joined, tag
-        self.peer = rank_in_group(joined, kind, end, rank, group_rank)
-        if self.peer == joined.rank:
+        self.end, self.tensor, self.process_group, self.tag = end, tensor, process_group, tag
+        self.peer = rank_in_group(process_group, kind, end, rank, group_rank)
+        if self.peer == process_group.rank:
             raise ValueError(
-                f"Invalid {kind} rank: {kind} rank should not be the same as the rank of the current process."
+                f"Invalid {kind} rank: {kind} rank should not be the same as the rank of the "
+                "current process."
             )
 
     @property
-    def way(self) -> str:
+    def direction(self) -> str:
         return f"global_rank_{self.peer}"
 
     @property
-    def places(self) -> list[tuple[int, int]]:
+    def pes(self) -> list[tuple[int, int]]:
         return [(shard.spec.cube, shard.spec.pe) for shard in self.tensor.shards]
 
     @property
     def numel(self) -> int:
         return self.tensor.shards[0].spec.nbytes // self.tensor.itemsize
 
-    def part(self, place: tuple[int, int]) -> tuple[str, object, int]:
-        """What a PE of it does: direction, pointer, elements."""
-        return self.way, shard_pointers(self.tensor).values[place], self.numel
+    def segment(self, pe: tuple[int, int]) -> tuple[str, object, int]:
+        """The operands of a PE: direction, pointer, number of elements."""
+        return self.direction, shard_pointers(self.tensor).values[pe], self.numel
 
     def call(self) -> str:
-        """The text of the next message between the two ranks."""
-        joined, own = self.joined, self.joined.rank
+        """The signature of the next message between the two ranks."""
+        process_group, own = self.process_group, self.process_group.rank
         source, target = (own, self.peer) if self.end == "dst" else (self.peer, own)
-        ends = joined.sips[source], joined.sips[target]
-        joined.messages[ends] += 1
-        place = f"{joined.title} rank {ends[0]} to {ends[1]} #{joined.messages[ends]}"
+        ends = process_group.sips[source], process_group.sips[target]
+        process_group.messages[ends] += 1
+        number = process_group.messages[ends]
+        call = f"{process_group.title} rank {ends[0]} to {ends[1]} #{number}"
         tag = f", tag {self.tag}" if self.tag else ""
         return call_signature(
-            place,
+            call,
             f"{self.tensor.dtype.name} {self.tensor.shape} on {placement_text(self.tensor)}{tag}",
         )
 
@@ -217,10 +229,10 @@ def _launch(transfer: _PeerTransfer, *, overlaps: bool) -> Work:
     tensor, table = transfer.tensor, _installed([transfer])
     message = table.group.ring_bytes_within_scratch(1) // tensor.itemsize
     arguments, name = (
-        (shard_pointers(tensor), transfer.numel, transfer.way, message),
-        f"{kernel.__name__}.{transfer.way}",
+        (shard_pointers(tensor), transfer.numel, transfer.direction, message),
+        f"{kernel.__name__}.{transfer.direction}",
     )
-    pes, call = transfer.places, transfer.call()
+    pes, call = transfer.pes, transfer.call()
     return Work(
         launch_on(
             name,
@@ -236,13 +248,14 @@ def _launch(transfer: _PeerTransfer, *, overlaps: bool) -> Work:
 
 
 def _installed(transfers: Sequence[_PeerTransfer]) -> QueueTableSpec:
-    joined = transfers[0].joined
-    if POINT_TO_POINT not in joined.tables:
+    process_group = transfers[0].process_group
+    if POINT_TO_POINT not in process_group.tables:
         source = running_rank().ccl.source
         raise RuntimeError(
-            f"send and recv need the queues of the algorithm {POINT_TO_POINT!r}, which {source} does not have"
+            f"send and recv need the queues of the algorithm {POINT_TO_POINT!r}, which {source} "
+            "does not have"
         )
-    table = joined.tables[POINT_TO_POINT]
+    table = process_group.tables[POINT_TO_POINT]
     for transfer in transfers:
         check_placement(f"send and recv of {transfer.tensor.name}", table, transfer.tensor)
     install(table)

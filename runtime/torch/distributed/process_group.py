@@ -1,4 +1,4 @@
-"""Process groups: who takes part in collectives, by which algorithm, through which queues."""
+"""Process groups: the ranks that take part in collectives, their algorithm, and their queues."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -13,17 +13,19 @@ BACKEND = "ahbm"
 
 
 class GroupMember(Enum):
-    """What `new_group` returns to ranks that are not in the group."""
+    """The result of `new_group` on ranks outside the group."""
 
     NON_GROUP_MEMBER = "not a member"
 
 
 Group = ProcessGroup | GroupMember | None
-"""The `group` argument of a collective: what `new_group` has returned, or None for the default group."""
+"""The `group` argument of a collective: a result of `new_group`, or None for the default group."""
 
 
 class group:  # noqa: N801 - PyTorch's name
-    """The groups that have names: the default one, and what `new_group` returns to ranks that are not in the group."""
+    """The named groups: the default one, and the result of `new_group` on ranks outside the
+    group.
+    """
 
     WORLD: Group = None
     NON_GROUP_MEMBER = GroupMember.NON_GROUP_MEMBER
@@ -38,21 +40,22 @@ def init_process_group(
     *,
     algorithm: str | None = None,
 ) -> None:
-    """Join the default process group and install its queues on the PEs: this takes simulated time.
+    """Join the default process group and install its queues on the PEs, which takes simulated time.
 
-    What scripts for PyTorch say besides must agree with the run, which has started the ranks already: `init_method` is
-    `env://`, `world_size` and `rank` are those that the run has. A `timeout` has nothing to end: a wait that cannot end is an
-    error when it begins.
+    The run has started the ranks already, so the arguments of PyTorch must agree with it:
+    `init_method` is `env://`, and `world_size` and `rank` are those of the run. `timeout` has no
+    effect: a wait that cannot end is an error at once.
 
-    `algorithm` is what its collectives use: one of `ccl.yaml`, `auto` for what its `selection` says, by default
-    `defaults.algorithm`. Queues outlive the group, and a later one with the same algorithm uses them again. Those of the other
-    algorithms that `auto` chooses from, and those of send and receive, are installed when they are first used. `ValueError` for
-    an unknown backend or if the group exists already, `ConfigError` if the files do not fit together.
+    `algorithm` is the algorithm of the group's collectives: one of `ccl.yaml`, or `auto` for its
+    `selection`; by default `defaults.algorithm`. Queues outlive the group, and a later group with
+    the same algorithm uses them again. The queues of other choices of `auto`, and those of send and
+    receive, are installed at their first use. `ValueError` for an unknown backend or a second call,
+    `ConfigError` if the configuration files contradict each other.
     """
     state = running_rank()
     _check_backend(backend)
     if init_method not in {None, "env://"}:
-        problem = "the run has joined its ranks already, so leave it away or say 'env://'"
+        problem = "the run has started its ranks already; omit it or pass 'env://'"
         raise ValueError(f"init_method {init_method!r}: {problem}")
     if state.process_group is not None:
         raise ValueError("trying to initialize the default process group twice!")
@@ -62,12 +65,14 @@ def init_process_group(
     if configured > sips or state.rank >= configured:
         overridden = state.ccl.file.algorithms[config.name].world_size is not None
         key_path = f"algorithms.{config.name}.world_size" if overridden else "defaults.world_size"
-        problem = f"is {configured}, but rank {state.rank} of {sips} joins; null means all SIPs"
+        problem = (
+            f"is {configured}, but rank {state.rank} of {sips} joins; null stands for all SIPs"
+        )
         raise ConfigError(state.ccl.source, key_path, problem)
     if world_size not in {-1, configured} or rank not in {-1, state.rank}:
-        problem = f"rank {rank} of world size {world_size}, but this process is rank {state.rank} of {configured}"
-        raise ValueError(f"init_process_group: {problem}; leave both away")
-    state.process_group = _joined(state, "world", tuple(range(configured)), name)
+        problem = f"but this process is rank {state.rank} of {configured}; omit both"
+        raise ValueError(f"init_process_group: rank {rank} of world size {world_size}, {problem}")
+    state.process_group = _make_group(state, "world", tuple(range(configured)), name)
 
 
 def new_group(
@@ -77,12 +82,14 @@ def new_group(
     *,
     algorithm: str | None = None,
 ) -> ProcessGroup | GroupMember:
-    """A process group of some ranks of the default one, by default all; installing its queues takes simulated time.
+    """A process group of some ranks of the default group, by default all; installing its queues
+    takes simulated time.
 
-    Every rank of the default group must make the same groups in the same order, its members or not, as in PyTorch: the
-    addresses of receive rings follow from that. Ranks in the group are numbered in rising order. Others get
-    `GroupMember.NON_GROUP_MEMBER`. `algorithm` is by default that of the default group. `ValueError` for ranks that are not in
-    the default group, or twice in the list.
+    As in PyTorch, every rank of the default group must make the same groups in the same order,
+    members or not: every rank computes the addresses of receive rings from them. Members are
+    numbered in rising order of their global ranks. On other ranks the result is
+    `GroupMember.NON_GROUP_MEMBER`. `algorithm` is by default that of the default group.
+    `ValueError` for ranks outside the default group, or twice in the list.
     """
     state, default = running_rank(), default_group()
     _check_backend(backend)
@@ -91,21 +98,21 @@ def new_group(
         raise ValueError(
             f"new_group of ranks {list(members)}: it takes at least one rank, and each once"
         )
-    strangers = [rank for rank in members if rank not in default.sips]
-    if strangers:
+    unknown = [rank for rank in members if rank not in default.sips]
+    if unknown:
         known = f"the default process group has ranks {default.sips[0]} to {default.sips[-1]}"
         raise ValueError(f"new_group of ranks {list(members)}: {known}")
     state.groups += 1
     return (
-        _joined(state, f"group{state.groups}", members, algorithm or default.algorithm)
+        _make_group(state, f"group{state.groups}", members, algorithm or default.algorithm)
         or GroupMember.NON_GROUP_MEMBER
     )
 
 
-def _joined(
+def _make_group(
     state: RankState, name: str, sips: tuple[int, ...], algorithm: str
 ) -> ProcessGroup | None:
-    """The group, with the queues of its default algorithm installed; None on ranks that are not in it."""
+    """The group, with the queues of its first algorithm installed; None on ranks outside it."""
     tables = state.ring_allocator.tables(name, sips, state.ccl.used_by(algorithm))
     for table in tables.values():
         if table.group.root_cube >= state.topology.cubes:
@@ -115,17 +122,19 @@ def _joined(
             )
     if state.rank not in sips:
         return None
-    joined = ProcessGroup(
+    process_group = ProcessGroup(
         name, sips.index(state.rank), sips, algorithm, tables, state.process_group
     )
-    installing = install(joined.base)
+    installing = install(process_group.base)
     if installing is not None:
         state.device.wait(installing)
-    return joined
+    return process_group
 
 
 def install(table: QueueTableSpec) -> Handle | None:
-    """Queue the installation of a table on the PEs of this rank, unless it is there already. Does not wait."""
+    """Queue the installation of a queue table on the PEs of this rank, unless it is installed. Does
+    not wait.
+    """
     if table.installed:
         return None
     state = running_rank()
@@ -149,17 +158,19 @@ def install(table: QueueTableSpec) -> Handle | None:
 
 
 def destroy_process_group(group: Group = None) -> None:
-    """Leave a process group, by default all. Queues stay installed, and a later group of the same ranks uses them again."""
-    state, joined = running_rank(), joined_group(group)
-    if joined is None:
+    """Leave a process group, by default all. Its queues stay installed, and a later group of the
+    same ranks uses them again.
+    """
+    state, process_group = running_rank(), resolve_group(group)
+    if process_group is None:
         return
-    joined.left = True
-    if joined is state.process_group:
+    process_group.destroyed = True
+    if process_group is state.process_group:
         state.process_group = None
 
 
 def is_available() -> bool:
-    """Whether there is `torch.distributed`; always True."""
+    """Whether `torch.distributed` exists; always True."""
     return True
 
 
@@ -169,24 +180,24 @@ def is_initialized() -> bool:
 
 
 def get_rank(group: Group = None) -> int:
-    """This rank in the group; -1 if it is not in it."""
-    joined = joined_group(group)
-    return -1 if joined is None else joined.rank
+    """The rank of this process in the group; -1 outside it."""
+    process_group = resolve_group(group)
+    return -1 if process_group is None else process_group.rank
 
 
 def get_world_size(group: Group = None) -> int:
-    """How many ranks the group has; -1 if this one is not in it."""
-    joined = joined_group(group)
-    return -1 if joined is None else joined.world_size
+    """The number of ranks in the group; -1 on a rank outside it."""
+    process_group = resolve_group(group)
+    return -1 if process_group is None else process_group.world_size
 
 
 def get_process_group_ranks(group: Group = None) -> list[int]:
-    """The global ranks of the members, by their rank in the group."""
+    """The global ranks of the members, in the order of their ranks in the group."""
     return list(_member(group).sips)
 
 
 def get_group_rank(group: Group, global_rank: int) -> int:
-    """The rank in the group of a global rank; `ValueError` if it is not in it."""
+    """The rank in the group of a global rank; `ValueError` if it is not a member."""
     sips = _member(group).sips
     if global_rank not in sips:
         name = _member(group).name
@@ -197,7 +208,7 @@ def get_group_rank(group: Group, global_rank: int) -> int:
 
 
 def get_global_rank(group: Group, group_rank: int) -> int:
-    """The global rank of a rank of the group; `ValueError` if it has none."""
+    """The global rank of a rank of the group; `ValueError` if the group has no such rank."""
     sips = _member(group).sips
     if not 0 <= group_rank < len(sips):
         name = _member(group).name
@@ -209,12 +220,14 @@ def get_global_rank(group: Group, group_rank: int) -> int:
 
 def get_backend(group: Group = None) -> str:
     """The backend of the process group."""
-    joined_group(group)
+    resolve_group(group)
     return BACKEND
 
 
 def get_algorithm(group: Group = None) -> AlgorithmConfig:
-    """The algorithm of the process group, as `ccl.yaml` configures it; with `auto` that of `selection.default`."""
+    """The algorithm of the process group with its parameters; with `auto` that of
+    `selection.default`.
+    """
     return _member(group).base.group.algorithm
 
 
@@ -223,13 +236,14 @@ def default_group() -> ProcessGroup:
     group = running_rank().process_group
     if group is None:
         raise ValueError(
-            "Default process group has not been initialized, please make sure to call init_process_group."
+            "Default process group has not been initialized, please make sure to call "
+            "init_process_group."
         )
     return group
 
 
-def joined_group(group: Group = None) -> ProcessGroup | None:
-    """The process group that the argument `group` means; None if this rank is not in it."""
+def resolve_group(group: Group = None) -> ProcessGroup | None:
+    """The process group for the argument `group`; None on a rank outside it."""
     if group is None:
         return default_group()
     if group is GroupMember.NON_GROUP_MEMBER:
@@ -239,19 +253,19 @@ def joined_group(group: Group = None) -> ProcessGroup | None:
 
 def _checked(group: object) -> ProcessGroup:
     if isinstance(group, ProcessGroup):
-        if group.left or (group.default is not None and group.default.left):
+        if group.destroyed or (group.default is not None and group.default.destroyed):
             problem = f"{group.title} was destroyed; make another one with new_group"
             raise ValueError(f"Invalid process group specified: {problem}")
         return group
-    problem = f"Expected parameter `group` of type ProcessGroup, as new_group returns it, but got {type(group)} instead."
-    raise TypeError(f"Invalid function argument. {problem}")
+    problem = f"of type ProcessGroup, as new_group returns it, but got {type(group)} instead."
+    raise TypeError(f"Invalid function argument. Expected parameter `group` {problem}")
 
 
 def _member(group: Group) -> ProcessGroup:
-    joined = joined_group(group)
-    if joined is None:
+    process_group = resolve_group(group)
+    if process_group is None:
         raise ValueError(f"rank {running_rank().rank} is not a member of this group")
-    return joined
+    return process_group
 
 
 def _check_backend(backend: str | None) -> None:

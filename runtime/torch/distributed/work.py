@@ -1,4 +1,4 @@
-"""What a collective returns that was called with `async_op=True`."""
+"""The handle of a collective that was called with `async_op=True`."""
 
 from dataclasses import dataclass
 
@@ -8,19 +8,21 @@ from runtime.torch.rank_state import running_rank
 
 @dataclass(frozen=True)
 class Work:
-    """A collective on its way. Those of one rank run in the order in which they were called.
+    """A queued or running collective. The collectives of a rank run in the order of the calls.
 
-    What is submitted after it and uses none of its tensors does not wait for it; what uses one does, also without `wait`.
-    `handle` tells what the launch of its kernel cost, once it is done.
+    Later work waits for it exactly if it uses one of its tensors; that needs no `wait`. `handle`
+    has the times of the launch of its kernel once it is complete.
     """
 
     handle: Handle
 
     def wait(self) -> bool:
-        """Let simulated time pass until the collective is complete on this rank; always True."""
+        """Wait in simulated time until the collective is complete on this rank; always True."""
         running_rank().device.wait(self.handle)
         return True
 
     def is_completed(self) -> bool:
-        """Whether it is complete on this rank. It takes no time, and time passes only while a rank waits for something."""
+        """Whether it is complete on this rank. The call takes no simulated time, so a loop around
+        it never ends.
+        """
         return self.handle.done
