@@ -13,7 +13,7 @@ from runtime.core.config_file import config_hash, default_file, read_text
 from runtime.core.errors import UsageError
 from runtime.model.topology import Topology, parse_topology
 from runtime.wire.control import Job
-from runtime.wire.environment import ccl_trace_asked
+from runtime.wire.environment import ccl_trace_requested
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Plan:
     jitter_ms: float = 0.0
     jitter_seed: int = 0
     verify: bool = False
-    ccl_trace: bool = field(default_factory=ccl_trace_asked)
+    ccl_trace: bool = field(default_factory=ccl_trace_requested)
 
     def __post_init__(self) -> None:
         if self.verify and not self.data:

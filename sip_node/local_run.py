@@ -13,7 +13,7 @@ from runtime.core.errors import InvariantError
 from runtime.core.trace import OpRecord
 from runtime.diagnosis.deadlock import deadlock
 from runtime.wire.control import Done, Job, Peers
-from runtime.wire.environment import ccl_trace_asked
+from runtime.wire.environment import ccl_trace_requested
 from runtime.wire.reports import SlotTransfer
 from sip_node.chip.failure import ProgramRaised
 from sip_node.node import LpNode
@@ -113,7 +113,7 @@ def simulate(
         jitter_ms=0.0,
         remote_dma=remote_dma,
         verify=verify,
-        ccl_trace=ccl_trace_asked(),
+        ccl_trace=ccl_trace_requested(),
     )
     recorder = _Recorder()
     returned: dict[int, Any] = {}

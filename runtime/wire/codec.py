@@ -1,5 +1,4 @@
-"""Bytes on a socket to messages and back; whatever does not decode to a valid message is a
-`ProtocolError`.
+"""Encodes messages to bytes and decodes them; what is not a valid message is a `ProtocolError`.
 
 Every error names the sender: of a control message the LP of the connection, of a message between
 LPs the LP in its envelope, which is decoded first. So the receiver of a malformed message is never
@@ -157,7 +156,7 @@ class PeerDecoder:
             if nbytes:
                 return f"field payload_bytes: {nbytes:,} without a packet"
         elif nbytes and (nbytes != body.size or body.kind not in CARRIERS):
-            # In a run without data no packet has a payload, whatever it occupies of a link.
+            # In a run without data a packet has no payload, but occupies its size of a link.
             packet = f"a {body.kind.name} packet of {body.size:,} bytes"
             return f"field payload_bytes: {nbytes:,} in {packet}"
         return self._packet_fault(body)

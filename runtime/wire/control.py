@@ -10,6 +10,7 @@ from runtime.wire.fields import (
     LpNumber,
     MaybeLp,
     MaybeRank,
+    Milliseconds,
     Seconds,
     SipNumber,
     TimePs,
@@ -49,8 +50,8 @@ class Job(Flat, frozen=True):
     argv: tuple[str, ...]
     data: bool
     trace: bool
-    jitter_seed: Count
-    jitter_ms: Seconds
+    jitter_seed: int
+    jitter_ms: Milliseconds
     remote_dma: bool = False
     verify: bool = False
     ccl_trace: bool = False

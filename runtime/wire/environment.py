@@ -10,15 +10,16 @@ from runtime.core.errors import UsageError
 COORDINATOR_PID = "KERNBENCH_COORDINATOR_PID"
 """The process that started this LP. An LP without it joined by hand."""
 RUN_DIRECTORY = "KERNBENCH_RUN_DIRECTORY"
-"""The private directory of the run: socket files live here, and whoever ends last removes it."""
+"""The private directory of the run: it holds the socket files, and the last process to end removes it."""
 
 CCL_TRACE = "KERNBENCH_CCL_TRACE"
-"""The user's own: 1 asks for a line for every slot that a kernel sends or receives."""
+"""Set by the user: 1 requests a line for every slot that a kernel sends or receives."""
 
 
-def ccl_trace_asked() -> bool:
-    """Whether the user asks for the trace of sends and receives; `UsageError` for a value that says
-    neither yes nor no.
+def ccl_trace_requested() -> bool:
+    """Whether the user requests the trace of sends and receives.
+
+    Raises `UsageError` for a value which is neither 1 nor 0 nor empty.
     """
     value = os.environ.get(CCL_TRACE, "")
     if value not in ("", "0", "1"):

@@ -36,6 +36,7 @@ PacketBytes = Annotated[int, Meta(ge=1, le=MAX_PAYLOAD_BYTES, title="PacketBytes
 Nbytes = Annotated[int, Meta(ge=0, lt=1 << ADDRESS_BITS, title="Nbytes")]
 Address = Annotated[int, Meta(ge=0, lt=1 << ADDRESS_BITS, title="Address")]
 Seconds = Annotated[float, Meta(ge=0, title="Seconds")]
+Milliseconds = Annotated[float, Meta(ge=0, title="Milliseconds")]
 Chunk = Annotated[bytes, Meta(max_length=CHUNK_BYTES, title="Chunk")]
 Text = Annotated[str, Meta(max_length=1 << 10, title="Text")]
 

@@ -5,7 +5,7 @@ import pytest
 from runtime import tl, torch
 from runtime.core.errors import UsageError
 from runtime.torch.ops import launch_on
-from runtime.wire.environment import CCL_TRACE, ccl_trace_asked
+from runtime.wire.environment import CCL_TRACE, ccl_trace_requested
 from tests.support.joined import ccl_text, message
 from tests.support.topologies import variant_text
 from tests.support.world import World, simulate
@@ -101,7 +101,7 @@ def test_a_value_that_says_neither_yes_nor_no_is_refused(
 ) -> None:
     monkeypatch.setenv(CCL_TRACE, value)
     with pytest.raises(UsageError) as raised:
-        ccl_trace_asked()
+        ccl_trace_requested()
     assert (
         str(raised.value)
         == f"KERNBENCH_CCL_TRACE is {value!r}: 1 prints every send and receive, 0 or nothing does not"

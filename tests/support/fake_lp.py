@@ -11,13 +11,15 @@ from collections.abc import Callable
 from hashlib import sha256
 from threading import Event
 
+import zmq
+
 from runtime.ccl.config import parse_ccl
 from runtime.core.bench_registry import BenchOutcome, PerfRow
 from runtime.core.config_file import config_hash
 from runtime.core.errors import RunAborted
 from runtime.core.trace import OpRecord
 from runtime.model.topology import parse_topology
-from runtime.wire.codec import encode_records
+from runtime.wire.codec import encode_peer, encode_records
 from runtime.wire.control import (
     Done,
     Failed,
@@ -29,8 +31,10 @@ from runtime.wire.control import (
     TraceChunk,
     Written,
 )
+from runtime.wire.frames import Frame, Message
+from runtime.wire.packets import PacketHeader, PacketKind
 from runtime.wire.reports import BlockedPe, SipReport
-from sip_node import lifeline
+from sip_node import lifeline, node
 from sip_node.control import Control
 
 TIME_PS = 5_000
@@ -235,6 +239,37 @@ def wrong_hash(lp: FakeLp) -> int:
     return lp.finish()
 
 
+def sends_a_wrong_packet(lp: FakeLp) -> int:
+    """A packet from SIP 1 for a SIP that does not exist, by way of SIP 0 on LP 0."""
+    peers = lp.join()
+    lp.control.ready(expected_hash(peers.job))
+    lp.control.wait_start()
+    packet = PacketHeader(
+        kind=PacketKind.IPCQ_CREDIT,
+        source_sip=1,
+        source_node=0,
+        sip=200,
+        node=0,
+        size=64,
+        address=0,
+        tag=0,
+        total=0,
+        last=True,
+        sent_ps=0,
+        tail_ps=0,
+        flow=None,
+        rows=None,
+        begin=0,
+        element=0,
+        call="",
+    )
+    frame = Frame((10**6,), 0, (Message(10**6, 1, 0, 0, packet),))
+    with zmq.Context() as context, context.socket(zmq.PUSH) as socket:
+        socket.connect(peers.endpoints[0])
+        socket.send_multipart(encode_peer(lp.run_id, lp.lp, frame))
+        return lp.finish()
+
+
 def deadlocks(lp: FakeLp) -> int:
     lp.start()
     lp.done(finished=False)
@@ -271,6 +306,7 @@ BEHAVIOURS: dict[str, Callable[[FakeLp], int]] = {
         wrong_hash,
         deadlocks,
         ends_badly,
+        sends_a_wrong_packet,
     )
 }
 
@@ -278,6 +314,8 @@ BEHAVIOURS: dict[str, Callable[[FakeLp], int]] = {
 def be(behaviour: str, endpoint: str, run_id: str, lp: int) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     lifeline.follow_parent()
+    if behaviour == "real":
+        return node.main(endpoint, run_id, lp)
     fake = FakeLp(endpoint, run_id, lp)
     try:
         return BEHAVIOURS[behaviour](fake)

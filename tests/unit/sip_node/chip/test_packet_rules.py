@@ -1,0 +1,98 @@
+"""Which packets from other SIPs may enter a chip."""
+
+from typing import Any
+
+import pytest
+
+from runtime.wire.packets import PacketFlow, PacketHeader, PacketKind, PacketRows
+from sip_node.chip.chip import chip_spec
+from sip_node.chip.packet_rules import PacketRules
+from tests.support.topologies import small
+
+SPEC = chip_spec(small(system__sips__count=4), data=False)
+RULES = PacketRules(SPEC)
+HBM, SRAM, PE = SPEC.graph.hbm(0, 0), SPEC.graph.sram(0), SPEC.graph.pe(0, 0)
+SIPS = SPEC.topology.sips
+BASE = SPEC.addresses.pe_hbm_addr(1, 0, 0, 0)
+SLICE = SPEC.topology.hbm_slice_bytes
+
+
+def write(**changes: Any) -> PacketHeader:
+    """64 bytes from a PE of SIP 0 to the first bytes of an HBM slice of SIP 1."""
+    values: dict[str, Any] = {
+        "kind": PacketKind.WRITE,
+        "source_sip": 0,
+        "source_node": PE,
+        "sip": 1,
+        "node": HBM,
+        "size": 64,
+        "address": BASE,
+        "tag": 1,
+        "total": 64,
+        "last": True,
+        "sent_ps": 0,
+        "tail_ps": 0,
+        "flow": None,
+        "rows": None,
+        "begin": 0,
+        "element": 0,
+        "call": "",
+    }
+    return PacketHeader(**values | changes)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        write(),
+        write(address=BASE + SLICE - 64),
+        write(kind=PacketKind.READ, size=32, total=SLICE),
+        write(node=PE, address=SPEC.addresses.pe_tcm_addr(1, 0, 0, 0), kind=PacketKind.IPCQ_DATA),
+        write(node=SRAM, address=SPEC.addresses.cube_sram_addr(1, 0, 0)),
+        write(rows=PacketRows(16, 4096), begin=64),
+        write(address=BASE + SLICE - 3 * 4096 - 16, rows=PacketRows(16, 4096)),
+        write(kind=PacketKind.ACK, source_node=HBM, node=PE),
+        write(kind=PacketKind.DATA, source_node=SRAM, node=SPEC.graph.host),
+        write(kind=PacketKind.IPCQ_CREDIT, node=PE, flow=PacketFlow(0, 1, 7)),
+    ],
+)
+def test_a_packet_that_names_what_exists_may_enter(header: PacketHeader) -> None:
+    assert RULES.fault(header) == ""
+
+
+@pytest.mark.parametrize(
+    ("header", "fault"),
+    [
+        (None, "field body: no packet in a message between SIPs"),
+        (write(sip=SIPS), f"SIP {SIPS} in a run with {SIPS} SIPs"),
+        (write(source_sip=200), f"SIP 200 in a run with {SIPS} SIPs"),
+        (write(flow=PacketFlow(0, 90, 1)), f"SIP 90 in a run with {SIPS} SIPs"),
+        (
+            write(source_node=SPEC.graph.io_noc),
+            f"field source_node: node {SPEC.graph.io_noc} sends nothing to other SIPs",
+        ),
+        (write(node=SPEC.graph.host), f"field node: {SPEC.graph.host} is no memory"),
+        (write(node=10**5), "field node: 100000 is no memory"),
+        (
+            write(kind=PacketKind.ACK, node=HBM),
+            f"field node: node {HBM} receives no ACK packet",
+        ),
+        (
+            write(address=BASE + SLICE - 63),
+            f"field address: {BASE + SLICE - 63:#x} is not in the memory of node {HBM}",
+        ),
+        (write(address=0), f"field address: 0x0 is not in the memory of node {HBM}"),
+        (
+            write(kind=PacketKind.READ, size=32, total=SLICE + 1),
+            f"field address: {BASE:#x} is not in the memory of node {HBM}",
+        ),
+        (
+            write(rows=PacketRows(16, SLICE // 3)),
+            f"field address: {BASE:#x} is not in the memory of node {HBM}",
+        ),
+    ],
+)
+def test_a_packet_that_names_something_else_is_described(
+    header: PacketHeader | None, fault: str
+) -> None:
+    assert RULES.fault(header) == fault
