@@ -1,11 +1,11 @@
-"""All-reduce over all SIPs, measured and checked in the terms of nccl-tests."""
+"""The bench `ccl-allreduce`: all-reduce over all SIPs, timed and checked as nccl-tests does."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from runtime import DPPolicy, bench, torch
-from runtime.core.bench_registry import BenchOutcome, PerfRow
+from kernbench import BenchOutcome, DPPolicy, bench, torch
+from runtime.core.bench_registry import PerfRow
 from runtime.core.dtypes import ALL, DType
 from runtime.core.errors import UsageError, nearest
 from runtime.torch.rank_state import running_rank
@@ -17,12 +17,15 @@ DTYPES = {dtype.torch_name: dtype for dtype in ALL}
 @bench(
     "ccl-allreduce",
     "all-reduce over all SIPs, checked on every cube, with a table as in nccl-tests",
-    algorithm="algorithm of ccl.yaml: intercube adds every cube of every SIP, hierarchical every PE, all others SIP by SIP",
+    algorithm=(
+        "algorithm of ccl.yaml: intercube adds every cube of every SIP, hierarchical every PE, "
+        "all others SIP by SIP"
+    ),
     min_bytes="smallest size per shard, bytes",
     max_bytes="largest size per shard, bytes",
-    factor="each size is so many times the one before",
+    factor="ratio of each size to the previous size",
     dtype="element type: float16, bfloat16, float32, int32",
-    warmup="all-reduces before the one that is timed; the first one also maps the tensor",
+    warmup="all-reduces before the timed one; the first one also maps the tensor",
 )
 def ccl_allreduce(
     rank: int,
@@ -34,9 +37,10 @@ def ccl_allreduce(
     dtype: str = "float32",
     warmup: int = 1,
 ) -> BenchOutcome:
-    """Rank r starts PE 0 of every cube, or every PE that takes part, with r + 1; afterwards each must hold the sum.
+    """Every participating shard of rank r starts with r + 1, and must end with the sum over all.
 
-    `n_elem` of the algorithm in `ccl.yaml`, where it is set, takes the place of the sizes.
+    With most algorithms PE 0 of every cube has a shard, with hierarchical ones every PE. Where the
+    algorithm sets `n_elem` in `ccl.yaml`, that size replaces those of the flags.
     """
     _check(min_bytes, max_bytes, factor, dtype, warmup)
     torch.ahbm.set_device(rank)
@@ -56,7 +60,7 @@ def ccl_allreduce(
 
 
 def _counts(min_bytes: int, max_bytes: int, factor: int, dtype: DType) -> Iterator[int]:
-    """Elements per shard: what `n_elem` of the algorithm says, else the sizes of the flags."""
+    """Elements per shard: `n_elem` of the algorithm if it is set, else the sizes of the flags."""
     configured = dist.get_algorithm().n_elem
     if configured is not None:
         yield configured
@@ -68,35 +72,49 @@ def _counts(min_bytes: int, max_bytes: int, factor: int, dtype: DType) -> Iterat
 
 
 def _measure(rank: int, count: int, dtype: DType, warmup: int) -> tuple[PerfRow, set[int]]:
-    """One size: the row, and the cubes that hold a wrong sum."""
+    """Measure one size: its row, and the cubes that hold a wrong sum."""
     cubes, world_size = torch.ahbm.cube_count(), dist.get_world_size()
-    pes, contributions = _taking_part(cubes)
+    pes, contributions = _participants(cubes)
     placement = DPPolicy(cube="row_wise", pe="row_wise", num_pes=pes)
     tensor = torch.empty(cubes * pes, count, dtype=dtype, dp=placement)
+    # The first write maps the tensor's pages; without warm-up the time would include the mapping.
     for _ in range(warmup):
         tensor.copy_(0)
         dist.all_reduce(tensor)
     tensor.copy_(rank + 1)
+    # Ranks finish the copy at different times; the all-reduce is timed from a common start.
     dist.barrier()
     began_ps = torch.ahbm.elapsed_ps()
     dist.all_reduce(tensor)
     torch.ahbm.synchronize()
     time_ps = torch.ahbm.elapsed_ps() - began_ps
+    # Each contribution of rank r is r + 1, and 1 + 2 + ... + n = n (n + 1) / 2.
     expected = contributions * world_size * (world_size + 1) // 2
     wrong_by_cube = np.count_nonzero(tensor.numpy().reshape(cubes, -1) != expected, axis=1)
     nbytes = count * dtype.itemsize
+    # nccl-tests, doc/PERFORMANCE.md: each byte crosses the bus 2 (n - 1) / n times.
     algbw_gbs = nbytes * 1000 / time_ps
     busbw_gbs = algbw_gbs * 2 * (world_size - 1) / world_size
     wrong = int(wrong_by_cube.sum()) if torch.ahbm.has_data() else None
-    row = PerfRow(nbytes, count, dtype.torch_name, "sum", time_ps, algbw_gbs, busbw_gbs, wrong)
+    row = PerfRow(
+        size_bytes=nbytes,
+        count=count,
+        dtype=dtype.torch_name,
+        redop="sum",
+        time_ps=time_ps,
+        algbw_gbs=algbw_gbs,
+        busbw_gbs=busbw_gbs,
+        wrong=wrong,
+    )
     return row, {cube for cube in range(cubes) if wrong_by_cube[cube]}
 
 
-def _taking_part(cubes: int) -> tuple[int, int]:
-    """PEs a cube that hold a shard, and how many shards of a rank the algorithm adds up."""
-    joined = running_rank().process_group
-    assert joined is not None, "the rank has joined it"
-    pes = {pe for _, pe in joined.base.plan.mapping.local}
+def _participants(cubes: int) -> tuple[int, int]:
+    """The PEs of a cube that have a shard, and the shards of a rank that are added up."""
+    group = running_rank().process_group
+    assert group is not None, "ccl_allreduce has initialised it"
+    # Only algorithms that also combine the shards of one rank have local neighbours.
+    pes = {pe for _, pe in group.base.plan.mapping.local}
     return (len(pes), cubes * len(pes)) if pes else (1, 1)
 
 
@@ -105,8 +123,8 @@ def _check(min_bytes: int, max_bytes: int, factor: int, dtype: str, warmup: int)
         raise UsageError(f"unknown dtype {dtype!r}{nearest(dtype, DTYPES)}")
     if factor < 2 or not 0 < min_bytes <= max_bytes:
         raise UsageError(
-            f"sizes go from --min-bytes {min_bytes} to --max-bytes {max_bytes} by --factor {factor}: "
-            "needs 0 < min <= max and a factor of at least 2"
+            f"sizes go from --min-bytes {min_bytes} to --max-bytes {max_bytes} "
+            f"by --factor {factor}: needs 0 < min <= max and a factor of at least 2"
         )
     if warmup < 0:
         raise UsageError(f"--warmup {warmup}: cannot be negative")

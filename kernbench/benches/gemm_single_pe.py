@@ -1,19 +1,18 @@
-"""One matrix product on one PE of every SIP: how its time depends on shape, staging, layout and type."""
+"""The bench `gemm-single-pe`: one matrix product on one PE of every SIP, against its roofline."""
 
 from collections.abc import Mapping
 
+from kernbench import BenchOutcome, Column, Table, bench, tl, torch
 from kernbench.benches.flags import check_choice, check_least
 from kernbench.benches.products import (
     ACTIVATIONS,
     DTYPES,
-    FIGURES,
     LAYOUTS,
-    Product,
-    drawn,
+    METRICS,
+    BenchProduct,
+    random_elements,
     wrong_elements,
 )
-from runtime import bench, tl, torch
-from runtime.core.bench_registry import BenchOutcome, Column, Table
 from runtime.core.dtypes import int32
 from runtime.core.errors import UsageError
 from runtime.language.value import Array, Ref, Value
@@ -23,7 +22,7 @@ STAGINGS: Mapping[str, tuple[bool, bool]] = {
     "load_ref": (True, False),
     "load_load": (True, True),
 }
-"""Which operands, a and b, the kernel loads before the product; the others are streamed by the PE's scheduler."""
+"""Whether the kernel loads the operands a and b first; the scheduler streams the others."""
 LABELS = (
     Column("m"),
     Column("k"),
@@ -36,9 +35,9 @@ LABELS = (
 
 
 def gemm(
-    a: tl.Pointer, b: tl.Pointer, out: tl.Pointer, bias: tl.Pointer | None, product: Product
+    a: tl.Pointer, b: tl.Pointer, out: tl.Pointer, bias: tl.Pointer | None, product: BenchProduct
 ) -> None:
-    """Kernel: out = activation(a @ b + bias)."""
+    """Kernel: out = activation(a @ b + bias), with `a` of shape (m, k) and `b` of shape (k, n)."""
     left = operand(a, (product.m, product.k), product, loaded=product.loads[0])
     right = operand(b, (product.k, product.n), product, loaded=product.loads[1])
     row = None if bias is None else tl.load(bias, product.n)
@@ -48,9 +47,9 @@ def gemm(
 
 
 def operand(
-    pointer: tl.Pointer, shape: tuple[int, int], product: Product, *, loaded: bool
+    pointer: tl.Pointer, shape: tuple[int, int], product: BenchProduct, *, loaded: bool
 ) -> Value | Ref:
-    """A matrix that the scheduler streams, or that the kernel loads to TCM."""
+    """A matrix in TCM if it is loaded, else a reference from which the scheduler streams it."""
     return tl.load(pointer, shape) if loaded else tl.ref(pointer, shape, blocked=product.tiled)
 
 
@@ -59,10 +58,15 @@ def operand(
     "a matrix product on one PE of every SIP, checked, with the share of the peak that it reaches",
     m="rows of the result",
     n="columns of the result",
-    k="what is summed over",
+    k="length of the sums",
     dtype=f"element type: {', '.join(DTYPES)}",
-    staging="what the kernel loads to TCM first, the rest is streamed: ref_ref nothing, load_ref the left one, load_load both",
-    layout="streamed matrices in memory: tiled, each tile of the GEMM engine in one piece, or row_major",
+    staging=(
+        "matrices that the kernel loads to TCM first, the others are streamed: "
+        "ref_ref none, load_ref the left one, load_load both"
+    ),
+    layout=(
+        "streamed matrices in memory: tiled, each tile of the GEMM engine contiguous, or row_major"
+    ),
     bias="add a row to every row of the result",
     activation=f"applied to every element of the result: {', '.join(ACTIVATIONS)}",
 )
@@ -78,7 +82,10 @@ def gemm_single_pe(  # noqa: PLR0913 - a parameter is a flag
     bias: bool = False,
     activation: str = "none",
 ) -> BenchOutcome:
-    """Every rank multiplies its own random matrices on PE 0 of cube 0 and compares with numpy in float64."""
+    """Every rank multiplies its own random matrices on PE 0 of cube 0.
+
+    The result is compared with that of numpy in float64.
+    """
     check_least(1, m=m, n=n, k=k)
     for flag, value, known in (
         ("dtype", dtype, DTYPES),
@@ -87,36 +94,43 @@ def gemm_single_pe(  # noqa: PLR0913 - a parameter is a flag
     ):
         check_choice(flag, value, known)
     check_choice("activation", activation, ACTIVATIONS)
-    product = Product(m, k, n, DTYPES[dtype], STAGINGS[staging], layout == "tiled", activation)
+    product = BenchProduct(
+        m=m,
+        k=k,
+        n=n,
+        dtype=DTYPES[dtype],
+        loads=STAGINGS[staging],
+        tiled=layout == "tiled",
+        activation=activation,
+    )
     _check(product, biased=bias)
     torch.ahbm.set_device(rank)
     time_ps, wrong = _measure(rank, product, biased=bias)
     epilogue = " + ".join(["bias"] * bias + [activation] * (activation != "none")) or "none"
     row = product.row((m, k, n, dtype, staging, layout, epilogue), time_ps)
-    table = Table(LABELS, FIGURES, (row,))
+    table = Table(LABELS, METRICS, (row,))
     if not torch.ahbm.has_data():
         return BenchOutcome("gemm_single_pe", 0, 0, unchecked=1, table=table)
     return BenchOutcome("gemm_single_pe", int(not wrong), int(wrong > 0), table=table)
 
 
-def _measure(rank: int, product: Product, *, biased: bool) -> tuple[int, int]:
-    """The time of the kernel, and how many elements of the result are wrong."""
-    a = drawn((product.m, product.k), product.dtype, rank, 0)
-    b = drawn((product.k, product.n), product.dtype, rank, 1)
-    bias: Array | None = drawn((product.n,), product.dtype, rank, 2) if biased else None
+def _measure(rank: int, product: BenchProduct, *, biased: bool) -> tuple[int, int]:
+    """The time of the kernel, and the number of wrong elements of the result."""
+    a = random_elements((product.m, product.k), product.dtype, rank, 0)
+    b = random_elements((product.k, product.n), product.dtype, rank, 1)
+    bias: Array | None = random_elements((product.n,), product.dtype, rank, 2) if biased else None
     of_a, of_b, of_out = product.layouts()
     left, right = torch.from_numpy(a, layout=of_a), torch.from_numpy(b, layout=of_b)
     out = torch.zeros(product.m, product.n, dtype=product.result, layout=of_out)
     row = None if bias is None else torch.from_numpy(bias)
-    done = torch.launch("gemm", gemm, left, right, out, row, product)
+    launched = torch.launch("gemm", gemm, left, right, out, row, product)
     result = out.numpy()
-    return done.pe_exec_ps, wrong_elements(
-        product, a, b, result, bias
-    ) if torch.ahbm.has_data() else 0
+    wrong = wrong_elements(product, a, b, result, bias) if torch.ahbm.has_data() else 0
+    return launched.pe_exec_ps, wrong
 
 
-def _check(product: Product, *, biased: bool) -> None:
-    """Refuse what the GEMM engine does not have, and what does not fit into TCM, before anything runs."""
+def _check(product: BenchProduct, *, biased: bool) -> None:
+    """Refuse epilogues that the GEMM engine lacks and operands that do not fit into TCM."""
     if product.result == int32 and product.activation not in ("none", "relu"):
         raise UsageError(
             f"--activation {product.activation}: sums of int8 are integers, which have relu only"
@@ -128,8 +142,9 @@ def _check(product: Product, *, biased: bool) -> None:
         if loads
     )
     nbytes += biased * product.n * product.dtype.itemsize
-    room = torch.ahbm.get_device_properties().kernel_scratch_bytes_per_pe
-    if nbytes > room:
+    capacity = torch.ahbm.get_device_properties().kernel_scratch_bytes_per_pe
+    if nbytes > capacity:
         raise UsageError(
-            f"the operands that are loaded have {nbytes:,} bytes; the scratch of a kernel has {room:,}"
+            f"the operands that are loaded have {nbytes:,} bytes; "
+            f"the scratch of a kernel has {capacity:,}"
         )

@@ -1,4 +1,8 @@
-"""Matrix products in benches: operands, how near they came to the limits of the hardware, and what they must be."""
+"""Matrix products in benches: operands, expected results, and the roofline of a measured time.
+
+A result is checked element by element against numpy in float64; the tolerance follows from the
+roundings of the GEMM engine (see `wrong_elements`).
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,8 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from runtime import tl, torch
-from runtime.core.bench_registry import Column, TableRow
+from kernbench import Column, TableRow, tl, torch
 from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
 from runtime.core.rng import seeded
 from runtime.language.value import Array
@@ -18,16 +21,17 @@ from runtime.model.tiling import Tiling
 DTYPES: Mapping[str, DType] = {
     dtype.torch_name: dtype for dtype in (float16, bfloat16, float32, int8)
 }
-"""What the GEMM engine multiplies."""
+"""The element types that the GEMM engine multiplies."""
 LAYOUTS = ("tiled", "row_major")
-"""Of a streamed matrix in memory: tile after tile of the GEMM engine, each in one piece, or row after row."""
-FIGURES = (
+"""Streamed matrices in memory: tile after tile of the GEMM engine, or row after row."""
+METRICS = (
     Column("rate", "TFLOPS"),
     Column("of peak", "%"),
     Column("limit", "ns"),
     Column("bound by"),
 )
-"""Of a row about products: the limit is the roofline, the longer one of the operations at the peak and the bytes to move."""
+"""Columns that follow from a time. The limit is the roofline: operations at the peak rate, or bytes
+at the memory bandwidth, whichever takes longer."""
 ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = {
     "none": lambda x: x,
     "relu": lambda x: np.maximum(x, 0),
@@ -39,15 +43,15 @@ ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = {
 """The epilogues, in float64."""
 
 _STEEPEST = 1.13
-"""The largest derivative of an activation: gelu's, near 1.4."""
+"""The largest derivative of an activation: that of gelu, near x = 1.4."""
 
 
 @dataclass(frozen=True)
-class Product:
+class BenchProduct:
     """activation(a @ b + bias) on a PE, `a` of shape (m, k) and `b` (k, n).
 
-    `loads` says which of the two go to TCM as a whole and are not streamed, `tiled` whether what is streamed lies in memory
-    tile after tile.
+    `loads`: which of the two a kernel loads to TCM as a whole; the others are streamed. `tiled`:
+    whether streamed matrices are in memory tile after tile.
     """
 
     m: int
@@ -70,7 +74,10 @@ class Product:
 
     @property
     def nbytes(self) -> int:
-        """What goes to and from memory: a streamed operand once for each row or column of tiles of the other one."""
+        """Bytes read from and written to memory.
+
+        The engine reads a streamed operand once for each row or column of tiles of the other one.
+        """
         tile = torch.ahbm.get_device_properties().gemm_tile
         reads_of_a = 1 if self.loads[0] else tl.cdiv(self.n, tile.n)
         reads_of_b = 1 if self.loads[1] else tl.cdiv(self.m, tile.m)
@@ -80,7 +87,7 @@ class Product:
     def row(
         self, labels: tuple[str | int, ...], time_ps: int, *, count: int = 1, pes: int = 1
     ) -> TableRow:
-        """The row of a table with `FIGURES`: `count` such products on each of `pes` PEs took `time_ps`."""
+        """The row for `count` such products on each of `pes` PEs in `time_ps`; see `METRICS`."""
         properties = torch.ahbm.get_device_properties()
         peak_tflops = properties.peak_gemm_tflops_per_pe
         # 1 TFLOPS is one operation a picosecond.
@@ -88,39 +95,40 @@ class Product:
         memory_ps = count * self.nbytes / properties.hbm_gbs_per_pe * 1000
         tflops = pes * count * self.operations / time_ps
         bound = "compute" if compute_ps >= memory_ps else "memory"
-        figures = (
+        metrics = (
             tflops,
             100 * tflops / (pes * peak_tflops),
             max(compute_ps, memory_ps) / 1000,
             bound,
         )
-        return TableRow(labels, time_ps, figures)
+        return TableRow(labels, time_ps, metrics)
 
     def layouts(self) -> tuple[Tiling | None, Tiling | None, Tiling | None]:
-        """How `a`, `b` and the result lie in memory; what is loaded is row-major."""
+        """The layouts of `a`, `b` and the result in memory; a loaded operand is row-major."""
         m, k, n = torch.ahbm.get_device_properties().gemm_tile
         a = torch.tiled_row_major(m, k) if self.tiled and not self.loads[0] else None
         b = torch.tiled_row_major(k, n) if self.tiled and not self.loads[1] else None
         return a, b, torch.tiled_row_major(m, n) if self.tiled else None
 
 
-def drawn(shape: tuple[int, ...], dtype: DType, *seed: int) -> Array:
-    """Elements between -1 and 1, every integer of an integer type; they depend on `seed` alone."""
+def random_elements(shape: tuple[int, ...], dtype: DType, *seed: int) -> Array:
+    """Elements that depend on `seed` alone: from [-1, 1), or any values of an integer type."""
     if not dtype.is_floating_point:
         return np.frombuffer(
             seeded(*seed).randbytes(prod(shape) * dtype.itemsize), dtype.numpy
         ).reshape(shape)
-    words = np.frombuffer(seeded(*seed).randbytes(prod(shape) * 4), np.uint32).reshape(shape)
-    return (words / 2**31 - 1).astype(dtype.numpy)
+    integers = np.frombuffer(seeded(*seed).randbytes(prod(shape) * 4), np.uint32).reshape(shape)
+    return (integers / 2**31 - 1).astype(dtype.numpy)
 
 
 def wrong_elements(
-    product: Product, a: Array, b: Array, result: Array, bias: Array | None = None
+    product: BenchProduct, a: Array, b: Array, result: Array, bias: Array | None = None
 ) -> int:
-    """How many elements of `result` are farther from activation(a @ b + bias) in float64 than rounding explains.
+    """The number of elements of `result` whose error is larger than rounding explains.
 
-    The engine rounds the sum to float32 after each tile along k, adds the bias, applies the activation, and rounds to the type
-    of the result. Integers must be exact.
+    The reference is activation(a @ b + bias) in float64. The engine rounds the sum to float32 after
+    each tile along k, adds the bias, applies the activation, and rounds to the type of the result.
+    Integers must be exact.
     """
     exact = a.astype(np.float64) @ b.astype(np.float64)
     size = np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64))
@@ -129,16 +137,15 @@ def wrong_elements(
     expected = ACTIVATIONS[product.activation](exact)
     if not product.dtype.is_floating_point:
         return int(np.count_nonzero(result != expected))
+    # One rounding a tile along k, one for the bias and one for the activation's argument.
     roundings = tl.cdiv(product.k, torch.ahbm.get_device_properties().gemm_tile.k) + 2
     single, own = _eps(float32), _eps(product.result)
     summed = _STEEPEST * roundings * single * size
     applied = 0 if product.activation == "none" else 4 * single * (1 + size)
     rounded = own * np.abs(expected) + _least(product.result)
-    return int(
-        np.count_nonzero(
-            ~(np.abs(result.astype(np.float64) - expected) <= summed + applied + rounded)
-        )
-    )
+    errors = np.abs(result.astype(np.float64) - expected)
+    # Not `errors > ...`: a result that is not a number must count as wrong.
+    return int(np.count_nonzero(~(errors <= summed + applied + rounded)))
 
 
 def _eps(dtype: DType) -> float:
@@ -150,5 +157,5 @@ def _least(dtype: DType) -> float:
 
 
 def _limits(dtype: DType) -> Any:
-    # numpy's own finfo does not know bfloat16.
-    return ml_dtypes.finfo(dtype.numpy)
+    # numpy's own finfo lacks bfloat16.
+    return ml_dtypes.finfo(dtype.numpy)  # pyright: ignore[reportUnknownVariableType]

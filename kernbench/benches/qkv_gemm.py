@@ -1,46 +1,54 @@
-"""The Q, K and V projections of GPT-3, scaled down, on the PEs of one cube."""
+"""The bench `qkv-gemm`: the Q, K and V projections of GPT-3, scaled down, on PEs of one cube."""
 
 from dataclasses import dataclass
 
+from kernbench import BenchOutcome, Column, DPPolicy, Table, TableRow, bench, tl, torch
 from kernbench.benches.flags import check_choice, check_least, checked_count
-from kernbench.benches.products import DTYPES, FIGURES, LAYOUTS, Product, drawn, wrong_elements
-from runtime import DPPolicy, bench, tl, torch
-from runtime.core.bench_registry import BenchOutcome, Column, Table, TableRow
+from kernbench.benches.products import (
+    DTYPES,
+    LAYOUTS,
+    METRICS,
+    BenchProduct,
+    random_elements,
+    wrong_elements,
+)
 from runtime.core.errors import UsageError
 from runtime.language.value import Array
 
 D_MODEL = 12288
-"""Of GPT-3 175B: T. Brown et al., "Language models are few-shot learners", 2020, table 2.1."""
+"""The width of GPT-3 175B (T. Brown et al., Language models are few-shot learners, 2020,
+table 2.1)."""
 LABELS = tuple(
     Column(name) for name in ("seq", "d_model", "cubes", "pes", "dtype", "layout", "projections")
 )
 IN_TURN, IN_FLIGHT = "in turn", "in flight"
+"""Each projection awaited before the next one starts, or all three outstanding together."""
 HELP = {
     "scale": f"d_model is {D_MODEL} of GPT-3 divided by this",
     "seq": "tokens, the rows of x",
     "dtype": f"element type: {', '.join(DTYPES)}",
-    "layout": "matrices in memory: tiled, each tile of the GEMM engine in one piece, or row_major",
+    "layout": "matrices in memory: tiled, each tile of the GEMM engine contiguous, or row_major",
 }
 
 
 @dataclass(frozen=True)
-class Work:
-    """What a rank computes: the product of every PE, and how many cubes and PEs of each take part."""
+class ProjectionPlan:
+    """The product of every PE, and the numbers of cubes and of PEs of each that take part."""
 
-    product: Product
+    product: BenchProduct
     cubes: int
     pes: int
 
     @property
     def columns(self) -> DPPolicy:
-        """A PE holds some columns of a weight and of a result."""
+        """The placement of weights and results: a block of columns on each PE."""
         return DPPolicy(
             cube="column_wise", pe="column_wise", num_cubes=self.cubes, num_pes=self.pes
         )
 
     @property
     def copies(self) -> DPPolicy:
-        """Every PE holds x."""
+        """The placement of x: a copy on every PE."""
         return DPPolicy(num_cubes=self.cubes, num_pes=self.pes)
 
 
@@ -52,10 +60,10 @@ def project(  # noqa: PLR0913, PLR0917 - a parameter is a matrix
     q: tl.Pointer,
     k: tl.Pointer,
     v: tl.Pointer,
-    product: Product,
+    product: BenchProduct,
     projections: str,
 ) -> None:
-    """Kernel: the columns of x @ w_q, x @ w_k and x @ w_v of which this PE holds the weights."""
+    """Kernel: the columns of x @ w_q, x @ w_k and x @ w_v whose weights are on this PE."""
     pe = tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)
     rows, depth, columns = product.m, product.k, product.n
     left = tl.ref(x, (rows, depth), blocked=product.tiled)
@@ -85,12 +93,18 @@ def qkv_gemm(
     dtype: str = "float16",
     layout: str = "tiled",
 ) -> BenchOutcome:
-    """Every rank projects its own random tokens with its own weights, and compares with numpy in float64."""
-    return projections("qkv_gemm", rank, planned(scale, seq, 1, pes, dtype, layout))
+    """Every rank projects its own random tokens with its own weights.
+
+    The results are compared with those of numpy in float64.
+    """
+    plan = projection_plan(scale, seq, 1, pes, dtype, layout)
+    return run_projections("qkv_gemm", rank, plan)
 
 
-def planned(scale: int, seq: int, cubes: int, pes: int, dtype: str, layout: str) -> Work:
-    """The work that the flags ask for; raises `UsageError` for what does not exist or does not divide."""
+def projection_plan(
+    scale: int, seq: int, cubes: int, pes: int, dtype: str, layout: str
+) -> ProjectionPlan:
+    """The plan for these flags; raises `UsageError` for values that do not exist or divide."""
     check_least(1, scale=scale, seq=seq)
     check_choice("dtype", dtype, DTYPES)
     check_choice("layout", layout, LAYOUTS)
@@ -104,32 +118,32 @@ def planned(scale: int, seq: int, cubes: int, pes: int, dtype: str, layout: str)
         raise UsageError(
             f"--scale {scale}: {d_model} columns of a weight do not divide by {cubes * pes} PEs"
         )
-    return Work(
-        Product(seq, d_model, d_model // (cubes * pes), DTYPES[dtype], tiled=layout == "tiled"),
-        cubes,
-        pes,
-    )
+    columns = d_model // (cubes * pes)
+    product = BenchProduct(seq, d_model, columns, DTYPES[dtype], tiled=layout == "tiled")
+    return ProjectionPlan(product, cubes, pes)
 
 
-def projections(label: str, rank: int, work: Work) -> BenchOutcome:
-    """Project one after the other, and all in flight; each result is a check."""
+def run_projections(label: str, rank: int, plan: ProjectionPlan) -> BenchOutcome:
+    """Project in turn, then in flight; every result is one check."""
     torch.ahbm.set_device(rank)
-    product, seq, d_model = work.product, work.product.m, work.product.k
+    product, seq, d_model = plan.product, plan.product.m, plan.product.k
     of_x, of_w, _ = product.layouts()
-    x = drawn((seq, d_model), product.dtype, rank, 0)
-    weights = [drawn((d_model, d_model), product.dtype, rank, number) for number in (1, 2, 3)]
-    tokens = torch.from_numpy(x, dp=work.copies, layout=of_x)
-    placed = [torch.from_numpy(weight, dp=work.columns, layout=of_w) for weight in weights]
+    x = random_elements((seq, d_model), product.dtype, rank, 0)
+    weights = [
+        random_elements((d_model, d_model), product.dtype, rank, number) for number in (1, 2, 3)
+    ]
+    tokens = torch.from_numpy(x, dp=plan.copies, layout=of_x)
+    placed = [torch.from_numpy(weight, dp=plan.columns, layout=of_w) for weight in weights]
     ok, rows = 0, list[TableRow]()
-    for way in (IN_TURN, IN_FLIGHT):
-        time_ps, results = _run(work, tokens, placed, way)
+    for order in (IN_TURN, IN_FLIGHT):
+        time_ps, results = _run(plan, tokens, placed, order)
         ok += sum(
             wrong_elements(product, x, *pair) == 0 for pair in zip(weights, results, strict=True)
         )
         layout = "tiled" if product.tiled else "row_major"
-        described = (seq, d_model, work.cubes, work.pes, product.dtype.torch_name, layout, way)
-        rows.append(product.row(described, time_ps, count=3, pes=work.cubes * work.pes))
-    table = Table(LABELS, FIGURES, tuple(rows))
+        labels = (seq, d_model, plan.cubes, plan.pes, product.dtype.torch_name, layout, order)
+        rows.append(product.row(labels, time_ps, count=3, pes=plan.cubes * plan.pes))
+    table = Table(LABELS, METRICS, tuple(rows))
     checks = 2 * len(weights)
     if not torch.ahbm.has_data():
         return BenchOutcome(label, 0, 0, unchecked=checks, table=table)
@@ -137,15 +151,15 @@ def projections(label: str, rank: int, work: Work) -> BenchOutcome:
 
 
 def _run(
-    work: Work, tokens: torch.Tensor, weights: list[torch.Tensor], way: str
+    plan: ProjectionPlan, tokens: torch.Tensor, weights: list[torch.Tensor], order: str
 ) -> tuple[int, list[Array]]:
     """The time of the kernel, and Q, K and V."""
-    product = work.product
+    product = plan.product
     _, _, layout = product.layouts()
     shape = (product.m, product.k)
     results = [
-        torch.zeros(shape, dtype=product.result, dp=work.columns, layout=layout) for _ in weights
+        torch.zeros(shape, dtype=product.result, dp=plan.columns, layout=layout) for _ in weights
     ]
-    done = torch.launch("project", project, tokens, *weights, *results, product, way)
+    launched = torch.launch("project", project, tokens, *weights, *results, product, order)
     arrays = [result.numpy() for result in results]
-    return done.pe_exec_ps, arrays
+    return launched.pe_exec_ps, arrays

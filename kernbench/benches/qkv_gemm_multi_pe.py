@@ -1,13 +1,13 @@
-"""The Q, K and V projections of GPT-3, scaled down, with the columns of the weights over cubes and PEs."""
+"""The bench `qkv-gemm-multi-pe`: the projections of `qkv-gemm` on PEs of several cubes."""
 
-from kernbench.benches.qkv_gemm import HELP, planned, projections
-from runtime import bench
-from runtime.core.bench_registry import BenchOutcome
+from kernbench import BenchOutcome, bench
+from kernbench.benches.qkv_gemm import HELP, projection_plan, run_projections
 
 
 @bench(
     "qkv-gemm-multi-pe",
-    "the Q, K and V projections of GPT-3, scaled down, on PEs of several cubes of every SIP, checked",
+    "the Q, K and V projections of GPT-3, scaled down, on PEs of several cubes of every SIP, "
+    "checked",
     cubes="cubes of a SIP that take part; 0: all",
     pes="PEs of each of these cubes; 0: all",
     **HELP,
@@ -22,5 +22,6 @@ def qkv_gemm_multi_pe(
     dtype: str = "float16",
     layout: str = "tiled",
 ) -> BenchOutcome:
-    """Every rank projects its own random tokens with its own weights, and compares with numpy in float64."""
-    return projections("qkv_gemm_multi_pe", rank, planned(scale, seq, cubes, pes, dtype, layout))
+    """Every rank projects its own random tokens with its own weights, as in `qkv_gemm`."""
+    plan = projection_plan(scale, seq, cubes, pes, dtype, layout)
+    return run_projections("qkv_gemm_multi_pe", rank, plan)

@@ -1,8 +1,9 @@
-"""Reads and writes through virtual addresses at every kind of offset: what a PE moves must be what the address says.
+"""The bench `va-offset-verify`: reads and writes through virtual addresses at many offsets.
 
-Shards lie behind each other in a tensor's virtual range, each at a physical address of its own. So a piece of the range may
-begin anywhere in a page, and may lie in the memories of several PEs. Each case moves all elements of a matrix, numbered 0, 1,
-2 ..., and every one of them must end up where numpy puts it.
+The shards of a tensor are consecutive in its virtual range, each at a physical address of its own.
+So a part of the range may begin anywhere in a page, and may span the memories of several PEs. Each
+case moves all elements of a matrix that holds the numbers 0, 1, 2 ...; the result must be equal to
+what numpy makes of the same matrix.
 """
 
 from collections.abc import Callable
@@ -11,25 +12,25 @@ from itertools import pairwise
 
 import numpy as np
 
+from kernbench import BenchOutcome, Column, DPPolicy, Table, TableRow, bench, tl, torch
 from kernbench.benches.flags import checked_count
-from runtime import DPPolicy, bench, tl, torch
-from runtime.core.bench_registry import BenchOutcome, Column, Table, TableRow
 from runtime.core.errors import UsageError
 from runtime.language.value import Array
 from runtime.model.tiling import Tiling
 
 ROWS = 8
-"""Of the matrix that each PE holds."""
+"""Rows of the matrix on each PE."""
 CUTS = (1, 64, 1023, 1024, 1025, 2049)
-"""Where a shard is cut into pieces, in elements of 4 bytes: inside of pages of 4 KiB, at their ends and beside them."""
+"""The first element of each piece of a shard but the first. With 4 bytes an element and pages of
+4 KiB, pieces begin inside a page, at its boundary, and one element before and after it."""
 TILE_ROWS, TILE_COLUMNS = 3, 100
-"""Tiles that divide neither the rows nor, most likely, the columns of a shard."""
+"""The size of a tile; it divides neither the rows nor the default number of columns of a shard."""
 LABELS = (Column("case"), Column("cubes"), Column("pes"), Column("size", "B"))
-FIGURES = (Column("rate", "GB/s"),)
+METRICS = (Column("rate", "GB/s"),)
 
 
 def pieces(source: tl.Pointer, target: tl.Pointer, columns: int) -> None:
-    """Kernel: copy its own shard piece by piece."""
+    """Kernel: copy the own shard piece by piece."""
     size = ROWS * columns
     shard = _pe() * size
     for start, stop in pairwise((0, *(cut for cut in CUTS if cut < size), size)):
@@ -37,7 +38,10 @@ def pieces(source: tl.Pointer, target: tl.Pointer, columns: int) -> None:
 
 
 def read_across(source: tl.Pointer, target: tl.Pointer, columns: int) -> None:
-    """Kernel: fill its own shard with what begins in the middle of it and ends in that of the next one, around the end."""
+    """Kernel: fill the own shard from its second half and the first half of the next one.
+
+    The last PE reads its second part from the beginning of the tensor.
+    """
     size = ROWS * columns
     shard, start = _pe() * size, _pe() * size + size // 2
     before_end = min(size, _pes() * size - start)
@@ -46,7 +50,10 @@ def read_across(source: tl.Pointer, target: tl.Pointer, columns: int) -> None:
 
 
 def write_across(source: tl.Pointer, target: tl.Pointer, columns: int) -> None:
-    """Kernel: copy its own shard to where the middle of it is and on into the next one, around the end."""
+    """Kernel: copy the own shard to its second half and the first half of the next one.
+
+    The last PE writes its second part to the beginning of the tensor.
+    """
     size = ROWS * columns
     shard, start = _pe() * size, _pe() * size + size // 2
     before_end = min(size, _pes() * size - start)
@@ -55,7 +62,7 @@ def write_across(source: tl.Pointer, target: tl.Pointer, columns: int) -> None:
 
 
 def read_strided(source: tl.Pointer, target: tl.Pointer, columns: int) -> None:
-    """Kernel: gather its share of the columns of the whole matrix, a block that has rows in every shard."""
+    """Kernel: gather a block of columns of the whole matrix; it has rows in every shard."""
     start, stop = _columns_of(_pe(), _pes(), columns)
     rows = ROWS * _pes()
     tl.store(
@@ -64,7 +71,7 @@ def read_strided(source: tl.Pointer, target: tl.Pointer, columns: int) -> None:
 
 
 def write_strided(source: tl.Pointer, target: tl.Pointer, columns: int) -> None:
-    """Kernel: scatter what `read_strided` gathers."""
+    """Kernel: the inverse of `read_strided`."""
     start, stop = _columns_of(_pe(), _pes(), columns)
     rows = ROWS * _pes()
     tl.store(
@@ -73,7 +80,7 @@ def write_strided(source: tl.Pointer, target: tl.Pointer, columns: int) -> None:
 
 
 def tiles(source: tl.Pointer, target: tl.Pointer, columns: int) -> None:
-    """Kernel: copy its own shard from tiles, column of tiles after column of tiles, to rows."""
+    """Kernel: copy the own shard from tiles, in column-major order of tiles, to rows."""
     shard = _pe() * ROWS * columns
     for left in range(0, columns, TILE_COLUMNS):
         width = min(TILE_COLUMNS, columns - left)
@@ -103,8 +110,8 @@ def _columns_of(pe: int, pes: int, columns: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class Case:
-    """A kernel that moves a matrix, and `expected(matrix, pes)`: where its elements must end up."""
+class AccessCase:
+    """A kernel that moves a matrix, and `expected(matrix, pes)`, the matrix that it must give."""
 
     name: str
     kernel: Callable[[tl.Pointer, tl.Pointer, int], None]
@@ -120,8 +127,9 @@ def _gathered(matrix: Array, pes: int) -> Array:
 
 
 def _scattered(matrix: Array, pes: int) -> Array:
-    # What is gathered from the numbers of all places says where the elements of each place go.
-    numbers: Array = np.arange(matrix.size).reshape(matrix.shape)
+    # Gathering the numbers of all elements gives the permutation; scattering is its inverse.
+    numbers = np.empty(matrix.shape, np.int64)
+    numbers.reshape(-1)[:] = range(matrix.size)
     result = np.empty_like(matrix)
     result.reshape(-1)[_gathered(numbers, pes).reshape(-1)] = matrix.reshape(-1)
     return result
@@ -132,12 +140,16 @@ def _half(matrix: Array, pes: int) -> int:
 
 
 CASES = (
-    Case("pieces", pieces, lambda matrix, _pes: matrix),
-    Case("read across", read_across, lambda matrix, pes: np.roll(matrix, -_half(matrix, pes))),
-    Case("write across", write_across, lambda matrix, pes: np.roll(matrix, _half(matrix, pes))),
-    Case("read strided", read_strided, _gathered),
-    Case("write strided", write_strided, _scattered),
-    Case(
+    AccessCase("pieces", pieces, lambda matrix, _pes: matrix),
+    AccessCase(
+        "read across", read_across, lambda matrix, pes: np.roll(matrix, -_half(matrix, pes))
+    ),
+    AccessCase(
+        "write across", write_across, lambda matrix, pes: np.roll(matrix, _half(matrix, pes))
+    ),
+    AccessCase("read strided", read_strided, _gathered),
+    AccessCase("write strided", write_strided, _scattered),
+    AccessCase(
         "tiles",
         tiles,
         lambda matrix, _pes: matrix,
@@ -148,15 +160,16 @@ CASES = (
 
 @bench(
     "va-offset-verify",
-    "virtual addresses: pieces across pages and memories, strided, in tiles; checked element by element",
-    columns=f"columns of the int32 matrix that is moved; every PE holds {ROWS} rows of it",
+    "virtual addresses: pieces across pages and memories, strided, in tiles; "
+    "checked element by element",
+    columns=f"columns of the int32 matrix that is moved; every PE has {ROWS} rows of it",
     cubes="cubes of a SIP that take part; 0: all",
     pes="PEs of each of these cubes; 0: all",
 )
 def va_offset_verify(
     rank: int, *, columns: int = 750, cubes: int = 1, pes: int = 0
 ) -> BenchOutcome:
-    """Every rank moves its own matrix in all cases."""
+    """Every rank moves its own matrix once in each case."""
     properties = torch.ahbm.get_device_properties()
     cubes = checked_count("cubes", cubes, properties.cubes, "a SIP")
     pes = checked_count("pes", pes, properties.pes_per_cube, "a cube")
@@ -164,41 +177,43 @@ def va_offset_verify(
     torch.ahbm.set_device(rank)
     rows, failed = list[TableRow](), 0
     for case in CASES:
-        time_ps, is_right = _moved(case, rank, columns, cubes, pes)
+        time_ps, is_right = _move_matrix(case, rank, columns, cubes, pes)
         nbytes = ROWS * columns * cubes * pes * torch.int32.itemsize
         # Each element is read once and written once.
-        rows.append(
-            TableRow((case.name, cubes, pes, nbytes), time_ps, (2 * nbytes * 1000 / time_ps,))
-        )
+        rate_gbs = 2 * nbytes * 1000 / time_ps
+        rows.append(TableRow((case.name, cubes, pes, nbytes), time_ps, (rate_gbs,)))
         failed += not is_right
-    table = Table(LABELS, FIGURES, tuple(rows))
+    table = Table(LABELS, METRICS, tuple(rows))
     if not torch.ahbm.has_data():
         return BenchOutcome("va_offset_verify", 0, 0, unchecked=len(CASES), table=table)
     return BenchOutcome("va_offset_verify", len(CASES) - failed, failed, table=table)
 
 
-def _moved(case: Case, rank: int, columns: int, cubes: int, pes: int) -> tuple[int, bool]:
-    """The time of the kernel, and whether every element is where it must be."""
+def _move_matrix(
+    case: AccessCase, rank: int, columns: int, cubes: int, pes: int
+) -> tuple[int, bool]:
+    """The time of the kernel, and whether every element is right."""
     rows = ROWS * cubes * pes
-    # No number of one rank is one of another's.
+    # All ranks together have no number twice: an element of another rank would be found.
     matrix = (np.arange(rows * columns, dtype=np.int32) + rank * rows * columns).reshape(
         rows, columns
     )
     placement = DPPolicy(cube="row_wise", pe="row_wise", num_cubes=cubes, num_pes=pes)
     source = torch.from_numpy(matrix, dp=placement, layout=case.layout)
     target = torch.full((rows, columns), -1, dtype=torch.int32, dp=placement)
-    done = torch.launch(case.name, case.kernel, source, target, columns)
+    launched = torch.launch(case.name, case.kernel, source, target, columns)
     result = target.numpy()
-    return done.pe_exec_ps, np.array_equal(result, case.expected(matrix, cubes * pes))
+    return launched.pe_exec_ps, np.array_equal(result, case.expected(matrix, cubes * pes))
 
 
-def _check_columns(columns: int, pes: int, room: int) -> None:
+def _check_columns(columns: int, pes: int, capacity: int) -> None:
     if columns < pes:
         raise UsageError(
-            f"--columns {columns}: must be at least {pes}, so that each of the {pes} PEs gets one to gather"
+            f"--columns {columns}: must be at least {pes}, one to gather for each of the {pes} PEs"
         )
     nbytes = ROWS * pes * -(-columns // pes) * torch.int32.itemsize
-    if nbytes > room:
+    if nbytes > capacity:
         raise UsageError(
-            f"--columns {columns}: a PE holds {nbytes:,} bytes at once; the scratch of a kernel has {room:,}"
+            f"--columns {columns}: a PE holds {nbytes:,} bytes at once; "
+            f"the scratch of a kernel has {capacity:,}"
         )

@@ -176,7 +176,7 @@ _NCCL_FLAGS: tuple[tuple[str, str, str, Any, str, object], ...] = (
         "step_factor",
         "N",
         COUNT,
-        "ratio of each size to the one before it",
+        "ratio of each size to the previous size",
         None,
     ),
     ("-n --iters", "iters", "N", COUNT, "iterations that are timed", 1),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernbench.benches.va_offset_verify import CASES, ROWS, Case, va_offset_verify
+from kernbench.benches.va_offset_verify import CASES, ROWS, AccessCase, va_offset_verify
 from runtime.core.bench_registry import BenchOutcome
 from runtime.core.errors import UsageError
 from sip_node.chip.pe.mmu import PeMmu
@@ -80,7 +80,7 @@ def test_an_mmu_that_is_wrong_is_found(wrong: type[PeMmu]):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_every_case_moves_all_elements_and_those_across_shards_all_to_other_places(case: Case):
+def test_every_case_moves_all_elements_and_across_shards_each_to_another_position(case: AccessCase):
     matrix = np.arange(4 * ROWS * 130).reshape(4 * ROWS, 130)
     moved = case.expected(matrix, 4)
     assert sorted(moved.reshape(-1)) == matrix.reshape(-1).tolist()
@@ -101,7 +101,7 @@ def test_what_is_gathered_is_scattered_back():
     [
         (
             {"columns": 3},
-            "--columns 3: must be at least 4, so that each of the 4 PEs gets one to gather",
+            "--columns 3: must be at least 4, one to gather for each of the 4 PEs",
         ),
         ({"columns": -1}, "--columns -1: must be at least 4"),
         (

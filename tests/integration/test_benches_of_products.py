@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from kernbench.benches.gemm_single_pe import STAGINGS, gemm_single_pe
-from kernbench.benches.products import ACTIVATIONS, DTYPES, Product, drawn, wrong_elements
+from kernbench.benches.products import (
+    ACTIVATIONS,
+    DTYPES,
+    BenchProduct,
+    random_elements,
+    wrong_elements,
+)
 from kernbench.benches.qkv_gemm import IN_FLIGHT, IN_TURN, qkv_gemm
 from kernbench.benches.qkv_gemm_multi_pe import qkv_gemm_multi_pe
 from runtime.core.bench_registry import BenchOutcome
@@ -102,7 +108,7 @@ def test_tiles_in_one_piece_are_streamed_faster_than_rows_that_lie_on_one_channe
 
 
 def test_every_sip_multiplies_its_own_matrices():
-    first, second = (drawn((4, 4), float16, rank, 0) for rank in (0, 1))
+    first, second = (random_elements((4, 4), float16, rank, 0) for rank in (0, 1))
     assert not np.array_equal(first, second)
     both = simulate(lambda rank: gemm_single_pe(rank, **SHAPE), 2, topology=TOPOLOGY)
     assert [both.returned[rank].ok for rank in (0, 1)] == [1, 1]
@@ -154,14 +160,14 @@ def test_more_pes_project_in_less_time():
 
 
 def verdict(
-    product: Product, spoil: Callable[[np.ndarray], None], bias: np.ndarray | None = None
+    product: BenchProduct, spoil: Callable[[np.ndarray], None], bias: np.ndarray | None = None
 ) -> int:
     """How many elements of a product that has been rounded once, and then spoilt, are found wrong."""
 
     def program() -> int:
         a, b = (
-            drawn((product.m, product.k), product.dtype, 0),
-            drawn((product.k, product.n), product.dtype, 1),
+            random_elements((product.m, product.k), product.dtype, 0),
+            random_elements((product.k, product.n), product.dtype, 1),
         )
         exact = a.astype(np.float64) @ b.astype(np.float64) + (0 if bias is None else bias)
         result = ACTIVATIONS[product.activation](exact).astype(product.result.numpy)
@@ -171,15 +177,15 @@ def verdict(
     return on_a_rank(program)
 
 
-def products(dtype: DType) -> list[Product]:
+def products(dtype: DType) -> list[BenchProduct]:
     activations = ACTIVATIONS if dtype.is_floating_point else ("none", "relu")
-    return [Product(30, 200, 20, dtype, activation=activation) for activation in activations]
+    return [BenchProduct(30, 200, 20, dtype, activation=activation) for activation in activations]
 
 
 @pytest.mark.parametrize(
     "product", [p for dtype in DTYPES.values() for p in products(dtype)], ids=str
 )
-def test_what_is_rounded_once_is_right(product: Product):
+def test_what_is_rounded_once_is_right(product: BenchProduct):
     assert verdict(product, lambda result: None) == 0
 
 
@@ -189,17 +195,26 @@ def test_one_element_that_is_off_by_two_percent_or_by_one_is_found(dtype: DType)
         largest = np.unravel_index(np.argmax(np.abs(result)), result.shape)
         result[largest] += result[largest] / 50 if dtype.is_floating_point else 1
 
-    assert verdict(Product(30, 200, 20, dtype), spoil) == 1
+    assert verdict(BenchProduct(30, 200, 20, dtype), spoil) == 1
 
 
 @pytest.mark.parametrize(
     "product",
-    [Product(30, 64, 20, float32), Product(30, 64, 20, float16), Product(30, 64, 20, int8)],
+    [
+        BenchProduct(30, 64, 20, float32),
+        BenchProduct(30, 64, 20, float16),
+        BenchProduct(30, 64, 20, int8),
+    ],
     ids=str,
 )
-def test_a_product_that_lost_one_step_of_its_depth_is_wrong_nearly_everywhere(product: Product):
+def test_a_product_that_lost_one_step_of_its_depth_is_wrong_nearly_everywhere(
+    product: BenchProduct,
+):
     def program() -> int:
-        a, b = drawn((30, 64), product.dtype, 0), drawn((64, 20), product.dtype, 1)
+        a, b = (
+            random_elements((30, 64), product.dtype, 0),
+            random_elements((64, 20), product.dtype, 1),
+        )
         lost = a[:, 1:].astype(np.float64) @ b[1:].astype(np.float64)
         return wrong_elements(product, a, b, lost.astype(product.result.numpy))
 
@@ -207,7 +222,7 @@ def test_a_product_that_lost_one_step_of_its_depth_is_wrong_nearly_everywhere(pr
 
 
 def test_a_value_that_is_not_a_number_is_wrong():
-    assert verdict(Product(3, 4, 2, float16), lambda result: result.fill(np.nan)) == 6
+    assert verdict(BenchProduct(3, 4, 2, float16), lambda result: result.fill(np.nan)) == 6
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)

@@ -1,5 +1,9 @@
-"""Collectives measured as nccl-tests measures them: what `kernbench perf` runs on every rank.
+"""What `kernbench perf` runs on every rank: collectives, measured as nccl-tests measures them.
 
-`collective` says what is measured and what its numbers mean, `calls` makes the calls, `values` has the data that goes in and
-must come out, `program` is what a rank runs. The command line and the table are in `kernbench.perf`.
+- `collective`: the collectives, the sizes of a measurement, and the bandwidths of a row;
+- `calls`: the buffers and the calls of `torch.distributed`;
+- `values`: the random inputs of a check and the expected results;
+- `program`: the rank program.
+
+The arguments and the report are in `kernbench.perf`.
 """

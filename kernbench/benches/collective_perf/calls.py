@@ -1,11 +1,11 @@
-"""The buffers of a collective and the call that is measured."""
+"""The buffers of a collective, and the call that is measured."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from kernbench import DPPolicy, tl, torch
 from kernbench.benches.collective_perf.collective import PerfCase, PerfParameters
-from runtime import DPPolicy, tl, torch
 from runtime.ccl.config import POINT_TO_POINT
 from runtime.language.value import Pointer
 from runtime.torch.distributed.operands import check_placement
@@ -26,18 +26,19 @@ OPS: Mapping[str, dist.ReduceOp] = {
 
 @dataclass(frozen=True)
 class Buffers:
-    """What a rank puts in and what it gets, of shape (rows, count); one tensor where the collective works in place.
+    """Input and output of a rank, of shape (rows, count); one tensor if the call is in place.
 
-    Every row is spread over the same PEs, so each PE has a block of columns: its elements of all parts.
+    Every row is spread over the same PEs, so each PE has a block of columns: its elements of all
+    rows.
     """
 
     source: Tensor
     target: Tensor
 
 
-def allocate(case: PerfCase, request: PerfParameters) -> Buffers:
+def allocate(case: PerfCase, parameters: PerfParameters) -> Buffers:
     """Buffers of zeros."""
-    cubes, pes = case.spread(request.cubes, request.pes)
+    cubes, pes = case.spread(parameters.cubes, parameters.pes)
     policy = DPPolicy(cube="column_wise", pe="column_wise", num_cubes=cubes, num_pes=pes)
     source = torch.zeros(case.input_rows, case.count, dtype=case.dtype, dp=policy)
     if case.collective.in_place:
@@ -46,34 +47,43 @@ def allocate(case: PerfCase, request: PerfParameters) -> Buffers:
 
 
 def call(case: PerfCase, buffers: Buffers) -> Callable[[], object]:
-    """The collective on these buffers, ready to be called: it is queued and returns at once."""
+    """A function that enqueues the collective on these buffers and returns at once."""
     return partial(_CALLS[case.collective.name], case, buffers.source, buffers.target)
 
 
 def send_and_receive(source: Tensor, target: Tensor) -> None:
-    """Send `source` to the next rank while `target` is received from the one before: ncclSend and ncclRecv in one group.
+    """Send `source` to the next rank and receive `target` from the previous rank.
 
-    One kernel does both. A kernel that sends first and one that receives after it, on every rank, would wait for ever as soon
-    as a message does not fit the receive ring.
+    It corresponds to ncclSend and ncclRecv in one group: one kernel does both. With a kernel that
+    sends, followed by a kernel that receives, all ranks would wait for credits forever as soon as
+    the data exceeds the receive ring, because no rank reaches its second kernel.
     """
-    joined = running_rank().process_group
-    assert joined is not None, "a collective is measured in a process group"
-    table = joined.tables.get(POINT_TO_POINT)
+    group = running_rank().process_group
+    assert group is not None, "a collective is measured in a process group"
+    table = group.tables.get(POINT_TO_POINT)
     if table is None:
         raise ValueError(
-            f"sendrecv needs the queues of the algorithm {POINT_TO_POINT!r}, which {running_rank().ccl.source} has not"
+            f"sendrecv needs the queues of the algorithm {POINT_TO_POINT!r}, "
+            f"which {running_rank().ccl.source} does not have"
         )
     for tensor in (source, target):
         check_placement("sendrecv", table, tensor)
     install(table)
-    numel, alone = source.shards[0].spec.nbytes // source.itemsize, joined.world_size == 1
-    ahead, behind = (
-        "" if alone else f"global_rank_{(joined.rank + step) % joined.world_size}"
-        for step in (1, -1)
+    numel, alone = source.shards[0].spec.nbytes // source.itemsize, group.world_size == 1
+    following, previous = (
+        "" if alone else f"global_rank_{(group.rank + step) % group.world_size}" for step in (1, -1)
     )
     pes = [(shard.spec.cube, shard.spec.pe) for shard in source.shards]
+    # Half of the scratch of a kernel: it holds the value sent and the value received.
     message = table.group.ring_bytes_within_scratch(2) // source.itemsize
-    arguments = (shard_pointers(source), shard_pointers(target), numel, ahead, behind, message)
+    arguments = (
+        shard_pointers(source),
+        shard_pointers(target),
+        numel,
+        following,
+        previous,
+        message,
+    )
     launch_on(
         "sendrecv",
         pass_on,
@@ -86,18 +96,19 @@ def send_and_receive(source: Tensor, target: Tensor) -> None:
 
 
 def pass_on(
-    source: Pointer, target: Pointer, numel: int, ahead: str, behind: str, message: int
+    source: Pointer, target: Pointer, numel: int, following: str, previous: str, message: int
 ) -> None:
-    """Kernel: send `numel` elements at `source` in direction `ahead` and receive as many from `behind`, message by message.
+    """Kernel: send `numel` elements at `source` to `following`, receive `target` from `previous`.
 
-    A message fits the receive ring, so the sends of a round end whatever the peers do. A rank without a peer copies.
+    Each message fits the receive ring, so a send completes before the peer receives it, and every
+    rank reaches its receive. A rank without a peer copies.
     """
     for start in range(0, numel, message):
         with tl.scratch():
             value = tl.load(source + start, min(message, numel - start))
-            if ahead:
-                tl.send(ahead, value)
-                value = tl.recv(behind, value.shape, value.dtype)
+            if following:
+                tl.send(following, value)
+                value = tl.recv(previous, value.shape, value.dtype)
             tl.store(target + start, value)
 
 

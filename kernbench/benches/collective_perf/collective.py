@@ -1,6 +1,6 @@
-"""What can be measured: the collectives by the names of nccl-tests, their sizes, and what the bandwidth columns mean.
+"""The collectives of nccl-tests: names, sizes of a measurement, and the bandwidths of a row.
 
-Facts alone: the command line, the ranks and the table share them.
+These are facts without actions; the command line, the rank program and the report share them.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,16 +21,17 @@ DTYPES: Mapping[str, DType] = {
 OPS = ("sum", "prod", "max", "min", "avg")
 """The reductions by the names of nccl-tests."""
 ALL = "all"
-"""The word for every type, reduction or root."""
+"""The argument that stands for every type, reduction or root."""
 
 
 @dataclass(frozen=True)
 class Collective:
     """One collective. `call` is its name in `torch.distributed`, "" for the two calls of sendrecv.
 
-    `in_place` says which of its two forms the call of `torch.distributed` has: one tensor, or an input and an output. With
-    `parts` a rank's larger buffer is a part for every rank, and `count` is the elements of a part. `busbw(n)` is busbw / algbw
-    for n ranks (nccl-tests, doc/PERFORMANCE.md).
+    `in_place`: the call has one tensor, not an input and an output. `parts`: the larger buffer of a
+    rank consists of a part for every rank, and `count` is the number of elements of one part.
+    `reduces`: the elements are combined. `rooted`: one rank is the root. `busbw(n)` is the ratio
+    busbw / algbw for n ranks (nccl-tests, doc/PERFORMANCE.md).
     """
 
     name: str
@@ -68,10 +69,12 @@ COLLECTIVES: Mapping[str, Collective] = {
 
 @dataclass(frozen=True)
 class PerfParameters:
-    """What the command line asks for, in scalars: the flags of the rank program.
+    """The flags of the rank program, all of them scalars.
 
-    Sizes go from `min_bytes` to `max_bytes`, times `step_factor`, or plus `step_bytes` where that is 1. `root` -1 is every
-    rank. `algorithm` is a name of `ccl.yaml` or `auto`, "" its default. `cubes` and `pes` bound the PEs that share a buffer.
+    Sizes go from `min_bytes` to `max_bytes`. Each is the previous one times `step_factor`, or plus
+    `step_bytes` where the factor is 1. `root` -1 stands for every rank in turn. `algorithm` is a
+    name of `ccl.yaml`, `auto`, or "" for the default of that file. `cubes` and `pes` are the most
+    cubes, and PEs of each, that share a buffer.
     """
 
     collective: str
@@ -92,7 +95,9 @@ class PerfParameters:
 
 @dataclass(frozen=True)
 class PerfCase:
-    """One row of the table. `count` is what the column says; `op` is "none" and `root` -1 where there is none."""
+    """One row of the report. `count` is the number in the column of that name; a collective without
+    reduction has `op` "none", one without root has `root` -1.
+    """
 
     collective: Collective
     ranks: int
@@ -108,34 +113,34 @@ class PerfCase:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of a rank's larger buffer."""
+        """Bytes of the larger buffer of a rank."""
         return self.count * self.dtype.itemsize * (self.ranks if self.collective.parts else 1)
 
     @property
     def input_rows(self) -> int:
-        """StridedBlock of what a rank puts in; a row has `count` elements."""
+        """Rows of the input of a rank; a row has `count` elements."""
         return self.ranks if self.collective.name in ("reduce_scatter", "alltoall") else 1
 
     @property
     def output_rows(self) -> int:
-        """StridedBlock of what a rank gets."""
+        """Rows of the output of a rank."""
         return self.ranks if self.collective.name in ("all_gather", "alltoall") else 1
 
-    def algorithm(self, ccl: CclConfig, asked: str) -> str:
-        """The algorithm that runs where `asked` is asked for: a name of `ccl.yaml`, or `auto`."""
+    def algorithm(self, ccl: CclConfig, requested: str) -> str:
+        """The algorithm that runs, where a name of `ccl.yaml` or `auto` is requested."""
         if not self.collective.call:
             return POINT_TO_POINT
         return ccl.choose(
-            asked, self.collective.call, self.input_rows * self.count * self.dtype.itemsize
+            requested, self.collective.call, self.input_rows * self.count * self.dtype.itemsize
         )
 
     def spread(self, cubes: int, pes: int) -> tuple[int, int]:
-        """Cubes, and PEs of each, that share a buffer: as many of those given as divide the elements evenly."""
+        """The cubes, and PEs of each, that share a buffer evenly: as many as possible."""
         per_cube = gcd(self.count, pes)
         return gcd(self.count // per_cube, cubes), per_cube
 
     def algbw_gbs(self, time_ps: float) -> float:
-        """Bytes of the larger buffer a nanosecond; 0 where nothing takes no time."""
+        """Bytes of the larger buffer per nanosecond; 0 if the collective took no time."""
         return self.size_bytes * 1000 / time_ps if time_ps else 0.0
 
     def busbw_gbs(self, time_ps: float) -> float:
@@ -143,27 +148,38 @@ class PerfCase:
         return self.algbw_gbs(time_ps) * self.collective.busbw(self.ranks)
 
 
-def perf_cases(request: PerfParameters, ranks: int) -> Iterator[PerfCase]:
-    """The rows in the order of nccl-tests: types, reductions, roots, sizes. A size without an element a rank has no row."""
-    collective = COLLECTIVES[request.collective]
-    dtypes = tuple(DTYPES) if request.dtype == ALL else (request.dtype,)
-    ops = (OPS if request.op == ALL else (request.op,)) if collective.reduces else ("none",)
-    roots = (range(ranks) if request.root < 0 else (request.root,)) if collective.rooted else (-1,)
+def perf_cases(parameters: PerfParameters, ranks: int) -> Iterator[PerfCase]:
+    """The rows in the order of nccl-tests: by type, reduction, root, size.
+
+    A size that has no element for every rank has no row.
+    """
+    collective = COLLECTIVES[parameters.collective]
+    dtypes = tuple(DTYPES) if parameters.dtype == ALL else (parameters.dtype,)
+    ops = (OPS if parameters.op == ALL else (parameters.op,)) if collective.reduces else ("none",)
+    roots = (
+        (range(ranks) if parameters.root < 0 else (parameters.root,))
+        if collective.rooted
+        else (-1,)
+    )
     for dtype in dtypes:
         for op in ops:
             if op == "avg" and not DTYPES[dtype].is_floating_point:
                 continue
             for root in roots:
-                for count in _counts(request, collective, DTYPES[dtype].itemsize, ranks):
+                for count in _counts(parameters, collective, DTYPES[dtype].itemsize, ranks):
                     yield PerfCase(collective, ranks, count, dtype, op, root)
 
 
 def _counts(
-    request: PerfParameters, collective: Collective, itemsize: int, ranks: int
+    parameters: PerfParameters, collective: Collective, itemsize: int, ranks: int
 ) -> Iterator[int]:
-    size = request.min_bytes
-    while size <= request.max_bytes:
+    size = parameters.min_bytes
+    while size <= parameters.max_bytes:
         count = size // itemsize // (ranks if collective.parts else 1)
         if count:
             yield count
-        size = size * request.step_factor if request.step_factor > 1 else size + request.step_bytes
+        size = (
+            size * parameters.step_factor
+            if parameters.step_factor > 1
+            else size + parameters.step_bytes
+        )

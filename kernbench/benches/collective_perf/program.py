@@ -1,35 +1,35 @@
-"""What every rank runs: each row is warmed up, timed over its iterations, and checked with random data."""
+"""The rank program of `perf`: warms up, times and checks each row."""
 
 import sys
 from collections.abc import Callable
 
+from kernbench import BenchOutcome, torch
 from kernbench.benches.collective_perf.calls import Buffers, allocate, call
 from kernbench.benches.collective_perf.collective import PerfCase, PerfParameters, perf_cases
 from kernbench.benches.collective_perf.values import inputs, wrong_elements
-from runtime import torch
-from runtime.core.bench_registry import BenchOutcome, PerfRow, Scalar
+from runtime.core.bench_registry import PerfRow, Scalar
 from runtime.core.errors import UsageError
 from runtime.core.wallclock import now_s
 from runtime.torch.rank_state import running_rank
 
 dist = torch.distributed
 SILENCE_S = 5.0
-"""Rank 0 says which row is done where the one before was said so long ago: a long table must not look like a hang."""
+"""Least time between two progress lines of rank 0: a long measurement must not look like a hang."""
 
 
 def collective_perf(rank: int, **flags: Scalar) -> BenchOutcome:
-    """One row for each size. `flags` are the fields of a `PerfParameters`."""
-    request = PerfParameters(**flags)  # pyright: ignore[reportArgumentType] - its fields are what the coordinator sends
+    """Measure all rows of the `PerfParameters` whose fields are `flags`."""
+    parameters = PerfParameters(**flags)  # pyright: ignore[reportArgumentType] - as the command sent them
     torch.ahbm.set_device(rank)
-    dist.init_process_group("ahbm", algorithm=request.algorithm or None)
+    dist.init_process_group("ahbm", algorithm=parameters.algorithm or None)
     _check_algorithm()
     rows: list[PerfRow] = []
-    said_s = now_s()
-    for case in perf_cases(request, dist.get_world_size()):
-        row = _measure(case, request, rank)
+    printed_s = now_s()
+    for case in perf_cases(parameters, dist.get_world_size()):
+        row = _measure(case, parameters, rank)
         rows.append(row)
-        if rank == 0 and now_s() - said_s >= SILENCE_S:
-            said_s = now_s()
+        if rank == 0 and now_s() - printed_s >= SILENCE_S:
+            printed_s = now_s()
             print(
                 f"# {row.size_bytes} B: {row.time_ps / 1e6:.2f} us on rank 0",
                 file=sys.stderr,
@@ -39,23 +39,28 @@ def collective_perf(rank: int, **flags: Scalar) -> BenchOutcome:
     wrong = sum(row.wrong > 0 for row in rows if row.wrong is not None)
     checked = sum(row.wrong is not None for row in rows)
     return BenchOutcome(
-        request.collective, checked - wrong, wrong, tuple(rows), unchecked=len(rows) - checked
+        parameters.collective, checked - wrong, wrong, tuple(rows), unchecked=len(rows) - checked
     )
 
 
 def _check_algorithm() -> None:
-    joined = running_rank().process_group
-    assert joined is not None, "the rank has joined it"
-    for name, table in joined.tables.items():
+    """Refuse algorithms that also combine the shards of one rank.
+
+    nccl-tests measures a collective between ranks; with such an algorithm the time would include
+    another operation, and the expected result would differ.
+    """
+    group = running_rank().process_group
+    assert group is not None, "collective_perf has initialised it"
+    for name, table in group.tables.items():
         if table.plan.mapping.local:
             raise UsageError(
                 f"perf: algorithm {name!r} also combines the shards of one rank with each other; "
-                "what is measured here goes from rank to rank alone"
+                "perf measures collectives between ranks"
             )
 
 
 def _refusing(collective: Callable[[], object]) -> Callable[[], object]:
-    """The call; where algorithm and placement do not suit each other, the command line is at fault."""
+    """The call, with an error about algorithm or placement turned into one about the arguments."""
 
     def start() -> None:
         try:
@@ -66,30 +71,37 @@ def _refusing(collective: Callable[[], object]) -> Callable[[], object]:
     return start
 
 
-def _measure(case: PerfCase, request: PerfParameters, rank: int) -> PerfRow:
-    buffers = allocate(case, request)
+def _measure(case: PerfCase, parameters: PerfParameters, rank: int) -> PerfRow:
+    buffers = allocate(case, parameters)
     collective = _refusing(call(case, buffers))
-    for _ in range(request.warmup):
+    for _ in range(parameters.warmup):
         collective()
+    # All ranks start the timed iterations together, as in nccl-tests.
     dist.barrier()
     began_ps = torch.ahbm.elapsed_ps()
-    for _ in range(request.iters):
+    for _ in range(parameters.iters):
         collective()
     torch.ahbm.synchronize()
-    time_ps = round((torch.ahbm.elapsed_ps() - began_ps) / request.iters)
-    wrong = _check(case, request, rank, buffers)
-    bandwidths = case.algbw_gbs(time_ps), case.busbw_gbs(time_ps)
+    time_ps = round((torch.ahbm.elapsed_ps() - began_ps) / parameters.iters)
+    wrong = _check(case, parameters, rank, buffers)
     return PerfRow(
-        case.size_bytes, case.count, case.dtype_name, case.op, time_ps, *bandwidths, wrong
+        size_bytes=case.size_bytes,
+        count=case.count,
+        dtype=case.dtype_name,
+        redop=case.op,
+        time_ps=time_ps,
+        algbw_gbs=case.algbw_gbs(time_ps),
+        busbw_gbs=case.busbw_gbs(time_ps),
+        wrong=wrong,
     )
 
 
-def _check(case: PerfCase, request: PerfParameters, rank: int, buffers: Buffers) -> int | None:
-    """Wrong elements of this rank over all repetitions; None where nothing is checked."""
-    if not request.check or not torch.ahbm.has_data():
+def _check(case: PerfCase, parameters: PerfParameters, rank: int, buffers: Buffers) -> int | None:
+    """The wrong elements of this rank over all repetitions; None if nothing is checked."""
+    if not parameters.check or not torch.ahbm.has_data():
         return None
     wrong = 0
-    for repetition in range(request.check):
+    for repetition in range(parameters.check):
         buffers.source.copy_(inputs(case, repetition, rank))
         call(case, buffers)()
         wrong += wrong_elements(case, repetition, rank, buffers.target.numpy())

@@ -1,6 +1,7 @@
-"""The data of a check: what every rank puts in, at random, and what must come out, in numpy.
+"""The data of a check: random inputs of every rank, and the results that numpy expects of them.
 
-Both are made in blocks, so that a rank that needs the inputs of all of them does not hold them all.
+Both are generated in blocks. A rank needs the inputs of all ranks for its expected result, and
+would otherwise hold them all in memory.
 """
 
 from collections.abc import Iterator
@@ -19,28 +20,28 @@ BLOCK = 1 << 18
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where a row of a result comes from: row `row` of the input of `rank`, or of all ranks combined where it is None."""
+class InputRow:
+    """Row `row` of the input of `rank`, or of all ranks combined where `rank` is None."""
 
     rank: int | None
     row: int
 
 
-def source(case: PerfCase, rank: int, row: int) -> Source:
-    """Where row `row` of the result of `rank` comes from."""
+def origin_of(case: PerfCase, rank: int, row: int) -> InputRow:
+    """The input from which row `row` of the result of `rank` is made."""
     return {
-        "all_reduce": Source(None, 0),
-        "reduce": Source(None if rank == case.root else rank, 0),
-        "broadcast": Source(case.root, 0),
-        "reduce_scatter": Source(None, rank),
-        "all_gather": Source(row, 0),
-        "alltoall": Source(row, rank),
-        "sendrecv": Source((rank - 1) % case.ranks, 0),
+        "all_reduce": InputRow(None, 0),
+        "reduce": InputRow(None if rank == case.root else rank, 0),
+        "broadcast": InputRow(case.root, 0),
+        "reduce_scatter": InputRow(None, rank),
+        "all_gather": InputRow(row, 0),
+        "alltoall": InputRow(row, rank),
+        "sendrecv": InputRow((rank - 1) % case.ranks, 0),
     }[case.collective.name]
 
 
 def inputs(case: PerfCase, repetition: int, rank: int) -> Array:
-    """What `rank` puts in, of shape (rows, count)."""
+    """The input of `rank`, of shape (rows, count)."""
     rows = [
         np.concatenate([_block(case, repetition, rank, row, *at) for at in _blocks(case)])
         for row in range(case.input_rows)
@@ -49,13 +50,14 @@ def inputs(case: PerfCase, repetition: int, rank: int) -> Array:
 
 
 def wrong_elements(case: PerfCase, repetition: int, rank: int, result: Array) -> int:
-    """How many elements of the result of `rank` are wrong.
+    """The number of wrong elements of the result of `rank`.
 
-    What is only moved, integers, and the larger or smaller of two must be equal bit by bit. For the rest see `combined`.
+    Moved elements, integers, maxima and minima must be equal bit by bit; `combined` has the
+    tolerance of the others.
     """
     wrong = 0
     for row in range(case.output_rows):
-        origin = source(case, rank, row)
+        origin = origin_of(case, rank, row)
         for start, stop in _blocks(case):
             got = result[row, start:stop]
             if origin.rank is None:
@@ -74,12 +76,14 @@ def wrong_elements(case: PerfCase, repetition: int, rank: int, result: Array) ->
 
 
 def combined(op: str, dtype: DType, given: Array) -> tuple[Array, Array | float]:
-    """The contributions `given` (axis 0) combined, and how far a right result may be off.
+    """The contributions `given` (axis 0) combined, and the largest error of a correct result.
 
-    Integers wrap round. A floating-point result that rounds to nearest after each of its k operations, in whatever order, is
-    off by at most k u / (1 - k u) of what the same operations make of the magnitudes, u being half the epsilon of the type
-    (N. Higham, Accuracy and Stability of Numerical Algorithms, lemmas 3.1 and 4.2): k is n - 1 for n contributions, and one
-    more where the average divides. Products and quotients below the normal range are off by a subnormal step each.
+    Integers wrap round. A floating-point result that is rounded to nearest after each of its k
+    operations, in any order, has an error of at most k u / (1 - k u) times the result of the same
+    operations on the magnitudes, where u is half the epsilon of the type (N. Higham, Accuracy and
+    Stability of Numerical Algorithms, lemmas 3.1 and 4.2). k is n - 1 for n contributions, and n
+    for an average, which also divides. Products and quotients below the normal range have an error
+    of one subnormal step each.
     """
     if not dtype.is_floating_point:
         operation = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}[op]
@@ -105,14 +109,14 @@ def combined(op: str, dtype: DType, given: Array) -> tuple[Array, Array | float]
 def _differ(got: Array, right: Array, tolerance: Array | float) -> int:
     if got.dtype == right.dtype:
         return int(np.count_nonzero(got != right))
-    # A result that is no number is within no distance of anything.
+    # Comparisons with NaN are false, so that a NaN counts as wrong.
     near = np.abs(got.astype(np.float64) - right) <= tolerance
     return int(near.size - np.count_nonzero(near))
 
 
 def _limits(dtype: DType) -> Any:
-    # numpy's own finfo does not know bfloat16.
-    return ml_dtypes.finfo(dtype.numpy)  # pyright: ignore[reportUnknownVariableType] - it has no types of its own
+    # numpy's own finfo lacks bfloat16.
+    return ml_dtypes.finfo(dtype.numpy)  # pyright: ignore[reportUnknownVariableType]
 
 
 def _blocks(case: PerfCase) -> Iterator[tuple[int, int]]:
@@ -121,9 +125,10 @@ def _blocks(case: PerfCase) -> Iterator[tuple[int, int]]:
 
 
 def _block(case: PerfCase, repetition: int, rank: int, row: int, start: int, stop: int) -> Array:
-    """Elements `start` to `stop` of a row of the input of `rank`: random numbers that depend on these arguments alone.
+    """Random elements `start` to `stop` of a row of the input of `rank`.
 
-    Factors lie around 1, so that the product of many ranks is neither infinite nor zero.
+    They depend on the arguments alone. Factors of a product are near 1 or -1, so that the product over many ranks neither overflows
+    nor underflows.
     """
     draw = np.random.default_rng([repetition, rank, row, start])
     kind, count = case.dtype.numpy, stop - start
