@@ -1,10 +1,10 @@
-"""The clock of an engine: cycles to simulated time."""
+"""Converts cycles of an engine's clock to simulated time."""
 
 from runtime.core.simtime import PS_PER_NS, exact
 
 
 class Clock:
-    """Cycles at `clock_ghz`. Nothing waits for an edge: a number of cycles is a duration."""
+    """A clock of `clock_ghz`. No operation waits for an edge: a number of cycles is a duration."""
 
     def __init__(self, clock_ghz: float) -> None:
         self._cycle_ps = PS_PER_NS / exact(clock_ghz)

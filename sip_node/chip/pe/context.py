@@ -1,4 +1,4 @@
-"""What the engines of one PE share: the clock, the fabric, the TCM and who they are."""
+"""What the engines of one PE share: the clock, the fabric, the TCM and their coordinates."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from sip_node.pdes.engine import Engine
 
 @dataclass(frozen=True)
 class PeContext:
-    """The surroundings of one PE.
+    """The context of the PE at fabric node `node`.
 
-    `locate(address)` is the (sip, node) of the memory at a physical address, `locate_pe` that of a PE, and
-    `next_flow(sip)` numbers the transfers to another SIP.
+    `record` appends to the op log. `locate(address)` is the (sip, node) of the memory at a physical
+    address, `locate_pe` that of a PE, and `next_flow(sip)` numbers the transfers to another SIP.
     """
 
     engine: Engine

@@ -1,7 +1,8 @@
-"""The PE_CPU: carries out orders of the M_CPU and runs kernels.
+"""The PE_CPU: carries out the commands of the M_CPU, and runs kernels.
 
-It has two hardware contexts, the threads `kernels` and `collectives`. Each runs one kernel at a time and issues its commands
-as if it were alone; the engines take those of both in the order in which they come.
+It has two hardware threads, `kernels` and `collectives`. Each runs one kernel at a time and issues
+commands as if it were alone; the engines serve the commands of both in the order of their arrival.
+So a collective overlaps with the kernels of the compute stream, and competes with them for engines.
 """
 
 from runtime.core.requests import HardwareThread, PeDmaMsg
@@ -21,7 +22,7 @@ from sip_node.chip.pe.mmu import PeMmu
 from sip_node.chip.strided_block import bytes_at
 
 RECORDED_AS: dict[HardwareThread, str] = {"kernels": "pe_cpu", "collectives": "pe_cpu.collective"}
-"""The components that the runs of each thread are recorded as: they overlap."""
+"""The component of each thread in the op log: their runs overlap, so they need a row each."""
 
 
 class PeCpu:
@@ -33,11 +34,11 @@ class PeCpu:
         self._chip, self._context = chip, context
         self._dma, self._mmu, self._ipcq = dma, mmu, ipcq
         self._port = CpuPort(chip, context.node)
-        self._at = (context.coordinates.cube, context.coordinates.pe)
+        self._pe = (context.coordinates.cube, context.coordinates.pe)
         self._running: dict[HardwareThread, RunningKernel] = {}
 
-    def ordered(self, packet: Packet) -> None:
-        """An order of the M_CPU is there."""
+    def accept(self, packet: Packet) -> None:
+        """Carry out a command of the M_CPU, whose last byte has arrived."""
         assert isinstance(packet.body, PeCommand)
         order = packet.body.order
         match order:
@@ -50,51 +51,55 @@ class PeCpu:
             case PeDmaMsg():
                 self._transfer(packet, order)
             case PeLaunch():
-                self._claim(order, order.name)
+                self._reserve_queues(order, order.name)
                 start_ps = max(order.start_ps, self._context.engine.now_ps)
                 self._context.engine.at(start_ps, self._start, packet, order)
 
     @property
     def running(self) -> int:
-        """How many kernels run."""
+        """The number of kernels that run."""
         return len(self._running)
 
     def blocked(self) -> tuple[BlockedPe, ...]:
-        """What each kernel waits for that waits for a peer."""
-        runs = (self._running[thread] for thread in RECORDED_AS if thread in self._running)
-        return tuple(waits for run in runs if (waits := run.blocked()) is not None)
+        """The wait of every kernel that waits for a peer, in the order of the threads."""
+        kernels = (self._running[thread] for thread in RECORDED_AS if thread in self._running)
+        return tuple(wait for kernel in kernels if (wait := kernel.blocked()) is not None)
 
     def _transfer(self, packet: Packet, order: PeDmaMsg) -> None:
-        began_ps = self._context.engine.now_ps
-        sip, _ = self._context.locate(order.address)
-        if sip != self._context.coordinates.sip and not self._chip.remote_dma:
-            problem = f"DMA of {self._context.coordinates} to sip {sip}: the run was not declared to have DMA between SIPs"
+        """A DMA without a kernel, for the host."""
+        context, began_ps = self._context, self._context.engine.now_ps
+        sip, _ = context.locate(order.address)
+        # Promises to other SIPs count on it that memories receive no requests from elsewhere.
+        if sip != context.coordinates.sip and not self._chip.remote_dma:
+            problem = (
+                f"DMA of {context.coordinates} to sip {sip}: "
+                "the run was not declared to have DMA between SIPs"
+            )
             raise ProgramRaised(self._chip.sip, RuntimeError(problem))
 
         def finished(_: Completion[bytes]) -> None:
-            self._port.answer(packet, CommandDone(began_ps, self._context.engine.now_ps))
+            self._port.answer(packet, CommandDone(began_ps, context.engine.now_ps))
 
-        tcm = self._context.tcm
-        far, near = (
-            bytes_at(order.address, order.nbytes),
-            bytes_at(tcm.base + order.tcm_offset, order.nbytes),
-        )
+        far = bytes_at(order.address, order.nbytes)
+        near = bytes_at(context.tcm.base + order.tcm_offset, order.nbytes)
         if order.operation == "read":
             self._dma.read(far, near).then(finished)
         else:
-            self._dma.write(near, far, tcm.read(near)).then(finished)
+            self._dma.write(near, far, context.tcm.read(near)).then(finished)
 
     def _install(self, order: PeInstall) -> None:
-        ipcq = self._ipcq
-        ipcq.install(order.table, order.queues)
+        self._ipcq.install(order.table, order.queues)
         for pair in order.queues:
             if pair.rx_base is not None:
                 self._chip.watch_ring(pair.rx_base, pair.ring_bytes, self._context.node)
         elsewhere = {pair.peer.sip for pair in order.queues} - {self._context.coordinates.sip}
-        self._chip.send_bounds.reaches(self._at, order.table, tuple(sorted(elsewhere)))
+        self._chip.send_bounds.reaches(self._pe, order.table, tuple(sorted(elsewhere)))
 
-    def _claim(self, launch: PeLaunch, user: str) -> None:
-        """Queues belong to a collective from its order on: a kernel of a later launch might start before it does."""
+    def _reserve_queues(self, launch: PeLaunch, user: str) -> None:
+        """Reserve the queues for a collective, or release them.
+
+        From the arrival of its command on: a kernel that was launched later may start before it.
+        """
         if launch.thread == "collectives":
             self._ipcq.table(launch.queues).user = user
 
@@ -112,13 +117,19 @@ class PeCpu:
         self, packet: Packet, launch: PeLaunch, start_ps: int, finished: Completion[object]
     ) -> None:
         self._running.pop(launch.thread).close()
-        self._claim(launch, "")
-        self._chip.send_bounds.ended(self._at, launch.thread)
+        self._reserve_queues(launch, "")
+        self._chip.send_bounds.ended(self._pe, launch.thread)
         if finished.error is not None:
             raise ProgramRaised(self._chip.sip, finished.error)
         now_ps, at = self._context.engine.now_ps, self._context.coordinates
-        component = RECORDED_AS[launch.thread]
         self._context.record(
-            OpRecord(component, f"kernel {launch.name}", start_ps, now_ps, at.cube, at.pe)
+            OpRecord(
+                engine=RECORDED_AS[launch.thread],
+                name=f"kernel {launch.name}",
+                start_ps=start_ps,
+                end_ps=now_ps,
+                cube=at.cube,
+                pe=at.pe,
+            )
         )
         self._port.answer(packet, CommandDone(start_ps, now_ps))

@@ -1,4 +1,4 @@
-"""Between TCM and registers: two ports of the TCM, one for each direction, of their own bandwidth."""
+"""Moves tiles between TCM and registers: one port of the TCM for each direction."""
 
 from collections import deque
 from zlib import crc32
@@ -14,7 +14,10 @@ from sip_node.chip.strided_block import nbytes_of
 
 
 class PeFetchStore:
-    """The two ports; they do not disturb each other, nor what the fabric moves into and out of TCM."""
+    """The two ports. They are separate from each other and from the fabric-side port of the TCM.
+
+    So a fetch, a store and a DMA proceed at the same time, each at the bandwidth of its own port.
+    """
 
     def __init__(self, context: PeContext, registers: RegisterFile, buffers: TileBuffers) -> None:
         self.fetch = FetchPort(context, registers, buffers)
@@ -49,6 +52,10 @@ class FetchPort:
         self._begin()
 
     def _begin(self) -> None:
+        """Begin the next fetch if port, register set, operands and accumulator are there.
+
+        Called whenever one of them may have become available; it notes since when each was.
+        """
         if self._busy or not self._registers.sets.available:
             return
         now_ps = self._engine.now_ps
@@ -56,6 +63,8 @@ class FetchPort:
         if not self._waiting:
             return
         self._turn_ps = now_ps if self._turn_ps is None else self._turn_ps
+        # The first token waits for its accumulator and holds up the others: steps never overtake,
+        # since those of one output tile must be summed in order.
         token = self._waiting[0]
         if not self._has_accumulator(token):
             return
@@ -64,11 +73,11 @@ class FetchPort:
         token.open_ps, token.turn_ps, token.fetch_ps = self._open_ps, self._turn_ps, now_ps
         self._open_ps = self._turn_ps = None
         token.registers = self._registers.sets.take()
-        records = [self._reserve(tile, to) for tile, to in self._wanted(token)]
+        records = [self._reserve(tile, address) for tile, address in self._transfers(token)]
         self._engine.at(records[-1].end_ps, self._end, token, records)
 
     def _has_accumulator(self, token: TileToken) -> bool:
-        """A sum that starts from a matrix needs its accumulator before it is fetched."""
+        """A sum with an initial value needs its accumulator before that value is fetched."""
         output = token.output
         if output.start is None or not token.tile.first:
             return True
@@ -78,37 +87,34 @@ class FetchPort:
         output.data = output.start.data
         return True
 
-    def _wanted(self, token: TileToken) -> list[tuple[TileData, int]]:
+    def _transfers(self, token: TileToken) -> list[tuple[TileData, int]]:
+        """What a step fetches, with the addresses of the registers, in the order of the port."""
         tile, output, registers = token.tile, token.output, self._registers
-        wanted = list(
-            zip(
-                token.operands,
-                (registers.a(token.registers), registers.b(token.registers)),
-                strict=True,
-            )
-        )
+        a, b = token.operands
+        transfers = [(a, registers.a(token.registers)), (b, registers.b(token.registers))]
         if tile.first and output.start is not None:
-            wanted.insert(0, (output.start, output.address))
+            transfers.insert(0, (output.start, output.address))
         if tile.last and output.bias is not None:
+            # With the last step, which is when the epilogue needs it: the row is occupied briefly.
             output.bias_row = registers.biases.take()
-            wanted.append((output.bias, registers.bias(output.bias_row)))
-        return wanted
+            transfers.append((output.bias, registers.bias(output.bias_row)))
+        return transfers
 
-    def _reserve(self, tile: TileData, to: int) -> OpRecord:
+    def _reserve(self, tile: TileData, address: int) -> OpRecord:
         block, at, now_ps = tile.block, self._context.coordinates, self._engine.now_ps
         nbytes = nbytes_of(block)
         start_ps, end_ps = self.server.reserve(now_ps, now_ps, nbytes)
         return OpRecord(
-            "pe_fetch_store",
-            "fetch",
-            start_ps,
-            end_ps,
-            at.cube,
-            at.pe,
-            to,
-            nbytes,
-            block.shape,
-            block.dtype,
+            engine="pe_fetch_store",
+            name="fetch",
+            start_ps=start_ps,
+            end_ps=end_ps,
+            cube=at.cube,
+            pe=at.pe,
+            address=address,
+            nbytes=nbytes,
+            shape=block.shape,
+            dtype=block.dtype,
             inputs=(block,),
             checksum=tile.checksum,
         )
@@ -120,12 +126,13 @@ class FetchPort:
         self._busy = False
         token.fetched_ps = self._engine.now_ps
         token.advance()
+        # The operands are in registers, so the next DMA may overwrite their buffers in TCM.
         self._buffers.operands.free(token.buffer)
         self._begin()
 
 
 class StorePort:
-    """Stores finished output tiles, rounded once to the type of the result; the accumulator is free when all is in TCM."""
+    """Stores complete output tiles, rounded once to the type of the result."""
 
     def __init__(self, context: PeContext, registers: RegisterFile, buffers: TileBuffers) -> None:
         self._context, self._engine = context, context.engine
@@ -156,7 +163,7 @@ class StorePort:
         self._engine.at(end_ps, self._end, token, target, start_ps)
 
     def _target(self, token: TileToken) -> Operand | None:
-        """A part of a value, or a buffer once one is free."""
+        """Part of a value, or a buffer; None while no buffer is free."""
         output = token.output
         if output.target is not None:
             return output.target
@@ -174,16 +181,16 @@ class StorePort:
             content = output.data.tobytes()
             self._context.tcm.write(target, content)
         record = OpRecord(
-            "pe_fetch_store",
-            "store",
-            start_ps,
-            self._engine.now_ps,
-            at.cube,
-            at.pe,
-            target.address,
-            nbytes_of(target),
-            target.shape,
-            target.dtype,
+            engine="pe_fetch_store",
+            name="store",
+            start_ps=start_ps,
+            end_ps=self._engine.now_ps,
+            cube=at.cube,
+            pe=at.pe,
+            address=target.address,
+            nbytes=nbytes_of(target),
+            shape=target.shape,
+            dtype=target.dtype,
             inputs=(source,),
             strides=target.strides,
             checksum=crc32(content),
@@ -191,6 +198,7 @@ class StorePort:
         self._context.record(record)
         self.records += 1
         self._busy = False
+        # All of the tile is in TCM, so another output tile may sum in its accumulator.
         assert output.accumulator is not None
         self._registers.accumulators.free(output.accumulator)
         token.advance()

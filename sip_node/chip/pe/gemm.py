@@ -1,14 +1,17 @@
-"""The matrix engine of a PE: one tile after the other, in the order in which their operands were fetched.
+"""The matrix engine of a PE: one tile after the other, in the order in which operands were fetched.
 
-How long a step takes is one of two models. `macs`: so many multiplications a cycle, always those of a full tile. `systolic_os`:
-an array of `rows` x `cols` cells that each keep one output. It takes a product of depth K in K cycles, and R + C - 2 more until
-the farthest cell has seen its last operands (Samajdar et al., "A systematic methodology for characterizing scalability of DNN
-accelerators using SCALE-Sim", ISPASS 2020); the steps of one output tile follow each other without a gap in the array.
+The duration of a step follows one of two models. `macs`: a fixed number of multiply-accumulates a
+cycle, always those of a full tile. `systolic_os`: an output-stationary array of `rows` x `cols`
+cells, each of which keeps one output. It takes a product of depth K in K cycles, and R + C - 2 more
+until the farthest cell has received its last operands (Samajdar et al., "A systematic methodology
+for characterizing scalability of DNN accelerators using SCALE-Sim", ISPASS 2020); the steps of one
+output tile follow each other without a gap in the array, so only its last step pays for the skew.
 """
 
 from collections import deque
 from functools import cache
 from math import prod
+from typing import NamedTuple
 
 from runtime.core.trace import Operand, OpRecord
 from runtime.language.gemm import accumulate
@@ -20,11 +23,50 @@ from sip_node.chip.pe.tile_buffers import RegisterFile
 from sip_node.chip.pe.tile_token import TileToken
 
 
-class PeGemm:
-    """The engine. `busy_ps` is the time of all steps that have begun, `free_ps` the end of the last one of them.
+class Stall(NamedTuple):
+    """Idle time of the engine before a step, by cause."""
 
-    `stall_dma_ps`, `stall_fetch_ps` and `stall_store_ps` are the times in which a product was there and no step went on:
-    because operands were not yet in TCM, were not yet in registers, or because no accumulator was free.
+    dma_ps: int
+    fetch_ps: int
+    store_ps: int
+
+
+def stall_before(token: TileToken, idle_since_ps: int, now_ps: int) -> Stall:
+    """Attribute the idle time [idle_since_ps, now_ps) before the step of `token` to its causes.
+
+    The times that a token carries, in the order in which they happen:
+
+        TCM         = operands in transit ==|
+        fetch port             |            |         |      |=== fetch ===|
+        engine    ==|                                                                    |==
+                    |          |            |         |      |             |             |
+               idle_since    open         ready     turn   fetch        fetched         now
+        counts as   |- fetch --|--- dma ----|- fetch -|store-|--- fetch ---|--- store ---|
+
+    `open`: the fetch port and a register set are free; `ready`: the operands are in TCM; `turn`:
+    it is this step's turn to be fetched; it may still need an accumulator that is loaded with an
+    initial value. From `fetched` on only an accumulator can be missing. Accumulators are occupied
+    until they are stored, so both waits for one count as `store`.
+
+    Part of all this passed while the engine still computed the previous step, so no cause counts
+    for more than what is left of the idle time: the latest wait first, since it is what the engine
+    waited for in the end. A fetch that begins late because its operands were late is a wait for the
+    DMA, for as long as they were late. Transit through the port is the rest.
+    """
+    idle_ps = now_ps - idle_since_ps
+    for_accumulator_ps = (now_ps - token.fetched_ps) + (token.fetch_ps - token.turn_ps)
+    store_ps = min(idle_ps, for_accumulator_ps)
+    # Before the product was submitted nothing was late.
+    late_ps = token.ready_ps - max(token.open_ps, token.submitted_ps)
+    dma_ps = min(idle_ps - store_ps, max(late_ps, 0))
+    return Stall(dma_ps, idle_ps - store_ps - dma_ps, store_ps)
+
+
+class PeGemm:
+    """The engine. `busy_ps` is the time of all steps that have begun, `free_ps` their last end.
+
+    `stall_dma_ps`, `stall_fetch_ps` and `stall_store_ps` add up the idle times in which a product
+    was submitted and no step ran.
     """
 
     def __init__(self, context: PeContext, registers: RegisterFile) -> None:
@@ -45,7 +87,7 @@ class PeGemm:
         registers.accumulators.when_freed(self._begin)
 
     def step_ps(self, tile: Tile) -> int:
-        """The time of one step."""
+        """The duration of one step."""
         return self._step_ps(tile.size, tile.last)
 
     def accept(self, token: TileToken) -> None:
@@ -53,7 +95,7 @@ class PeGemm:
         self._waiting.append(token)
         self._begin()
 
-    def _cycles_ps(self, size: TileSize, last: bool) -> int:  # noqa: FBT001
+    def _cycles_ps(self, size: TileSize, last: bool) -> int:  # noqa: FBT001 - the key of a cache
         model = self._model
         if model.model == "macs":
             return self._clock.ps(self._full_cycles)
@@ -66,6 +108,7 @@ class PeGemm:
             return
         token = self._waiting[0]
         if token.output.accumulator is None:
+            # The first step of an output tile reserves the accumulator, the others add to it.
             if not self._registers.accumulators.available:
                 return
             token.output.take_accumulator(self._registers)
@@ -79,56 +122,49 @@ class PeGemm:
         self._engine.at(self.free_ps, self._end, token, now_ps)
 
     def _count_stall(self, token: TileToken, now_ps: int) -> None:
-        """Split the time since the last step, or since this product came, by what this step has waited for.
-
-        A fetch that begins late because its operands came late is a wait for the operands, no longer than they were late.
-        """
-        left_ps = now_ps - max(self.free_ps, token.submitted_ps)
-        if not left_ps:
+        # An engine without work does not stall: count from the submission of this product on.
+        idle_since_ps = max(self.free_ps, token.submitted_ps)
+        if idle_since_ps == now_ps:
             return
-        for_store_ps = min(left_ps, now_ps - token.fetched_ps + token.fetch_ps - token.turn_ps)
-        left_ps -= for_store_ps
-        for_dma_ps = min(left_ps, max(token.ready_ps - max(token.open_ps, token.submitted_ps), 0))
-        self.stall_store_ps += for_store_ps
-        self.stall_dma_ps += for_dma_ps
-        self.stall_fetch_ps += left_ps - for_dma_ps
+        stall = stall_before(token, idle_since_ps, now_ps)
+        self.stall_dma_ps += stall.dma_ps
+        self.stall_fetch_ps += stall.fetch_ps
+        self.stall_store_ps += stall.store_ps
 
     def _end(self, token: TileToken, start_ps: int) -> None:
-        output, gemm, tile, at = token.output, token.gemm, token.tile, self._context.coordinates
+        output, gemm, at = token.output, token.gemm, self._context.coordinates
+        # Before the sum changes: the record names the accumulator as an input of this step.
         inputs = self._inputs(token)
         a, b = token.operands
         if a.data is not None and b.data is not None:
             output.data = accumulate(output.data, a.data, b.data)
         record = OpRecord(
-            "pe_gemm",
-            "gemm",
-            start_ps,
-            self.free_ps,
-            at.cube,
-            at.pe,
-            output.address,
-            prod(output.shape) * gemm.accumulator.itemsize,
-            output.shape,
-            gemm.accumulator.name,
+            engine="pe_gemm",
+            name="gemm",
+            start_ps=start_ps,
+            end_ps=self.free_ps,
+            cube=at.cube,
+            pe=at.pe,
+            address=output.address,
+            nbytes=prod(output.shape) * gemm.accumulator.itemsize,
+            shape=output.shape,
+            dtype=gemm.accumulator.name,
             inputs=inputs,
             checksum=checksum_of(output.data),
         )
         self._context.record(record)
         self.tiles += 1
-        self.macs += prod(tile.size)
+        self.macs += prod(token.tile.size)
         self._busy = False
+        # Free the set before the token goes on: the fetch of a later step may begin in this event.
         self._registers.sets.free(token.registers)
         token.advance()
         self._begin()
 
     def _inputs(self, token: TileToken) -> tuple[Operand, ...]:
-        """The operands in registers, and the accumulator where the sum does not begin with this step."""
-        size, output, registers, dtype = (
-            token.tile.size,
-            token.output,
-            self._registers,
-            token.gemm.a.dtype.name,
-        )
+        """The operands in registers, and the accumulator where the sum begins before this step."""
+        size, output, registers = token.tile.size, token.output, self._registers
+        dtype = token.gemm.a.dtype.name
         operands = (
             Operand(registers.a(token.registers), (size.m, size.k), dtype),
             Operand(registers.b(token.registers), (size.k, size.n), dtype),

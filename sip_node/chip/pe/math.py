@@ -1,4 +1,8 @@
-"""The vector engine of a PE: the arithmetic of kernels, and the epilogues of matrix products."""
+"""The vector engine of a PE: the arithmetic of kernels, and the epilogues of matrix products.
+
+Fetch port, engine and store port are calendars (`Server`): an operation reserves all three when it
+starts, in the order of the calls, so its end is known at once and needs one event.
+"""
 
 from collections.abc import Sequence
 from math import prod
@@ -18,9 +22,10 @@ from sip_node.chip.strided_block import nbytes_of
 
 
 class PeMath:
-    """`lanes` elements a cycle after a pipeline fill, one operation after the other.
+    """Processes `lanes` elements a cycle after a pipeline fill, one operation after the other.
 
-    An operation of a kernel is fetch, compute, store in turn. An epilogue works on an accumulator: nothing is moved.
+    An operation of a kernel is fetch, compute, store in sequence. An epilogue works in place on an
+    accumulator, so it moves no data.
     """
 
     def __init__(
@@ -36,7 +41,10 @@ class PeMath:
         self.records = 0
 
     def compute_ps(self, name: str, numel: int) -> int:
-        """Cycles = pipeline fill + passes x ceil(elements / lanes), and ceil(log2(lanes)) for the tree of a reduction."""
+        """Pipeline fill + passes x ceil(elements / lanes) cycles; a reduction takes more.
+
+        The lanes keep `lanes` partial results, which a tree of depth ceil(log2(lanes)) combines.
+        """
         tree = (self._lanes - 1).bit_length() if name in REDUCTIONS else 0
         return self._clock.ps(
             self._pipeline_cycles + passes(name) * -(-numel // self._lanes) + tree
@@ -50,15 +58,17 @@ class PeMath:
         data: bytes,
         axis: int | None = None,
     ) -> int:
-        """Reserve fetch, engine and store for one operation from now on; returns the time when the result is in TCM.
+        """Reserve fetch, engine and store for one operation; returns when the result is in TCM.
 
-        Operands and result are blocks there; `data` are the elements of the result, in row-major order.
+        Operands and result are blocks in TCM; `data` are the elements of the result, in row-major
+        order.
         """
         now_ps = self._engine.now_ps
         blocks = [each for each in inputs if isinstance(each, Operand)]
         _, ready_ps = self._fetch_store.fetch.server.reserve(
             now_ps, now_ps, sum(map(nbytes_of, blocks))
         )
+        # A reduction has more inputs than outputs, a broadcast the reverse: the larger one counts.
         start_ps = self._occupy(name, max(prod(each.shape) for each in (*blocks, result)), ready_ps)
         _, end_ps = self._fetch_store.store.server.reserve(
             self.free_ps, self.free_ps, nbytes_of(result)
@@ -70,19 +80,20 @@ class PeMath:
     def accept(self, token: TileToken) -> None:
         """Take a token whose accumulator is complete: add the bias, apply the activation."""
         output, gemm = token.output, token.gemm
+        # In the type of the accumulator: the result is rounded once, when it is stored.
         sums = gemm.accumulator
-        here = output.registers(sums.name)
+        accumulator = output.registers(sums.name)
         if output.bias is not None:
             bias = output.bias
             inputs = (
-                here,
+                accumulator,
                 Operand(self._registers.bias(output.bias_row), bias.block.shape, bias.block.dtype),
             )
             output.data = _computed("add", (output.data, bias.data), sums)
-            self._epilogue("add", inputs, here, output.data)
+            self._epilogue("add", inputs, accumulator, output.data)
         if gemm.activation is not None:
             output.data = _computed(gemm.activation, (output.data,), sums)
-            self._epilogue(gemm.activation, (here,), here, output.data)
+            self._epilogue(gemm.activation, (accumulator,), accumulator, output.data)
         self._engine.at(self.free_ps, self._pass_on, token)
 
     def _pass_on(self, token: TileToken) -> None:
@@ -93,12 +104,13 @@ class PeMath:
     def _epilogue(
         self, name: str, inputs: tuple[Operand, ...], result: Operand, data: Array | None
     ) -> None:
+        # A reduction has more inputs than outputs, a broadcast the reverse: the larger one counts.
         start_ps = self._occupy(name, prod(result.shape), self._engine.now_ps)
         record = self._record(name, (start_ps, self.free_ps), inputs, result, checksum_of(data))
         self._engine.at(self.free_ps, self._context.record, record)
 
     def _occupy(self, name: str, numel: int, ready_ps: int) -> int:
-        """Reserve the engine for one operation; returns its start, its end is `free_ps`."""
+        """Reserve the engine for one operation; returns its start. Its end is `free_ps`."""
         start_ps = max(ready_ps, self.free_ps)
         self.free_ps = start_ps + self.compute_ps(name, numel)
         self.busy_ps += self.free_ps - start_ps
@@ -115,16 +127,18 @@ class PeMath:
         axis: int | None = None,
     ) -> OpRecord:
         at = self._context.coordinates
+        start_ps, end_ps = span_ps
         return OpRecord(
-            "pe_math",
-            name,
-            *span_ps,
-            at.cube,
-            at.pe,
-            result.address,
-            nbytes_of(result),
-            result.shape,
-            result.dtype,
+            engine="pe_math",
+            name=name,
+            start_ps=start_ps,
+            end_ps=end_ps,
+            cube=at.cube,
+            pe=at.pe,
+            address=result.address,
+            nbytes=nbytes_of(result),
+            shape=result.shape,
+            dtype=result.dtype,
             inputs=tuple(inputs),
             strides=result.strides,
             axis=axis,
@@ -137,7 +151,7 @@ class PeMath:
 
 
 def _computed(name: str, operands: Sequence[Array | None], dtype: DType) -> Array | None:
-    """The elements, or None where they are not modelled."""
+    """The elements of the result, or None in a run without data."""
     arrays = [each for each in operands if each is not None]
     if len(arrays) < len(operands):
         return None

@@ -1,4 +1,8 @@
-"""The MMU of a PE: virtual extents to physical addresses, filled by MmuMapMsg."""
+"""The MMU of a PE: translates virtual addresses by extents, which MmuMapMsg adds.
+
+Extents instead of pages: a tensor is a few extents of any length, one for each part of it that lies
+in one memory. Look-ups are binary searches.
+"""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -13,15 +17,15 @@ class PeMmu:
         self._extents: list[Extent] = []
 
     def map(self, extents: Sequence[Extent]) -> None:
-        """Add mappings; one that overlaps an older one replaces it, as a re-used virtual range must."""
+        """Add mappings. An old one that a new one overlaps is removed: its range is reused."""
         for new in extents:
-            # Extents do not overlap, so those that the new one replaces stand side by side.
+            # Extents never overlap, so those that the new one overlaps are neighbours in the list.
             first = bisect_right(self._extents, new.virtual, key=_end)
             last = bisect_left(self._extents, _end(new), key=_start)
             self._extents[first:last] = [new]
 
     def translate(self, address: int, nbytes: int) -> list[tuple[int, int]] | None:
-        """(physical address, bytes) of the pieces of [address, address + nbytes); None where a byte is not mapped."""
+        """(physical address, bytes) of the pieces of a range; None where a byte is not mapped."""
         pieces: list[tuple[int, int]] = []
         while nbytes > 0:
             extent = self._at(address)
@@ -35,15 +39,16 @@ class PeMmu:
         return pieces
 
     def nearest(self, address: int) -> str:
-        """The tensor below `address`, for a page fault's text."""
+        """The tensor below `address`, for the message of a page fault."""
         index = bisect_right(self._extents, address, key=_start) - 1
         if index < 0:
             return "no tensor is mapped below it"
         extent = self._extents[index]
         past = address - extent.virtual - extent.nbytes
+        tensor = f"tensor {extent.tensor} at {extent.virtual:#x}+{extent.nbytes}"
         if past < 0:
-            return f"it starts inside tensor {extent.tensor} at {extent.virtual:#x}+{extent.nbytes} and runs past its end"
-        return f"{past} bytes past the end of tensor {extent.tensor} at {extent.virtual:#x}+{extent.nbytes}"
+            return f"it starts inside {tensor} and runs past its end"
+        return f"{past} bytes past the end of {tensor}"
 
     def _at(self, address: int) -> Extent | None:
         index = bisect_right(self._extents, address, key=_start) - 1

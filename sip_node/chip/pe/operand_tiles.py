@@ -1,4 +1,8 @@
-"""The operands of a matrix product as tiles: those of a value in TCM, those of a matrix that is streamed from memory."""
+"""The operands of a matrix product, tile by tile: staged in TCM, or streamed from memory.
+
+A staged tile is fetched to registers from where it lies in the value. A streamed tile is copied to
+a buffer in TCM first, by as many DMA requests as it has physical blocks.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,11 +15,11 @@ from runtime.language.value import Array, Pointer, Ref, Value, row_major
 from runtime.model.tiles import Span, blocked_offset
 
 Blocks = Callable[[Pointer, tuple[int, ...], tuple[int, ...]], list[Operand]]
-"""(pointer, shape, strides) of a block of virtual memory -> its physical blocks, in the order of the elements."""
+"""(pointer, shape, strides) of virtual memory -> physical blocks, in the order of the elements."""
 
 
 class TileData(NamedTuple):
-    """A block in TCM and what is in it; `data` is None in a run without data."""
+    """A block in TCM and its elements; `data` is None in a run without data."""
 
     block: Operand
     data: Array | None
@@ -23,7 +27,7 @@ class TileData(NamedTuple):
 
 
 class Staged:
-    """A value in TCM, whose tiles are fetched from where they lie."""
+    """A value in TCM. A tile is cut once: steps of other rows and columns use it again."""
 
     def __init__(self, value: Value) -> None:
         self._value = value
@@ -43,7 +47,7 @@ class Staged:
 
 
 class Streamed:
-    """A matrix in memory, of which tile after tile is copied. `tile` is what a blocked one is stored in."""
+    """A matrix in memory. `tile` is the tile size, in which a blocked matrix is stored as well."""
 
     def __init__(self, ref: Ref, tile: tuple[int, int], blocks: Blocks) -> None:
         self.dtype = ref.dtype
@@ -68,8 +72,9 @@ def checksum_of(data: Array | None) -> int:
 
 
 def _block(value: Value) -> Operand:
-    """Where the elements are; the stride of an axis of one element says nothing."""
+    """The block of a value in the form of the op log."""
     packed = row_major(value.shape)
+    # An axis of length 1 has no stride that matters: normalise it, so that equal blocks are equal.
     needed = zip(value.shape, value.strides, packed, strict=True)
     strides = tuple(natural if length == 1 else stride for length, stride, natural in needed)
     return Operand(
@@ -80,6 +85,7 @@ def _block(value: Value) -> Operand:
 def _tile_of(
     ref: Ref, tile: tuple[int, int], row: int, column: int, shape: tuple[int, int]
 ) -> tuple[Pointer, tuple[int, int], tuple[int, ...]]:
+    """Pointer, shape and strides of the tile at (row, column)."""
     if ref.blocked:
         return ref.pointer + blocked_offset(ref.shape, tile, row, column), shape, row_major(shape)
     return ref.pointer + row * ref.strides[0] + column * ref.strides[1], shape, ref.strides

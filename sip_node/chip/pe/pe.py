@@ -1,4 +1,4 @@
-"""One processing element: its engines, and its port on the fabric."""
+"""One processing element: its engines, and its endpoint on the fabric."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,6 @@ from runtime.model.allocation import tile_buffer_offset
 from runtime.wire.reports import BlockedPe
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Kind, Packet
-from sip_node.chip.host.commands import PeCommand
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.cpu import PeCpu
 from sip_node.chip.pe.dma import PeDma
@@ -23,26 +22,26 @@ from sip_node.chip.pe.tile_buffers import RegisterFile, TileBuffers
 
 
 class Pe:
-    """The endpoint of a PE: everything that arrives goes to the engine it is for."""
+    """The endpoint of a PE: passes every packet that arrives to the engine that it is for."""
 
     def __init__(self, chip: ChipContext, node: int) -> None:
-        at = chip.graph.nodes[node]
-        coordinates = PeCoordinates(chip.sip, at.cube, at.pe)
+        where = chip.graph.nodes[node]
         topology = chip.topology
-        self._engine, self.coordinates, self.chip = chip.engine, coordinates, chip
+        self.chip = chip
+        self.coordinates = coordinates = PeCoordinates(chip.sip, where.cube, where.pe)
         engines = chip.components.engines
         self.tcm: PeTcm = engines["pe_tcm"](chip, node)
         self.context = context = PeContext(
-            chip.engine,
-            chip.fabric,
-            topology,
-            coordinates,
-            node,
-            self.tcm,
-            chip.log.add,
-            chip.locate,
-            lambda peer: (peer.sip, chip.graph.pe(peer.cube, peer.pe)),
-            chip.flows.next,
+            engine=chip.engine,
+            fabric=chip.fabric,
+            topology=topology,
+            coordinates=coordinates,
+            node=node,
+            tcm=self.tcm,
+            record=chip.log.add,
+            locate=chip.locate,
+            locate_pe=lambda peer: (peer.sip, chip.graph.pe(peer.cube, peer.pe)),
+            next_flow=chip.flows.next,
         )
         self.dma: PeDma = engines["pe_dma"](context)
         self.mmu: PeMmu = engines["pe_mmu"]()
@@ -55,12 +54,16 @@ class Pe:
             topology.tile,
             topology.pe.scheduler.tile_buffers,
         )
+        # The order in which the stages are made is the order in which a slot that is freed wakes
+        # them: the fetch port before the matrix engine.
         self.fetch_store: PeFetchStore = engines["pe_fetch_store"](
             context, self.registers, self.buffers
         )
         self.gemm: PeGemm = engines["pe_gemm"](context, self.registers)
         self.math: PeMath = engines["pe_math"](context, self.fetch_store, self.registers)
-        self.scheduler: PeScheduler = engines["pe_scheduler"](context, self, self.buffers)
+        self.scheduler: PeScheduler = engines["pe_scheduler"](
+            context, self.dma, self.fetch_store, self.gemm, self.math, self.buffers
+        )
         self.cpu: PeCpu = engines["pe_cpu"](chip, context, self.dma, self.mmu, self.ipcq)
         self._receivers: dict[Kind, Callable[[Packet, int], None]] = {
             Kind.WRITE: self.tcm.port.accept,
@@ -74,33 +77,31 @@ class Pe:
         }
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
-        """Hand a packet to the engine it is for."""
+        """Pass a packet to the engine that it is for."""
         self._receivers[packet.kind](packet, tail_ps)
 
     def blocked(self) -> tuple[BlockedPe, ...]:
-        """What each kernel on this PE waits for that waits for a peer."""
+        """The wait of every kernel on this PE that waits for a peer."""
         return self.cpu.blocked()
 
     def check_idle(self) -> None:
-        """At the end of a run no kernel runs, nothing is in flight, registers and buffers are free, every credit is home."""
+        """At the end of a run nothing runs or is in flight, and all resources are free."""
+        where = str(self.coordinates)
         if self.cpu.running or self.dma.in_flight:
             raise InvariantError(
-                str(self.coordinates), f"at the end {self.dma.in_flight} DMA requests are in flight"
+                where, f"at the end {self.dma.in_flight} DMA requests are in flight"
             )
         if self.scheduler.in_flight:
             raise InvariantError(
-                str(self.coordinates),
-                f"at the end {self.scheduler.in_flight} matrix products are in flight",
+                where, f"at the end {self.scheduler.in_flight} matrix products are in flight"
             )
         if not (self.registers.unused and self.buffers.unused):
-            raise InvariantError(
-                str(self.coordinates), "at the end registers or tile buffers are in use"
-            )
+            raise InvariantError(where, "at the end registers or tile buffers are in use")
         self.ipcq.check_idle()
 
     def check_busy(self) -> None:
-        """No engine was busy longer than time has passed; the GEMM engine not even together with its stalls."""
-        gemm, now_ps = self.gemm, self._engine.now_ps
+        """No engine was busy for longer than the run; the GEMM engine with its stalls included."""
+        gemm, now_ps = self.gemm, self.chip.engine.now_ps
         stalls_ps = gemm.stall_dma_ps + gemm.stall_fetch_ps + gemm.stall_store_ps
         times = {"pe_gemm": gemm.busy_ps + stalls_ps, "pe_math": self.math.busy_ps}
         times |= {
@@ -113,5 +114,5 @@ class Pe:
                 )
 
     def _command(self, packet: Packet, tail_ps: int) -> None:
-        assert isinstance(packet.body, PeCommand)
-        self._engine.at(tail_ps, self.cpu.ordered, packet)
+        # A command counts when all of it is there; data may be cut through, a command may not.
+        self.chip.engine.at(tail_ps, self.cpu.accept, packet)

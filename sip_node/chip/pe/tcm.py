@@ -1,4 +1,4 @@
-"""The tightly coupled memory of a PE: its bytes, its port towards the fabric, and what its own engines leave in it."""
+"""The tightly coupled memory of a PE: its bytes, and its fabric-side port."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -13,9 +13,11 @@ from sip_node.chip.strided_block import StridedBlock, is_packed, item_bytes, nby
 
 
 class PeTcm:
-    """The TCM of the PE at `node`. `reserve` is the calendar of its fabric-side port, as in `Server`; `base` its address.
+    """The TCM of the PE at `node`, at physical address `base`.
 
-    Bytes are read and written at the time of the call: the engine that moves them has paid for the way.
+    `reserve` is the calendar of its fabric-side port, as in `Server`: packets of the fabric and the
+    PE's own DMA share its bandwidth. `read` and `write` take no time: the engine that moves the
+    bytes has simulated the transfer.
     """
 
     def __init__(self, chip: ChipContext, node: int) -> None:
@@ -49,20 +51,29 @@ class PeTcm:
             done += nbytes
 
     def _grids(self, block: Operand) -> Iterator[tuple[int, StridedBlock, int]]:
-        """(offset in the memory, rows, bytes) of the planes of a block, in row-major order of the axes before them."""
+        """(offset in the memory, rows, bytes) of every plane of a block, in row-major order.
+
+        A plane is what the last two axes span.
+        """
         item, axes = item_bytes(block.dtype), list(zip(block.shape, block.strides, strict=True))
         if axes[-1][1] != 1:
+            # Rows are contiguous elements: a strided last axis is a column of rows of one element.
             axes.append((1, 1))
         (rows, pitch), (columns, _) = axes[-2:]
         for index in product(*(range(length) for length, _ in axes[:-2])):
-            planes_before = sum(i * stride for i, (_, stride) in zip(index, axes[:-2], strict=True))
+            plane_start = sum(i * stride for i, (_, stride) in zip(index, axes[:-2], strict=True))
             yield (
-                block.address - self.base + planes_before * item,
+                block.address - self.base + plane_start * item,
                 StridedBlock(columns * item, pitch * item),
                 rows * columns * item,
             )
 
     def _serve(
-        self, _offset: int, nbytes: int, head_ps: int, tail_ps: int, _writes: bool
+        self,
+        _offset: int,
+        nbytes: int,
+        head_ps: int,
+        tail_ps: int,
+        _writes: bool,  # noqa: FBT001 - the signature of a `Serve`
     ) -> tuple[int, int]:
         return self.server.reserve(head_ps, tail_ps, nbytes)

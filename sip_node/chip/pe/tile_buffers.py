@@ -1,4 +1,8 @@
-"""The places that tiles use in turn: the registers of a PE, and the scheduler's buffers in its TCM."""
+"""Storage that tiles use in turn: the registers of a PE, and the scheduler's buffers in its TCM.
+
+Double buffering is a free list of two: a stage fills one slot while the next stage empties the
+other. A stage that finds no free slot waits, which is the back-pressure of the pipeline.
+"""
 
 from collections import deque
 from collections.abc import Callable
@@ -8,35 +12,38 @@ from runtime.model.tiles import TileSize
 
 
 class FreeList:
-    """`count` places, numbered from 0. The one that has been free longest is taken first."""
+    """`count` slots, by index from 0. The slot that has been free for longest is taken first.
+
+    So slots are used in turn even where one is free all the time, as the hardware's pointers do.
+    """
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self._idle = deque(range(count))
+        self._free = deque(range(count))
         self._when_freed: list[Callable[[], None]] = []
 
     @property
     def available(self) -> bool:
-        """Whether a place is free."""
-        return bool(self._idle)
+        """Whether a slot is free."""
+        return bool(self._free)
 
     @property
     def unused(self) -> bool:
-        """Whether all places are free."""
-        return len(self._idle) == self._count
+        """Whether all slots are free."""
+        return len(self._free) == self._count
 
     def when_freed(self, callback: Callable[[], None]) -> None:
-        """Call `callback` whenever a place falls free."""
+        """Call `callback` whenever a slot is freed."""
         self._when_freed.append(callback)
 
     def take(self) -> int:
-        """The number of a place that was free."""
-        return self._idle.popleft()
+        """Reserve a free slot; returns its index."""
+        return self._free.popleft()
 
-    def free(self, place: int) -> None:
-        """Give a place back."""
-        assert place not in self._idle, f"place {place} is free already"
-        self._idle.append(place)
+    def free(self, index: int) -> None:
+        """Release a slot."""
+        assert index not in self._free, f"slot {index} is free already"
+        self._free.append(index)
         for callback in self._when_freed:
             callback()
 
@@ -57,7 +64,7 @@ class RegisterFile(RegisterLayout):
 
 
 class TileBuffers(BufferLayout):
-    """The scheduler's part of TCM. A step takes the buffers of both its operands together."""
+    """The scheduler's part of TCM. A step reserves the buffers of both its operands together."""
 
     def __init__(self, base: int, tile: TileSize, count: int) -> None:
         super().__init__(base, tile, count)

@@ -1,4 +1,4 @@
-"""The two ends of the way of a tile: from memory to the scheduler's buffers in TCM, and from there back to memory."""
+"""The two DMA stages of a tile: memory to the scheduler's buffers in TCM, and results back."""
 
 from collections import deque
 from functools import partial
@@ -19,26 +19,30 @@ from sip_node.pdes.engine import Engine
 
 
 class TileLoad:
-    """Brings the operands of a token to TCM if they are not there. Tokens leave in the order in which they came."""
+    """Loads the operands of tokens to TCM. Tokens leave in the order in which they came.
+
+    The requests of several tokens are outstanding at once, and may complete in any order.
+    """
 
     def __init__(self, engine: Engine, dma: PeDma, buffers: TileBuffers) -> None:
         self._engine, self._dma, self._buffers = engine, dma, buffers
-        self._coming: deque[TileToken] = deque()
+        self._loading: deque[TileToken] = deque()
 
     def accept(self, token: TileToken) -> None:
         """Take a token that has a buffer for each operand."""
-        self._coming.append(token)
+        self._loading.append(token)
         tile, (a, b) = token.tile, token.sources
-        left = self._tile(a, tile.rows, tile.depth, self._buffers.a(token.buffer))
-        right = self._tile(b, tile.depth, tile.columns, self._buffers.b(token.buffer))
-        all_of([left, right]).then(partial(self._arrived, token))
+        left = self._load(a, tile.rows, tile.depth, self._buffers.a(token.buffer))
+        right = self._load(b, tile.depth, tile.columns, self._buffers.b(token.buffer))
+        all_of([left, right]).then(partial(self._loaded, token))
 
-    def _tile(
+    def _load(
         self, source: Source, rows: Span, columns: Span, address: int
     ) -> Completion[TileData]:
         if isinstance(source, Staged):
             return completed(source.at(rows, columns))
-        block = Operand(address, (rows[1] - rows[0], columns[1] - columns[0]), source.dtype.name)
+        shape = (rows[1] - rows[0], columns[1] - columns[0])
+        block = Operand(address, shape, source.dtype.name)
         tile, reads, offset = Completion[TileData](), list[Completion[bytes]](), 0
         for piece in source.at(rows, columns):
             nbytes = nbytes_of(piece)
@@ -47,15 +51,19 @@ class TileLoad:
         all_of(reads).then(partial(_assemble, tile, block, source.dtype))
         return tile
 
-    def _arrived(self, token: TileToken, operands: Completion[list[TileData]]) -> None:
+    def _loaded(self, token: TileToken, operands: Completion[list[TileData]]) -> None:
         token.operands = operands.value
         token.ready_ps = self._engine.now_ps
-        while self._coming and self._coming[0].operands:
-            self._coming.popleft().advance()
+        # In order: a token whose data is late holds back those behind it that are complete.
+        while self._loading and self._loading[0].operands:
+            self._loading.popleft().advance()
 
 
 class TileWrite:
-    """Writes stored tiles from the scheduler's buffers to memory; a token leaves when the memory has acknowledged all of it."""
+    """Writes results from the scheduler's buffers to memory.
+
+    A token leaves, and its buffer is free, when the memory has acknowledged all of the tile.
+    """
 
     def __init__(self, dma: PeDma, buffers: TileBuffers) -> None:
         self._dma, self._buffers = dma, buffers
@@ -67,13 +75,10 @@ class TileWrite:
         block = Operand(self._buffers.result(output.buffer), output.shape, token.gemm.dtype.name)
         writes, offset = list[Completion[bytes]](), 0
         for piece in output.memory:
-            nbytes = nbytes_of(piece)
-            writes.append(
-                self._dma.write(
-                    part_of(block, offset, nbytes), piece, content[offset : offset + nbytes]
-                )
-            )
-            offset += nbytes
+            end = offset + nbytes_of(piece)
+            part = part_of(block, offset, end - offset)
+            writes.append(self._dma.write(part, piece, content[offset:end]))
+            offset = end
         all_of(writes).then(partial(self._written, token))
 
     def _written(self, token: TileToken, _acknowledged: Completion[list[bytes]]) -> None:

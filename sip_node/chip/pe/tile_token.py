@@ -1,4 +1,4 @@
-"""One step of a matrix product on its way through the engines of a PE."""
+"""One step of a matrix product on its route through the engines of a PE."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -17,16 +17,17 @@ class TileStage(Protocol):
     """An engine that tokens pass."""
 
     def accept(self, token: "TileToken") -> None:
-        """Take a token; when its work is done, `token.advance()`."""
+        """Take a token; call `token.advance()` when the work on it is done."""
         ...
 
 
 class OutputTile(Struct):
-    """One tile of the result. The steps of its depth add to the same accumulator, `None` until it has one.
+    """One tile of the result. The steps of its depth add to the same accumulator.
 
-    `start` is what the sum starts from, None for zeros; `bias` is fetched with the last step, into the registers of `bias_row`.
-    `data` is the sum, and in the end the result. That is stored at `target`, a part of a value in TCM; or, where this is None,
-    in the scheduler's buffer number `buffer`, from where it goes to `memory`.
+    `accumulator` is None until the tile has one. `start` is the initial value of the sum, None for
+    zeros; `bias` is fetched with the last step, into row `bias_row` of the registers. `data` is the
+    sum, and in the end the result. It is stored to `target`, a part of a value in TCM. Where that
+    is None it is stored to the scheduler's result buffer `buffer`, and written to `memory`.
     """
 
     shape: tuple[int, int]
@@ -41,7 +42,7 @@ class OutputTile(Struct):
     data: Array | None = None
 
     def take_accumulator(self, registers: RegisterFile) -> None:
-        """Occupy an accumulator that is free."""
+        """Reserve a free accumulator."""
         self.accumulator = registers.accumulators.take()
         self.address = registers.accumulator(self.accumulator)
 
@@ -51,14 +52,14 @@ class OutputTile(Struct):
 
 
 class TileToken(Struct):
-    """A step. It carries its route and moves itself on: whoever has done its part calls `advance`.
+    """A step. It carries its route: a stage that has done its work calls `advance`.
 
-    `operands` are the tiles of a and b once they are in TCM, `buffer` is the scheduler's buffer for them, `registers` the set
-    that they are fetched to.
+    `operands` are the tiles of a and b once they are in TCM, `buffer` is the index of the
+    scheduler's buffers for them, `registers` that of the register set that they are fetched to.
 
-    The times tell the GEMM engine what it has waited for: when the product was submitted, when the operands were in TCM, when
-    fetch port and a register set were free for this step (`open_ps`), when it had its turn there but for an accumulator to
-    fetch into, when its fetch began and when it ended.
+    The times are for the stalls of the GEMM engine (`stall_before` draws them): the submission of
+    the product, operands in TCM, fetch port and register set free for this step, its turn there
+    but for an accumulator, begin of its fetch, end of its fetch.
     """
 
     gemm: Gemm
