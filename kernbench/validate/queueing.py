@@ -1,4 +1,8 @@
-"""Group d, and Little's law: a link of the model as a single-server queue with Poisson arrivals and constant service."""
+"""Group d and Little's law: a link as a single-server queue, Poisson arrivals, constant service.
+
+The mean wait of an M/D/1 queue at load rho, in service times, is rho / (2 (1 - rho))
+(Pollaczek-Khinchine).
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,12 +15,17 @@ from sip_node.chip.fabric.packet import Packet
 
 NBYTES = 4096
 LOADS = {0.5: (100_000, 0.03), 0.8: (600_000, 0.03), 0.9: (1_200_000, 0.05)}
-"""Load -> arrivals, and the tolerance of the mean wait; its standard error is a quarter of the tolerance or less."""
+"""By load: number of arrivals, tolerance of the mean wait.
+
+The standard error of the mean wait is at most a quarter of the tolerance."""
 
 
 @dataclass(frozen=True)
-class Observed:
-    """One run: times in ps, `mean_in_system` is the time average seen by an observer who only counts who comes and goes."""
+class QueueStatistics:
+    """One run, times in ps.
+
+    `mean_in_system` is the time average of an observer that counts only arrivals and departures.
+    """
 
     service_ps: int
     mean_wait_ps: float
@@ -26,8 +35,8 @@ class Observed:
     busy_ps: int
 
 
-class Link:
-    """The link from a PE to its router, with packets that come one by one at given times."""
+class LoadedLink:
+    """The link from a PE to its router, with packets that are sent at given times."""
 
     def __init__(self, file: TopologyFile) -> None:
         self._net = BareFabric(file)
@@ -42,10 +51,10 @@ class Link:
         self._times: Iterator[int] = iter(())
         self._wait_ps = self._area = self._inside = self._changed_ps = 0
 
-    def run(self, load: float, arrivals: int, seed: int) -> Observed:
-        """`arrivals` packets at the times of a Poisson process that has so many in the time in which `load` of it is service.
+    def run(self, load: float, arrivals: int, seed: int) -> QueueStatistics:
+        """Serve `arrivals` packets of a Poisson process with a rate of `load` per service time.
 
-        Given their number, the times of a Poisson process are uniform.
+        Given their number, the arrival times of a Poisson process are uniformly distributed.
         """
         service_ps = self._server.serialisation_ps(NBYTES)
         span_ps = round(arrivals * service_ps / load)
@@ -53,18 +62,18 @@ class Link:
         self._times = iter(sorted(rng.randrange(span_ps) for _ in range(arrivals)))
         self._net.engine.at(next(self._times), self._arrive)
         self._net.run()
-        total_ps, server = self._net.engine.now_ps, self._server
-        return Observed(
-            service_ps,
-            self._wait_ps / arrivals,
-            self._area / total_ps,
-            arrivals / total_ps,
-            server.queued_ps,
-            server.busy_ps,
+        total_ps = self._net.engine.now_ps
+        return QueueStatistics(
+            service_ps=service_ps,
+            mean_wait_ps=self._wait_ps / arrivals,
+            mean_in_system=self._area / total_ps,
+            arrivals_per_ps=arrivals / total_ps,
+            queued_ps=self._server.queued_ps,
+            busy_ps=self._server.busy_ps,
         )
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
-        """The head has passed the link and what lies behind it; the packet leaves the link when its tail does."""
+        """Called when the head has passed the link and the delay behind it; it leaves at the tail."""
         engine = self._net.engine
         self._wait_ps += engine.now_ps - self.past_ps - packet.sent_ps
         engine.at(tail_ps, self._leave)
@@ -80,35 +89,46 @@ class Link:
         self._count(-1)
 
     def _count(self, change: int) -> None:
+        """Integrate the number of packets in the system over time."""
         now_ps = self._net.engine.now_ps
         self._area += self._inside * (now_ps - self._changed_ps)
         self._inside, self._changed_ps = self._inside + change, now_ps
 
 
 def waiting(file: TopologyFile, seed: int, load: float) -> list[Check]:
-    """Group d at one load: the mean wait of an M/D/1 queue, in service times."""
+    """Group d at one load: the mean wait in service times."""
     arrivals, tolerance = LOADS[load]
-    seen = Link(file).run(load, arrivals, seed)
-    says = f"{arrivals:,} packets come at random to a link that they load to {load}"
+    seen = LoadedLink(file).run(load, arrivals, seed)
     return [
         Check(
-            f"d.md1.{load}",
-            says,
-            "Pollaczek-Khinchine: rho / (2 (1 - rho))",
-            load / (2 * (1 - load)),
-            seen.mean_wait_ps / seen.service_ps,
-            tolerance,
-            "service times",
+            id=f"d.md1.{load}",
+            text=f"{arrivals:,} packets arrive at random at a link, load {load}: mean wait",
+            formula="Pollaczek-Khinchine: rho / (2 (1 - rho))",
+            expected=load / (2 * (1 - load)),
+            measured=seen.mean_wait_ps / seen.service_ps,
+            tolerance=tolerance,
+            unit="service times",
         )
     ]
 
 
 def little(file: TopologyFile, seed: int) -> list[Check]:
-    """L from outside, lambda W from the counters of the link. The tail passes `post` behind the link; a stay has that too."""
+    """L = lambda W: L counted by an outside observer, W from the counters of the link.
+
+    A packet counts until its tail has passed the delay behind the link: W includes it.
+    """
     arrivals = 20_000
-    link = Link(file)
+    link = LoadedLink(file)
     seen = link.run(0.8, arrivals, seed)
     stay_ps = (seen.queued_ps + seen.busy_ps) / arrivals + link.past_ps
-    says = "mean number on a link at load 0.8, counted outside, against its own counters"
-    expected = seen.arrivals_per_ps * stay_ps
-    return [Check("f.little", says, "L = lambda W", expected, seen.mean_in_system, 1e-3, "packets")]
+    return [
+        Check(
+            id="f.little",
+            text="mean number on a link at load 0.8: observed, against the link's own counters",
+            formula="L = lambda W",
+            expected=seen.arrivals_per_ps * stay_ps,
+            measured=seen.mean_in_system,
+            tolerance=1e-3,
+            unit="packets",
+        )
+    ]

@@ -1,6 +1,6 @@
-"""Batches of DMA requests on a whole system, and packets on a bare fabric: what groups c, d and h measure with."""
+"""Batches of DMA requests on a whole system, and packets on a bare fabric: for groups c, d and h."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from kernbench.theory.topology_file import TopologyFile
@@ -19,28 +19,31 @@ from sip_node.chip.send_bounds import SendBounds
 from sip_node.local_run import World, simulate
 from sip_node.pdes.engine import Engine
 
+FLOW_BYTES = 1 << 18
+TOLERANCE = 1e-3
+"""Of a rate: the steady state is measured over a finite number of bytes."""
+
 
 class OneSip:
-    """A system of one SIP that runs batches of DMA requests, each batch on a fresh one."""
+    """A system of one SIP; each batch of DMA requests runs on a fresh one."""
 
     def __init__(self, file: TopologyFile) -> None:
         self.file = file
         self.addresses = AddressMap(parse_topology(file.text, "topology", 1))
 
     def read_slice(
-        self, place: tuple[int, int], owner: int, nbytes: int, offset: int = 0
+        self, pe: tuple[int, int], owner: int, nbytes: int, offset: int = 0
     ) -> PeDmaMsg:
-        """PE `(cube, pe)` reads from the slice of PE `owner` of its cube."""
-        return PeDmaMsg(
-            *place, "read", self.addresses.pe_hbm_addr(0, place[0], owner, offset), nbytes
-        )
+        """PE `(cube, pe)` reads from the HBM slice of PE `owner` of its cube."""
+        address = self.addresses.pe_hbm_addr(0, pe[0], owner, offset)
+        return PeDmaMsg(*pe, "read", address, nbytes)
 
-    def to_tcm(self, place: tuple[int, int], owner: int, nbytes: int) -> PeDmaMsg:
+    def to_tcm(self, pe: tuple[int, int], owner: int, nbytes: int) -> PeDmaMsg:
         """PE `(cube, pe)` writes to the TCM of PE `owner` of its cube."""
-        return PeDmaMsg(*place, "write", self.addresses.pe_tcm_addr(0, place[0], owner, 0), nbytes)
+        return PeDmaMsg(*pe, "write", self.addresses.pe_tcm_addr(0, pe[0], owner, 0), nbytes)
 
     def run(self, requests: Iterable[PeDmaMsg]) -> World:
-        """Run them together, to the end."""
+        """Run requests that are submitted together, until all are complete."""
 
         def program(_rank: int) -> None:
             device = running_rank().device
@@ -53,15 +56,24 @@ class OneSip:
         records = dma_records(self.run(requests))
         return max(record.end_ps for record in records) - min(record.start_ps for record in records)
 
+    def rate_gbs(self, batch: Callable[[int], list[PeDmaMsg]]) -> float:
+        """Bytes per nanosecond in the steady state; `batch(n)` moves n bytes per flow.
+
+        The difference of two runs, so that latencies cancel out.
+        """
+        once, twice = batch(FLOW_BYTES), batch(2 * FLOW_BYTES)
+        once_bytes, twice_bytes = (sum(each.nbytes for each in batch) for batch in (once, twice))
+        return (twice_bytes - once_bytes) * 1000 / (self.span_ps(twice) - self.span_ps(once))
+
 
 def dma_records(world: World) -> list[OpRecord]:
-    """What the DMAs of a run did."""
+    """The records of all DMAs of a run."""
     return [record for _, record in world.of("pe_dma")]
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """A packet at its end: its number, and when its head and its tail were there."""
+    """The arrival of a packet: its number, and the times of its head and its tail."""
 
     tag: int
     head_ps: int
@@ -69,36 +81,32 @@ class Arrival:
 
 
 class BareFabric:
-    """The fabric of one SIP without components: sinks where packets end."""
+    """The fabric of one SIP without components, with sinks at the destinations of packets."""
 
     def __init__(self, file: TopologyFile) -> None:
         self.engine = Engine()
         self.graph = ChipGraph(parse_topology(file.text, "topology", 1))
         self.routes = ChipRoutes(self.graph)
         links = components(self.graph.topology).links
-        self.fabric = Fabric(
-            self.engine, self.graph, self.routes, 0, SendBounds({}, 0, answers=False), links
-        )
+        bounds = SendBounds({}, 0, answers=False)
+        self.fabric = Fabric(self.engine, self.graph, self.routes, 0, bounds, links)
         self.arrivals: list[Arrival] = []
 
     def attach_sink(self, node: int) -> None:
-        """Note what arrives at a node."""
+        """Record the packets that arrive at a node."""
         self.fabric.attach(node, self)
 
     def send(self, source: int, target: int, nbytes: int, tag: int) -> None:
-        """A packet whose bytes are all at its source now."""
+        """Send a packet, all of whose bytes are at its source now."""
         now_ps = self.engine.now_ps
-        self.fabric.send(
-            Packet(Kind.WRITE, 0, source, 0, target, nbytes, tag=tag, sent_ps=now_ps),
-            source,
-            now_ps,
-        )
+        packet = Packet(Kind.WRITE, 0, source, 0, target, nbytes, tag=tag, sent_ps=now_ps)
+        self.fabric.send(packet, source, now_ps)
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
-        """A packet has arrived."""
+        """Called by the fabric when the head of a packet arrives."""
         self.arrivals.append(Arrival(packet.tag, self.engine.now_ps, tail_ps))
 
     def run(self) -> list[Arrival]:
-        """Run to the end."""
+        """Run until no event is left."""
         self.engine.run_before(NEVER_PS)
         return self.arrivals
