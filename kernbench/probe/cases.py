@@ -1,4 +1,4 @@
-"""The transfers of `probe`: from the host or from PE 0 of cube 0 of SIP 0 to near and far memories."""
+"""The transfers of `probe`: from the host or from PE 0 of cube 0 of SIP 0 to various memories."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class ProbeCase:
 
 
 class ProbeCases:
-    """The cases of a topology, in the order of `NAMES`; `left_out` has the reason for missing ones."""
+    """The cases of a topology, in the order of `NAMES`; `left_out` has the reasons for others."""
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
@@ -180,7 +180,7 @@ class ProbeCases:
     def _extremes(
         self, targets: Iterable[PeCoordinates], node: Callable[[int, int], int]
     ) -> tuple[PeCoordinates, PeCoordinates]:
-        """The targets with the least and the greatest round-trip latency; the first of equal ones."""
+        """The targets with the least and the greatest round-trip latency; of equals the first."""
         route, here = self.routes.routes.route, self.routes.graph.pe(ORIGIN.cube, ORIGIN.pe)
 
         def latency_ps(target: PeCoordinates) -> int:

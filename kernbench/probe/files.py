@@ -1,4 +1,4 @@
-"""Writes the rows of `probe` as CSV and JSON. The unit of a number is the end of its field's name."""
+"""Writes the rows of `probe` as CSV and JSON. The name of a field ends with its unit."""
 
 import csv
 import json
@@ -73,7 +73,7 @@ def write_csv(path: Path, rows: Iterable[ProbeRow]) -> None:
 def write_json(
     path: Path, source: str, sips: int, rows: Sequence[ProbeRow], left_out: Mapping[str, str]
 ) -> None:
-    """The topology file and number of SIPs, the rows with all their hops, the cases left out and why.
+    """Topology file, number of SIPs, rows with all their hops, cases left out and the reasons.
 
     Raises `UsageError` if the file cannot be written.
     """

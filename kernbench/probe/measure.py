@@ -1,4 +1,4 @@
-"""Simulates transfers one after the other, each alone in the system, and computes their closed forms."""
+"""Simulates transfers, each alone in the system, and computes their closed forms."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ def measure(
 def _simulate(
     cases: ProbeCases, topology_yaml: str, transfers: Sequence[ProbeTransfer]
 ) -> list[int]:
-    """Time in ps of each transfer: by the host until the answer is back, by a DMA from start to end."""
+    """Time in ps of each transfer: of the host until the answer, of a DMA from start to end."""
 
     def program(rank: int) -> list[int]:
         if rank != 0:

@@ -95,7 +95,7 @@ class TimedRoutes:
         return Serialiser(exact(link.bw_gbs), name=name, label=LABELS[kinds])
 
     def _crossing(self, sip: int, neighbour: int) -> Iterator[TimedHop]:
-        """From the IO NoC of a SIP to the IO NoC of its neighbour, through a switch if there is one."""
+        """From the IO NoC of a SIP to that of its neighbour, through a switch if there is one."""
         topology, graph = self.topology, self.graph
         port_ps = ps_from_ns(topology.ucie.overhead_ns)
         spacing_ps = wire_ps(exact(topology.system.sips.spacing_mm), topology.ns_per_mm)

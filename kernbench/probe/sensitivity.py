@@ -1,6 +1,7 @@
 """How much the results depend on two numbers of the topology file: the table in `docs/model.md`.
 
-`python -m kernbench.probe.sensitivity` prints it, in nanoseconds, for the topology that ships with kernbench.
+`python -m kernbench.probe.sensitivity` prints it in nanoseconds, for the topology that ships with
+kernbench.
 """
 
 from collections.abc import Mapping, Sequence

@@ -60,7 +60,7 @@ def print_sweeps(rows: Iterable[ProbeRow]) -> None:
 
 
 def print_trace(row: ProbeRow) -> None:
-    """The hops of a transfer with the time of its head, and the last byte at the end of each leg."""
+    """The hops of a transfer with the time of its head, and the last byte of each leg."""
     table, now_ps = TextTable(TRACE_COLUMNS, STYLE), 0
     for leg in row.form.legs:
         for hop in leg.hops:

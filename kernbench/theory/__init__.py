@@ -1,7 +1,7 @@
 """Closed forms of performance: what a transfer, a collective or a matrix product takes by theory.
 
-Each formula stands here once and is used by the studies, by `perf`, `probe` and `validate`. The only
-input is the topology file itself (`topology_file`): nothing is imported from the model of the
+Each formula stands here once and is used by the studies, by `perf`, `probe` and `validate`. The
+only input is the topology file itself (`topology_file`): nothing is imported from the model of the
 simulator, so that a comparison of a simulated time with a formula compares two independent results.
 
     topology_file     the numbers of a topology file, exact, by key path

@@ -1,9 +1,9 @@
 """Time of the kernel of each all-reduce on an idle system, if messages follow one after the other.
 
-There are p ranks on a ring of SIPs (`mesh`: on a grid) with n bytes each, in one message. alpha is a
-message without bytes over the links which it crosses. A PE executes one command after the other. The
-steps are those of R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective Communication
-Operations in MPICH", 2005.
+There are p ranks on a ring of SIPs (`mesh`: on a grid) with n bytes each, in one message. alpha is
+a message without bytes over the links which it crosses. A PE executes one command after the other.
+The steps are those of R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective
+Communication Operations in MPICH", 2005.
 """
 
 from collections.abc import Callable
@@ -18,8 +18,8 @@ from kernbench.theory.sip_grid import SipGrid, grid_of
 class AllReduceForm:
     """`time_ps(costs, p, n)` and the formula which it follows.
 
-    `exact_for` are the p for which it is exact where n/B is shorter than a crossing from SIP to SIP.
-    `large_for` maps p to the tolerance for large n, 0 for exact.
+    `exact_for` are the p for which it is exact where n/B is shorter than a crossing from SIP to
+    SIP. `large_for` maps p to the tolerance for large n, 0 for exact.
     """
 
     formula: str
@@ -89,7 +89,7 @@ def recursive_doubling_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
 
 
 def halving_doubling_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
-    """T = load + sum over b < log2(p) of (issue + alpha + n/2^(b+1)/B + copy + add) + gather + stores.
+    """T = load + sum of (issue + alpha + n/2^(b+1)/B + copy + add) + gather + stores, b < log2(p).
 
     The gather repeats the steps without add, in reverse order. In each of its steps a rank sends up
     to three messages: its own chunk, and the chunks before and behind it.
@@ -144,8 +144,8 @@ def _arrival_ps(costs: KernelCosts, route: Route, nbytes: int) -> int:
 def _exchange_ps(costs: KernelCosts, distance: int, *parts: int) -> int:
     """Issue + alpha + n/B + copy: post the receives, send, wait; all ranks do so at once.
 
-    The last of several messages arrives when its command is issued in time, or when the bytes of all
-    messages have passed the link: the later of both.
+    The last of several messages arrives when its command is issued in time, or when the bytes of
+    all messages have passed the link: the later of both.
     """
     *before, last = parts
     commands_ps = sum(map(costs.send_ps, before)) + costs.forwarded_ps(distance, last)

@@ -20,7 +20,7 @@ Message = tuple[int, int, int]
 def link_loads(
     algorithm: str, grid: SipGrid, elements: int, queue: RingQueue
 ) -> dict[SipLink, int]:
-    """Bytes on each link between SIPs with one PE per SIP: messages of at most a ring, and credits."""
+    """Bytes on each link between SIPs, one PE per SIP: messages of at most a ring, and credits."""
     messages, parts = MESSAGES[algorithm]
     block = queue.ring_bytes // ITEM_BYTES * parts(grid.sips)
     loads = dict.fromkeys(grid.links, 0)
@@ -35,7 +35,7 @@ def link_loads(
 
 
 def line_load(nbytes: int, queue: RingQueue) -> int:
-    """N + credits: bytes per link and direction of a line that reduces n bytes and broadcasts them."""
+    """Bytes per link and direction of a line that reduces and broadcasts n bytes: n + credits."""
     return nbytes + credits_bytes(nbytes, queue)
 
 
@@ -47,9 +47,9 @@ def credits_bytes(nbytes: int, queue: RingQueue) -> int:
 def ring(sips: int, count: int) -> Iterator[Message]:
     """2(p-1)/p n from each rank to the next one.
 
-    The elements are cut into p chunks, chunk i from i n / p to (i + 1) n / p. In the reduce-scatter a
-    rank sends each chunk but one, and in the all-gather each chunk but one. Where p does not divide
-    n, it matters which chunk is not sent.
+    The elements are cut into p chunks, chunk i from i n / p to (i + 1) n / p. In the reduce-scatter
+    a rank sends each chunk but one, and in the all-gather each chunk but one. Where p does not
+    divide n, it matters which chunk is not sent.
     """
     chunks = _chunks(count, sips)
     for rank in range(sips):

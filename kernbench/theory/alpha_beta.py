@@ -3,7 +3,8 @@
 alpha is the time of a message without bytes, B the bandwidth. R. Hockney, "The communication
 challenge for MPP: Intel Paragon and Meiko CS-2", Parallel Computing 20(3), 1994. The times of the
 collectives are those of R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective
-Communication Operations in MPICH", IJHPCA 19(1), 2005. All times are exact fractions of a picosecond.
+Communication Operations in MPICH", IJHPCA 19(1), 2005. All times are exact fractions of a
+picosecond.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
-"""Routes derived from the floor plan in the topology file, independently of the simulator's routing.
+"""Routes derived from the floor plan in the topology file, independently of the simulator.
 
-The rules are those of `docs/model.md`: columns before rows; around the hole in the router grid by the
-shorter side; components at the nearest router, ties to the lowest row, then column; from cube to cube
-by the UCIe ports of the sides that face each other.
+The rules are those of `docs/model.md`: columns before rows; around the hole in the router grid by
+the shorter side; components at the nearest router, ties to the lowest row, then column; from cube
+to cube by the UCIe ports of the sides that face each other.
 """
 
 from fractions import Fraction

@@ -1,10 +1,10 @@
 """Steps, bytes and times of a tiled matrix product on one PE.
 
-(M, K) x (K, N) is cut into tiles. One step of the GEMM engine multiplies one tile of each operand. The
-steps of an output tile along K follow each other, and each step fetches both its tiles: no reuse.
-Bounds are exact fractions of a picosecond; service times are rounded up, as in the simulator. The
-output-stationary array is that of A. Samajdar et al., "A systematic methodology for characterizing
-scalability of DNN accelerators using SCALE-Sim", ISPASS 2020.
+(M, K) x (K, N) is cut into tiles. One step of the GEMM engine multiplies one tile of each operand.
+The steps of an output tile along K follow each other, and each step fetches both its tiles: no
+reuse. Bounds are exact fractions of a picosecond; service times are rounded up, as in the
+simulator. The output-stationary array is that of A. Samajdar et al., "A systematic methodology for
+characterizing scalability of DNN accelerators using SCALE-Sim", ISPASS 2020.
 """
 
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ class GemmNumbers:
         return roofline.memory_bound_ps(read, written, self.memory_gbs, self.link_gbs)
 
     def tile_ps(self) -> int:
-        """One step: ceil(m k n / macs_per_cycle) cycles. A partial tile takes as long as a full one."""
+        """One step: ceil(m k n / macs_per_cycle) cycles, also for a partial tile."""
         cycles = ceil(Fraction(self.tile.macs, self.macs_per_cycle))
         return ceil(roofline.cycles_ps(cycles, self.clock_ghz))
 
@@ -85,9 +85,10 @@ class GemmNumbers:
     def staged_ps(self, product: GemmShape, itemsize: int, result_itemsize: int) -> int:
         """Steps t + fill + drain: operands and result in the TCM, whole tiles.
 
-        Fetch, engine and store form a pipeline with two buffers between the stages. A step takes `t`,
-        the longer of its fetch and its compute time; the shorter one of them is the fill. Where the
-        store of an output tile takes longer than the steps along K, the stores set the pace.
+        Fetch, engine and store form a pipeline with two buffers between the stages. A step takes
+        `t`, the longer of its fetch and its compute time; the shorter one of them is the fill.
+        Where the store of an output tile takes longer than the steps along K, the stores set the
+        pace.
         """
         fetch, compute, store = (
             self.fetch_ps(itemsize),
@@ -123,8 +124,8 @@ def streamed_bytes(product: GemmShape, tile: GemmShape, itemsize: int) -> tuple[
 def systolic_cycles(product: GemmShape, rows: int, cols: int) -> int:
     """ceil(M/R) ceil(N/C) (K + R + C - 2): an output-stationary array of R rows and C columns.
 
-    The farthest cell receives its first operands R - 1 + C - 1 cycles after the nearest cell, and its
-    last operands K - 1 cycles later: in cycle K + R + C - 3, if the first has number 0. So K + R + C - 2
-    cycles have passed.
+    The farthest cell receives its first operands R - 1 + C - 1 cycles after the nearest cell, and
+    its last operands K - 1 cycles later: in cycle K + R + C - 3, if the first has number 0. So K +
+    R + C - 2 cycles have passed.
     """
     return ceil(product.m / rows) * ceil(product.n / cols) * (product.k + rows + cols - 2)

@@ -1,8 +1,8 @@
 """Times of the commands of a kernel on PE 0 of a cube of an idle system, in picoseconds.
 
 A command is issued (PE CPU and scheduler), then handled by DMA, IPCQ or the vector engine. Elements
-are int32. A packet of the fabric holds at least one slot, so that a slot is copied out of its ring in
-one piece.
+are int32. A packet of the fabric holds at least one slot, so that a slot is copied out of its ring
+in one piece.
 """
 
 from fractions import Fraction
@@ -83,7 +83,7 @@ class KernelCosts:
         return self.issue_ps + self.dma_ps + self.tcm_ps(nbytes)
 
     def copy_ps(self, nbytes: int) -> int:
-        """A slot from its ring to the scratch buffer: out of and into the TCM, over its one port."""
+        """A slot from its ring to the scratch buffer: twice through the one port of the TCM."""
         return self.dma_ps + 2 * self.tcm_ps(nbytes)
 
     def add_ps(self, nbytes: int) -> int:
@@ -109,7 +109,7 @@ class KernelCosts:
         return transfer_ps(nbytes, self.file.number(TCM_GBS))
 
     def _math_ps(self, read_bytes: int, written_bytes: int) -> int:
-        """Command, operands to the registers, pipeline fill + elements / lanes, result to the TCM."""
+        """Issue, operands to the registers, pipeline fill + elements / lanes, result to the TCM."""
         number, port_gbs = self.file.number, self.file.number("pe.fetch_store.bw_gbs")
         elements = Fraction(written_bytes, ITEM_BYTES)
         cycles = number("pe.math.pipeline_cycles") + ceil(elements / number("pe.math.lanes"))

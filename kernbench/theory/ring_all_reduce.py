@@ -1,7 +1,8 @@
 """Closed forms of the ring all-reduce and of one queue pair to the next SIP, in picoseconds.
 
-A rank has one message of m bytes in q slots of s bytes in flight; there are p ranks with n bytes each.
-The queue of PE 0 of the last cube leads to the same PE of the next SIP; its ring is in the TCM.
+A rank has one message of m bytes in q slots of s bytes in flight; there are p ranks with n bytes
+each. The queue of PE 0 of the last cube leads to the same PE of the next SIP; its ring is in the
+TCM.
 """
 
 from math import ceil
@@ -26,7 +27,7 @@ class RingAllReduceTimes:
 
     @property
     def round_trip_ps(self) -> int:
-        """A slot and its credit: DMA, route, bytes, IPCQ; copy out of the ring; credit back, IPCQ."""
+        """A slot and its credit: DMA, route, bytes, IPCQ; copy; route of the credit, IPCQ."""
         return self._slot_ps + self._copy_ps + self._times.announcement_ps(self._route)
 
     @property
@@ -34,8 +35,8 @@ class RingAllReduceTimes:
         """Time between two slots of a stream: that of its slowest stage.
 
         The stages are the narrowest link, the command of the sender, the command of the receiver,
-        and the receiver's TCM. A slot passes the port of that TCM three times: into the ring, out of
-        the ring, into the scratch buffer.
+        and the receiver's TCM. A slot passes the port of that TCM three times: into the ring, out
+        of the ring, into the scratch buffer.
         """
         queue, costs = self._queue, self.costs
         # The packets of a slot follow each other without gaps; each is rounded up on its own.
@@ -51,7 +52,7 @@ class RingAllReduceTimes:
         return ceil(self.round_trip_ps / self.slot_interval_ps) + 1
 
     def rate_gbs(self) -> float:
-        """min(B, C s / RTT) for a ring of C slots of s bytes; B is one slot per `slot_interval_ps`."""
+        """min(B, C s / RTT): a ring of C slots of s bytes; B is one slot per `slot_interval_ps`."""
         slots, nbytes = self._queue.slots, self._queue.slot_bytes
         return min(
             nbytes * 1000 / self.slot_interval_ps, slots * nbytes * 1000 / self.round_trip_ps

@@ -1,4 +1,4 @@
-"""The roofline: no program is faster than its operations at peak rate or its bytes at full bandwidth.
+"""The roofline: least time of a program by its operations and by its bytes.
 
 S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual performance model for
 multicore architectures", CACM 52(4), 2009. Times are exact fractions of a picosecond.
@@ -27,7 +27,8 @@ def compute_bound_ps(macs: int, macs_per_cycle: int, clock_ghz: Fraction) -> Fra
 def memory_bound_ps(read: int, written: int, shared_gbs: Fraction, link_gbs: Fraction) -> Fraction:
     """Least time of the bytes read and written.
 
-    Both directions share the memory (`shared_gbs`); the link to it has `link_gbs` in each direction.
+    Both directions share the memory (`shared_gbs`); the link to it has `link_gbs` in each
+    direction.
     """
     return max(bytes_ps(read + written, shared_gbs), bytes_ps(max(read, written), link_gbs))
 

@@ -25,7 +25,7 @@ PE_GBS, SRAM_GBS = "pe.to_router_bw_gbs", "cube.sram_to_router_bw_gbs"
 XBAR_GBS, TCM_GBS = "xbar.to_hbm_bw_gbs", "pe.tcm.bw_gbs"
 IO = "sip.io_chiplet."
 GRID_PITCH_MM = "2"
-"""Pitch of the routers in the topology file that ships, and length of a wire from router to port."""
+"""In the file that ships: the pitch of the routers, and a wire from a router to a UCIe port."""
 
 PE_TO_ROUTER: Route = (KeyedHop("0", ROUTER_NS, PE_GBS),)
 ROUTER_TO_PE: Route = (KeyedHop("0", "0", PE_GBS),)

@@ -1,8 +1,8 @@
 """Servers that move bytes one after the other, and the time of a message through several of them.
 
 Packets are forwarded cut-through: a server starts a packet as soon as its head has arrived, and
-releases its tail no earlier than the tail arrives. Let a message consist of n packets of P bytes and
-a last packet of r bytes, and let S_j(x) be the time of x bytes at server j. Overheads and wires
+releases its tail no earlier than the tail arrives. Let a message consist of n packets of P bytes
+and a last packet of r bytes, and let S_j(x) be the time of x bytes at server j. Overheads and wires
 aside, packet k starts at server j at k M_j, with M_j = max(S_1(P) .. S_j(P)): the slowest server so
 far sets the pace. The last byte has passed server j at n M_j + S_j(r), and all servers after
 
@@ -23,8 +23,8 @@ from runtime.core.simtime import PS_PER_NS
 class Serialiser:
     """A link or a memory that moves bytes at `bw_gbs` in total over all of its `channels`.
 
-    With several channels, consecutive bursts of `burst_bytes` lie on consecutive channels. The first
-    byte of a message starts a burst on the first channel.
+    With several channels, consecutive bursts of `burst_bytes` lie on consecutive channels. The
+    first byte of a message starts a burst on the first channel.
     """
 
     bw_gbs: Fraction

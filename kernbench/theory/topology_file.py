@@ -36,7 +36,7 @@ class TopologyFile:
         return round(self.number(key_path) * PS_PER_NS)
 
     def with_values(self, values: dict[str, Any]) -> "TopologyFile":
-        """A copy in which the values at some key paths are replaced; missing sections are created."""
+        """A copy with other values at some key paths; missing sections are created."""
         return TopologyFile(with_values(self.content, values))
 
     def on_a_ring(self, sips: int) -> "TopologyFile":

@@ -65,8 +65,8 @@ class Leg:
     def exact(self) -> bool:
         """Whether the formula is exact.
 
-        It is not where a packet leaves some channels of a memory idle: the packets of a message then
-        use different channels, and the most loaded channel delays packets which need others.
+        It is not where a packet leaves some channels of a memory idle: the packets of a message
+        then use different channels, and the most loaded channel delays packets which need others.
         """
         whole_rounds = (
             self.packet_bytes % server.round_bytes == 0
@@ -157,8 +157,8 @@ class RouteTimes:
     def announcement_ps(self, route: Route) -> int:
         """From the last byte of a slot in its ring until the slot is usable by the receiver.
 
-        A control packet takes `route` to the PE, where the IPCQ handles it. The route is empty where
-        the ring is in the TCM of that PE.
+        A control packet takes `route` to the PE, where the IPCQ handles it. The route is empty
+        where the ring is in the TCM of that PE.
         """
         drain = self._control_drain_ps(route) if route else 0
         return self.latency_ps(route) + drain + self.file.ps("pe.ipcq.overhead_ns")
@@ -175,9 +175,9 @@ class RouteTimes:
     def bulk_ps(self, route: Route, nbytes: int, *ports_gbs: str) -> int:
         """Data from or to a memory, until the last byte has arrived, in packets of the fabric.
 
-        On a route that ends or starts in an HBM slice, the pseudo channels are the last or the first
-        server. The narrowest link stands for all links: the time of a packet is proportional to its
-        size on each of them.
+        On a route that ends or starts in an HBM slice, the pseudo channels are the last or the
+        first server. The narrowest link stands for all links: the time of a packet is proportional
+        to its size on each of them.
         """
         servers = [Serialiser(self.narrowest_gbs(route, *ports_gbs))]
         if route[-1:] == XBAR_TO_HBM:

@@ -38,7 +38,7 @@ CubeOfSystem = tuple[int, int]
 
 @dataclass(frozen=True)
 class Bank:
-    """A memory: `kind` is `hbm`, `sram` or `tcm`. `pe` is -1 for an SRAM, which belongs to a cube."""
+    """A memory of kind `hbm`, `sram` or `tcm`; `pe` is -1 for an SRAM, which belongs to a cube."""
 
     kind: str
     sip: int
@@ -109,7 +109,7 @@ class Accesses:
         return self._dma_ps + self.times.control_ps(there) + self.times.latency_ps(back)
 
     def sends(self, nbytes: int, kind: str, packet_bytes: int) -> Iterator[TimedAccess]:
-        """One message over each kind of queue pair: to the next cube east and south, to the next SIP."""
+        """One message over each kind of queue pair: to the cubes east and south, the next SIP."""
         width, last = self.file["sip.cube_mesh.w"], self.file.cubes - 1
         pairs = (
             (width > 1, (0, 0), (0, 1), ("E", "W")),
@@ -203,7 +203,7 @@ class Accesses:
         return there, back
 
     def _links_to(self, sip: int) -> int:
-        """Links between SIPs from SIP 0: the shorter direction of the ring; one through a switch."""
+        """Links between SIP 0 and a SIP: the shorter direction of the ring; one with a switch."""
         if self.file["system.sips.fabric"] == "switch":
             return min(sip, 1)
         return min(sip, self.sips - sip)
@@ -251,7 +251,7 @@ def _message(nbytes: int) -> Value:
 
 
 def joined(kind: str, packet_bytes: int, slots: int = 4) -> str:
-    """`ccl.yaml` with queue pairs between PE 0 of neighbouring cubes and between last cubes of SIPs."""
+    """`ccl.yaml` with queue pairs between PE 0 of neighbouring cubes, and of last cubes of SIPs."""
     content = yaml.safe_load(read_text(default_file("ccl.yaml")))
     content["defaults"] |= {
         "algorithm": "intercube",

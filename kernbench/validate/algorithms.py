@@ -1,4 +1,4 @@
-"""Each all-reduce other than the ring: small and large, time by closed form, bytes on links, sums."""
+"""Each all-reduce other than the ring, small and large: time, bytes on links, sums."""
 
 from collections.abc import Iterator
 from math import ceil

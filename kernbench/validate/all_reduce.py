@@ -1,4 +1,4 @@
-"""The whole run that groups f and g look at: an all-reduce of integers over two SIPs."""
+"""The run of groups f and g: an all-reduce of integers over two SIPs."""
 
 import numpy as np
 import yaml
@@ -13,9 +13,9 @@ ELEMENTS = 512
 
 
 def all_reduce(text: str, ccl: str | None = None) -> World:
-    """Rank r starts element i of cube c with a number of its own; each rank returns how many sums are wrong.
+    """Run it on the topology file `text`; each rank returns the number of its wrong sums.
 
-    `text` is the topology file.
+    The elements are different for every rank, cube and index.
     """
 
     def program(rank: int) -> int:
@@ -38,7 +38,7 @@ def _numbers(rank: int, cubes: int) -> np.ndarray:
 
 
 def integral_ccl(unit_bytes: int) -> str:
-    """`ccl.yaml` whose credits and packets are whole multiples of a unit."""
+    """`ccl.yaml` with credits whose size is a multiple of `unit_bytes`, as all its packets are."""
     content = yaml.safe_load(read_text(default_file("ccl.yaml")))
     content["defaults"] |= {"ipcq_credit_size_bytes": unit_bytes}
     return yaml.safe_dump(content)

@@ -1,4 +1,4 @@
-"""Checks of any all-reduce: lower bound of the time, bytes on every link, sums, returned credits."""
+"""Checks of any all-reduce: lower bound of the time, bytes on links, sums, returned credits."""
 
 from math import nan
 
@@ -19,7 +19,7 @@ EXCHANGE_ON_ROOT = frozenset({"intercube", "hierarchical"})
 def least_time(
     file: TopologyFile, case: AllReduce, outcome: AllReduceOutcome, check_id: str, text: str
 ) -> Check:
-    """No run is faster than the bytes that one SIP must send, or than one message to the farthest SIP.
+    """No run is faster than the bytes of one SIP, or than one message to the farthest SIP.
 
     All SIPs together send at least 2(p-1) n, so at least one of them sends 2(p-1)/p n.
     """

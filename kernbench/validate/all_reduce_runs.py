@@ -1,4 +1,4 @@
-"""Runs one all-reduce of any kind on a whole system and collects what the checks of group i compare."""
+"""Runs any all-reduce on a whole system and collects the results which group i checks."""
 
 from dataclasses import dataclass, field
 from math import nan
@@ -67,11 +67,11 @@ class AllReduce:
 class AllReduceOutcome:
     """The results of a run.
 
-    `span_ps` is from the start of the first kernel to the end of the last kernel, `wrong` the number
-    of wrong elements, `away` the number of credits not returned to their senders. `between_sips` has
-    the bytes of each direct link between SIPs; `inside` those of the links of SIP 0 that have a
-    bandwidth, by their index in the graph. A run that deadlocks or breaks an invariant of the model
-    has no results: its numbers are nan, and `problem` has the reason.
+    `span_ps` is from the start of the first kernel to the end of the last kernel, `wrong` the
+    number of wrong elements, `away` the number of credits not returned to their senders.
+    `between_sips` has the bytes of each direct link between SIPs; `inside` those of the links of
+    SIP 0 that have a bandwidth, by their index in the graph. A run that deadlocks or breaks an
+    invariant of the model has no results: its numbers are nan, and `problem` has the reason.
     """
 
     span_ps: float = nan

@@ -1,4 +1,4 @@
-"""Group h: distribution of bursts over the pseudo channels of an HBM slice, and mesh independence."""
+"""Group h: distribution of bursts over HBM pseudo channels, and independence of the mesh."""
 
 from collections.abc import Iterator
 

@@ -30,8 +30,8 @@ class Comparison(Enum):
 class Check:
     """What is checked, by which formula or reference, and the two numbers in `unit`.
 
-    `tolerance` is a share of the expected value, 0 for exact. With `Comparison.AT_MOST` the expected
-    value is an upper bound.
+    `tolerance` is a share of the expected value, 0 for exact. With `Comparison.AT_MOST` the
+    expected value is an upper bound.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Group f: what a whole run must conserve. Routers, crossbars and the IO NoC neither make bytes nor lose them."""
+"""Group f: conservation of bytes and packets in a whole run; no link is overloaded."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,142 +11,148 @@ from runtime.model.topology import parse_topology
 from sip_node.chip.chip import Chip
 from sip_node.local_run import World
 
-PLACES = {"router": "routers and UCIe ports", "xbar": "crossbars", "pcie_ep": "PCIe endpoints"}
+FORWARDING = {
+    "router": "routers and UCIe ports",
+    "xbar": "crossbars",
+    "pcie_ep": "PCIe endpoints",
+}
+"""The kinds of nodes that only forward packets."""
 
 
 def conservation(file: TopologyFile) -> list[Check]:
-    """All checks of the group on one run."""
+    """All checks of the group, on one run."""
     world = all_reduce(file.text)
     graph = ChipGraph(parse_topology(file.text, "topology", SIPS))
-    return [*_bytes(world, graph), *_packets(world), *_time(world)]
+    flows = {sip: _flows(chip, graph) for sip, chip in world.node.chips.items()}
+    return [
+        *_forwarded_bytes(flows, graph),
+        *_bytes_between_sips(world, flows, graph),
+        *_packets(world),
+        *_time(world),
+    ]
 
 
-def _bytes(world: World, graph: ChipGraph) -> Iterator[Check]:
-    """Kirchhoff's law at every place that only passes bytes on, per class of place."""
-    into, out = Counter[str](), Counter[str]()
-    worst: Counter[str] = Counter()
-    for chip in world.node.chips.values():
-        for node, (came, left) in _flows(chip, graph).items():
-            kind = graph.nodes[node].kind
-            into[kind] += came
-            out[kind] += left
-            worst[kind] = max(worst[kind], abs(came - left))
-    for kind, name in PLACES.items():
-        yield Check(
-            f"f.bytes.{kind}",
-            f"{name}: bytes out of all",
-            "bytes in = bytes out",
-            into[kind],
-            out[kind],
-            0,
-            "B",
-        )
-        yield Check(
-            f"f.each.{kind}",
-            f"{name}: largest difference at one",
-            "bytes in = bytes out",
-            0,
-            worst[kind],
-            0,
-            "B",
-        )
-    crossed = {
-        sip: sum(port.nbytes for port in chip.boundary.ports)
-        for sip, chip in world.node.chips.items()
-    }
-    arrived, departed = (
-        into["io_noc"] + sum(crossed.values()),
-        out["io_noc"] + sum(crossed.values()),
-    )
-    yield Check(
-        "f.bytes.io_noc",
-        "IO NoCs and the links between SIPs",
-        "bytes in = bytes out",
-        arrived,
-        departed,
-        0,
-        "B",
-    )
-    for sip, chip in world.node.chips.items():
-        came, left = _flows(chip, graph)[graph.io_noc]
-        says = f"bytes that sip {1 - sip} sent to sip {sip}, seen at its IO NoC"
-        yield Check(
-            f"f.crossing.{sip}",
-            says,
-            "sent = delivered",
-            crossed[1 - sip],
-            left + crossed[sip] - came,
-            0,
-            "B",
-        )
+Flows = dict[int, tuple[int, int]]
+"""Node -> bytes in, bytes out."""
 
 
-def _flows(chip: Chip, graph: ChipGraph) -> dict[int, tuple[int, int]]:
-    """Node -> bytes in and bytes out over its links; a UCIe port counts with what it hangs on."""
+def _flows(chip: Chip, graph: ChipGraph) -> Flows:
+    """Bytes into and out of each node; a UCIe port counts as part of its router or NoC."""
 
-    def place(node: int) -> int:
+    def owner(node: int) -> int:
         return graph.behind(node) if graph.nodes[node].kind == "ucie" else node
 
     into, out = Counter[int](), Counter[int]()
     for link, server in zip(graph.links, chip.fabric.servers, strict=True):
         if server is not None:
-            out[place(link.source)] += server.nbytes
-            into[place(link.target)] += server.nbytes
+            out[owner(link.source)] += server.nbytes
+            into[owner(link.target)] += server.nbytes
     return {node.index: (into[node.index], out[node.index]) for node in graph.nodes}
 
 
-def _packets(world: World) -> Iterator[Check]:
-    chips = world.node.chips.values()
-    sent, delivered = (
-        sum(chip.fabric.sent for chip in chips),
-        sum(chip.fabric.delivered for chip in chips),
-    )
-    yield Check("f.packets", "packets delivered", "sent = delivered", sent, delivered, 0, "packets")
-    flying = sum(pe.dma.in_flight for chip in chips for pe in chip.pes)
-    yield Check("f.in-flight", "DMA requests in flight at the end", "0", 0, flying, 0, "requests")
-    sent = sum(record.nbytes for _, record in world.of("pe_dma", "ipcq_send"))
-    received = sum(record.nbytes for _, record in world.of("pe_ipcq", "arrival"))
-    yield Check(
-        "f.bytes.ipcq",
-        "bytes that arrived in receive rings",
-        "sent = delivered",
-        sent,
-        received,
-        0,
+def _forwarded_bytes(flows: dict[int, Flows], graph: ChipGraph) -> Iterator[Check]:
+    """Kirchhoff's law at each node that only forwards: in total, and at the worst node."""
+    for kind, name in FORWARDING.items():
+        nodes = [node for node in graph.nodes if node.kind == kind]
+        pairs = [of_sip[node.index] for of_sip in flows.values() for node in nodes]
+        yield _exact(
+            f"f.bytes.{kind}",
+            f"{name}: bytes out of all",
+            "bytes in = bytes out",
+            sum(into for into, _ in pairs),
+            sum(out for _, out in pairs),
+            "B",
+        )
+        worst = max((abs(into - out) for into, out in pairs), default=0)
+        yield _exact(
+            f"f.each.{kind}",
+            f"{name}: largest difference at one",
+            "bytes in = bytes out",
+            0,
+            worst,
+            "B",
+        )
+
+
+def _bytes_between_sips(world: World, flows: dict[int, Flows], graph: ChipGraph) -> Iterator[Check]:
+    """The same at the IO NoCs, which also receive from and send to the links between SIPs."""
+    crossed = {
+        sip: sum(port.nbytes for port in chip.boundary.ports)
+        for sip, chip in world.node.chips.items()
+    }
+    at_nocs = {sip: of_sip[graph.io_noc] for sip, of_sip in flows.items()}
+    yield _exact(
+        "f.bytes.io_noc",
+        "IO NoCs and the links between SIPs",
+        "bytes in = bytes out",
+        sum(into for into, _ in at_nocs.values()) + sum(crossed.values()),
+        sum(out for _, out in at_nocs.values()) + sum(crossed.values()),
         "B",
     )
-    moved = sum(pe.dma.nbytes for chip in chips for pe in chip.pes)
+    for sip, (into, out) in at_nocs.items():
+        yield _exact(
+            f"f.crossing.{sip}",
+            f"bytes from sip {1 - sip} to sip {sip}, measured at the IO NoC of sip {sip}",
+            "sent = delivered",
+            crossed[1 - sip],
+            out + crossed[sip] - into,
+            "B",
+        )
+
+
+def _packets(world: World) -> Iterator[Check]:
+    """Packets and bytes at their ends: sent and delivered, counted and logged."""
+    chips = world.node.chips.values()
+    sent = sum(chip.fabric.sent for chip in chips)
+    delivered = sum(chip.fabric.delivered for chip in chips)
+    in_flight = sum(pe.dma.in_flight for chip in chips for pe in chip.pes)
+    written = sum(record.nbytes for _, record in world.of("pe_dma", "ipcq_send"))
+    received = sum(record.nbytes for _, record in world.of("pe_ipcq", "arrival"))
+    counted = sum(pe.dma.nbytes for chip in chips for pe in chip.pes)
     logged = sum(record.nbytes for _, record in world.of("pe_dma"))
-    yield Check(
-        "f.bytes.dma", "bytes that the DMAs counted", "sum of the op log", logged, moved, 0, "B"
-    )
+    conserved, dma = "sent = delivered", "bytes that the DMAs counted"
+    yield _exact("f.packets", "packets delivered", conserved, sent, delivered, "packets")
+    yield _exact("f.in-flight", "DMA requests in flight at the end", "0", 0, in_flight, "requests")
+    rings = "bytes that arrived in receive rings"
+    yield _exact("f.bytes.ipcq", rings, conserved, written, received, "B")
+    yield _exact("f.bytes.dma", dma, "sum of the op log", logged, counted, "B")
 
 
 def _time(world: World) -> Iterator[Check]:
+    """The busiest link of each SIP: busy for no more than the time, and for its bytes at least."""
+    elapsed_ns = world.node.now_ps / 1000
     for sip, chip in world.node.chips.items():
-        busiest = max(
-            (*chip.fabric.busiest(), *chip.boundary.ports), key=lambda server: server.busy_ps
-        )
-        says = f"sip {sip}: the busiest link, {busiest.name}"
-        elapsed_ns, busy_ns = world.node.now_ps / 1000, busiest.busy_ps / 1000
-        yield Check(
-            f"f.busy.{sip}",
-            says,
-            "busy <= elapsed",
-            elapsed_ns,
-            busy_ns,
-            0,
-            "ns",
-            Comparison.AT_MOST,
-        )
-        wire_ns = busiest.serialisation_ps(busiest.nbytes) / 1000
-        yield Check(
-            f"f.rate.{sip}",
-            f"{says}: its bytes at its bandwidth",
-            "<= busy",
-            busy_ns,
-            wire_ns,
-            0,
-            "ns",
-            Comparison.AT_MOST,
-        )
+        links = (*chip.fabric.busiest(), *chip.boundary.ports)
+        busiest = max(links, key=lambda server: server.busy_ps)
+        text, busy_ns = f"sip {sip}: the busiest link, {busiest.name}", busiest.busy_ps / 1000
+        bytes_ns = busiest.serialisation_ps(busiest.nbytes) / 1000
+        yield _at_most(f"f.busy.{sip}", text, "busy <= elapsed", elapsed_ns, busy_ns)
+        at_full_rate = f"{text}: its bytes at its bandwidth"
+        yield _at_most(f"f.rate.{sip}", at_full_rate, "<= busy", busy_ns, bytes_ns)
+
+
+def _exact(
+    check_id: str, text: str, formula: str, expected: float, measured: float, unit: str
+) -> Check:
+    return Check(
+        id=check_id,
+        text=text,
+        formula=formula,
+        expected=expected,
+        measured=measured,
+        tolerance=0,
+        unit=unit,
+    )
+
+
+def _at_most(check_id: str, text: str, formula: str, limit_ns: float, measured_ns: float) -> Check:
+    return Check(
+        id=check_id,
+        text=text,
+        formula=formula,
+        expected=limit_ns,
+        measured=measured_ns,
+        tolerance=0,
+        unit="ns",
+        comparison=Comparison.AT_MOST,
+    )

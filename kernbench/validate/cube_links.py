@@ -1,4 +1,4 @@
-"""Bytes on the links between the cubes of a SIP under `intercube`, by the formula of a line of cubes."""
+"""Bytes on the links between the cubes of a SIP under `intercube`: a line of cubes."""
 
 from collections.abc import Iterator
 from math import nan
@@ -27,7 +27,7 @@ QUEUE = AllReduceQueue(packet_bytes=1024)
 
 
 class LinkRole(NamedTuple):
-    """A class of links between cubes: its description, and the bytes that n more bytes add to it."""
+    """A class of links: its description, and the bytes that n more bytes per cube add to each."""
 
     text: str
     formula: str

@@ -1,4 +1,4 @@
-"""Topologies drawn at random around the user's file: other sizes, other floor plans, other numbers, a seed for each."""
+"""Random variants of the user's topology file: other sizes, floor plans and numbers, by a seed."""
 
 from typing import Any
 
@@ -40,9 +40,9 @@ BANDWIDTHS = (
 
 
 def drawn(file: TopologyFile, rng: Random) -> TopologyFile:
-    """One topology. Every time of the file is scaled by 1/2 to 2 and so is every bandwidth; all else is drawn anew.
+    """One variant: each time and each bandwidth x 0.5 to 2, all sizes and positions random.
 
-    Packets are whole rounds of the pseudo channels, for which the closed form of HBM holds.
+    Packets are whole rounds of the pseudo channels, for which the closed form of HBM is exact.
     """
     values: dict[str, Any] = {
         path: round(file[path] * rng.uniform(0.5, 2), 3) for path in OVERHEADS
@@ -71,7 +71,7 @@ def drawn(file: TopologyFile, rng: Random) -> TopologyFile:
 
 
 def _floor_plan(rng: Random) -> dict[str, Any]:
-    """A cube: its router grid, a hole in it or none, and everything at a random place."""
+    """A cube: its router grid, with or without a hole, and all components at random positions."""
     width, height, rows, cols = (
         rng.randint(6, 14),
         rng.randint(6, 14),
@@ -104,7 +104,7 @@ def _floor_plan(rng: Random) -> dict[str, Any]:
 
 
 def _hole(rng: Random, *sides: tuple[int, int]) -> list[float]:
-    """A hole that leaves a ring of routers; none where the grid is too small for one."""
+    """A hole with routers on all sides of it; none if the grid is too small for one."""
     spans: list[tuple[float, float]] = []
     for length, routers in sides:
         if routers < 3:

@@ -1,4 +1,4 @@
-"""Group j: matrix products on a PE: lower bounds, time per step, padding, SCALE-Sim for the array."""
+"""Group j: matrix products on a PE: lower bounds, times, padding, SCALE-Sim for the array."""
 
 import csv
 from collections.abc import Iterator, Sequence
@@ -56,7 +56,7 @@ class GemmRun(NamedTuple):
 
 
 def bounded(file: TopologyFile, seed: int) -> list[Check]:
-    """Random products: none is faster than its bounds, and no engine is busy for more than the time."""
+    """Random products: none is faster than its bounds, no engine is busy for more than the time."""
     file, rng = _with_macs_model(file), seeded(seed)
     # At a quarter of the clock, the engine rather than the memory bounds most products.
     slow = file.with_values({"pe.gemm.clock_ghz": file["pe.gemm.clock_ghz"] / 4})
@@ -104,7 +104,7 @@ def padded(file: TopologyFile) -> list[Check]:
 
 
 def systolic(file: TopologyFile, seed: int) -> list[Check]:
-    """Busy cycles of an output-stationary array: the rows of the SCALE-Sim reference, random shapes."""
+    """Busy cycles of an output-stationary array: the shapes of SCALE-Sim, then random shapes."""
     # At 1 GHz, a cycle is 1000 ps: busy time divides into cycles without a rest.
     file = file.with_values({"pe.gemm.model": "systolic_os", "pe.gemm.clock_ghz": 1.0})
     rows = [row for row in reference() if row["dataflow"] == "os" and row["stall_cycles"] == "0"]

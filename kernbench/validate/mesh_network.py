@@ -1,12 +1,18 @@
-"""The routers of a cube as a network of their own: 4x4 nodes, a PE at each, synthetic traffic in cycles.
+"""The routers of a cube as a network of its own: 4x4 nodes, one PE each, synthetic traffic.
 
-The network is the product's own: the graph, routes and fabric of a topology with one cube, whose grid has no hole and whose
-numbers make a clock out of an unclocked model. One flit takes one cycle on every link. A packet pays, in cycles,
+The network is that of the simulator: graph, routes and fabric of a topology with one cube. Its
+router grid has no hole, and its numbers give the unclocked model a clock: one flit takes one cycle
+on every link. A packet of F flits with H routers on its route takes
 
-    PE to router 1 + (router 2) H + (wire between routers 1) (H - 1) + router to PE 1 + serialisation F = 3 H + 1 + F
+    PE to router      1
+    routers           2 H
+    wires between     H - 1
+    router to PE      1
+    serialisation     F          sum: 3 H + 1 + F cycles
 
-with H routers on its way and F flits: 3 H + 2 for one flit, the zero-load latency of the reference router. A PE whose wire is
-as long as that between routers stands between four of them; ties go to the lowest row, then column.
+For one flit this is 3 H + 2, the zero-load latency of the reference router. The wire from a PE to
+its router is as long as that between two routers. So the PE is between four routers; it is attached
+to the nearest one, with ties to the lowest row, then column.
 """
 
 from collections.abc import Iterator
@@ -38,7 +44,10 @@ PATTERNS = ("uniform", "transpose", "bitcomp", "neighbor")
 
 @dataclass(frozen=True)
 class Traffic:
-    """What every node offers: `load` flits a cycle in packets of `flits`, as a Bernoulli process a cycle."""
+    """The traffic that each node offers: `load` flits per cycle in packets of `flits`.
+
+    A packet is generated in a cycle with a fixed probability (Bernoulli process).
+    """
 
     pattern: str
     load: float
@@ -47,10 +56,11 @@ class Traffic:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """Over `packets` packets generated in the measured cycles.
+class MeshStatistics:
+    """Statistics of the `packets` packets that were generated in the measured cycles.
 
-    Latency from generation to the ejection of the tail; `accepted` is flits ejected a node and cycle while measuring.
+    The latency is from the generation to the ejection of the tail. `accepted` is the number of
+    flits ejected per node and cycle during the measurement.
     """
 
     packets: int
@@ -59,9 +69,9 @@ class Outcome:
 
 
 def mesh_file(file: TopologyFile) -> TopologyFile:
-    """The user's file with one cube of 4x4 routers and a PE at each, in numbers that are whole cycles."""
-    places = [[col + 1.0, row + 1.0] for row in range(SIDE) for col in range(SIDE)]
-    cell = {"N": [0.0, 0.0], "S": [0.0, SIDE], "W": [0.0, 0.0], "E": [SIDE, 0.0]}
+    """The user's file with one cube of 4x4 routers and PEs, and with times in whole cycles."""
+    positions = [[col + 1.0, row + 1.0] for row in range(SIDE) for col in range(SIDE)]
+    ports = {"N": [0.0, 0.0], "S": [0.0, SIDE], "W": [0.0, 0.0], "E": [SIDE, 0.0]}
     return file.with_values(
         {
             "ns_per_mm": CYCLE_NS,
@@ -74,8 +84,12 @@ def mesh_file(file: TopologyFile) -> TopologyFile:
                 "router_overhead_ns": 2 * CYCLE_NS,
                 "link_bw_gbs": FLIT_GBS,
             },
-            "cube.pe_layout": {"pe_per_corner": NODES, "corners": ["NW"], "pos_mm": {"NW": places}},
-            "cube.ucie_pos_mm": {side: list(map(float, at)) for side, at in cell.items()},
+            "cube.pe_layout": {
+                "pe_per_corner": NODES,
+                "corners": ["NW"],
+                "pos_mm": {"NW": positions},
+            },
+            "cube.ucie_pos_mm": {side: list(map(float, at)) for side, at in ports.items()},
             "cube.m_cpu.pos_mm": [0.0, 0.0],
             "cube.sram.pos_mm": [0.0, 0.0],
             "pe.to_router_bw_gbs": FLIT_GBS,
@@ -92,16 +106,18 @@ class MeshNetwork:
         self.graph = ChipGraph(parse_topology(mesh_file(file).text, "topology", 1))
         self.routes = ChipRoutes(self.graph)
         links = components(self.graph.topology).links
-        self.fabric = Fabric(
-            self.engine, self.graph, self.routes, 0, SendBounds({}, 0, answers=False), links
-        )
+        bounds = SendBounds({}, 0, answers=False)
+        self.fabric = Fabric(self.engine, self.graph, self.routes, 0, bounds, links)
         self.pes = [self.graph.pe(0, node) for node in range(NODES)]
         self.routers = [self.routes.route(pe, self.graph.sram(0)).nodes[1] for pe in self.pes]
-        assert len(set(self.routers)) == NODES, "every PE has a router of its own"
+        assert len(set(self.routers)) == NODES, "each PE has its own router"
 
     def one_by_one(self, flits: int) -> Iterator[tuple[int, int, float]]:
-        """(source, target, latency in cycles) of a packet between every pair of nodes, each long after the last."""
-        sink = _Sink(self.engine, 0, NEVER_PS)
+        """(source, target, latency in cycles) of one packet between each pair of nodes.
+
+        A packet is sent long after the packet before it.
+        """
+        sink = _MeshSink(self.engine, 0, NEVER_PS)
         self._attach(sink)
         for number, (source, target) in enumerate(product(range(NODES), range(NODES))):
             before_ps = sink.latency_ps
@@ -110,48 +126,53 @@ class MeshNetwork:
             yield source, target, (sink.latency_ps - before_ps) / CYCLE_PS
 
     def send(self, source: int, target: int, nbytes: int) -> None:
-        """A packet between two nodes now; one to its own node turns round at the router."""
+        """Send a packet now; a packet to its own node turns round at the router."""
         pe, now_ps = self.pes[source], self.engine.now_ps
         node = self.routers[target] if target == source else self.pes[target]
         self.fabric.send(Packet(Kind.WRITE, 0, pe, 0, node, nbytes, sent_ps=now_ps), pe, now_ps)
 
-    def run(self, traffic: Traffic, cycles: int, warmup: int) -> Outcome:
-        """Offer traffic for `warmup` cycles, then measure for `cycles`; sources go on until all that counts has arrived."""
-        sink = _Sink(self.engine, warmup * CYCLE_PS, (warmup + cycles) * CYCLE_PS)
+    def run(self, traffic: Traffic, cycles: int, warmup: int) -> MeshStatistics:
+        """Offer traffic for `warmup` cycles, then measure for `cycles` cycles.
+
+        The sources continue until all packets generated in the measured cycles have arrived, so
+        that the last ones compete with as much traffic as the first ones.
+        """
+        sink = _MeshSink(self.engine, warmup * CYCLE_PS, (warmup + cycles) * CYCLE_PS)
         self._attach(sink)
         for node in range(NODES):
-            _Source(self, sink, node, traffic).start()
+            _MeshSource(self, sink, node, traffic).start()
         self.engine.run_before(NEVER_PS)
-        return Outcome(
-            sink.packets,
-            sink.latency_ps / CYCLE_PS / sink.packets,
-            sink.accepted / (NODES * cycles),
+        return MeshStatistics(
+            packets=sink.packets,
+            latency_cycles=sink.latency_ps / CYCLE_PS / sink.packets,
+            accepted=sink.accepted / (NODES * cycles),
         )
 
-    def _attach(self, sink: "_Sink") -> None:
+    def _attach(self, sink: "_MeshSink") -> None:
         for pe, router in zip(self.pes, self.routers, strict=True):
             self.fabric.attach(pe, sink)
-            self.fabric.attach(router, _Turn(self.fabric, router))
+            self.fabric.attach(router, _LocalTurn(self.fabric, router))
 
 
-class _Sink:
-    """Counts what arrives. A packet is measured if it was generated between `begin_ps` and `end_ps`."""
+class _MeshSink:
+    """Counts arriving packets; measures those generated from `begin_ps` to before `end_ps`."""
 
     def __init__(self, engine: Engine, begin_ps: int, end_ps: int) -> None:
         self._engine, self._begin_ps, self._end_ps = engine, begin_ps, end_ps
         self.packets = self.latency_ps = self.accepted = self._missing = 0
 
     def generated(self) -> bool:
-        """A packet is generated now; whether its source is to go on."""
+        """Count a packet that is generated now; returns whether its source continues."""
         now_ps = self._engine.now_ps
         if now_ps < self._end_ps:
             self._missing += now_ps >= self._begin_ps
             return True
-        # Beyond saturation what is missing never gets less; a network that is not overloaded is empty of it much sooner.
+        # An overloaded network never delivers all measured packets: give up after the time of
+        # another measurement, which a network below saturation does not need.
         return self._missing > 0 and now_ps < 2 * self._end_ps - self._begin_ps
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
-        """The tail of `packet` is ejected at `tail_ps`."""
+        """Called by the fabric: the tail of `packet` is ejected at `tail_ps`."""
         if self._begin_ps <= tail_ps < self._end_ps:
             self.accepted += packet.size // FLIT_BYTES
         if self._begin_ps <= packet.sent_ps < self._end_ps:
@@ -160,8 +181,8 @@ class _Sink:
             self.latency_ps += tail_ps - packet.sent_ps
 
 
-class _Turn:
-    """Sends a packet to its own node back from the router: a PE and its router are one hop, as in the reference."""
+class _LocalTurn:
+    """Sends a packet to its own node back from the router, as the reference does: H = 1."""
 
     def __init__(self, fabric: Fabric, router: int) -> None:
         self._fabric, self._router = fabric, router
@@ -171,10 +192,10 @@ class _Turn:
         self._fabric.send(packet, self._router, tail_ps)
 
 
-class _Source:
-    """One node: in every cycle it generates a packet with probability load / flits."""
+class _MeshSource:
+    """The source of one node: generates a packet in a cycle with probability load / flits."""
 
-    def __init__(self, network: MeshNetwork, sink: _Sink, node: int, traffic: Traffic) -> None:
+    def __init__(self, network: MeshNetwork, sink: _MeshSink, node: int, traffic: Traffic) -> None:
         self._network, self._sink, self._node, self._traffic = network, sink, node, traffic
         self._rng = seeded(traffic.seed, node)
         self._size = traffic.flits * FLIT_BYTES
@@ -199,14 +220,17 @@ class _Source:
 
 
 def gap(rng: Random, rate: float) -> int:
-    """Cycles from one success of a Bernoulli process to the next: geometric."""
+    """Cycles from one success of a Bernoulli process to the next: geometrically distributed."""
     if rate >= 1:
         return 1
     return 1 + int(log(1 - rng.random()) / log(1 - rate))
 
 
 def destination(pattern: str, source: int, rng: Random) -> int:
-    """Where a packet goes; nodes are numbered row by row. `neighbor` is one further in each dimension, as in BookSim."""
+    """The destination of a packet, as in BookSim; nodes are numbered row by row.
+
+    `neighbor` is one node further in each dimension.
+    """
     col, row = source % SIDE, source // SIDE
     if pattern == "uniform":
         return rng.randrange(NODES)

@@ -1,14 +1,20 @@
-"""Group g: changes of the file that must halve every time, or change nothing."""
+"""Group g: changes of the topology file that must halve every time, or must change nothing."""
 
 from typing import Any, cast
 
+from kernbench.theory.bandwidths import channel_gbs
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.all_reduce import all_reduce, integral_ccl
 from kernbench.validate.check import Check
 from runtime.core.rng import Random, seeded
 
 STEPS = (1, 2, 4, 5, 8, 10, 16, 20, 25, 32, 40, 50, 64, 80, 100, 125)
-"""Bandwidths for which a byte takes a whole, even number of picoseconds: 500 / step GB/s, all of them finite decimals."""
+"""500 / step GB/s are the bandwidths at which a byte takes an even number of picoseconds.
+
+All of them are finite decimals."""
+
+
+FORMULA = "T(2 B, t/2) = T(B, t) / 2"
 
 
 def metamorphic(file: TopologyFile, seed: int) -> list[Check]:
@@ -17,12 +23,14 @@ def metamorphic(file: TopologyFile, seed: int) -> list[Check]:
 
 
 def _halved(file: TopologyFile) -> list[Check]:
-    """Twice the bandwidths, half the overheads, wires and cycles, in numbers of the file's size that halve without a rest."""
-    slow = file.with_values({path: _even(path, value) for path, value in _leaves(file.content)})
-    channel_gbs = slow["hbm.pc_bw_gbs"] * slow["cube.hbm_ctrl.efficiency"]
-    slow = slow.with_values(
-        {"cube.hbm_ctrl.efficiency": 1.0, "hbm.pc_bw_gbs": _even("hbm.pc_bw_gbs", channel_gbs)}
-    )
+    """Twice the bandwidths and clocks, half the overheads and wires: each time is exactly half.
+
+    All numbers of the file are first replaced by similar ones which halve without rounding.
+    """
+    even = file.with_values({path: _even(path, value) for path, value in _leaves(file.content)})
+    # An efficiency of 1 leaves the bandwidth of a channel as the one number to round.
+    pc_gbs = _even("hbm.pc_bw_gbs", float(channel_gbs(even)))
+    slow = even.with_values({"cube.hbm_ctrl.efficiency": 1.0, "hbm.pc_bw_gbs": pc_gbs})
     fast = slow.with_values({path: _half(path, value) for path, value in _leaves(slow.content)})
     ccl = integral_ccl(16)
     before, after = all_reduce(slow.text, ccl=ccl), all_reduce(fast.text, ccl=ccl)
@@ -38,40 +46,43 @@ def _halved(file: TopologyFile) -> list[Check]:
         or a.address != b.address
         for a, b in pairs
     )
-    formula = "T(2 B, t/2) = T(B, t) / 2"
     return [
         Check(
-            "g.half.end",
-            "all bandwidths x2, all times /2",
-            formula,
-            before.time_ps / 2,
-            after.time_ps,
-            0,
-            "ps",
+            id="g.half.end",
+            text="all bandwidths x2, all times /2: end of the run",
+            formula=FORMULA,
+            expected=before.time_ps / 2,
+            measured=after.time_ps,
+            tolerance=0,
+            unit="ps",
         ),
         Check(
-            "g.half.each",
-            f"of {len(pairs):,} records, those that do not halve",
-            formula,
-            0,
-            wrong,
-            0,
-            "records",
+            id="g.half.each",
+            text=f"the same: of {len(pairs):,} records, those whose times are not halved",
+            formula=FORMULA,
+            expected=0,
+            measured=wrong,
+            tolerance=0,
+            unit="records",
         ),
     ]
 
 
 def _permuted(file: TopologyFile, seed: int) -> list[Check]:
     rng = seeded(seed)
-    digests = {
-        all_reduce(text).digests
-        for text in (
-            file.text,
-            *(TopologyFile(_shuffled(file.content, rng)).text for _ in range(2)),
+    shuffled = [TopologyFile(_shuffled(file.content, rng)).text for _ in range(2)]
+    digests = {all_reduce(text).digests for text in (file.text, *shuffled)}
+    return [
+        Check(
+            id="g.order",
+            text="different digests of a run with the YAML keys in three orders",
+            formula="one digest",
+            expected=1,
+            measured=len(digests),
+            tolerance=0,
+            unit="digests",
         )
-    }
-    says = "digests of a run whose YAML keys come in three orders"
-    return [Check("g.order", says, "one digest", 1, len(digests), 0, "digests")]
+    ]
 
 
 def _shuffled(section: Any, rng: Random) -> Any:
@@ -83,6 +94,7 @@ def _shuffled(section: Any, rng: Random) -> Any:
 
 
 def _leaves(section: dict[str, Any], path: str = "") -> list[tuple[str, Any]]:
+    """Key path and value of everything that is not a section."""
     found: list[tuple[str, Any]] = []
     for key, value in section.items():
         found += (
@@ -94,12 +106,12 @@ def _leaves(section: dict[str, Any], path: str = "") -> list[tuple[str, Any]]:
 
 
 def _even(path: str, value: Any) -> Any:
-    """The nearest value whose half, or whose bytes, take whole picoseconds."""
+    """The nearest value that is still a whole number of picoseconds after halving all times."""
     if path.endswith("bw_gbs"):
         return 500 / min(STEPS, key=lambda step: abs(500 / step - value))
     if path.endswith("_ns"):
         return round(value, 2)
-    # 0.2 ns/mm: positions in hundredths of a millimetre are whole, even picoseconds.
+    # At 0.2 ns/mm, a hundredth of a millimetre is 2 ps: lengths of the file are even picoseconds.
     return 0.2 if path == "ns_per_mm" else value
 
 

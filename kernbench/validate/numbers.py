@@ -1,4 +1,7 @@
-"""Operations of `tl` on random elements, each with its exact result, which shares no arithmetic with the product."""
+"""Operations of `tl` on random elements, each with its exact result.
+
+The results are computed with Python's integers and `math`, independently of the kernel language.
+"""
 
 import math
 import operator
@@ -16,20 +19,24 @@ from runtime.language.value import Array, Pointer, Value
 
 ROWS, COLUMNS = 8, 32
 M, K, N = 36, 150, 40
-"""GemmShape of the matrix products: with the tiles that ship two tiles by two, and three of depth, the last of each a rest."""
+"""Sides of the matrix products: with the tiles that ship, 2 x 2 output tiles and 3 steps along K.
+
+The last tile along each axis is partial."""
 PRECISION = {"f16": (10, -14), "bf16": (7, -126), "f32": (23, -126)}
-"""Bits of the fraction, and the least exponent of a normal number: IEEE 754 binary16 and binary32, and bfloat16."""
+"""Bits of the fraction, and the least exponent of a normal number.
+
+IEEE 754 binary16 and binary32, and bfloat16."""
 FLOATING, INTEGRAL = (float16, bfloat16, float32), (int8, int32)
 
 Exact = Callable[..., float]
 
 
 @dataclass(frozen=True)
-class Case:
+class NumericCase:
     """One operation on given elements.
 
-    `kernel(out, *operands)` gets pointers; `exact` is what it is to leave at `out`, element by element, and `slack` what each
-    may be off beside the one rounding to `result`.
+    `kernel(out, *operands)` takes pointers. `exact` has the elements that it must write to `out`;
+    `slack` is the error allowed per element beside one rounding to the type `result`.
     """
 
     family: str
@@ -42,9 +49,12 @@ class Case:
     slack: Sequence[float] = ()
 
 
-def cases(rng: Random, tile_depth: int) -> list[Case]:
-    """Everything, over all element types that have it; the engine adds products of `tile_depth` elements of depth at once."""
-    steps, found = math.ceil(K / tile_depth), list[Case]()
+def cases(rng: Random, tile_depth: int) -> list[NumericCase]:
+    """All operations in all types which they support.
+
+    The GEMM engine adds the products of `tile_depth` elements along K before it rounds.
+    """
+    steps, found = math.ceil(K / tile_depth), list[NumericCase]()
     for dtype in (*FLOATING, *INTEGRAL):
         found += [
             *_elementwise(dtype, rng),
@@ -55,20 +65,20 @@ def cases(rng: Random, tile_depth: int) -> list[Case]:
 
 
 def ulp(dtype: DType, number: float) -> float:
-    """The distance between the two numbers of `dtype` around `number`."""
+    """Unit in the last place: the distance between the two numbers of `dtype` around `number`."""
     bits, least = PRECISION[dtype.name]
     exponent = math.frexp(number)[1] - 1 if number else least
     return 2.0 ** (max(exponent, least) - bits)
 
 
 def wrapped(number: int, dtype: DType) -> int:
-    """What is left of an integer in the bits of `dtype`, two's complement."""
+    """An integer modulo 2^bits of `dtype`, in two's complement."""
     half = 1 << 8 * dtype.itemsize - 1
     return (number + half) % (2 * half) - half
 
 
 def _gelu(x: float) -> float:
-    # (1 + tanh u) / 2 = sigmoid(2 u), in which nothing cancels.
+    # (1 + tanh u) / 2 = sigmoid(2 u): the right side has no cancellation near u = -inf.
     return x * _sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
 
 
@@ -87,7 +97,7 @@ ANYWHERE: dict[str, tuple[Callable[[Value, Value], Value], Callable[[Any, Any], 
     "abs": (lambda x, _: tl.abs(x), lambda x, _: abs(x)),
     "relu": (lambda x, _: tl.relu(x), lambda x, _: max(x, 0)),
 }
-"""On x and y of any type."""
+"""Operations on x and y of any type."""
 OF_FRACTIONS: dict[str, tuple[Callable[[Value, Value], Value], Callable[[Any, Any], Any]]] = {
     "div": (tl.div, lambda x, y: x / y),
     "exp": (lambda x, _: tl.exp(x), lambda x, _: math.exp(x)),
@@ -100,28 +110,28 @@ OF_FRACTIONS: dict[str, tuple[Callable[[Value, Value], Value], Callable[[Any, An
     "gelu": (lambda x, _: tl.gelu(x), lambda x, _: _gelu(x)),
     "silu": (lambda x, _: tl.silu(x), lambda x, _: x * _sigmoid(x)),
 }
-"""On x and y > 0 of floating-point types."""
+"""Operations on x, and on y > 0, of floating-point types."""
 
 
-def _elementwise(dtype: DType, rng: Random) -> Iterator[Case]:
+def _elementwise(dtype: DType, rng: Random) -> Iterator[NumericCase]:
     for name, (run, exact) in (
         ANYWHERE | OF_FRACTIONS if dtype.is_floating_point else ANYWHERE
     ).items():
         x, y = _drawn(dtype, rng, -4, ROWS, COLUMNS), _drawn(dtype, rng, 0.25, ROWS, COLUMNS)
         results = [exact(*pair) for pair in zip(_numbers(x), _numbers(y), strict=True)]
-        yield Case(
+        yield NumericCase(
             "elementwise",
             name,
             dtype,
             (x, y),
             dtype,
             _on_values(run, x.shape),
-            _held(results, dtype),
+            _representable(results, dtype),
         )
 
 
-def _along_an_axis(dtype: DType, rng: Random) -> Iterator[Case]:
-    """Reductions of both axes, and softmax along the last one."""
+def _along_an_axis(dtype: DType, rng: Random) -> Iterator[NumericCase]:
+    """Reductions along both axes, and softmax along the last one."""
     widened = int32 if dtype == int8 else dtype
     total = math.fsum if dtype.is_floating_point else sum
     for name, run, exact, result in (
@@ -133,25 +143,25 @@ def _along_an_axis(dtype: DType, rng: Random) -> Iterator[Case]:
             x = _drawn(dtype, rng, -4, ROWS, COLUMNS)
             results = [exact(_numbers(line)) for line in (x.T if axis == 0 else x)]
             kernel = _on_values(partial(run, axis=axis), x.shape)
-            yield Case(
+            yield NumericCase(
                 "reduction",
                 f"{name} axis {axis}",
                 dtype,
                 (x,),
                 result,
                 kernel,
-                _held(results, result),
+                _representable(results, result),
             )
     if dtype.is_floating_point:
         x = _drawn(dtype, rng, -4, ROWS, COLUMNS)
         results = [share for row in x for share in _softmax(_numbers(row))]
-        yield Case(
+        yield NumericCase(
             "softmax", "softmax", dtype, (x,), dtype, _on_values(tl.softmax, x.shape), results
         )
 
 
-def _products(dtype: DType, rng: Random, steps: int) -> Iterator[Case]:
-    """Loaded operands with a result in TCM, and streamed ones with a result in memory."""
+def _products(dtype: DType, rng: Random, steps: int) -> Iterator[NumericCase]:
+    """`dot` of operands in the TCM, and `composite` of operands streamed from memory."""
     if dtype == int32:
         return
     wide, total = (float32, math.fsum) if dtype.is_floating_point else (int32, sum)
@@ -162,7 +172,8 @@ def _products(dtype: DType, rng: Random, steps: int) -> Iterator[Case]:
         for column in map(_numbers, b.T)
     ]
     exact = [total(each) for each in terms]
-    # One rounding of the accumulator a step: N. Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1.
+    # The accumulator is rounded once per step: N. Higham, Accuracy and Stability of Numerical
+    # Algorithms, 2002, section 3.1.
     slack = (
         [steps * 2.0**-24 * math.fsum(map(abs, each)) for each in terms]
         if dtype.is_floating_point
@@ -172,7 +183,9 @@ def _products(dtype: DType, rng: Random, steps: int) -> Iterator[Case]:
         ("dot", wide, _dot),
         ("composite", wide if dtype == int8 else dtype, _composite),
     ):
-        yield Case("gemm", name, dtype, (a, b), result, kernel, _held(exact, result), slack)
+        yield NumericCase(
+            "gemm", name, dtype, (a, b), result, kernel, _representable(exact, result), slack
+        )
 
 
 def _dot(out: Pointer, a: Pointer, b: Pointer) -> None:
@@ -196,7 +209,7 @@ def _softmax(row: Sequence[float]) -> list[float]:
 
 
 def _drawn(dtype: DType, rng: Random, low: float, *shape: int) -> Array:
-    """Floating-point numbers from `low` to 4, integers over their whole range."""
+    """Random floating-point numbers from `low` to 4; integers over their whole range."""
     count = math.prod(shape)
     if dtype.is_floating_point:
         drawn: list[float] = [rng.uniform(low, 4) for _ in range(count)]
@@ -206,11 +219,13 @@ def _drawn(dtype: DType, rng: Random, low: float, *shape: int) -> Array:
 
 
 def _numbers(array: Array) -> list[Any]:
-    """The elements as Python numbers, which hold them all."""
-    return [float(each) if array.dtype.kind != "i" else int(each) for each in array.reshape(-1)]
+    """The elements as Python numbers, without rounding."""
+    number = int if array.dtype.kind == "i" else float
+    return [number(each) for each in array.reshape(-1)]
 
 
-def _held(results: Iterable[float], dtype: DType) -> list[float]:
-    return [
-        result if dtype.is_floating_point else wrapped(int(result), dtype) for result in results
-    ]
+def _representable(results: Iterable[float], dtype: DType) -> list[float]:
+    """Integer results modulo 2^bits of `dtype`; floating-point results as they are."""
+    if dtype.is_floating_point:
+        return list(results)
+    return [wrapped(int(result), dtype) for result in results]

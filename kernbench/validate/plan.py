@@ -1,4 +1,4 @@
-"""What `validate` runs: parts that each give some checks, in any process, in one order."""
+"""The parts of `validate`: each yields some checks, in any process; the order of rows is fixed."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -25,12 +25,12 @@ from kernbench.validate.sharing import sharing
 from kernbench.validate.slot_rates import rates
 
 SIPS = 2
-"""Checks between SIPs run on a ring of two; the count and the shape that the file gives do not change what one pays."""
+"""Checks between SIPs run on a ring of two: the closed forms depend on no larger system."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some checks whose ids all start with `prefix`: `function(file, *args)` makes them."""
+    """Checks whose ids all start with `prefix`: the result of `function(file, *args)`."""
 
     prefix: str
     function: Callable[..., list[Check]]
@@ -42,7 +42,7 @@ class Part:
 
 
 def parts(seed: int, *, full: bool) -> list[Part]:
-    """Everything, in the order of the table."""
+    """All parts, in the order of the rows."""
     loads = sorted(reference()) if full else DEFAULT_LOADS
     return [
         *(Part(f"a.{number}.", uncontended, (seed, number)) for number in range(TOPOLOGIES + 1)),
@@ -74,12 +74,13 @@ def parts(seed: int, *, full: bool) -> list[Part]:
 def run(text: str, chosen: Sequence[Part], prefix: str, procs: int) -> list[Check]:
     """The checks of the chosen parts whose ids start with `prefix`, on the topology file `text`.
 
-    With one process all runs in this one. The result does not depend on their number.
+    With `procs` 1, all run in this process. The result does not depend on `procs`.
     """
     if procs == 1:
         found = [_checks(text, part) for part in chosen]
     else:
-        # Fresh interpreters: a fork would copy whatever threads the caller has into a broken state.
+        # Fresh interpreters: a fork of a process with threads inherits locks which no thread
+        # releases.
         with ProcessPoolExecutor(procs, mp_context=get_context("spawn")) as pool:
             found = [future.result() for future in _submitted(pool, text, chosen)]
     return [check for checks in found for check in checks if check.id.startswith(prefix)]
@@ -88,7 +89,7 @@ def run(text: str, chosen: Sequence[Part], prefix: str, procs: int) -> list[Chec
 def _submitted(
     pool: ProcessPoolExecutor, text: str, chosen: Sequence[Part]
 ) -> list[Future[list[Check]]]:
-    """Futures in the order of the parts; the long parts, those at random load, start first."""
+    """Futures in the order of the parts; the long parts, groups d and e, start first."""
     futures: dict[int, Future[list[Check]]] = {}
     for part in sorted(chosen, key=lambda part: not part.prefix.startswith(("d", "e"))):
         futures[id(part)] = pool.submit(_checks, text, part)
@@ -100,5 +101,5 @@ def _checks(text: str, part: Part) -> list[Check]:
 
 
 def missed(checks: Iterable[Check]) -> list[Check]:
-    """Those that are out of tolerance."""
+    """The checks that are out of tolerance."""
     return [check for check in checks if not check.passed]

@@ -73,7 +73,7 @@ class LoadedLink:
         )
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
-        """Called when the head has passed the link and the delay behind it; it leaves at the tail."""
+        """Called when the head has passed the link and the delay behind it."""
         engine = self._net.engine
         self._wait_ps += engine.now_ps - self.past_ps - packet.sent_ps
         engine.at(tail_ps, self._leave)

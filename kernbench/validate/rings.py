@@ -59,8 +59,9 @@ def _one_pe(file: TopologyFile, sips: int) -> list[Check]:
 
 
 def _all_pes(file: TopologyFile, sips: int) -> Check:
-    """One ring per PE of a cube: while one PE computes, others keep the link to the next SIP busy."""
-    # One slot and one packet per message: the link is busy for the bytes, without rounding per packet.
+    """One ring per PE of a cube: while one PE computes, others keep the link between SIPs busy."""
+    # One slot and one packet per message: the link is busy for the bytes, without rounding per
+    # packet.
     message = 16 * file["packet_bytes"]
     file = on_direct_links(file, sips).with_values({"packet_bytes": message})
     queue = AllReduceQueue(slots=1, slot_bytes=message, packet_bytes=message)

@@ -1,4 +1,4 @@
-"""Group c: flows that share no link, flows to one destination, PEs on their own and on one slice."""
+"""Group c: flows without a common link, flows to one destination, PEs on own and on one slice."""
 
 from collections.abc import Iterator
 
@@ -40,7 +40,7 @@ def _disjoint(file: TopologyFile) -> Iterator[Check]:
 
 
 def _one_sink(file: TopologyFile) -> Iterator[Check]:
-    """k PEs of a cube send one packet each to its SRAM, whose link is the narrowest of the route."""
+    """Several PEs send one packet each to the SRAM, whose link is the narrowest of the route."""
     narrowest = min(file[SRAM_GBS], file[MESH_GBS], file[PE_GBS])
     file = file.with_values({SRAM_GBS: narrowest})
     times, plan = RouteTimes(file), FloorPlan(file).cube

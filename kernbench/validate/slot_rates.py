@@ -11,7 +11,7 @@ from runtime.core.errors import InvariantError, IpcqDeadlock
 
 MOST_SLOTS = 16
 SLOT_BYTES = 2048
-"""So small that a ring of a few slots covers less than a round trip, and a ring of many slots more."""
+"""So small that few slots cover less than a round trip, and many slots cover more."""
 FILLINGS = 4
 TOLERANCE = 0.01
 

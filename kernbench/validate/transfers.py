@@ -1,4 +1,4 @@
-"""Batches of DMA requests on a whole system, and packets on a bare fabric: for groups c, d and h."""
+"""Batches of DMA requests on a system, and packets on a bare fabric, for groups c, d and h."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -31,9 +31,7 @@ class OneSip:
         self.file = file
         self.addresses = AddressMap(parse_topology(file.text, "topology", 1))
 
-    def read_slice(
-        self, pe: tuple[int, int], owner: int, nbytes: int, offset: int = 0
-    ) -> PeDmaMsg:
+    def read_slice(self, pe: tuple[int, int], owner: int, nbytes: int, offset: int = 0) -> PeDmaMsg:
         """PE `(cube, pe)` reads from the HBM slice of PE `owner` of its cube."""
         address = self.addresses.pe_hbm_addr(0, pe[0], owner, offset)
         return PeDmaMsg(*pe, "read", address, nbytes)

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernbench.validate.numbers import Case, cases, ulp, wrapped
+from kernbench.validate.numbers import NumericCase, cases, ulp, wrapped
 from runtime.core.dtypes import ALL, DType, bfloat16, float16, float32, int8, int32
 from runtime.core.rng import seeded
 
 
 @pytest.fixture(scope="module")
-def everything() -> list[Case]:
+def everything() -> list[NumericCase]:
     return cases(seeded(1), 64)
 
 
-def the(everything: list[Case], dtype: DType, name: str) -> Case:
+def the(everything: list[NumericCase], dtype: DType, name: str) -> NumericCase:
     return next(each for each in everything if each.dtype == dtype and each.name == name)
 
 
@@ -43,7 +43,7 @@ def test_integers_wrap_as_twos_complement(number: int) -> None:
     assert wrapped(number, int32) == int(np.array(number).astype(np.int32))
 
 
-def test_every_type_has_its_operations(everything: list[Case]) -> None:
+def test_every_type_has_its_operations(everything: list[NumericCase]) -> None:
     families = {
         dtype.name: {each.family for each in everything if each.dtype == dtype} for dtype in ALL
     }
@@ -59,7 +59,7 @@ def test_every_type_has_its_operations(everything: list[Case]) -> None:
 
 
 @pytest.mark.parametrize("name", ["gelu", "sum axis 0", "softmax", "max axis 1"])
-def test_exact_results_agree_with_numpy_in_float64(everything: list[Case], name: str) -> None:
+def test_exact_results_agree_with_numpy_in_float64(everything: list[NumericCase], name: str) -> None:
     each = the(everything, float32, name)
     x = each.operands[0].astype(np.float64)
     exponential = np.exp(x)
@@ -73,7 +73,7 @@ def test_exact_results_agree_with_numpy_in_float64(everything: list[Case], name:
 
 
 @pytest.mark.parametrize("dtype", [float16, int8])
-def test_exact_products_agree_with_numpy(everything: list[Case], dtype: DType) -> None:
+def test_exact_products_agree_with_numpy(everything: list[NumericCase], dtype: DType) -> None:
     each = the(everything, dtype, "dot")
     a, b = (operand.astype(np.float64) for operand in each.operands)
     np.testing.assert_allclose(each.exact, (a @ b).reshape(-1), rtol=1e-12)
