@@ -1,4 +1,4 @@
-"""The bench `ccl-allreduce`: what each algorithm adds up, and that a wrong sum is counted."""
+"""The bench `ccl-allreduce`: the sum of each algorithm, and the count of wrong sums."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every collective of `perf` on small simulated chips: right data, never faster than its bound; wrong kernels are found."""
+"""Every collective of `perf` on small chips: right data, a time above its bound, wrong kernels."""
 
 import re
 from dataclasses import asdict, replace
@@ -43,13 +43,13 @@ def measured(
 def ccl_with(module: str, **values: object) -> str:
     content = yaml.safe_load(default_file("ccl.yaml").read_text())
     content["algorithms"]["ring"] |= {"module": module, **values}
-    # What is replaced must be what runs.
+    # The run must use the replaced module.
     content["selection"]["by_size"] = {}
     return yaml.safe_dump(content)
 
 
 def ccl_of_two_algorithms(call: str, up_to_bytes: int) -> str:
-    """`ring` runs calls of so many bytes, and `other`, which does the same, larger ones."""
+    """`ring` runs small calls, and `other`, which is a copy of it, runs larger calls."""
     content = yaml.safe_load(default_file("ccl.yaml").read_text())
     content["algorithms"]["other"] = content["algorithms"]["ring"]
     content["selection"]["by_size"] = {
@@ -114,7 +114,7 @@ def test_iterations_are_averaged_and_their_number_changes_no_result():
 @pytest.mark.parametrize(
     "request_", [replace(REQUEST, check=0), REQUEST], ids=["no check", "no data"]
 )
-def test_what_nobody_has_looked_at_is_neither_right_nor_wrong(request_: PerfParameters):
+def test_unchecked_data_is_neither_right_nor_wrong(request_: PerfParameters):
     with_data = request_.check == 0
     [first, _] = measured(request_, 2, data=with_data)
     assert (first.ok, first.wrong, first.unchecked, first.rows[0].wrong) == (0, 0, 1, None)
@@ -159,7 +159,10 @@ def test_a_reduce_that_changes_the_other_ranks_is_wrong_on_them():
         (
             replace(REQUEST, collective="sendrecv"),
             ccl_of_sends("leader_only"),
-            "perf: sendrecv with algorithm 'point_to_point': the shard on sip . cube 0 pe 1 is not on",
+            (
+                "perf: sendrecv with algorithm 'point_to_point': the shard on sip . cube 0 "
+                "pe 1 is not on"
+            ),
         ),
     ],
     ids=["sums inside a SIP", "no such kernel", "placement", "no queues"],
@@ -172,7 +175,7 @@ def test_what_the_algorithm_cannot_do_is_the_fault_of_the_command_line(
 
 
 @pytest.mark.parametrize("name", [name for name, each in COLLECTIVES.items() if each.call])
-def test_the_algorithm_that_a_row_names_is_the_one_that_ran(name: str):
+def test_a_row_names_the_algorithm_that_ran(name: str):
     request = replace(
         REQUEST, collective=name, algorithm="auto", max_bytes=96, step_bytes=48, warmup=0, check=0
     )
@@ -198,7 +201,7 @@ def test_the_algorithm_that_a_row_names_is_the_one_that_ran(name: str):
     assert ran[-1] == ("ring" if name == "all_gather" else "other")
 
 
-def test_sends_need_their_queues_whatever_the_algorithm():
+def test_sends_need_their_queues_with_every_algorithm():
     request = replace(REQUEST, collective="sendrecv")
     content = yaml.safe_load(default_file("ccl.yaml").read_text())
     del content["algorithms"]["point_to_point"]
@@ -212,7 +215,7 @@ def test_sends_need_their_queues_whatever_the_algorithm():
         measured(request, 2, ccl=yaml.safe_dump(content))
 
 
-def test_a_collective_without_numbers_in_between_says_so_on_rank_0(
+def test_a_collective_without_partial_results_is_reported_on_rank_0(
     monkeypatch: pytest.MonkeyPatch, capfd
 ) -> None:
     monkeypatch.setattr("kernbench.benches.collective_perf.program.SILENCE_S", 0.0)
@@ -221,7 +224,7 @@ def test_a_collective_without_numbers_in_between_says_so_on_rank_0(
     assert re.fullmatch(rf"# {row.size_bytes} B: {row.time_ps / 1e6:.2f} us on rank 0", line)
 
 
-def test_a_case_is_what_the_row_says():
+def test_a_case_follows_from_its_row():
     outcome = measured(
         replace(REQUEST, collective="all_gather", min_bytes=50, max_bytes=50, dtype="half"), 3
     )[0]

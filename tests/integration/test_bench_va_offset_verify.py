@@ -1,4 +1,4 @@
-"""Virtual addresses: every case is right on the chip, and each finds a memory system that is wrong."""
+"""Virtual addresses: every case is right on the chip, and detects a wrong memory system."""
 
 import re
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def outcome(
 
 @pytest.mark.parametrize(("cubes", "pes"), [(0, 0), (1, 1), (1, 2), (2, 1)])
 @pytest.mark.parametrize("columns", [4, 130, 700])
-def test_every_element_is_where_its_address_says(columns: int, cubes: int, pes: int):
+def test_every_element_is_at_its_address(columns: int, cubes: int, pes: int):
     found = outcome(columns=columns, cubes=cubes, pes=pes)
     assert (found.label, found.ok, found.wrong, found.unchecked) == (
         "va_offset_verify",
@@ -58,7 +58,7 @@ def test_the_rate_counts_every_element_read_and_written():
 
 
 class FromTheFirstByteOfTheExtent(PeMmu):
-    """Forgets the offset inside of an extent."""
+    """Ignores the offset inside an extent."""
 
     def translate(self, address: int, nbytes: int) -> list[tuple[int, int]] | None:
         pieces = super().translate(address, nbytes)
@@ -67,7 +67,7 @@ class FromTheFirstByteOfTheExtent(PeMmu):
 
 
 class AsIfExtentsFollowedEachOther(PeMmu):
-    """Goes on behind the extent in which a piece begins, whatever tensor lies there."""
+    """Continues behind the extent in which a piece begins, into any tensor there."""
 
     def translate(self, address: int, nbytes: int) -> list[tuple[int, int]] | None:
         pieces = super().translate(address, nbytes)
@@ -75,7 +75,7 @@ class AsIfExtentsFollowedEachOther(PeMmu):
 
 
 @pytest.mark.parametrize("wrong", [FromTheFirstByteOfTheExtent, AsIfExtentsFollowedEachOther])
-def test_an_mmu_that_is_wrong_is_found(wrong: type[PeMmu]):
+def test_a_wrong_mmu_is_detected(wrong: type[PeMmu]):
     assert outcome(columns=130, impl={"pe_mmu": f"{__name__}:{wrong.__name__}"}).wrong > 0
 
 
@@ -87,7 +87,7 @@ def test_every_case_moves_all_elements_and_across_shards_each_to_another_positio
     assert (moved != matrix).mean() > 0.9 or case.name in ("pieces", "tiles")
 
 
-def test_what_is_gathered_is_scattered_back():
+def test_gathered_elements_are_scattered_back():
     expected: dict[str, Callable[..., Any]] = {case.name: case.expected for case in CASES}
     matrix = np.arange(3 * ROWS * 11).reshape(3 * ROWS, 11)
     gathered = expected["read strided"](matrix, 3)
@@ -106,7 +106,10 @@ def test_what_is_gathered_is_scattered_back():
         ({"columns": -1}, "--columns -1: must be at least 4"),
         (
             {"columns": 40_000},
-            "--columns 40000: a PE holds 1,280,000 bytes at once; the scratch of a kernel has 1,048,576",
+            (
+                "--columns 40000: a PE holds 1,280,000 bytes at once; the scratch of a "
+                "kernel has 1,048,576"
+            ),
         ),
         ({"cubes": 3}, "--cubes 3: a SIP has 2; 0 means all"),
         ({"pes": -2}, "--pes -2: a cube has 2; 0 means all"),

@@ -1,4 +1,4 @@
-"""The benches of matrix products: what they measure, that they find what is wrong, and what they refuse."""
+"""The benches of matrix products: their measurements, detection of errors, refusals."""
 
 import re
 from collections.abc import Callable
@@ -28,7 +28,7 @@ TOPOLOGY = variant_text(
     cube__pe_layout__pe_per_corner=1,
     cube__pe_layout__corners=["NW", "SE"],
 )
-"""Two cubes with two PEs, whose tile is (32, 64) times (64, 32), at 8.192 TFLOPS and 204.8 GB/s a PE."""
+"""Two cubes with two PEs: tiles of (32, 64) times (64, 32), 8.192 TFLOPS, 204.8 GB/s a PE."""
 
 
 def on_a_rank(program: Callable[[], Any], *, data: bool = True) -> Any:
@@ -74,7 +74,10 @@ def test_a_product_is_right_with_every_activation(activation: str):
 
 
 def test_rate_and_limit_follow_from_shape_and_hardware():
-    """2 x 64^3 operations; each of the 2 x 2 output tiles streams 32 x 64 of a and 64 x 32 of b, the result is 64 x 64."""
+    """2 x 64^3 operations.
+
+    Each of the 2 x 2 output tiles streams 32 x 64 of a and 64 x 32 of b; the result is 64 x 64.
+    """
     row = row_of(gemm_single_pe, m=64, n=64, k=64, dtype="float32")
     operations, nbytes = 2 * 64**3, 4 * (4 * (32 * 64 + 64 * 32) + 64 * 64)
     assert row["rate"] == pytest.approx(operations / row["time_ps"])
@@ -83,7 +86,10 @@ def test_rate_and_limit_follow_from_shape_and_hardware():
 
 
 def test_a_product_that_is_loaded_once_is_bound_by_the_engine():
-    """Two operands of 128 x 128 and the result move once; the engine needs 2 x 128^3 operations at 8.192 TFLOPS."""
+    """Two operands of 128 x 128 and the result move once.
+
+    The engine executes 2 x 128^3 operations at 8.192 TFLOPS.
+    """
     row = row_of(gemm_single_pe, m=128, n=128, k=128, staging="load_load")
     assert row["limit"] == 2 * 128**3 / 8.192 / 1000
     assert row["bound by"] == "compute"
@@ -162,7 +168,7 @@ def test_more_pes_project_in_less_time():
 def verdict(
     product: BenchProduct, spoil: Callable[[np.ndarray], None], bias: np.ndarray | None = None
 ) -> int:
-    """How many elements of a product that has been rounded once, and then spoilt, are found wrong."""
+    """The number of wrong elements found in a product that is rounded once and then changed."""
 
     def program() -> int:
         a, b = (
@@ -190,7 +196,7 @@ def test_what_is_rounded_once_is_right(product: BenchProduct):
 
 
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=repr)
-def test_one_element_that_is_off_by_two_percent_or_by_one_is_found(dtype: DType):
+def test_an_error_of_two_percent_or_of_one_in_an_element_is_detected(dtype: DType):
     def spoil(result: np.ndarray) -> None:
         largest = np.unravel_index(np.argmax(np.abs(result)), result.shape)
         result[largest] += result[largest] / 50 if dtype.is_floating_point else 1
@@ -258,7 +264,10 @@ def test_no_activation_is_steeper_than_the_tolerance_allows(activation: str):
         (
             gemm_single_pe,
             {"staging": "load_ref", "m": 8192, "k": 128},
-            "the operands that are loaded have 2,097,152 bytes; the scratch of a kernel has 1,048,576",
+            (
+                "the operands that are loaded have 2,097,152 bytes; the scratch of a kernel "
+                "has 1,048,576"
+            ),
         ),
         (qkv_gemm, {"scale": 0}, "--scale 0: must be at least 1"),
         (qkv_gemm, {"scale": 5}, "--scale 5: d_model of 12288 does not divide by it"),

@@ -1,7 +1,8 @@
 """Every all-reduce on simulated chips with random data, against numpy.
 
-A chosen set of runs: with any two of algorithm, number of SIPs, size and kind of queue there is one that has both. At the end
-of a run every credit is home, every slot was taken and nothing is in flight, or `simulate` raises.
+In the chosen set of runs, any two choices of algorithm, number of SIPs, size and kind of queue
+occur together. At the end of a run every credit is home, every slot was taken and nothing is in
+flight, or `simulate` raises.
 """
 
 from collections.abc import Iterator
@@ -41,7 +42,7 @@ ALGORITHMS = (
     "intercube",
     "hierarchical",
 )
-"""In this order those that pair ranks have their average over 3 and 9 of them: not a power of two."""
+"""In this order, algorithms that pair ranks average over 3 and 9 ranks: not a power of two."""
 SIPS = (1, 2, 3, 4, 8, 9)
 SIZES = ("one element", "several slots", "more than a block")
 BUFFERS = ("tcm", "hbm", "sram")
@@ -61,13 +62,16 @@ BETWEEN_SIPS: dict[int, dict[str, object]] = {
     8: {"system__sips__topology": "mesh_2d_no_wrap", "system__sips__w": 4, "system__sips__h": 2},
     9: {"system__sips__topology": "mesh_2d_no_wrap"},
 }
-"""Where a ring or a tree of ranks joins SIPs that are not adjacent, those in between forward. Others are a ring."""
+"""Topologies in which neighbours of a ring or tree of ranks are not adjacent SIPs.
+
+SIPs between them forward. All other runs use a ring of SIPs.
+"""
 
 INSIDE: dict[str, tuple[int, list[str], DPPolicy]] = {
     "intercube": (2, ["NW"], DPPolicy(cube="row_wise", num_pes=1)),
     "hierarchical": (2, ["NW", "SE"], DPPolicy(cube="row_wise", pe="row_wise")),
 }
-"""Cubes, PEs of a cube, and a placement with a row a PE, where the PEs of a SIP have contributions of their own."""
+"""Cubes, PEs of a cube, and a placement with one row for each PE that contributes."""
 
 
 class Case(NamedTuple):
@@ -108,8 +112,8 @@ class Case(NamedTuple):
     def numel(self) -> int:
         """Elements of a shard.
 
-        A block is a multiple of 64 bytes, so three quarters of it less one divide neither by 2 nor by 3, hence by no number of
-        SIPs; its parts take three of four slots, the last one in part.
+        A block is a multiple of 64 bytes. Three quarters of it, less one, is no multiple of 2 or 3,
+        hence of no number of SIPs. Its parts fill three of four slots, the last one in part.
         """
         if self.size == "one element":
             return 1
@@ -130,7 +134,7 @@ def with_queues(algorithm: str, **values: object) -> str:
 
 
 def cases() -> Iterator[Case]:
-    """Each algorithm with each number of SIPs; sizes, buffers and kinds take turns at paces of their own."""
+    """Each algorithm with each number of SIPs; sizes, buffers and kinds alternate independently."""
     for a, s in product(range(len(ALGORITHMS)), range(len(SIPS))):
         yield Case(
             ALGORITHMS[a],
@@ -151,7 +155,7 @@ def test_any_two_choices_occur_together_and_every_algorithm_has_every_kind() -> 
     assert {(case.algorithm, case.kind) for case in CASES} == set(product(ALGORITHMS, KINDS))
 
 
-def test_the_file_has_no_algorithm_that_is_not_among_them() -> None:
+def test_all_algorithms_of_the_file_are_among_the_runs() -> None:
     assert {*yaml.safe_load(default_file("ccl.yaml").read_text())["algorithms"]} == {
         *ALGORITHMS,
         "point_to_point",
@@ -160,7 +164,9 @@ def test_the_file_has_no_algorithm_that_is_not_among_them() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_everyone_gets_what_all_contributed_and_all_get_the_same_bits(case: Case) -> None:
+def test_every_rank_receives_the_reduction_of_all_contributions_with_the_same_bits(
+    case: Case,
+) -> None:
     cubes, corners, placement = case.inside
     rows, (_, op) = cubes * len(corners), case.kind
     given = drawn(case.kind, (rows, case.numel), case.sips)
@@ -179,20 +185,23 @@ def test_everyone_gets_what_all_contributed_and_all_get_the_same_bits(case: Case
     )
 
 
-def test_hierarchical_refuses_a_tensor_that_some_pes_have_nothing_of() -> None:
+def test_hierarchical_refuses_a_tensor_without_elements_on_some_pes() -> None:
     case = Case("hierarchical", 1, "one element", "tcm", KINDS[0])
 
     def program(rank: int) -> None:
         dist.init_process_group("ahbm", algorithm="hierarchical")
         dist.all_reduce(torch.zeros(2, 3, dp=DPPolicy(cube="row_wise", num_pes=1)))
 
-    problem = "hierarchical.*needs one shard on each of 4 PEs of 2 cubes, the tensor has 2 shards; place it with DPPolicy"
+    problem = (
+        "hierarchical.*needs one shard on each of 4 PEs of 2 cubes, the tensor has 2 shards; "
+        "place it with DPPolicy"
+    )
     with pytest.raises(ValueError, match=problem):
         simulate(program, 1, topology=case.topology)
 
 
 class LosesTheLastCredit(PeIpcq):
-    """A queue that has no use for the fourth credit, of the last slot of its ring."""
+    """A queue that drops the fourth credit, of the last slot of its ring."""
 
     credits = 0
 
@@ -204,7 +213,7 @@ class LosesTheLastCredit(PeIpcq):
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "tree", "halving_doubling"])
-def test_a_credit_that_is_lost_ends_the_run_with_the_queue_that_lacks_it(algorithm: str) -> None:
+def test_a_lost_credit_ends_the_run_and_names_its_queue(algorithm: str) -> None:
     topology = variant_text(
         sip__cube_mesh={"w": 1, "h": 1},
         cube__pe_layout__pe_per_corner=1,

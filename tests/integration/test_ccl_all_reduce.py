@@ -1,4 +1,7 @@
-"""All-reduce on simulated chips: the values against numpy. At the end of each run the laws of the model are checked too."""
+"""All-reduce on simulated chips, against numpy.
+
+The laws of the model are checked at the end of each run.
+"""
 
 import numpy as np
 import pytest
@@ -28,7 +31,7 @@ def ccl(name: str, **values: object) -> str:
 
 
 def contribution(rank: int, shape: tuple[int, ...], dtype: DType) -> np.ndarray:
-    """Small integers, so that every order of additions gives the same in every type."""
+    """Small integers: every order of additions gives the same sum in every type."""
     return np.random.default_rng(rank).integers(-4, 5, shape).astype(dtype.numpy)
 
 
@@ -94,12 +97,12 @@ def test_a_ring_adds_every_type(dtype: DType) -> None:
 
 
 @pytest.mark.parametrize("kind", ["tcm", "hbm", "sram"])
-def test_a_ring_adds_wherever_its_queues_lie(kind: str) -> None:
+def test_a_ring_adds_with_queues_in_every_memory(kind: str) -> None:
     files = ccl("ring", buffer_kind=kind, n_slots=2, slot_size=128)
     assert_ring_sum(all_reduced("ring", 3, (200,), files=files, topology=LONE_CUBE), (200,))
 
 
-def test_a_ring_adds_every_shard_with_its_like() -> None:
+def test_a_ring_adds_shards_at_equal_coordinates() -> None:
     topology = variant_text(sip__cube_mesh={"w": 2, "h": 1}, cube__pe_layout__pe_per_corner=1)
     placement = DPPolicy(cube="row_wise", pe="column_wise")
     assert_ring_sum(all_reduced("ring", 2, (2, 12), dp=placement, topology=topology), (2, 12))
@@ -108,19 +111,19 @@ def test_a_ring_adds_every_shard_with_its_like() -> None:
 def test_a_ring_over_a_torus_joins_sips_that_are_not_neighbours() -> None:
     world = all_reduced("ring", 4, (9,), topology=cubes(1, 1, **GRIDS["torus"]))
     assert_ring_sum(world, (9,))
-    # Ring neighbours 1 and 2 face each other across the torus 0 1 / 2 3. SIP 0's own peers, 1 and 3, are both reached by way
-    # of SIP 1: what leaves it towards SIP 2 is what it forwards.
+    # Ring neighbours 1 and 2 are diagonal on the torus 0 1 / 2 3. SIP 0 reaches its own peers, 1
+    # and 3, through SIP 1: all its traffic to SIP 2 is forwarded.
     assert [record for sip, record in world.of("ucie.sip2") if sip == 0]
 
 
-def test_a_tensor_larger_than_all_rings_goes_block_by_block() -> None:
+def test_a_tensor_larger_than_all_rings_is_sent_block_by_block() -> None:
     files = ccl("ring", n_slots=1, slot_size=64)
     assert_ring_sum(all_reduced("ring", 3, (500,), files=files, topology=LONE_CUBE), (500,))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("slots", [1, 4, 64])
-def test_a_tensor_of_any_size_fits_the_scratch_whatever_the_queues(slots: int) -> None:
+def test_a_tensor_of_any_size_fits_the_scratch_with_all_queues(slots: int) -> None:
     shape = (100_000,)
     assert_ring_sum(
         all_reduced(
@@ -189,7 +192,7 @@ def test_intercube_exchanges_over_a_grid_that_is_not_square(grid: str) -> None:
 
 @pytest.mark.parametrize("dtype", [float16, float32, int32], ids=repr)
 @pytest.mark.parametrize("kind", ["tcm", "hbm", "sram"])
-def test_intercube_adds_every_type_wherever_its_queues_lie(kind: str, dtype: DType) -> None:
+def test_intercube_adds_every_type_with_queues_in_every_memory(kind: str, dtype: DType) -> None:
     files = ccl("intercube", buffer_kind=kind)
     world = all_reduced(
         "intercube", 2, (2, 9), dtype, dp=ROW_A_CUBE, files=files, topology=cubes(2, 1)
@@ -208,7 +211,7 @@ def test_intercube_adds_any_number_of_elements_through_small_queues(count: int) 
 
 
 def test_every_cube_of_every_rank_holds_the_number_of_cubes_times_the_sum_of_the_ranks() -> None:
-    """The acceptance figure of the specification: rank r starts with r + 1."""
+    """The acceptance test of the specification: rank r starts with r + 1."""
 
     def program(rank: int) -> np.ndarray:
         dist.init_process_group("ahbm", algorithm="intercube")
@@ -248,7 +251,7 @@ def test_a_run_without_data_takes_the_same_time() -> None:
     }
 
 
-def test_a_barrier_lets_nobody_through_before_the_last_one_has_come() -> None:
+def test_a_barrier_ends_after_the_last_rank_has_called_it() -> None:
     def program(rank: int) -> tuple[int, int]:
         dist.init_process_group("ahbm", algorithm="ring")
         if rank == 0:

@@ -1,4 +1,4 @@
-"""Topologies, mappers, validators and kernels of a user's own that return what they must not."""
+"""Topologies, mappers, validators and kernels of a user which return wrong values."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -80,7 +80,7 @@ def test_a_part_is_a_function(own: ModuleType, part: str) -> None:
         ),
     ],
 )
-def test_a_mapper_gives_a_mapping_of_pes_that_there_are(
+def test_a_mapper_returns_a_mapping_of_existing_pes(
     own: ModuleType, answer: object, message: str
 ) -> None:
     own.places = lambda topology, root_cube: answer
@@ -106,11 +106,17 @@ def test_a_validator_refuses_with_an_error_and_not_with_an_answer(own: ModuleTyp
         ),
         (
             {"arguments": lambda group, itemsize: (1,)},
-            "is called with 3 operands and the 1 that arguments() returned: missing a required argument: 'message'",
+            (
+                "is called with 3 operands and the 1 that arguments() returned: missing a "
+                "required argument: 'message'"
+            ),
         ),
         (
             {"all_reduce": lambda shard: None},
-            "is called with 3 operands and the 2 that arguments() returned: too many positional arguments",
+            (
+                "is called with 3 operands and the 2 that arguments() returned: too many "
+                "positional arguments"
+            ),
         ),
     ],
 )
@@ -129,7 +135,7 @@ def test_a_collective_that_is_no_function_is_none(own: ModuleType) -> None:
         complaint(lambda tensor: dist.broadcast(tensor, 0), module=OWN)
 
 
-def test_what_arguments_refuses_is_told_as_it_is(own: ModuleType) -> None:
+def test_an_error_of_arguments_is_reported_unchanged(own: ModuleType) -> None:
     def arguments(group: object, itemsize: int) -> tuple[int, ...]:
         raise ValueError("the world size has to be odd, it is 2")
 

@@ -1,4 +1,7 @@
-"""The collectives on simulated chips, against numpy. At the end of each run the laws of the model are checked too."""
+"""The collectives on simulated chips, against numpy.
+
+The laws of the model are checked at the end of each run.
+"""
 
 from collections.abc import Callable
 from functools import partial, reduce
@@ -57,7 +60,7 @@ Worker = Callable[[int], np.ndarray]
 
 
 def combined(op: torch.distributed.ReduceOp, arrays: list[np.ndarray]) -> np.ndarray:
-    """What numpy makes of the contributions in float64; an average has the one rounding of its quotient."""
+    """The reduction of the contributions in float64; an average is rounded once, as a quotient."""
     total = reduce(NUMPY[op], [array.astype(np.float64) for array in arrays])
     return (
         (total / len(arrays) if op is ReduceOp.AVG else total)
@@ -268,7 +271,7 @@ def test_all_to_all_sends_part_r_to_rank_r(sips: int, placement: str) -> None:
 
 @pytest.mark.parametrize("sips", [2, 3, 4])
 @pytest.mark.parametrize("slots", [1, 4])
-def test_collectives_in_flight_together_do_not_meet(sips: int, slots: int) -> None:
+def test_collectives_in_flight_together_do_not_interfere(sips: int, slots: int) -> None:
     files = queues(n_slots=slots, slot_size=64)  # 16 elements a slot, 7 to 28 a tensor
     expected = [outcome_of_all(rank, range(sips), 7) for rank in range(sips)]
     np.testing.assert_array_equal(results(all_of_them(range(sips), 7), sips, ccl=files), expected)
@@ -276,8 +279,11 @@ def test_collectives_in_flight_together_do_not_meet(sips: int, slots: int) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("slots", "kind"), [(1, "hbm"), (4, "sram"), (64, "tcm")])
-def test_tensors_of_any_size_fit_the_scratch_whatever_the_queues(slots: int, kind: str) -> None:
-    """Three parts of 120 kB: larger than every ring but the last, whose messages the scratch of 1 MiB limits to less."""
+def test_tensors_of_any_size_fit_the_scratch_with_all_queues(slots: int, kind: str) -> None:
+    """Three parts of 120 kB: larger than every ring except the last one.
+
+    The scratch of 1 MiB limits the messages of the last ring to fewer bytes.
+    """
     files, ranks = queues(n_slots=slots, vc_chunk_size=4096, buffer_kind=kind), range(3)
     expected = [outcome_of_all(rank, ranks, 30_000) for rank in ranks]
     np.testing.assert_array_equal(results(all_of_them(ranks, 30_000), 3, ccl=files), expected)
@@ -303,7 +309,7 @@ def test_every_collective_works_in_groups_of_some_ranks_side_by_side() -> None:
         )
 
 
-def test_a_barrier_of_a_group_takes_time_and_waits_for_nobody_else() -> None:
+def test_a_barrier_of_a_group_takes_time_and_waits_for_its_members_only() -> None:
     def program(rank: int) -> tuple[int, int]:
         dist.init_process_group("ahbm", algorithm="ring")
         group = dist.new_group([1, 2])
@@ -339,8 +345,8 @@ def test_groups_that_share_ranks_reduce_while_a_kernel_uses_the_queues_of_the_de
 @pytest.mark.parametrize(
     "program", ["every collective", pytest.param("groups", marks=pytest.mark.slow)]
 )
-def test_what_the_logs_say_is_what_the_memories_hold(program: str) -> None:
-    """The numpy executor of `--verify-data` comes to the same memories, bit for bit."""
+def test_the_logs_lead_to_the_contents_of_the_memories(program: str) -> None:
+    """The executor of `--verify-data` computes the same memories, bit for bit."""
     sips = {"every collective": 3, "groups": 4}[program]
     worker = (
         in_group(all_of_them(range(3), 40))

@@ -1,4 +1,4 @@
-"""`examples/own_algorithm.py`: kernel, topology and entry of an algorithm that does not come with kernbench."""
+"""`examples/own_algorithm.py`: kernel, topology and entry of a user's algorithm."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ ONE_PE = variant_text(
 
 
 def entry() -> str:
-    """The lines of the docstring that belong into `ccl.yaml`."""
+    """The lines of the docstring for `ccl.yaml`."""
     text = Path(own_algorithm.__file__).read_text(encoding="utf-8")
     return text[text.index("  star:\n") : text.index('"""\n\nfrom')]
 

@@ -44,19 +44,24 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> World:
     return three_slots()
 
 
-def test_every_slot_sent_and_received_is_told_with_its_kernel_peer_and_place(traced: World) -> None:
-    # Below the 4 MiB of the scheduler and the 2 x 1 MiB of scratch of a TCM of 16 MiB: one ring of 2 slots of 64 B.
+def test_every_slot_sent_and_received_is_reported_with_kernel_peer_and_address(
+    traced: World,
+) -> None:
+    # Below the 4 MiB of the scheduler and the 2 x 1 MiB of scratch of a TCM of 16 MiB: one
+    # ring of 2 slots of 64 B.
     offset = (16 - 4 - 2) * 2**20 - 2 * 64
     ring = 0x1000_0000 + offset
     told = [str(each).partition("  ")[2] for each in traced.transfers]
     expected = [(0, 64), (1, 64), (0, 32)]
     assert [line for line in told if " send " in line] == [
-        f"sip 0 cube 0 pe 0: kernel 'three' send E -> sip 0 cube 0 pe 1, {nbytes} B i8, slot {slot} at {ring + 64 * slot:#x} "
+        f"sip 0 cube 0 pe 0: kernel 'three' send E -> sip 0 cube 0 pe 1, {nbytes} B i8, "
+        f"slot {slot} at {ring + 64 * slot:#x} "
         f"(tcm of sip 0 cube 0 pe 1 + {offset + 64 * slot:#x})"
         for slot, nbytes in expected
     ]
     assert [line for line in told if " recv " in line] == [
-        f"sip 0 cube 0 pe 1: kernel 'three' recv W <- sip 0 cube 0 pe 0, {nbytes} B i8, slot {slot} at {ring + 64 * slot:#x} "
+        f"sip 0 cube 0 pe 1: kernel 'three' recv W <- sip 0 cube 0 pe 0, {nbytes} B i8, "
+        f"slot {slot} at {ring + 64 * slot:#x} "
         f"(tcm of sip 0 cube 0 pe 1 + {offset + 64 * slot:#x})"
         for slot, nbytes in expected
     ]
@@ -78,7 +83,7 @@ def test_each_line_is_printed_with_the_sip_in_front(
 
 
 @pytest.mark.parametrize("value", ["", "0", None])
-def test_nothing_is_traced_unless_it_is_asked_for(
+def test_nothing_is_traced_without_the_variable(
     value: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv(CCL_TRACE, raising=False) if value is None else monkeypatch.setenv(
@@ -96,7 +101,7 @@ def test_the_trace_changes_nothing_in_the_run(
 
 
 @pytest.mark.parametrize("value", ["2", "yes", "true", " 1"])
-def test_a_value_that_says_neither_yes_nor_no_is_refused(
+def test_a_value_of_the_variable_other_than_0_and_1_is_refused(
     value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(CCL_TRACE, value)

@@ -1,4 +1,4 @@
-"""Ranks that call different things where all must call the same: an error that names both ranks and both calls."""
+"""Ranks with different calls where all must make the same: the error names ranks and calls."""
 
 import re
 from collections.abc import Callable
@@ -40,7 +40,10 @@ def reduced(
 def test_another_operation_is_named_on_both_ranks() -> None:
     text = mismatch(lambda rank: reduced(8, op=dist.ReduceOp.MAX if rank else dist.ReduceOp.SUM))
     assert text.splitlines() == [
-        "Detected mismatch between collectives on ranks: every rank of a group makes the same calls in one order",
+        (
+            "Detected mismatch between collectives on ranks: every rank of a group makes the "
+            "same calls in one order"
+        ),
         "  rank 0 is in world #1: all_reduce(f32 (8,) on cube 0 pe 0, op sum) by ring",
         "  rank 1 is in world #1: all_reduce(f32 (8,) on cube 0 pe 0, op max) by ring",
     ]
@@ -75,7 +78,7 @@ def test_another_operation_is_named_on_both_ranks() -> None:
     ],
     ids=["size", "shape", "type", "placement", "root", "barrier", "collective"],
 )
-def test_whatever_differs_is_named(program: Callable[[int], object], own: str, other: str) -> None:
+def test_the_difference_is_named(program: Callable[[int], object], own: str, other: str) -> None:
     _, first, second = mismatch(program).splitlines()
     assert "rank 0 is in world #1: " in first
     assert own in first
@@ -109,7 +112,7 @@ def test_groups_made_in_another_order_are_named_with_their_ranks() -> None:
     def program(rank: int) -> None:
         orders = ([0, 1], [1, 2]) if rank else ([1, 2], [0, 1])
         groups = {tuple(members): dist.new_group(members) for members in orders}
-        # Their rings lie in another order, too: nobody gets what is sent, and both wait.
+        # Their rings are allocated in another order, too: no message is received, and both wait.
         dist.all_reduce(torch.ones(2), group=groups[0, 1])
 
     _, first, second = mismatch(
@@ -119,7 +122,7 @@ def test_groups_made_in_another_order_are_named_with_their_ranks() -> None:
     assert second.startswith("  rank 1 is in group1 of ranks 0 to 1 #1: all_reduce(")
 
 
-def test_the_line_of_the_program_is_told_where_the_traceback_has_only_the_kernels() -> None:
+def test_the_line_of_the_program_is_named_where_the_traceback_ends_in_the_kernel() -> None:
     def program(rank: int) -> None:
         dist.init_process_group("ahbm", algorithm="ring")
         reduced(8, op=dist.ReduceOp.MAX if rank else dist.ReduceOp.SUM)
@@ -132,13 +135,13 @@ def test_the_line_of_the_program_is_told_where_the_traceback_has_only_the_kernel
         for at, text in enumerate(Path(__file__).read_text().splitlines(), 1)
         if text.startswith("    dist.all_reduce")
     )
-    assert (
-        note
-        == f"kernel 'all_reduce.ring' was launched at tests/integration/test_collective_mismatch.py:{line}"
+    assert note == (
+        f"kernel 'all_reduce.ring' was launched at "
+        f"tests/integration/test_collective_mismatch.py:{line}"
     )
 
 
-def test_a_rank_that_does_not_call_is_told_with_the_line_of_those_that_do() -> None:
+def test_a_rank_without_the_call_is_named_with_the_line_of_the_calls() -> None:
     def program(rank: int) -> None:
         dist.init_process_group("ahbm", algorithm="ring")
         if rank:
@@ -148,19 +151,25 @@ def test_a_rank_that_does_not_call_is_told_with_the_line_of_those_that_do() -> N
         simulate(program, 2, topology=TWO_PES)
     (waiting,) = raised.value.pes
     assert re.search(
-        r" at \S+exchange.py:\d+, called at tests/integration/test_collective_mismatch.py:\d+, in world #1: ",
+        (
+            r" at \S+exchange.py:\d+, called at "
+            r"tests/integration/test_collective_mismatch.py:\d+, in world #1: "
+        ),
         waiting,
     )
     assert raised.value.waits[0].endswith("rank 0 has finished its program")
 
 
-def test_what_is_sent_and_not_received_is_told_with_the_call() -> None:
+def test_an_unreceived_message_is_reported_with_its_call() -> None:
     def program(rank: int) -> None:
         dist.init_process_group("ahbm", algorithm="ring")
         if rank == 0:
             dist.send(torch.ones(8), 1)
 
-    told = r"3 of 4 credits are home: sip 1 .* not received the others; the last call here was world rank 0 to 1 #1: f32 \(8,\)"
+    told = (
+        r"3 of 4 credits are home: sip 1 .* not received the others; the last call here was "
+        r"world rank 0 to 1 #1: f32 \(8,\)"
+    )
     with pytest.raises(InvariantError, match=told):
         simulate(program, 2, topology=TWO_PES)
 
@@ -184,20 +193,21 @@ def test_a_receive_of_another_shape_than_was_sent_is_named() -> None:
     assert "rank 1 is in world rank 0 to 1 #1: f32 (4, 2)" in text
 
 
-def test_three_ranks_of_which_one_has_another_root_are_told_apart() -> None:
+def test_one_of_three_ranks_with_another_root_is_named() -> None:
     text = mismatch(lambda rank: dist.broadcast(torch.ones(2), int(rank == 1)), sips=3)
     assert "root 0)" in text
     assert "root 1)" in text
 
 
-def test_what_nobody_received_is_told_with_the_call_it_belongs_to() -> None:
+def test_slots_without_a_receive_are_reported_with_their_call() -> None:
     def program(rank: int) -> None:
         dist.init_process_group("ahbm", algorithm="ring")
-        # With two ranks both roots send and nobody receives.
+        # With two ranks both roots send and neither receives.
         dist.broadcast(torch.ones(2), rank)
 
     told = (
-        r"world/ring global_W: 1 slot from sip 1 .* was never received, the first one of .*root 1\) by ring; "
+        r"world/ring global_W: 1 slot from sip 1 .* was never received, the first one of "
+        r".*root 1\) by ring; "
         r"the last call here was .*root 0\) by ring"
     )
     with pytest.raises(InvariantError, match=told):

@@ -1,4 +1,4 @@
-"""Deadlocks on simulated chips: who is named, and how the queues stand."""
+"""Deadlocks on simulated chips: the wait-for cycle and the state of the queues."""
 
 from collections.abc import Callable
 
@@ -27,7 +27,7 @@ def join() -> None:
 
 
 def listen(rank: int) -> None:
-    """Every PE receives, nobody sends."""
+    """Every PE receives, and none sends."""
     join()
     torch.launch(
         "listen",
@@ -37,7 +37,7 @@ def listen(rank: int) -> None:
 
 
 def mismatched(rank: int) -> None:
-    """Rank 0 sends to the east; the others listen to the east as well."""
+    """Rank 0 sends to the east; the others receive from the east as well."""
 
     def kernel(at: tl.Pointer) -> None:
         if rank == 0:
@@ -50,7 +50,7 @@ def mismatched(rank: int) -> None:
 
 
 def missing(rank: int) -> None:
-    """Rank 1 leaves without the all-reduce."""
+    """Rank 1 ends without the all-reduce."""
     join()
     tensor = torch.ones(4, dp=ONE_PE)
     if rank != 1:
@@ -58,7 +58,7 @@ def missing(rank: int) -> None:
 
 
 def late(rank: int) -> None:
-    """Rank 1 waits for another rank in a kernel of its own before it joins the others."""
+    """Rank 1 waits for another rank in its own kernel before it joins the others."""
     join()
     if rank == 1:
         launch_on("first", lambda: tl.recv("global_W", 1, tl.int8), (), [], [(0, 1)])
@@ -77,9 +77,12 @@ def test_the_cycle_across_sips_is_named(sips: int, order: tuple[int, ...]) -> No
     assert deadlocked(listen, sips).waits == (f"cycle: {cycle} -> (back); the same on 1 other PE",)
 
 
-def test_a_mismatched_direction_shows_in_what_was_never_received() -> None:
+def test_a_mismatched_direction_is_visible_in_slots_never_received() -> None:
     assert deadlocked(mismatched, 2).waits == (
-        "chain: sip 1 cube 0 pe 0 recv global_E -> sip 0 cube 0 pe 0 runs no kernel: rank 0 has finished its program",
+        (
+            "chain: sip 1 cube 0 pe 0 recv global_E -> sip 0 cube 0 pe 0 runs no kernel: "
+            "rank 0 has finished its program"
+        ),
         "never received: 1 slot from sip 0 cube 0 pe 0 in world/ring global_W of sip 1 cube 0 pe 0",
     )
 
@@ -92,18 +95,18 @@ def test_a_collective_that_one_rank_never_calls_ends_at_that_rank() -> None:
     assert [line.partition(":")[0] for line in error.ranks] == ["rank 0", "rank 2"]
 
 
-def test_a_rank_that_is_held_up_elsewhere_is_named_with_what_it_waits_for() -> None:
+def test_a_rank_that_waits_elsewhere_is_named_with_the_cause() -> None:
     error = deadlocked(late, 2)
     assert (
-        "sip 1 cube 0 pe 0 runs no kernel: rank 1 waits for kernel 'first' -> sip 1 cube 0 pe 1 recv global_W"
-        in error.waits[0]
-    )
+        "sip 1 cube 0 pe 0 runs no kernel: rank 1 waits for kernel 'first' -> sip 1 cube "
+        "0 pe 1 recv global_W"
+    ) in error.waits[0]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", [listen, mismatched, missing, late])
 @pytest.mark.parametrize("sips_of_lp", [((0, 1), (2,)), ((0,), (1,), (2,))])
-def test_the_text_is_the_same_however_the_sips_are_dealt_to_lps(
+def test_the_text_is_the_same_for_every_partition_into_lps(
     program: Callable[[int], None], sips_of_lp: tuple[tuple[int, ...], ...]
 ) -> None:
     assert str(deadlock(reports_of(program, sips_of_lp, TOPOLOGY, seed=7))) == str(
@@ -134,22 +137,28 @@ def test_the_pointers_of_a_full_ring_are_those_counted_by_hand() -> None:
             topology=TOPOLOGY,
             ccl=ccl_text("tests.support.joined.pair_0_0_0_1", n_slots=2, slot_size=64),
         )
-    # Below the 4 MiB of the scheduler and the 2 x 1 MiB of scratch of a TCM of 16 MiB: one ring of 2 slots of 64 B.
+    # Below the 4 MiB of the scheduler and the 2 x 1 MiB of scratch of a TCM of 16 MiB: one
+    # ring of 2 slots of 64 B.
     offset = (16 - 4 - 1 - 1) * 2**20 - 2 * 64
     assert raised.value.queues == (
         (
             "sip 0 cube 0 pe 0 world/joined E: sends head 4, peer's tail 2, 0 of 2 credits, "
             f"ring {0x1000_0000 + offset:#x} (tcm of sip 0 cube 0 pe 1 + {offset:#x}); "
-            f"receives peer's head 0, tail 0, ring {offset:#x} (tcm of sip 0 cube 0 pe 0 + {offset:#x})"
+            f"receives peer's head 0, tail 0, ring {offset:#x} (tcm of sip 0 cube 0 pe 0 "
+            f"+ {offset:#x})"
         ),
         (
             "sip 0 cube 0 pe 1 world/joined W: sends head 0, peer's tail 0, 2 of 2 credits, "
             f"ring {offset:#x} (tcm of sip 0 cube 0 pe 0 + {offset:#x}); "
-            f"receives peer's head 4, tail 2, ring {0x1000_0000 + offset:#x} (tcm of sip 0 cube 0 pe 1 + {offset:#x})"
+            f"receives peer's head 4, tail 2, ring {0x1000_0000 + offset:#x} (tcm of sip "
+            f"0 cube 0 pe 1 + {offset:#x})"
         ),
     )
     assert raised.value.waits == (
-        "cycle: sip 0 cube 0 pe 0 send E -> sip 0 cube 0 pe 1 runs no kernel: rank 0 waits for kernel 'overrun' -> (back)",
+        (
+            "cycle: sip 0 cube 0 pe 0 send E -> sip 0 cube 0 pe 1 runs no kernel: rank 0 "
+            "waits for kernel 'overrun' -> (back)"
+        ),
         "never received: 2 slots from sip 0 cube 0 pe 0 in world/joined W of sip 0 cube 0 pe 1",
     )
 
@@ -169,7 +178,7 @@ def test_a_blocked_send_names_the_line_of_the_kernel() -> None:
     assert line.endswith(f"test_deadlocks.py:{kernel.co_firstlineno + 3}")
 
 
-def test_a_receive_that_nobody_waited_for_names_the_line_that_asked_for_it() -> None:
+def test_a_receive_without_a_wait_is_named_with_its_line() -> None:
     def kernel(at: tl.Pointer) -> None:
         tl.recv_async("global_W", 1, tl.int8)
 
@@ -184,7 +193,7 @@ def test_a_receive_that_nobody_waited_for_names_the_line_that_asked_for_it() -> 
     )
 
 
-def test_queues_are_told_of_pes_that_wait_and_of_what_is_not_at_rest_only() -> None:
+def test_only_queues_of_waiting_pes_and_queues_not_at_rest_are_reported() -> None:
     reports = reports_of(mismatched, ((0,), (1,)), TOPOLOGY, seed=3)
     assert [(queue.pe, queue.direction) for queue in reports[0].queues] == [(0, "global_E")]
     assert [(queue.pe, queue.direction) for queue in reports[1].queues] == [
@@ -193,7 +202,7 @@ def test_queues_are_told_of_pes_that_wait_and_of_what_is_not_at_rest_only() -> N
     ]
 
 
-def test_a_run_that_ends_well_leaves_no_queue_to_tell_of() -> None:
+def test_a_run_that_ends_well_reports_no_queue() -> None:
     def program(rank: int) -> None:
         join()
         torch.distributed.all_reduce(torch.ones(4, dp=ONE_PE))
@@ -207,7 +216,8 @@ def test_a_run_that_ends_well_leaves_no_queue_to_tell_of() -> None:
         for queue in pe.ipcq.pointers()
     ]
     assert all(queue.at_rest for queue in pointers)
-    # Two ranks exchange one partial sum and one result each way round, and every PE has two directions.
+    # Two ranks exchange one partial sum and one result in each direction; every PE has two
+    # directions.
     assert sum(queue.head for queue in pointers) == sum(queue.tail for queue in pointers) > 0
 
 
@@ -226,7 +236,7 @@ def test_rings_in_every_kind_of_memory_are_decoded(kind: str, pe: int) -> None:
     assert [(queue.rx.resource, queue.rx.pe) for queue in pointers] == [(kind, pe)]
 
 
-def test_a_ring_address_reads_as_address_and_place() -> None:
+def test_a_ring_address_is_shown_with_its_coordinates() -> None:
     assert (
         str(RingAddress(0x1000, "tcm", 1, 2, 3, 0x40)) == "0x1000 (tcm of sip 1 cube 2 pe 3 + 0x40)"
     )

@@ -12,7 +12,7 @@ from tests.support.world import simulate
 SMALL = variant_text(sip__cube_mesh={"w": 2, "h": 2}, cube__pe_layout__pe_per_corner=1)
 
 
-def test_a_batch_starts_when_the_one_before_it_is_complete() -> None:
+def test_a_batch_starts_when_the_previous_batch_is_complete() -> None:
     def program(rank: int) -> list[Handle]:
         state = running_rank()
         address = state.addresses.pe_hbm_addr(0, 0, 0, 0)
@@ -111,7 +111,9 @@ def test_counters_agree_with_the_records() -> None:
 def test_data_comes_back_in_order_when_packets_are_not_whole_rounds_of_the_channels(
     packet_bytes: int,
 ) -> None:
-    """A last packet of 96 bytes lies on one channel, which may be free before those of the packet it follows."""
+    """A last packet of 96 bytes lies on one channel, which may be free before those of the packet
+    it follows.
+    """
     values = np.arange(1024, dtype=np.float32)
 
     def program(_rank: int) -> bool:

@@ -33,7 +33,9 @@ PAIR = "tests.support.joined.pair_0_0_0_1"
 
 
 def converse(source: Callable[[], Any], target: Callable[[], Any], **queue: object) -> World:
-    """Run two kernels on PE 0 and PE 1 of a cube, joined by a queue pair: E of the first is W of the second."""
+    """Run two kernels on PE 0 and PE 1 of a cube, joined by a queue pair: E of the first is W of
+    the second.
+    """
 
     def kernel() -> None:
         (source, target)[tl.program_id(0)]()
@@ -142,7 +144,8 @@ def test_what_was_sent_is_what_is_received_in_order() -> None:
 def test_a_credit_travels_the_fabric_and_not_faster() -> None:
     world = converse(send(2, 64), receive(2, 64), n_slots=1, slot_size=64)
     second, first_read = sends(world)[1], receives(world)[0]
-    # PE 1 to PE 0: six routers at 1 ns, five steps of 2 mm, 16 B at 256 GB/s rounded up, the IPCQ at 1 ns.
+    # PE 1 to PE 0: six routers at 1 ns, five steps of 2 mm, 16 B at 256 GB/s rounded up, the IPCQ
+    # at 1 ns.
     assert second.start_ps - first_read.end_ps == 6_000 + 100 + 63 + 1_000
 
 
@@ -178,7 +181,7 @@ def test_kernels_that_only_receive_are_a_deadlock_that_lists_every_pe() -> None:
     assert len(raised.value.ranks) == 2
 
 
-def test_senders_that_nobody_listens_to_are_a_deadlock_once_the_ring_is_full() -> None:
+def test_senders_without_a_receiver_are_a_deadlock_when_the_ring_is_full() -> None:
     with pytest.raises(IpcqDeadlock) as raised:
         converse(send(5, 64), lambda: None, n_slots=4)
     [line] = raised.value.pes

@@ -1,4 +1,6 @@
-"""What the commands of a kernel leave behind: addresses in TCM, bytes in memories, records in the op log."""
+"""What the commands of a kernel leave behind: addresses in TCM, bytes in memories, records in the
+op log.
+"""
 
 import zlib
 from collections.abc import Callable
@@ -183,7 +185,7 @@ def test_a_row_that_is_not_mapped_is_a_page_fault_of_that_row() -> None:
         run(lambda at: tl.load(at, (4, 5), strides=(8, 1)), matrix(3, 8))
 
 
-def test_every_operation_of_the_vector_engine_says_what_it_read_and_left() -> None:
+def test_every_operation_of_the_vector_engine_records_its_inputs_and_its_result() -> None:
     def kernel(at: tl.Pointer) -> None:
         x = tl.load(at, (4, 6))
         y = tl.softmax(x, axis=0)

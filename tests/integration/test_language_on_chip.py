@@ -1,4 +1,6 @@
-"""The same kernel in the mock runtime and on a simulated chip: every bit of every array, and every refusal, is the same."""
+"""The same kernel in the mock runtime and on a simulated chip: every bit of every array, and every
+refusal, is the same.
+"""
 
 from collections.abc import Callable
 from typing import Any

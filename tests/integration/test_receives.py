@@ -1,4 +1,4 @@
-"""What a kernel can ask of a receive, on a simulated chip: any direction, without waiting, to a place of its choice."""
+"""Receives on a simulated chip: from any direction, asynchronous, to a given address."""
 
 from collections.abc import Callable
 
@@ -51,7 +51,8 @@ def converse(
     data: bool = True,
     **queue: object,
 ) -> World:
-    """Run one kernel on each PE of the star, each with a pointer to `ELEMENTS`; the rank returns what has become of them.
+    """Run one kernel on each PE of the star, each with a pointer to `ELEMENTS`; the rank returns
+    what has become of them.
 
     The op log must replay to the same memories.
     """
@@ -87,7 +88,7 @@ def converse(
 
 
 def sends(way: str, *numbers: int, size: int = 64) -> Kernel:
-    """A kernel that sends messages of so many elements, each the same number."""
+    """A kernel that sends messages of the given lengths; elements of a message are equal."""
 
     def kernel(_: tl.Pointer) -> None:
         for number in numbers:
@@ -149,7 +150,7 @@ def test_a_message_of_several_slots_is_not_mixed_with_another_one() -> None:
     assert sorted(got) == [[1] * 300, [2] * 300]
 
 
-def test_receives_of_one_direction_are_served_in_the_order_of_asking() -> None:
+def test_receives_of_one_direction_are_served_in_the_order_of_the_calls() -> None:
     got: list[int] = []
 
     def centre(_: tl.Pointer) -> None:
@@ -278,12 +279,13 @@ def test_a_receive_of_another_type_names_both_pes_and_both_types() -> None:
         converse(centre, sends("E", 1))
     assert raised.value.coordinates == (0, *CENTRE)
     assert raised.value.problem == (
-        "recv from W expects 64 bytes of f16 in this slot, 64 bytes of i8 came from sip 0 cube 0 pe 1"
+        "recv from W expects 64 bytes of f16 in this slot, 64 bytes of i8 came from sip "
+        "0 cube 0 pe 1"
     )
     assert raised.value.line.endswith(f"test_receives.py:{centre.__code__.co_firstlineno + 1}")
 
 
-def test_an_error_of_a_receive_names_the_line_that_asked_for_it() -> None:
+def test_an_error_of_a_receive_names_the_line_of_its_call() -> None:
     def centre(_: tl.Pointer) -> None:
         pending = tl.recv_async("W", 8, tl.int8)
         busy(1)

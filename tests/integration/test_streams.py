@@ -1,4 +1,6 @@
-"""A collective called with `async_op=True` beside kernels: what overlaps, what waits, and what two threads of a PE share."""
+"""A collective called with `async_op=True` beside kernels: what overlaps, what waits, and what two
+threads of a PE share.
+"""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -69,7 +71,9 @@ def reduced(tensor: Tensor) -> Work:
 def steps(
     *, collective: str = "", kernel: bool = False
 ) -> Callable[[int], tuple[int, np.ndarray, np.ndarray]]:
-    """All-reduce one tensor, square another one; returns the time in ps of both together, and both results."""
+    """All-reduce one tensor, square another one; returns the time in ps of both together, and both
+    results.
+    """
 
     def program(rank: int) -> tuple[int, np.ndarray, np.ndarray]:
         tensor, x, y = (torch.from_numpy(drawn(rank, seed), dp=TWO_PES) for seed in range(3))
@@ -115,7 +119,7 @@ def test_a_collective_alone_takes_the_same_time_both_ways() -> None:
 
 
 def product(x: tl.Pointer, y: tl.Pointer) -> None:
-    """Kernel: y = x @ x, which keeps the matrix engine busy for a while."""
+    """Kernel: y = x @ x, which keeps the matrix engine busy."""
     values = tl.load(x, (64, 64))
     for _ in range(4):
         tl.store(y, tl.dot(values, values))
@@ -143,7 +147,7 @@ def test_overlapped_runs_have_one_digest_however_the_sips_are_dealt_to_lps(
     )
 
 
-def test_the_promise_of_one_thread_does_not_speak_for_the_other() -> None:
+def test_the_promise_of_one_stream_does_not_hold_for_the_other() -> None:
     pe, to_port_ps = (0, 0), 10
     seen = SendBounds({pe: to_port_ps}, 500, answers=False)
     seen.reaches(pe, "world/ring", (1,))
@@ -293,7 +297,9 @@ def test_the_threads_of_a_pe_have_scratch_of_their_own() -> None:
 
 
 def misuse(operation: Callable[[], object], *, waits: bool) -> Callable[[int], None]:
-    """A kernel that sends or receives while an asynchronous collective uses the queues of the group, or after that."""
+    """A kernel that sends or receives while an asynchronous collective uses the queues of the
+    group, or after that.
+    """
 
     def kernel(_at: tl.Pointer) -> None:
         operation()
@@ -323,7 +329,8 @@ def test_queues_that_a_collective_uses_are_refused_to_kernels(
         run(misuse(operation, waits=False))
     assert raised.value.kernel == "k"
     assert raised.value.problem == (
-        f"{name}: the queues 'world/ring' are in use by all_reduce.ring, which was called with async_op=True: "
+        f"{name}: the queues 'world/ring' are in use by all_reduce.ring, which was "
+        f"called with async_op=True: "
         "wait() for it first"
     )
 
@@ -338,7 +345,9 @@ def test_queues_are_free_again_when_the_collective_is_complete() -> None:
 
 
 def test_a_deadlock_of_both_threads_of_a_pe_names_both_waits_and_whom_each_one_follows() -> None:
-    """Rank 1 never joins the all-reduce of its group, and rank 2 never sends what the kernel of rank 0 waits for."""
+    """Rank 1 never joins the all-reduce of its group, and rank 2 never sends what the kernel of
+    rank 0 waits for.
+    """
 
     def listen(_at: tl.Pointer) -> None:
         tl.recv("global_W", 1, tl.float32)
@@ -354,10 +363,12 @@ def test_a_deadlock_of_both_threads_of_a_pe_names_both_waits_and_whom_each_one_f
     error = raised.value
     assert error.waits[:2] == (
         (
-            "chain: sip 0 cube 0 pe 0 recv global_W -> sip 2 cube 0 pe 0 runs no kernel: rank 2 has finished its program"
+            "chain: sip 0 cube 0 pe 0 recv global_W -> sip 2 cube 0 pe 0 runs no kernel: "
+            "rank 2 has finished its program"
         ),
         (
-            "chain: sip 0 cube 0 pe 0 recv global_W -> sip 1 cube 0 pe 0 runs no kernel: rank 1 has finished its program"
+            "chain: sip 0 cube 0 pe 0 recv global_W -> sip 1 cube 0 pe 0 runs no kernel: "
+            "rank 1 has finished its program"
         ),
     )
     assert [line.partition(" recv")[0] for line in error.pes] == [

@@ -1,4 +1,6 @@
-"""Programs drawn at random whose collectives overlap with kernels: the result is that of one step after the other."""
+"""Programs drawn at random whose collectives overlap with kernels: the result is that of one step
+after the other.
+"""
 
 from typing import Literal
 

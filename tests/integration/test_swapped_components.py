@@ -42,14 +42,14 @@ ONE_PE = {
 
 
 class SlowHbm(HbmController):
-    """An HBM controller that thinks for a microsecond before it serves anything."""
+    """An HBM controller that serves every access a microsecond late."""
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         super().accept(packet, tail_ps + 1_000_000)
 
 
 class TenthOfTheRate(Server):
-    """A link with a tenth of the bandwidth that the file gives it."""
+    """A link with a tenth of the bandwidth in the file."""
 
     def __init__(self, name: str, bw_gbs: float) -> None:
         super().__init__(name, bw_gbs / 10)
@@ -70,7 +70,7 @@ class HalfTheCycles(PeGemm):
 
 
 class Forgetful(PeScheduler):
-    """A scheduler that leaves epilogues away."""
+    """A scheduler that omits epilogues."""
 
     def submit(self, gemm: Gemm, target: Value | None, blocks: Blocks) -> Completion[None]:
         return super().submit(replace(gemm, bias=None, activation=None), target, blocks)
@@ -93,13 +93,13 @@ def program(_rank: int) -> None:
     torch.zeros(4)
 
 
-def test_a_class_named_by_its_dotted_path_takes_the_place_of_a_component() -> None:
+def test_a_class_named_by_its_dotted_path_replaces_a_component() -> None:
     plain = simulate(program, 1, topology=variant_text(**ONE_PE))
     slow = simulate(
         program, 1, topology=variant_text(**ONE_PE, impl={"hbm_ctrl": f"{__name__}:SlowHbm"})
     )
-    # 16 bytes take one channel 625 ps from their head on; their tail, 250 ps behind the head at PCIe's 64 GB/s, is what counts
-    # when it comes a microsecond late.
+    # A channel serves 16 bytes in 625 ps from their head on. The tail follows 250 ps after the
+    # head at 64 GB/s of PCIe; a microsecond late, it determines the end.
     assert slow.time_ps == plain.time_ps - 625 + 250 + 1_000_000
 
 
@@ -162,7 +162,7 @@ def test_the_tcm_of_every_pe_is_replaced_too() -> None:
 
 
 def test_the_links_of_every_router_are_replaced_by_those_of_the_example() -> None:
-    # Packets leave back to back in groups of as many as there are credits; the next group waits for the first credit.
+    # Packets leave back to back, one for each credit; the next packet waits for a credit.
     packets, packet_ps = 16, 4096 * 1000 // 256
     groups_ps = (packets // CREDITS - 1) * (packet_ps + ROUND_TRIP_PS) + CREDITS * packet_ps
     assert (
@@ -197,7 +197,8 @@ def test_packets_that_meet_in_the_switch_are_served_by_the_class_named_for_it() 
         arrival = transfer_between_sips((0, 0), 4096, topology=text)
         return arrival.end_ps - arrival.start_ps
 
-    # 16 packets of 256 B back to back at 12.8 instead of 128 GB/s; the head of the first is as early as before.
+    # 16 packets of 256 B back to back at 12.8 instead of 128 GB/s; the head of the first is as
+    # early as before.
     assert transfer_ps(switch=f"{__name__}:TenthOfTheRate") - transfer_ps() == 16 * (20_000 - 2_000)
 
 
@@ -227,7 +228,7 @@ def test_packets_that_meet_in_the_switch_are_served_by_the_class_named_for_it() 
         ),
     ],
 )
-def test_what_cannot_be_such_a_component_is_refused_before_anything_runs(
+def test_a_class_that_is_no_such_component_is_refused_before_the_run(
     kind: str, name: str, problem: str
 ) -> None:
     with pytest.raises(ConfigError) as raised:

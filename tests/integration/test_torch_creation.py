@@ -1,4 +1,4 @@
-"""Constructors of tensors: what they make of numbers, sequences and arrays, and what they refuse."""
+"""Constructors of tensors: results for numbers, sequences and arrays, and refusals."""
 
 import re
 from collections.abc import Callable
@@ -104,14 +104,18 @@ def test_tensor_copies_a_tensor_to_another_placement() -> None:
         (
             lambda: torch.tensor([1], dtype="float32"),
             TypeError,
-            "tensor(): argument 'dtype' must be torch.dtype, not str 'float32'; did you mean "
-            "torch.float32?",
+            (
+                "tensor(): argument 'dtype' must be torch.dtype, not str 'float32'; did you mean "
+                "torch.float32?"
+            ),
         ),
         (
             lambda: torch.zeros(2, dtype="float32"),
             TypeError,
-            "zeros(): argument 'dtype' must be torch.dtype, not str 'float32'; did you mean "
-            "torch.float32?",
+            (
+                "zeros(): argument 'dtype' must be torch.dtype, not str 'float32'; did you mean "
+                "torch.float32?"
+            ),
         ),
         (
             lambda: torch.empty(2, dtype="f8"),
@@ -156,15 +160,19 @@ def test_tensor_copies_a_tensor_to_another_placement() -> None:
         (
             lambda: torch.zeros(2, 2, layout="tiled"),
             TypeError,
-            "zeros(): argument 'layout' must be torch.tiled_row_major(...), "
-            "torch.tiled_column_major(...) or None, not str",
+            (
+                "zeros(): argument 'layout' must be torch.tiled_row_major(...), "
+                "torch.tiled_column_major(...) or None, not str"
+            ),
         ),
         (lambda: torch.from_numpy([1.0]), TypeError, "expected np.ndarray (got list)"),
         (
             lambda: torch.from_numpy(np.array(["a"])),
             TypeError,
-            "dtype <U1 does not exist on this hardware; convert to one of float16, bfloat16, "
-            "float32, int8, int32",
+            (
+                "dtype <U1 does not exist on this hardware; convert to one of float16, bfloat16, "
+                "float32, int8, int32"
+            ),
         ),
     ],
 )

@@ -18,7 +18,7 @@ def properties(sips: int = 1, **changes: Any) -> torch.ahbm.DeviceProperties:
 
 
 def test_the_properties_are_those_of_the_topology_file():
-    """By the defaults: 8 channels of 32 GB/s at 80 %, 4096 multiplications at 1 GHz, slices of 6 GiB, 16 and 1 MiB."""
+    """Defaults: 8 channels of 32 GB/s at 80 %, 4096 multiplications at 1 GHz, 6 GiB, 16, 1 MiB."""
     device = properties()
     assert (device.name, device.cubes, device.pes_per_cube, device.pe_count) == ("ahbm", 1, 2, 2)
     assert (device.hbm_gbs_per_pe, device.peak_gemm_tflops_per_pe, device.gemm_tile) == (
@@ -30,7 +30,7 @@ def test_the_properties_are_those_of_the_topology_file():
     assert (device.tcm_bytes_per_pe, device.kernel_scratch_bytes_per_pe) == (16 << 20, 1 << 20)
 
 
-def test_the_narrowest_place_limits_what_a_pe_gets_of_its_slice():
+def test_the_narrowest_link_limits_the_bandwidth_of_a_slice():
     assert properties(xbar__to_hbm_bw_gbs=100).hbm_gbs_per_pe == 100
     assert properties(pe__tcm__bw_gbs=50).hbm_gbs_per_pe == 50
 

@@ -21,13 +21,13 @@ TOPOLOGY = variant_text(
 
 
 def ranks(program: Callable[[int], Any], sips: int = 2, **algorithm: object) -> dict[int, Any]:
-    """What the ranks return; `algorithm` changes the algorithm `ring` of the file."""
+    """The results of the ranks; `algorithm` changes the algorithm `ring` of the file."""
     content = yaml.safe_load(default_file("ccl.yaml").read_text())
     content["algorithms"]["ring"].update(algorithm)
     return simulate(program, sips, topology=TOPOLOGY, ccl=yaml.safe_dump(content)).returned
 
 
-def test_a_group_knows_its_rank_size_and_backend() -> None:
+def test_a_group_has_rank_size_and_backend() -> None:
     def program(rank: int) -> tuple[object, ...]:
         before = dist.is_initialized()
         dist.init_process_group("ahbm")
@@ -55,7 +55,7 @@ def test_a_group_knows_its_rank_size_and_backend() -> None:
     ],
     ids=["get_rank", "get_world_size", "get_backend", "barrier", "all_reduce"],
 )
-def test_a_call_before_init_is_the_error_that_pytorch_users_know(
+def test_a_call_before_init_is_the_error_of_pytorch(
     call: Callable[[], object],
 ) -> None:
     with pytest.raises(
@@ -64,7 +64,7 @@ def test_a_call_before_init_is_the_error_that_pytorch_users_know(
         ranks(lambda rank: call(), 1)
 
 
-def test_init_twice_is_the_error_that_pytorch_users_know() -> None:
+def test_init_twice_is_the_error_of_pytorch() -> None:
     def program(rank: int) -> None:
         dist.init_process_group("ahbm")
         dist.init_process_group("ahbm")
@@ -101,7 +101,7 @@ def test_a_later_group_may_have_another_algorithm_beside_the_first_one() -> None
 
 
 @pytest.mark.parametrize("backend", ["nccl", "ahmb"])
-def test_an_unknown_backend_names_the_one_there_is(backend: str) -> None:
+def test_an_unknown_backend_is_an_error_with_the_name_of_ours(backend: str) -> None:
     with pytest.raises(ValueError, match=rf"Invalid backend: '{backend}'.*ahbm"):
         ranks(lambda rank: dist.init_process_group(backend))
 
@@ -121,11 +121,13 @@ def test_a_world_larger_than_the_system_is_an_error_of_the_file() -> None:
         ranks(lambda rank: dist.init_process_group(algorithm="ring"), world_size=3)
 
 
-def test_a_world_without_this_rank_is_an_error_of_the_key_that_says_so() -> None:
+def test_a_world_without_this_rank_is_an_error_of_its_key() -> None:
     text = default_file("ccl.yaml").read_text().replace("world_size: null", "world_size: 1", 1)
     with pytest.raises(
         ConfigError,
-        match=re.escape("defaults.world_size: is 1, but rank 1 of 2 joins; null stands for all SIPs"),
+        match=re.escape(
+            "defaults.world_size: is 1, but rank 1 of 2 joins; null stands for all SIPs"
+        ),
     ):
         simulate(lambda rank: dist.init_process_group(), 2, topology=TOPOLOGY, ccl=text)
 
@@ -147,12 +149,15 @@ def test_only_the_operations_that_exist_are_taken(op: object) -> None:
         ranks(program)
 
 
-def test_a_placement_that_does_not_suit_says_what_the_algorithm_needs() -> None:
+def test_a_wrong_placement_is_an_error_with_the_requirement_of_the_algorithm() -> None:
     def program(rank: int) -> None:
         dist.init_process_group("ahbm", algorithm="intercube")
         dist.all_reduce(torch.zeros(2, dp=DPPolicy(num_cubes=1, num_pes=1)))
 
-    problem = "all_reduce with algorithm 'intercube': needs one shard on pe 0 of each of 2 cubes, the tensor has 1 shards"
+    problem = (
+        "all_reduce with algorithm 'intercube': needs one shard on pe 0 of each of 2 cubes, "
+        "the tensor has 1 shards"
+    )
     with pytest.raises(ValueError, match=re.escape(problem)):
         ranks(program)
 
@@ -182,7 +187,7 @@ def test_installing_queues_takes_simulated_time() -> None:
     assert all(elapsed_ps > 0 for elapsed_ps in ranks(program).values())
 
 
-def test_all_reduce_returns_at_once_and_reading_the_tensor_waits() -> None:
+def test_all_reduce_returns_immediately_and_a_read_of_the_tensor_waits() -> None:
     def program(rank: int) -> tuple[int, int, np.ndarray]:
         dist.init_process_group("ahbm")
         tensor = torch.full(4, rank)
@@ -195,7 +200,7 @@ def test_all_reduce_returns_at_once_and_reading_the_tensor_waits() -> None:
         assert (values == 1).all()
 
 
-def test_a_tensor_on_the_place_of_the_rings_is_not_overwritten() -> None:
+def test_a_tensor_at_the_address_of_the_rings_is_not_overwritten() -> None:
     def program(rank: int) -> bool:
         state_of_tcm = torch.zeros(64)
         dist.init_process_group("ahbm", algorithm="ring")

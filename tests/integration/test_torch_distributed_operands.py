@@ -1,4 +1,4 @@
-"""What collectives refuse, in the words that PyTorch users know, with the values."""
+"""Operands that collectives refuse, with the errors of PyTorch and the values."""
 
 import re
 from collections.abc import Callable
@@ -89,7 +89,7 @@ def with_own_algorithm(module: str) -> str:
     return yaml.safe_dump(content)
 
 
-def test_an_algorithm_of_ones_own_may_have_any_of_the_collectives() -> None:
+def test_an_algorithm_of_a_user_may_have_any_of_the_collectives() -> None:
     def program(rank: int) -> float:
         dist.init_process_group("ahbm")
         x = torch.full(5, rank)
@@ -121,7 +121,7 @@ def test_a_module_that_cannot_be_imported_is_an_error_of_the_file() -> None:
 @pytest.mark.parametrize(
     "name", ["broadcast", "reduce", "all_gather_into_tensor", "all_to_all_single"]
 )
-def test_a_collective_that_an_algorithm_does_not_have_names_those_that_have_it(name: str) -> None:
+def test_a_collective_that_an_algorithm_lacks_is_an_error_that_lists_algorithms(name: str) -> None:
     kind, text = refused(CALLS[name], sips=1, algorithm="intercube")
     assert (kind, text) == (
         RuntimeError,
@@ -152,17 +152,23 @@ RANKS: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "to itself": (
         lambda: dist.send(tensor(4), dist.get_rank()),
-        "Invalid destination rank: destination rank should not be the same as the rank of the current process.",
+        (
+            "Invalid destination rank: destination rank should not be the same as the rank "
+            "of the current process."
+        ),
     ),
     "from itself": (
         lambda: dist.recv(tensor(4), dist.get_rank()),
-        "Invalid source rank: source rank should not be the same as the rank of the current process.",
+        (
+            "Invalid source rank: source rank should not be the same as the rank of the "
+            "current process."
+        ),
     ),
 }
 
 
 @pytest.mark.parametrize("case", RANKS)
-def test_a_rank_that_cannot_be_meant_is_named(case: str) -> None:
+def test_a_rank_outside_the_world_is_named(case: str) -> None:
     call, text = RANKS[case]
     assert refused(call) == (ValueError, text)
 
@@ -212,19 +218,31 @@ SIZES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "output of all_to_all": (
         lambda: dist.all_to_all_single(tensor(2, 2), tensor(4)),
-        "all_to_all_single with equal splits: both tensors must have one shape; the output has shape (2, 2), the input (4,)",
+        (
+            "all_to_all_single with equal splits: both tensors must have one shape; the "
+            "output has shape (2, 2), the input (4,)"
+        ),
     ),
     "length of a list": (
         lambda: dist.all_gather([tensor(4)], tensor(4)),
-        "Tensor list input to scatter/gather must match number of collective participants: 1 tensors, 2 ranks",
+        (
+            "Tensor list input to scatter/gather must match number of collective "
+            "participants: 1 tensors, 2 ranks"
+        ),
     ),
     "shape in a list": (
         lambda: dist.all_gather([tensor(4), tensor(2, 2)], tensor(4)),
-        "All tensor operands to scatter/gather must have the same size: tensor_list[1] has shape (2, 2), tensor has shape (4,)",
+        (
+            "All tensor operands to scatter/gather must have the same size: tensor_list[1] "
+            "has shape (2, 2), tensor has shape (4,)"
+        ),
     ),
     "type in a list": (
         lambda: dist.all_gather([tensor(4, dtype=torch.int8), tensor(4)], tensor(4)),
-        "Invalid usage of tensors with different dtypes: tensor_list[0] has torch.int8, tensor has torch.float32",
+        (
+            "Invalid usage of tensors with different dtypes: tensor_list[0] has torch.int8, "
+            "tensor has torch.float32"
+        ),
     ),
 }
 KINDS: dict[str, tuple[Callable[[], object], str]] = {
@@ -234,7 +252,10 @@ KINDS: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a tensor for a list": (
         lambda: dist.all_gather(tensor(8), tensor(4)),
-        f"{ARGUMENT} `tensor_list` of type List[torch.Tensor] but got <class 'runtime.torch.tensor.Tensor'> instead.",
+        (
+            f"{ARGUMENT} `tensor_list` of type List[torch.Tensor] but got <class "
+            f"'runtime.torch.tensor.Tensor'> instead."
+        ),
     ),
     "a list for a tensor": (
         lambda: dist.all_reduce([tensor(4)]),
@@ -248,13 +269,13 @@ KINDS: dict[str, tuple[Callable[[], object], str]] = {
 
 
 @pytest.mark.parametrize("case", SIZES)
-def test_sizes_that_do_not_match_are_the_errors_that_pytorch_users_know(case: str) -> None:
+def test_sizes_that_do_not_match_are_errors_of_pytorch(case: str) -> None:
     call, text = SIZES[case]
     assert refused(call) == (ValueError, text)
 
 
 @pytest.mark.parametrize("case", KINDS)
-def test_what_is_of_another_type_is_the_error_that_pytorch_users_know(case: str) -> None:
+def test_operands_of_another_type_are_errors_of_pytorch(case: str) -> None:
     call, text = KINDS[case]
     assert refused(call) == (TypeError, text)
 
@@ -297,16 +318,22 @@ MOVES: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("case", MOVES)
-def test_a_placement_in_which_elements_would_change_pes_says_which_ones_are_possible(
+def test_a_placement_that_moves_elements_between_pes_is_an_error_that_lists_placements(
     case: str,
 ) -> None:
     kind, text = refused(MOVES[case])
     assert kind is ValueError
     assert re.match(
-        r"\w+: a PE splits and concatenates along axis 0 only what it holds itself, which shapes \(",
+        (
+            r"\w+: a PE splits and concatenates along axis 0 only what it holds itself, "
+            r"which shapes \("
+        ),
         text,
     )
-    advice = 'place both tensors alike, on one PE, with "replicate", or with "column_wise" and at least two axes'
+    advice = (
+        'place both tensors alike, on one PE, with "replicate", or with "column_wise" and at '
+        "least two axes"
+    )
     assert text.endswith(advice)
 
 
@@ -315,16 +342,19 @@ def test_a_list_of_all_gather_has_the_placement_of_the_tensor() -> None:
         lambda: dist.all_gather([tensor(4, 4, dp=COLUMNS), tensor(4, 4)], tensor(4, 4, dp=COLUMNS))
     )
     assert text.startswith(
-        "all_gather: tensor_list[1] is not placed like tensor: DPPolicy(cube='replicate', pe='replicate'"
+        "all_gather: tensor_list[1] is not placed like tensor: "
+        "DPPolicy(cube='replicate', pe='replicate'"
     )
 
 
-def test_tensors_in_tiles_cannot_be_taken_apart() -> None:
+def test_tensors_in_tiles_cannot_be_divided() -> None:
     def call() -> None:
         tiles = torch.tiled_row_major(2, 2)
         dist.all_gather_into_tensor(
             torch.empty(8, 4, layout=tiles), torch.empty(4, 4, layout=tiles)
         )
 
-    problem = "all_gather_into_tensor: tensors that are stored in tiles cannot be split; omit `layout`"
+    problem = (
+        "all_gather_into_tensor: tensors that are stored in tiles cannot be split; omit `layout`"
+    )
     assert refused(call) == (ValueError, problem)

@@ -1,4 +1,4 @@
-"""Send, receive and work handles: who can be reached, and when a rank sees that something is complete."""
+"""Send, receive and work handles: which ranks are reachable, and when an operation completes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ FOUR_PES = variant_text(
 
 
 def ranks(program: Callable[[int], Any], sips: int, algorithm: str = "ring") -> list[Any]:
-    """What the ranks of a group return, in their order."""
+    """The results of the ranks of a group, in their order."""
 
     def whole(rank: int) -> Any:
         dist.init_process_group("ahbm", algorithm=algorithm)
@@ -44,7 +44,7 @@ def test_a_tensor_goes_to_either_neighbour_shard_by_shard(sips: int, step: int) 
         assert (values == (rank - step) % sips).all()
 
 
-def test_two_ranks_send_to_each_other_in_both_directions_at_once() -> None:
+def test_two_ranks_send_to_each_other_in_both_directions_simultaneously() -> None:
     def program(rank: int) -> float:
         first, second = torch.full(3, rank), torch.full(3, rank + 10)
         dist.send(first, 1 - rank)
@@ -57,8 +57,8 @@ def test_two_ranks_send_to_each_other_in_both_directions_at_once() -> None:
 
 
 @pytest.mark.parametrize("sips", [2, 3])
-def test_a_batch_sends_more_than_the_rings_hold_all_round_at_once(sips: int) -> None:
-    # 20,000 bytes a message, 16 KiB a ring: with isend and irecv one after the other all ranks would wait for ever.
+def test_a_batch_sends_more_than_the_rings_hold_between_all_neighbours(sips: int) -> None:
+    # 20,000 bytes a message, 16 KiB a ring: with isend before irecv all ranks would deadlock.
     def program(rank: int) -> list[float]:
         mine, theirs = [
             [torch.full(5000, 10 * rank + way if sent else 0) for way in (0, 1)]
@@ -110,7 +110,7 @@ def test_a_batch_of_what_is_no_operation_is_an_error() -> None:
         ranks(lambda rank: dist.P2POp(dist.send, torch.zeros(2), 1 - rank), 2)
 
 
-def test_what_a_batch_sends_a_batch_receives() -> None:
+def test_a_batch_receives_the_messages_of_a_batch() -> None:
     def program(rank: int) -> None:
         tensor = torch.zeros(2)
         dist.recv(tensor, 0) if rank else dist.batch_isend_irecv(
@@ -124,7 +124,7 @@ def test_what_a_batch_sends_a_batch_receives() -> None:
         ranks(program, 2)
 
 
-def test_any_two_ranks_of_a_group_can_talk() -> None:
+def test_any_two_ranks_of_a_group_can_exchange_messages() -> None:
     def program(rank: int) -> float:
         tensor = torch.full(5, rank)
         if rank == 0:
@@ -187,7 +187,7 @@ def test_a_tensor_larger_than_the_ring_takes_a_receiver_and_two_that_only_send_a
         "isend and irecv",
     ],
 )
-def test_a_work_handle_is_complete_after_waiting_and_says_what_it_cost(
+def test_a_work_handle_is_complete_after_waiting_and_has_its_time(
     call: Callable[[torch.Tensor, torch.Tensor], Any],
 ) -> None:
     def program(rank: int) -> tuple[bool, int, bool, bool, int, bool]:
@@ -224,7 +224,7 @@ def test_works_of_a_rank_complete_in_the_order_of_the_calls() -> None:
     assert ranks(program, 2) == [(True, False)] * 2
 
 
-def test_a_kernel_between_two_collectives_sees_the_first_and_is_seen_by_the_second() -> None:
+def test_a_kernel_between_two_collectives_reads_the_first_and_feeds_the_second() -> None:
     def double(x: tl.Pointer, n: int) -> None:
         tl.store(x, tl.load(x, n) * 2)
 

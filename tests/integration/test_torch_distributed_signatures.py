@@ -1,4 +1,4 @@
-"""`torch.distributed` is called as PyTorch's documentation says (release 2.9, "Distributed communication package")."""
+"""`torch.distributed` has the signatures of PyTorch 2.9, "Distributed communication package"."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -64,7 +64,7 @@ def ranks(program: Callable[[int], Any], sips: int = 2) -> list[Any]:
     return [returned[rank] for rank in range(sips)]
 
 
-def test_what_a_port_says_of_its_ranks_may_stay_if_it_is_true() -> None:
+def test_true_arguments_about_the_ranks_may_stay_in_a_port() -> None:
     def program(rank: int) -> tuple[int, int]:
         dist.init_process_group("ahbm", "env://", timedelta(seconds=30), 2, rank)
         return dist.get_rank(dist.group.WORLD), dist.get_world_size()
@@ -73,7 +73,7 @@ def test_what_a_port_says_of_its_ranks_may_stay_if_it_is_true() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "complaint"),
+    ("given", "complaint"),
     [
         (
             {"world_size": 3},
@@ -89,9 +89,11 @@ def test_what_a_port_says_of_its_ranks_may_stay_if_it_is_true() -> None:
         ),
     ],
 )
-def test_what_is_not_true_says_what_is(said: dict[str, Any], complaint: str) -> None:
+def test_a_false_argument_is_an_error_with_the_true_value(
+    given: dict[str, Any], complaint: str
+) -> None:
     with pytest.raises(ValueError, match=complaint):
-        ranks(lambda rank: dist.init_process_group(**said))
+        ranks(lambda rank: dist.init_process_group(**given))
 
 
 def test_a_positional_async_op_returns_work() -> None:
@@ -106,7 +108,7 @@ def test_a_positional_async_op_returns_work() -> None:
     assert ranks(program) == [3, 3]
 
 
-def test_splits_into_equal_parts_may_be_said_and_others_are_an_error_that_says_what_to_do() -> None:
+def test_splits_into_equal_parts_are_allowed_and_others_are_an_error_with_advice() -> None:
     def program(rank: int, *sizes: list[int]) -> list[float]:
         dist.init_process_group()
         output = torch.zeros(4)
@@ -117,7 +119,10 @@ def test_splits_into_equal_parts_may_be_said_and_others_are_an_error_that_says_w
         assert ranks(lambda rank, sizes=sizes: program(rank, *sizes)) == [[0, 0, 1, 1]] * 2
     with pytest.raises(
         ValueError,
-        match=r"output_split_sizes \[1, 3\]: axis 0 of shape \(4,\) is cut into 2 equal parts; pad them",
+        match=(
+            r"output_split_sizes \[1, 3\]: axis 0 of shape \(4,\) is cut into 2 equal parts; "
+            r"pad them"
+        ),
     ):
         ranks(lambda rank: program(rank, [1, 3], [1, 3]))
 
@@ -137,7 +142,7 @@ def test_a_barrier_is_for_the_device_of_the_rank() -> None:
 @pytest.mark.parametrize(
     ("name", "near"), [("gather", "all_gather"), ("all_to_all", "all_to_all_single")]
 )
-def test_what_is_not_there_names_the_nearest(name: str, near: str) -> None:
+def test_a_name_that_does_not_exist_is_an_error_with_the_nearest_name(name: str, near: str) -> None:
     with pytest.raises(
         AttributeError,
         match=rf"^kernbench's torch\.distributed has no {name}; did you mean '{near}'\?$",

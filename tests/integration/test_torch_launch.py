@@ -1,4 +1,4 @@
-"""Kernels on a simulated chip: what a launch runs where, and what a kernel is told when it asks for the impossible."""
+"""Kernels on a simulated chip: which PEs run a launch, and the errors of a kernel."""
 
 import re
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def complaint(
 
 
 def here(kernel: Callable[..., object], line: int = 0) -> str:
-    """How an error in `kernel` begins, on the line that is so many after its first one."""
+    """The beginning of an error in `kernel`, on the given line after its first line."""
     code = kernel.__code__
     place = f"{Path(code.co_filename).relative_to(Path.cwd())}:{code.co_firstlineno + line}"
     return f"kernel 'kernel under test' on sip 0 cube 0 pe 0 at {place}: "
@@ -137,7 +137,7 @@ def test_launches_and_accesses_of_a_rank_take_effect_in_their_order() -> None:
     assert on_a_rank(program) == [5, 0]
 
 
-def test_a_handle_tells_what_a_launch_cost_once_it_is_done() -> None:
+def test_a_handle_has_the_time_of_a_launch_after_its_end() -> None:
     def program() -> tuple[bool, bool, int, int, int]:
         handle = torch.launch("load", lambda at: tl.load(at, 1), torch.zeros(1))
         pending = handle.done
@@ -165,7 +165,7 @@ def test_a_launch_without_a_tensor_is_refused() -> None:
         on_a_rank(lambda: torch.launch("nowhere", lambda n: None, 3))
 
 
-def test_what_a_kernel_raises_comes_out_of_the_run() -> None:
+def test_an_exception_of_a_kernel_ends_the_run() -> None:
     def kernel(at: Pointer) -> None:
         raise LookupError("not in this kernel")
 
@@ -173,7 +173,7 @@ def test_what_a_kernel_raises_comes_out_of_the_run() -> None:
         launched(kernel)
 
 
-def test_tl_outside_of_a_kernel_says_where_it_works() -> None:
+def test_tl_outside_of_a_kernel_is_an_error_with_its_context() -> None:
     with pytest.raises(
         RuntimeError, match=re.escape("tl works inside a kernel only: start one with torch.launch")
     ):
@@ -188,13 +188,13 @@ def test_a_page_fault_behind_a_tensor_names_tensor_pe_and_address() -> None:
     )
 
 
-def test_a_page_fault_that_starts_inside_a_tensor_says_so() -> None:
+def test_a_page_fault_that_starts_inside_a_tensor_names_it() -> None:
     fault = complaint(lambda at: tl.store(at + 12, tl.load(at, 8)), error=PageFaultError)
     assert "32 bytes at virtual address 0x100000030 are not mapped" in fault
     assert "(it starts inside tensor t1[16] at 0x100000000+64 and runs past its end)" in fault
 
 
-def test_a_page_fault_below_every_tensor_says_so() -> None:
+def test_a_page_fault_below_every_tensor_names_none() -> None:
     assert "no tensor is mapped below it" in complaint(
         lambda at: tl.load(at - 4096, 1), error=PageFaultError
     )
@@ -222,12 +222,13 @@ def test_values_fill_the_scratch_and_the_overflow_names_the_sizes() -> None:
             value = tl.cat([value, value])
 
     assert complaint(kernel) == (
-        f"{here(kernel, 3)}kernel scratch is full: 1,048,512 of 1,048,576 bytes are in use and 1,048,576 more are asked for; "
+        f"{here(kernel, 3)}kernel scratch is full: 1,048,512 of 1,048,576 bytes are in "
+        f"use and 1,048,576 more are asked for; "
         "release what is no longer needed with `with tl.scratch():`"
     )
 
 
-def test_a_scratch_scope_gives_its_room_back() -> None:
+def test_a_scratch_scope_releases_its_bytes() -> None:
     def kernel(at: Pointer) -> None:
         for _ in range(3):
             with tl.scratch():
@@ -300,14 +301,17 @@ def test_a_receive_of_another_size_than_was_sent_names_both_and_the_sender() -> 
 
     def program() -> None:
         torch.distributed.init_process_group("ahbm")
-        torch.launch("speak past each other", kernel, torch.zeros(8, dp=DPPolicy(num_pes=1)))
+        torch.launch("mismatched sizes", kernel, torch.zeros(8, dp=DPPolicy(num_pes=1)))
         torch.ahbm.synchronize()
 
     with pytest.raises(KernelError) as raised:
         on_a_rank(program, ccl_text("tests.support.joined.pair_0_0_1_0"))
-    problem = "recv from W expects 16 bytes of f32 in this slot, 32 bytes of f32 came from sip 0 cube 0 pe 0"
+    problem = (
+        "recv from W expects 16 bytes of f32 in this slot, 32 bytes of f32 came from sip 0 "
+        "cube 0 pe 0"
+    )
     assert (raised.value.kernel, raised.value.coordinates, raised.value.problem) == (
-        "speak past each other",
+        "mismatched sizes",
         (0, 1, 0),
         problem,
     )
@@ -331,7 +335,8 @@ def test_arithmetic_takes_more_time_for_more_elements() -> None:
 
         return on_a_rank(program)
 
-    # 4096 instead of 128 elements: 31 more cycles of 128 lanes at 1 GHz, and 15,872 B more in and out of TCM at 512 GB/s.
+    # 4096 instead of 128 elements: 31 more cycles of 128 lanes at 1 GHz, and 15,872 B more in
+    # and out of TCM at 512 GB/s.
     assert run_ps(4096) - run_ps(128) == 31_000 + 2 * 31_000
 
 
@@ -355,14 +360,19 @@ def _copy(source: Pointer, target: Pointer) -> None:
         (
             lambda x: torch.launch("copy", _copy, x),
             TypeError,
-            "launch of 'copy' with 1 argument: _copy(source, target): missing a required argument: "
-            "'target'",
+            (
+                "launch of 'copy' with 1 argument: _copy(source, target): missing a "
+                "required argument: "
+                "'target'"
+            ),
         ),
         (
             lambda x: torch.launch("copy", _copy, x, x, 2),
             TypeError,
-            "launch of 'copy' with 3 arguments: _copy(source, target): too many positional "
-            "arguments",
+            (
+                "launch of 'copy' with 3 arguments: _copy(source, target): too many positional "
+                "arguments"
+            ),
         ),
         (
             lambda x: torch.launch("copy", _copy, [x], x),
@@ -372,8 +382,10 @@ def _copy(source: Pointer, target: Pointer) -> None:
         (
             lambda x: torch.launch("copy", _copy, np.zeros(2), np.zeros(2)),
             ValueError,
-            "launch of 'copy': a kernel runs where its tensors are, so one argument must be a "
-            "tensor; make one with torch.from_numpy(array)",
+            (
+                "launch of 'copy': a kernel runs where its tensors are, so one argument must be a "
+                "tensor; make one with torch.from_numpy(array)"
+            ),
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Process groups of some of the ranks: who is in them, what their collectives combine, and where their queues lie."""
+"""Process groups of some ranks: members, collectives, and addresses of the queues."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,9 +40,10 @@ def test_a_collective_of_a_group_combines_its_members_alone() -> None:
     assert ranks(program) == [101, 1010, 101, 1010]
 
 
-def test_groups_that_share_a_rank_have_queues_of_their_own() -> None:
+def test_groups_that_share_a_rank_have_separate_queues() -> None:
     def program(rank: int) -> tuple[float, ...]:
-        # Rank 0 is in both, so the second group's rings lie deeper there than rank 2, which is in one, would put them.
+        # Rank 0 is in both groups, so its rings of the second group are at lower addresses than
+        # those of rank 2, which is in one group.
         first, second = dist.new_group([0, 1]), dist.new_group([0, 2])
         found = [
             total(1, group)
@@ -98,7 +99,7 @@ def test_send_and_receive_take_global_ranks_too() -> None:
     assert ranks(program) == [0, 1, 2, 1]
 
 
-def test_a_rank_outside_is_warned_and_does_nothing() -> None:
+def test_a_call_of_a_rank_outside_warns_and_does_nothing() -> None:
     def program(rank: int) -> float:
         group = dist.new_group([0])
         if rank == 0:
@@ -138,12 +139,15 @@ def test_a_group_that_was_destroyed_is_an_error_that_names_it() -> None:
         dist.destroy_process_group(group)
         total(1, group)
 
-    complaint = "Invalid process group specified: group1 of ranks 0 to 1 was destroyed; make another one with new_group"
+    complaint = (
+        "Invalid process group specified: group1 of ranks 0 to 1 was destroyed; make another "
+        "one with new_group"
+    )
     with pytest.raises(ValueError, match=complaint):
         ranks(program, 2)
 
 
-def test_the_default_group_takes_all_others_with_it() -> None:
+def test_the_end_of_the_default_group_ends_all_others() -> None:
     def program(rank: int) -> None:
         group = dist.new_group([0, 1])
         dist.destroy_process_group()
@@ -154,7 +158,7 @@ def test_the_default_group_takes_all_others_with_it() -> None:
         ranks(program, 2)
 
 
-def test_who_is_no_member_has_nothing_to_destroy() -> None:
+def test_a_rank_outside_has_nothing_to_destroy() -> None:
     def program(rank: int) -> float:
         dist.destroy_process_group(dist.new_group([0]))
         return total(1)
@@ -170,7 +174,7 @@ def test_a_group_is_shown_by_its_ranks_and_algorithm() -> None:
     )
 
 
-def test_a_rank_of_the_group_may_be_named_by_its_place_in_it() -> None:
+def test_a_rank_of_the_group_may_be_named_by_its_index() -> None:
     def program(rank: int) -> tuple[float, ...]:
         group, found = dist.new_group([1, 3]), []
         for call in (dist.broadcast, dist.reduce):
@@ -198,7 +202,9 @@ def test_a_rank_of_the_group_may_be_named_by_its_place_in_it() -> None:
         ),
     ],
 )
-def test_a_root_is_named_in_one_way(names: dict[str, int], complaint: str) -> None:
+def test_a_root_has_either_its_global_rank_or_its_group_rank(
+    names: dict[str, int], complaint: str
+) -> None:
     def program(rank: int) -> None:
         group = dist.new_group([1, 3])
         if rank in (1, 3):
@@ -218,6 +224,6 @@ def test_a_root_outside_the_group_is_an_error_that_names_its_ranks() -> None:
         ranks(program)
 
 
-def test_what_is_no_group_is_an_error() -> None:
+def test_an_argument_that_is_no_group_is_an_error() -> None:
     with pytest.raises(TypeError, match="Expected parameter `group` of type ProcessGroup"):
         ranks(lambda rank: dist.all_reduce(torch.zeros(2), group=[0, 1]), 2)

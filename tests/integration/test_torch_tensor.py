@@ -17,7 +17,7 @@ TOPOLOGY = variant_text(sip__cube_mesh={"w": 2, "h": 1}, cube__pe_layout__pe_per
 
 
 def on_a_rank(program: Callable[[], Any], *, data: bool = True) -> Any:
-    """What `program` returns as the program of a single rank."""
+    """The result of `program` on a single rank."""
     return simulate(lambda rank: program(), 1, topology=TOPOLOGY, data=data).returned[0]
 
 
@@ -32,7 +32,7 @@ def on_a_rank(program: Callable[[], Any], *, data: bool = True) -> Any:
         (lambda: torch.empty(2), np.zeros(2, np.float32)),
     ],
 )
-def test_a_constructor_makes_what_its_name_says(
+def test_a_constructor_creates_the_elements_of_its_name(
     make: Callable[[], torch.Tensor], expected: np.ndarray
 ) -> None:
     values = on_a_rank(lambda: make().numpy())
@@ -52,7 +52,7 @@ def test_a_constructor_makes_what_its_name_says(
     ],
     ids=["one", "replicate", "columns of rows", "rows of columns", "columns of columns"],
 )
-def test_what_is_written_is_read_back_in_every_placement_and_type(
+def test_written_elements_are_read_back_in_every_placement_and_type(
     dtype: DType, policy: DPPolicy
 ) -> None:
     array = np.arange(8 * 16).reshape(8, 16).astype(dtype.numpy)
@@ -131,7 +131,7 @@ def test_copy_broadcasts_converts_and_copies_from_tensors() -> None:
     assert on_a_rank(program) == [[[1, -2, 3]] * 2, [[5, 5, 5], [6, 6, 6]], [[7, 7, 7]] * 2]
 
 
-def test_copy_of_another_shape_says_both() -> None:
+def test_copy_of_another_shape_is_an_error_with_both_shapes() -> None:
     problem = "The size of the source (3,) must match or broadcast to the tensor's (2, 2)"
     with pytest.raises(RuntimeError, match=re.escape(problem)):
         on_a_rank(lambda: torch.zeros(2, 2).copy_(np.zeros(3)))
@@ -216,6 +216,6 @@ def test_host_access_takes_simulated_time_and_allocation_takes_none() -> None:
     assert start == allocated == 0 < written < read
 
 
-def test_torch_outside_of_a_rank_says_how_to_start_one() -> None:
+def test_torch_outside_of_a_rank_is_an_error_with_the_command_to_start_one() -> None:
     with pytest.raises(RuntimeError, match="no rank is running here: start the script with"):
         torch.zeros(1)

@@ -1,4 +1,4 @@
-"""`tensor[...]`, and matrices that are stored tile after tile: the host sees a matrix whatever the memory looks like."""
+"""`tensor[...]` and matrices stored in tiles: the host reads a matrix in every layout."""
 
 import re
 from collections.abc import Callable
@@ -90,7 +90,7 @@ def test_a_matrix_in_tiles_is_read_as_it_was_written_in_every_placement(
 
 
 def test_each_shard_is_tiled_by_itself():
-    """A kernel that knows nothing of tiles sees the memory of its shard as it is."""
+    """A kernel without tiles reads the memory of its shard in the order of addresses."""
 
     def copy(source: tl.Pointer, target: tl.Pointer) -> None:
         at = tl.program_id(1) * 12
@@ -118,7 +118,7 @@ def test_a_value_that_is_written_may_be_a_tensor_and_is_broadcast_and_converted(
     assert on_a_rank(program) == [[0, 0, 7, 7], [1, 2, 8, 8]]
 
 
-def test_a_value_of_another_shape_says_both():
+def test_a_value_of_another_shape_is_an_error_with_both_shapes():
     problem = "The size of the source (3,) must match or broadcast to the tensor's (8,)"
     with pytest.raises(RuntimeError, match=re.escape(problem)):
         on_a_rank(lambda: torch.from_numpy(MATRIX).__setitem__(0, np.zeros(3)))
@@ -136,7 +136,7 @@ def test_writing_reaches_every_copy():
 @pytest.mark.parametrize(
     "index", [(slice(0, 3),), (slice(3, 6),), (0,), (-1, 3), (slice(4, 6), slice(2, 5)), (...,)]
 )
-def test_a_slice_of_whole_shards_or_inside_of_one_can_be_read(index: Any):
+def test_a_slice_of_whole_shards_or_inside_one_shard_can_be_read(index: Any):
     np.testing.assert_array_equal(
         on_a_rank(lambda: torch.from_numpy(MATRIX, dp=ROWS)[index]), MATRIX[index]
     )
@@ -148,13 +148,16 @@ def test_a_slice_of_whole_shards_or_inside_of_one_can_be_read(index: Any):
         (
             ROWS,
             slice(2, 4),
-            "t1[6, 8][2:4, 0:8] crosses the shards [0:3, 0:8] and [3:6, 0:8] and takes a part of one",
+            (
+                "t1[6, 8][2:4, 0:8] crosses the shards [0:3, 0:8] and [3:6, 0:8] and takes a "
+                "part of one"
+            ),
         ),
         (ROWS, (..., 0), "t1[6, 8][0:6, 0:1] crosses the shards [0:3, 0:8] and [3:6, 0:8]"),
         (COLUMNS, 0, "t1[6, 8][0:1, 0:8] crosses the shards [0:6, 0:2] and [0:6, 2:4]"),
     ],
 )
-def test_a_slice_across_shards_says_so(policy: DPPolicy, index: Any, problem: str):
+def test_a_slice_across_shards_is_an_error(policy: DPPolicy, index: Any, problem: str):
     def program() -> None:
         tensor = torch.from_numpy(MATRIX, dp=policy)
         with pytest.raises(IndexError, match=re.escape(problem)):

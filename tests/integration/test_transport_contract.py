@@ -56,7 +56,7 @@ def ends(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Transp
 
 
 def receive(transport: Transport, count: int) -> list[tuple[int, PeerContent]]:
-    """The next `count` items; pytest's timeout ends a test that waits for ever."""
+    """The next `count` items; the timeout of pytest ends an endless wait."""
     received: list[tuple[int, PeerContent]] = []
     while len(received) < count:
         transport.wait(0.1)

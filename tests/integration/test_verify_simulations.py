@@ -1,4 +1,4 @@
-"""`--verify-data` on what chips really did: right ones pass with every bit equal, wrong components are found out and named."""
+"""`--verify-data` on simulated chips: right runs pass bit by bit, wrong components are named."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,9 @@ M, K, N = 40, 70, 36
 def layer(
     x: tl.Pointer, weight: tl.Pointer, bias: tl.Pointer, y: tl.Pointer, z: tl.Pointer
 ) -> None:
-    """A product that is streamed, with its epilogue, and one of values in TCM, scaled and normalised."""
+    """A product that is streamed, with its epilogue, and one of values in TCM, scaled and
+    normalised.
+    """
     a, b = tl.ref(x, (M, K)), tl.ref(weight, (K, N))
     pending = tl.composite(
         "gemm", a, b, tl.ref(y, (M, N)), bias=tl.load(bias, N), activation="gelu"
@@ -66,7 +68,7 @@ def wrong(component: str) -> str:
     return f"tests.support.wrong_components:{component}"
 
 
-def test_what_a_pe_computes_is_what_its_log_says() -> None:
+def test_a_pe_computes_the_results_of_its_log() -> None:
     world, verdict = run_layer()
     assert verdict.problems == ()
     assert {figures.memory for figures in verdict.memories} == {"hbm", "tcm"}
@@ -93,7 +95,7 @@ def test_what_a_pe_computes_is_what_its_log_says() -> None:
         ("hbm_ctrl", "LeakyHbm", "sip 0 cube0.pe0.pe_dma 'load'"),
     ],
 )
-def test_a_wrong_component_is_found_out(kind: str, component: str, operation: str) -> None:
+def test_a_wrong_component_is_detected(kind: str, component: str, operation: str) -> None:
     _, verdict = run_layer(**{kind: wrong(component)})
     assert not verdict.passed
     first, buffer = verdict.problems
@@ -113,7 +115,7 @@ def test_values_that_pass_through_queues_between_sips_are_verified(dtype: dtypes
     assert verdict.problems == ()
     sent = world.of("pe_dma", "ipcq_send")
     assert sent
-    # One of them, told as if it had sent what lies beside it.
+    # One record with the address of the neighbouring value.
     sip, record = sent[0]
     (source,) = record.inputs
     assert isinstance(source, Operand)

@@ -9,7 +9,7 @@ NBYTES = 128
 
 
 class Allocation(RuleBasedStateMachine):
-    """A memory against a list that says who owns each byte."""
+    """An allocator against a list with the owner of each byte."""
 
     taken = Bundle("taken")
 

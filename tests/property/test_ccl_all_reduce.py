@@ -1,6 +1,7 @@
-"""All-reduce kernels in the mock runtime: right for every world, size and queue, whoever takes the first turn.
+"""All-reduce kernels in the mock runtime: right for every world, size, queue and order of turns.
 
-There is no deadlock in any of them, or the mock would raise `IpcqDeadlock`; and each kernel must have taken all that was sent.
+There is no deadlock in any of them, or the mock would raise `IpcqDeadlock`; and each kernel must
+have taken all that was sent.
 """
 
 import pytest
@@ -112,7 +113,8 @@ def test_intercube_gives_every_cube_what_all_cubes_combine_to(
 def test_a_ring_sends_the_least_that_an_all_reduce_can(ranks: int, numel: int) -> None:
     group = MockGroup("ring", system(ranks), n_slots=1000)
     group.all_reduce(group.shards((int32, ReduceOp.SUM), numel), ReduceOp.SUM)
-    # Each chunk goes round the ring but for one step, twice: 2 (n - 1) / n of the bytes for each of n ranks.
+    # Each chunk makes n - 1 steps along the ring, twice: 2 (n - 1) / n of the bytes for each of
+    # n ranks.
     assert sum(map(group.sent_by, range(ranks))) == 2 * (ranks - 1) * numel * 4
 
 

@@ -1,6 +1,8 @@
-"""Every collective of the ring in the mock runtime: right for every world, size and queue, with the traffic that it states.
+"""Every collective of the ring in the mock runtime: right for every world, size and queue, with the
+traffic that it states.
 
-There is no deadlock in any of them, or the mock would raise `IpcqDeadlock`; and each kernel must have taken all that was sent.
+There is no deadlock in any of them, or the mock would raise `IpcqDeadlock`; and each kernel must
+have taken all that was sent.
 """
 
 from collections.abc import Callable
@@ -55,7 +57,9 @@ class World(NamedTuple):
         kernel: Callable[..., None],
         arguments: Callable[[int, Callable[[np.ndarray], Any]], tuple[Any, ...]],
     ) -> int:
-        """Run `kernel` on every rank; `arguments(rank, place)` places arrays in its memory. Returns the bytes sent in all."""
+        """Run `kernel` on every rank; `arguments(rank, place)` places arrays in its memory. Returns
+        the bytes sent in all.
+        """
         groups = self.groups
         pes = {
             PeCoordinates(rank, 0, 0): MockPe(
@@ -79,7 +83,9 @@ class World(NamedTuple):
         arguments: Callable[[int, Callable[[np.ndarray], Any]], tuple[Any, ...]],
         size: int,
     ) -> int:
-        """Run the kernel of a collective on elements of `size` bytes, with the arguments of its module behind its own."""
+        """Run the kernel of a collective on elements of `size` bytes, with the arguments of its
+        module behind its own.
+        """
         groups = self.groups
         return self.run(
             getattr(ring, name),
@@ -103,7 +109,9 @@ def integers(seed: int, numel: int, dtype: DType) -> np.ndarray:
 
 
 def combined(op: ReduceOp, arrays: list[np.ndarray]) -> np.ndarray:
-    """What numpy makes of the contributions in float64; an average has the one rounding of its quotient."""
+    """What numpy makes of the contributions in float64; an average has the one rounding of its
+    quotient.
+    """
     total = reduce(COMBINED[op], [array.astype(np.float64) for array in arrays])
     whole = total / len(arrays) if op is ReduceOp.AVG else total
     return whole.astype(np.float32).astype(arrays[0].dtype)
@@ -225,7 +233,8 @@ def test_all_to_all_transposes_the_parts(world: World, numel: int, dtype: DType)
     np.testing.assert_array_equal(
         outputs, np.array(shards).reshape(ranks, ranks, numel).swapaxes(0, 1)
     )
-    # Every part takes the shorter way: the distance of each pair of ranks round the ring, times the part.
+    # Every part takes the shorter way: the distance of each pair of ranks round the ring, times the
+    # part.
     hops = sum(min((a - b) % ranks, (b - a) % ranks) for a in range(ranks) for b in range(ranks))
     assert sent == hops * numel * dtype.itemsize
 
@@ -262,7 +271,8 @@ def test_no_kernel_has_more_in_its_scratch_than_there_is_however_large_the_queue
     ranks: int,
 ) -> None:
     world, size = World(ranks, 4, 1 << 20), 4
-    # Two messages and a rest of every part: what fits the scratch decides, since the rings are far larger.
+    # Two messages and a rest of every part: what fits the scratch decides, since the rings are far
+    # larger.
     numel = 2 * ring.arguments(world.groups[0], size)[1] + 5
     op, shape = ReduceOp.AVG, ranks * numel
     operands: dict[str, Callable[..., tuple[Any, ...]]] = {

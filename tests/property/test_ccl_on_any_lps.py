@@ -1,6 +1,8 @@
-"""Collectives under the protocol: however the SIPs are dealt to LPs and whenever frames arrive, the result is one.
+"""Collectives under the protocol: however the SIPs are dealt to LPs and whenever frames arrive, the
+result is one.
 
-On the mesh, and where an algorithm joins ranks that are not neighbours, SIPs forward what others send.
+On the mesh, and where an algorithm joins ranks that are not neighbours, SIPs forward what others
+send.
 """
 
 from collections.abc import Callable

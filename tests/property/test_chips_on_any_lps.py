@@ -1,4 +1,6 @@
-"""Whole chips under the protocol: however the SIPs are dealt to LPs and whenever frames arrive, the result is one."""
+"""Whole chips under the protocol: however the SIPs are dealt to LPs and whenever frames arrive, the
+result is one.
+"""
 
 from collections.abc import Callable
 
@@ -45,7 +47,8 @@ TALKS: dict[str, tuple[str, str, Callable[[int, int], int]]] = {
         lambda rank, steps: rank ^ 2 * (steps % 2),
     ),
 }
-"""Algorithm -> the direction to send to, the one to receive from, and whose elements a rank has after so many steps."""
+"""By algorithm: the directions of send and receive, and the origin of the elements after n steps.
+"""
 
 
 def collectives(numel: int, algorithm: str) -> Callable[[int], None]:
@@ -65,7 +68,9 @@ def collectives(numel: int, algorithm: str) -> Callable[[int], None]:
 
 
 def transfers(targets: list[int]) -> Callable[[int], None]:
-    """Every rank's PE 0 reads and writes HBM slices of other SIPs: answers leave SIPs whose own PEs are idle."""
+    """Every rank's PE 0 reads and writes HBM slices of other SIPs: answers leave SIPs whose own PEs
+    are idle.
+    """
 
     def program(rank: int) -> None:
         state = running_rank()
@@ -86,9 +91,11 @@ def transfers(targets: list[int]) -> Callable[[int], None]:
 def conversations(steps: list[tuple[bool, bool, bool]], algorithm: str) -> Callable[[int], None]:
     """In every step each rank's kernel talks to others while it multiplies, adds, or neither.
 
-    The others are its neighbours in a ring, or the one opposite, which messages reach through a third SIP.
+    The others are its neighbours in a ring, or the one opposite, which messages reach through a
+    third SIP.
 
-    A step says whether the receive accepts any direction, whether a product is in flight, and whether it is waited for first.
+    A step defines whether the receive accepts any direction, whether a product is in flight, and
+    whether the kernel waits for the product first.
     """
     towards, back, origin = TALKS[algorithm]
 
@@ -99,7 +106,8 @@ def conversations(steps: list[tuple[bool, bool, bool]], algorithm: str) -> Calla
                 received = tl.recv_async(None if any_direction else back, (40, 40), tl.float32)
                 product = tl.composite("gemm", block, tl.ref(x, (40, 40))) if multiplies else None
                 tl.send(towards, block + 1)
-                # What has come is read, and its credit goes home, while the vector engine is busy for 1.5 us.
+                # What has come is read, and its credit goes home, while the vector engine is busy
+                # for 1.5 us.
                 tl.zeros(200_000, tl.int8)
                 if product is not None and first:
                     tl.wait(product)
@@ -120,7 +128,9 @@ def conversations(steps: list[tuple[bool, bool, bool]], algorithm: str) -> Calla
 
 
 def errands(trips: list[tuple[int, int, int, bool]]) -> Callable[[int], None]:
-    """Transfers between any two ranks, all in flight together: (source, target, elements, whether the source works before)."""
+    """Transfers between any two ranks, all in flight together: (source, target, elements, whether
+    the source works before).
+    """
 
     def add_one(x: tl.Pointer, n: int) -> None:
         tl.store(x, tl.load(x, n) + 1)

@@ -1,4 +1,4 @@
-"""Placement: every element of a tensor is in exactly the shards that the policy says, and none is lost."""
+"""Placement: every element of a tensor is in exactly the shards of the policy."""
 
 from itertools import pairwise
 

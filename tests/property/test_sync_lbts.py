@@ -1,8 +1,7 @@
-"""The collector alone, under any history: whatever it grants, nothing is executed before it
-afterwards.
+"""The collector alone, under any history: no event is executed before an earlier grant.
 
-LPs here execute, send, receive and report in any order, not held back by promises: the bound must
-come from the reports.
+LPs execute, send, receive and report in any order, without promises: the bound must come from the
+reports.
 """
 
 from collections import defaultdict, deque

@@ -1,4 +1,4 @@
-"""What frames say, watched on the wire: promises grow and are kept, and idle gaps are cheap."""
+"""Frames on the wire: promises grow and are kept, and idle gaps are cheap."""
 
 import pytest
 from hypothesis import given, settings

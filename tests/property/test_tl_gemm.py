@@ -1,4 +1,6 @@
-"""Matrix products in the mock runtime against numpy in float64: tails, types, staged and streamed operands, epilogues."""
+"""Matrix products in the mock runtime against numpy in float64: tails, types, staged and streamed
+operands, epilogues.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +54,9 @@ class Product:
 
     @property
     def bound(self) -> np.ndarray:
-        """One rounding to float32 for each tile of the depth, each of at most the sum of the magnitudes."""
+        """One rounding to float32 for each tile of the depth, each of at most the sum of the
+        magnitudes.
+        """
         steps = -(-self.a.shape[1] // TILE.k)
         return (
             steps * 2**-24 * (np.abs(self.a.astype(np.float64)) @ np.abs(self.b.astype(np.float64)))
@@ -78,7 +82,7 @@ def blocked(matrix: np.ndarray, block: tuple[int, int]) -> np.ndarray:
 @pytest.mark.parametrize("dtype", FLOATS, ids=repr)
 @FEW
 @given(size=sides, seed=seeds)
-def test_dot_sums_in_float32_whatever_the_shape(
+def test_dot_sums_in_float32_for_every_shape(
     dtype: DType, size: tuple[int, int, int], seed: int
 ) -> None:
     each = product(size, seed, dtype)
@@ -163,7 +167,8 @@ def test_accumulator_bias_and_activation_come_before_the_rounding(
 
     exact = acc + each.exact + bias.astype(np.float64)
     exact = exact if activation is None else ACTIVATIONS[activation](exact)
-    # The slope of every activation is below 1.2; two more roundings to float32 of at most a few units, one to the result.
+    # The slope of every activation is below 1.2; two more roundings to float32 of at most a few
+    # units, one to the result.
     bound = 1.2 * (each.bound + 2**-22 * (1 + np.abs(acc) + np.abs(exact))) + eps(out) * np.abs(
         exact
     )
@@ -211,8 +216,9 @@ def test_the_numbers_depend_on_the_depth_of_the_tile_alone(
 
 
 def test_a_step_rounds_to_float32_once() -> None:
-    # The products are 2^-24 and 2^-49. Their sum brings 1 past the middle to the next float32, 1 + 2^-23; rounded to float32
-    # by itself it is 2^-24, and so is each of them: a tie that goes to the even 1.
+    # The products are 2^-24 and 2^-49. Their sum brings 1 past the middle to the next float32, 1 +
+    # 2^-23; rounded to float32 by itself it is 2^-24, and so is each of them: a tie that goes to
+    # the even 1.
     a, b = np.array([[2**-12, 2**-25]], np.float32), np.array([[2**-12], [2**-24]], np.float32)
     assert accumulate(np.ones((1, 1), np.float32), a, b)[0, 0] == 1 + 2**-23
 

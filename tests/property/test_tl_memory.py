@@ -81,7 +81,9 @@ def test_a_view_is_numpys_and_lies_where_its_elements_lie(
 
 
 def at_its_place(view: Value, base: np.ndarray) -> np.ndarray:
-    """The elements that the address and the strides of a view select of the row-major block that begins at address 0."""
+    """The elements that the address and the strides of a view select of the row-major block that
+    begins at address 0.
+    """
     places = view.address // base.itemsize + sum(
         (np.arange(length) * stride).reshape(-1, *[1] * (len(view.shape) - 1 - axis))
         for axis, (length, stride) in enumerate(zip(view.shape, view.strides, strict=True))

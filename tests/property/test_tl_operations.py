@@ -1,4 +1,6 @@
-"""What the vector engine computes against numpy in float64 or exact integers, over random shapes, broadcasts, axes, types."""
+"""What the vector engine computes against numpy in float64 or exact integers, over random shapes,
+broadcasts, axes, types.
+"""
 
 from collections.abc import Callable
 from typing import Any
