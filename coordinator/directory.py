@@ -1,7 +1,7 @@
 """Creates the private directory of a run, which holds its sockets, and removes abandoned ones.
 
 The process that holds the lock (`flock`) of a directory owns it. The system releases the locks of a
-process that dies, for whatever reason; so a directory that can be locked has no owner, and the next
+process that dies for any reason; so a directory that can be locked has no owner, and the next
 run removes it.
 """
 

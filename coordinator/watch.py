@@ -50,7 +50,7 @@ EXIT_S = 10.0
 _SUSPENDED_S = 2.0
 """A longer gap between two checks means that the coordinator itself was suspended."""
 _DURING_A_RUN = "Status"
-"""The message that is due, again and again, while an LP runs."""
+"""The message that is due repeatedly while an LP runs."""
 
 _Reply = TypeVar("_Reply", Hello, Ready)
 

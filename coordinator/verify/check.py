@@ -1,4 +1,9 @@
-"""`--verify-data`: is what the simulation computed what its own op log says, operation by operation and in the memories?"""
+"""Implements `--verify-data`: checks the simulation's data against a replay of its op log.
+
+Two comparisons: the checksum of every operation's result, and every byte of the memories at the
+end. The replay computes with its own implementation of the operations (`operations.py`), which
+shares no code with the simulation.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -15,10 +20,11 @@ def verify(
     contents: Iterable[tuple[int, bytes]],
     addresses: AddressMap,
 ) -> Verdict:
-    """Replay the op logs of all SIPs and compare checksums of results, then what the memories hold.
+    """Replay the op logs of all SIPs; compare the checksums of results, then the memories.
 
-    `written` holds, by SIP, what its host wrote, in the order of its records. `contents` are the (physical address, bytes) of
-    what is not zero in the memories at the end of the run. A log that cannot be replayed is a verdict, not an error.
+    `written` holds, by SIP, the data of its host's writes in the order of their records. `contents`
+    are the (physical address, bytes) of everything that is not zero in the memories at the end. A
+    log that cannot be replayed gives a verdict, not an error.
     """
     try:
         replay = Replay(logs, written)
@@ -28,7 +34,8 @@ def verify(
     comparison = Comparison(replay, contents, addresses)
     problems = _first(comparison.differences, "buffers differ")
     if problems or replay.mismatches:
-        # Where memories differ, rounding does not explain the first result with other bits.
+        # If memories differ by more than rounding, the first operation whose bits deviate is a
+        # likely cause even if rounding alone could have explained it.
         operations = replay.mismatches or replay.roundings
         problems = (*_first([str(each) for each in operations], "operations differ"), *problems)
     return Verdict(
@@ -40,7 +47,7 @@ def verify(
 
 
 def _first(lines: Sequence[str], what: str) -> tuple[str, ...]:
-    """The first of many."""
+    """The first line with the number of all."""
     if not lines:
         return ()
     return (lines[0] if len(lines) == 1 else f"{lines[0]} ({len(lines):,} {what} in all)",)

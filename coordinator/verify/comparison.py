@@ -1,4 +1,8 @@
-"""The memories at the end of the run against those of the replay, byte by byte, and where bytes differ element by element."""
+"""Compares the memories at the end of the run with those of the replay.
+
+First byte by byte; a buffer with a differing byte is then compared element by element in the type
+in which it was written, within the tolerance that rounding justifies.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -7,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from coordinator.verify.elements import EPS, LEAST_NORMAL, NUMPY, Array, result_of
-from coordinator.verify.memory import NOBODY, PAGE_BYTES, PagedArray
+from coordinator.verify.memory import NO_WRITER, PAGE_BYTES, PagedArray
 from coordinator.verify.replay import EXACT, Replay, ReplayedOperation
 from coordinator.verify.verdict import MemoryStatistics
 from runtime.core.coordinates import PeCoordinates
@@ -16,9 +20,9 @@ from runtime.core.trace import NO_PE
 from runtime.model.addresses import AddressMap, PhysAddr
 
 TOLERANCE = 4.0
-"""How many times its slack an element may deviate."""
+"""An element may deviate by this multiple of its error bound."""
 MEMORIES = frozenset({"hbm", "sram", "tcm"})
-"""The kinds of memory whose contents a run ends with. Registers do not keep theirs: each of their records is checked."""
+"""Memories that are compared at the end. Registers are not: each of their records is checked."""
 
 
 @dataclass
@@ -29,16 +33,13 @@ class _Tally:
 
 
 class Comparison:
-    """Compares `contents`, the (physical address, bytes) of everything that is not zero, with the memories of a replay."""
+    """Compares `contents`, the (physical address, bytes) of all that is not zero, with a replay."""
 
     def __init__(
         self, replay: Replay, contents: Iterable[tuple[int, bytes]], addresses: AddressMap
     ) -> None:
-        self._replayed, self._operations, self._addresses = (
-            replay.memory,
-            replay.operations,
-            addresses,
-        )
+        self._replayed, self._operations = replay.memory, replay.operations
+        self._addresses = addresses
         self._simulated = PagedArray(np.uint8, 0)
         for address, data in contents:
             self._simulated.write(address, np.frombuffer(data, np.uint8), len(data))
@@ -52,7 +53,7 @@ class Comparison:
 
     @property
     def statistics(self) -> tuple[MemoryStatistics, ...]:
-        """What was compared, by kind of memory."""
+        """The statistics of each kind of memory."""
         return tuple(
             MemoryStatistics(kind, len(found.buffers), found.elements, found.worst_eps)
             for kind, found in sorted(self._tallies.items())
@@ -60,7 +61,7 @@ class Comparison:
 
     @property
     def differences(self) -> list[str]:
-        """A line for every buffer that deviates by more than its tolerance, in the order in which they were written."""
+        """A line for each buffer beyond its tolerance, in the order in which they were written."""
         return [text for _, _, text in sorted(self._differences)]
 
     def _compare_page(self, number: int) -> None:
@@ -77,44 +78,50 @@ class Comparison:
         unequal = np.flatnonzero(self._replayed.bytes.page(number) != self._simulated.page(number))
         for writer, first in zip(*np.unique(writers[unequal], return_index=True), strict=True):
             address = base + int(unequal[first])
-            if writer == NOBODY:
-                text = f"{self._place(address)}: the simulation has written there, no record has"
+            if writer == NO_WRITER:
+                text = f"{self._location(address)}: the simulation has data, no record wrote it"
                 self._differences.append((0, address, text))
             else:
                 self._suspects.setdefault(int(writer), address)
 
     def _count(self, kind: str, writers: Array) -> None:
-        figures = self._tallies[kind]
+        tally = self._tallies[kind]
         for writer, count in zip(*np.unique(writers, return_counts=True), strict=True):
-            if writer != NOBODY:
+            if writer != NO_WRITER:
                 operation = self._operations[int(writer)]
-                figures.buffers.add(operation.number)
-                figures.elements += int(count) // NUMPY[operation.record.dtype].itemsize
+                tally.buffers.add(operation.number)
+                tally.elements += int(count) // NUMPY[operation.record.dtype].itemsize
 
     def _compare_buffer(self, operation: ReplayedOperation, address: int) -> None:
-        """Element by element, in the type in which it was written; an element that others overwrote in part to the bit."""
+        """Compare the elements of an operation's result, in the type in which it wrote them.
+
+        An element that a later operation overwrote in part has no value of this type any more; its
+        remaining bytes must be equal.
+        """
         block, dtype = result_of(operation.record), NUMPY[operation.elements]
         own = self._replayed.writers.read_block(block) == operation.number
         right, found = self._replayed.bytes.read_block(block), self._simulated.read_block(block)
         wrong = _any(own & (right != found), dtype.itemsize)
         allowed = np.zeros(len(wrong))
-        if operation.slack != EXACT:
+        if operation.error_bound != EXACT:
             deviation, of_element, of_largest = _deviation(
                 right.view(dtype), found.view(dtype), operation.elements
             )
             allowed = TOLERANCE * (
-                operation.slack.of_element * of_element + operation.slack.of_largest * of_largest
+                operation.error_bound.of_element * of_element
+                + operation.error_bound.of_largest * of_largest
             )
             whole = ~_any(~own, dtype.itemsize)
-            scale = of_largest if operation.slack.of_largest else of_element
+            scale = of_largest if operation.error_bound.of_largest else of_element
             self._keep_worst(operation, address, deviation[whole], scale[whole])
             wrong &= ~(whole & (deviation <= allowed))
         if wrong.any():
             at = int(np.flatnonzero(wrong)[0])
+            was, replayed = float(found.view(dtype)[at]), float(right.view(dtype)[at])
             text = (
-                f"{self._place(address)}, written by {operation}: {int(wrong.sum()):,} elements of {len(wrong):,} differ; "
-                f"element {at} is {float(found.view(dtype)[at]):g}, replayed {float(right.view(dtype)[at]):g}, "
-                f"may differ by {allowed[at]:g}"
+                f"{self._location(address)}, written by {operation}: "
+                f"{int(wrong.sum()):,} elements of {len(wrong):,} differ; element {at} is {was:g}, "
+                f"replayed {replayed:g}, may differ by {allowed[at]:g}"
             )
             self._differences.append((operation.record.end_ps, address, text))
 
@@ -123,28 +130,29 @@ class Comparison:
     ) -> None:
         eps = EPS.get(operation.elements)
         if eps and len(deviation):
-            figures = self._tallies[PhysAddr.decode(address, self._addresses).resource]
-            figures.worst_eps = max(figures.worst_eps, float((deviation / scale).max()) / eps)
+            tally = self._tallies[PhysAddr.decode(address, self._addresses).resource]
+            tally.worst_eps = max(tally.worst_eps, float((deviation / scale).max()) / eps)
 
-    def _place(self, address: int) -> str:
-        where = PhysAddr.decode(address, self._addresses)
+    def _location(self, address: int) -> str:
+        decoded = PhysAddr.decode(address, self._addresses)
         owner = (
-            f"sip {where.sip} cube {where.cube}"
-            if where.pe == NO_PE
-            else str(PeCoordinates(where.sip, where.cube, where.pe))
+            f"sip {decoded.sip} cube {decoded.cube}"
+            if decoded.pe == NO_PE
+            else str(PeCoordinates(decoded.sip, decoded.cube, decoded.pe))
         )
-        return f"{owner}: {where.resource} at {where.offset:#x} ({address:#x})"
+        return f"{owner}: {decoded.resource} at {decoded.offset:#x} ({address:#x})"
 
 
 def _any(of_bytes: Array, itemsize: int) -> Array:
-    """By element, whether it is true of any of its bytes."""
+    """For each element, whether any of its bytes is set in the mask `of_bytes`."""
     return np.any(of_bytes.reshape(-1, itemsize), axis=1, keepdims=True)[:, 0]
 
 
 def _deviation(right: Array, found: Array, dtype: str) -> tuple[Array, Array, Array]:
-    """How far the elements are apart, the magnitude of each right one and that of the largest.
+    """The distance of the elements, the magnitude of each right element, and of the largest one.
 
-    NaN and infinity match themselves only; magnitudes are at least that of the least normal number.
+    NaN and infinity match themselves only. Magnitudes are at least the least normal number: below
+    it the spacing of floating-point numbers is constant, so a relative error has no meaning.
     """
     with np.errstate(all="ignore"):
         a, b = right.astype(np.float64), found.astype(np.float64)

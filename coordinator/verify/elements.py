@@ -1,4 +1,7 @@
-"""Element types and blocks as the op log names them: sizes, precision, and the pieces of memory a block consists of."""
+"""Element types and blocks of the op log: sizes, precision, and the contiguous pieces of a block.
+
+The types are defined here once more, because the replay shares no code with the simulation.
+"""
 
 from collections.abc import Iterator
 from math import prod
@@ -24,7 +27,7 @@ NUMPY: dict[str, np.dtype[Any]] = {
 EPS = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23}
 """The distance from 1 to the next number of a floating-point type; other types are exact."""
 LEAST_NORMAL = {"f16": 2.0**-14, "bf16": 2.0**-126, "f32": 2.0**-126}
-"""The magnitude below which numbers of a floating-point type are no closer to each other."""
+"""The least normal magnitude: below it the spacing of the numbers of a type is constant."""
 
 
 def is_float(dtype: str) -> bool:
@@ -33,7 +36,7 @@ def is_float(dtype: str) -> bool:
 
 
 def result_of(record: OpRecord) -> Operand:
-    """The block that the operation leaves."""
+    """The block that the operation writes."""
     return Operand(record.address, record.shape, record.dtype, record.strides)
 
 
@@ -43,7 +46,7 @@ def size_of(block: Operand) -> int:
 
 
 def check_block(block: Operand) -> None:
-    """`ValueError` for a block that cannot be: an unknown type, a negative length, strides that do not fit the shape."""
+    """`ValueError` for an impossible block: unknown type, negative length, wrong strides."""
     if block.dtype not in NUMPY:
         raise ValueError(f"element type {block.dtype!r} is not known")
     if any(length < 0 for length in block.shape):

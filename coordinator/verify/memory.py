@@ -1,4 +1,4 @@
-"""Memories as the replay sees them: physical address space, sparse, a number for every byte."""
+"""The memories of the replay: a sparse physical address space with numbers for every byte."""
 
 from collections.abc import Iterator
 
@@ -8,12 +8,15 @@ from coordinator.verify.elements import Array, pieces
 from runtime.core.trace import Operand
 
 PAGE_BYTES = 4096
-NOBODY = -1
+NO_WRITER = -1
 """The writer of a byte that was never written."""
 
 
 class PagedArray:
-    """One number of type `dtype` for every physical address; where nothing was written it is `fill` and takes no room."""
+    """One number of type `dtype` for every physical address, `fill` where nothing was written.
+
+    Pages are allocated on the first write: the address space has 51 bits.
+    """
 
     def __init__(self, dtype: type[np.generic], fill: int) -> None:
         self._dtype, self._fill = np.dtype(dtype), fill
@@ -64,11 +67,11 @@ class PagedArray:
 
 
 class ReplayMemory:
-    """The bytes of all memories, and for each the number of the operation that wrote it last."""
+    """The bytes of all memories, and for each byte the operation that wrote it last."""
 
     def __init__(self) -> None:
         self.bytes = PagedArray(np.uint8, 0)
-        self.writers = PagedArray(np.int32, NOBODY)
+        self.writers = PagedArray(np.int32, NO_WRITER)
 
     def write_block(self, block: Operand, data: Array, writer: int) -> None:
         """Store the bytes `data` as the elements of a block."""
@@ -79,9 +82,9 @@ class ReplayMemory:
             done += nbytes
 
     def writers_of(self, block: Operand) -> list[int]:
-        """The operations whose results are in a block, without `NOBODY`, in ascending order."""
+        """The operations whose results are in a block, without `NO_WRITER`, in ascending order."""
         found = np.unique(self.writers.read_block(block))
-        return [int(writer) for writer in found if writer != NOBODY]
+        return [int(writer) for writer in found if writer != NO_WRITER]
 
 
 def _parts(address: int, count: int) -> Iterator[tuple[int, int, int, int]]:

@@ -1,7 +1,9 @@
-"""What each operation of the op log computes: a second implementation, written from the specification of the kernel language.
+"""Computes the operations of the op log: a second implementation of the kernel language.
 
-Floating-point results are computed in float64, rounded to float32 and then to the element type. A sum is rounded once. A tile
-product is summed in float64 with its accumulator and rounded once to the accumulator's type. Integers wrap round.
+It is written from the specification and shares no code with `runtime.language`, so that an error in
+either of them shows as a difference. Floating-point results are computed in float64, rounded to
+float32 and then to the element type. A sum is rounded once. A tile product is summed in float64
+with its accumulator and rounded once to the accumulator's type. Integers wrap around.
 """
 
 from collections.abc import Callable, Sequence
@@ -77,12 +79,15 @@ _REDUCTIONS: dict[str, Callable[..., Array]] = {"sum": np.sum, "max": np.amax, "
 
 
 def copies(record: OpRecord) -> bool:
-    """Whether the operation moves elements as they are."""
+    """Whether the operation moves elements without a change."""
     return record.name in COPIES.get(record.engine, ())
 
 
 def may_differ(record: OpRecord, result: Array) -> bool:
-    """Whether a right implementation may have got other bits than `result`: by rounding, the sign of a zero, or another NaN."""
+    """Whether a correct implementation can give other bits than `result`.
+
+    Reasons: rounding, the sign of a zero, the payload of a NaN.
+    """
     if not is_float(record.dtype):
         return False
     chooses_zero = record.name in _CHOOSING and not result.all()
@@ -90,13 +95,13 @@ def may_differ(record: OpRecord, result: Array) -> bool:
 
 
 def evaluate(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
-    """The result, elements of the record's type in its shape; `ValueError` for what the engine cannot have done."""
+    """The result in the type and shape of the record; `ValueError` for an impossible operation."""
     with np.errstate(all="ignore"):
         result = np.asarray(_function(record)(record, inputs))
     if result.shape != record.shape:
-        raise ValueError(f"the result has shape {result.shape}, the record says {record.shape}")
+        raise ValueError(f"the result has shape {result.shape}, the record has {record.shape}")
     if result.dtype != NUMPY[record.dtype]:
-        raise ValueError(f"the result is {result.dtype}, the record says {record.dtype}")
+        raise ValueError(f"the result is {result.dtype}, the record has {record.dtype}")
     return result
 
 
@@ -176,7 +181,7 @@ def _reduce(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
     dtype = np.dtype(np.int32) if widens else x.dtype
     wide = np.dtype(np.float64) if is_float(record.dtype) else dtype
     _check_axis(x, record.axis)
-    # Only the shape of the result tells whether the axis was kept, with length 1.
+    # The record has no keepdims: the number of axes of the result shows it.
     keep = len(record.shape) == x.ndim
     return np.asarray(
         _REDUCTIONS[record.name](x.astype(wide), axis=record.axis, keepdims=keep)
@@ -244,7 +249,7 @@ def _widened(
 ) -> Array:
     if isinstance(operand, np.ndarray):
         return operand.astype(wide)
-    # A number beside elements takes their type first.
+    # As in the kernel language, a number takes the type of the elements beside it first.
     return np.asarray(operand, np.float64).astype(dtype).astype(wide)
 
 
@@ -255,7 +260,10 @@ def _narrowed(exact: Array, dtype: str) -> Array:
 
 
 def _converted(x: Array, dtype: str) -> Array:
-    """Rounded once; from a fraction to an integer: cut off, limited to what the integer holds, NaN becomes 0."""
+    """`x` rounded once to `dtype`.
+
+    A fraction becomes an integer by truncation and saturation; NaN becomes 0.
+    """
     target = NUMPY[dtype]
     if is_float(dtype) or x.dtype.kind == "i":
         return x.astype(target)

@@ -1,7 +1,9 @@
-"""The merged op log of all SIPs, executed once more in time order on memories of our own.
+"""Replays the merged op log of all SIPs in the order of time, on memories of its own.
 
-An operation reads its inputs at its start and leaves its result at its end. At one moment results come before reads, and
-otherwise the order is that of `(sip, place in its log)`. An operation that takes no time reads when it leaves its result.
+An operation reads its inputs at its start and writes its result at its end. Of all that happens at
+the same time, writes precede reads, so that an operation sees the result of another that ends when
+it starts; apart from that the order is `(sip, index in its log)`. An operation without duration
+reads its inputs immediately before it writes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,26 +35,28 @@ class ReplayError(KernbenchError):
         return f"{self.operation} cannot be replayed: {self.problem}"
 
 
-class Slack(NamedTuple):
-    """How far the elements that an operation really left may lie from those that the replay left.
+class ErrorBound(NamedTuple):
+    """The largest justified deviation of a simulated result from the replayed one.
 
-    `of_element` is relative to each element, by its own rounding; `of_largest` is relative to the largest element, by what
-    the rounding of its operands may have become, for a difference of large numbers keeps their error.
+    `of_element` is relative to each element: the rounding of the operation itself. `of_largest` is
+    relative to the largest element of the buffer: the rounding errors of the operands. A difference
+    of large numbers is small but keeps their errors (cancellation), so these cannot be relative to
+    the element.
     """
 
     of_element: float = 0.0
     of_largest: float = 0.0
 
 
-EXACT = Slack()
+EXACT = ErrorBound()
 
 
 @dataclass(slots=True)
 class ReplayedOperation:
-    """An operation on data: `index` is its place in the op log of `sip`, `number` in that of all SIPs.
+    """An operation on data; `index` counts in the op log of `sip`, `number` in that of all SIPs.
 
-    `slack` is `EXACT` when it left the same bits as the replay. `elements` is the type of the elements: for bytes of no type,
-    that of what was copied.
+    `error_bound` is `EXACT` if the simulated result has the same bits as the replayed one.
+    `elements` is the type of the elements; for untyped bytes (`u8`), the type of the copied source.
     """
 
     number: int
@@ -62,34 +66,39 @@ class ReplayedOperation:
     written: memoryview | None = None
     result: bytes = b""
     elements: str = ""
-    slack: Slack = EXACT
+    error_bound: ErrorBound = EXACT
 
     def __str__(self) -> str:
         record = self.record
         operands = ", ".join(_describe(each) for each in record.inputs)
+        times = f"{format_ps(record.start_ps)} to {format_ps(record.end_ps)}"
         return (
-            f"sip {self.sip} {record.track} {record.name!r} of {format_ps(record.start_ps)} to {format_ps(record.end_ps)}, "
-            f"record {self.index}, ({operands}) -> {_describe(result_of(record))}"
+            f"sip {self.sip} {record.track} {record.name!r} of {times}, record {self.index}, "
+            f"({operands}) -> {_describe(result_of(record))}"
         )
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """An operation whose result in the simulation was another one. `replayed` describes the right one."""
+    """An operation whose simulated result differs; `replayed` describes the replayed result."""
 
     operation: ReplayedOperation
     replayed: str
 
     def __str__(self) -> str:
         checksum = self.operation.record.checksum
-        return f"{self.operation}: its result has the checksum {checksum:#010x}, replayed it is {self.replayed}"
+        return (
+            f"{self.operation}: its result has the checksum {checksum:#010x}, "
+            f"replayed it is {self.replayed}"
+        )
 
 
 class Replay:
-    """Executes the op logs by SIP. `written` holds, by SIP, what its host wrote: the bytes in the order of the records.
+    """Executes op logs, given by SIP. `written` holds, by SIP, the data of its host's writes.
 
-    `mismatches` are the operations that had a wrong result although their operands were right; `roundings` are those whose
-    result had other bits, which rounding may explain: whether it does is seen from the memories at the end.
+    `mismatches` are operations with a wrong result although their operands were right. `roundings`
+    are operations whose result has other bits that rounding may explain; whether it does, the
+    comparison of the memories decides.
     """
 
     def __init__(
@@ -112,17 +121,17 @@ class Replay:
                     operation.written, host = host[: record.nbytes], host[record.nbytes :]
             if host:
                 raise ReplayError(
-                    f"sip {sip}", f"its host wrote {len(host):,} bytes more than its records say"
+                    f"sip {sip}", f"its host wrote {len(host):,} bytes more than its records have"
                 )
 
     def run(self) -> None:
-        """Execute everything; raises `ReplayError` for a record that makes no sense."""
+        """Execute all operations; `ReplayError` for an impossible record."""
         for operation, moment in self._timeline():
             try:
                 if moment == _READS or _reads_at_its_end(operation.record):
                     self._execute(operation)
                 if moment == _RESULTS:
-                    self._leave(operation)
+                    self._write_result(operation)
             except (ValueError, TypeError, KernbenchError) as error:
                 raise ReplayError(str(operation), str(error)) from error
 
@@ -161,21 +170,23 @@ class Replay:
     def _differs(
         self, operation: ReplayedOperation, result: Array, sources: Sequence[ReplayedOperation]
     ) -> None:
-        """The checksum says that the simulation had other bits."""
-        record, slacks = operation.record, [source.slack for source in sources]
-        explained = any(slack != EXACT for slack in slacks) or may_differ(record, result)
+        """Record a difference: the checksum of the simulation is that of other bits."""
+        record, bounds = operation.record, [source.error_bound for source in sources]
+        explained = any(bound != EXACT for bound in bounds) or may_differ(record, result)
         (self.roundings if explained else self.mismatches).append(
             Mismatch(operation, _summary(result))
         )
+        # A copy inherits the bounds of its sources; any other operation adds its own rounding.
         if record.dtype == "u8" and sources:
             operation.elements = sources[0].elements
-        if copies(record) and slacks:
-            operation.slack = Slack(
-                max(slack.of_element for slack in slacks), max(slack.of_largest for slack in slacks)
+        if copies(record) and bounds:
+            operation.error_bound = ErrorBound(
+                max(bound.of_element for bound in bounds),
+                max(bound.of_largest for bound in bounds),
             )
         else:
-            operation.slack = Slack(
-                EPS.get(record.dtype, 0.0), max((sum(slack) for slack in slacks), default=0.0)
+            operation.error_bound = ErrorBound(
+                EPS.get(record.dtype, 0.0), max((sum(bound) for bound in bounds), default=0.0)
             )
 
     def _input(self, block: Operand) -> Array:
@@ -186,7 +197,7 @@ class Replay:
             self.operations[writer] for block in blocks for writer in self.memory.writers_of(block)
         ]
 
-    def _leave(self, operation: ReplayedOperation) -> None:
+    def _write_result(self, operation: ReplayedOperation) -> None:
         if (operation.record.engine, operation.record.name) != HOST_READ:
             data = np.frombuffer(operation.result, np.uint8)
             self.memory.write_block(result_of(operation.record), data, operation.number)

@@ -1,13 +1,14 @@
-"""What `--verify-data` found: figures by kind of memory, and problems in the order in which they should be looked at."""
+"""The result of `--verify-data`: statistics by kind of memory, and problems by importance."""
 
 from msgspec import Struct
 
 
 class MemoryStatistics(Struct, frozen=True):
-    """What was compared in the memories of one kind.
+    """The comparison of all memories of one kind.
 
-    A buffer is what one operation left and none after it overwrote. `worst_eps` is the largest deviation of an element in
-    units of the precision of its type: relative to itself, or to the largest of its buffer where its operands deviate.
+    A buffer is the part of an operation's result that no later operation overwrote. `worst_eps` is
+    the largest deviation of an element in units of the precision of its type, relative to the
+    element, or to the largest element of its buffer if the operands deviate as well.
     """
 
     memory: str
@@ -17,7 +18,7 @@ class MemoryStatistics(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """`passed` says that there are no problems: of each kind, the first one is told and the others are counted."""
+    """`passed` means no problems; the first problem of each kind is described, all are counted."""
 
     passed: bool
     operations: int

@@ -1,3 +1,5 @@
+"""The merged op log, digest and outcome of a run."""
+
 from hashlib import sha256
 
 import pytest
@@ -17,7 +19,7 @@ def op(start_ps: int) -> OpRecord:
     return OpRecord("pe_dma", "read", start_ps, start_ps + 1)
 
 
-def test_records_that_start_together_are_ordered_by_sip_and_then_by_their_place_in_its_log():
+def test_records_that_start_together_are_ordered_by_sip_and_then_by_their_index_in_its_log():
     merged = merge_op_log({1: [op(5), op(3)], 0: [op(5), op(5)]})
     assert [(o.record.start_ps, o.sip, o.index) for o in merged] == [
         (3, 1, 1),

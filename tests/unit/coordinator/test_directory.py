@@ -1,3 +1,5 @@
+"""The private directory of a run, and the removal of abandoned ones."""
+
 import os
 import stat
 from pathlib import Path

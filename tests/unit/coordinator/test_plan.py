@@ -1,3 +1,5 @@
+"""The plan of a run: distribution of SIPs, refusals, the job."""
+
 from dataclasses import replace
 
 import pytest

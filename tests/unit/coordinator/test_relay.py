@@ -1,3 +1,5 @@
+"""The relay of the LPs' output."""
+
 import io
 import os
 import sys
@@ -23,7 +25,9 @@ def passed_on(output: bytes, errors: bytes = b"") -> None:
     Relay(*ends).drain()
 
 
-def test_output_and_errors_go_their_own_ways_in_whole_lines(capsys: pytest.CaptureFixture[str]):
+def test_output_and_errors_are_relayed_separately_in_whole_lines(
+    capsys: pytest.CaptureFixture[str],
+):
     passed_on(b"one\ntwo", b"three")
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == ("one\ntwo\n", "three\n")
@@ -34,7 +38,7 @@ def test_bytes_that_are_no_text_are_marked(capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().out == "\N{REPLACEMENT CHARACTER}!\n"
 
 
-def test_a_rank_goes_on_when_nobody_reads_any_more(monkeypatch: pytest.MonkeyPatch):
+def test_a_rank_continues_when_the_reader_of_its_output_is_gone(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "stdout", _Gone())
     reading, writing = os.pipe()
     errors, closed = os.pipe()

@@ -1,4 +1,4 @@
-"""Both ends of the control channel over a real socket, in one process: the LP's `Control`, the coordinator's `Rendezvous`."""
+"""Both ends of the control channel over a real socket: `Control` and `Rendezvous`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,14 +45,14 @@ def receive(rendezvous: Rendezvous):
     return rendezvous.receive(5.0)
 
 
-def test_an_lp_is_known_by_its_hello(rendezvous: Rendezvous, control: Control):
+def test_an_lp_is_identified_by_its_hello(rendezvous: Rendezvous, control: Control):
     control.send(hello())
     control.ready("cafe")
     assert receive(rendezvous) == (1, hello())
     assert receive(rendezvous) == (1, Ready(1, "cafe"))
 
 
-def test_start_and_goodbye_are_waited_for(rendezvous: Rendezvous, control: Control):
+def test_an_lp_waits_for_start_and_bye(rendezvous: Rendezvous, control: Control):
     control.send(hello())
     receive(rendezvous)
     rendezvous.broadcast(Start())
@@ -100,7 +100,7 @@ def test_waiting_for_the_coordinator_has_an_end(
     control.close()
 
 
-def test_status_is_due_a_few_times_a_second_however_often_it_is_asked_for(
+def test_status_is_due_a_few_times_a_second_however_often_the_lp_checks(
     rendezvous: Rendezvous, control: Control
 ):
     control.send(hello())
@@ -122,7 +122,7 @@ def test_status_is_due_a_few_times_a_second_however_often_it_is_asked_for(
         (Ready(1, ""), "Ready before Hello"),
     ],
 )
-def test_a_stranger_is_told_why_it_is_refused(
+def test_a_stranger_receives_the_reason_of_its_refusal(
     rendezvous: Rendezvous, control: Control, stranger, reason: str
 ):
     control.send(stranger)
@@ -186,7 +186,7 @@ def test_a_connection_that_leaves_the_host_is_refused(endpoint: str):
         Control(endpoint, RUN, 0)
 
 
-def test_sending_to_an_lp_that_has_not_joined_reaches_nobody(
+def test_sending_to_an_lp_that_has_not_joined_has_no_effect(
     rendezvous: Rendezvous, control: Control
 ):
     rendezvous.send(0, Start())

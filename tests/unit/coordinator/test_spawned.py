@@ -1,3 +1,5 @@
+"""`torch.multiprocessing.spawn`: the exceptions of PyTorch, and what it refuses."""
+
 import pickle
 import signal
 
@@ -10,7 +12,7 @@ from runtime.torch.multiprocessing import ProcessExitedException, ProcessRaisedE
 from runtime.wire.control import Failed
 from runtime.wire.environment import COORDINATOR_PID
 
-PLACE = LpProcess(1, (2, 3), 4711)
+PROCESS = LpProcess(1, (2, 3), 4711)
 
 
 def _rank_program(rank: int) -> None:
@@ -22,14 +24,14 @@ def test_a_rank_that_raised_is_torchs_exception_with_its_traceback():
     with pytest.raises(
         ProcessRaisedException, match="-- Process 3 terminated with the following error"
     ) as caught:
-        raise_as_torch_does(RankFailed(PLACE, failed))
+        raise_as_torch_does(RankFailed(PROCESS, failed))
     assert (caught.value.error_index, caught.value.error_pid) == (3, 4711)
     assert caught.value.msg.endswith("Traceback: ValueError: no")
 
 
 def test_a_process_that_was_killed_is_torchs_exception_with_the_signal():
     with pytest.raises(ProcessExitedException, match="was killed by SIGKILL") as caught:
-        raise_as_torch_does(LpDied(PLACE, -9, 5_000))
+        raise_as_torch_does(LpDied(PROCESS, -9, 5_000))
     assert (caught.value.error_index, caught.value.exit_code, caught.value.signal_name) == (
         2,
         -9,

@@ -1,3 +1,5 @@
+"""What a run prints and writes: report, progress, files of the run directory."""
+
 import io
 import json
 from dataclasses import replace
@@ -62,7 +64,7 @@ def test_the_table_has_the_columns_of_nccl_tests():
     assert lines[3:] == ["# Out of bounds values : 0 OK", "# Avg bus bandwidth    : 2.250 GB/s"]
 
 
-def test_a_run_without_data_says_that_nothing_was_checked_and_passes():
+def test_a_run_without_data_reports_that_nothing_was_checked_and_passes():
     outcome = BenchOutcome(
         "ring", 0, 0, (PerfRow(1024, 256, "f32", "sum", 1, 1.5, 2.25, None),), unchecked=16
     )
@@ -75,7 +77,7 @@ def test_a_run_without_data_says_that_nothing_was_checked_and_passes():
     assert [rank.unchecked for rank in report.ranks] == [16, 16]
 
 
-def test_the_figures_name_time_speed_synchronisation_and_digest():
+def test_the_statistics_name_time_speed_synchronisation_and_digest():
     text = "\n".join(run_statistics(summarise(plan(), result())))
     for words in (
         "5.000 ns",
@@ -90,13 +92,13 @@ def test_one_lp_needs_no_protocol():
     assert "one LP, no protocol" in "\n".join(run_statistics(summarise(plan(1), result(sips=1))))
 
 
-def test_the_heading_says_what_runs_on_what():
+def test_the_heading_names_the_program_and_the_machine():
     first, second = heading(plan(3, procs=1))
     assert first == "# bench fake"
     assert second.startswith("# 3 sips in 1 process, ring_1d direct, config ")
 
 
-def test_the_heading_of_a_script_is_the_file_as_it_was_given_and_its_words():
+def test_the_heading_of_a_script_has_the_given_path_and_its_arguments():
     script = ProgramSpec(
         "script", "examples/a.py", "/somewhere/examples/a.py", argv=("--its", "arguments")
     )
@@ -118,11 +120,12 @@ MEMORIES = (
 )
 
 
-def test_a_run_that_was_verified_says_how_much_was_compared_and_how_far_it_was_off():
+def test_a_verified_run_reports_what_was_compared_and_the_largest_deviation():
     report = summarise(plan(), result(), Verdict(True, 12_345, MEMORIES, ()))
     assert report.passed
     assert list(run_statistics(report))[-1] == (
-        "verify-data     12,345 operations replayed, 1,234,567 elements in 340 buffers compared: worst deviation 0.4 eps  OK"
+        "verify-data     12,345 operations replayed, 1,234,567 elements in 340 buffers compared: "
+        "worst deviation 0.4 eps  OK"
     )
     exact = summarise(plan(), result(), Verdict(True, 1, MEMORIES[:1], ()))
     assert list(run_statistics(exact))[-1].endswith(" in 300 buffers compared: every bit equal  OK")
@@ -218,7 +221,7 @@ def test_plain_progress_is_one_line_for_all_lps_however_many_there_are():
     for now_s in (1.0, 2.0, 5.0, 6.0, 9.0):
         plain.status(Status(0, 7_000, round(100 * now_s), 0.5 * now_s), (0,))
         plain.status(Status(1, 4_000, round(300 * now_s), 0.0), (1,))
-    # When LP 0 spoke at 5 s, LP 1 had last spoken at 2 s.
+    # At LP 0's status at 5 s, the last status of LP 1 is that of 2 s.
     assert stream.getvalue() == "4.000 ns  220 events/s  blocked 25%\n"
     now_s = 10.0
     plain.status(Status(0, 9_000, 1_000, 5.0), (0,))

@@ -1,4 +1,4 @@
-"""The table of a bench's own: how the tables of the ranks become one, how it crosses the wire, and how it is printed."""
+"""The table of a bench: merged over the ranks, sent over the wire, printed."""
 
 import pytest
 

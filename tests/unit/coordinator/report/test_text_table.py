@@ -42,7 +42,7 @@ def test_names_are_left_aligned_numbers_right_aligned_and_groups_apart():
     ]
 
 
-def test_a_column_is_at_least_as_wide_as_it_says_and_widens_for_its_cells():
+def test_a_column_has_its_least_width_and_widens_for_its_cells():
     columns = (TextColumn("x", width=4), TextColumn("#y", width=3, gap=1))
     table = TextTable(columns, TextStyle(gap=2, heading_marks=("#",), row_mark=" "))
     table.row("1", "2")

@@ -1,3 +1,5 @@
+"""The op log as a trace of Perfetto."""
+
 import json
 
 from coordinator.aggregate import LoggedOp, merge_op_log

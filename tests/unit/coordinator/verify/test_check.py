@@ -1,4 +1,4 @@
-"""`--verify-data` on hand-made op logs: what is right passes, and whatever is corrupted is named."""
+"""`--verify-data` on op logs that the test writes: correct ones pass, every corruption is named."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ PRODUCT = (A.astype(np.float64) @ B.astype(np.float64)).astype(np.float32)
 
 
 def pipeline() -> Log:
-    """A product as the tile pipeline records it: both matrices from HBM, the result back to HBM and to the host."""
+    """A product as the tile pipeline records it: matrices from HBM, the result to HBM and host."""
     log = Log()
     a, b = log.host_write(HBM, A), log.host_write(HBM + 4096, B)
     a = log.leave("pe_dma", "load", (a,), TCM, A)
@@ -40,7 +40,7 @@ def pipeline() -> Log:
     return log
 
 
-def test_a_right_log_passes_and_its_figures_count_what_was_compared():
+def test_a_correct_log_passes_and_its_statistics_count_what_was_compared():
     verdict = pipeline().verdict()
     assert verdict.problems == ()
     assert (verdict.passed, verdict.operations) == (True, 11)
@@ -48,7 +48,8 @@ def test_a_right_log_passes_and_its_figures_count_what_was_compared():
         figures.memory: (figures.buffers, figures.elements, figures.worst_eps)
         for figures in verdict.memories
     }
-    # In HBM both matrices as the host's bytes and the result; in TCM the loaded ones, the stored product and its triple.
+    # HBM: both matrices as the host's bytes and the result. TCM: the loaded matrices, the stored
+    # product and its triple.
     assert figures == {"hbm": (3, 24 + 16 + 6, 0.0), "tcm": (4, 12 + 8 + 6 + 6, 0.0)}
 
 
@@ -151,17 +152,15 @@ def test_a_record_too_many_does_not_pass():
     )
 
 
-def test_the_first_record_that_differs_is_named_with_its_place_time_operands_and_the_right_values():
+def test_the_first_differing_record_is_named_with_component_time_operands_and_right_values():
     log = pipeline()
     log.records[MUL] = _another_number(log.records[MUL])
     problem = log.verdict().problems[0]
     assert problem.startswith(
         f"sip 0 cube3.pe1.pe_math 'mul' of 8.000 ns to 9.000 ns, record {MUL}, (f16[3, 2] at "
     )
-    assert (
-        f", 2) -> f16[3, 2] at {TCM + 12288:#x}: its result has the checksum {log.records[MUL].checksum:#010x}"
-        in problem
-    )
+    checksum = f"its result has the checksum {log.records[MUL].checksum:#010x}"
+    assert f", 2) -> f16[3, 2] at {TCM + 12288:#x}: {checksum}" in problem
     first = float(PRODUCT.astype(np.float16)[0, 0] * 2)
     assert f"replayed it is [{first:g}, " in problem
 
@@ -183,9 +182,8 @@ def test_a_buffer_that_differs_is_named_with_its_last_writer_and_both_values():
     log = pipeline()
     log.poke(Operand(HBM + 8192 + 4, (1,), "f16"), np.array([99], np.float16))
     (problem,) = log.verdict().problems
-    assert problem.startswith(
-        f"sip 0 cube 3 pe 1: hbm at 0x2004 ({HBM + 0x2004:#x}), written by sip 0 cube3.pe1.pe_dma 'store'"
-    )
+    location = f"sip 0 cube 3 pe 1: hbm at 0x2004 ({HBM + 0x2004:#x})"
+    assert problem.startswith(f"{location}, written by sip 0 cube3.pe1.pe_dma 'store'")
     right = float(PRODUCT.astype(np.float16)[1, 0] * np.float16(3))
     assert (
         f"1 elements of 6 differ; element 2 is 99, replayed {right:g}, may differ by 0" in problem
@@ -198,7 +196,7 @@ def test_bytes_that_no_record_has_written_are_found():
     log.contents[ADDRESSES.cube_sram_addr(0, 2, 5)] = 1
     (problem,) = log.verdict().problems
     assert "sip 0 cube 2: sram at 0x5" in problem
-    assert "the simulation has written there, no record has (2 buffers differ in all)" in problem
+    assert "the simulation has data, no record wrote it (2 buffers differ in all)" in problem
 
 
 def test_a_result_where_there_is_no_memory_is_found():
@@ -207,10 +205,10 @@ def test_a_result_where_there_is_no_memory_is_found():
     assert "reserved" in log.verdict().problems[0]
 
 
-def test_the_host_must_have_written_what_its_records_say():
+def test_the_host_must_have_written_the_bytes_of_its_records():
     log = pipeline()
     log.written += b"more"
-    assert "its host wrote 4 bytes more than its records say" in log.verdict().problems[0]
+    assert "its host wrote 4 bytes more than its records have" in log.verdict().problems[0]
     del log.written[-6:]
     assert "the host has sent 14 of them" in log.verdict().problems[0]
 
@@ -241,7 +239,7 @@ def one(name: str, start_ps: int, end_ps: int, source: int, target: int, value: 
 
 
 def passes(*records: OpRecord, sips: int = 1) -> bool:
-    """Of copies between the first words of TCM, with 5 in HBM; SIP k has every k-th record. What is left is not compared."""
+    """Copies between the first elements of TCM, with 5 in HBM; SIP k has every k-th record."""
     source = Log()
     source.host_write(HBM, np.array([5], np.float32))
     logs = {sip: list(records[sip::sips]) for sip in range(sips)}
@@ -284,7 +282,7 @@ def test_at_one_time_the_sips_come_in_the_order_of_their_numbers(read: float):
 
 
 def rounded_elsewhere(ulps: int) -> Log:
-    """An exponential whose first element is `ulps` off, its way through a queue as bytes, and a sum with a large number."""
+    """An exponential, off by `ulps` in one element, sent through a queue and added to a number."""
     log = Log()
     x = np.array([0.5, 1.0, 2.0], np.float32)
     y = np.exp(x.astype(np.float64)).astype(np.float32)
@@ -323,7 +321,7 @@ def test_more_than_rounding_is_a_difference_where_it_was_made_and_where_it_went(
         "1 elements of 3 differ; element 0 is 1.64872, replayed 1.64872, may differ by 7.86"
         in buffer
     )
-    # The exponential, its bytes in the slot of the queue and where they arrived; the difference is within what it may have.
+    # The exponential, its bytes in the slot and at their destination; the sum is within bounds.
     assert "(3 buffers differ in all)" in buffer
 
 

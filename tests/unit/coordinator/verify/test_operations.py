@@ -1,4 +1,4 @@
-"""The replay computes every operation of the op log, in the types and with the roundings of the kernel language."""
+"""The replay computes every operation of the op log with the types and rounding of `tl`."""
 
 import math
 from typing import Any
@@ -108,7 +108,7 @@ def test_sixteen_bit_operands_are_rounded_once_at_the_end():
     assert verdict_of("add", [a, b], array([1.0, 2.0], "bf16")).passed
 
 
-def test_integers_wrap_round():
+def test_integers_wrap_around():
     assert verdict_of(
         "add", [array([100, -100], "i8"), array([100, -100], "i8")], array([-56, 56], "i8")
     ).passed
@@ -125,7 +125,7 @@ def test_integers_wrap_round():
         ("min", 0, array([[1.0, 2.0, 3.0]])),
     ],
 )
-def test_reductions_keep_or_drop_their_axis_as_the_shape_of_the_result_says(
+def test_reductions_keep_or_drop_their_axis_as_the_shape_of_the_result_shows(
     name: str, axis: int | None, result: Array
 ):
     assert verdict_of(name, [array([[1, 2, 3], [4, 5, 6]])], result, axis=axis).passed
@@ -152,7 +152,7 @@ def test_softmax_and_what_moves_elements():
     assert verdict_of("full", [2.5], array([[2.5] * 3] * 2, "bf16")).passed
 
 
-def test_a_cast_rounds_once_or_cuts_off_and_saturates():
+def test_a_cast_rounds_once_or_truncates_and_saturates():
     x = array([1 + 2.0**-12, 300.7, -1e9, math.nan])
     assert verdict_of("cast", [x], array([1.0, 300.75, -math.inf, math.nan], "f16")).passed
     assert verdict_of("cast", [x], array([1, 127, -128, 0], "i8")).passed
@@ -196,8 +196,8 @@ def test_the_epilogue_of_a_product_adds_a_bias_of_another_type():
         ("add", [array(X)], array(X), "it takes 2 operands, not 1"),
         ("add", [array(X), array(Y, "f16")], array(X, "i32"), "none of its operands is i32"),
         ("add", [array(X), array([1.0, 2.0])], array(X), "could not be broadcast"),
-        ("exp", [array(X)], array([[1.0]]), "the result has shape (4,), the record says (1, 1)"),
-        ("sum", [array(X)], array(0.0, "f16"), "the result is float32, the record says f16"),
+        ("exp", [array(X)], array([[1.0]]), "the result has shape (4,), the record has (1, 1)"),
+        ("sum", [array(X)], array(0.0, "f16"), "the result is float32, the record has f16"),
         ("softmax", [array(X)], array(X, "f16"), "its operand is float32, its result f16"),
         ("trans", [array(X), array(Y)], array(X), "it takes 1 operands, not 2"),
         (
