@@ -11,7 +11,8 @@ from math import ceil
 from kernbench.benches.collective_perf.collective import PerfCase
 from runtime.core.simtime import exact
 from runtime.model.graph import ChipGraph
-from runtime.model.routing import ChipRoutes, SipFabric, crossing_ps
+from runtime.model.routing import ChipRoutes
+from runtime.model.sip_fabric import SipFabric, crossing_ps
 from runtime.model.topology import Topology
 
 

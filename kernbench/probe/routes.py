@@ -15,8 +15,9 @@ from runtime.core.coordinates import PeCoordinates
 from runtime.core.simtime import exact, ps_from_ns
 from runtime.model.cube_plan import wire_ps
 from runtime.model.graph import ChipGraph, Link
-from runtime.model.routing import ChipRoutes, SipFabric
+from runtime.model.routing import ChipRoutes
 from runtime.model.schema import NodeKind, Topology
+from runtime.model.sip_fabric import SipFabric
 
 RouteEnd = tuple[int, int]
 """(SIP, node): an end of a route."""

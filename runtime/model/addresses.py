@@ -1,4 +1,4 @@
-"""Physical addresses, 51 bits: rack, SIP, cube and a local offset whose top bit chooses between two windows of 128 GiB.
+"""Encodes and decodes physical addresses of 51 bits: rack, SIP, cube, window and offset.
 
     bits       field           holds
     [50:47]    rack            0..15
@@ -7,9 +7,11 @@
     [37]       window          1: HBM, 0: PE resources
     [36:0]     window offset
 
-HBM window: the slices of the cube's PEs one after the other, PE = window offset // slice size.
+Each cube has two windows of 128 GiB, selected by bit 37.
 
-PE-resource window: fixed ranges, 4 KiB aligned; everything between and behind them is reserved.
+HBM window: the slices of the cube's PEs in order, PE = window offset // slice size.
+
+PE-resource window: fixed ranges, 4 KiB aligned; everything between and after them is reserved.
 
     offset in the window         range        reserved for it   in use
     pe * 0x1000_0000             tcm          128 MiB           pe.tcm_mb
@@ -49,7 +51,7 @@ _CUBE_RANGES = 64 * GIB
 
 @dataclass(frozen=True, slots=True)
 class PhysAddr:
-    """A decoded address: `offset` bytes into a resource. `pe` is `NO_PE` for what the PEs of a cube share."""
+    """A decoded address: `offset` bytes into a resource; `pe` is `NO_PE` for one of the cube."""
 
     sip: int
     cube: int
@@ -59,14 +61,11 @@ class PhysAddr:
 
     @classmethod
     def decode(cls, address: int, addresses: "AddressMap") -> "PhysAddr":
-        """What `address` names on a machine; raises `PhysAddrError` with the field that is out of range, or the gap."""
+        """Decode `address`; `PhysAddrError` names the field that is out of range, or the gap."""
         if not 0 <= address < 1 << ADDRESS_BITS:
             raise PhysAddrError(f"{address:#x}", f"not an address of {ADDRESS_BITS} bits")
-        sip, cube, offset = (
-            address >> _SIP_SHIFT,
-            address >> _CUBE_SHIFT & 31,
-            address & (_HBM_WINDOW - 1),
-        )
+        sip, cube = address >> _SIP_SHIFT, address >> _CUBE_SHIFT & (MAX_CUBES - 1)
+        offset = address & (_HBM_WINDOW - 1)
         addresses.check("sip", sip, address)
         addresses.check("cube", cube, address)
         if address & _HBM_WINDOW:
@@ -89,13 +88,17 @@ class PhysAddr:
 
     @property
     def sip_in_rack(self) -> int:
-        """The place of the SIP in its rack."""
+        """The number of the SIP in its rack."""
         return self.sip % 16
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The bytes of a resource in the PE-resource window; `base` counts from the PE's first byte, or the window's."""
+    """The bytes of a resource in the PE-resource window.
+
+    `base` counts from the first byte of the PE's part, for a resource of the cube from that of the
+    window.
+    """
 
     resource: Resource
     base: int
@@ -103,9 +106,9 @@ class Range:
 
 
 class AddressMap:
-    """The addresses of one machine: encodes them, and refuses what its topology does not have.
+    """Encodes the addresses of one machine, and refuses those that its topology does not have.
 
-    `PhysAddr.decode` is the way back. `cube_ranges` and `pe_ranges` are in ascending order.
+    `PhysAddr.decode` is the inverse. `cube_ranges` and `pe_ranges` are in ascending order.
     """
 
     def __init__(self, topology: Topology) -> None:
@@ -159,7 +162,7 @@ class AddressMap:
         return self._cube_addr(self.cube_ranges[1], sip, cube, offset)
 
     def check(self, field: str, value: int, address: int | None = None) -> None:
-        """Refuse a `sip`, `cube` or `pe` that the machine does not have; `address` is the one it was decoded from."""
+        """Refuse a `sip`, `cube` or `pe` that the machine lacks; it may come from `address`."""
         _check(field, value, self._limits[field], address)
 
     def _pe_addr(self, within: Range, sip: int, cube: int, pe: int, offset: int) -> int:
@@ -180,18 +183,18 @@ class AddressMap:
 def _in_range(
     address: int, local: int, pe: int, ranges: tuple[Range, ...]
 ) -> tuple[Resource, int, int]:
-    """(resource, PE, offset in it) of byte `local` of the part of the window that `ranges` share out."""
+    """(resource, PE, offset in it) of byte `local`; `PhysAddrError` if it lies in no range."""
     for candidate in ranges:
         if candidate.base <= local < candidate.base + candidate.nbytes:
             return candidate.resource, pe, local - candidate.base
     below = [candidate.resource for candidate in ranges if candidate.base <= local]
-    gap = f"the gap behind {below[-1]}" if below else f"the gap before {ranges[0].resource}"
+    gap = f"the gap after {below[-1]}" if below else f"the gap before {ranges[0].resource}"
     offset = address & (_HBM_WINDOW - 1)
     raise PhysAddrError(f"{address:#x}", f"reserved: window offset {offset:#x} is in {gap}")
 
 
 def _check(field: str, value: int, limit: int, address: int | None = None) -> None:
-    """Refuse a field out of range; `address` is the one it was decoded from."""
+    """Refuse a field that is out of range; it may come from `address`."""
     if not 0 <= value < limit:
         what = field if address is None else f"{address:#x}: {field}"
         raise PhysAddrError(what, f"{value:#x} is not in 0..{limit - 1:#x}")

@@ -1,4 +1,4 @@
-"""Who owns which bytes of which memory: a first-fit allocator, the memories of a SIP, and virtual addresses."""
+"""Allocates memory: a first-fit allocator, the memories of a SIP, and virtual addresses."""
 
 from bisect import bisect_left, insort
 from typing import Literal
@@ -15,28 +15,29 @@ VIRTUAL_BYTES = 64 * GIB
 
 
 class RangeAllocator:
-    """First fit over the offsets `0..nbytes-1` of one memory; free neighbours are one range.
+    """First fit over the offsets `0..nbytes-1` of one memory.
 
-    Raises `AllocationError`, which calls the memory `memory`.
+    The free list is sorted and adjacent free ranges are merged. `AllocationError` names the memory
+    `memory`.
     """
 
     def __init__(self, memory: str, nbytes: int) -> None:
         self.memory, self.nbytes = memory, nbytes
         self._free = [(0, nbytes)] if nbytes else []
-        self._taken: dict[int, int] = {}
+        self._allocated: dict[int, int] = {}
 
     @property
     def free_ranges(self) -> tuple[tuple[int, int], ...]:
-        """`(offset, bytes)` of every free range, ascending; no two touch."""
+        """`(offset, bytes)` of every free range, ascending; no two are adjacent."""
         return tuple(self._free)
 
     @property
     def free_bytes(self) -> int:
-        """Bytes that nobody owns."""
+        """The sum of all free ranges."""
         return sum(nbytes for _, nbytes in self._free)
 
     def alloc(self, nbytes: int, align: int = ALIGN_BYTES) -> int:
-        """The lowest free offset, a multiple of `align`, with `nbytes` behind it."""
+        """Allocate `nbytes` at the lowest free offset that is a multiple of `align`."""
         self._check_size(nbytes)
         for start, size in self._free:
             offset = -(-start // align) * align
@@ -44,39 +45,41 @@ class RangeAllocator:
                 self._take(offset, nbytes)
                 return offset
         largest = max((size for _, size in self._free), default=0)
-        free = f"{self.free_bytes:,} of {self.nbytes:,} bytes are free, the largest range has {largest:,}"
-        raise AllocationError(self.memory, nbytes, f"{free} (alignment {align})")
+        free = f"{self.free_bytes:,} of {self.nbytes:,} bytes are free"
+        problem = f"{free}, the largest range has {largest:,} (alignment {align})"
+        raise AllocationError(self.memory, nbytes, problem)
 
     def reserve(self, offset: int, nbytes: int) -> None:
-        """Take the range at a given offset; somebody else's byte in it is an error."""
+        """Allocate the range at a given offset; it is an error if a byte of it is not free."""
         self._check_size(nbytes)
         if not 0 <= offset <= self.nbytes - nbytes:
             raise AllocationError(
                 self.memory,
                 nbytes,
-                f"offset {offset:#x} leaves the memory of {self.nbytes:,} bytes",
+                f"offset {offset:#x} exceeds the memory of {self.nbytes:,} bytes",
             )
         if not any(
             start <= offset and offset + nbytes <= start + size for start, size in self._free
         ):
             raise AllocationError(
-                self.memory, nbytes, f"the range at offset {offset:#x} overlaps one that is taken"
+                self.memory, nbytes, f"the range at offset {offset:#x} overlaps an allocated one"
             )
         self._take(offset, nbytes)
 
     def free(self, offset: int) -> None:
-        """Give back what `alloc` returned or `reserve` took."""
-        nbytes = self._taken.pop(offset, None)
+        """Free a range that `alloc` or `reserve` allocated at `offset`."""
+        nbytes = self._allocated.pop(offset, None)
         if nbytes is None:
             raise AllocationError(
                 self.memory, 0, f"cannot free offset {offset:#x}: nothing was allocated there"
             )
-        place = bisect_left(self._free, (offset, 0))
+        after = bisect_left(self._free, (offset, 0))
         end = offset + nbytes
-        if place < len(self._free) and self._free[place][0] == end:
-            end += self._free.pop(place)[1]
-        if place and sum(self._free[place - 1]) == offset:
-            offset = self._free.pop(place - 1)[0]
+        # Merge with the free range after it, then with the free range before it.
+        if after < len(self._free) and self._free[after][0] == end:
+            end += self._free.pop(after)[1]
+        if after and sum(self._free[after - 1]) == offset:
+            offset = self._free.pop(after - 1)[0]
         insort(self._free, (offset, end - offset))
 
     def _check_size(self, nbytes: int) -> None:
@@ -84,20 +87,21 @@ class RangeAllocator:
             raise AllocationError(self.memory, nbytes, "a range has at least one byte")
 
     def _take(self, offset: int, nbytes: int) -> None:
-        place = bisect_left(self._free, (offset + 1, 0)) - 1
-        start, size = self._free.pop(place)
-        behind = start + size - (offset + nbytes)
-        rest = ((start, offset - start), (offset + nbytes, behind))
-        self._free[place:place] = [free for free in rest if free[1]]
-        self._taken[offset] = nbytes
+        index = bisect_left(self._free, (offset + 1, 0)) - 1
+        start, size = self._free.pop(index)
+        remaining = start + size - (offset + nbytes)
+        parts = ((start, offset - start), (offset + nbytes, remaining))
+        self._free[index:index] = [part for part in parts if part[1]]
+        self._allocated[offset] = nbytes
 
 
 class SipMemories:
     """The memories of one SIP. Offsets are those of `AddressMap`.
 
-    A PE's TCM holds, from the bottom: tensors and queues, the scratch of collectives, that of other kernels, the scheduler's
-    part; only the first is allocated here. Receive rings lie at the top of their memory, where `ring_offset` says without
-    asking anyone: a peer computes the address of a ring it sends to.
+    From the bottom, the TCM of a PE holds tensors and receive rings, the scratch of collectives,
+    the scratch of other kernels, and the part of the scheduler; only the first part is allocated
+    here. Receive rings lie at the top of their memory, at an offset that depends on the topology
+    and sizes alone (`ring_offset`): so a sender computes the address of its peer's ring itself.
     """
 
     def __init__(self, topology: Topology, sip: int) -> None:
@@ -120,9 +124,10 @@ class SipMemories:
     def reserve_rings(
         self, kind: BufferKind, cube: int, pe: int, nbytes: int, above_bytes: int = 0
     ) -> int:
-        """Take the `nbytes` of the receive rings of one queue table of a PE, below those of others, and return their offset.
+        """Reserve `nbytes` for the receive rings of one queue table of a PE; returns their offset.
 
-        Raises `AllocationError` when a tensor lies there or the memory is too small.
+        They lie below the `above_bytes` of other tables. `AllocationError` if a tensor occupies the
+        range or the memory is too small.
         """
         memory = self._memory(kind, cube, 0 if kind == "sram" else pe)
         offset = ring_offset(self._topology, kind, pe, nbytes, above_bytes)
@@ -132,14 +137,14 @@ class SipMemories:
     def _memory(self, kind: BufferKind, cube: int, pe: int) -> RangeAllocator:
         memory = self._memories.get((kind, cube, pe))
         if memory is None:
-            place = f"sip {self._sip} cube {cube}" + ("" if kind == "sram" else f" pe {pe}")
-            memory = RangeAllocator(f"{kind} of {place}", allocatable_bytes(self._topology, kind))
+            owner = f"sip {self._sip} cube {cube}" + ("" if kind == "sram" else f" pe {pe}")
+            memory = RangeAllocator(f"{kind} of {owner}", allocatable_bytes(self._topology, kind))
             self._memories[kind, cube, pe] = memory
         return memory
 
 
 def allocatable_bytes(topology: Topology, kind: BufferKind) -> int:
-    """Bytes of a memory that tensors and rings share."""
+    """Bytes of a memory that are available to tensors and rings."""
     match kind:
         case "hbm":
             return topology.hbm_slice_bytes
@@ -150,30 +155,32 @@ def allocatable_bytes(topology: Topology, kind: BufferKind) -> int:
 
 
 def kernel_scratch_offset(topology: Topology) -> int:
-    """Where the scratch of a kernel begins in the TCM of its PE."""
+    """The offset of the kernel scratch in the TCM of a PE."""
     return topology.tcm_bytes - topology.scheduler_reserved_bytes - topology.kernel_scratch_bytes
 
 
 def collective_scratch_offset(topology: Topology) -> int:
-    """The same for the kernel of a collective, which may run beside another one."""
+    """The offset of the scratch of collectives, which may run beside another kernel."""
     return kernel_scratch_offset(topology) - topology.collective_scratch_bytes
 
 
 def tile_buffer_offset(topology: Topology) -> int:
-    """Where the scheduler's part of the TCM of a PE begins."""
+    """The offset of the scheduler's part in the TCM of a PE."""
     return topology.tcm_bytes - topology.scheduler_reserved_bytes
 
 
 def ring_offset(
     topology: Topology, kind: BufferKind, pe: int, nbytes: int, above_bytes: int = 0
 ) -> int:
-    """Where the receive rings of a queue table of a PE lie in the memory `kind`: `nbytes` below the `above_bytes` of others.
+    """The offset of the receive rings of a queue table of a PE in the memory `kind`.
 
-    Both are the same for all PEs of a cube. These share its SRAM and have their rings one below the other. The offset is
-    negative, and reserving it fails, where the memory is too small.
+    The rings take `nbytes` below the `above_bytes` of other tables; both numbers are equal for all
+    PEs of a cube. In SRAM, which the PEs of a cube share, each table has the rings of PE 0, below
+    them those of PE 1, and so on. The offset is negative if the memory is too small; reserving it
+    then fails.
     """
-    share, place = (topology.pes_per_cube, pe + 1) if kind == "sram" else (1, 1)
-    return allocatable_bytes(topology, kind) - share * above_bytes - place * nbytes
+    sharers, position = (topology.pes_per_cube, pe + 1) if kind == "sram" else (1, 1)
+    return allocatable_bytes(topology, kind) - sharers * above_bytes - position * nbytes
 
 
 class VirtualAllocator:
@@ -183,9 +190,9 @@ class VirtualAllocator:
         self._pages = RangeAllocator(f"virtual memory of {name}", VIRTUAL_BYTES)
 
     def alloc(self, nbytes: int) -> int:
-        """The virtual address of whole pages that hold `nbytes`."""
+        """Allocate whole pages for `nbytes`; returns their virtual address."""
         return VIRTUAL_BASE + self._pages.alloc(-(-nbytes // PAGE_BYTES) * PAGE_BYTES, PAGE_BYTES)
 
     def free(self, address: int) -> None:
-        """Give back what `alloc` returned."""
+        """Free the pages at an address that `alloc` returned."""
         self._pages.free(address - VIRTUAL_BASE)

@@ -1,4 +1,7 @@
-"""The floor plan of a cube: its nodes and wires in coordinates of the cube. All cubes of a SIP are equal but for ports."""
+"""The floor plan of a cube: its nodes and wires in coordinates of the cube.
+
+All cubes of a SIP have the same plan; they differ only in the sides that have a UCIe port.
+"""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,7 +16,7 @@ SIDES: tuple[Side, ...] = ("N", "E", "S", "W")
 
 @dataclass(frozen=True)
 class PlanNode:
-    """A node of every cube; `name` is what follows the name of the cube."""
+    """A node of every cube; `name` is the part of its name after that of the cube."""
 
     kind: NodeKind
     name: str
@@ -34,7 +37,7 @@ class PlanWire:
 
 @dataclass(frozen=True)
 class PlanPort:
-    """Where the UCIe port of one side stands, and the wire to its router."""
+    """The position of the UCIe port of one side, and the wire to its router."""
 
     router: int
     mm: Fraction
@@ -45,7 +48,8 @@ class PlanPort:
 class CubePlan:
     """Nodes in the order routers (row-major), m_cpu, sram, then pe, xbar and hbm_ctrl of each PE.
 
-    `stem` is the only way from a node into the mesh: the nodes from it to its router, both included.
+    `stems` has, for each node, its only connection to the router mesh: the nodes from it to its
+    router, both included.
     """
 
     def __init__(self, topology: Topology) -> None:
@@ -56,10 +60,10 @@ class CubePlan:
         self.nodes: list[PlanNode] = []
         self.wires: list[PlanWire] = []
         self.stems: list[tuple[int, ...]] = []
-        self._place_routers()
-        self._place_cube_components()
+        self._add_routers()
+        self._add_cube_components()
         for pe, position in enumerate(self._pe_positions()):
-            self._place_pe(pe, position)
+            self._add_pe(pe, position)
         self.ports = {side: self._port(topology.cube.ucie_pos_mm.at(side)) for side in SIDES}
 
     def pe(self, pe: int) -> int:
@@ -74,7 +78,7 @@ class CubePlan:
         """The controller of the HBM slice of PE `pe`."""
         return self.pe(pe) + 2
 
-    def _place_routers(self) -> None:
+    def _add_routers(self) -> None:
         for index, router in enumerate(self.grid.routers):
             name = f"router.r{router.row}c{router.col}"
             self._add(
@@ -87,17 +91,17 @@ class CubePlan:
                         PlanWire(index, neighbour, mm, self._topology.cube.noc.link_bw_gbs)
                     )
 
-    def _place_cube_components(self) -> None:
+    def _add_cube_components(self) -> None:
         cube = self._topology.cube
-        self._hang("m_cpu", cube.m_cpu.pos_mm, cube.m_cpu.to_router_bw_gbs)
-        self._hang("sram", cube.sram.pos_mm, cube.sram_to_router_bw_gbs)
+        self._attach("m_cpu", cube.m_cpu.pos_mm, cube.m_cpu.to_router_bw_gbs)
+        self._attach("sram", cube.sram.pos_mm, cube.sram_to_router_bw_gbs)
 
-    def _hang(self, kind: NodeKind, position: Point, bw_gbs: float) -> None:
+    def _attach(self, kind: NodeKind, position: Point, bw_gbs: float) -> None:
         router, mm = self.grid.nearest(position)
         self.wires.append(PlanWire(len(self.nodes), router, mm, bw_gbs))
         self._add(PlanNode(kind, kind, NO_PE, *position), (len(self.nodes), router))
 
-    def _place_pe(self, pe: int, position: Point) -> None:
+    def _add_pe(self, pe: int, position: Point) -> None:
         router, mm = self.grid.nearest(position)
         port, xbar, hbm = self.pe(pe), self.xbar(pe), self.hbm(pe)
         hbm_bw_gbs = self._topology.xbar.to_hbm_bw_gbs
@@ -105,7 +109,7 @@ class CubePlan:
         self._add(PlanNode("xbar", f"pe{pe}.xbar", pe, *position), (xbar, router))
         self._add(PlanNode("hbm_ctrl", f"pe{pe}.hbm_ctrl", pe, *position), (hbm, xbar, router))
         self.wires.append(PlanWire(port, router, mm, self._topology.pe.to_router_bw_gbs))
-        # The crossbar is part of the PE's own tile: no wire worth a picosecond to the router, the PE or the controller.
+        # The crossbar is part of the PE's tile: its wires are too short for a delay of 1 ps.
         self.wires.extend(
             PlanWire(xbar, end, Fraction(0), hbm_bw_gbs) for end in (router, port, hbm)
         )

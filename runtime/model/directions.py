@@ -1,4 +1,4 @@
-"""Directions of a queue pair and who pairs with whom. What leaves by `E` arrives by the peer's `W`."""
+"""Directions of queue pairs: what leaves by direction `E` arrives at the peer by direction `W`."""
 
 OPPOSITE = {
     "E": "W",

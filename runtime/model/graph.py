@@ -1,9 +1,10 @@
-"""The graph of one SIP: nodes that delay, directed links that serialise. All SIPs are equal, so one graph serves them all.
+"""The graph of one SIP: nodes that delay, directed links that serialise.
 
     host - pcie_ep - io_cpu - io_noc - io.ucie.meshK - cubeN.ucie.S - router mesh of the cube - ...
 
-The IO chiplet has one port per column (edge N, S) or row (edge W, E) of the cube mesh. A cube has a UCIe port on every
-side that faces another cube or the IO chiplet. The ports to other SIPs are not here: `routing.SipFabric` has them.
+The IO chiplet has one port per column (edge N, S) or row (edge W, E) of the cube mesh. A cube has a
+UCIe port on every side that faces another cube or the IO chiplet. All SIPs are equal and share one
+graph; the links between SIPs are in `sip_fabric.SipFabric`.
 """
 
 from collections.abc import Callable
@@ -21,10 +22,11 @@ _STEP: dict[Side, tuple[int, int]] = {"N": (0, -1), "S": (0, 1), "W": (-1, 0), "
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A component on the way of messages; entering it costs `overhead_ps`.
+    """A component that messages pass or end at; entering it costs `overhead_ps`.
 
-    `cube` is `IO_CHIPLET` outside the cubes, `pe` is `NO_PE` for what belongs to no PE. The position in mm is from the
-    north-west corner of the cube mesh; it is exact inside the cubes and a drawing aid on the IO chiplet.
+    `cube` is `IO_CHIPLET` outside the cubes, `pe` is `NO_PE` for a node that belongs to no PE. The
+    position is relative to the north-west corner of the cube mesh. Inside the cubes it determines
+    the lengths of wires; on the IO chiplet it serves drawings only.
     """
 
     index: int
@@ -40,7 +42,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A wire from `source` to `target`. It serialises bytes at `bw_gbs`; None: it only delays by `wire_ps`."""
+    """A wire from `source` to `target` with the delay `wire_ps`.
+
+    It serialises bytes at `bw_gbs`; None means that it only delays.
+    """
 
     index: int
     source: int
@@ -51,7 +56,7 @@ class Link:
 
 
 class ChipGraph:
-    """Nodes and links of one SIP by index, and the nodes by coordinate."""
+    """Nodes and links of one SIP by index, and the indices of nodes by cube and PE."""
 
     host = 0
     pcie_ep = 1
@@ -67,16 +72,16 @@ class ChipGraph:
         self._behind: dict[int, int] = {}
         self._cube_base: list[int] = []
         draft = _Draft(topology)
-        self._lay_io_chiplet(draft)
+        self._add_io_chiplet(draft)
         for cube in range(topology.cubes):
-            self._lay_cube(draft, cube)
+            self._add_cube(draft, cube)
         for cube in range(topology.cubes):
             self._join_cube(draft, cube)
         self.nodes, self.links = tuple(draft.nodes), tuple(draft.links)
         self._link_of = {(link.source, link.target): link.index for link in self.links}
 
     def link(self, source: int, target: int) -> Link:
-        """The link from node `source` to its neighbour `target`; raises `KeyError` where there is none."""
+        """The link from node `source` to its neighbour `target`; `KeyError` if there is none."""
         return self.links[self._link_of[source, target]]
 
     def pe(self, cube: int, pe: int) -> int:
@@ -104,41 +109,41 @@ class ChipGraph:
         return self._cube_base[cube]
 
     def port(self, cube: int, side: Side) -> int:
-        """The UCIe port on one side of a cube; raises `KeyError` where the cube has no neighbour."""
+        """The UCIe port on a side of a cube; `KeyError` if the cube has no neighbour there."""
         return self._ports[cube, side]
 
     def behind(self, port: int) -> int:
-        """The node inside the chip that a UCIe port hangs on: a router, or the IO NoC."""
+        """The node inside the chip that a UCIe port is attached to: a router, or the IO NoC."""
         return self._behind[port]
 
     def mesh_port(self, cube: int) -> int:
         """The port of the IO chiplet in the column (edge N, S) or row (edge W, E) of `cube`."""
-        column, row = self.cube_place(cube)
+        column, row = self.mesh_position(cube)
         return self.io_noc + 1 + (column if self.edge in "NS" else row)
 
-    def cube_place(self, cube: int) -> tuple[int, int]:
+    def mesh_position(self, cube: int) -> tuple[int, int]:
         """Column and row of a cube in the mesh."""
         return cube % self._columns, cube // self._columns
 
     def edge_distance(self, cube: int) -> int:
         """Cubes between `cube` and the IO chiplet along its column or row."""
-        column, row = self.cube_place(cube)
+        column, row = self.mesh_position(cube)
         return {"N": row, "S": self._rows - 1 - row, "W": column, "E": self._columns - 1 - column}[
             self.edge
         ]
 
     def beside(self, cube: int, side: Side) -> int | None:
-        """The cube beside `cube`, `IO_CHIPLET` where the IO chiplet is, None where there is nothing."""
-        (column, row), (dx, dy) = self.cube_place(cube), _STEP[side]
+        """The cube on that side of `cube`, `IO_CHIPLET`, or None where nothing is."""
+        (column, row), (dx, dy) = self.mesh_position(cube), _STEP[side]
         if 0 <= column + dx < self._columns and 0 <= row + dy < self._rows:
             return cube + dy * self._columns + dx
         return IO_CHIPLET if side == self.edge else None
 
-    def _lay_io_chiplet(self, draft: "_Draft") -> None:
+    def _add_io_chiplet(self, draft: "_Draft") -> None:
         io = self.topology.sip.io_chiplet
-        place = _io_place(self.topology)
+        position = _io_positions(self.topology)
         for depth, kind in zip((5, 4, 3, 2), ("host", "pcie_ep", "io_cpu", "io_noc"), strict=True):
-            draft.add(kind, kind if kind == "host" else f"io.{kind}", *place(depth, None))
+            draft.add(kind, kind if kind == "host" else f"io.{kind}", *position(depth, None))
         for near, far, bw_gbs in (
             (0, 1, io.pcie_ep.bw_gbs),
             (1, 2, io.io_cpu.bw_gbs),
@@ -146,14 +151,14 @@ class ChipGraph:
         ):
             draft.join(near, far, Fraction(0), bw_gbs)
         for lane in range(self._columns if self.edge in "NS" else self._rows):
-            port = draft.add("ucie", f"io.ucie.mesh{lane}", *place(1, lane))
+            port = draft.add("ucie", f"io.ucie.mesh{lane}", *position(1, lane))
             draft.join(self.io_noc, port, Fraction(0), None)
             self._behind[port] = self.io_noc
 
-    def _lay_cube(self, draft: "_Draft", cube: int) -> None:
+    def _add_cube(self, draft: "_Draft", cube: int) -> None:
         base = len(draft.nodes)
         self._cube_base.append(base)
-        left_mm, top_mm = _cube_origin(self.topology, *self.cube_place(cube))
+        left_mm, top_mm = _cube_origin(self.topology, *self.mesh_position(cube))
         for node in self.plan.nodes:
             draft.add(
                 node.kind,
@@ -167,12 +172,14 @@ class ChipGraph:
             draft.join(base + wire.a, base + wire.b, wire.mm, wire.bw_gbs)
         for side in SIDES:
             if self.beside(cube, side) is not None:
-                place = self.plan.ports[side]
+                plan = self.plan.ports[side]
                 name = f"cube{cube}.ucie.{side}"
-                port = draft.add("ucie", name, left_mm + place.x_mm, top_mm + place.y_mm, cube)
-                draft.join(port, base + place.router, place.mm, None)
+                port = draft.add("ucie", name, left_mm + plan.x_mm, top_mm + plan.y_mm, cube)
+                # The bandwidth of UCIe belongs to the link between two ports; to its router a port
+                # only delays.
+                draft.join(port, base + plan.router, plan.mm, None)
                 self._ports[cube, side] = port
-                self._behind[port] = base + place.router
+                self._behind[port] = base + plan.router
 
     def _join_cube(self, draft: "_Draft", cube: int) -> None:
         sip, bw_gbs = self.topology.sip, self.topology.ucie.bw_gbs
@@ -185,7 +192,7 @@ class ChipGraph:
                     exact(sip.io_chiplet.gap_mm),
                     bw_gbs,
                 )
-            elif beside is not None and beside > cube:
+            elif beside is not None and beside > cube:  # each pair of cubes once
                 facing = self.port(beside, OPPOSITE[side])
                 draft.join(self.port(cube, side), facing, exact(sip.cube_gap_mm), bw_gbs)
 
@@ -213,15 +220,15 @@ class _Draft:
         index = len(self.nodes)
         self.nodes.append(
             Node(
-                index,
-                kind,
-                name,
-                cube,
-                pe,
-                x_mm,
-                y_mm,
-                self._overhead_ps[kind],
-                self._impl.of(kind),
+                index=index,
+                kind=kind,
+                name=name,
+                cube=cube,
+                pe=pe,
+                x_mm=x_mm,
+                y_mm=y_mm,
+                overhead_ps=self._overhead_ps[kind],
+                impl=self._impl.of(kind),
             )
         )
         return index
@@ -231,7 +238,14 @@ class _Draft:
             self._wire_ps[mm] = wire_ps(mm, self._ns_per_mm)
         for source, target in ((a, b), (b, a)):
             self.links.append(
-                Link(len(self.links), source, target, float(mm), self._wire_ps[mm], bw_gbs)
+                Link(
+                    index=len(self.links),
+                    source=source,
+                    target=target,
+                    mm=float(mm),
+                    wire_ps=self._wire_ps[mm],
+                    bw_gbs=bw_gbs,
+                )
             )
 
 
@@ -248,7 +262,7 @@ def _overheads_ns(topology: Topology) -> dict[NodeKind, float]:
         "xbar": topology.xbar.overhead_ns,
         "hbm_ctrl": cube.hbm_ctrl.overhead_ns,
         "sram": cube.sram.overhead_ns,
-        "pe": 0.0,  # the DMA behind the port charges its own
+        "pe": 0.0,  # its port: the DMA behind it charges its overhead itself
     }
 
 
@@ -257,8 +271,11 @@ def _cube_origin(topology: Topology, column: int, row: int) -> tuple[float, floa
     return column * (size.w + gap_mm), row * (size.h + gap_mm)
 
 
-def _io_place(topology: Topology) -> Callable[[int, int | None], tuple[float, float]]:
-    """Where to draw `depth` steps outside the cube mesh: at the port of a column or row, or in the middle of the edge."""
+def _io_positions(topology: Topology) -> Callable[[int, int | None], tuple[float, float]]:
+    """The position to draw a node `depth` steps outside the cube mesh.
+
+    It is beside the port of a column or row, or in the middle of the edge.
+    """
     size, mesh, io = topology.cube.size_mm, topology.sip.cube_mesh, topology.sip.io_chiplet
     right_mm, bottom_mm = (
         start + length
@@ -267,7 +284,7 @@ def _io_place(topology: Topology) -> Callable[[int, int | None], tuple[float, fl
         )
     )
 
-    def place(depth: int, lane: int | None) -> tuple[float, float]:
+    def position(depth: int, lane: int | None) -> tuple[float, float]:
         step_mm = io.gap_mm + (depth - 1) * min(size.w, size.h) / 4
         x_mm, y_mm = right_mm / 2, bottom_mm / 2
         if lane is not None:
@@ -281,4 +298,4 @@ def _io_place(topology: Topology) -> Callable[[int, int | None], tuple[float, fl
             "E": (right_mm + step_mm, y_mm),
         }[io.edge]
 
-    return place
+    return position

@@ -11,7 +11,7 @@ TileSide = Annotated[int, Field(ge=1, le=4096)]
 
 
 class Dma(Section):
-    """The DMA engine of a PE; `channels` requests are outstanding at most."""
+    """The DMA engine of a PE; at most `channels` requests are outstanding."""
 
     overhead_ns: Ns
     channels: Annotated[int, Field(ge=1, le=1024)]
@@ -27,7 +27,10 @@ class Tcm(Section):
 
 
 class Scheduler(Section):
-    """The scheduler of a PE; `tile_buffers` tiles of each operand and of the result have room in its part of TCM."""
+    """The scheduler of a PE.
+
+    Its part of TCM has room for `tile_buffers` tiles of each operand and of the result.
+    """
 
     overhead_ns: Ns
     tile_buffers: Annotated[int, Field(ge=1, le=1024)]
@@ -42,13 +45,16 @@ class TileSides(Section):
 
 
 class FetchStore(Section):
-    """The unit that moves data between TCM and registers; the bandwidth is that of one direction."""
+    """The unit that moves data between TCM and registers; the bandwidth is per direction."""
 
     bw_gbs: Gbs
 
 
 class GemmEngine(Section):
-    """The matrix engine of a PE. `macs_per_cycle` belongs to the model `macs`, `rows` and `cols` to `systolic_os`."""
+    """The matrix engine of a PE.
+
+    `macs_per_cycle` belongs to the model `macs`, `rows` and `cols` to `systolic_os`.
+    """
 
     model: Literal["macs", "systolic_os"]
     clock_ghz: Ghz

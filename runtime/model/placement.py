@@ -1,4 +1,4 @@
-"""How a tensor is laid over the PEs of one SIP: policy -> shards."""
+"""Resolves the placement of a tensor on the PEs of one SIP: from a policy to shards."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class DPPolicy:
-    """Data placement inside one SIP: how a tensor is split over cubes, and each cube's part over its PEs.
+    """Data placement inside one SIP: a tensor is split over cubes, each cube's part over its PEs.
 
-    `row_wise` splits the first axis, `column_wise` the last one, `replicate` gives everybody the same. `num_cubes` and
-    `num_pes` limit the placement to the first cubes and the first PEs of each (None: all). Placement across SIPs is not
-    a matter of tensors: every rank owns one SIP.
+    `row_wise` splits the first axis, `column_wise` the last axis, `replicate` copies. `num_cubes`
+    and `num_pes` limit the placement to the first cubes and the first PEs of each (None: all).
+    There is no placement across SIPs: every rank owns one SIP and its own tensors.
     """
 
     cube: Split = "replicate"
@@ -34,14 +34,15 @@ class DPPolicy:
 
 
 ONE_PE = DPPolicy(num_cubes=1, num_pes=1)
-"""The placement of a tensor that names none: one shard, on PE 0 of cube 0."""
+"""The default placement: one shard, on PE 0 of cube 0."""
 
 
 @dataclass(frozen=True)
 class ShardSpec:
-    """One shard: the PE that holds it, where it lies in the tensor's virtual range, and which elements it has.
+    """One shard: the PE that holds it, its offset in the tensor's virtual range, its elements.
 
-    `spans[axis]` is the (start, stop) of the shard along each axis. Copies of the same elements share one offset.
+    `spans[axis]` is the (start, stop) of the shard along an axis. Copies of the same elements have
+    the same offset.
     """
 
     sip: int
@@ -73,8 +74,8 @@ def resolve_dp_policy(
 ) -> tuple[ShardSpec, ...]:
     """The shards of a tensor of `shape` on a SIP with `cubes` x `pes` PEs, in (cube, pe) order.
 
-    Shards with different elements follow each other in the virtual range in that order (a tiled layout); an axis that does
-    not divide evenly is a ValueError, so no element is ever lost.
+    Shards with different elements are consecutive in the virtual range in that order. `ValueError`
+    if an axis does not divide evenly: shards of unequal size are not modelled.
     """
     num_cubes = _limit("num_cubes", policy.num_cubes, cubes)
     num_pes = _limit("num_pes", policy.num_pes, pes)
@@ -92,16 +93,25 @@ def resolve_dp_policy(
             if spans not in offsets:
                 offsets[spans] = end
                 end += nbytes
-            shards.append(ShardSpec(target_sip, cube, pe, offsets[spans], nbytes, spans))
+            shards.append(
+                ShardSpec(
+                    sip=target_sip,
+                    cube=cube,
+                    pe=pe,
+                    offset_bytes=offsets[spans],
+                    nbytes=nbytes,
+                    spans=spans,
+                )
+            )
     return tuple(shards)
 
 
-def _limit(name: str, wanted: int | None, available: int) -> int:
-    if wanted is None:
+def _limit(name: str, given: int | None, available: int) -> int:
+    if given is None:
         return available
-    if not 1 <= wanted <= available:
-        raise ValueError(f"DPPolicy({name}={wanted}): this topology has 1 to {available}")
-    return wanted
+    if not 1 <= given <= available:
+        raise ValueError(f"DPPolicy({name}={given}): this topology has 1 to {available}")
+    return given
 
 
 def _split(
@@ -117,8 +127,9 @@ def _split(
     step, rest = divmod(stop - start, parts)
     if rest:
         raise ValueError(
-            f"{split} over {over} splits axis {axis}: {stop - start} elements do not divide by {parts}; "
-            f"pad the axis to {(step + 1) * parts} or place it on a divisor of {stop - start}"
+            f"{split} over {over} splits axis {axis}: {stop - start} elements do not divide by "
+            f"{parts}; pad the axis to {(step + 1) * parts} or place it on a divisor of "
+            f"{stop - start}"
         )
     for part in range(parts):
         yield (*spans[:axis], (start + part * step, start + (part + 1) * step), *spans[axis + 1 :])

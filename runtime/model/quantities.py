@@ -1,4 +1,4 @@
-"""What numbers `topology.yaml` has: each with a unit and the range in which it makes sense."""
+"""The physical quantities of `topology.yaml`: types with a unit and a plausible range."""
 
 from typing import Annotated
 
@@ -6,7 +6,8 @@ from pydantic import Field
 
 from runtime.core.config_file import Section
 
-# The upper bounds are far above any hardware; they turn a slip of units into an error instead of an endless run.
+# The upper bounds are far above any hardware. They turn a wrong unit into an error instead of a
+# run that does not end.
 Ns = Annotated[float, Field(ge=0, le=1e9)]
 Gbs = Annotated[float, Field(ge=1e-3, le=1e6)]
 Ghz = Annotated[float, Field(ge=1e-3, le=1e3)]
@@ -16,6 +17,6 @@ Count = Annotated[int, Field(ge=1, le=1 << 20)]
 
 
 class Overhead(Section):
-    """A component that only delays what passes through it."""
+    """A component that only delays."""
 
     overhead_ns: Ns

@@ -1,6 +1,7 @@
-"""The router grid of a cube: one router at the centre of each cell, none inside the footprint of the HBM stack.
+"""The router grid of a cube: a router at the centre of each cell, except below the HBM stack.
 
-Positions are exact fractions of a millimetre, so that "nearest" has no rounding and its ties are ties.
+Positions are exact fractions of a millimetre. With binary floats, routers at equal distance from a
+component would differ in the last bit, and the choice of the nearest would depend on rounding.
 """
 
 from collections import deque
@@ -15,7 +16,7 @@ from runtime.model.schema import CubeNoc, Point, SizeMm
 
 @dataclass(frozen=True)
 class GridRouter:
-    """A router and its place: grid coordinates, and the distance from the north-west corner of the cube."""
+    """A router: its grid coordinates, its distance from the north-west corner of the cube."""
 
     row: int
     col: int
@@ -45,7 +46,7 @@ class RouterGrid:
         )
 
     def nearest(self, position: Point) -> tuple[int, Fraction]:
-        """The router nearest to `position` and the Manhattan distance in mm; ties go to the lowest (row, column)."""
+        """The nearest router and its Manhattan distance in mm; at a tie the lowest (row, col)."""
         x_mm, y_mm = map(exact, position)
         distances = [abs(router.x_mm - x_mm) + abs(router.y_mm - y_mm) for router in self.routers]
         index = min(range(len(distances)), key=distances.__getitem__)
@@ -53,21 +54,21 @@ class RouterGrid:
 
     @cached_property
     def neighbours(self) -> tuple[tuple[int, ...], ...]:
-        """The neighbours of each router in the order W, E, N, S: column moves come before row moves."""
-        return tuple(tuple(self._around(router)) for router in self.routers)
+        """The neighbours of each router in the order W, E, N, S: column moves before row moves."""
+        return tuple(tuple(self._neighbours_of(router)) for router in self.routers)
 
-    def _around(self, router: GridRouter) -> Iterator[int]:
+    def _neighbours_of(self, router: GridRouter) -> Iterator[int]:
         row, col = router.row, router.col
-        for place in ((row, col - 1), (row, col + 1), (row - 1, col), (row + 1, col)):
-            if place in self._index:
-                yield self._index[place]
+        for cell in ((row, col - 1), (row, col + 1), (row - 1, col), (row + 1, col)):
+            if cell in self._index:
+                yield self._index[cell]
 
     def link_mm(self, a: int, b: int) -> Fraction:
         """Length of the wire between the neighbouring routers `a` and `b`."""
         return self.pitch_x_mm if self.routers[a].row == self.routers[b].row else self.pitch_y_mm
 
     def hops_to(self, target: int) -> dict[int, int]:
-        """Hops of a shortest path from every router that reaches `target`."""
+        """The length in hops of a shortest path to `target`, from every router that reaches it."""
         hops = {target: 0}
         frontier = deque([target])
         while frontier:
@@ -80,5 +81,5 @@ class RouterGrid:
 
     @property
     def connected(self) -> bool:
-        """Whether there is a router, and every router reaches every other."""
+        """Whether the grid has a router and every router reaches every other."""
         return bool(self.routers) and len(self.hops_to(0)) == len(self.routers)

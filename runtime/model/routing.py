@@ -1,36 +1,37 @@
-"""Routes inside a SIP and between SIPs. One rule everywhere: columns (x) first, then rows (y).
+"""Computes the routes inside a SIP. One rule: columns (x) first, then rows (y).
 
-Cube mesh: from cube to cube first along the row of cubes to the target's column, then along that column, through the
-UCIe ports of every cube on the way. The IO chiplet has a port in every column (edge N, S) or row (edge W, E): the way to
-it and from it is straight along the cube's own column or row.
+Cube mesh: along the row of cubes to the target's column, then along that column, through the UCIe
+ports of every cube that is passed. The IO chiplet has a port in every column (edge N, S) or row
+(edge W, E), so routes to and from it are straight along the cube's own column or row.
 
-Router grid of a cube: a shortest path in hops; where several next routers shorten it, a column move is taken before a row
-move, west before east and north before south. On a grid without a hole that is XY routing.
+Router grid of a cube: a shortest path in hops. Where several next routers are nearer to the target,
+a column move is taken before a row move, west before east and north before south. On a grid without
+a hole this is XY routing, the dimension-order routing of Dally & Towles.
 
-Components hang on the mesh by their stem (`CubePlan.stems`); no route passes through the stem of another component. A PE
-and its own HBM controller meet in their crossbar, without entering the mesh.
+Every component is attached to the router mesh by its stem (`CubePlan.stems`); no route passes the
+stem of another component. A PE reaches its own HBM controller through their common crossbar,
+without entering the mesh.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise, repeat
 
-from runtime.core.simtime import exact, ps_from_ns
 from runtime.core.trace import IO_CHIPLET
-from runtime.model.cube_plan import wire_ps
 from runtime.model.graph import OPPOSITE, ChipGraph, Link
-from runtime.model.schema import Side, Topology
+from runtime.model.schema import Side
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One bandwidth-limited link of a route and the delays around it.
+    """One link of a route with a bandwidth, and the delays before and after it.
 
-    A message waits for the link `pre_ps` after the event that starts the stage; `post_ps` after its head has left the
-    link, the next stage starts. `pre_ps` covers only a UCIe port through which every message of the link passes, so it is
-    the same for all of them, and the order of the events is the order in which they reach the link. A link has therefore one
-    stage, which all routes share.
+        event of the stage -- pre_ps --> link (wait, serialise) -- post_ps --> event of the next
+
+    The hop costs one event: pure delays are merged into the stage of the next or previous link.
+    `pre_ps` contains only the UCIe port that every message of the link passes. It is equal for all
+    of them, so the order of the events is the order of arrival at the link (FIFO), and all routes
+    share one stage per link.
     """
 
     link: int
@@ -40,9 +41,10 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The way from node `source` to node `target`, both in `nodes`.
+    """The route from node `source` to node `target`, both included in `nodes`.
 
-    The stages' delays sum to the overheads of all nodes entered (all but the source) and all wires, exactly.
+    The delays of the stages sum exactly to the overheads of all nodes that are entered, that is all
+    but the source, and the delays of all wires.
     """
 
     nodes: tuple[int, ...]
@@ -52,12 +54,12 @@ class Route:
 
     @property
     def latency_ps(self) -> int:
-        """The time of the head of a message without contention: overheads and wires, no serialisation."""
+        """The time of a message's head without contention: overheads and wires."""
         return sum(stage.pre_ps + stage.post_ps for stage in self.stages)
 
 
 class ChipRoutes:
-    """The routes between the components of one SIP, each computed once, when it is first asked for."""
+    """The routes between the components of one SIP, each computed on its first use."""
 
     def __init__(self, graph: ChipGraph) -> None:
         self._graph = graph
@@ -68,7 +70,7 @@ class ChipRoutes:
         self._stages = {(link.source, link.target): self._stage(link) for link in graph.links}
 
     def route(self, source: int, target: int) -> Route:
-        """The route between two nodes that are not UCIe ports: messages pass through ports, they do not start there."""
+        """The route between two nodes that are not UCIe ports: messages only pass through ports."""
         route = self._routes.get((source, target))
         if route is None:
             route = self._routes[source, target] = self._compute(source, target)
@@ -82,7 +84,7 @@ class ChipRoutes:
         return Route(nodes, tuple(stage for stage in hops if stage is not None), source, target)
 
     def _stage(self, link: Link) -> Stage | None:
-        """The stage of a link with a bandwidth, with the delay-only wires of the UCIe ports at its ends."""
+        """The stage of a link with the delays of UCIe ports at its ends; None without bandwidth."""
         graph = self._graph
         if link.bw_gbs is None:
             return None
@@ -100,7 +102,9 @@ class ChipRoutes:
         from_cube, to_cube = self._graph.nodes[source].cube, self._graph.nodes[target].cube
         if from_cube != IO_CHIPLET:
             sides = (
-                self._way_out(from_cube) if to_cube == IO_CHIPLET else self._way(from_cube, to_cube)
+                self._sides_to_io(from_cube)
+                if to_cube == IO_CHIPLET
+                else self._sides_between(from_cube, to_cube)
             )
             yield from self._cross(
                 from_cube, source - self._graph.cube_base(from_cube), sides, target
@@ -113,7 +117,7 @@ class ChipRoutes:
             yield from _span(source, target)
 
     def _cross(self, cube: int, local: int, sides: list[Side], target: int) -> Iterator[int]:
-        """From node `local` of a cube out by each of `sides` in turn, then to the target."""
+        """From node `local` of a cube through each of `sides` in turn, then to the target."""
         graph, ports = self._graph, self._plan.ports
         for side in sides:
             yield from self._inside(cube, local, ports[side].router)
@@ -128,32 +132,32 @@ class ChipRoutes:
         yield from self._inside(cube, local, target - graph.cube_base(cube))
 
     def _enter(self, cube: int, target: int) -> Iterator[int]:
-        """From the port of the IO chiplet straight along the column or row of `cube`, to the target in it."""
+        """From the port of the IO chiplet along the column or row of `cube` to the target in it."""
         outward, distance = self._graph.edge, self._graph.edge_distance(cube)
         edge_cube = cube
         for _ in range(distance):
             edge_cube = self._graph.beside(edge_cube, outward)
-            assert edge_cube is not None, "the edge is as far as edge_distance says"
+            assert edge_cube is not None, "the cube mesh has edge_distance cubes in this direction"
         yield self._graph.port(edge_cube, outward)
         yield from self._cross(
             edge_cube, self._plan.ports[outward].router, [OPPOSITE[outward]] * distance, target
         )
 
-    def _way(self, source: int, target: int) -> list[Side]:
-        """The sides by which a message leaves each cube: along the row of cubes first, then along the column."""
+    def _sides_between(self, source: int, target: int) -> list[Side]:
+        """The sides by which a message leaves the cubes: along the row first, then the column."""
         (from_col, from_row), (to_col, to_row) = (
-            self._graph.cube_place(source),
-            self._graph.cube_place(target),
+            self._graph.mesh_position(source),
+            self._graph.mesh_position(target),
         )
         across: Side = "E" if to_col > from_col else "W"
         along: Side = "S" if to_row > from_row else "N"
         return [*repeat(across, abs(to_col - from_col)), *repeat(along, abs(to_row - from_row))]
 
-    def _way_out(self, cube: int) -> list[Side]:
+    def _sides_to_io(self, cube: int) -> list[Side]:
         return [self._graph.edge] * (self._graph.edge_distance(cube) + 1)
 
     def _inside(self, cube: int, source: int, target: int) -> Iterator[int]:
-        """The nodes between two nodes of the plan, in one cube: computed once for all cubes."""
+        """The nodes between two nodes of one cube: computed once for all cubes."""
         path = self._in_cube.get((source, target))
         if path is None:
             path = self._in_cube[source, target] = self._path(source, target)
@@ -161,15 +165,15 @@ class ChipRoutes:
         return (base + local for local in path)
 
     def _path(self, source: int, target: int) -> tuple[int, ...]:
-        """Up one stem and down the other: where they meet, or through the mesh between their routers."""
-        out, back = self._stem(source, target), self._stem(target, source)[::-1]
-        for place, local in enumerate(out):
-            if local in back:
-                return out[:place] + back[back.index(local) :]
-        return out[:-1] + self._through_mesh(out[-1], back[0]) + back[1:]
+        """Along both stems, to the node where they meet or through the mesh between routers."""
+        egress, ingress = self._stem(source, target), self._stem(target, source)[::-1]
+        for index, local in enumerate(egress):
+            if local in ingress:
+                return egress[:index] + ingress[ingress.index(local) :]
+        return egress[:-1] + self._through_mesh(egress[-1], ingress[0]) + ingress[1:]
 
     def _stem(self, local: int, other: int) -> tuple[int, ...]:
-        """The way from a node towards `other`: into the mesh, or for a PE into its own crossbar."""
+        """The stem of a node towards `other`: into the mesh, or for a PE into its own crossbar."""
         node, peer = self._plan.nodes[local], self._plan.nodes[other]
         if node.kind == "pe" and peer.kind in ("xbar", "hbm_ctrl") and node.pe == peer.pe:
             return (local, *self._plan.stems[self._plan.xbar(node.pe)])
@@ -192,119 +196,6 @@ class ChipRoutes:
 
 
 def _span(first: int, last: int) -> range:
-    """The nodes of the IO chain (host, pcie_ep, io_cpu, io_noc) from `first` to `last`, in either direction."""
+    """The nodes of the IO chain (host, pcie_ep, io_cpu, io_noc), in either direction."""
     step = 1 if first <= last else -1
     return range(first, last + step, step)
-
-
-@dataclass(frozen=True, slots=True)
-class SipLink:
-    """The link from one SIP to a neighbour.
-
-    It leaves by port `port` of the source's IO chiplet and is entered when the head of a message leaves the source's
-    IO NoC; `latency_ps` later the head is at the target's IO NoC, whose own overhead is not included.
-    """
-
-    source: int
-    target: int
-    port: str
-    latency_ps: int
-    bw_gbs: float
-
-
-class SipFabric:
-    """Which SIPs are neighbours, the way between two of them, and what one crossing costs.
-
-    Rings go the shortest way round, ties in the + direction. Grids go along columns (x) first, then rows (y), with
-    wrap-around the shortest way, ties in the + direction. Through a switch every SIP is every other's neighbour.
-    """
-
-    def __init__(self, topology: Topology) -> None:
-        self.sips = topology.sips
-        self._columns, self._rows = topology.sip_grid
-        self._wraps = topology.system.sips.topology != "mesh_2d_no_wrap"
-        self._switched = topology.system.sips.fabric == "switch"
-        self._bw_gbs = topology.ucie.bw_gbs
-        self._crossing_ps = crossing_ps(topology)
-
-    def grid(self, sip: int) -> tuple[int, int]:
-        """Column and row of a SIP; a ring is one row."""
-        return sip % self._columns, sip // self._columns
-
-    def neighbours(self, sip: int) -> tuple[int, ...]:
-        """The SIPs that one crossing reaches, in ascending order."""
-        if self._switched:
-            return tuple(other for other in range(self.sips) if other != sip)
-        (column, row) = self.grid(sip)
-        beside = {self._at(column + dx, row + dy) for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1))}
-        return tuple(sorted(other for other in beside - {None, sip} if other is not None))
-
-    def _at(self, column: int, row: int) -> int | None:
-        if self._wraps:
-            column, row = column % self._columns, row % self._rows
-        inside = 0 <= column < self._columns and 0 <= row < self._rows
-        return row * self._columns + column if inside else None
-
-    def next_hop(self, at: int, target: int) -> int:
-        """The neighbour of `at` on the way to another SIP."""
-        assert at != target, f"SIP {at} is already there"
-        if self._switched:
-            return target
-        (column, row), (to_column, to_row) = self.grid(at), self.grid(target)
-        if column != to_column:
-            return row * self._columns + self._step(column, to_column, self._columns)
-        return self._step(row, to_row, self._rows) * self._columns + column
-
-    def _step(self, at: int, target: int, size: int) -> int:
-        forward = (target - at) % size
-        if not self._wraps:
-            return at + (1 if target > at else -1)
-        return (at + (1 if forward <= size - forward else -1)) % size
-
-    def path(self, source: int, target: int) -> tuple[int, ...]:
-        """The SIPs from source to target, both included."""
-        path = [source]
-        while path[-1] != target:
-            path.append(self.next_hop(path[-1], target))
-        return tuple(path)
-
-    @property
-    def diameter(self) -> int:
-        """Crossings between the two SIPs that are farthest apart."""
-        if self._switched:
-            return min(1, self.sips - 1)
-        if self._wraps:
-            return self._columns // 2 + self._rows // 2
-        return self._columns + self._rows - 2
-
-    def link(self, source: int, target: int) -> SipLink:
-        """The link from a SIP to its neighbour."""
-        assert target in self.neighbours(source), f"SIPs {source} and {target} are not neighbours"
-        return SipLink(source, target, f"io.ucie.sip{target}", self._crossing_ps, self._bw_gbs)
-
-    @cached_property
-    def links(self) -> tuple[SipLink, ...]:
-        """One link per ordered pair of neighbours, by source, then target."""
-        return tuple(
-            self.link(source, target)
-            for source in range(self.sips)
-            for target in self.neighbours(source)
-        )
-
-    def latency_ps(self, source: int, target: int) -> int:
-        """The delay of one crossing to a neighbour: see `crossing_ps`."""
-        return self.link(source, target).latency_ps
-
-    def lookahead_ps(self, source: int, target: int) -> int:
-        """The least time between a message's sending event, its head leaving the IO NoC, and its arrival next door."""
-        return self.latency_ps(source, target)
-
-
-def crossing_ps(topology: Topology) -> int:
-    """Port overhead, wire, port overhead; through a switch its overhead and a second wire come in between."""
-    sips = topology.system.sips
-    spacing_ps = wire_ps(exact(sips.spacing_mm), topology.ns_per_mm)
-    direct_ps = 2 * ps_from_ns(topology.ucie.overhead_ns) + spacing_ps
-    if sips.fabric == "direct":
-        return direct_ps
-    return direct_ps + ps_from_ns(topology.system.components.switch.overhead_ns) + spacing_ps

@@ -1,4 +1,8 @@
-"""The rules of `topology.yaml` that relate several keys. Each yields `(key path, problem)` for what breaks it."""
+"""Checks the rules of `topology.yaml` that relate several keys.
+
+Each rule yields `(key path, problem)` for every violation. Rules for a single key are types of the
+schema.
+"""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -14,15 +18,15 @@ from runtime.model.addresses import (
 )
 from runtime.model.cube_plan import SIDES
 from runtime.model.router_grid import RouterGrid
-from runtime.model.routing import crossing_ps
 from runtime.model.schema import GIB, MIB, Topology
+from runtime.model.sip_fabric import crossing_ps
 from runtime.model.tile_layout import WIDEST_BYTES, BufferLayout, RegisterLayout
 
 Problem = tuple[str, str]
 
 
 def problems(topology: Topology) -> Iterator[Problem]:
-    """Everything that is wrong with a topology whose keys are right one by one."""
+    """All violations in a topology that is valid key by key."""
     rules = (
         _sip_count,
         _sip_grid,
@@ -104,17 +108,16 @@ def _pes(topology: Topology) -> Iterator[Problem]:
 
 def _positions(topology: Topology) -> Iterator[Problem]:
     cube = topology.cube
-    places = [(f"cube.ucie_pos_mm.{side}", cube.ucie_pos_mm.at(side)) for side in SIDES]
-    places += [("cube.m_cpu.pos_mm", cube.m_cpu.pos_mm), ("cube.sram.pos_mm", cube.sram.pos_mm)]
+    positions = [(f"cube.ucie_pos_mm.{side}", cube.ucie_pos_mm.at(side)) for side in SIDES]
+    positions.append(("cube.m_cpu.pos_mm", cube.m_cpu.pos_mm))
+    positions.append(("cube.sram.pos_mm", cube.sram.pos_mm))
     for corner in cube.pe_layout.corners:
-        points = enumerate(cube.pe_layout.pos_mm.at(corner))
-        places += [(f"cube.pe_layout.pos_mm.{corner}[{index}]", point) for index, point in points]
-    for key_path, (x_mm, y_mm) in places:
+        for index, point in enumerate(cube.pe_layout.pos_mm.at(corner)):
+            positions.append((f"cube.pe_layout.pos_mm.{corner}[{index}]", point))
+    size = f"{cube.size_mm.w} x {cube.size_mm.h} mm"
+    for key_path, (x_mm, y_mm) in positions:
         if x_mm > cube.size_mm.w or y_mm > cube.size_mm.h:
-            yield (
-                key_path,
-                f"({x_mm}, {y_mm}) mm is outside the cube of {cube.size_mm.w} x {cube.size_mm.h} mm",
-            )
+            yield key_path, f"({x_mm}, {y_mm}) mm is outside the cube of {size}"
 
 
 def _router_mesh(topology: Topology) -> Iterator[Problem]:
@@ -129,12 +132,18 @@ def _router_mesh(topology: Topology) -> Iterator[Problem]:
     elif x1 > cube.size_mm.w or y1 > cube.size_mm.h:
         yield (
             key_path,
-            f"the hole ends at ({x1}, {y1}) mm, outside the cube of {cube.size_mm.w} x {cube.size_mm.h} mm",
+            (
+                f"the hole ends at ({x1}, {y1}) mm, outside the cube of "
+                f"{cube.size_mm.w} x {cube.size_mm.h} mm"
+            ),
         )
     elif not RouterGrid(cube.size_mm, cube.noc).connected:
         yield (
             key_path,
-            f"the hole takes all routers of the {cube.noc.cols} x {cube.noc.rows} grid or cuts it in two",
+            (
+                f"the hole removes all routers of the {cube.noc.cols} x {cube.noc.rows} grid "
+                "or cuts it in two"
+            ),
         )
 
 
@@ -161,25 +170,34 @@ def _memories(topology: Topology) -> Iterator[Problem]:
         tcm.scheduler_reserved_mb + tcm.kernel_scratch_mb + tcm.collective_scratch_mb
         >= topology.pe.tcm_mb
     ):
-        scratch = f"kernel_scratch_mb {tcm.kernel_scratch_mb} + collective_scratch_mb {tcm.collective_scratch_mb}"
-        taken = f"scheduler_reserved_mb {tcm.scheduler_reserved_mb} + {scratch}"
-        yield "pe.tcm_mb", f"{topology.pe.tcm_mb} MiB; {taken} leave nothing for tensors and queues"
+        parts = (
+            f"scheduler_reserved_mb {tcm.scheduler_reserved_mb} + "
+            f"kernel_scratch_mb {tcm.kernel_scratch_mb} + "
+            f"collective_scratch_mb {tcm.collective_scratch_mb}"
+        )
+        yield "pe.tcm_mb", f"{topology.pe.tcm_mb} MiB; {parts} leave nothing for tensors and queues"
 
 
 def _tiles(topology: Topology) -> Iterator[Problem]:
     tile, count = topology.tile, topology.pe.scheduler.tile_buffers
     registers, buffers = RegisterLayout(0, tile), BufferLayout(0, tile, count)
     if registers.nbytes > REGFILE_BYTES:
-        needed = f"two of each operand and two of the result, of {WIDEST_BYTES} B elements, need {registers.nbytes:,} B"
+        tiles = f"two of each operand and two of the result, of {WIDEST_BYTES} B elements"
         yield (
             "pe.tile",
-            f"m {tile.m}, k {tile.k}, n {tile.n}: {needed} of registers; there are {REGFILE_BYTES:,}",
+            (
+                f"m {tile.m}, k {tile.k}, n {tile.n}: {tiles}, need {registers.nbytes:,} B of "
+                f"registers; there are {REGFILE_BYTES:,}"
+            ),
         )
     if buffers.nbytes > topology.scheduler_reserved_bytes:
-        needed = f"{count} tiles of each operand and of the result, of {WIDEST_BYTES} B elements, need {buffers.nbytes:,} B"
+        tiles = f"{count} tiles of each operand and of the result, of {WIDEST_BYTES} B elements"
         yield (
             "pe.scheduler.tile_buffers",
-            f"{needed}; scheduler_reserved_mb gives {topology.scheduler_reserved_bytes:,}",
+            (
+                f"{tiles}, need {buffers.nbytes:,} B; scheduler_reserved_mb gives "
+                f"{topology.scheduler_reserved_bytes:,}"
+            ),
         )
 
 

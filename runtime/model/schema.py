@@ -1,6 +1,7 @@
-"""The schema of `topology.yaml`: one frozen model per mapping, field names are the YAML keys, units are in the keys.
+"""The schema of `topology.yaml`: one frozen model per mapping; fields are the YAML keys.
 
-Every key is required, so that no number of the model hides in code; exceptions are `w`, `h` and `impl`.
+Every key is required, so that no parameter of the model is hidden in code; exceptions are `w`, `h`
+and `impl`. Units are part of the keys.
 """
 
 from typing import Annotated, Literal
@@ -40,7 +41,7 @@ Implementation = Annotated[
 
 
 class Sips(Section):
-    """How many SIPs there are and how they are joined."""
+    """The number of SIPs and the network between them."""
 
     count: int
     topology: SipTopology
@@ -51,13 +52,13 @@ class Sips(Section):
 
 
 class SystemComponents(Section):
-    """What stands between the SIPs."""
+    """Components between the SIPs."""
 
     switch: Overhead
 
 
 class System(Section):
-    """The SIPs and what joins them."""
+    """The SIPs and their network."""
 
     sips: Sips
     components: SystemComponents
@@ -142,7 +143,7 @@ class SizeMm(Section):
 
 
 class CornerPositions(Section):
-    """Where the PEs of each corner stand, from the north-west corner of the cube."""
+    """The positions of the PEs of each corner, from the north-west corner of the cube."""
 
     NW: tuple[Point, ...] = ()
     NE: tuple[Point, ...] = ()
@@ -155,7 +156,7 @@ class CornerPositions(Section):
 
 
 class PeLayout(Section):
-    """The PEs of a cube. PE number = index of its corner * `pe_per_corner` + its place in the corner."""
+    """The PEs of a cube: PE number = index of its corner * `pe_per_corner` + index in it."""
 
     pe_per_corner: Count
     corners: Annotated[tuple[Corner, ...], Field(min_length=1)]
@@ -163,7 +164,7 @@ class PeLayout(Section):
 
 
 class CubeNoc(Section):
-    """The router grid of a cube; no router stands inside the hole `x0, y0, x1, y1`."""
+    """The router grid of a cube; there is no router inside the hole `x0, y0, x1, y1`."""
 
     rows: GridSize
     cols: GridSize
@@ -173,7 +174,7 @@ class CubeNoc(Section):
 
 
 class SidePositions(Section):
-    """Where the UCIe port of each side stands, from the north-west corner of the cube."""
+    """The positions of the UCIe ports, from the north-west corner of the cube."""
 
     N: Point
     S: Point
@@ -223,10 +224,11 @@ class CubeConfig(Section):
 
 
 class Implementations(Section):
-    """Which class implements a component: a registry key, by default the kind, or `dotted.path:Class`.
+    """The class of each kind of component: a registry key, by default the kind, or `module:Class`.
 
-    What packets end at is a component of its own, so are the engines of a PE. What packets pass is part of the fabric: for
-    `router`, `xbar`, `ucie`, `pcie_ep`, `io_noc` and `switch` the class is that of the links which leave them.
+    Endpoints of packets and the engines of a PE are components with a class. Nodes that packets
+    pass (`router`, `xbar`, `ucie`, `pcie_ep`, `io_noc`, `switch`) are part of the fabric: their
+    class is that of their outgoing links.
     """
 
     host: Implementation = "host"
@@ -258,7 +260,7 @@ class Implementations(Section):
 
 
 class Topology(Section):
-    """The whole file, checked; what follows from several keys is a property."""
+    """The whole file, checked; values that follow from several keys are properties."""
 
     ns_per_mm: Annotated[float, Field(ge=0, le=1e3)]
     packet_bytes: Annotated[int, Field(ge=1, le=GIB)]
@@ -315,7 +317,7 @@ class Topology(Section):
 
     @property
     def scheduler_reserved_bytes(self) -> int:
-        """The part of a PE's TCM that belongs to its scheduler."""
+        """The part of a PE's TCM for its scheduler."""
         return self.pe.tcm.scheduler_reserved_mb * MIB
 
     @property
@@ -325,10 +327,10 @@ class Topology(Section):
 
     @property
     def kernel_scratch_bytes(self) -> int:
-        """The part of a PE's TCM that a kernel's temporaries live in."""
+        """The part of a PE's TCM for the temporaries of a kernel."""
         return self.pe.tcm.kernel_scratch_mb * MIB
 
     @property
     def collective_scratch_bytes(self) -> int:
-        """The same for the kernel of a collective."""
+        """The part of a PE's TCM for the temporaries of a collective's kernel."""
         return self.pe.tcm.collective_scratch_mb * MIB

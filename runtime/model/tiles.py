@@ -1,4 +1,4 @@
-"""How a matrix product is cut into the tiles of the GEMM engine."""
+"""Cuts a matrix product into the tiles of the GEMM engine."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ Span = tuple[int, int]
 
 
 class TileSize(NamedTuple):
-    """StridedBlock, depth and columns of a full tile: (m, k) times (k, n)."""
+    """Rows, depth and columns of a full tile: (m, k) times (k, n)."""
 
     m: int
     k: int
@@ -16,7 +16,10 @@ class TileSize(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """One step of the GEMM engine: (start, stop) along each axis; `first` and `last` of the steps of one output tile."""
+    """One step of the GEMM engine: (start, stop) along each axis.
+
+    `first` and `last` mark the first and the last step of an output tile.
+    """
 
     rows: Span
     depth: Span
@@ -26,13 +29,13 @@ class Tile(NamedTuple):
 
     @property
     def size(self) -> TileSize:
-        """StridedBlock, depth and columns; less than a full tile at the ends of the matrices."""
+        """Rows, depth and columns; less than a full tile at the ends of the matrices."""
         return TileSize(*(stop - start for start, stop in (self.rows, self.depth, self.columns)))
 
 
 @dataclass(frozen=True)
 class TilePlan:
-    """The tiles of (m, k) times (k, n), exact at the ends: row of tiles by row of tiles, depth innermost."""
+    """The tiles of (m, k) times (k, n), exact at the ends, in row-major order, depth innermost."""
 
     m: int
     k: int
@@ -51,12 +54,15 @@ class TilePlan:
 
     @property
     def macs(self) -> int:
-        """Multiplications that the result needs."""
+        """Multiply-accumulate operations of the product."""
         return self.m * self.k * self.n
 
     @property
     def padding_utilisation(self) -> float:
-        """Needed multiplications as a share of those of full tiles: the engine takes as long for a tile that is not full."""
+        """The operations of the product as a share of those of full tiles.
+
+        The engine takes as long for a partial tile as for a full one.
+        """
         return self.macs / (self.tiles * self.tile.m * self.tile.k * self.tile.n)
 
     def __iter__(self) -> Iterator[Tile]:
@@ -68,9 +74,9 @@ class TilePlan:
 
 
 def blocked_offset(shape: tuple[int, int], block: tuple[int, int], row: int, column: int) -> int:
-    """Where, in elements, the block that starts at (row, column) begins in a blocked matrix of `shape`.
+    """The offset, in elements, of the block that starts at (row, column) of a blocked matrix.
 
-    Such a matrix is stored block after block, row by row of blocks, those at the ends as small as what is left.
+    Such a matrix is stored block after block in row-major order; blocks at the ends are partial.
     """
     rows, columns = shape
     return row * columns + column * min(block[0], rows - row)

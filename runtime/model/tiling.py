@@ -1,4 +1,4 @@
-"""How the elements of a matrix follow each other in memory when they are stored tile after tile."""
+"""The order of a matrix's elements in memory if the matrix is stored tile after tile."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,10 +14,10 @@ ORDERS: tuple[TileOrder, ...] = ("row_major", "column_major")
 
 @dataclass(frozen=True)
 class Tiling:
-    """A matrix as tiles of `rows` x `columns` elements, one behind the other in row- or column-major order of tiles.
+    """A matrix stored as tiles of `rows` x `columns` elements, in row- or column-major order.
 
-    A tile itself is row-major and has no gaps; the last ones of a row or column of tiles are as small as what is left. So a
-    tile is one contiguous piece of memory, and the matrix takes no more room than without tiling.
+    Each tile is row-major without gaps, and tiles at the ends are partial. So a tile is one
+    contiguous piece of memory, and the matrix takes no more space than without tiling.
     """
 
     rows: int
@@ -35,14 +35,17 @@ class Tiling:
             )
 
     def positions(self, shape: tuple[int, ...]) -> Indices:
-        """Where in memory, in elements from its start, each element of a matrix of `shape` lies; `ValueError` for no matrix."""
+        """The position in memory, in elements, of each element of a matrix of `shape`.
+
+        `ValueError` for another number of axes than two.
+        """
         if len(shape) != 2:
             raise ValueError(
                 f"a tiling is of matrices, with 2 axes; shape {shape} has {len(shape)}"
             )
         rows, columns = shape
         row, column = np.arange(rows)[:, None], np.arange(columns)[None, :]
-        # The first row and column of the tile that an element is in, and the size of that tile.
+        # First row and column of the tile that contains an element, and the size of that tile.
         top, left = row // self.rows * self.rows, column // self.columns * self.columns
         height, width = np.minimum(self.rows, rows - top), np.minimum(self.columns, columns - left)
         before = (
@@ -54,10 +57,10 @@ class Tiling:
 
 
 def tiled_row_major(rows: int, columns: int) -> Tiling:
-    """Tiles of `rows` x `columns` elements, row of tiles after row of tiles: what `tl.ref(..., blocked=True)` streams."""
+    """Tiles in row-major order: the layout that `tl.ref(..., blocked=True)` streams."""
     return Tiling(rows, columns, "row_major")
 
 
 def tiled_column_major(rows: int, columns: int) -> Tiling:
-    """Tiles of `rows` x `columns` elements, column of tiles after column of tiles."""
+    """Tiles in column-major order."""
     return Tiling(rows, columns, "column_major")

@@ -1,4 +1,4 @@
-"""Reading `topology.yaml`: the text, with the SIP count of the command line, to a checked `Topology`."""
+"""Reads `topology.yaml` into a checked `Topology`."""
 
 from pathlib import Path
 
@@ -10,16 +10,16 @@ __all__ = ["Topology", "load_topology", "parse_topology"]
 
 
 def load_topology(path: Path | None = None, sips: int | None = None) -> Topology:
-    """The topology in `path`, by default the one that ships with kernbench; `sips` overrides `system.sips.count`.
+    """The topology in `path`, by default the file that ships with kernbench.
 
-    Raises `ConfigError`, one line that names file and key.
+    `sips` overrides `system.sips.count`. Raises `ConfigError`, one line that names file and key.
     """
     source = path or default_file("topology.yaml")
     return parse_topology(read_text(source), str(source), sips)
 
 
 def parse_topology(text: str, source: str, sips: int | None = None) -> Topology:
-    """The topology in YAML `text`; errors are `ConfigError`s that call it `source`."""
+    """The topology in YAML `text`; a `ConfigError` names the file `source`."""
     topology = parse(text, source, Topology)
     if sips is not None:
         topology = _with_sips(topology, sips)

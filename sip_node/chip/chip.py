@@ -7,7 +7,8 @@ from runtime.core.errors import InvariantError
 from runtime.core.simtime import ps_from_ns
 from runtime.model.addresses import AddressMap
 from runtime.model.graph import ChipGraph
-from runtime.model.routing import ChipRoutes, SipFabric
+from runtime.model.routing import ChipRoutes
+from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import Topology
 from runtime.wire.frames import Message
 from runtime.wire.reports import BlockedPe

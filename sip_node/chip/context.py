@@ -8,7 +8,8 @@ from typing import Any, Protocol
 from runtime.core.errors import PhysAddrError
 from runtime.model.addresses import AddressMap, PhysAddr
 from runtime.model.graph import ChipGraph
-from runtime.model.routing import ChipRoutes, SipFabric
+from runtime.model.routing import ChipRoutes
+from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import Topology
 from sip_node.chip.fabric.fabric import Endpoint, Fabric
 from sip_node.chip.fabric.server import Server

@@ -23,7 +23,7 @@ from runtime.ccl.reduction import ReduceOp
 from runtime.core.requests import QueuePair
 from runtime.language import tl
 from runtime.language.value import Value
-from runtime.model import routing
+from runtime.model import sip_fabric
 from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.pe.ipcq import PeIpcq
@@ -237,8 +237,8 @@ def exact_times(found: list[Check]) -> set[str]:
 def test_a_slow_crossing_between_sips_is_seen_by_the_exact_time_of_every_algorithm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    right = routing.crossing_ps
-    monkeypatch.setattr(routing, "crossing_ps", lambda topology: right(topology) + 1)
+    right = sip_fabric.crossing_ps
+    monkeypatch.setattr(sip_fabric, "crossing_ps", lambda topology: right(topology) + 1)
     found = checks(*(f"i.{name}." for name in ALGORITHMS))
     assert missed_ids(found) == exact_times(found)
 
@@ -246,10 +246,10 @@ def test_a_slow_crossing_between_sips_is_seen_by_the_exact_time_of_every_algorit
 def test_the_other_way_round_is_seen_on_the_links_where_messages_go_half_round(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def down_if_as_long(fabric: routing.SipFabric, at: int, target: int, size: int) -> int:
+    def down_if_as_long(fabric: sip_fabric.SipFabric, at: int, target: int, size: int) -> int:
         return (at + (1 if 2 * ((target - at) % size) < size else -1)) % size
 
-    monkeypatch.setattr(routing.SipFabric, "_step", down_if_as_long)
+    monkeypatch.setattr(sip_fabric.SipFabric, "_step", down_if_as_long)
     found = checks("i.ring_naive.", "i.tree.", "i.recursive_doubling.", "i.halving_doubling.")
     half_round = [f"i.{name}.bytes.{sips}" for name in ALGORITHMS[1:4] for sips in (4, 8)]
     assert missed_ids(found) == ids(found, *half_round)

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from runtime.model.routing import SipFabric
+from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import parse_topology
 
 SipPath = tuple[int, ...]

@@ -210,7 +210,7 @@ def test_the_hops_between_two_sips_add_up_to_the_latency_of_their_link(fabric: s
     noc_ps = cases.routes.graph.nodes[noc].overhead_ps
     assert (
         sum(hop.overhead_ps + hop.wire_ps for hop in hops)
-        == cases.routes.sips.latency_ps(0, 1) + noc_ps
+        == cases.routes.sips.link(0, 1).latency_ps + noc_ps
     )
     assert sum(hop.link is not None for hop in hops) == (1 if fabric == "direct" else 2)
 

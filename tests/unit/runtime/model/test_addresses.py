@@ -51,12 +51,12 @@ def test_an_hbm_address_counts_through_the_slices() -> None:
         (16 << 38, "cube: 0x10 is not in 0..0xf"),
         (8 * 0x1000_0000, "pe: 0x8 is not in 0..0x7"),
         (1 << 37 | 48 * GIB, "reserved: HBM of cube 0 ends at 0xc00000000"),
-        (0x0100_0000, "reserved: window offset 0x1000000 is in the gap behind tcm"),
-        (0x1810_0000, "reserved: window offset 0x18100000 is in the gap behind ipcq"),
-        (0x0A01_0000, "reserved: window offset 0xa010000 is in the gap behind regfile"),
+        (0x0100_0000, "reserved: window offset 0x1000000 is in the gap after tcm"),
+        (0x1810_0000, "reserved: window offset 0x18100000 is in the gap after ipcq"),
+        (0x0A01_0000, "reserved: window offset 0xa010000 is in the gap after regfile"),
         (0x08_0000_0000, "reserved: window offset 0x800000000 is in the gap before sram"),
-        (0x10_0200_0000, "reserved: window offset 0x1002000000 is in the gap behind sram"),
-        (0x18_0100_0000, "reserved: window offset 0x1801000000 is in the gap behind mcpu"),
+        (0x10_0200_0000, "reserved: window offset 0x1002000000 is in the gap after sram"),
+        (0x18_0100_0000, "reserved: window offset 0x1801000000 is in the gap after mcpu"),
     ],
 )
 def test_an_address_that_names_nothing_is_refused_with_the_field_or_the_gap(

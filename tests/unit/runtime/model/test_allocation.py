@@ -17,7 +17,7 @@ TOPOLOGY = variant()
 MIB = 1 << 20
 
 
-def test_the_lowest_range_that_fits_is_taken() -> None:
+def test_the_lowest_range_that_fits_is_allocated() -> None:
     memory = RangeAllocator("tcm", 1024)
     first, second, third = (memory.alloc(256) for _ in range(3))
     memory.free(first)
@@ -56,9 +56,9 @@ def test_exhaustion_names_the_memory_and_what_is_left() -> None:
 def test_a_reservation_is_refused_where_something_lies() -> None:
     memory = RangeAllocator("sram", 1024)
     memory.alloc(100)
-    with pytest.raises(AllocationError, match="offset 0x40 overlaps one that is taken"):
+    with pytest.raises(AllocationError, match="offset 0x40 overlaps an allocated one"):
         memory.reserve(64, 64)
-    with pytest.raises(AllocationError, match=r"offset 0x3c1 leaves the memory of 1,024 bytes"):
+    with pytest.raises(AllocationError, match=r"offset 0x3c1 exceeds the memory of 1,024 bytes"):
         memory.reserve(961, 64)
     memory.reserve(960, 64)
     assert memory.free_bytes == 1024 - 100 - 64

@@ -43,7 +43,7 @@ def test_coordinates_lead_to_the_named_node() -> None:
     ]
 
 
-def test_a_node_knows_where_it_is() -> None:
+def test_a_node_has_its_position_cube_and_pe() -> None:
     node = GRAPH.nodes[GRAPH.hbm(5, 2)]
     assert (node.kind, node.cube, node.pe) == ("hbm_ctrl", 5, 2)
     router = GRAPH.nodes[NAMES["cube1.router.r0c0"]]
@@ -146,7 +146,8 @@ def test_the_io_chiplet_joins_every_column_or_row_of_its_edge(
 def test_wires_and_overheads_are_picoseconds_from_the_file() -> None:
     assert GRAPH.nodes[GRAPH.port(0, "E")].overhead_ps == 8000
     assert GRAPH.nodes[GRAPH.pe(0, 0)].overhead_ps == 0
-    # A pitch of 2 mm and a gap of 1 mm at 10 ps per mm; the port at (12, 6) is 1 + 1 mm from the router at (11, 5).
+    # A pitch of 2 mm and a gap of 1 mm at 10 ps per mm; the port at (12, 6) is 1 + 1 mm from the
+    # router at (11, 5).
     assert GRAPH.link(NAMES["cube0.router.r0c0"], NAMES["cube0.router.r0c1"]).wire_ps == 20
     assert GRAPH.link(NAMES["cube0.ucie.E"], NAMES["cube1.ucie.W"]).wire_ps == 10
     assert GRAPH.link(NAMES["cube0.router.r2c5"], NAMES["cube0.ucie.E"]).wire_ps == 20

@@ -40,7 +40,7 @@ def test_columns_over_cubes_and_over_pes_split_twice() -> None:
     ]
 
 
-def test_replicate_gives_everybody_everything() -> None:
+def test_replicate_copies_all_elements_to_every_pe() -> None:
     assert all(part == ARRAY.tolist() for part in parts(DPPolicy()).values())
 
 
@@ -77,7 +77,7 @@ def test_a_policy_cannot_use_more_cubes_than_there_are(count: int) -> None:
         parts(DPPolicy(num_cubes=count))
 
 
-def test_an_axis_that_does_not_divide_says_what_to_pad_it_to() -> None:
+def test_an_axis_that_does_not_divide_is_refused_with_the_length_to_pad_to() -> None:
     with pytest.raises(
         ValueError, match="splits axis 1: 9 elements do not divide by 2; pad the axis to 10"
     ):

@@ -167,7 +167,8 @@ def test_the_host_reaches_a_cube_through_the_io_chiplet() -> None:
 def test_the_port_before_a_crossing_is_waited_for_and_the_port_after_it_follows() -> None:
     route = ROUTES.route(GRAPH.io_noc, GRAPH.m_cpu(12))
     crossing = route.stages[0]
-    # Before: the port of the IO chiplet. After: 1 mm of gap, the cube's port, 1 + 1 mm to the router at (5, 11), the router.
+    # Before: the port of the IO chiplet. After: 1 mm of gap, the cube's port, 1 + 1 mm to the
+    # router at (5, 11), the router.
     assert (crossing.pre_ps, crossing.post_ps) == (8000, 10 + 8000 + 20 + 1000)
 
 

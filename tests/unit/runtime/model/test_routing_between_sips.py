@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from runtime.model.routing import SipFabric
+from runtime.model.sip_fabric import SipFabric
 from tests.support.topologies import variant
 
 
@@ -97,11 +97,14 @@ def test_through_a_switch_everyone_is_a_neighbour() -> None:
 
 def test_a_crossing_is_two_ports_and_the_wire() -> None:
     # 8 ns a port and 20 mm at 10 ps per mm.
-    assert fabric("ring_1d", 2).latency_ps(0, 1) == 8000 + 200 + 8000
+    assert fabric("ring_1d", 2).link(0, 1).latency_ps == 8000 + 200 + 8000
 
 
 def test_a_crossing_of_the_switch_adds_the_switch_and_a_second_wire() -> None:
-    assert fabric("ring_1d", 2, fabric="switch").latency_ps(0, 1) == 8000 + 200 + 5000 + 200 + 8000
+    assert (
+        fabric("ring_1d", 2, fabric="switch").link(0, 1).latency_ps
+        == 8000 + 200 + 5000 + 200 + 8000
+    )
 
 
 def test_there_is_one_link_per_ordered_pair_of_neighbours() -> None:
@@ -111,9 +114,3 @@ def test_there_is_one_link_per_ordered_pair_of_neighbours() -> None:
     ]
     link = ring.link(2, 0)
     assert (link.port, link.bw_gbs, link.latency_ps) == ("io.ucie.sip0", 128, 16200)
-
-
-@pytest.mark.parametrize("kind", ["direct", "switch"])
-def test_lookahead_is_the_delay_of_the_crossing_and_positive(kind: str) -> None:
-    ring = fabric("ring_1d", 3, fabric=kind)
-    assert ring.lookahead_ps(0, 1) == ring.latency_ps(0, 1) > 0

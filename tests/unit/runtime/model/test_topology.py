@@ -47,7 +47,7 @@ def test_one_pe_in_one_corner_is_a_cube() -> None:
     assert variant(cube__pe_layout=layout).pes_per_cube == 1
 
 
-def test_a_sip_grid_is_square_unless_the_file_says_otherwise() -> None:
+def test_a_sip_grid_is_square_unless_the_file_has_columns_and_rows() -> None:
     assert variant(system__sips__topology="torus_2d", system__sips__count=9).sip_grid == (3, 3)
     sips = {
         "topology": "mesh_2d_no_wrap",
@@ -144,11 +144,11 @@ def test_a_topology_cannot_be_changed_after_it_was_read() -> None:
         ),
         (
             {"cube__noc__hbm_hole_mm": [4, 0, 8, 12]},
-            "cube.noc.hbm_hole_mm: the hole takes all routers of the 6 x 6",
+            "cube.noc.hbm_hole_mm: the hole removes all routers of the 6 x 6",
         ),
         (
             {"cube__noc__hbm_hole_mm": [0, 0, 12, 12]},
-            "cube.noc.hbm_hole_mm: the hole takes all routers of the 6 x 6",
+            "cube.noc.hbm_hole_mm: the hole removes all routers of the 6 x 6",
         ),
         (
             {"hbm__slice_gib": 17},
@@ -162,14 +162,20 @@ def test_a_topology_cannot_be_changed_after_it_was_read() -> None:
         ),
         (
             {"pe__tcm_mb": 6},
-            "pe.tcm_mb: 6 MiB; scheduler_reserved_mb 4 + kernel_scratch_mb 1 + collective_scratch_mb 1 leave nothing",
+            (
+                "pe.tcm_mb: 6 MiB; scheduler_reserved_mb 4 + kernel_scratch_mb 1 + "
+                "collective_scratch_mb 1 leave nothing"
+            ),
         ),
         ({"pe__tcm_mb": 129}, "pe.tcm_mb: 129 MiB; an address reaches 128 MiB"),
         ({"cube__sram_mb": 16385}, "cube.sram_mb: 16385 MiB; an address reaches 16384 MiB"),
         ({"pe__tile__m": 0}, "pe.tile.m: should be greater than or equal to 1, got 0"),
         (
             {"pe__tile__k": 128},
-            "pe.tile: m 32, k 128, n 32: two of each operand and two of the result, of 4 B elements, need 74,240 B of reg",
+            (
+                "pe.tile: m 32, k 128, n 32: two of each operand and two of the result, "
+                "of 4 B elements, need 74,240 B of reg"
+            ),
         ),
         (
             {"pe__gemm__model": "systolic"},
@@ -186,7 +192,10 @@ def test_a_topology_cannot_be_changed_after_it_was_read() -> None:
         ),
         (
             {"pe__tcm__scheduler_reserved_mb": 0},
-            "pe.scheduler.tile_buffers: 2 tiles of each operand and of the result, of 4 B elements, need 40,960 B; sched",
+            (
+                "pe.scheduler.tile_buffers: 2 tiles of each operand and of the result, "
+                "of 4 B elements, need 40,960 B; sched"
+            ),
         ),
         ({"control_bytes": 8192}, "control_bytes: 8192 is more than packet_bytes, 4096"),
         ({"impl__srma": "sram"}, "impl.srma: unknown key; did you mean 'sram'?"),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from runtime.core.simtime import ps_from_ns
-from runtime.model.routing import SipFabric
+from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import parse_topology
 from sip_node.chip.chip import chip_spec
 from sip_node.chip.partition import Egress, Partition

@@ -1,0 +1,117 @@
+"""Routes between SIPs: neighbours, next hops, and the latency of a crossing.
+
+One rule, as inside a SIP: columns (x) first, then rows (y).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from runtime.core.simtime import exact, ps_from_ns
+from runtime.model.cube_plan import wire_ps
+from runtime.model.schema import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class SipLink:
+    """The link from one SIP to a neighbour, through port `port` of the source's IO chiplet.
+
+    A message enters it when its head leaves the IO NoC of the source. `latency_ps` later the head
+    arrives at the IO NoC of the target, whose overhead is not included.
+    """
+
+    source: int
+    target: int
+    port: str
+    latency_ps: int
+    bw_gbs: float
+
+
+class SipFabric:
+    """The network between SIPs.
+
+    Routes take the shorter direction of a ring, the + direction if both are equal. In grids they
+    follow columns (x) first, then rows (y), each like a ring if the grid wraps around. Through a
+    switch every SIP is a neighbour of every other.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        self.sips = topology.sips
+        self._columns, self._rows = topology.sip_grid
+        self._wraps = topology.system.sips.topology != "mesh_2d_no_wrap"
+        self._switched = topology.system.sips.fabric == "switch"
+        self._bw_gbs = topology.ucie.bw_gbs
+        self._crossing_ps = crossing_ps(topology)
+
+    def grid(self, sip: int) -> tuple[int, int]:
+        """Column and row of a SIP; a ring is one row."""
+        return sip % self._columns, sip // self._columns
+
+    def neighbours(self, sip: int) -> tuple[int, ...]:
+        """The SIPs at one crossing from `sip`, in ascending order."""
+        if self._switched:
+            return tuple(other for other in range(self.sips) if other != sip)
+        (column, row) = self.grid(sip)
+        beside = {self._at(column + dx, row + dy) for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1))}
+        return tuple(sorted(other for other in beside - {None, sip} if other is not None))
+
+    def _at(self, column: int, row: int) -> int | None:
+        if self._wraps:
+            column, row = column % self._columns, row % self._rows
+        inside = 0 <= column < self._columns and 0 <= row < self._rows
+        return row * self._columns + column if inside else None
+
+    def next_hop(self, at: int, target: int) -> int:
+        """The neighbour of `at` on the route to another SIP."""
+        assert at != target, f"SIP {at} is already there"
+        if self._switched:
+            return target
+        (column, row), (to_column, to_row) = self.grid(at), self.grid(target)
+        if column != to_column:
+            return row * self._columns + self._step(column, to_column, self._columns)
+        return self._step(row, to_row, self._rows) * self._columns + column
+
+    def _step(self, at: int, target: int, size: int) -> int:
+        forward = (target - at) % size
+        if not self._wraps:
+            return at + (1 if target > at else -1)
+        return (at + (1 if forward <= size - forward else -1)) % size
+
+    def path(self, source: int, target: int) -> tuple[int, ...]:
+        """The SIPs from source to target, both included."""
+        path = [source]
+        while path[-1] != target:
+            path.append(self.next_hop(path[-1], target))
+        return tuple(path)
+
+    @property
+    def diameter(self) -> int:
+        """Crossings between the two SIPs that are farthest apart."""
+        if self._switched:
+            return min(1, self.sips - 1)
+        if self._wraps:
+            return self._columns // 2 + self._rows // 2
+        return self._columns + self._rows - 2
+
+    def link(self, source: int, target: int) -> SipLink:
+        """The link from a SIP to its neighbour."""
+        assert target in self.neighbours(source), f"SIPs {source} and {target} are not neighbours"
+        return SipLink(source, target, f"io.ucie.sip{target}", self._crossing_ps, self._bw_gbs)
+
+    @cached_property
+    def links(self) -> tuple[SipLink, ...]:
+        """One link per ordered pair of neighbours, by source, then target."""
+        return tuple(
+            self.link(source, target)
+            for source in range(self.sips)
+            for target in self.neighbours(source)
+        )
+
+
+def crossing_ps(topology: Topology) -> int:
+    """The latency of a crossing: port, wire, port; or port, wire, switch, wire, port."""
+    sips = topology.system.sips
+    spacing_ps = wire_ps(exact(sips.spacing_mm), topology.ns_per_mm)
+    direct_ps = 2 * ps_from_ns(topology.ucie.overhead_ns) + spacing_ps
+    if sips.fabric == "direct":
+        return direct_ps
+    return direct_ps + ps_from_ns(topology.system.components.switch.overhead_ns) + spacing_ps
