@@ -21,7 +21,7 @@ def partition(sips_of_lp: Sequence[Sequence[int]], **changes: object) -> tuple[P
         variant_text(**changes), "topology.yaml", sum(len(sips) for sips in sips_of_lp)
     )
     made = Partition(sips_of_lp, chip_spec(topology, data=False))
-    crossing_ps = SipFabric(topology).latency_ps(0, 1)
+    crossing_ps = SipFabric(topology).link(0, 1).latency_ps
     return made, crossing_ps + ps_from_ns(topology.sip.io_chiplet.noc.overhead_ns)
 
 
