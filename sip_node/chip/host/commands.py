@@ -1,4 +1,9 @@
-"""What CPUs tell each other inside a SIP: one command for the PEs of a cube, and the answers on the way back."""
+"""The commands between the CPUs of a SIP, and their answers.
+
+host --KernelLaunchMsg--> IO_CPU --CubeCommand--> M_CPU --PeCommand--> PE_CPU
+host --------------------CubeCommand------------> M_CPU
+<------------------- CommandDone, all the way back ------------------
+"""
 
 from dataclasses import dataclass
 
@@ -26,7 +31,7 @@ PeOrder = PeLaunch | PeDmaMsg | PeMap | PeInstall
 
 @dataclass(frozen=True)
 class CubeCommand:
-    """To an M_CPU: give each PE its order, as `(pe, order, bytes)`, and answer when all have done it."""
+    """To an M_CPU: send each PE its order, as `(pe, order, bytes)`; answer when all are done."""
 
     orders: tuple[tuple[int, PeOrder, int], ...]
 
@@ -45,21 +50,24 @@ class PeCommand:
 
 @dataclass(frozen=True)
 class CommandDone:
-    """The answer to a command: when the earliest kernel below started and the last one ended (0, 0 without kernels)."""
+    """The answer to a command.
+
+    With kernels: when the earliest of them started and the latest ended; else 0, 0.
+    """
 
     start_ps: int = 0
     end_ps: int = 0
 
 
 class Gathering:
-    """Answers that a CPU still waits for before it answers itself."""
+    """The answers that a CPU collects before it answers itself; it expects `expected` of them."""
 
     def __init__(self, expected: int) -> None:
         self._left = expected
         self._answers: list[CommandDone] = []
 
     def add(self, answer: CommandDone) -> CommandDone | None:
-        """Note one answer; with the last one, the answer for all of them."""
+        """Add an answer; with the last one, returns the answer for all of them."""
         self._answers.append(answer)
         self._left -= 1
         if self._left:

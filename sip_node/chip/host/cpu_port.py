@@ -1,4 +1,4 @@
-"""How a CPU of the chip (IO_CPU, M_CPU, PE_CPU) sends control packets and keeps track of the answers."""
+"""The control port of a CPU (IO_CPU, M_CPU, PE_CPU): sends commands and collects their answers."""
 
 from collections.abc import Sequence
 
@@ -9,21 +9,21 @@ from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.host.commands import CommandDone, Gathering
 
 
-class _Outstanding(Struct):
-    """A command of ours that others carry out, and the packet that asked us for it."""
+class _ForwardedCommand(Struct):
+    """A command that other CPUs carry out parts of, and the packet that it came with."""
 
-    asked_by: Packet
+    command: Packet
     answers: Gathering
 
 
 class CpuPort:
-    """The control side of one CPU at `node`."""
+    """The port of the CPU at `node`."""
 
     def __init__(self, chip: ChipContext, node: int) -> None:
         self._engine, self._fabric = chip.engine, chip.fabric
         self._sip, self._node = chip.sip, node
         self._control_bytes = chip.topology.control_bytes
-        self._outstanding: dict[int, _Outstanding] = {}
+        self._forwarded: dict[int, _ForwardedCommand] = {}
         self._tags = 0
 
     def send(self, node: int, body: object, nbytes: int, tag: int = 0) -> None:
@@ -31,12 +31,12 @@ class CpuPort:
         size = max(nbytes, self._control_bytes)
         now_ps = self._engine.now_ps
         packet = Packet(
-            Kind.CONTROL,
-            self._sip,
-            self._node,
-            self._sip,
-            node,
-            size,
+            kind=Kind.CONTROL,
+            source_sip=self._sip,
+            source_node=self._node,
+            sip=self._sip,
+            node=node,
+            size=size,
             tag=tag,
             total=size,
             sent_ps=now_ps,
@@ -44,22 +44,23 @@ class CpuPort:
         )
         self._fabric.send(packet, self._node, now_ps)
 
-    def forward(self, asked_by: Packet, commands: Sequence[tuple[int, object, int]]) -> None:
-        """Send every `(node, body, bytes)`; when all have answered, `asked_by` gets one answer."""
+    def forward(self, command: Packet, parts: Sequence[tuple[int, object, int]]) -> None:
+        """Send every part, `(node, body, bytes)`; answer `command` when all have been answered."""
         self._tags += 1
-        self._outstanding[self._tags] = _Outstanding(asked_by, Gathering(len(commands)))
-        for node, body, nbytes in commands:
+        self._forwarded[self._tags] = _ForwardedCommand(command, Gathering(len(parts)))
+        for node, body, nbytes in parts:
             self.send(node, body, nbytes, self._tags)
 
-    def answer(self, asked_by: Packet, done: CommandDone) -> None:
-        """Tell whoever sent `asked_by` that it is done."""
-        self.send(asked_by.source_node, done, self._control_bytes, asked_by.tag)
+    def answer(self, command: Packet, done: CommandDone) -> None:
+        """Answer the sender of a command: it is done."""
+        # The tag is the sender's: it finds its command by it.
+        self.send(command.source_node, done, self._control_bytes, command.tag)
 
     def answered(self, packet: Packet) -> None:
-        """An answer to one of our commands has come in."""
+        """Take an answer to one of the parts that we have sent."""
         assert isinstance(packet.body, CommandDone)
-        waiting = self._outstanding[packet.tag]
-        together = waiting.answers.add(packet.body)
-        if together is not None:
-            del self._outstanding[packet.tag]
-            self.answer(waiting.asked_by, together)
+        forwarded = self._forwarded[packet.tag]
+        done = forwarded.answers.add(packet.body)
+        if done is not None:
+            del self._forwarded[packet.tag]
+            self.answer(forwarded.command, done)

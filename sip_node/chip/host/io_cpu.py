@@ -1,4 +1,8 @@
-"""The IO_CPU: spreads a kernel launch over the cubes and stamps the time at which its PEs start together."""
+"""The IO_CPU: distributes a kernel launch over the cubes, with one start time for all PEs.
+
+The commands reach the PEs at different times. So that a kernel starts on all of them together, the
+IO_CPU stamps a time that no command can miss: now + longest route + margin.
+"""
 
 from runtime.core.requests import KernelLaunchMsg, PerPe
 from runtime.core.simtime import ps_from_ns, serialisation_ps
@@ -10,51 +14,35 @@ from sip_node.chip.kernel import PeLaunch
 
 
 class IoCpu(RelayCpu):
-    """One IO_CPU. `launch_margin_ns` is added to the longest way so that contention does not make a PE late."""
+    """One IO_CPU. The margin, `launch_margin_ns`, covers contention: no PE receives it too late."""
 
     def _commanded(self, packet: Packet) -> None:
         assert isinstance(packet.body, KernelLaunchMsg)
         launch = packet.body
-        nbytes = KernelLaunchMsg.HEADER_BYTES + KernelLaunchMsg.ARGUMENT_BYTES * len(
-            launch.arguments
-        )
-        margin_ps = ps_from_ns(self._chip.topology.sip.io_chiplet.io_cpu.launch_margin_ns)
-        start_ps = self._chip.engine.now_ps + self._longest_way_ps(launch, nbytes) + margin_ps
-        self._chip.send_bounds.launched(launch.pes, start_ps, launch.thread, launch.queues)
-        commands: list[tuple[int, object, int]] = []
+        chip, now_ps = self._chip, self._chip.engine.now_ps
+        nbytes = launch_bytes(launch)
+        margin_ps = ps_from_ns(chip.topology.sip.io_chiplet.io_cpu.launch_margin_ns)
+        start_ps = now_ps + self._longest_route_ps(launch, nbytes) + margin_ps
+        # From here on these PEs may send; until now the bound for launches to come covered them.
+        chip.send_bounds.launched(launch.pes, start_ps, launch.thread, launch.queues)
+        parts: list[tuple[int, object, int]] = []
         for cube, pes in _by_cube(launch.pes).items():
             command = CubeCommand(
-                tuple((pe, self._order(launch, (cube, pe), start_ps), nbytes) for pe in pes)
+                tuple((pe, _order(launch, (cube, pe), start_ps), nbytes) for pe in pes)
             )
-            commands.append((self._chip.graph.m_cpu(cube), command, command.nbytes))
-        self._chip.log.add(
-            OpRecord("io_cpu", f"launch {launch.name}", self._chip.engine.now_ps, start_ps)
-        )
-        self._port.forward(packet, commands)
+            parts.append((chip.graph.m_cpu(cube), command, command.nbytes))
+        chip.log.add(OpRecord("io_cpu", f"launch {launch.name}", now_ps, start_ps))
+        self._port.forward(packet, parts)
 
-    def _order(self, launch: KernelLaunchMsg, place: tuple[int, int], start_ps: int) -> PeLaunch:
-        arguments = tuple(
-            each.values[place] if isinstance(each, PerPe) else each for each in launch.arguments
-        )
-        cubes = _by_cube(launch.pes)
-        size = len(cubes[place[0]]), len(cubes)
-        return PeLaunch(
-            launch.name,
-            launch.kernel,
-            arguments,
-            start_ps,
-            *size,
-            launch.queues,
-            launch.call,
-            launch.line,
-        )
+    def _longest_route_ps(self, launch: KernelLaunchMsg, nbytes: int) -> int:
+        """An upper bound for the time of the last command, were it alone on the chip.
 
-    def _longest_way_ps(self, launch: KernelLaunchMsg, nbytes: int) -> int:
-        """No PE gets its order later than this without contention: every copy serialised at the narrowest link it shares."""
-        topology, routes = self._chip.topology, self._chip.routes
-        io = topology.sip.io_chiplet
+        It serialises every copy at the narrowest link that copies share, on the way to the M_CPU
+        and from there to the PEs.
+        """
+        topology, routes, graph = self._chip.topology, self._chip.routes, self._chip.graph
         down_gbs = min(
-            io.noc.bw_gbs,
+            topology.sip.io_chiplet.noc.bw_gbs,
             topology.ucie.bw_gbs,
             topology.cube.noc.link_bw_gbs,
             topology.cube.m_cpu.to_router_bw_gbs,
@@ -66,19 +54,44 @@ class IoCpu(RelayCpu):
         )
         cubes = _by_cube(launch.pes)
         all_down_ps = sum(serialisation_ps(nbytes * len(pes), down_gbs) for pes in cubes.values())
-        return all_down_ps + max(
-            routes.route(self._node, self._chip.graph.m_cpu(cube)).latency_ps
-            + len(pes) * serialisation_ps(nbytes, spread_gbs)
-            + max(
-                routes.route(self._chip.graph.m_cpu(cube), self._chip.graph.pe(cube, pe)).latency_ps
-                for pe in pes
+
+        def cube_ps(cube: int, pes: list[int]) -> int:
+            m_cpu = graph.m_cpu(cube)
+            return (
+                routes.route(self._node, m_cpu).latency_ps
+                + len(pes) * serialisation_ps(nbytes, spread_gbs)
+                + max(routes.route(m_cpu, graph.pe(cube, pe)).latency_ps for pe in pes)
             )
-            for cube, pes in cubes.items()
-        )
+
+        return all_down_ps + max(cube_ps(cube, pes) for cube, pes in cubes.items())
 
 
-def _by_cube(places: tuple[tuple[int, int], ...]) -> dict[int, list[int]]:
+def launch_bytes(launch: KernelLaunchMsg) -> int:
+    """The size of a launch, and of the command for one PE."""
+    return KernelLaunchMsg.HEADER_BYTES + KernelLaunchMsg.ARGUMENT_BYTES * len(launch.arguments)
+
+
+def _order(launch: KernelLaunchMsg, pe: tuple[int, int], start_ps: int) -> PeLaunch:
+    """The command for the PE at (cube, pe), with its own arguments."""
+    cubes = _by_cube(launch.pes)
+    return PeLaunch(
+        name=launch.name,
+        kernel=launch.kernel,
+        arguments=tuple(
+            each.values[pe] if isinstance(each, PerPe) else each for each in launch.arguments
+        ),
+        start_ps=start_ps,
+        pes=len(cubes[pe[0]]),
+        cubes=len(cubes),
+        queues=launch.queues,
+        call=launch.call,
+        line=launch.line,
+    )
+
+
+def _by_cube(pes: tuple[tuple[int, int], ...]) -> dict[int, list[int]]:
+    """The PEs of each cube, sorted."""
     cubes: dict[int, list[int]] = {}
-    for cube, pe in sorted(places):
+    for cube, pe in sorted(pes):
         cubes.setdefault(cube, []).append(pe)
     return cubes

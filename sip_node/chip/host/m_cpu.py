@@ -1,4 +1,4 @@
-"""The M_CPU of a cube: passes commands on to its PEs."""
+"""The M_CPU of a cube: forwards commands to its PEs."""
 
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.host.commands import CubeCommand, PeCommand
@@ -12,8 +12,8 @@ class MCpu(RelayCpu):
         assert isinstance(packet.body, CubeCommand)
         graph = self._chip.graph
         cube = graph.nodes[self._node].cube
-        orders = [
+        parts = [
             (graph.pe(cube, pe), PeCommand(order), nbytes)
             for pe, order, nbytes in packet.body.orders
         ]
-        self._port.forward(packet, orders)
+        self._port.forward(packet, parts)

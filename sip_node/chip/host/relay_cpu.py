@@ -1,4 +1,4 @@
-"""What IO_CPU and M_CPU have in common: they take commands from above, pass them on below, and gather the answers."""
+"""What IO_CPU and M_CPU share: receive commands, forward parts of them, collect the answers."""
 
 from abc import ABC, abstractmethod
 
@@ -9,14 +9,17 @@ from sip_node.chip.host.cpu_port import CpuPort
 
 
 class RelayCpu(ABC):
-    """One CPU between the host and the PEs; its overhead is charged by the fabric when a packet enters its node."""
+    """A CPU between the host and the PEs.
+
+    Its overhead is part of the route: the fabric adds it when a packet enters the CPU's node.
+    """
 
     def __init__(self, chip: ChipContext, node: int) -> None:
         self._chip, self._node = chip, node
         self._port = CpuPort(chip, node)
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
-        """A command from above or an answer from below; it counts when its last byte is there."""
+        """Take a command from above or an answer from below, when its last byte has arrived."""
         self._chip.engine.at(tail_ps, self._received, packet)
 
     def _received(self, packet: Packet) -> None:
@@ -27,4 +30,4 @@ class RelayCpu(ABC):
 
     @abstractmethod
     def _commanded(self, packet: Packet) -> None:
-        """Pass the command in `packet.body` on."""
+        """Forward the command in `packet.body`."""

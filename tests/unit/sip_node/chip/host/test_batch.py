@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.core.requests import StreamOrder
-from sip_node.chip.host.batch import Batch, Batches
+from sip_node.chip.host.batch import Batch, Streams
 
 COMPUTE, BARRIER, COLLECTIVE = StreamOrder
 Kind = tuple[StreamOrder, frozenset[str]]
@@ -21,9 +21,9 @@ def uses(order: StreamOrder, *tensors: str) -> Kind:
 
 
 def at_work(*kinds: Kind) -> list[int]:
-    """Of batches submitted in this order, the numbers of those that begin although none is complete."""
-    batches = Batches()
-    return [number for number, kind in enumerate(kinds) if batches.add(batch(kind))]
+    """Of streams submitted in this order, the numbers of those that begin although none is complete."""
+    streams = Streams()
+    return [number for number, kind in enumerate(kinds) if streams.submit(batch(kind))]
 
 
 def test_batches_in_turn_run_one_after_the_other_whatever_they_use() -> None:
@@ -57,9 +57,9 @@ def waits(earlier: Kind, later: Kind) -> bool:
 def test_a_batch_begins_when_the_last_one_it_waits_for_is_complete(
     kinds: list[Kind], data: st.DataObject
 ) -> None:
-    """In whatever order batches at work complete: those at work are those that wait for nothing, directly or through others."""
-    submitted, batches = [batch(kind) for kind in kinds], Batches()
-    begun = {number for number, each in enumerate(submitted) if batches.add(each)}
+    """In whatever order streams at work complete: those at work are those that wait for nothing, directly or through others."""
+    submitted, streams = [batch(kind) for kind in kinds], Streams()
+    begun = {number for number, each in enumerate(submitted) if streams.submit(each)}
     number_of = {id(each): number for number, each in enumerate(submitted)}
     left = set(range(len(kinds)))
     while left:
@@ -69,10 +69,10 @@ def test_a_batch_begins_when_the_last_one_it_waits_for_is_complete(
             if not any(waits(kinds[earlier], kinds[later]) for earlier in left if earlier < later)
         }
         assert begun & left == reached
-        assert batches.earliest is submitted[min(left)]
+        assert streams.earliest is submitted[min(left)]
         done = data.draw(st.sampled_from(sorted(reached)))
         left.remove(done)
-        ready = [number_of[id(each)] for each in batches.complete(submitted[done])]
+        ready = [number_of[id(each)] for each in streams.complete(submitted[done])]
         assert ready == sorted(ready)
         begun.update(ready)
-    assert batches.earliest is None
+    assert streams.earliest is None

@@ -1,0 +1,72 @@
+"""The checks of a host request before it is sent, and its record in the op log after it."""
+
+from zlib import crc32
+
+from runtime.core.errors import PhysAddrError
+from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, PeDmaMsg, Request
+from runtime.core.trace import OpRecord
+from sip_node.chip.context import ChipContext
+from sip_node.chip.strided_block import BYTES, bytes_at
+
+
+def check_request(request: Request, chip: ChipContext) -> None:
+    """Raise `ValueError` or `PhysAddrError` for bytes that are in no memory, or in two."""
+    if not isinstance(request, MemoryWriteMsg | MemoryReadMsg | PeDmaMsg):
+        return
+    if request.nbytes < 1:
+        raise ValueError(f"{request}: a request moves at least one byte")
+    if chip.locate(request.address) != chip.locate(request.address + request.nbytes - 1):
+        raise PhysAddrError(
+            f"{request.address:#x}",
+            f"{request.nbytes:,} bytes from there run past the end of the memory",
+        )
+    tcm_bytes = chip.topology.tcm_bytes
+    if isinstance(request, PeDmaMsg) and not 0 <= request.tcm_offset <= tcm_bytes - request.nbytes:
+        raise ValueError(f"{request}: it leaves the TCM, which has {tcm_bytes:,} bytes")
+
+
+def record_of(request: Request, start_ps: int, end_ps: int, read: bytes) -> OpRecord:
+    """The record of a request that is complete; `read` are the bytes that a read returned.
+
+    A write leaves its bytes in memory and a read has bytes of memory as its input. The bytes that a
+    PE copies for the host are in the record of its DMA.
+    """
+    name = type(request).__name__
+    match request:
+        case MemoryWriteMsg():
+            return OpRecord(
+                engine="host",
+                name=name,
+                start_ps=start_ps,
+                end_ps=end_ps,
+                address=request.address,
+                nbytes=request.nbytes,
+                shape=(request.nbytes,),
+                dtype=BYTES,
+                checksum=crc32(request.data),
+            )
+        case MemoryReadMsg():
+            source = bytes_at(request.address, request.nbytes)
+            return OpRecord(
+                engine="host",
+                name=name,
+                start_ps=start_ps,
+                end_ps=end_ps,
+                address=source.address,
+                nbytes=request.nbytes,
+                shape=source.shape,
+                dtype=source.dtype,
+                inputs=(source,),
+                checksum=crc32(read),
+            )
+        case PeDmaMsg():
+            return OpRecord(
+                engine="host",
+                name=name,
+                start_ps=start_ps,
+                end_ps=end_ps,
+                address=request.address,
+                nbytes=request.nbytes,
+            )
+        case _:
+            return OpRecord("host", name, start_ps, end_ps)
