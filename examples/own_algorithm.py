@@ -67,7 +67,7 @@ def rehearse(ranks: int, numel: int) -> list[np.ndarray]:
     kernels: list[tuple[mock.MockPe, partial[None]]] = []
     for rank, pe in enumerate(pes.values()):
         mock.join(pes, {(0, 0): queues.of_sip(rank).get((0, 0), ())}, rank)
-        operands = pe.memory.place(shards[rank], "shard"), numel, reduction.ReduceOp.SUM
+        operands = pe.memory.map(shards[rank], "shard"), numel, reduction.ReduceOp.SUM
         kernels.append((pe, partial(all_reduce, *operands, *arguments(groups[rank], 4))))
     mock.run(kernels)
     return shards

@@ -1,4 +1,6 @@
-"""The PE that runs the current kernel. The chip model provides one implementation, the mock runtime another."""
+"""The interface between `tl` and the PE that runs a kernel. The chip model and the mock runtime
+implement it.
+"""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -9,21 +11,23 @@ from runtime.core.dtypes import DType
 from runtime.model.tiles import TileSize
 
 if TYPE_CHECKING:
-    # Values compute on the PE that runs the kernel, so they import this module.
+    # These modules import this one: operators of values run on the current PE.
     from runtime.language.gemm import Gemm
     from runtime.language.value import Pointer, Shape, Value
 
 
 class PendingResult(Protocol):
-    """An operation on its way."""
+    """The result of an operation that runs in the background."""
 
     def wait(self) -> "Value | None":
-        """Block until it is complete; the value that it leaves in TCM, or None where the result went elsewhere."""
+        """Block until it is complete; the value in TCM, or None if the result is in memory."""
         ...
 
 
 class KernelContext(Protocol):
-    """What `tl` needs of a PE. A method blocks in simulated time until its effect is complete, but for those that say so."""
+    """The operations of a PE. A method blocks in simulated time until its effect is complete,
+    unless its docstring excludes it.
+    """
 
     @property
     def gemm_tile(self) -> TileSize:
@@ -31,19 +35,23 @@ class KernelContext(Protocol):
         ...
 
     def program_id(self, axis: int) -> int:
-        """PE in its cube (axis 0) or cube in its SIP (axis 1)."""
+        """The number of the PE in its cube (axis 0) or of the cube in its SIP (axis 1)."""
         ...
 
     def num_programs(self, axis: int) -> int:
-        """PEs a cube (axis 0) or cubes a SIP (axis 1) that run this launch."""
+        """The number of PEs per cube (axis 0) or of cubes (axis 1) that run this launch."""
         ...
 
     def load(self, pointer: "Pointer", shape: "Shape", strides: "tuple[int, ...]") -> "Value":
-        """Copy a block from memory to TCM. `strides` count elements of the memory, the last one is 1."""
+        """Copy a block from memory to TCM. `strides` count elements of the memory, the last one is
+        1.
+        """
         ...
 
     def store(self, pointer: "Pointer", value: "Value", strides: "tuple[int, ...]") -> None:
-        """Copy a value from TCM to a block of memory; returns when the memory has acknowledged it."""
+        """Copy a value from TCM to a block of memory; returns when the memory has acknowledged
+        it.
+        """
         ...
 
     def math(
@@ -56,14 +64,17 @@ class KernelContext(Protocol):
         dtype: DType | None = None,
         shape: "Shape | None" = None,
     ) -> "Value":
-        """Run one operation on the math engine: elementwise, a reduction over `axis` (None: over all), or one that moves.
+        """Run one operation on the math engine: elementwise, a reduction over `axis` (None: over
+        all axes), or a move of elements.
 
-        `dtype` is the type of a cast; `shape` and `dtype` are those of a value made from a number.
+        `dtype` is the type of a cast; `shape` and `dtype` are those of `full`.
         """
         ...
 
     def gemm(self, gemm: "Gemm") -> PendingResult:
-        """Hand a matrix product to the PE's scheduler. Returns once it is queued; several may be in flight."""
+        """Queue a matrix product at the PE's scheduler. Returns at once; several may be in
+        flight.
+        """
         ...
 
     def send(self, direction: str, value: "Value") -> None:
@@ -77,14 +88,16 @@ class KernelContext(Protocol):
         dtype: DType,
         target: "Value | Pointer | None" = None,
     ) -> "PendingResult":
-        """Take the next value out of the receive ring of a direction, or of any in turn. Does not block.
+        """Post a receive of the next value from a direction, or from any direction in turn. Does
+        not block.
 
-        It goes to scratch, over a value in TCM, or to memory.
+        The value is copied to scratch, over a value in TCM (a `Value` as `target`), or to memory (a
+        `Pointer`).
         """
         ...
 
     def scratch(self) -> AbstractContextManager[None]:
-        """A scope: values made inside give their TCM back at its end."""
+        """A scope that frees, at its end, the TCM of values made inside."""
         ...
 
 

@@ -1,7 +1,9 @@
-"""A matrix product as the PE's scheduler takes it: operands, epilogue, checks, and its numbers tile by tile.
+"""A matrix product for the PE's scheduler: operands, epilogue, checks, and its arithmetic tile by
+tile.
 
-The products of one tile are summed in float64, an adder tree wide enough for all of them, and rounded to float32 once, when the
-sum joins the accumulator. So the result depends on the tile and its depth alone, not on the order in which a library adds.
+The products of one tile are summed in float64, which models an adder tree wide enough for all of
+them, and rounded to float32 once, when the sum is added to the accumulator. So the result depends
+on the tile and its depth only, and not on the order in which a library adds.
 """
 
 from dataclasses import dataclass
@@ -17,10 +19,11 @@ from runtime.model.tiles import TilePlan, TileSize
 
 @dataclass(frozen=True)
 class Gemm:
-    """`out = activation(acc + a @ b + bias)`, made by `checked_gemm`.
+    """`out = activation(acc + a @ b + bias)`, as `checked_gemm` returns it.
 
-    A `Value` operand is staged in TCM, a `Ref` is streamed from memory. With `out` None the result is a value in TCM. A blocked
-    `Ref` is laid out in tiles of the engine: (m, k) for `a`, (k, n) for `b`, (m, n) for `out`.
+    A `Value` operand is staged in TCM, a `Ref` is streamed from memory. With `out` None the result
+    is a value in TCM. A blocked `Ref` is stored in tiles of the engine: (m, k) for `a`, (k, n) for
+    `b`, (m, n) for `out`.
     """
 
     a: Value | Ref
@@ -33,7 +36,7 @@ class Gemm:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """StridedBlock and columns of the result."""
+        """Rows and columns of the result."""
         return self.a.shape[0], self.b.shape[1]
 
     @property
@@ -61,9 +64,10 @@ def checked_gemm(
     activation: str | None = None,
     out_dtype: DType | None = None,
 ) -> Gemm:
-    """The product of `a` (m, k) and `b` (k, n) if the engine can do it; else `TypeError` or `ValueError` with the rule.
+    """The product of `a` (m, k) and `b` (k, n); `TypeError` or `ValueError` with the rule if the
+    engine does not support it.
 
-    The type of the result is `out_dtype`, else that of `out`, else the accumulator's.
+    The type of the result is `out_dtype`, else that of `out`, else that of the accumulator.
     """
     shape = _checked_operands(a, b)
     accumulator = accumulator_type(a.dtype)
@@ -72,22 +76,27 @@ def checked_gemm(
     _check_bias(bias, shape, accumulator)
     _check_activation(activation, accumulator)
     dtype = _result_type(out, out_dtype, accumulator)
-    return Gemm(a, b, out, dtype, acc, bias, activation)
+    return Gemm(a=a, b=b, out=out, dtype=dtype, acc=acc, bias=bias, activation=activation)
 
 
 def accumulate(acc: Array | None, a: Array, b: Array) -> Array:
-    """One step of the engine: `acc + a @ b` of one tile, float32 (int32 for i8 operands); `acc` None counts as zeros."""
+    """One step of the engine: `acc + a @ b` of one tile, in float32 (int32 for i8 operands); `acc`
+    None stands for zeros.
+    """
     with np.errstate(all="ignore"):
         product = a.astype(np.float64) @ b.astype(np.float64)
         if a.dtype == int8.numpy:
-            # 53 bits hold every sum of products of i8 that fits a PE, so only the accumulator wraps.
+            # The 53-bit mantissa holds every sum of i8 products that fits a PE, so only the
+            # accumulator wraps.
             whole = product.astype(np.int64)
             return (whole if acc is None else acc + whole).astype(np.int32)
         return (product if acc is None else acc + product).astype(np.float32)
 
 
 def finish(acc: Array, bias: Array | None, activation: str | None, dtype: DType) -> Array:
-    """The epilogue of a tile, in the accumulator's type: add `bias`, apply the activation, round once to `dtype`."""
+    """The epilogue of a tile in the accumulator's type: add `bias`, apply the activation, round
+    once to `dtype`.
+    """
     inner = float32 if acc.dtype == float32.numpy else int32
     with np.errstate(all="ignore"):
         if bias is not None:
@@ -98,7 +107,7 @@ def finish(acc: Array, bias: Array | None, activation: str | None, dtype: DType)
 
 
 def evaluate(gemm: Gemm, a: Array, b: Array, tile: TileSize) -> Array:
-    """The whole product from the elements of its operands, tile by tile as the engine does it."""
+    """The product of whole operands, computed tile by tile as the engine computes it."""
     result = np.empty(gemm.shape, gemm.dtype.numpy)
     start = None if gemm.acc is None else gemm.acc.data
     bias = None if gemm.bias is None or gemm.bias.data is None else gemm.bias.data.reshape(-1)
@@ -119,22 +128,24 @@ def _checked_operands(a: object, b: object) -> tuple[int, int]:
     for name, operand in (("a", a), ("b", b)):
         if not isinstance(operand, Value | Ref):
             given = f"{type(operand).__name__} {operand!r}"
-            raise TypeError(
-                f"gemm: {name} is a value in TCM (tl.load) or a matrix in memory (tl.ref), not {given}"
-            )
+            expected = "a value in TCM (tl.load) or a matrix in memory (tl.ref)"
+            raise TypeError(f"gemm: {name} is {expected}, not {given}")
         if len(operand.shape) != 2 or 0 in operand.shape:
             raise ValueError(
-                f"gemm: {name} has shape {operand.shape}; it must be a matrix with at least one element"
+                f"gemm: {name} has shape {operand.shape}; it must be a matrix with at least one "
+                "element"
             )
     assert isinstance(a, Value | Ref)
     assert isinstance(b, Value | Ref)
     if a.shape[1] != b.shape[0]:
         raise ValueError(
-            f"gemm: a {a.shape} and b {b.shape} do not match: the columns of a must be the rows of b"
+            f"gemm: a {a.shape} and b {b.shape} do not match: the columns of a must be the rows "
+            "of b"
         )
     if a.dtype != b.dtype:
         raise TypeError(
-            f"gemm: a is {a.dtype.name} and b is {b.dtype.name}; they must be equal: convert with x.to(dtype)"
+            f"gemm: a is {a.dtype.name} and b is {b.dtype.name}; they must be equal: "
+            "convert with x.to(dtype)"
         )
     if a.dtype == int32:
         raise TypeError("gemm: operands are i32; the engine multiplies f16, bf16, f32 and i8 only")
@@ -154,7 +165,8 @@ def _check_out(out: object, shape: Shape, out_dtype: object) -> None:
         raise ValueError(f"gemm: out has shape {out.shape}; the product has {shape}")
     if out_dtype is not None and out_dtype != out.dtype:
         raise TypeError(
-            f"gemm: out is {out.dtype.name} and out_dtype {out_dtype.name}; with out, leave out_dtype away"
+            f"gemm: out is {out.dtype.name} and out_dtype {out_dtype.name}; with out, omit "
+            "out_dtype"
         )
 
 
@@ -178,11 +190,13 @@ def _check_bias(bias: object, shape: Shape, accumulator: DType) -> None:
         raise TypeError(f"gemm: bias is a value in TCM or None, not {type(bias).__name__} {bias!r}")
     if bias.shape not in ((shape[1],), (1, shape[1])):
         raise ValueError(
-            f"gemm: bias has shape {bias.shape}; a product of shape {shape} takes {(shape[1],)} or {(1, shape[1])}"
+            f"gemm: bias has shape {bias.shape}; a product of shape {shape} takes {(shape[1],)} or "
+            f"{(1, shape[1])}"
         )
     if bias.dtype.is_floating_point and not accumulator.is_floating_point:
         raise TypeError(
-            f"gemm: bias is {bias.dtype.name}; a sum in {accumulator.name} takes a bias of i8 or i32"
+            f"gemm: bias is {bias.dtype.name}; a sum in {accumulator.name} takes a bias of i8 or "
+            "i32"
         )
 
 
@@ -204,6 +218,7 @@ def _result_type(out: Ref | None, out_dtype: DType | None, accumulator: DType) -
     if dtype.is_floating_point != accumulator.is_floating_point:
         kind = "floating-point" if accumulator.is_floating_point else "integer"
         raise TypeError(
-            f"gemm: a result of {dtype.name} from a sum in {accumulator.name}: it must be a {kind} type too"
+            f"gemm: a result of {dtype.name} from a sum in {accumulator.name}: it must be a {kind} "
+            "type too"
         )
     return dtype

@@ -1,8 +1,9 @@
-"""The arithmetic of the vector engine, by operation name: what an operation asks of its operands, and its numbers.
+"""The arithmetic of the vector engine by operation name: the rules for operands, and the results.
 
-Floating-point results are those of an engine that evaluates an operation exactly, rounds to float32, and then to the type of
-the operands: numpy computes in float64, wide enough for that on every machine. A sum has the one rounding to its type.
-Integers keep their type and wrap round; only sums of i8 widen, to i32. A Python number takes the type of the value beside it.
+Floating-point results are those of an engine that evaluates an operation exactly, rounds to
+float32, and then rounds to the type of the operands: numpy computes in float64, which gives the
+same float32 on every machine. A sum is rounded once, to its type. Integers keep their type and wrap
+round; only sums of i8 widen, to i32. A Python number takes the type of the value operand.
 """
 
 from collections.abc import Callable, Sequence
@@ -47,7 +48,7 @@ def _softmax(x: Array, axis: int) -> Array:
 
 
 class Elementwise(NamedTuple):
-    """An operation on elements at the same place, broadcast as in numpy."""
+    """An operation on corresponding elements, broadcast as in numpy."""
 
     function: Callable[..., Array]
     operands: int
@@ -78,7 +79,7 @@ ELEMENTWISE = {
 """Elementwise operations by name."""
 
 REDUCTIONS = frozenset({"sum", "max", "min"})
-"""Operations that leave one element of those along an axis."""
+"""Operations that combine the elements along an axis into one."""
 
 ACTIVATIONS = ("relu", "gelu", "silu", "sigmoid", "tanh")
 """The elementwise operations that may follow a matrix product."""
@@ -88,7 +89,7 @@ _SOFTMAX_PASSES = 4  # maximum, exponential of the difference, sum, quotient
 
 
 def passes(name: str) -> int:
-    """How often the vector engine goes over the elements."""
+    """The number of passes of the vector engine over the elements."""
     return _SOFTMAX_PASSES if name == "softmax" else 1
 
 
@@ -101,9 +102,11 @@ def infer(
     dtype: DType | None = None,
     shape: Shape | None = None,
 ) -> tuple[Shape, DType]:
-    """Shape and type of the result of an operation; `TypeError` or `ValueError` where it is not defined.
+    """Shape and type of the result of an operation; `TypeError` or `ValueError` if it is not
+    defined.
 
-    `axis` and `keep_dims` are those of a reduction, `dtype` is the type of a cast, `shape` and `dtype` are those of `full`.
+    `axis` and `keep_dims` are those of a reduction, `dtype` is the type of a cast, `shape` and
+    `dtype` are those of `full`.
     """
     if name not in _NAMES:
         raise ValueError(f"the vector engine has no operation {name!r}{nearest(name, _NAMES)}")
@@ -131,9 +134,10 @@ def compute(
     keep_dims: bool = False,
     shape: Shape | None = None,
 ) -> Array:
-    """The elements of the result, a new array of `dtype`, row-major; operands are as `infer` accepts them.
+    """The elements of the result, a new array of `dtype`, row-major; operands are as `infer`
+    accepts them.
 
-    `dtype` is the type that `infer` returned, `shape` the one of `full`.
+    `dtype` is the type that `infer` returned, `shape` the shape of `full`.
     """
     with np.errstate(all="ignore"):
         if name in ELEMENTWISE:
@@ -148,7 +152,8 @@ def compute(
 def converted(array: Array, dtype: DType) -> Array:
     """A copy in another type, rounded once.
 
-    Floating-point to integer drops the fraction and saturates, NaN becomes 0; integer to integer wraps round.
+    Floating-point to integer drops the fraction and saturates, NaN becomes 0; integer to integer
+    wraps round.
     """
     if dtype.is_floating_point or array.dtype.kind == "i":
         return np.array(array.astype(dtype.numpy), order="C")
@@ -182,6 +187,9 @@ def _evaluated(
     ]
     if not dtype.is_floating_point:
         return np.asarray(function(*arrays), dtype.numpy)
+    # float64 has more than twice the digits of float32, so for + - * / and sqrt the second rounding
+    # gives the correctly rounded float32 (S. A. Figueroa, When is double rounding innocuous?,
+    # 1995).
     exact = function(*(array.astype(np.float64) for array in arrays))
     return np.asarray(exact).astype(float32.numpy).astype(dtype.numpy, copy=False)
 
@@ -213,7 +221,8 @@ def _common_type(name: str, values: Sequence[Value]) -> DType:
     dtypes = {value.dtype.name for value in values}
     if len(dtypes) != 1:
         raise TypeError(
-            f"{name}: operands have types {', '.join(sorted(dtypes))}; they must be equal: convert with x.to(dtype)"
+            f"{name}: operands have types {', '.join(sorted(dtypes))}; they must be equal: "
+            "convert with x.to(dtype)"
         )
     return values[0].dtype
 
@@ -231,7 +240,8 @@ def _elementwise(
     except ValueError:
         shapes = " and ".join(str(value.shape) for value in values)
         raise ValueError(
-            f"{name}: shapes {shapes} do not broadcast: from the last axis on, lengths must be equal or 1"
+            f"{name}: shapes {shapes} do not broadcast: from the last axis on, lengths must be "
+            "equal or 1"
         ) from None
 
 
@@ -291,6 +301,7 @@ def _reduced(name: str, shape: Shape, axis: object, *, keep_dims: bool) -> Shape
 def _transposed(shape: Shape) -> Shape:
     if len(shape) != 2:
         raise ValueError(
-            f"trans: a value of shape {shape} has {len(shape)} axes; only a matrix, of 2, is transposed"
+            f"trans: a value of shape {shape} has {len(shape)} axes; only a matrix, of 2, is "
+            "transposed"
         )
     return shape[::-1]

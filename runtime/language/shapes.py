@@ -1,4 +1,6 @@
-"""Checks on what a kernel passes to the language. Kernels are not type-checked before they run, so these say what to pass."""
+"""Checks of the arguments that a kernel passes to the language: kernels are not type-checked before
+they run.
+"""
 
 from operator import index
 from typing import SupportsIndex
@@ -8,7 +10,7 @@ from runtime.language.value import Pointer, Shape, Value, row_major
 
 
 def checked_shape(shape: Shape | int) -> Shape:
-    """A shape as a tuple; a single length is one axis."""
+    """A shape as a tuple; a single length is a shape with one axis."""
     try:
         whole = (
             (index(shape),)
@@ -28,39 +30,43 @@ def checked_strides(strides: tuple[int, ...] | None, shape: Shape) -> tuple[int,
         return row_major(shape)
     if len(shape) != 2:
         raise ValueError(
-            f"strides {strides} with shape {shape}: only blocks of a matrix, of 2 axes, have strides"
+            f"strides {strides} with shape {shape}: only blocks of a matrix, of 2 axes, have "
+            "strides"
         )
     steps = checked_shape(strides)
     if len(steps) != 2 or steps[1] != 1 or steps[0] < shape[1]:
         raise ValueError(
-            f"strides {strides} with shape {shape}: the rows of a matrix are (row pitch, 1) apart, in elements, "
-            f"with a row pitch of at least {shape[1]}"
+            f"strides {strides} with shape {shape}: the strides of a matrix are (row pitch, 1), in "
+            f"elements, with a row pitch of at least {shape[1]}"
         )
     return steps
 
 
 def checked_pointer(pointer: object, operation: str) -> Pointer:
-    """A pointer; `operation` is who takes it."""
+    """A pointer; `operation` names the caller in the message."""
     if isinstance(pointer, Pointer):
         return pointer
     raise TypeError(
-        f"{operation} takes a pointer, as a tensor is passed to a kernel, not {type(pointer).__name__} {pointer!r}"
+        f"{operation} takes a pointer, as a tensor is passed to a kernel, "
+        f"not {type(pointer).__name__} {pointer!r}"
     )
 
 
 def checked_value(value: object, operation: str) -> Value:
-    """A value in TCM; `operation` is who takes it."""
+    """A value in TCM; `operation` names the caller in the message."""
     if isinstance(value, Value):
         return value
     raise TypeError(
-        f"{operation} takes a value in TCM, such as tl.load returns, not {type(value).__name__} {value!r}"
+        f"{operation} takes a value in TCM, such as tl.load returns, "
+        f"not {type(value).__name__} {value!r}"
     )
 
 
 def checked_dtype(dtype: object, operation: str) -> DType:
-    """An element type; `operation` is who takes it."""
+    """An element type; `operation` names the caller in the message."""
     if isinstance(dtype, DType):
         return dtype
     raise TypeError(
-        f"{operation} takes an element type such as tl.float16, not {type(dtype).__name__} {dtype!r}"
+        f"{operation} takes an element type such as tl.float16, "
+        f"not {type(dtype).__name__} {dtype!r}"
     )

@@ -1,13 +1,16 @@
-"""The kernel language. A kernel is plain blocking Python that every PE of a launch runs on its own part of the work.
+"""The kernel language: a kernel is plain blocking Python that every PE of a launch runs on its part
+of the work.
 
 def scale(x, n):
     offset = tl.program_id(0) * n
     tl.store(x + offset, tl.load(x + offset, (n,)) * 2.0)
 
-Tensors arrive as pointers that count elements. `load` copies a block of memory into the PE's TCM as a value; operators and the
-functions of `runtime.language.vector` compute values; `dot` and `composite` give matrix products to the GEMM engine; `send` and
-`recv` talk to neighbours. Blocks are exact: a shape that no tile divides needs no mask. Sizes and strides count elements.
-Whatever hardware or language do not allow is a `KernelError` that names the kernel, its line and the PE.
+A tensor is passed as a pointer. `load` copies a block of memory to the PE's TCM as a value;
+operators and the functions of `runtime.language.vector` compute values; `dot` and `composite` run
+matrix products on the GEMM engine; `send` and `recv` exchange values with neighbours. Blocks are
+exact: a shape that no tile divides needs no mask. Sizes, strides and pointer arithmetic count
+elements. An operation that the hardware or the language does not support is a `KernelError` with
+the kernel, its line and the PE.
 """
 
 from contextlib import AbstractContextManager
@@ -26,7 +29,7 @@ from runtime.language.shapes import (
 )
 from runtime.language.value import Pointer, Ref, Shape, Value
 from runtime.language.vector import (
-    abs,  # noqa: A004 - the names Triton users know
+    abs,  # noqa: A004 - Triton's names
     add,
     cat,
     clamp,
@@ -115,12 +118,12 @@ Space = Literal["tcm", "hbm"]
 
 
 def program_id(axis: int) -> int:
-    """Axis 0: the PE in its cube. Axis 1: the cube in its SIP."""
+    """The number of the PE in its cube (axis 0) or of the cube in its SIP (axis 1)."""
     return running_kernel().program_id(axis)
 
 
 def num_programs(axis: int) -> int:
-    """Axis 0: the PEs of a cube that run this launch. Axis 1: the cubes."""
+    """The number of PEs per cube (axis 0) or of cubes (axis 1) that run this launch."""
     return running_kernel().num_programs(axis)
 
 
@@ -130,15 +133,17 @@ def cdiv(a: int, b: int) -> int:
 
 
 def gemm_tile() -> TileSize:
-    """StridedBlock, depth and columns (m, k, n) of the GEMM engine's tile. Products of whole tiles use the engine best."""
+    """Rows, depth and columns (m, k, n) of the GEMM engine's tile. Products of whole tiles use the
+    engine best.
+    """
     return running_kernel().gemm_tile
 
 
 def load(pointer: Pointer, shape: Shape | int, strides: tuple[int, int] | None = None) -> Value:
     """Copy a block of `shape` elements from memory to TCM, and wait for it.
 
-    The block is row-major without gaps, or a part of a row-major matrix: then `strides` is (row pitch, 1). An address outside
-    every tensor is a `PageFaultError`.
+    The block is row-major without gaps, or part of a row-major matrix with `strides` (row pitch,
+    1). An address outside every tensor is a `PageFaultError`.
     """
     whole = checked_shape(shape)
     return running_kernel().load(
@@ -149,13 +154,14 @@ def load(pointer: Pointer, shape: Shape | int, strides: tuple[int, int] | None =
 def store(pointer: Pointer, value: Value, strides: tuple[int, int] | None = None) -> None:
     """Copy `value` to a block of memory, and wait until the memory has acknowledged it.
 
-    The block is row-major without gaps, or a part of a row-major matrix: then `strides` is (row pitch, 1). The pointer must be
-    to elements of the value's type.
+    The block is row-major without gaps, or part of a row-major matrix with `strides` (row pitch,
+    1). The pointer must have the value's element type.
     """
     target, source = checked_pointer(pointer, "tl.store"), checked_value(value, "tl.store")
     if target.dtype != source.dtype:
         raise TypeError(
-            f"store of {source.dtype.name} through a pointer to {target.dtype.name}: convert with x.to(dtype) before"
+            f"store of {source.dtype.name} through a pointer to {target.dtype.name}: convert with "
+            "x.to(dtype) before"
         )
     running_kernel().store(target, source, checked_strides(strides, source.shape))
 
@@ -167,11 +173,11 @@ def ref(
     *,
     blocked: bool = False,
 ) -> Ref:
-    """A matrix in memory for `composite` to stream tile by tile. Nothing is moved.
+    """A matrix in memory that `composite` streams tile by tile. No data moves.
 
-    `strides` is (row pitch, 1). A `blocked` matrix is stored tile after tile, row by row of tiles, each tile row-major without
-    gaps and those at the ends as small as what is left; tiles are those of the operand: (m, k) of `gemm_tile()` for `a`, (k, n)
-    for `b`, (m, n) for `out`.
+    `strides` is (row pitch, 1). A `blocked` matrix is stored tile after tile, row by row of tiles,
+    each tile row-major without gaps; tiles at the ends have the size of the remainder. The tiles
+    are those of the operand: (m, k) of `gemm_tile()` for `a`, (k, n) for `b`, (m, n) for `out`.
     """
     at, whole = checked_pointer(pointer, "tl.ref"), checked_shape(shape)
     if len(whole) != 2:
@@ -189,8 +195,8 @@ def dot(
 ) -> Value:
     """The matrix product `acc + a @ b` as a value in TCM: `composite` and `wait` in one.
 
-    `a` (m, k) and `b` (k, n) have one type of f16, bf16, f32 and i8. Products are summed in float32 (int32 for i8), the type of
-    `acc` and by default of the result, rounded once to `out_dtype`.
+    `a` (m, k) and `b` (k, n) have one type of f16, bf16, f32 and i8. Products are summed in float32
+    (int32 for i8), the type of `acc` and by default of the result, rounded once to `out_dtype`.
     """
     result = running_kernel().gemm(checked_gemm(a, b, acc=acc, out_dtype=out_dtype)).wait()
     assert result is not None
@@ -208,36 +214,42 @@ def composite(
     activation: str | None = None,
     out_dtype: DType | None = None,
 ) -> PendingResult:
-    """Queue `activation(acc + a @ b + bias)` at the PE's scheduler and go on; `wait` for what it returns.
+    """Queue `activation(acc + a @ b + bias)` at the PE's scheduler; `wait` for the result.
 
-    The scheduler cuts the product into tiles and pipelines them through DMA and engines; several composites may be in flight.
-    Operands are staged (`Value`) or streamed (`ref`); the result is streamed to `out`, or stays in TCM as a value. Until then
-    operands and `out` must not be written.
+    The scheduler cuts the product into tiles and pipelines them through DMA and engines; several
+    composites may be in flight. Operands are staged (`Value`) or streamed (`ref`); the result is
+    streamed to `out`, or stays in TCM as a value. Before it is complete, the kernel must not write
+    operands or `out`.
 
-    `acc` (m, n) is of the type in which products are summed: float32, or int32 for i8. `bias` (n,) or (1, n) and then the
-    activation (`relu`, `gelu`, `silu`, `sigmoid`, `tanh`) are applied in that type, before the one rounding to the type of the
-    result: that of `out`, else `out_dtype`, else the type of the sum.
+    `acc` (m, n) is of the type in which products are summed: float32, or int32 for i8. `bias` (n,)
+    or (1, n) and then the activation (`relu`, `gelu`, `silu`, `sigmoid`, `tanh`) are applied in
+    that type, before the one rounding to the type of the result: that of `out`, else `out_dtype`,
+    else the type of the sum.
     """
     if kind != "gemm":
         raise ValueError(
-            f"tl.composite of kind {kind!r}: the scheduler has no such plan{nearest(str(kind), ('gemm',))}"
+            f"tl.composite of kind {kind!r}: the scheduler has no such plan"
+            f"{nearest(str(kind), ('gemm',))}"
         )
     gemm = checked_gemm(a, b, out, acc=acc, bias=bias, activation=activation, out_dtype=out_dtype)
     return running_kernel().gemm(gemm)
 
 
 def wait(pending: PendingResult) -> Value | None:
-    """Wait for what `composite` or `recv_async` returned: its value, or None where the result went to memory."""
+    """Wait for the result of `composite` or `recv_async`: its value, or None if the result is in
+    memory.
+    """
     if not callable(getattr(pending, "wait", None)):
         given = f"{type(pending).__name__} {pending!r}"
-        raise TypeError(f"tl.wait takes what tl.composite or tl.recv_async returns, not {given}")
+        raise TypeError(f"tl.wait takes a result of tl.composite or tl.recv_async, not {given}")
     return pending.wait()
 
 
 def send(direction: str, value: Value) -> None:
-    """Send `value` to the neighbour in `direction` (`E`, `W`, `N`, `S`, `global_E` ...); waits while its ring is full.
+    """Send `value` to the neighbour in `direction` (`E`, `W`, `N`, `S`, `global_E` ...); waits
+    while its receive ring is full.
 
-    A value larger than a slot goes as several slots.
+    A value larger than a slot is sent as several slots.
     """
     running_kernel().send(_direction(direction, "tl.send"), checked_value(value, "tl.send"))
 
@@ -268,10 +280,12 @@ def recv(
     dst_addr: Value | Pointer | None = None,
     dst_space: Space | None = None,
 ) -> Value | None:
-    """Wait for the next value from the neighbour in `direction`, or from any in turn. Shape and type must be those of the send.
+    """Wait for the next value from `direction`, or from any direction in turn. Shape and type must
+    be those of the send.
 
-    The value is in scratch, unless `dst_addr` says where to copy it: over a value in TCM (`dst_space` "tcm"), which is returned
-    and gives shape and type if they are left away, or to memory at a pointer (`dst_space` "hbm"), with None as the result.
+    The value is copied to scratch, or to `dst_addr`: over a value in TCM (`dst_space` "tcm"), which
+    is returned and is the default of shape and type, or to memory at a pointer (`dst_space` "hbm"),
+    with None as the result.
     """
     return recv_async(direction, shape, dtype, dst_addr=dst_addr, dst_space=dst_space).wait()
 
@@ -284,9 +298,9 @@ def recv_async(
     dst_addr: Value | Pointer | None = None,
     dst_space: Space | None = None,
 ) -> PendingResult:
-    """Ask for the next value like `recv` and go on; `wait` for what this returns.
+    """Post a receive with the arguments of `recv`; `wait` for the result.
 
-    Values of one direction go to those who asked for them, in the order in which they asked.
+    Receives from one direction complete in the order in which they were posted.
     """
     if direction is not None:
         _direction(direction, "tl.recv")
@@ -304,7 +318,9 @@ def recv_async(
 
 
 def scratch() -> AbstractContextManager[None]:
-    """`with tl.scratch():` values made inside give their TCM back at the end of the block and must not be used after."""
+    """`with tl.scratch():` frees, at the end of the block, the TCM of values made inside; they must
+    not be used after it.
+    """
     return running_kernel().scratch()
 
 
@@ -320,7 +336,7 @@ def _target(dst_addr: object, dst_space: object) -> Value | Pointer | None:
     if dst_addr is None:
         if dst_space is not None:
             raise TypeError(
-                f"tl.recv with dst_space {dst_space!r} needs dst_addr, where to copy the value"
+                f"tl.recv with dst_space {dst_space!r} needs dst_addr, the target of the copy"
             )
         return None
     if not isinstance(dst_addr, Value | Pointer):
@@ -339,7 +355,7 @@ def _target(dst_addr: object, dst_space: object) -> Value | Pointer | None:
 def _check_fit(target: Value | Pointer, shape: Shape, dtype: DType) -> None:
     if target.dtype != dtype:
         raise TypeError(
-            f"tl.recv of {dtype.name} to a place of {target.dtype.name}; they must be equal"
+            f"tl.recv of {dtype.name} to elements of {target.dtype.name}; they must be equal"
         )
     if isinstance(target, Value) and target.shape != shape:
         raise ValueError(

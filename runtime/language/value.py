@@ -1,4 +1,6 @@
-"""What a kernel computes with: pointers into virtual memory, matrices that are streamed from there, and values in TCM."""
+"""The operands of kernels: pointers to virtual memory, matrices streamed from memory, and values in
+TCM.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +23,9 @@ Index = slice | EllipsisType | None
 
 @dataclass(frozen=True)
 class Pointer:
-    """A virtual address with an element type. Arithmetic counts elements: `p + 1` is the next element."""
+    """A virtual address with an element type. Arithmetic counts elements: `p + 1` is the next
+    element.
+    """
 
     address: int
     dtype: DType
@@ -40,10 +44,12 @@ class Pointer:
 
 @dataclass(frozen=True)
 class Ref:
-    """A matrix in memory that the PE's scheduler streams tile by tile; nothing is moved until a composite uses it.
+    """A matrix in memory that the PE's scheduler streams tile by tile; no data moves until a
+    composite uses it.
 
-    `strides` count elements. A `blocked` matrix is stored tile after tile, row by row of tiles, each tile row-major without
-    gaps and the last ones of a row or column as small as what is left: then a tile is one contiguous piece of memory.
+    `strides` count elements. A `blocked` matrix is stored tile after tile, row by row of tiles,
+    each tile row-major without gaps; tiles at the ends have the size of the remainder. So every
+    tile is contiguous in memory.
     """
 
     pointer: Pointer
@@ -63,16 +69,17 @@ class Ref:
 
 
 class Value:
-    """A block of elements in a PE's TCM, from physical address `address` on; `strides` count elements.
+    """A block of elements in a PE's TCM, from physical address `address` on; `strides` count
+    elements.
 
-    `data` is None in a run without data; shape and type are always known. Operators (`+ - * /`, unary `-`) run on the PE's math
-    engine and take simulated time.
+    `data` is None in a run without data; shape and type always exist. Operators (`+ - * /`, unary
+    `-`) run on the PE's math engine and take simulated time.
     """
 
     __slots__ = ("address", "data", "dtype", "shape", "strides")
-    __array_ufunc__ = (
-        None  # `array + value` is then this class's to refuse, not numpy's to do element by element
-    )
+    # Makes `array + value` a TypeError; numpy would otherwise apply the operator element by
+    # element.
+    __array_ufunc__ = None
 
     def __init__(
         self,
@@ -97,12 +104,12 @@ class Value:
 
     @property
     def operand(self) -> Operand:
-        """Where the elements are, as the op log says it."""
+        """The location of the elements, as the op log records it."""
         strides = () if self.strides == row_major(self.shape) else self.strides
         return Operand(self.address, self.shape, self.dtype.name, strides)
 
     @property
-    def T(self) -> "Value":  # noqa: N802 - the name numpy and torch users know
+    def T(self) -> "Value":  # noqa: N802 - the name in numpy and torch
         """The transposed matrix, `tl.trans`."""
         return running_kernel().math("trans", (self,))
 
@@ -118,20 +125,20 @@ class Value:
     def from_bytes(
         cls, data: bytes | memoryview, shape: Shape, dtype: DType, address: int = 0
     ) -> "Value":
-        """The inverse of `tobytes`; elements without bytes make a value without data."""
+        """The inverse of `tobytes`; empty `data` makes a value without data."""
         value = cls(shape, dtype, None, address)
         if len(data) == value.nbytes:
             value.data = np.frombuffer(data, dtype.numpy).reshape(shape)
         return value
 
     def __getitem__(self, index: Index | tuple[Index, ...]) -> "Value":
-        """A view of contiguous ranges; `None` makes an axis of length 1. It costs nothing."""
-        asked = list(index) if isinstance(index, tuple) else [index]
-        if ... in asked:
-            place, named = asked.index(...), sum(isinstance(each, slice) for each in asked)
-            asked[place : place + 1] = [slice(None)] * (len(self.shape) - named)
+        """A view of contiguous ranges; `None` makes an axis of length 1. It takes no time."""
+        axes = list(index) if isinstance(index, tuple) else [index]
+        if ... in axes:
+            first, named = axes.index(...), sum(isinstance(each, slice) for each in axes)
+            axes[first : first + 1] = [slice(None)] * (len(self.shape) - named)
         shape, strides, address, axis = list[int](), list[int](), self.address, 0
-        for each in asked:
+        for each in axes:
             if each is None:
                 shape.append(1)
                 strides.append(0)

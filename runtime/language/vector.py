@@ -1,8 +1,9 @@
-"""The words of `tl` that run on the vector engine, on values in TCM. Each takes simulated time and scratch for its result.
+"""The functions of `tl` that run on the vector engine, on values in TCM. Each takes simulated time,
+and scratch for its result.
 
-Operands broadcast as in numpy and have one type, which is the type of the result; a Python number takes that type too. A result
-is computed as if exactly and rounded to float32, then to its type; integers wrap round. What an operation is not defined for
-(a type, a shape, an axis) is a `KernelError`.
+Operands broadcast as in numpy and have one type, which is the type of the result; a Python number
+takes that type too. A result is computed exactly and rounded to float32, then to its type; integers
+wrap round. A type, shape or axis for which an operation is not defined is a `KernelError`.
 """
 
 from collections.abc import Sequence
@@ -70,8 +71,8 @@ def sqrt(x: Value) -> Value:
     return running_kernel().math("sqrt", (x,))
 
 
-def abs(x: Value) -> Value:  # noqa: A001 - the name Triton users know
-    """Elementwise absolute value; that of the least integer of a type wraps round to itself."""
+def abs(x: Value) -> Value:  # noqa: A001 - Triton's name
+    """Elementwise absolute value; for the least integer of a type it wraps round to the operand."""
     return running_kernel().math("abs", (x,))
 
 
@@ -101,7 +102,9 @@ def relu(x: Value) -> Value:
 
 
 def gelu(x: Value) -> Value:
-    """Elementwise `0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))`, the tanh form of GELU, floating-point types only."""
+    """Elementwise `0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))`, the tanh form of GELU,
+    floating-point types only.
+    """
     return running_kernel().math("gelu", (x,))
 
 
@@ -111,27 +114,34 @@ def silu(x: Value) -> Value:
 
 
 def sum(x: Value, axis: int | None = None, *, keep_dims: bool = False) -> Value:  # noqa: A001 - Triton's name
-    """The sum along `axis`, by default of all elements (shape `()`); `keep_dims` leaves an axis of length 1.
+    """The sum along `axis`, by default of all elements (shape `()`); `keep_dims` keeps an axis of
+    length 1.
 
-    Floating-point elements are summed in float64 and rounded once. i8 sums are i32, i32 sums wrap round.
+    Floating-point elements are summed in float64 and rounded once. i8 sums are i32, i32 sums wrap
+    round.
     """
     return running_kernel().math("sum", (x,), axis=axis, keep_dims=keep_dims)
 
 
 def max(x: Value, axis: int | None = None, *, keep_dims: bool = False) -> Value:  # noqa: A001 - Triton's name
-    """The greatest element along `axis`, by default of all; NaN where there is one. `axis` must not be empty."""
+    """The greatest element along `axis`, by default of all; NaN where there is one. `axis` must not
+    be empty.
+    """
     return running_kernel().math("max", (x,), axis=axis, keep_dims=keep_dims)
 
 
 def min(x: Value, axis: int | None = None, *, keep_dims: bool = False) -> Value:  # noqa: A001 - Triton's name
-    """The least element along `axis`, by default of all; NaN where there is one. `axis` must not be empty."""
+    """The least element along `axis`, by default of all; NaN where there is one. `axis` must not be
+    empty.
+    """
     return running_kernel().math("min", (x,), axis=axis, keep_dims=keep_dims)
 
 
 def softmax(x: Value, axis: int = -1) -> Value:
-    """`exp(x - max) / sum(exp(x - max))` along `axis`, rounded once at its end; floating-point types only.
+    """`exp(x - max) / sum(exp(x - max))` along `axis`, rounded once at its end; floating-point
+    types only.
 
-    The engine goes over the elements four times: maximum, exponential, sum, quotient.
+    The engine makes four passes over the elements: maximum, exponential, sum, quotient.
     """
     return running_kernel().math("softmax", (x,), axis=axis)
 
@@ -142,7 +152,7 @@ def trans(x: Value) -> Value:
 
 
 def cat(values: Sequence[Value]) -> Value:
-    """The elements of values of one type behind each other, as one flat value: a copy inside TCM."""
+    """The concatenated elements of values of one type, as one flat value: a copy inside TCM."""
     return running_kernel().math("cat", tuple(checked_value(value, "tl.cat") for value in values))
 
 

@@ -8,6 +8,8 @@ the same matrix with every layout.
 """
 
 from collections.abc import Sequence
+from math import isfinite
+from numbers import Real
 from operator import index
 from typing import Any, cast
 
@@ -125,13 +127,14 @@ def _filled(
     layout: object,
 ) -> Tensor:
     element = _check_dtype(function, dtype)
-    if not isinstance(value, int | float | np.integer | np.floating):
+    if not isinstance(value, Real):
         problem = f"must be Number, not {type(value).__name__}"
         raise TypeError(f"{function}(): argument 'fill_value' (position 2) {problem}")
     # NaN and infinity have no integer value that `holds` could compare.
-    if not (element.is_floating_point or (np.isfinite(value) and element.holds(value))):  # pyright: ignore[reportArgumentType]
+    number = float(value)
+    if not element.is_floating_point and not (isfinite(number) and element.holds(number)):
         raise _overflow(value, element)
-    return _allocated(function, size, element, dp, layout).copy_(np.asarray(value))
+    return _allocated(function, size, element, dp, layout).copy_(np.asarray(number))
 
 
 def _check_dtype(function: str, dtype: object) -> DType:
@@ -201,9 +204,10 @@ def _is_known(dtype: np.dtype[Any]) -> bool:
 
 
 def _element_type(data: object) -> str:
-    while isinstance(data, list | tuple) and data:
-        data = cast("Sequence[object]", data)[0]
-    return type(data).__name__
+    first = data
+    while isinstance(first, list | tuple) and first:
+        first = cast("Sequence[object]", first)[0]
+    return type(cast("object", first)).__name__
 
 
 def _check_range(values: Array, dtype: DType) -> None:

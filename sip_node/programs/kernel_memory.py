@@ -50,7 +50,7 @@ class KernelMemory:
         if begin + value.nbytes > self._scratch_bytes:
             raise self._faults.error(
                 f"kernel scratch is full: {self._used:,} of {self._scratch_bytes:,} bytes are in use and "
-                f"{value.nbytes:,} more are asked for; release what is no longer needed with `with tl.scratch():`"
+                f"{value.nbytes:,} more are needed; free values with `with tl.scratch():`"
             )
         self._used = begin + value.nbytes
         return value

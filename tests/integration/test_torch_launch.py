@@ -223,8 +223,7 @@ def test_values_fill_the_scratch_and_the_overflow_names_the_sizes() -> None:
 
     assert complaint(kernel) == (
         f"{here(kernel, 3)}kernel scratch is full: 1,048,512 of 1,048,576 bytes are in "
-        f"use and 1,048,576 more are asked for; "
-        "release what is no longer needed with `with tl.scratch():`"
+        "use and 1,048,576 more are needed; free values with `with tl.scratch():`"
     )
 
 

@@ -71,7 +71,7 @@ class World(NamedTuple):
         kernels = []
         for rank, pe in enumerate(pes.values()):
             join(pes, plan.of_sip(rank), rank)
-            passed = arguments(rank, lambda array, memory=pe.memory: memory.place(array, "array"))
+            passed = arguments(rank, lambda array, memory=pe.memory: memory.map(array, "array"))
             kernels.append((pe, partial(kernel, *passed)))
         run(kernels)
         assert not any(ring for pe in pes.values() for ring in pe.queues._rings.values())

@@ -91,7 +91,7 @@ class MockGroup:
             join(pes, self.plan.of_sip(rank), rank)
         kernels = []
         for place, shard in shards.items():
-            pointer = pes[place].memory.place(shard, "shard")
+            pointer = pes[place].memory.map(shard, "shard")
             rest = self.module.arguments(self.groups[place.sip], shard.itemsize)
             kernels.append(
                 (pes[place], partial(self.module.all_reduce, pointer, shard.size, op, *rest))

@@ -1,14 +1,16 @@
-"""The mock runtime: kernels without the chip, the same numbers bit for bit, and no time.
+"""The mock runtime executes kernels without the chip: the same results bit for bit, and no
+simulated time.
 
-    from runtime import mock
+    from kernbench import mock
 
     x = np.arange(8, dtype=np.float32)
     mock.launch(scale, x, 4, pes=2)
 
-Arrays are passed as pointers, and what the kernel stores is in them afterwards. Errors are those of the chip: `KernelError` and
-`PageFaultError` with kernel, line and PE. `launch` joins no PEs. For kernels that talk to each other make PEs, `connect` or
-`join` them, and `run` their kernels together: receive rings have slots as on the chip, so kernels can deadlock, and the
-`IpcqDeadlock` says who waits for whom.
+Arrays are passed as pointers, and stores of the kernel change them. Errors are those of the chip:
+`KernelError` and `PageFaultError` with kernel, line and PE. `launch` connects no PEs. For kernels
+that exchange values, make PEs, `connect` or `join` them, and `run` their kernels together. Receive
+rings have slots as on the chip, so kernels can deadlock: the `IpcqDeadlock` has a line for every PE
+that waits.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,8 +47,9 @@ def launch(
 ) -> None:
     """Run `kernel(*arguments)` on `pes` PEs of each of `cubes` cubes, one PE after the other.
 
-    A numpy array (C-contiguous, of a type that the hardware has) arrives as a `tl.Pointer` to it, everything else as it is. The
-    GEMM tile and the size of the scratch are those of `topology`, by default of the file that ships with kernbench.
+    A numpy array (C-contiguous, of an element type of the hardware) is passed as a `tl.Pointer` to
+    it, every other argument unchanged. The GEMM tile and the size of the scratch are those of
+    `topology`, by default of the file that ships with kernbench.
     """
     if cubes < 1 or pes < 1:
         raise ValueError(f"a kernel runs on at least one PE, not on {cubes} cubes of {pes} PEs")
@@ -58,21 +61,23 @@ def launch(
     passed = [
         _passed(memory, name, argument) for name, argument in zip(names, arguments, strict=False)
     ]
-    places = [PeCoordinates(0, cube, pe) for cube in range(cubes) for pe in range(pes)]
+    everywhere = [PeCoordinates(0, cube, pe) for cube in range(cubes) for pe in range(pes)]
     each = [
-        MockPe(place, (pes, cubes), kernel=title, memory=memory, topology=topology)
-        for place in places
+        MockPe(coordinates, (pes, cubes), kernel=title, memory=memory, topology=topology)
+        for coordinates in everywhere
     ]
     run([(pe, partial(kernel, *passed)) for pe in each])
 
 
 def connect(pe: MockPe, direction: str, peer: MockPe, *, n_slots: int, slot_bytes: int) -> None:
-    """Join `direction` of a PE and the opposite direction of its peer, with rings of `n_slots` slots of `slot_bytes` bytes."""
+    """Connect `direction` of a PE with the opposite direction of its peer, by rings of `n_slots`
+    slots of `slot_bytes` bytes.
+    """
     if direction not in OPPOSITE:
         raise ValueError(f"direction {direction!r} does not exist{nearest(direction, OPPOSITE)}")
     back = OPPOSITE[direction]
-    for at, way, other, opposite in ((pe, direction, peer, back), (peer, back, pe, direction)):
-        at.queues.join(way, other.queues, opposite, n_slots, slot_bytes)
+    pe.queues.join(direction, peer.queues, back, n_slots, slot_bytes)
+    peer.queues.join(back, pe.queues, direction, n_slots, slot_bytes)
 
 
 def join(
@@ -80,7 +85,7 @@ def join(
     plan: Mapping[tuple[int, int], Sequence[QueuePair]],
     sip: int,
 ) -> None:
-    """Give the PEs of a SIP the peers and the rings of an install plan."""
+    """Install an install plan on the PEs of a SIP: their peers and receive rings."""
     for (cube, pe), pairs in plan.items():
         at = pes[PeCoordinates(sip, cube, pe)].queues
         for pair in pairs:
@@ -97,9 +102,10 @@ def join(
 
 
 def run(kernels: Sequence[tuple[MockPe, Kernel]]) -> None:
-    """Run each kernel on its PE to the end of all that it started, in turn, each until it waits for another.
+    """Run the kernels to completion, in turn, each until it waits for another one.
 
-    What a kernel raises is raised here. `IpcqDeadlock` when none can go on, with a line for each PE that waits.
+    An exception of a kernel is raised here. `IpcqDeadlock`, with a line for each PE that waits, if
+    no kernel can proceed.
     """
     running = [(pe.queues, _started(pe, kernel)) for pe, kernel in kernels]
     while running:
@@ -109,22 +115,20 @@ def run(kernels: Sequence[tuple[MockPe, Kernel]]) -> None:
         waiting = [(queues, program) for queues, program in running if not program.dead]
         if len(waiting) == len(running) and before == sum(pe.queues.moves for pe, _ in kernels):
             raise IpcqDeadlock(
-                0, tuple(f"{queues.place}: {queues.waits_for}" for queues, _ in waiting), ()
+                0, tuple(f"{queues.coordinates}: {queues.waits_for}" for queues, _ in waiting), ()
             )
         running = waiting
 
 
 def _passed(memory: MockMemory, name: str, argument: object) -> object:
     return (
-        memory.place(cast("Array", argument), name)
-        if isinstance(argument, np.ndarray)
-        else argument
+        memory.map(cast("Array", argument), name) if isinstance(argument, np.ndarray) else argument
     )
 
 
 def _started(pe: MockPe, kernel: Kernel) -> greenlet:
     def whole() -> None:
-        call_kernel(pe.kernel, pe.place, kernel, ())
+        call_kernel(pe.kernel, pe.coordinates, kernel, ())
         pe.queues.finish()
 
     program = greenlet(whole)

@@ -1,4 +1,6 @@
-"""Memory of the mock runtime: numpy arrays at virtual addresses. What kernels store changes the arrays in place."""
+"""Memory of the mock runtime: numpy arrays at virtual addresses. A store of a kernel changes the
+array in place.
+"""
 
 from dataclasses import dataclass
 
@@ -12,8 +14,8 @@ _FIRST_ADDRESS = 0x1_0000_0000
 
 
 @dataclass(frozen=True)
-class _Placed:
-    """An array of which `content` is every byte."""
+class _MappedArray:
+    """An array at an address; `content` is a view of its bytes."""
 
     address: int
     content: Array
@@ -25,52 +27,57 @@ class _Placed:
 
 
 class MockMemory:
-    """Arrays on pages of their own, so that an access past the end of one never meets another."""
+    """Arrays on separate pages, with a gap between: an access past the end of an array is in no
+    other array.
+    """
 
     def __init__(self) -> None:
-        self._arrays: list[_Placed] = []
+        self._arrays: list[_MappedArray] = []
         self._next = _FIRST_ADDRESS
 
-    def place(self, array: Array, name: str) -> Pointer:
-        """Give `array` an address; `ValueError` or `TypeError` where it cannot be the memory behind a pointer."""
+    def map(self, array: Array, name: str) -> Pointer:
+        """Map `array` and return its pointer; `ValueError` unless it is C-contiguous, `TypeError`
+        for an unknown element type.
+        """
         if not array.flags.c_contiguous:
             raise ValueError(
-                f"{name}: an array of shape {array.shape} with strides {array.strides} is not contiguous, and a pointer sees "
-                "row-major elements without gaps: pass np.ascontiguousarray(...)"
+                f"{name}: an array of shape {array.shape} with strides {array.strides} is not "
+                "contiguous, and a pointer leads to row-major elements without gaps: pass "
+                "np.ascontiguousarray(...)"
             )
         try:
             dtype = dtypes.from_numpy(array.dtype)
         except TypeError as error:
             raise TypeError(f"{name}: {error}") from None
         content = array.reshape(-1).view(np.uint8)
-        placed = _Placed(self._next, content, f"{name} {array.shape} {dtype.name}")
-        self._arrays.append(placed)
-        self._next = (placed.end // _PAGE_BYTES + 2) * _PAGE_BYTES
-        return Pointer(placed.address, dtype)
+        mapped = _MappedArray(self._next, content, f"{name} {array.shape} {dtype.name}")
+        self._arrays.append(mapped)
+        self._next = (mapped.end // _PAGE_BYTES + 2) * _PAGE_BYTES
+        return Pointer(mapped.address, dtype)
 
     def block(self, pointer: Pointer, shape: Shape, strides: tuple[int, ...]) -> Array | None:
-        """The elements of a block, as a view; None where one of its bytes is in no array."""
+        """The elements of a block, as a view; None unless all its bytes are in one array."""
         size = pointer.dtype.itemsize
         if 0 in shape:
             return np.empty(shape, pointer.dtype.numpy)
         end = pointer.address + span_bytes(pointer, shape, strides)
-        for placed in self._arrays:
-            if placed.address <= pointer.address and end <= placed.end:
-                offset = pointer.address - placed.address
+        for mapped in self._arrays:
+            if mapped.address <= pointer.address and end <= mapped.end:
+                offset = pointer.address - mapped.address
                 steps = tuple(step * size for step in strides)
-                return np.ndarray(shape, pointer.dtype.numpy, placed.content, offset, steps)
+                return np.ndarray(shape, pointer.dtype.numpy, mapped.content, offset, steps)
         return None
 
     def nearest(self, address: int) -> str:
-        """The array below `address`, for a page fault's text."""
-        below = [placed for placed in self._arrays if placed.address <= address]
+        """The nearest array below `address`, for the message of a page fault."""
+        below = [mapped for mapped in self._arrays if mapped.address <= address]
         if not below:
             return "no array is mapped below it"
-        placed = below[-1]
-        where = f"{placed.name} at {placed.address:#x}+{placed.content.nbytes}"
-        if address < placed.end:
-            return f"it starts inside array {where} and runs past its end"
-        return f"{address - placed.end} bytes past the end of array {where}"
+        mapped = below[-1]
+        array = f"array {mapped.name} at {mapped.address:#x}+{mapped.content.nbytes}"
+        if address < mapped.end:
+            return f"it starts inside {array} and runs past its end"
+        return f"{address - mapped.end} bytes past the end of {array}"
 
 
 def span_bytes(pointer: Pointer, shape: Shape, strides: tuple[int, ...]) -> int:

@@ -1,4 +1,4 @@
-"""A PE of the mock runtime: what `tl` asks is done at once, on numpy arrays."""
+"""A PE of the mock runtime: it executes the operations of `tl` at once, on numpy arrays."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ _ORIGIN = PeCoordinates(0, 0, 0)
 
 
 class _Complete(NamedTuple):
-    """An operation that was complete at once."""
+    """The result of an operation that is complete."""
 
     value: Value | None
 
@@ -34,15 +34,16 @@ class _Complete(NamedTuple):
 
 
 class MockPe:
-    """A `KernelContext` without a chip, on which `kernel` runs, a name for texts.
+    """A `KernelContext` without a chip. `kernel` is the name of the kernel in messages.
 
-    `programs` are the PEs a cube and the cubes of the launch; `memory` is the PE's own unless it is given. The GEMM tile and
-    the size of the scratch are those of `topology`, by default of the file that ships with kernbench.
+    `programs` are the PEs per cube and the cubes of the launch. PEs that share arrays get one
+    `memory`. The GEMM tile and the size of the scratch are those of `topology`, by default of the
+    file that ships with kernbench.
     """
 
     def __init__(
         self,
-        place: PeCoordinates = _ORIGIN,
+        coordinates: PeCoordinates = _ORIGIN,
         programs: tuple[int, int] = (1, 1),
         *,
         kernel: str = "kernel",
@@ -50,19 +51,20 @@ class MockPe:
         topology: Topology | None = None,
     ) -> None:
         topology = topology or _shipped_topology()
-        self.kernel, self.place, self.memory = kernel, place, memory or MockMemory()
-        self.queues = MockQueues(place, kernel)
+        self.kernel, self.coordinates = kernel, coordinates
+        self.memory = memory or MockMemory()
+        self.queues = MockQueues(coordinates, kernel)
         self.gemm_tile = topology.tile
         self._programs = programs
         self._scratch_bytes = topology.kernel_scratch_bytes
         self._scratch_used = 0
 
     def program_id(self, axis: int) -> int:
-        """PE in its cube (axis 0) or cube in its SIP (axis 1)."""
-        return (self.place.pe, self.place.cube)[self._program_axis(axis)]
+        """The number of the PE in its cube (axis 0) or of the cube in its SIP (axis 1)."""
+        return (self.coordinates.pe, self.coordinates.cube)[self._program_axis(axis)]
 
     def num_programs(self, axis: int) -> int:
-        """PEs a cube (axis 0) or cubes (axis 1) of the launch."""
+        """The number of PEs per cube (axis 0) or of cubes (axis 1) of the launch."""
         return self._programs[self._program_axis(axis)]
 
     def load(self, pointer: Pointer, shape: Shape, strides: tuple[int, ...]) -> Value:
@@ -115,7 +117,7 @@ class MockPe:
 
     def send(self, direction: str, value: Value) -> None:
         """Fill slots of the peer's ring, each as soon as it is free."""
-        self.queues.toward(direction)
+        self.queues.peer_text(direction)
         self._check_gaps(f"send to {direction} of", value, "; a copy made with tl.cat has no gaps")
         self.queues.send(direction, value.tobytes(), value.dtype)
 
@@ -126,7 +128,7 @@ class MockPe:
         dtype: DType,
         target: Value | Pointer | None = None,
     ) -> PendingResult:
-        """Empty slots of an own ring, each as soon as it is full."""
+        """Post a receive, which empties slots of a receive ring as they fill."""
         value: Value | None = None
         if isinstance(target, Pointer):
             elements = self._block(target, shape, row_major(shape))
@@ -145,7 +147,7 @@ class MockPe:
 
     @contextmanager
     def scratch(self) -> Generator[None]:
-        """Give back at the end what was allocated inside."""
+        """Free at the end what was allocated inside."""
         used = self._scratch_used
         yield
         self._scratch_used = used
@@ -157,8 +159,9 @@ class MockPe:
             and not value.data.flags.c_contiguous
             and value.nbytes > slot_bytes
         ):
-            problem = f"a view with gaps, {value.nbytes:,} bytes: it must fit a slot of {slot_bytes:,} bytes"
-            raise self.queues.error(f"{operation} {problem}{advice}")
+            problem = f"it must fit a slot of {slot_bytes:,} bytes"
+            view = f"a view with gaps, {value.nbytes:,} bytes"
+            raise self.queues.error(f"{operation} {view}: {problem}{advice}")
 
     def _matrix(self, operand: Value | Ref, tile: tuple[int, int]) -> Array | None:
         if isinstance(operand, Value):
@@ -169,7 +172,7 @@ class MockPe:
         return elements
 
     def _pieces(self, ref: Ref, tile: tuple[int, int]) -> Generator[tuple[slice, slice, Array]]:
-        """The blocks in which a matrix lies in memory, with their rows and columns."""
+        """The contiguous blocks of a matrix in memory, with their rows and columns."""
         height, width = tile if ref.blocked else ref.shape
         for row in range(0, ref.shape[0], height):
             for column in range(0, ref.shape[1], width):
@@ -182,22 +185,24 @@ class MockPe:
     def _block(self, pointer: Pointer, shape: Shape, strides: tuple[int, ...]) -> Array:
         block = self.memory.block(pointer, shape, strides)
         if block is None:
-            nbytes, where = (
+            raise PageFaultError(
+                self.kernel,
+                self.coordinates,
+                kernel_line(),
+                pointer.address,
                 span_bytes(pointer, shape, strides),
                 self.memory.nearest(pointer.address),
-            )
-            raise PageFaultError(
-                self.kernel, self.place, kernel_line(), pointer.address, nbytes, where
             )
         return block
 
     def _reserve(self, shape: Shape, dtype: DType) -> int:
         nbytes, total = prod(shape) * dtype.itemsize, self._scratch_bytes
+        # The chip aligns values to their element size, and its addresses are in the same order.
         start = -(-self._scratch_used // dtype.itemsize) * dtype.itemsize
         if start + nbytes > total:
             raise self.queues.error(
                 f"kernel scratch is full: {self._scratch_used:,} of {total:,} bytes are in use and "
-                f"{nbytes:,} more are asked for; release what is no longer needed with `with tl.scratch():`"
+                f"{nbytes:,} more are needed; free values with `with tl.scratch():`"
             )
         self._scratch_used = start + nbytes
         return start

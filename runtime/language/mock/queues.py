@@ -1,4 +1,6 @@
-"""The queues of one PE of the mock runtime: receive rings with slots, and kernels that wait for slots and credits."""
+"""The queues of one PE of the mock runtime: receive rings with slots, and kernels that wait for
+data and for free slots.
+"""
 
 from collections import deque
 from collections.abc import Callable
@@ -16,14 +18,16 @@ Deliver = Callable[[bytearray], Value | None]
 
 
 class _MockSlot(NamedTuple):
-    """What lies in one slot of a receive ring."""
+    """The content of one slot of a receive ring."""
 
     data: bytes
     dtype: DType
 
 
 class MockReceive:
-    """A value on its way out of a receive ring, the `PendingResult` of `recv`; `direction` is None until one was chosen."""
+    """A posted receive, the `PendingResult` of `recv`; `direction` is None until a receive from any
+    direction has its first slot.
+    """
 
     def __init__(
         self,
@@ -36,38 +40,45 @@ class MockReceive:
         self.direction, self.nbytes, self.dtype = direction, nbytes, dtype
         self.line = kernel_line()
         self.value: Value | None = None
-        self.done = False
+        self.complete = False
         self._queues, self._deliver, self._data = queues, deliver, bytearray()
 
     def wait(self) -> Value | None:
-        """Let other PEs run until the value is here."""
-        where = "any (any peer)" if self.direction is None else self._queues.toward(self.direction)
-        self._queues.until(lambda: self.done, f"recv {where}")
+        """Let other PEs run until the value is complete."""
+        source = (
+            "any (any peer)" if self.direction is None else self._queues.peer_text(self.direction)
+        )
+        self._queues.until(lambda: self.complete, f"recv {source}")
         return self.value
 
     def take(self, ring: deque[_MockSlot], slot_bytes: int) -> int:
-        """Empty slots of `ring` as long as they belong to this value; returns how many."""
+        """Empty the slots of `ring` that belong to this value; return their number."""
         taken = 0
         while ring and len(self._data) < self.nbytes:
             slot = ring.popleft()
             taken += 1
             expected = min(slot_bytes, self.nbytes - len(self._data))
             if len(slot.data) != expected or slot.dtype != self.dtype:
-                came = f"{len(slot.data)} bytes of {slot.dtype.name} came from {self._queues.peer(self)}"
-                problem = f"recv from {self.direction} expects {expected} bytes of {self.dtype.name} in this slot, {came}"
-                raise self._queues.error(problem, self.line)
+                arrived = f"{len(slot.data)} bytes of {slot.dtype.name}"
+                raise self._queues.error(
+                    f"recv from {self.direction} expects {expected} bytes of {self.dtype.name} in "
+                    f"this slot, {arrived} came from {self._queues.peer(self)}",
+                    self.line,
+                )
             self._data += slot.data
         if len(self._data) == self.nbytes:
             self.value = self._deliver(self._data)
-            self.done = True
+            self.complete = True
         return taken
 
 
 class MockQueues:
-    """`peers` by direction; `sent` counts bytes by direction, `moves` the slots that were filled and emptied."""
+    """The queues of one PE, with `peers` by direction; `sent` counts bytes by direction, `moves`
+    slots filled and emptied.
+    """
 
-    def __init__(self, place: PeCoordinates, kernel: str) -> None:
-        self.place, self.kernel = place, kernel
+    def __init__(self, coordinates: PeCoordinates, kernel: str) -> None:
+        self.coordinates, self.kernel = coordinates, kernel
         self.peers: dict[str, MockQueues] = {}
         self._backs: dict[str, str] = {}
         self._receiving: set[str] = set()
@@ -90,7 +101,9 @@ class MockQueues:
         receives: bool = True,
         sends: bool = True,
     ) -> None:
-        """Let `direction` lead to a peer, whose direction `back` leads here; one way only if it does not receive or send."""
+        """Connect `direction` with a peer, whose direction `back` leads here; `receives` and
+        `sends` are as seen from here.
+        """
         self.peers[direction] = peer
         self.n_slots, self.slot_bytes = n_slots, slot_bytes
         if sends:
@@ -100,22 +113,24 @@ class MockQueues:
 
     def send(self, direction: str, data: bytes, dtype: DType) -> None:
         """Fill slots of the peer's ring, each as soon as it is free."""
-        where = self.toward(direction)
+        target = self.peer_text(direction)
         if direction not in self._backs:
             raise self.error(f"send to {direction}: the queues only receive from there")
         ring = self.peers[direction].ring(self._backs[direction])
-        for done in range(0, len(data), self.slot_bytes):
-            self.until(lambda: len(ring) < self.n_slots, f"send {where}")
-            ring.append(_MockSlot(data[done : done + self.slot_bytes], dtype))
+        for start in range(0, len(data), self.slot_bytes):
+            self.until(lambda: len(ring) < self.n_slots, f"send {target}")
+            ring.append(_MockSlot(data[start : start + self.slot_bytes], dtype))
             self.moves += 1
         self.sent[direction] = self.sent.get(direction, 0) + len(data)
 
     def recv(
         self, direction: str | None, nbytes: int, dtype: DType, deliver: Deliver
     ) -> MockReceive:
-        """Empty slots of an own ring, each as soon as it is full; the last one calls `deliver`."""
+        """Post a receive: it empties slots of a receive ring as they fill, and calls `deliver`
+        after the last one.
+        """
         if direction is not None:
-            self.toward(direction)
+            self.peer_text(direction)
             if direction not in self._receiving:
                 raise self.error(f"recv from {direction}: the queues only send there")
         elif not self._receiving:
@@ -129,7 +144,7 @@ class MockQueues:
         return receive
 
     def finish(self) -> None:
-        """Wait for every value that was asked for and not waited for: a kernel ends after all that it started."""
+        """Wait for every posted receive: a kernel ends when all its operations are complete."""
         while self._receives:
             self._receives[0].wait()
 
@@ -137,16 +152,17 @@ class MockQueues:
         """The receive ring of a direction."""
         return self._rings.setdefault(direction, deque())
 
-    def toward(self, direction: str) -> str:
-        """A direction and who is there, for texts; `KernelError` where nobody is."""
+    def peer_text(self, direction: str) -> str:
+        """A direction with its peer, for messages; `KernelError` if the direction has no peer."""
         if direction not in self.peers:
             raise self.error(
-                f"no queue in direction {direction!r} is installed here{nearest(direction, self.peers)}"
+                f"no queue in direction {direction!r} is installed here"
+                f"{nearest(direction, self.peers)}"
             )
-        return f"{direction} ({self.peers[direction].place})"
+        return f"{direction} ({self.peers[direction].coordinates})"
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        """Let the other PEs run until `condition` holds; what was asked for asynchronously goes on meanwhile."""
+        """Let the other PEs run until `condition` holds; posted receives proceed meanwhile."""
         self._take_arrivals()
         while not condition():
             self.waits_for = f"kernel {self.kernel!r} {what}"
@@ -157,31 +173,33 @@ class MockQueues:
         self.waits_for = ""
 
     def peer(self, receive: MockReceive) -> PeCoordinates:
-        """Where the value of a receive comes from, once it has begun to come."""
+        """The peer of a receive whose direction is chosen."""
         assert receive.direction is not None
-        return self.peers[receive.direction].place
+        return self.peers[receive.direction].coordinates
 
     def error(self, problem: str, line: str = "") -> KernelError:
-        """What the kernel did wrong, at `line` or at the line at work."""
-        return KernelError(self.kernel, self.place, line or kernel_line(), problem)
+        """An error of the kernel at `line`, by default at its current line."""
+        return KernelError(self.kernel, self.coordinates, line or kernel_line(), problem)
 
     def _take_arrivals(self) -> None:
-        """Each request empties its ring as far as it can, in the order of asking: what is left is for the next one."""
+        """Each posted receive empties the slots that it needs, in the order of posting."""
         for receive in tuple(self._receives):
             receive.direction = receive.direction or self._next_full_ring()
             if receive.direction is not None:
                 self.moves += receive.take(self.ring(receive.direction), self.slot_bytes)
-            if receive.done:
+            if receive.complete:
                 self._receives.remove(receive)
 
     def _next_full_ring(self) -> str | None:
-        """Directions take turns in alphabetical order: the one after the last one served is first."""
+        """Directions are served round-robin in alphabetical order, beginning after the last one
+        served.
+        """
         known = sorted(self.peers)
-        turns = [way for way in known if way > self._last_served] + [
-            way for way in known if way <= self._last_served
+        turns = [each for each in known if each > self._last_served] + [
+            each for each in known if each <= self._last_served
         ]
-        for way in turns:
-            if self._rings.get(way):
-                self._last_served = way
-                return way
+        for direction in turns:
+            if self._rings.get(direction):
+                self._last_served = direction
+                return direction
         return None

@@ -216,5 +216,7 @@ def test_the_language_is_for_kernels_only() -> None:
 
 
 def test_an_unknown_word_of_the_language_names_the_nearest() -> None:
-    with pytest.raises(AttributeError, match=r"kernbench's tl has no maximun; did you mean 'maximum'\?"):
+    with pytest.raises(
+        AttributeError, match=r"kernbench's tl has no maximun; did you mean 'maximum'\?"
+    ):
         tl.maximun  # noqa: B018

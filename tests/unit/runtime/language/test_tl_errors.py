@@ -120,7 +120,7 @@ def test_a_value_says_what_it_cannot_do(kernel: Callable[[], object], problem: s
     assert refused(kernel) == problem
 
 
-ROWS = "the rows of a matrix are (row pitch, 1) apart, in elements, with a row pitch of at least 3"
+ROWS = "the strides of a matrix are (row pitch, 1), in elements, with a row pitch of at least 3"
 MEMORY = [
     (
         lambda x: tl.load(3, 4),
@@ -225,7 +225,7 @@ GEMMS = [
     ),
     (
         lambda x: tl.composite("gemm", zeros(2, 2), zeros(2, 2), tl.ref(x, (2, 2)), out_dtype=F16),
-        "gemm: out is f32 and out_dtype f16; with out, leave out_dtype away",
+        "gemm: out is f32 and out_dtype f16; with out, omit out_dtype",
     ),
     (
         lambda x: tl.composite("gemm", zeros(2, 2), zeros(2, 3), bias=zeros(2)),
@@ -251,7 +251,7 @@ GEMMS = [
     ),
     (
         lambda x: tl.wait(zeros(2)),
-        "tl.wait takes what tl.composite or tl.recv_async returns, not Value Value(shape=(2,), dtype=f32)",
+        "tl.wait takes a result of tl.composite or tl.recv_async, not Value Value(shape=(2,), dtype=f32)",
     ),
 ]
 
@@ -276,7 +276,7 @@ QUEUES = [
     ),
     (
         lambda x: tl.recv("E", 2, F32, dst_space="tcm"),
-        "tl.recv with dst_space 'tcm' needs dst_addr, where to copy the value",
+        "tl.recv with dst_space 'tcm' needs dst_addr, the target of the copy",
     ),
     (
         lambda x: tl.recv("E", 4, F32, dst_addr=x, dst_space="tcm"),
@@ -292,11 +292,11 @@ QUEUES = [
     ),
     (
         lambda x: tl.recv("E", 2, F16, dst_addr=zeros(2)),
-        "tl.recv of f16 to a place of f32; they must be equal",
+        "tl.recv of f16 to elements of f32; they must be equal",
     ),
     (
         lambda x: tl.recv("E", 2, I8, dst_addr=x),
-        "tl.recv of i8 to a place of f32; they must be equal",
+        "tl.recv of i8 to elements of f32; they must be equal",
     ),
     (
         lambda x: tl.recv("E", 2, F16, dst_addr=7),
@@ -318,8 +318,8 @@ def test_scratch_that_overflows_says_how_much_is_used_and_asked_for() -> None:
         tl.zeros(1 << 18, F32)
 
     assert refused(greedy) == (
-        "kernel scratch is full: 524,288 of 1,048,576 bytes are in use and 1,048,576 more are asked for; "
-        "release what is no longer needed with `with tl.scratch():`"
+        "kernel scratch is full: 524,288 of 1,048,576 bytes are in use and 1,048,576 more are needed; "
+        "free values with `with tl.scratch():`"
     )
 
 

@@ -103,7 +103,7 @@ def test_a_receive_over_a_value_changes_it_and_its_views() -> None:
 
 def test_a_receive_to_memory_takes_no_scratch_and_returns_nothing() -> None:
     pes, memory = row(2), np.zeros(6, np.int32)
-    at = pes[1].memory.place(memory, "x")
+    at = pes[1].memory.map(memory, "x")
 
     def receive() -> None:
         tl.zeros((1 << 18) - 1, I32)
@@ -145,7 +145,7 @@ def test_an_asynchronous_receive_gives_slots_back_while_its_kernel_waits_elsewhe
 
 def test_a_kernel_ends_after_the_receives_that_it_did_not_wait_for() -> None:
     pes, memory = row(2), np.zeros(20, np.int32)
-    at = pes[1].memory.place(memory, "x")
+    at = pes[1].memory.map(memory, "x")
     run(
         [
             (pes[1], lambda: tl.recv_async("W", 20, dst_addr=at)),
@@ -229,7 +229,7 @@ def test_a_wrong_direction_names_those_that_exist() -> None:
 
 def test_a_destination_outside_every_array_is_a_page_fault_of_the_receive() -> None:
     pes = row(2)
-    at = pes[1].memory.place(np.zeros(4, np.int32), "x")
+    at = pes[1].memory.map(np.zeros(4, np.int32), "x")
     with pytest.raises(PageFaultError, match="array x"):
         run(
             [
