@@ -1,4 +1,4 @@
-# `make run` and `make test` need python3.11 or newer and make; everything else goes into .venv.
+# `make run` and `make test` need make and python3.11 or newer; all packages go into .venv.
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin

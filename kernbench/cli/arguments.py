@@ -1,8 +1,9 @@
 """Divides a command line into the options of the command, the flags of a bench, and a script.
 
 The options of a command are known before its arguments are read, the flags of a bench only after
-its name. Both may be mixed, and whatever follows a script belongs to the script. One scan from left
-to right decides, from the names of the command's options alone, to which part an argument belongs:
+its name. Both may be mixed, and all arguments after a script belong to the script. One scan from
+left to right decides, from the names of the command's options alone, to which part an argument
+belongs:
 
 - an option of the command belongs to the command, together with its value;
 - any other option is a flag of the bench;

@@ -1,7 +1,7 @@
 """The commands of `kernbench`, each in a module of its own; `run` is the default one.
 
 `kernbench --sips 4` is `kernbench run --sips 4`. Options of a simulation may precede the command
-`perf`, as the arguments of nccl-tests are then left as they are.
+`perf`, so that the arguments of nccl-tests can follow it unchanged.
 """
 
 from itertools import chain

@@ -1,10 +1,11 @@
-"""The words of `kernbench probe`."""
+"""`kernbench probe`: the time of one transfer on each kind of route, against its closed form."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from kernbench.cli.options import CONTEXT_SETTINGS
 from kernbench.probe.cases import NAMES, ProbeCase, ProbeCases
 from kernbench.probe.files import write_csv, write_json
 from kernbench.probe.measure import SWEEP_BYTES, ProbeRow, ProbeTransfer, measure
@@ -17,15 +18,13 @@ DEFAULT_BYTES = 4096
 _GROUPS = {
     group: ", ".join(name for name in NAMES if NAMES[name] == group) for group in NAMES.values()
 }
-# The first character tells click to leave the lines as they are.
+# The first character makes click keep the line breaks.
 _EPILOG = "\b\n" + "\n".join(
     ["Cases:", *(f"  {group}: {names}" for group, names in _GROUPS.items())]
 )
 
 
-@click.command(
-    name="probe", context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG
-)
+@click.command(name="probe", context_settings=dict(CONTEXT_SETTINGS), epilog=_EPILOG)
 @click.option(
     "--case",
     "names",
@@ -55,7 +54,7 @@ _EPILOG = "\b\n" + "\n".join(
 @click.option(
     "--topology",
     type=click.Path(path_type=Path),
-    help="Topology file, instead of the one that ships.",
+    help="Topology file, instead of that of kernbench.",
 )
 @click.option(
     "--csv", "csv_path", type=click.Path(path_type=Path), help="Write the rows to this file."
@@ -77,10 +76,11 @@ def probe_command(
     csv_path: Path | None,
     json_path: Path | None,
 ) -> int:
-    """What one transfer costs on every kind of way.
+    """Measure one transfer on each kind of route.
 
-    Each is simulated alone and compared with its closed form, latency = overhead + wire + drain: what all components on the way
-    and back add, what the wires add, and the time the bytes take at the narrowest place. Exit code 1 if one differs.
+    Each transfer is simulated alone and compared with its closed form, latency = overhead + wire +
+    drain: the delays of all components on the route and back, those of the wires, and the time of
+    the bytes at the bottleneck. Exit code 1 if one differs.
     """
     source = topology or default_file("topology.yaml")
     text = read_text(source)
@@ -97,7 +97,7 @@ def probe_command(
 
 
 def _chosen(cases: ProbeCases, names: Sequence[str]) -> list[ProbeCase]:
-    """The cases called `names`, all if there are none; `UsageError` for a name unknown, or not in this topology."""
+    """The cases of these names, or all; `UsageError` for a name that the topology lacks."""
     for name in names:
         if name not in NAMES:
             raise UsageError(f"probe: --case: unknown case {name!r}{nearest(name, NAMES)}")
@@ -119,7 +119,8 @@ def _transfers(
         capacity_bytes = cases.capacity_bytes(case)
         if sizes[-1] > capacity_bytes:
             raise UsageError(
-                f"probe: {case.name}: {sizes[-1]} bytes are more than the {capacity_bytes} bytes that fit"
+                f"probe: {case.name}: {sizes[-1]} bytes are more than "
+                f"the {capacity_bytes} bytes that fit"
             )
     return [
         ProbeTransfer(case, operation, size)
@@ -143,6 +144,6 @@ def _print(
     (print_sweeps if sweep else print_groups)(rows)
     for row in rows if trace else ():
         print_trace(row)
-    for name, why in left_out.items():
-        print(f"left out: {name}: {why}")
+    for name, reason in left_out.items():
+        print(f"left out: {name}: {reason}")
     print(judgement(rows))

@@ -1,4 +1,4 @@
-"""The words of `kernbench validate`."""
+"""`kernbench validate`: checks of the model against closed forms and reference data."""
 
 import os
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from kernbench.cli.options import CONTEXT_SETTINGS
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import GROUPS
 from kernbench.validate.mesh_checks import traffic_csv
@@ -20,35 +21,35 @@ from runtime.model.topology import parse_topology
 LOAD = click.FloatRange(0, 1, min_open=True)
 
 
-@click.command(name="validate", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(name="validate", context_settings=dict(CONTEXT_SETTINGS))
 @click.option(
     "--only",
     default="",
     metavar="PREFIX",
-    help="Only checks whose id starts so: `a`, `c.sink`, `e.uniform.0.95`.",
+    help="Only checks whose id starts with this: `a`, `c.sink`, `e.uniform.0.95`.",
 )
 @click.option(
     "--topology",
     type=click.Path(path_type=Path),
-    help="Topology file, instead of the one that ships.",
+    help="Topology file, instead of that of kernbench.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0),
     default=1,
     show_default=True,
-    help="Of everything drawn at random.",
+    help="Seed of all random numbers.",
 )
 @click.option("--full", is_flag=True, help="All loads of the mesh reference instead of five.")
 @click.option(
     "--procs",
     type=click.IntRange(1),
-    help="Processes, by default one for each core; 1: all in this one.",
+    help="Processes, by default one for each core; 1: no other process.",
 )
 @click.option(
     "--csv", "csv_path", type=click.Path(path_type=Path), help="Write the checks to this file."
 )
-@click.option("--list", "lists", is_flag=True, help="What is checked, without checking it.")
+@click.option("--list", "lists", is_flag=True, help="List the checks and end.")
 @click.option(
     "--mesh",
     is_flag=True,
@@ -66,7 +67,7 @@ LOAD = click.FloatRange(0, 1, min_open=True)
     "loads",
     type=LOAD,
     multiple=True,
-    help="Flits a node and cycle, with --mesh; several times.",
+    help="Flits per node and cycle, with --mesh; may be given several times.",
 )
 @click.option(
     "--flits",
@@ -89,9 +90,10 @@ def validate_command(  # noqa: PLR0913 - a parameter for each option
     loads: Sequence[float],
     flits: int,
 ) -> int:
-    """Every closed-form and reference check of the model: expected, measured, deviation, tolerance, verdict.
+    """Check the model against closed forms and reference data.
 
-    Exit code 1 if one is out of its tolerance. docs/validation.md says what each group proves.
+    Each check has an expected and a measured value, their deviation, a tolerance and a verdict.
+    Exit code 1 if one is out of its tolerance. docs/validation.md describes the groups.
     """
     chosen = [part for part in parts(seed, full=full) if part.may_match(only)]
     if lists:
@@ -114,7 +116,7 @@ def _validate(
     checks = run(text, chosen, only, min(procs, max(len(chosen), 1)))
     if not checks:
         raise UsageError(
-            f"validate: --only {only}: no check has an id that starts so; --list shows them"
+            f"validate: --only {only}: no check has an id that starts with this; --list shows them"
         )
     print_tables(checks)
     print(f"{summary(checks)} ({now_s() - began_s:.1f} s)")

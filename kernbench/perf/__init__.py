@@ -1,5 +1,9 @@
-"""`kernbench perf`: the command line and the table of nccl-tests, for simulated collectives.
+"""`kernbench perf`: the arguments and the report of nccl-tests, for simulated collectives.
 
-`words` reads the command line, `bound` computes what no algorithm can beat, `table` writes what is printed and `--json`,
-`command` runs it all. What the ranks run is in `kernbench.benches.collective_perf`.
+- `arguments`: the flags, and the request that they make;
+- `measurement`: the run and its report;
+- `bound`: the least time that any algorithm needs;
+- `table`: the lines of the report, and the rows as JSON.
+
+What the ranks run is in `kernbench.benches.collective_perf`.
 """

@@ -1,7 +1,9 @@
-"""What no algorithm can beat: bytes that must cross links between SIPs, and the way they must go.
+"""The least time of a collective on the links of a topology, by any algorithm.
 
-The links are those of the topology, each direction with its own bandwidth; the way of the first byte is the one that an
-uncontended packet takes. docs/collectives.md derives the formulas.
+Two lower bounds hold at once, and the larger one counts. *Bandwidth*: the bytes that must cross the
+links between SIPs, over the bandwidth of the links; every link has its own bandwidth in each
+direction. *Latency*: the longest route that a byte must take, as part of an uncontended packet.
+docs/collectives.md derives the formulas.
 """
 
 from dataclasses import dataclass
@@ -18,31 +20,31 @@ from runtime.model.topology import Topology
 
 @dataclass(frozen=True)
 class TimeBound:
-    """The least time, and its two parts: `way_ps` of a byte from the farthest rank, `links_ps` of all bytes over the links."""
+    """The two bounds: the latency of a byte on the longest route, and all bytes over the links."""
 
-    way_ps: int
+    latency_ps: int
     links_ps: int
 
     @property
     def time_ps(self) -> int:
-        """The longer one."""
-        return max(self.way_ps, self.links_ps)
+        """The larger of the two."""
+        return max(self.latency_ps, self.links_ps)
 
 
 class CollectiveBounds:
-    """The bounds of one topology, for buffers on at most so many cubes and PEs of each."""
+    """The bounds on one topology, for buffers on at most `cubes` cubes and `pes` PEs of each."""
 
     def __init__(self, topology: Topology, cubes: int, pes: int) -> None:
         self._graph, self._fabric = ChipGraph(topology), SipFabric(topology)
         self._routes = ChipRoutes(self._graph)
         self._spread = cubes, pes
-        # The way out of a chip enters its IO NoC; every crossing enters that of the next SIP.
+        # The route out of a chip ends in its own IO NoC; a crossing ends in that of the next SIP.
         self._crossing_ps = (
             crossing_ps(topology) + self._graph.nodes[self._graph.io_noc].overhead_ps
         )
 
     def of(self, case: PerfCase) -> TimeBound:
-        """The bound of one row; nothing where one rank is alone."""
+        """The bound of one row; 0 for a single rank."""
         if case.ranks == 1:
             return TimeBound(0, 0)
         on_links_ps = max(
@@ -57,14 +59,14 @@ class CollectiveBounds:
         )
 
     def _narrowest_gbs(self) -> Fraction:
-        """What the worst connected SIP sends, and receives as well, over all its links."""
+        """The least bandwidth of a SIP over all its links; it receives at the same rate."""
         gbs = dict.fromkeys(range(self._fabric.sips), Fraction(0))
         for link in self._fabric.links:
             gbs[link.source] += exact(link.bw_gbs)
         return min(gbs.values())
 
     def _in_all(self, case: PerfCase) -> int:
-        """Bytes that links carry, counted once for every link that they pass."""
+        """Bytes that links carry, counted once for every link that they cross."""
         size, ranks = case.size_bytes, case.ranks
         match case.collective.name:
             case "all_reduce":
@@ -81,7 +83,7 @@ class CollectiveBounds:
                 return (ranks - 1) * size
 
     def _crossings(self, case: PerfCase) -> int:
-        """Links between SIPs on the longest way that a byte must go."""
+        """Links between SIPs on the longest route that a byte must take."""
         ranks = range(case.ranks)
         match case.collective.name:
             case "broadcast":
@@ -97,16 +99,16 @@ class CollectiveBounds:
         return len(self._fabric.path(rank, other)) - 1
 
     def _inside_ps(self, case: PerfCase) -> tuple[int, int]:
-        """From a PE to the links between SIPs and back: of the PEs that hold the buffer, the nearest and the farthest."""
+        """Latency from a PE of the buffer to the IO NoC and back: the least and the largest."""
         io_noc, route = self._graph.io_noc, self._routes.route
         cubes, pes = case.spread(*self._spread)
-        places = [self._graph.pe(cube, pe) for cube in range(cubes) for pe in range(pes)]
-        ways_ps = [route(pe, io_noc).latency_ps + route(io_noc, pe).latency_ps for pe in places]
-        return min(ways_ps), max(ways_ps)
+        nodes = [self._graph.pe(cube, pe) for cube in range(cubes) for pe in range(pes)]
+        latencies_ps = [route(pe, io_noc).latency_ps + route(io_noc, pe).latency_ps for pe in nodes]
+        return min(latencies_ps), max(latencies_ps)
 
 
 def _of_a_rank(case: PerfCase) -> Fraction:
-    """Bytes that a rank must send, or receive: its part stays, where the buffer is a part for every rank."""
+    """Bytes that a rank must send or receive; of a buffer in parts, its own part does not move."""
     return (
         Fraction(case.size_bytes * (case.ranks - 1), case.ranks)
         if case.collective.parts

@@ -1,4 +1,4 @@
-"""The table of nccl-tests with a column more, and the rows as JSON."""
+"""The report of `perf`: the table of nccl-tests with a bound, and its rows as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -38,7 +38,10 @@ _NOTHING = ("N/A",) * 4
 
 @dataclass(frozen=True)
 class PerfTableRow:
-    """A line: the time of an iteration as `-a` asks for it, and the wrong elements of all ranks, None if nobody looked."""
+    """A row of the report. `time_ps` is the time of an iteration as `-a` selects it.
+
+    `wrong` is the number of wrong elements on all ranks, None if they were not checked.
+    """
 
     case: PerfCase
     algorithm: str
@@ -50,41 +53,50 @@ class PerfTableRow:
 def make_row(
     case: PerfCase, algorithm: str, rows: Sequence[PerfRow], average: int, bound: TimeBound
 ) -> PerfTableRow:
-    """The line of a case, which ran by `algorithm`, from the rows of all ranks."""
+    """The row of a case that `algorithm` executed, from the rows of all ranks."""
     times_ps = [row.time_ps for row in rows]
     time_ps = (times_ps[0], sum(times_ps) / len(times_ps), min(times_ps), max(times_ps))[average]
     wrong = [row.wrong for row in rows if row.wrong is not None]
     return PerfTableRow(
-        case, algorithm, time_ps, sum(wrong) if len(wrong) == len(rows) else None, bound
+        case=case,
+        algorithm=algorithm,
+        time_ps=time_ps,
+        wrong=sum(wrong) if len(wrong) == len(rows) else None,
+        bound=bound,
     )
 
 
 def parameter_lines(
     parameters: PerfParameters, average: int, ranks: int, algorithm: str
 ) -> Iterator[str]:
-    """What is measured, above the table."""
+    """The lines above the table: what is measured."""
     factor = parameters.step_factor
     step = f"{factor}(factor)" if factor > 1 else f"{parameters.step_bytes}(bytes)"
     yield (
-        f"# {parameters.collective} ranks {ranks} minBytes {parameters.min_bytes} maxBytes {parameters.max_bytes} step: {step} "
-        f"warmup iters: {parameters.warmup} iters: {parameters.iters} validation: {parameters.check} "
-        f"average: {AVERAGES[average]}"
+        f"# {parameters.collective} ranks {ranks} minBytes {parameters.min_bytes} "
+        f"maxBytes {parameters.max_bytes} step: {step} warmup iters: {parameters.warmup} "
+        f"iters: {parameters.iters} validation: {parameters.check} average: {AVERAGES[average]}"
     )
-    yield f"# algorithm {algorithm}, a buffer on up to {parameters.pes} PEs of {parameters.cubes} cube{'s' * (parameters.cubes > 1)}"
+    cubes = f"{parameters.cubes} cube{'s' * (parameters.cubes > 1)}"
+    yield f"# algorithm {algorithm}, a buffer on up to {parameters.pes} PEs of {cubes}"
     yield "#"
 
 
-def algorithm_text(asked: str, ran: Mapping[int, str]) -> str:
-    """What was asked for and, where that left a choice, what ran for which sizes; `ran` has the algorithm of each size."""
+def algorithm_text(requested: str, algorithm_of: Mapping[int, str]) -> str:
+    """The requested algorithm; if it is a choice, also the algorithm of each range of sizes.
+
+    `algorithm_of` maps a size in bytes to the algorithm that runs.
+    """
     *limited, (last, _) = (
-        (name, max(run)) for name, run in groupby(sorted(ran), key=ran.__getitem__)
+        (name, max(sizes))
+        for name, sizes in groupby(sorted(algorithm_of), key=algorithm_of.__getitem__)
     )
     names = ", then ".join([*(f"{name} up to {size} B" for name, size in limited), last])
-    return names if names == asked else f"{asked}: {names}"
+    return names if names == requested else f"{requested}: {names}"
 
 
 def table_lines(rows: Sequence[PerfTableRow]) -> Iterator[str]:
-    """Heading, lines, footnotes and the two lines of summary."""
+    """Heading, rows, footnotes and the two lines of summary."""
     yield f"# {'':>52}  {'out-of-place':^30}  {'in-place':^30}".rstrip()
     text = TextTable(_COLUMNS, _STYLE)
     for row in rows:
@@ -98,12 +110,16 @@ def table_lines(rows: Sequence[PerfTableRow]) -> Iterator[str]:
         else "N/A, nothing was checked"
     )
     yield f"# Out of bounds values : {verdict}"
-    yield f"# Avg bus bandwidth    : {sum(row.case.busbw_gbs(row.time_ps) for row in rows) / len(rows):.6g}"
+    mean_gbs = sum(row.case.busbw_gbs(row.time_ps) for row in rows) / len(rows)
+    yield f"# Avg bus bandwidth    : {mean_gbs:.6g}"
     yield "#"
 
 
 def clear(path: Path) -> None:
-    """Empty the file of `write_json`: a long run must not end without a place for its rows. Raises `UsageError`."""
+    """Create or empty the file of `write_json` before a long run starts.
+
+    Raises `UsageError` if it cannot be written.
+    """
     try:
         path.write_bytes(b"")
     except OSError as error:
@@ -111,10 +127,10 @@ def clear(path: Path) -> None:
 
 
 def write_json(
-    path: Path, parameters: PerfParameters, rows: Sequence[PerfTableRow], about: Mapping[str, Any]
+    path: Path, parameters: PerfParameters, rows: Sequence[PerfTableRow], summary: Mapping[str, Any]
 ) -> None:
-    """`about` and the request under their names, then the rows. Times are us, bandwidths GB/s, sizes bytes."""
-    content = {**about, "request": asdict(parameters), "rows": [_named(row) for row in rows]}
+    """Write the `summary`, the parameters and the rows; times in us, bandwidths in GB/s."""
+    content = {**summary, "request": asdict(parameters), "rows": [_named(row) for row in rows]}
     path.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
 
 
@@ -132,7 +148,7 @@ def _cells(row: PerfTableRow) -> tuple[str, ...]:
 
 
 def _time(time_ps: float) -> str:
-    """Microseconds with as many decimals as nccl-tests gives them."""
+    """Microseconds with the decimals of nccl-tests."""
     time_us = time_ps / PS_PER_US
     return (
         f"{time_us:.0f}"
@@ -148,7 +164,10 @@ def _footnotes(rows: Sequence[PerfTableRow]) -> Iterator[str]:
     if collective.in_place:
         yield f"# out-of-place N/A: {collective.name} of torch.distributed works in place"
     else:
-        yield f"# in-place N/A: {collective.name} of torch.distributed has an input and an output of its own"
+        yield (
+            f"# in-place N/A: {collective.name} of torch.distributed "
+            "has an input and an output of its own"
+        )
     yield "# bound: no algorithm is faster on these links (docs/collectives.md)"
 
 
@@ -171,6 +190,6 @@ def _named(row: PerfTableRow) -> dict[str, Any]:
         "out_of_place": forms[0],
         "in_place": forms[1],
         "bound_us": row.bound.time_ps / PS_PER_US,
-        "bound_way_us": row.bound.way_ps / PS_PER_US,
+        "bound_way_us": row.bound.latency_ps / PS_PER_US,
         "bound_links_us": row.bound.links_ps / PS_PER_US,
     }

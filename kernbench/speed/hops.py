@@ -1,8 +1,9 @@
-"""How fast packets hop: the fabric beside a plain SimPy model of the same mesh, with the same packets.
+"""Compares the speed of the fabric with that of a plain SimPy model of the same mesh.
 
-The plain model is what one writes with SimPy at hand: a `Store` in front of every link, a process that serves it, and a process
-for every packet on a wire, as in "Event latency" of SimPy's own examples. Both carry the traffic of `validate --mesh` in
-turns, so that a machine whose speed drifts does not favour one; ratios are taken round by round, and their median counts.
+The plain model has a `Store` in front of every link, a process that serves it, and a process for
+every packet on a wire, as in "Event latency" of SimPy's examples. Both carry the traffic of
+`validate --mesh`, in alternation, so that a machine whose speed drifts favours neither. A ratio is
+taken in each round; the result is their median.
 """
 
 import argparse
@@ -33,15 +34,16 @@ from runtime.core.wallclock import cpu_s
 TARGET = 5.0
 ROUTER_CYCLES, WIRE_CYCLES, FLIT_CYCLES = 2, 1, 1
 AGREEMENT = 0.02
-"""Share by which the mean latencies may differ: packets that meet in the same cycle may go in another order."""
+"""The largest relative difference of the mean latencies. It is not 0, because the models serve
+packets that arrive in the same cycle in different orders."""
 
 Steps = Generator[simpy.Event, Any, None]
 _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
-class Run:
-    """One run of one model. Hops are links passed by all packets, `packets` are those generated in the measured cycles."""
+class HopRun:
+    """One run of one model: `packets` generated in the measured cycles, `hops` of all packets."""
 
     packets: int
     latency_cycles: float
@@ -50,20 +52,23 @@ class Run:
 
     @property
     def hops_per_s(self) -> float:
-        """What the benchmark is about."""
+        """The speed that is compared."""
         return self.hops / self.cpu_s
 
 
 @dataclass
 class PlainPacket:
-    """A packet of the plain model and the links that it still has before it."""
+    """A packet of the plain model, with its remaining links, the next one last."""
 
     links: "list[PlainLink]"
     generated: int
 
 
 class PlainLink:
-    """A Store, and a process that serves it: one flit a cycle; a packet is `cycles` on its way to the next link."""
+    """A store and a process that serves it at one flit per cycle.
+
+    A packet reaches the next link after `cycles`.
+    """
 
     def __init__(self, mesh: "PlainMesh", cycles: int) -> None:
         self._mesh, self._env, self._cycles = mesh, mesh.env, cycles
@@ -101,7 +106,7 @@ class PlainMesh:
         self.env.run()
 
     def arrived(self, packet: PlainPacket) -> None:
-        """The head of a packet is at its PE; its tail comes a flit later."""
+        """Count a packet whose head has reached its PE; its tail arrives one flit later."""
         if packet.generated < self._cycles:
             self._missing -= 1
             self.packets += 1
@@ -120,13 +125,13 @@ class PlainMesh:
             links.pop().queue.put(PlainPacket(links, cycle))
 
     def _route(self, source: int, target: int) -> list[PlainLink]:
-        """The links from PE to PE, the last one first."""
+        """The links from PE to PE in reverse order."""
         (row, col), (to_row, to_col) = divmod(source, SIDE), divmod(target, SIDE)
         cells = [(row, across) for across in _steps(col, to_col)] + [
             (down, to_col) for down in _steps(row, to_row)[1:]
         ]
-        places = [f"pe{source}", *(f"router{cell}" for cell in cells), f"pe{target}"]
-        return [self._link(*ends) for ends in pairwise(places)][::-1]
+        nodes = [f"pe{source}", *(f"router{cell}" for cell in cells), f"pe{target}"]
+        return [self._link(*ends) for ends in pairwise(nodes)][::-1]
 
     def _link(self, begin: str, end: str) -> PlainLink:
         if (begin, end) not in self._links:
@@ -140,23 +145,23 @@ def _steps(start: int, end: int) -> range:
     return range(start, end + step, step)
 
 
-def plain(traffic: Traffic, cycles: int) -> Run:
-    """The plain model."""
+def run_plain(traffic: Traffic, cycles: int) -> HopRun:
+    """HopRun the plain SimPy model."""
     mesh = PlainMesh(cycles)
     _, took_s = _timed(lambda: mesh.run(traffic))
-    return Run(mesh.packets, mesh.latency / mesh.packets, mesh.hops, took_s)
+    return HopRun(mesh.packets, mesh.latency / mesh.packets, mesh.hops, took_s)
 
 
-def ours(traffic: Traffic, cycles: int) -> Run:
-    """The fabric of the product."""
+def run_fabric(traffic: Traffic, cycles: int) -> HopRun:
+    """HopRun the fabric of kernbench."""
     network = MeshNetwork(TopologyFile.of(read_text(default_file("topology.yaml"))))
     outcome, took_s = _timed(lambda: network.run(traffic, cycles, warmup=0))
     hops = sum(server.nbytes for server in network.fabric.busiest()) // FLIT_BYTES
-    return Run(outcome.packets, outcome.latency_cycles, hops, took_s)
+    return HopRun(outcome.packets, outcome.latency_cycles, hops, took_s)
 
 
 def _timed(work: Callable[[], _Result]) -> tuple[_Result, float]:
-    """What `work` gives and its CPU seconds, without the collector of cycles: an LP runs without it, too."""
+    """The result of `work` and its CPU seconds, without cyclic garbage collection, as in an LP."""
     gc.collect()
     gc.disable()
     began_s = cpu_s()
@@ -167,33 +172,36 @@ def _timed(work: Callable[[], _Result]) -> tuple[_Result, float]:
 
 
 def main() -> int:
-    """Print a line a round; exit 1 if the two models do not carry the same packets in the same time."""
+    """Print a line for each round; exit 1 if the models differ in packets or mean latency."""
     parser = argparse.ArgumentParser(
         prog="python -m kernbench.speed.hops", description=__doc__, allow_abbrev=False
     )
-    parser.add_argument("--load", type=float, default=0.4, help="flits a node and cycle")
+    parser.add_argument("--load", type=float, default=0.4, help="flits per node and cycle")
     parser.add_argument("--cycles", type=int, default=5000)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     traffic = Traffic("uniform", options.load, 1, seed=1)
-    print(f"{'round':>5} {'plain hops/s':>13} {'ours hops/s':>12} {'ratio':>7}")
-    rounds: list[tuple[Run, Run]] = []
+    print(f"{'round':>5} {'plain hops/s':>13} {'fabric hops/s':>13} {'ratio':>7}")
+    rounds: list[tuple[HopRun, HopRun]] = []
     for number in range(options.rounds):
-        theirs, mine = plain(traffic, options.cycles), ours(traffic, options.cycles)
-        rounds.append((theirs, mine))
-        ratio = mine.hops_per_s / theirs.hops_per_s
+        reference = run_plain(traffic, options.cycles)
+        fabric = run_fabric(traffic, options.cycles)
+        rounds.append((reference, fabric))
+        ratio = fabric.hops_per_s / reference.hops_per_s
         print(
-            f"{number + 1:>5} {theirs.hops_per_s:>13,.0f} {mine.hops_per_s:>12,.0f} {ratio:>6.2f}x"
+            f"{number + 1:>5} {reference.hops_per_s:>13,.0f} {fabric.hops_per_s:>13,.0f} "
+            f"{ratio:>6.2f}x"
         )
-    ratios = [mine.hops_per_s / theirs.hops_per_s for theirs, mine in rounds]
-    theirs, mine = rounds[0]
+    ratios = [fabric.hops_per_s / reference.hops_per_s for reference, fabric in rounds]
+    reference, fabric = rounds[0]
     print(
-        f"{mine.packets:,} packets, mean latency {theirs.latency_cycles:.3f} and {mine.latency_cycles:.3f} cycles"
+        f"{fabric.packets:,} packets, mean latency {reference.latency_cycles:.3f} "
+        f"and {fabric.latency_cycles:.3f} cycles"
     )
     print(f"median ratio {median(ratios):.2f}, target {TARGET:g}")
     same = (
-        theirs.packets == mine.packets
-        and abs(theirs.latency_cycles / mine.latency_cycles - 1) < AGREEMENT
+        reference.packets == fabric.packets
+        and abs(reference.latency_cycles / fabric.latency_cycles - 1) < AGREEMENT
     )
     return 0 if same else 1
 

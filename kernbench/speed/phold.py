@@ -1,8 +1,11 @@
-"""PHOLD (Fujimoto 1990): the benchmark of parallel event simulation, on our loop, without a chip.
+"""PHOLD (Fujimoto 1990): the benchmark of parallel event simulation, on the loop of `pdes`.
 
-A fixed number of jobs hop between entities. Each arrival draws a delay, at least the lookahead, and the next entity from
-the stream of the entity where it happens; so the run is the same however the entities are split over LPs, and its digest
-says so. `python -m kernbench.speed.phold --lps 2` runs it in one process and in two, and prints what synchronisation costs.
+A fixed number of jobs hop between entities. At each arrival, the random stream of the entity gives
+a delay, at least the lookahead, and the next entity. Since a stream belongs to an entity and not to
+an LP, every distribution of the entities over LPs gives the same run and the same digest.
+
+`python -m kernbench.speed.phold --lps 2` runs it in one process and in two, and prints the cost of
+synchronisation.
 """
 
 import argparse
@@ -31,10 +34,11 @@ _RECORD = Struct("<qqq")
 
 @dataclass(frozen=True)
 class Workload:
-    """`jobs` start at every entity; a hop takes `lookahead_ps` plus an exponential time of mean `mean_ps`.
+    """The parameters: `jobs` start at each of `entities`, and hop until `end_ps`.
 
-    A job goes to a random entity with probability `spread`, else it stays. No hop ends at or after `end_ps`. `work` is
-    the number of digests computed per event, a stand-in for the cost of a model.
+    A hop takes `lookahead_ps` plus an exponentially distributed time of mean `mean_ps`. A job moves
+    to a random entity with probability `spread`, otherwise it stays. `work` is the number of
+    digests computed for each event, in place of the cost of a model.
     """
 
     entities: int
@@ -47,7 +51,7 @@ class Workload:
     seed: int
 
     def lp_of(self, entity: int, lps: int) -> int:
-        """Entities are dealt out in blocks of nearly equal size."""
+        """The LP of an entity: consecutive entities form blocks of nearly equal size."""
         return entity * lps // self.entities
 
 
@@ -82,11 +86,11 @@ class Phold:
         heappush(self._events, (message.time_ps, message.target, message.source, message.seq))
 
     def earliest_sends(self, base_ps: int) -> Iterator[SendBound]:
-        """Any arrival may send at once."""
+        """An arrival sends at its own time, so the bound is that of the next event."""
         return (SendBound(peer, 0, base_ps) for peer in range(self._lps) if peer != self._lp)
 
     def digests(self) -> dict[int, str]:
-        """Per entity, a hash of all its arrivals in order."""
+        """Entity -> a hash of all its arrivals in order."""
         return {entity: digest.hexdigest() for entity, digest in self._hashes.items()}
 
     def _arrive(self, time_ps: int, entity: int, source: int, seq: int) -> None:
@@ -115,7 +119,7 @@ class Phold:
 
 @dataclass(frozen=True)
 class LpResult:
-    """What one LP hands back; `wall_s` is from the common start to the end."""
+    """The result of one LP; `wall_s` counts from the common start."""
 
     digests: dict[int, str]
     statistics: LoopStatistics
@@ -123,8 +127,8 @@ class LpResult:
 
 
 @dataclass(frozen=True)
-class Result:
-    """A whole run: figures are summed over LPs, `wall_s` is that of the slowest."""
+class PholdResult:
+    """A whole run, LP by LP."""
 
     lps: tuple[LpResult, ...]
 
@@ -143,7 +147,7 @@ class Result:
 
     @property
     def events_per_s(self) -> float:
-        """Arrivals per second of wall time, all LPs together."""
+        """Arrivals of all LPs per second of wall time of the slowest one."""
         return self.events / max(lp.wall_s for lp in self.lps)
 
 
@@ -157,8 +161,8 @@ def logical_process(
     return LogicalProcess(sync, model, transport), model
 
 
-def run_processes(workload: Workload, lps: int) -> Result:
-    """Run in `lps` processes over ZeroMQ ipc. One that dies ends the run with `EOFError`."""
+def run_processes(workload: Workload, lps: int) -> PholdResult:
+    """Run in `lps` processes over ZeroMQ ipc. The death of one raises `EOFError`."""
     context = get_context("spawn")
     with tempfile.TemporaryDirectory(prefix="phold-") as directory:
         endpoints = {lp: f"ipc://{directory}/lp{lp}" for lp in range(lps)}
@@ -173,12 +177,13 @@ def run_processes(workload: Workload, lps: int) -> Result:
         try:
             for process, (_, theirs) in zip(processes, pipes, strict=True):
                 process.start()
-                theirs.close()  # so that the death of the child is the end of its pipe
+                # With the only write end in the child, its death ends the pipe.
+                theirs.close()
             for ours, _ in pipes:
                 ours.recv()
             for ours, _ in pipes:
                 ours.send("start")
-            return Result(tuple(ours.recv() for ours, _ in pipes))
+            return PholdResult(tuple(ours.recv() for ours, _ in pipes))
         finally:
             for process, (ours, _) in zip(processes, pipes, strict=True):
                 ours.close()
@@ -204,14 +209,17 @@ def _child(
     transport.close()
 
 
-def report(lps: int, result: Result, alone: Result) -> str:
-    """One line: throughput, its ratio to one process, what synchronisation took, and the digest."""
-    figures = [lp.statistics for lp in result.lps]
-    blocked = sum(f.blocked_s for f in figures) / sum(lp.wall_s for lp in result.lps)
+def report(lps: int, result: PholdResult, alone: PholdResult) -> str:
+    """One line: throughput, its ratio to one process, the synchronisation, and the digest."""
+    loops = [lp.statistics for lp in result.lps]
+    blocked = sum(loop.blocked_s for loop in loops) / sum(lp.wall_s for lp in result.lps)
+    ratio = result.events_per_s / alone.events_per_s
     return (
-        f"{lps:3} LPs  {result.events_per_s:10,.0f} events/s  {result.events_per_s / alone.events_per_s:5.2f}x  "
-        f"{sum(f.rounds for f in figures):8,} rounds  {sum(f.messages for f in figures):9,} messages  "
-        f"{sum(f.null_messages for f in figures):7,} null messages  {blocked:4.0%} blocked  digest {result.digest}"
+        f"{lps:3} LPs  {result.events_per_s:10,.0f} events/s  {ratio:5.2f}x  "
+        f"{sum(loop.rounds for loop in loops):8,} rounds  "
+        f"{sum(loop.messages for loop in loops):9,} messages  "
+        f"{sum(loop.null_messages for loop in loops):7,} null messages  "
+        f"{blocked:4.0%} blocked  digest {result.digest}"
     )
 
 
@@ -246,14 +254,14 @@ def main() -> int:
     """Run the workload with one LP and with `--lps`; 1 if the digests differ."""
     arguments = _arguments()
     workload = Workload(
-        arguments.entities,
-        arguments.jobs,
-        arguments.lookahead_ns * PS_PER_NS,
-        arguments.mean_ns * PS_PER_NS,
-        arguments.spread,
-        arguments.end_ns * PS_PER_NS,
-        arguments.work,
-        arguments.seed,
+        entities=arguments.entities,
+        jobs=arguments.jobs,
+        lookahead_ps=arguments.lookahead_ns * PS_PER_NS,
+        mean_ps=arguments.mean_ns * PS_PER_NS,
+        spread=arguments.spread,
+        end_ps=arguments.end_ns * PS_PER_NS,
+        work=arguments.work,
+        seed=arguments.seed,
     )
     alone = run_processes(workload, 1)
     print(report(1, alone, alone))

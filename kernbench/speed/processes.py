@@ -1,7 +1,7 @@
-"""How fast the simulator is: the same run with different numbers of processes, side by side.
+"""Compares the speed of one run with different numbers of processes.
 
-Runs alternate (1, 2, 4, 1, 2, 4 ...), so that a machine whose speed drifts does not favour one; ratios are taken round by
-round against one process, and their median is what counts.
+Runs alternate (1, 2, 4, 1, 2, 4 ...), so that a machine whose speed drifts favours none. In each
+round, every run is compared with that of one process; the result is the median of these ratios.
 """
 
 import argparse
@@ -15,8 +15,8 @@ from statistics import median
 LAUNCH = Path(__file__).parents[2] / "launch.py"
 
 
-def measure(sips: int, procs: int, words: list[str]) -> dict[str, float | str]:
-    """Wall seconds (start-up not counted), events and digest of one run."""
+def measure(sips: int, procs: int, arguments: list[str]) -> dict[str, float | str]:
+    """The `run.json` of one run; its wall time does not include the start of the processes."""
     with tempfile.TemporaryDirectory() as out:
         command = [
             sys.executable,
@@ -27,7 +27,7 @@ def measure(sips: int, procs: int, words: list[str]) -> dict[str, float | str]:
             str(procs),
             "--out",
             out,
-            *words,
+            *arguments,
         ]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - our own command
         return json.loads((Path(out) / "run.json").read_text())
@@ -41,15 +41,16 @@ def main() -> int:
     parser.add_argument("--sips", type=int, default=4)
     parser.add_argument("--procs", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--rounds", type=int, default=3)
-    options, words = parser.parse_known_args()
+    options, arguments = parser.parse_known_args()
     columns = [1, *options.procs]
-    runs = {procs: [measure(options.sips, procs, words)] for procs in columns}
+    runs = {procs: [measure(options.sips, procs, arguments)] for procs in columns}
     for _ in range(options.rounds - 1):
         for procs in columns:
-            runs[procs].append(measure(options.sips, procs, words))
+            runs[procs].append(measure(options.sips, procs, arguments))
     digests = {run["digest"] for each in runs.values() for run in each}
     print(
-        f"{options.sips} SIPs, {runs[1][0]['events']:,} events, {options.rounds} rounds, digest {min(digests):.16}"
+        f"{options.sips} SIPs, {runs[1][0]['events']:,} events, {options.rounds} rounds, "
+        f"digest {min(digests):.16}"
     )
     print(f"{'processes':>10} {'wall s':>8} {'events/s':>10} {'speed against 1':>16}")
     for procs in columns:

@@ -127,8 +127,8 @@ def _blocks(case: PerfCase) -> Iterator[tuple[int, int]]:
 def _block(case: PerfCase, repetition: int, rank: int, row: int, start: int, stop: int) -> Array:
     """Random elements `start` to `stop` of a row of the input of `rank`.
 
-    They depend on the arguments alone. Factors of a product are near 1 or -1, so that the product over many ranks neither overflows
-    nor underflows.
+    They depend on the arguments alone. Factors of a product are near 1 or -1, so that the product
+    over many ranks neither overflows nor underflows.
     """
     draw = np.random.default_rng([repetition, rank, row, start])
     kind, count = case.dtype.numpy, stop - start

@@ -82,7 +82,7 @@ def test_a_byte_must_cross_to_the_farthest_rank_that_needs_it(
     bounds = CollectiveBounds(small(system__sips__count=6), 1, 1)
     farthest = bounds.of(PerfCase(COLLECTIVES[name], 6, 1, "half", "sum", root))
     nearest = bounds.of(PerfCase(COLLECTIVES["sendrecv"], 6, 1, "half", "none", -1))
-    assert farthest.way_ps - nearest.way_ps == (remaining_hops - 1) * CROSSING_PS
+    assert farthest.latency_ps - nearest.latency_ps == (remaining_hops - 1) * CROSSING_PS
 
 
 def test_the_larger_part_is_the_bound():
@@ -91,7 +91,7 @@ def test_the_larger_part_is_the_bound():
         bounds.of(PerfCase(COLLECTIVES["all_reduce"], 6, count, "half", "sum", -1))
         for count in (1, 1 << 20)
     )
-    assert (tiny.time_ps, large.time_ps) == (tiny.way_ps, large.links_ps)
+    assert (tiny.time_ps, large.time_ps) == (tiny.latency_ps, large.links_ps)
 
 
 def test_one_rank_alone_has_nothing_to_send():

@@ -1,6 +1,6 @@
 import pytest
 
-from kernbench.speed.phold import LpResult, Result, Workload, logical_process, run_processes
+from kernbench.speed.phold import LpResult, PholdResult, Workload, logical_process, run_processes
 from sip_node.pdes.transport_memory import MemoryNetwork
 
 WORKLOAD = Workload(
@@ -8,14 +8,14 @@ WORKLOAD = Workload(
 )
 
 
-def run_in_this_thread(workload: Workload, lps: int) -> Result:
+def run_in_this_thread(workload: Workload, lps: int) -> PholdResult:
     network = MemoryNetwork(lps)
     parts = [logical_process(workload, lp, lps, network.transport(lp)) for lp in range(lps)]
     while not all(loop.ended for loop, _ in parts):
         for loop, _ in parts:
             if not loop.ended:
                 loop.round()
-    return Result(tuple(LpResult(model.digests(), loop.statistics, 1.0) for loop, model in parts))
+    return PholdResult(tuple(LpResult(model.digests(), loop.statistics, 1.0) for loop, model in parts))
 
 
 @pytest.mark.parametrize("lps", [2, 3, 4])

@@ -109,7 +109,7 @@ def test_list_names_every_group_and_runs_nothing(capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--only", "zz"], "no check has an id that starts so"),
+        (["--only", "zz"], "no check has an id that starts with this"),
         (["--mesh"], "at least one --load"),
         (["--load", "0.5"], "--load belongs to --mesh"),
         (["--mesh", "--load", "1.5"], "--load"),
