@@ -50,7 +50,6 @@ def _small(file: TopologyFile, seed: int, name: str) -> Iterator[Check]:
                 formula=form.formula,
                 expected=form.time_ps(costs, sips, sips * ITEM_BYTES),
                 measured=outcome.span_ps,
-                tolerance=0,
                 unit="ps",
             )
         yield loads(system, case, outcome, check_id("bytes"), text)

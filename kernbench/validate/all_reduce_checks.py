@@ -8,7 +8,7 @@ from kernbench.theory.ring_all_reduce import RingAllReduceTimes
 from kernbench.theory.sip_grid import SipGrid
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.all_reduce_runs import AllReduce, AllReduceOutcome
-from kernbench.validate.check import Check, Comparison
+from kernbench.validate.check import Check, Relation
 
 TO_NEIGHBOURS_ONLY = frozenset({"ring", "ring_naive", "intercube", "hierarchical"})
 """Algorithms in which a rank sends only to the next rank, with all its bytes over one link."""
@@ -42,9 +42,8 @@ def least_time(
         formula=formula,
         expected=outcome.span_ps,
         measured=float(max(bytes_ps, latency_ps)),
-        tolerance=0,
         unit="ps",
-        comparison=Comparison.AT_MOST,
+        relation=Relation.AT_MOST,
     )
 
 
@@ -63,7 +62,6 @@ def loads(
         formula=f"{FORMULAS[case.algorithm]} + credits",
         expected=expected[link],
         measured=measured.get(link, nan),
-        tolerance=0,
         unit="B",
     )
 
@@ -76,7 +74,6 @@ def sums(outcome: AllReduceOutcome, check_id: str, text: str) -> Check:
         formula="modulo 2^32, bit by bit",
         expected=0,
         measured=outcome.wrong,
-        tolerance=0,
         unit="elements",
     )
 
@@ -89,7 +86,6 @@ def credits_home(outcome: AllReduceOutcome, check_id: str, text: str) -> Check:
         formula="0",
         expected=0,
         measured=outcome.away,
-        tolerance=0,
         unit="credits",
     )
 

@@ -74,7 +74,6 @@ def _independence(file: TopologyFile) -> Iterator[Check]:
         formula="as alone",
         expected=alone_ns,
         measured=beside_ns,
-        tolerance=0,
         unit="ns",
     )
     busiest = world.node.chips[0].fabric.busiest()[0]

@@ -19,7 +19,7 @@ GROUPS = {
 """The groups of checks, by the first letter of their ids."""
 
 
-class Comparison(Enum):
+class Relation(Enum):
     """How a measured value is compared with the expected value."""
 
     EQUAL = "="
@@ -30,7 +30,7 @@ class Comparison(Enum):
 class Check:
     """What is checked, by which formula or reference, and the two numbers in `unit`.
 
-    `tolerance` is a share of the expected value, 0 for exact. With `Comparison.AT_MOST` the
+    `tolerance` is a share of the expected value, 0 for exact. With `Relation.AT_MOST` the
     expected value is an upper bound.
     """
 
@@ -39,9 +39,9 @@ class Check:
     formula: str
     expected: float
     measured: float
-    tolerance: float
     unit: str
-    comparison: Comparison = Comparison.EQUAL
+    tolerance: float = 0
+    relation: Relation = Relation.EQUAL
 
     @property
     def deviation(self) -> float:
@@ -55,7 +55,7 @@ class Check:
 
         Never for nan, which stands for a missing result: all comparisons with it are false.
         """
-        bounded = self.comparison is Comparison.AT_MOST
+        bounded = self.relation is Relation.AT_MOST
         return (self.deviation if bounded else abs(self.deviation)) <= self.tolerance
 
     @property

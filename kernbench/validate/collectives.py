@@ -37,7 +37,6 @@ def credit_rounds(file: TopologyFile) -> list[Check]:
             formula="slot + announcement + copy + credit",
             expected=slot_ps + costs.copy_ps(SLOT_BYTES) + credit_ps,
             measured=measured_ps,
-            tolerance=0,
             unit="ps",
         )
         for name, which, measured_ps in (
@@ -71,6 +70,5 @@ def _sums(file: TopologyFile, algorithm: str, seed: int) -> Check:
         formula="the sum modulo 2^32, bit by bit",
         expected=0,
         measured=outcome.wrong,
-        tolerance=0,
         unit="elements",
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.all_reduce import SIPS, all_reduce
-from kernbench.validate.check import Check, Comparison
+from kernbench.validate.check import Check, Relation
 from runtime.model.graph import ChipGraph
 from runtime.model.topology import parse_topology
 from sip_node.chip.chip import Chip
@@ -140,7 +140,6 @@ def _exact(
         formula=formula,
         expected=expected,
         measured=measured,
-        tolerance=0,
         unit=unit,
     )
 
@@ -152,7 +151,6 @@ def _at_most(check_id: str, text: str, formula: str, limit_ns: float, measured_n
         formula=formula,
         expected=limit_ns,
         measured=measured_ns,
-        tolerance=0,
         unit="ns",
-        comparison=Comparison.AT_MOST,
+        relation=Relation.AT_MOST,
     )

@@ -68,7 +68,6 @@ def _checks(graph: ChipGraph, once: AllReduceOutcome, twice: AllReduceOutcome) -
             formula=role.formula,
             expected=role.load,
             measured=added[index],
-            tolerance=0,
             unit="B",
         )
 

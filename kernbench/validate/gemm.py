@@ -19,7 +19,7 @@ from kernbench.theory.gemm import (
 from kernbench.theory.roofline import binding
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.transfers import RouteTimes
-from kernbench.validate.check import Check, Comparison
+from kernbench.validate.check import Check, Relation
 from kernbench.validate.gemm_runs import STAGINGS, GemmCase, GemmMeasurement, measure
 from runtime.core.dtypes import bfloat16, float16, float32, int8, int32
 from runtime.core.rng import Random, seeded
@@ -141,33 +141,46 @@ def _bounds(runs: Sequence[GemmRun]) -> Iterator[Check]:
     for index, run in enumerate(runs):
         limit = binding(run.compute_ps, run.memory_ps)
         clock = f"{float(run.numbers.clock_ghz):g} GHz"
-        yield Check(
-            id=f"j.bound.{index:02}",
-            text=f"{run.case}, {clock}: larger bound, of {limit}, over time",
-            formula="max(2 M N K / peak, bytes / BW) <= T",
-            expected=1,
-            measured=float(max(run.compute_ps, run.memory_ps) / run.measured.span_ps),
-            tolerance=0,
-            unit="",
-            comparison=Comparison.AT_MOST,
+        yield _at_most_one(
+            f"j.bound.{index:02}",
+            f"{run.case}, {clock}: larger bound, of {limit}, over time",
+            "max(2 M N K / peak, bytes / BW) <= T",
+            float(max(run.compute_ps, run.memory_ps) / run.measured.span_ps),
         )
 
 
 def _busy(file: TopologyFile, runs: Sequence[GemmRun]) -> Iterator[Check]:
     """For each engine: its busy time as a share of the run, in the run where that is largest."""
-    formula = "busy <= elapsed"
     for engine in ("gemm", "fetch", "store", "dma"):
         # A request occupies one channel of the DMA; the other engines serve one item at a time.
         servers = file["pe.dma.channels"] if engine == "dma" else 1
-        busy_ps = [run.measured.counter(f"{engine}_busy_ps") for run in runs]
-        share = max(
-            busy / (servers * run.measured.span_ps) for busy, run in zip(busy_ps, runs, strict=True)
+        yield _at_most_one(
+            f"j.busy.{engine}",
+            f"largest share of the time that {engine} is busy in {len(runs)} products",
+            "busy <= elapsed",
+            max(
+                run.measured.counter(f"{engine}_busy_ps") / (servers * run.measured.span_ps)
+                for run in runs
+            ),
         )
-        text = f"largest share of the time that {engine} is busy in {len(runs)} products"
-        yield Check(f"j.busy.{engine}", text, formula, 1, share, 0, "", Comparison.AT_MOST)
-    share = max(float(run.compute_ps / run.measured.span_ps) for run in runs)
-    text, formula = f"largest share of the peak of {len(runs)} products", "2 M N K / (peak T)"
-    yield Check("j.busy.peak", text, formula, 1, share, 0, "", Comparison.AT_MOST)
+    yield _at_most_one(
+        "j.busy.peak",
+        f"largest share of the peak of {len(runs)} products",
+        "2 M N K / (peak T)",
+        max(float(run.compute_ps / run.measured.span_ps) for run in runs),
+    )
+
+
+def _at_most_one(check_id: str, text: str, formula: str, share: float) -> Check:
+    return Check(
+        id=check_id,
+        text=text,
+        formula=formula,
+        expected=1,
+        measured=share,
+        unit="",
+        relation=Relation.AT_MOST,
+    )
 
 
 def _with_free_pipeline(file: TopologyFile) -> TopologyFile:
@@ -203,7 +216,6 @@ def _staged(file: TopologyFile, case: GemmCase) -> Check:
         formula="steps t + fill + drain",
         expected=numbers.staged_ps(case.shape, case.dtype.itemsize, case.result.itemsize),
         measured=measure(file, case).compute_span_ps,
-        tolerance=0,
         unit="ps",
     )
 
@@ -241,7 +253,6 @@ def _padded(file: TopologyFile, axes: str, shape: GemmShape) -> Check:
         formula="M K N / (steps m k n)",
         expected=float(padding_utilisation(shape, numbers.tile)),
         measured=float(useful_ps / run.counter("gemm_busy_ps")),
-        tolerance=0,
         unit="",
     )
 
@@ -260,7 +271,6 @@ def _referenced(file: TopologyFile, row: dict[str, str]) -> Check:
         formula="SCALE-Sim + 1",
         expected=last + 1,
         measured=_busy_cycles(file, GemmShape(m, k, n), rows, cols),
-        tolerance=0,
         unit="cycles",
     )
 
@@ -273,7 +283,6 @@ def _systolic(file: TopologyFile, shape: GemmShape) -> Check:
         formula="ceil(M/R) ceil(N/C) (K + R + C - 2)",
         expected=systolic_cycles(shape, rows, cols),
         measured=_busy_cycles(file, shape, rows, cols),
-        tolerance=0,
         unit="cycles",
     )
 

@@ -69,7 +69,6 @@ def _unloaded(file: TopologyFile, flits: int) -> Check:
         formula="3 H + 1 + flits",
         expected=0,
         measured=worst,
-        tolerance=0,
         unit="cycles",
     )
 

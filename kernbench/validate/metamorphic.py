@@ -53,7 +53,6 @@ def _halved(file: TopologyFile) -> list[Check]:
             formula=FORMULA,
             expected=before.time_ps / 2,
             measured=after.time_ps,
-            tolerance=0,
             unit="ps",
         ),
         Check(
@@ -62,7 +61,6 @@ def _halved(file: TopologyFile) -> list[Check]:
             formula=FORMULA,
             expected=0,
             measured=wrong,
-            tolerance=0,
             unit="records",
         ),
     ]
@@ -79,7 +77,6 @@ def _permuted(file: TopologyFile, seed: int) -> list[Check]:
             formula="one digest",
             expected=1,
             measured=len(digests),
-            tolerance=0,
             unit="digests",
         )
     ]

@@ -225,7 +225,7 @@ def _numbers(array: Array) -> list[Any]:
 
 
 def _representable(results: Iterable[float], dtype: DType) -> list[float]:
-    """Integer results modulo 2^bits of `dtype`; floating-point results as they are."""
+    """Integer results modulo 2^bits of `dtype`; floating-point results unchanged."""
     if dtype.is_floating_point:
         return list(results)
     return [wrapped(int(result), dtype) for result in results]

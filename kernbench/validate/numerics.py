@@ -9,7 +9,7 @@ from itertools import groupby, zip_longest
 import numpy as np
 
 from kernbench.theory.topology_file import TopologyFile
-from kernbench.validate.check import Check, Comparison
+from kernbench.validate.check import Check, Relation
 from kernbench.validate.numbers import NumericCase, cases, ulp
 from runtime import torch
 from runtime.core.rng import seeded
@@ -55,7 +55,7 @@ def _exactness(everything: Sequence[NumericCase], results: Sequence[Array]) -> I
                 measured=share,
                 tolerance=TWICE_ROUNDED,
                 unit="",
-                comparison=Comparison.AT_MOST,
+                relation=Relation.AT_MOST,
             )
         else:
             wrong = sum(
@@ -68,7 +68,6 @@ def _exactness(everything: Sequence[NumericCase], results: Sequence[Array]) -> I
                 formula="integers modulo 2^bits",
                 expected=0,
                 measured=wrong,
-                tolerance=0,
                 unit="elements",
             )
 
@@ -95,7 +94,6 @@ def _mocked(
         formula="bit for bit",
         expected=0,
         measured=different,
-        tolerance=0,
         unit="B",
     )
 
@@ -116,7 +114,6 @@ def _untimed(file: TopologyFile, everything: Sequence[NumericCase], world: World
         formula="the same times",
         expected=0,
         measured=different,
-        tolerance=0,
         unit="records",
     )
 

@@ -28,7 +28,6 @@ def uncontended(file: TopologyFile, seed: int, number: int) -> list[Check]:
             formula="sum overheads + sum wires + bytes / narrowest",
             expected=each.expected_ps,
             measured=each.measured_ps,
-            tolerance=0,
             unit="ps",
         )
         for index, each in enumerate(_drawn_accesses(accesses, rng))

@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 
 from coordinator.report.text_table import TextColumn, TextStyle, TextTable, print_table
-from kernbench.validate.check import GROUPS, Check, Comparison
+from kernbench.validate.check import GROUPS, Check, Relation
 from kernbench.validate.plan import missed
 
 COLUMNS = (
@@ -52,7 +52,7 @@ def write_csv(path: Path, checks: Iterable[Check]) -> None:
 
 
 def _cells(check: Check) -> tuple[str, ...]:
-    bound = "<= " if check.comparison is Comparison.AT_MOST else ""
+    bound = "<= " if check.relation is Relation.AT_MOST else ""
     return (
         check.id,
         check.text,
@@ -71,7 +71,7 @@ def _number(value: float) -> str:
 
 
 def _deviation(check: Check) -> str:
-    if check.comparison is Comparison.AT_MOST and check.passed:
+    if check.relation is Relation.AT_MOST and check.passed:
         return "-"
     if not check.expected:
         return _number(check.deviation)

@@ -11,7 +11,7 @@ from kernbench.validate.all_reduce_runs import (
     simplified,
     with_scratch,
 )
-from kernbench.validate.check import Check, Comparison
+from kernbench.validate.check import Check, Relation
 
 SIPS = (2, 3, 4)
 BLOCKS = 2
@@ -42,7 +42,6 @@ def _one_pe(file: TopologyFile, sips: int) -> list[Check]:
             formula="blocks (load + 2(p-1) step + (p-1) add + p store)",
             expected=BLOCKS * theory.block_ps(sips),
             measured=outcome.span_ps,
-            tolerance=0,
             unit="ps",
         ),
         Check(
@@ -51,9 +50,8 @@ def _one_pe(file: TopologyFile, sips: int) -> list[Check]:
             formula="2(p-1) alpha + 2(p-1)/p n/B <= T",
             expected=outcome.span_ps,
             measured=theory.alpha_beta_ps(sips, nbytes),
-            tolerance=0,
             unit="ps",
-            comparison=Comparison.AT_MOST,
+            relation=Relation.AT_MOST,
         ),
     ]
 

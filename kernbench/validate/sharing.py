@@ -54,7 +54,6 @@ def _one_sink(file: TopologyFile) -> Iterator[Check]:
             formula="T1 + (k-1) n/B",
             expected=min(map(times.latency_ps, routes)) + flows * packet_ps,
             measured=_into_sram_ps(file, flows),
-            tolerance=0,
             unit="ps",
         )
 

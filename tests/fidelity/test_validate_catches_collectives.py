@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kernbench.validate.check import Check, Comparison
+from kernbench.validate.check import Check, Relation
 from kernbench.validate.plan import missed, parts, run
 from kernbench.validate.slot_rates import SLOT_BYTES, TOLERANCE
 from runtime.ccl.algorithms import (
@@ -230,7 +230,7 @@ def exact_times(found: list[Check]) -> set[str]:
     return {
         check.id
         for check in found
-        if check.unit == "ps" and check.comparison is Comparison.EQUAL and not check.tolerance
+        if check.unit == "ps" and check.relation is Relation.EQUAL and not check.tolerance
     }
 
 

@@ -1,4 +1,4 @@
-"""Every case of `probe`: what is measured is what the closed form says, and the cases are the ways they claim to be."""
+"""Each case of `probe`: measured time and closed form agree, and its route is as documented."""
 
 from typing import Any
 
@@ -85,7 +85,7 @@ def test_every_transfer_takes_its_closed_form_to_the_picosecond(text: str, sips:
 
 
 @pytest.mark.slow
-def test_every_case_there_is_exists_on_four_sips_of_the_default_topology_and_agrees() -> None:
+def test_on_four_sips_of_the_default_topology_every_case_exists_and_agrees() -> None:
     measured = rows(default_text(), 4)
     assert {each.transfer.case.name for each in measured} == set(NAMES)
     assert all(each.agrees for each in measured)
@@ -120,7 +120,7 @@ def test_the_closed_form_holds_for_random_numbers_and_sizes(data: st.DataObject)
 
 
 @pytest.mark.parametrize("nbytes", [1000, 4096, 10_000])
-def test_the_host_cases_are_the_ways_that_one_writes_down_by_hand(nbytes: int) -> None:
+def test_the_host_cases_have_the_routes_written_out_by_hand(nbytes: int) -> None:
     text = variant_text(**ONE_CUBE, **ONE_PE)
     form = route_times(text)
     # PE 0 stands in the south-east corner, on r5c5; the port to the IO chiplet hangs on r5c2.
@@ -134,7 +134,7 @@ def test_the_host_cases_are_the_ways_that_one_writes_down_by_hand(nbytes: int) -
     )
 
 
-def test_the_way_to_another_sip_is_the_one_that_one_writes_down_by_hand() -> None:
+def test_the_route_to_another_sip_is_the_one_written_out_by_hand() -> None:
     text, nbytes = variant_text(**ONE_CUBE, **ONE_PE), 4096
     form = route_times(text)
     between = mesh(3) + CUBE_TO_IO + TO_NEXT_SIP + IO_TO_CUBE + mesh(3)
@@ -146,9 +146,9 @@ def test_the_way_to_another_sip_is_the_one_that_one_writes_down_by_hand() -> Non
     assert row(text, "dma-sip-1", nbytes, sips=2, operation="write").form.total_ps == expected_ps
 
 
-def test_a_small_last_packet_drains_at_the_place_that_is_slow_for_it() -> None:
-    # Full packets queue at UCIe: 4096 B / 128 GB/s = 32 ns. The last 16 B pass it in 0.125 ns, but their one pseudo channel of
-    # 25.6 GB/s takes 0.625 ns.
+def test_a_small_last_packet_drains_at_the_server_that_is_slowest_for_it() -> None:
+    # Full packets queue at UCIe: 4096 B / 128 GB/s = 32 ns. The last 16 B pass it in 0.125 ns, but
+    # their one pseudo channel of 25.6 GB/s takes 0.625 ns.
     one = row(variant_text(**FOUR_CUBES), "dma-cube-best", 3 * 4096 + 16, operation="write")
     [data] = [leg for leg in one.form.legs if leg.name == "data"]
     assert data.drain_ps == 3 * 32_000 + 625
@@ -231,7 +231,7 @@ def test_a_sweep_rises_towards_the_bottleneck_and_never_passes_it() -> None:
         assert reads[-1].utilisation > 0.9
 
 
-def test_a_topology_without_other_pes_cubes_or_sips_leaves_cases_out_and_says_why() -> None:
+def test_a_topology_without_other_pes_cubes_or_sips_leaves_cases_out_with_the_reason() -> None:
     cases = ProbeCases(parse_topology(variant_text(**ONE_CUBE, **ONE_PE), "topology.yaml", 1))
     assert cases.left_out["dma-far-tcm"] == "a cube has one PE"
     assert cases.left_out["dma-cube-worst"] == "a SIP has one cube"
@@ -239,7 +239,7 @@ def test_a_topology_without_other_pes_cubes_or_sips_leaves_cases_out_and_says_wh
     assert {case.name for case in cases.cases} | set(cases.left_out) == set(NAMES)
 
 
-def test_cases_start_at_the_first_pe_and_end_at_memories_that_are_where_they_say() -> None:
+def test_cases_start_at_the_first_pe_and_end_at_the_memories_which_they_name() -> None:
     cases = {
         case.name: case
         for case in ProbeCases(parse_topology(variant_text(**FOUR_CUBES), "topology.yaml", 4)).cases

@@ -17,12 +17,13 @@ def costs() -> KernelCosts:
     return KernelCosts(ONE_CUBE, 4096)
 
 
-# Of 32 B, in ns: a command, MMU, DMA, crossbar, request, bytes at 25.6 GB/s of one channel, crossbar; the same for a store.
+# An access of 32 B in ns: issue, MMU, DMA, crossbar, request, bytes at 25.6 GB/s of one channel,
+# crossbar. A store takes as long.
 ACCESS_NS = 3 + 1 + 2 + 2 + 0.063 + 1.25 + 2
-# To the next SIP: alpha, bytes at 128 GB/s, then DMA and twice the bytes through TCM at 512 GB/s. A SIP more: two UCIe ports,
-# an IO NoC, 20 mm.
+# To the next SIP: alpha, bytes at 128 GB/s, then DMA and twice the bytes through TCM at 512 GB/s.
+# Each further SIP: two UCIe ports, an IO NoC, 20 mm.
 ALPHA_NS, HOP_NS, BYTES_NS, COPY_NS = 74.54, 2 * 8 + 2 + 0.2, 0.25, 2 + 2 * 0.063
-# A command, two operands, 4 + 1 cycles, the sum.
+# Issue, two operands, 4 + 1 cycles, the sum.
 ADD_NS = 3 + 0.125 + 5 + 0.063
 ISSUE_NS = 3
 
@@ -31,7 +32,7 @@ def time_ns(algorithm: str, sips: int, nbytes: int = 32) -> float:
     return ALL_REDUCE_FORMS[algorithm].time_ps(costs(), sips, nbytes) / 1000
 
 
-def test_ring_naive_asks_for_all_and_takes_a_step_for_each_other_rank() -> None:
+def test_ring_naive_posts_all_receives_and_takes_a_step_for_each_other_rank() -> None:
     step_ns = ISSUE_NS + ALPHA_NS + BYTES_NS + COPY_NS + ADD_NS
     assert time_ns("ring_naive", 3) == pytest.approx(2 * ACCESS_NS + 2 * step_ns)
 
@@ -39,7 +40,8 @@ def test_ring_naive_asks_for_all_and_takes_a_step_for_each_other_rank() -> None:
 def test_a_tree_goes_up_and_down_over_its_links() -> None:
     message_ns = ALPHA_NS + BYTES_NS + COPY_NS
     assert time_ns("tree", 2) == pytest.approx(ISSUE_NS + 2 * ACCESS_NS + 2 * message_ns + ADD_NS)
-    # Of four, rank 3 is two links below rank 0, the first of them over two SIPs; rank 0 adds two messages, rank 1 one.
+    # Of four ranks, rank 3 is two messages below rank 0, the first of them over two SIPs. Rank 0
+    # adds two messages, rank 1 one.
     far_ns = 2 * (2 * message_ns + HOP_NS)
     assert time_ns("tree", 4) == pytest.approx(ISSUE_NS + 2 * ACCESS_NS + far_ns + 3 * ADD_NS)
 
@@ -53,7 +55,8 @@ def test_recursive_doubling_exchanges_with_ranks_twice_as_far_each_time() -> Non
 
 
 def test_halving_sends_half_and_doubling_brings_it_back() -> None:
-    # 16 B: 0.125 ns on the link, 0.032 ns through TCM, an operation of five cycles, 0.625 ns on one channel.
+    # 16 B: 0.125 ns on the link, 0.032 ns through TCM, an operation of five cycles, 0.625 ns on one
+    # channel.
     there_ns = ISSUE_NS + ALPHA_NS + 0.125 + 2 + 2 * 0.032
     add_ns, store_ns = 3 + 0.063 + 5 + 0.032, ACCESS_NS - 0.625
     assert time_ns("halving_doubling", 2) == pytest.approx(
@@ -62,7 +65,7 @@ def test_halving_sends_half_and_doubling_brings_it_back() -> None:
     assert time_ns("mesh", 2) == time_ns("halving_doubling", 2)
 
 
-def test_hierarchical_on_one_pe_a_sip_is_a_ring_whose_parts_are_put_together() -> None:
+def test_hierarchical_on_one_pe_per_sip_is_a_ring_whose_parts_are_joined() -> None:
     file = ONE_CUBE.with_values(
         {"cube.pe_layout.pe_per_corner": 1, "cube.pe_layout.corners": ["NW"]}
     )
@@ -74,9 +77,7 @@ def test_hierarchical_on_one_pe_a_sip_is_a_ring_whose_parts_are_put_together() -
     ) == pytest.approx(1000 * expected_ns)
 
 
-def test_what_is_forwarded_waits_for_what_a_sip_sends_itself_if_that_takes_longer_than_a_crossing() -> (
-    None
-):
+def test_a_forwarded_message_waits_if_the_bytes_of_the_forwarding_sip_take_longer() -> None:
     # 4 KiB take 32 ns on the link, a crossing 18.2 ns; 1 KiB takes 8 ns.
     assert costs().forwarded_ps(2, 4096) == 1000 * round(ALPHA_NS + 32 + 32, 3)
     assert costs().forwarded_ps(2, 1024) == 1000 * round(ALPHA_NS + HOP_NS + 8, 3)

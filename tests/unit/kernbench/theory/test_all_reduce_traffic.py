@@ -27,7 +27,7 @@ def test_where_the_ranks_divide_n_every_link_carries_2_p_minus_1_over_p_n(
 
 
 @given(sips=st.integers(2, 8), elements=st.integers(1, 500), message=st.integers(1, 200))
-def test_whatever_n_is_all_links_together_carry_2_p_minus_1_n(
+def test_all_links_together_carry_2_p_minus_1_n_for_any_n(
     sips: int, elements: int, message: int
 ) -> None:
     queue = RingQueue(slots=1, slot_bytes=message * ITEM_BYTES)
@@ -55,7 +55,7 @@ def elements_sent(algorithm: str, sips: int, elements: int) -> int:
 
 
 @given(sips=st.integers(1, 9), n=st.integers(1, 1000))
-def test_all_ranks_together_send_what_the_formulas_say_whatever_n_is(sips: int, n: int) -> None:
+def test_all_ranks_together_send_the_bytes_of_the_formulas_for_any_n(sips: int, n: int) -> None:
     inside = 2 ** floor(log2(sips))
     beyond = 2 * (sips - inside) * n
     assert elements_sent("ring_naive", sips, n) == sips * (sips - 1) * n
@@ -72,13 +72,14 @@ def test_on_a_mesh_rows_carry_n_and_columns_their_part_of_it_in_both_directions(
 ) -> None:
     assert grid_of(sips) == (w, h)
     loads = link_loads("mesh", SipGrid(w, h, wraps=False), 9 * w, RingQueue(slot_bytes=1 << 20))
-    # Each link of a line carries the message once in each direction, cut into a chunk for each rank of the line.
+    # Each link of a line carries the message once in each direction, in a chunk per rank of the
+    # line.
     for (source, target), load in loads.items():
-        # A credit for each chunk that is sent, and one for each that comes, which is on the same link.
+        # One credit per chunk sent in the opposite direction; it takes the same link as the data.
         data, credits_ = (9 * w, w) if source // w == target // w else (9, h)
         assert load == data * ITEM_BYTES + credits_ * QUEUE.credit_bytes
 
 
-def test_a_line_carries_n_and_a_credit_for_every_slot_of_what_comes_back() -> None:
+def test_a_line_carries_n_and_a_credit_for_each_slot_in_the_other_direction() -> None:
     assert line_load(8192, QUEUE) == 8192 + 2 * 16
     assert line_load(8193, QUEUE) == 8193 + 3 * 16

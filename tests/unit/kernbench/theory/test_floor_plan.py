@@ -1,4 +1,4 @@
-"""Routes derived from the floor plan: around the hole of the router grid, with the right lengths."""
+"""Routes derived from the floor plan: around the hole of the router grid, with their lengths."""
 
 from kernbench.theory.floor_plan import CubeFloorPlan
 from kernbench.theory.topology_file import TopologyFile
@@ -10,7 +10,7 @@ def hops(source: tuple[int, int], target: tuple[int, int], **changes: object) ->
 
 
 def test_a_route_goes_around_the_hole_only_where_the_hole_lies_straight_between() -> None:
-    # The stack takes rows and columns 2 and 3 of six.
+    # The HBM stack occupies rows and columns 2 and 3 of six.
     assert hops((2, 0), (2, 5)) == 5 + 2
     assert hops((2, 0), (3, 5)) == 5 + 3
     assert hops((0, 2), (5, 2)) == 5 + 2

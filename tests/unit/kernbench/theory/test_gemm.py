@@ -1,4 +1,4 @@
-"""Steps, bytes and times of a tiled matrix product, checked by hand, by recursion and by counting."""
+"""Steps, bytes and times of a tiled product, checked by hand, by recursion and by counting."""
 
 from fractions import Fraction
 
@@ -47,7 +47,8 @@ def test_a_narrow_port_of_tcm_is_the_bandwidth_of_memory() -> None:
 
 
 def test_a_full_tile_takes_sixteen_nanoseconds_to_compute_and_to_fetch() -> None:
-    # 32 x 64 x 32 / 4096 = 16 cycles; 2 tiles x 2048 elements x 2 B / 512 B a ns = 16 ns, twice that in f32.
+    # 32 x 64 x 32 / 4096 = 16 cycles; 2 tiles x 2048 elements x 2 B / 512 B/ns = 16 ns, twice that
+    # in f32.
     assert NUMBERS.tile_ps() == 16_000
     assert NUMBERS.fetch_ps(2) == 16_000
     assert NUMBERS.fetch_ps(4) == 32_000
@@ -62,7 +63,8 @@ def test_a_tile_takes_whole_cycles_and_whole_picoseconds() -> None:
 
 def test_bounds_of_a_cube_by_hand() -> None:
     product = GemmShape(512, 512, 512)
-    # 2^27 multiplications at 4096 a ns; each of 2048 steps reads 2 tiles of 4 KiB, and 512 KiB are written.
+    # 2^27 multiplications at 4096 per ns; each of 2048 steps reads 2 tiles of 4 KiB, and 512 KiB
+    # are written.
     assert NUMBERS.compute_bound_ps(product) == 32_768_000
     assert sum(streamed_bytes(product, TILE, 2)) == 2048 * 8192
     assert (
@@ -71,7 +73,7 @@ def test_bounds_of_a_cube_by_hand() -> None:
     )
 
 
-def test_reads_have_no_more_than_the_link_to_the_slice() -> None:
+def test_the_link_to_the_slice_limits_reads() -> None:
     fast = GemmNumbers(TILE, 4096, Fraction(1), Fraction(512), Fraction(400), Fraction(256))
     assert fast.memory_bound_ps(2560, 0) == 10_000
     assert fast.memory_bound_ps(2560, 2560) == 12_800
@@ -94,7 +96,7 @@ def test_steps_and_streamed_bytes_are_those_of_every_tile_counted(
 
 @settings(deadline=None)
 @given(sides, tiles)
-def test_padding_leaves_at_most_all_and_all_of_whole_tiles(
+def test_utilisation_is_at_most_1_and_is_1_for_whole_tiles(
     product: GemmShape, tile: GemmShape
 ) -> None:
     assert 0 < padding_utilisation(product, tile) <= 1
@@ -132,7 +134,8 @@ def pipeline_ps(fetch: int, compute: int, store: int, depth: int, outputs: int) 
 def test_a_staged_product_takes_what_the_recursion_of_its_pipeline_gives(
     fetch: int, compute: int, result_itemsize: int, depth: int, outputs: int
 ) -> None:
-    # A step multiplies a row of 60 elements by a column: `compute` ns, after 120 elements of one byte in `fetch` ns.
+    # A step multiplies a row of 60 elements by a column in `compute` ns; it fetches 120 elements of
+    # one byte in `fetch` ns.
     numbers = GemmNumbers(
         GemmShape(1, 60, 1),
         1,
@@ -157,8 +160,8 @@ def test_an_array_counts_the_cycle_that_scale_sim_does_not() -> None:
         assert cycles == int(row["scalesim_total_cycles"]) + 1
 
 
-def test_the_last_element_of_an_array_ends_when_all_its_operands_have_come_by() -> None:
-    # Operand d of element (r, c) comes by in cycle d + r + c, counted from 0.
+def test_the_last_cell_of_an_array_ends_when_all_its_operands_have_passed() -> None:
+    # Operand d passes cell (r, c) in cycle d + r + c, counted from 0.
     rows, cols, depth = 5, 3, 11
     last = max(d + r + c for d in range(depth) for r in range(rows) for c in range(cols))
     assert systolic_cycles(GemmShape(rows, depth, cols), rows, cols) == last + 1

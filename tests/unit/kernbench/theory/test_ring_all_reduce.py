@@ -15,12 +15,14 @@ def theory(slots: int = 4, slot_bytes: int = 4096) -> RingAllReduceTimes:
 
 
 def test_a_message_without_bytes_takes_its_command_and_a_slot_without_its_bytes() -> None:
-    # docs/model.md: a slot of 4 KiB to the next SIP takes 103.54 ns, 32 of them for its bytes; a command takes 2 + 1 ns.
+    # docs/model.md: a slot of 4 KiB to the next SIP takes 103.54 ns, of which 32 ns are for its
+    # bytes; issue takes 2 + 1 ns.
     assert theory().link.alpha_ps == 3_000 + 103_540 - 32_000
 
 
 def test_a_round_is_a_slot_its_copy_and_its_credit() -> None:
-    # DMA 2 ns and two passes of 8 ns through TCM; the way home without DMA, 16 B / 128 GB/s = 0.125 ns.
+    # DMA 2 ns and two passes of 8 ns through TCM; the route of the credit without DMA, with
+    # 16 B / 128 GB/s = 0.125 ns.
     assert theory().round_trip_ps == 103_540 + 18_000 + (103_540 - 32_000 - 2_000 + 125)
 
 
@@ -33,12 +35,14 @@ def test_the_rate_is_a_ring_a_round_until_the_link_is_full() -> None:
 
 
 def test_slots_so_small_that_commands_take_longer_are_no_faster_than_these() -> None:
-    # 256 B take 2 ns on the link; a command that receives takes 3 ns, its copy 2 ns of DMA and twice 0.5 ns.
+    # 256 B take 2 ns on the link; a command that receives takes 3 ns, its copy 2 ns of DMA and
+    # twice 0.5 ns.
     assert theory(slots=64, slot_bytes=256).rate_gbs() == pytest.approx(256 / 6)
 
 
 def test_a_block_on_one_pe_is_the_sum_of_its_commands() -> None:
-    # Two messages of 16 KiB. Load of 32 KiB: 3 + MMU 1 + DMA 2 + crossbar 2 + request 0.063 + 160 + crossbar 2 ns.
+    # Two messages of 16 KiB. Load of 32 KiB in ns: issue 3, MMU 1, DMA 2, crossbar 2, request
+    # 0.063, bytes 160, crossbar 2.
     load_ns = 3 + 1 + 2 + 2 + 0.063 + 160 + 2
     # A message in four slots, 32 ns apart, and the copy of the last.
     step_ns = 3 + 103.54 + 3 * 32 + 18

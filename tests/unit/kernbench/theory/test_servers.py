@@ -1,4 +1,4 @@
-"""The drain of a message through several servers, against the recursion of cut-through forwarding."""
+"""The drain of a message through several servers, against the recursion of cut-through."""
 
 from fractions import Fraction
 

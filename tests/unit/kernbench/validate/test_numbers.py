@@ -1,4 +1,4 @@
-"""The exact results that `validate` holds the numbers of `tl` against."""
+"""The exact results with which `validate` compares those of `tl`."""
 
 import math
 
@@ -59,7 +59,9 @@ def test_every_type_has_its_operations(everything: list[NumericCase]) -> None:
 
 
 @pytest.mark.parametrize("name", ["gelu", "sum axis 0", "softmax", "max axis 1"])
-def test_exact_results_agree_with_numpy_in_float64(everything: list[NumericCase], name: str) -> None:
+def test_exact_results_agree_with_numpy_in_float64(
+    everything: list[NumericCase], name: str
+) -> None:
     each = the(everything, float32, name)
     x = each.operands[0].astype(np.float64)
     exponential = np.exp(x)
