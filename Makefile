@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test test-fast test-nightly lint bench setup clean
+.PHONY: run test test-fast test-nightly lint bench figures setup clean
 
 run: setup
 	$(BIN)/python launch.py --sips 2
@@ -28,6 +28,10 @@ lint: setup
 
 bench: setup
 	$(BIN)/python -m kernbench.speed.processes
+
+# The figures of the documentation, from the results files in docs/figures; nothing is simulated.
+figures: setup
+	$(BIN)/python -m kernbench.studies.figures docs/figures
 
 setup: $(STAMP)
 

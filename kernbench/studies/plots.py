@@ -35,7 +35,7 @@ def saved(figure: Figure, path: Path) -> Path:
     """Write a figure as PNG and return `path`; raises `UsageError` if that is not possible."""
     try:
         # Without the version of matplotlib in the metadata the same figure gives the same bytes.
-        figure.savefig(path, metadata={"Software": None})
+        figure.savefig(path, metadata={"Software": None}, pil_kwargs={"optimize": True})
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
     return path

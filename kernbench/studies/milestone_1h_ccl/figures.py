@@ -45,6 +45,8 @@ def latency(results: CclResults) -> Figure:
             )
         axes.set_title(f"{network}: {network.sips} SIPs", fontsize=11)
         size_axis(axes, sorted({row.nbytes for row in rows}))
+        # Room for the ratio at the last point.
+        axes.margins(y=0.1)
         axes.set_ylabel("time of the all-reduce (us)")
         axes.set_xlabel("bytes a PE")
         axes.label_outer()
@@ -180,7 +182,7 @@ def _slot_bars(axes: Axes, rows: Sequence[CclRow]) -> None:
     axes.set_xticks(
         (0, 1), ("in: sender's DMA\nto announcement", "out: receiver's DMA\nto its scratch")
     )
-    axes.set_ylabel(f"median slot of {first.slot_bytes} B (ns)")
+    axes.set_ylabel(f"median time of a slot of {first.slot_bytes} B (ns)")
     axes.grid(axis="y", alpha=PALE)
     axes.set_axisbelow(True)
 

@@ -23,7 +23,7 @@ _BEND = 0.42
 
 def topologies(results: CclResults) -> Figure:
     """A panel for each network."""
-    figure = new_figure(4.2, _finding(results))
+    figure = new_figure(4.5, _finding(results))
     panels = figure.subplots(1, len(results.networks), squeeze=False)[0]
     for axes, network, paths in zip(panels, results.networks, results.layouts, strict=True):
         _panel(axes, network, paths)
@@ -110,7 +110,7 @@ def _panel(axes: Axes, network: SipNetwork, paths: RingPaths) -> None:
         for path in paths.forwarded()
     ]
     axes.set_title(
-        f"{network}\n{'; '.join(detours) or 'all ranks are neighbours of the next'}", fontsize=10.5
+        f"{network}\n{'; '.join(detours) or 'every rank is a neighbour of the next'}", fontsize=10.5
     )
     axes.set(
         xlim=(-0.6, max(x for x, _ in positions) + 0.4),

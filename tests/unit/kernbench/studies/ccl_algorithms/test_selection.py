@@ -1,11 +1,8 @@
 """The selection of an algorithm by size: the rule on computed times, and the shipped table."""
 
-import csv
-from pathlib import Path
-
 import pytest
 
-from kernbench.studies.ccl_algorithms import selection
+from kernbench.studies.ccl_algorithms.definition import AlgorithmStudy
 from kernbench.studies.ccl_algorithms.measurement import measure
 from kernbench.studies.ccl_algorithms.points import algorithms, plan_points
 from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
@@ -16,9 +13,13 @@ from kernbench.studies.ccl_algorithms.selection import (
     loss,
     selected_table,
 )
+from kernbench.studies.ccl_algorithms.study import MAX_BYTES
 from runtime.ccl.config import Choice, load_ccl, parse_ccl
 from runtime.core.config_file import default_file, read_text
 from tests.support.algorithm_rows import SIZES, Time, rows, steps
+from tests.support.runs import ROOT
+
+FIGURES = ROOT / "docs/figures"
 
 
 def selected(**times: Time) -> list[tuple[str, int | None]]:
@@ -29,21 +30,9 @@ def of_sizes(*times_ps: float) -> Time:
     return lambda ranks, nbytes: ranks * times_ps[SIZES.index(nbytes)]
 
 
-def measured() -> list[AlgorithmRow]:
-    """The rows of the file that ships."""
-    with (Path(selection.__file__).parent / "measured.csv").open(newline="") as file:
-        lines = list(csv.DictReader(file))
-    return [
-        AlgorithmRow(
-            line["algorithm"],
-            int(line["ranks"]),
-            int(line["bytes_a_rank"]),
-            round(float(line["time_ns"]) * 1000),
-            0,
-            0,
-        )
-        for line in lines
-    ]
+def measured() -> tuple[AlgorithmRow, ...]:
+    """The committed rows, on which the selection of the shipped `ccl.yaml` rests."""
+    return AlgorithmStudy(MAX_BYTES).read(FIGURES / "ccl_algorithms.json").rows
 
 
 def test_an_algorithm_that_is_always_fastest_has_no_limit():
@@ -146,7 +135,7 @@ def test_the_shipped_selection_is_what_the_measured_times_give():
 def test_the_measured_times_cover_all_interchangeable_algorithms():
     text, ccl = read_text(default_file("topology.yaml")), read_text(default_file("ccl.yaml"))
     points = {
-        (point.algorithm, point.ranks, point.nbytes) for point in plan_points(text, ccl, 131_072)
+        (point.algorithm, point.ranks, point.nbytes) for point in plan_points(text, ccl, MAX_BYTES)
     }
     assert {(row.algorithm, row.ranks, row.nbytes) for row in measured()} == points
     assert "ring" in algorithms(load_ccl(), text)

@@ -1,0 +1,56 @@
+"""The figures of the documentation are drawn from committed files, the same bytes every time."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernbench.studies import figures
+from kernbench.studies.figures import STUDIES, draw_all
+from kernbench.studies.parameter_study import ParameterStudy
+from kernbench.studies.sip_picture import PICTURE
+from tests.support.runs import ROOT
+
+FIGURES = ROOT / "docs/figures"
+LARGEST_BYTES = 150_000
+"""Of a committed picture: pages with figures stay quick to load."""
+
+
+def test_every_picture_of_the_directory_is_drawn_and_every_drawn_picture_is_committed():
+    drawn = {PICTURE, *(name for study in STUDIES for name in study.figures())}
+    assert drawn == {path.name for path in FIGURES.glob("*.png")}
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.results_name)
+def test_the_committed_results_are_complete_and_without_faults(
+    study: ParameterStudy[Any, Any, Any],
+):
+    results = study.read(FIGURES / study.results_name)
+    assert study.verdict(results) == [study.passed(results)]
+
+
+@pytest.mark.slow
+def test_a_picture_is_the_same_bytes_every_time(tmp_path: Path):
+    first, second = (next(draw_all(tmp_path)).read_bytes() for _ in range(2))
+    assert first == second
+
+
+def test_every_committed_picture_is_small():
+    sizes = {path.name: path.stat().st_size for path in FIGURES.glob("*.png")}
+    assert [name for name, nbytes in sizes.items() if nbytes > LARGEST_BYTES] == []
+
+
+def test_a_missing_results_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr("sys.argv", ["figures", str(tmp_path)])
+    assert figures.main() == 2
+    assert "ccl_algorithms.json cannot be read: No such file" in capsys.readouterr().err
+
+
+def test_without_a_directory_the_usage_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr("sys.argv", ["figures"])
+    assert figures.main() == 2
+    assert capsys.readouterr().err == "usage: python -m kernbench.studies.figures DIRECTORY\n"
