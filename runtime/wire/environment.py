@@ -10,7 +10,7 @@ from runtime.core.errors import UsageError
 COORDINATOR_PID = "KERNBENCH_COORDINATOR_PID"
 """The process that started this LP. An LP without it joined by hand."""
 RUN_DIRECTORY = "KERNBENCH_RUN_DIRECTORY"
-"""The private directory of the run: it holds the socket files, and the last process to end removes it."""
+"""The private directory of the run, for socket files. The last process to end removes it."""
 
 CCL_TRACE = "KERNBENCH_CCL_TRACE"
 """Set by the user: 1 requests a line for every slot that a kernel sends or receives."""

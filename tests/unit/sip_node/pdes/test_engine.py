@@ -4,7 +4,7 @@ import pytest
 import simpy
 
 from runtime.core.simtime import NEVER_PS
-from sip_node.pdes.engine import ARRIVALS_FIRST, Engine
+from sip_node.pdes.engine import ARRIVALS_FIRST, NORMAL, Engine
 
 
 @pytest.fixture
@@ -112,3 +112,19 @@ def test_running_up_to_a_time_leaves_what_happens_then() -> None:
     assert (seen, engine.next_ps()) == ([], 3)
     engine.run_before(4)
     assert seen == [3]
+
+
+def test_simpy_has_the_private_queue_that_the_engine_shares() -> None:
+    """See docs/adr/0013: a SimPy release that changes its queue must fail here, not in a result."""
+    environment = simpy.Environment()
+    timeout = environment.timeout(5)
+    queue = getattr(environment, "_queue", None)
+    ids = getattr(environment, "_eid", None)
+    broken = f"SimPy {simpy.__version__} changed its private event queue, which Engine shares: "
+    assert isinstance(queue, list), broken + f"Environment._queue is {queue!r}"
+    assert queue == [(5, NORMAL, 0, timeout)], broken + f"its entries are {queue!r}"
+    assert ids is not None, broken + "Environment._eid is gone"
+    assert next(ids) == 1, broken + "Environment._eid does not number the entries"
+    environment.step()
+    assert getattr(environment, "_now", None) == 5, broken + "Environment._now is not the time"
+    assert NORMAL == simpy.events.NORMAL > simpy.events.URGENT > ARRIVALS_FIRST, broken
