@@ -13,7 +13,7 @@ import numpy as np
 from runtime import DPPolicy, tl, torch
 
 BLOCK = 16
-"""StridedBlock at once: what is computed from them must fit into the scratch of a kernel."""
+"""Rows at once: what is computed from them must fit into the scratch of a kernel."""
 
 
 def softmax(x: tl.Pointer, y: tl.Pointer, rows: int, columns: int) -> None:

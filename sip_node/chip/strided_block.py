@@ -17,7 +17,7 @@ _ITEM_BYTES = {BYTES: 1} | {dtype.name: dtype.itemsize for dtype in dtypes.ALL}
 
 
 class StridedBlock(NamedTuple):
-    """StridedBlock of `row_bytes` that start `pitch` bytes apart. Packed, they follow each other
+    """Rows of `row_bytes` that start `pitch` bytes apart. Packed, they follow each other
     without gaps.
     """
 

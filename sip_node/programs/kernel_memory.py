@@ -95,7 +95,7 @@ class KernelMemory:
         return self._rows_in_extents(pointer, rows, count)
 
     def _rows_in_extents(self, pointer: Pointer, rows: StridedBlock, count: int) -> list[Operand]:
-        """StridedBlock that lie in one extent at their pitch are one block; a row that crosses extents is as many as it has pieces."""
+        """Rows that lie in one extent at their pitch are one block; a row that crosses extents is as many as it has pieces."""
         dtype, item = pointer.dtype, pointer.dtype.itemsize
         found, together = list[Operand](), 0
         for index in range(count):

@@ -212,7 +212,7 @@ def test_a_systolic_array_takes_depth_and_skew_for_each_of_its_outputs(
 def test_an_array_smaller_than_the_tile_goes_over_it_several_times() -> None:
     gemm = {"model": "systolic_os", "clock_ghz": 2.0, "macs_per_cycle": 1, "rows": 16, "cols": 8}
     measured = measure(Product(40, 100, 32).staged(), pe__gemm=gemm)
-    # StridedBlock 32 + 8 take 2 + 1 passes of the array, 32 columns 4; every one costs the depth and the skew at 2 GHz.
+    # Rows of 32 + 8 take 2 + 1 passes of the array, 32 columns 4; every one costs the depth and the skew at 2 GHz.
     assert measured.counters["gemm_busy_ps"] == (2 + 1) * 4 * (100 + 16 + 8 - 2) * 500
 
 

@@ -107,7 +107,6 @@ def test_a_value_of_the_variable_other_than_0_and_1_is_refused(
     monkeypatch.setenv(CCL_TRACE, value)
     with pytest.raises(UsageError) as raised:
         ccl_trace_requested()
-    assert (
-        str(raised.value)
-        == f"KERNBENCH_CCL_TRACE is {value!r}: 1 prints every send and receive, 0 or nothing does not"
+    assert str(raised.value) == (
+        f"KERNBENCH_CCL_TRACE is {value!r}: 1 prints every send and receive, 0 or nothing does not"
     )

@@ -1,4 +1,4 @@
-"""Requests of the host: their order, their records, and the common start that the IO_CPU stamps."""
+"""Requests of the host: order, records, and the common start which the IO_CPU stamps."""
 
 import numpy as np
 import pytest
@@ -65,7 +65,7 @@ def test_an_empty_batch_waits_for_its_turn_only() -> None:
 
 
 @pytest.mark.parametrize("arguments", [0, 100])
-def test_every_pe_starts_at_the_stamp_however_large_the_launch(arguments: int) -> None:
+def test_every_pe_starts_at_the_stamp_of_a_launch_of_any_size(arguments: int) -> None:
     def program(rank: int) -> None:
         torch.launch(
             "wide",
@@ -81,7 +81,7 @@ def test_every_pe_starts_at_the_stamp_however_large_the_launch(arguments: int) -
     assert starts == [stamp.end_ps] * 16
 
 
-def test_a_rank_that_only_submits_does_not_wait() -> None:
+def test_a_submission_does_not_wait() -> None:
     def program(rank: int) -> int:
         torch.launch("later", lambda at: tl.load(at, 1), torch.empty(4))
         return torch.ahbm.elapsed_ps()
@@ -108,12 +108,10 @@ def test_counters_agree_with_the_records() -> None:
 
 
 @pytest.mark.parametrize("packet_bytes", [100, 1000, 3000])
-def test_data_comes_back_in_order_when_packets_are_not_whole_rounds_of_the_channels(
+def test_data_is_returned_in_order_when_packets_are_not_whole_rounds_of_the_channels(
     packet_bytes: int,
 ) -> None:
-    """A last packet of 96 bytes lies on one channel, which may be free before those of the packet
-    it follows.
-    """
+    """The last packet, of 96 bytes, uses one channel, which may be free before the others."""
     values = np.arange(1024, dtype=np.float32)
 
     def program(_rank: int) -> bool:

@@ -1,4 +1,4 @@
-"""Queue pairs at work on a simulated chip: slots, credits, back-pressure, deadlock."""
+"""Pairs of queues on a simulated chip: slots, credits, back-pressure, deadlock."""
 
 from collections.abc import Callable
 from typing import Any
@@ -33,9 +33,7 @@ PAIR = "tests.support.joined.pair_0_0_0_1"
 
 
 def converse(source: Callable[[], Any], target: Callable[[], Any], **queue: object) -> World:
-    """Run two kernels on PE 0 and PE 1 of a cube, joined by a queue pair: E of the first is W of
-    the second.
-    """
+    """Run two kernels on PE 0 and PE 1 of a cube: E of the first is joined to W of the second."""
 
     def kernel() -> None:
         (source, target)[tl.program_id(0)]()
@@ -76,24 +74,24 @@ def receives(world: World) -> list[Any]:
 
 
 @pytest.mark.parametrize("slots", [1, 2, 4])
-def test_a_sender_gets_no_further_ahead_than_the_ring_has_slots(slots: int) -> None:
+def test_a_sender_is_at_most_the_slots_of_the_ring_ahead(slots: int) -> None:
     world = converse(send(8, 256), receive(8, 256, delay=2), n_slots=slots, slot_size=256)
     sent, received = sends(world), receives(world)
     assert len(sent) == len(received) == 8
     for index in range(8 - slots):
         assert sent[index + slots].start_ps > received[index].end_ps
-    # While the receiver was busy with something else, the ring filled up.
+    # The ring filled up while the receiver was busy.
     assert sent[slots - 1].end_ps < received[0].start_ps
 
 
-def test_slots_are_used_in_turn() -> None:
+def test_slots_are_used_in_order() -> None:
     world = converse(send(5, 64), receive(5, 64), n_slots=2, slot_size=64)
     addresses = [record.address for record in sends(world)]
     assert [address - addresses[0] for address in addresses] == [0, 64, 0, 64, 0]
     assert [record.inputs[0].address for record in receives(world)] == addresses
 
 
-def test_credits_name_the_slots_in_turn() -> None:
+def test_credits_name_the_slots_in_order() -> None:
     def kernel(rank: int) -> None:
         for _ in range(5):
             if rank == 0:
@@ -113,7 +111,7 @@ def test_credits_name_the_slots_in_turn() -> None:
     assert [address - credits_home[0] for address in credits_home] == [0, 64, 0, 64, 0]
 
 
-def test_a_message_larger_than_a_slot_goes_as_several() -> None:
+def test_a_message_larger_than_a_slot_is_sent_as_several() -> None:
     world = converse(send(1, 1000), receive(1, 1000), slot_size=256)
     assert [record.nbytes for record in sends(world)] == [256, 256, 256, 232]
     assert len(receives(world)) == 4
@@ -124,7 +122,7 @@ def test_a_message_larger_than_the_whole_ring_passes_through_it() -> None:
     assert len(sends(world)) == 16
 
 
-def test_what_was_sent_is_what_is_received_in_order() -> None:
+def test_messages_are_received_as_sent_and_in_order() -> None:
     values: list[list[int]] = []
 
     def source() -> None:
@@ -149,7 +147,7 @@ def test_a_credit_travels_the_fabric_and_not_faster() -> None:
     assert second.start_ps - first_read.end_ps == 6_000 + 100 + 63 + 1_000
 
 
-def test_both_directions_of_a_pair_work_at_once() -> None:
+def test_both_directions_of_a_pair_work_simultaneously() -> None:
     def exchange(way: str) -> Callable[[], None]:
         def kernel() -> None:
             tl.send(way, message(512))
@@ -203,7 +201,7 @@ def ipcq() -> PeIpcq:
     return chip().pes[0].ipcq
 
 
-def test_a_pe_takes_each_table_once() -> None:
+def test_a_pe_installs_each_queue_table_once() -> None:
     queues = ipcq()
     queues.install("world/ring", [pair("E", 0)])
     queues.install("world/tree", [pair("E", 4096)])
@@ -244,7 +242,7 @@ def test_a_direction_without_credits_sleeps_and_one_without_arrivals_too() -> No
     assert queues.take("E") is None
 
 
-def test_the_law_of_credits_names_the_place_and_both_numbers() -> None:
+def test_the_law_of_credits_names_the_queue_and_both_numbers() -> None:
     queues = ipcq()
     queues.install("t", [pair("E", 0)])
     queues.check_idle()
@@ -258,7 +256,7 @@ def test_the_law_of_credits_names_the_place_and_both_numbers() -> None:
 
 
 @pytest.mark.parametrize("kind", ["tcm", "hbm", "sram"])
-def test_what_is_sent_before_the_receiver_has_installed_its_queues_arrives_when_it_has(
+def test_a_message_sent_before_the_receiver_installs_its_queues_arrives_afterwards(
     kind: str,
 ) -> None:
     def program(rank: int) -> float:

@@ -1,6 +1,4 @@
-"""What the commands of a kernel leave behind: addresses in TCM, bytes in memories, records in the
-op log.
-"""
+"""Effects of the commands of a kernel: addresses in TCM, bytes in memories, records of the log."""
 
 import zlib
 from collections.abc import Callable
@@ -75,7 +73,7 @@ def matrix(rows: int, columns: int) -> np.ndarray:
     return np.arange(rows * columns, dtype=np.float32).reshape(rows, columns)
 
 
-def test_values_lie_behind_each_other_in_the_scratch_aligned_to_their_elements() -> None:
+def test_values_are_consecutive_in_the_scratch_and_aligned_to_their_elements() -> None:
     values: list[Value] = []
 
     def kernel(at: tl.Pointer) -> None:
@@ -145,7 +143,7 @@ def test_a_load_across_shards_is_one_record_a_piece() -> None:
 
 def test_a_strided_block_across_shards_is_split_by_rows() -> None:
     def kernel(at: tl.Pointer) -> None:
-        # StridedBlock of 6 in shards of 24 elements; the block has two rows in each shard.
+        # Rows of 6 elements in shards of 24 elements; the block has two rows in each shard.
         tl.store(at + 2 * 6 + 1, tl.load(at + 2 * 6, (4, 3), strides=(6, 1)), strides=(6, 1))
 
     world, result = run(kernel, np.arange(48, dtype=np.float32), TWO_SHARDS)
@@ -157,9 +155,9 @@ def test_a_strided_block_across_shards_is_split_by_rows() -> None:
     ] == [((6,), (6, 1))] * 2
 
 
-def test_a_row_across_shards_is_cut_where_the_shard_ends() -> None:
+def test_a_row_across_shards_is_divided_where_the_shard_ends() -> None:
     def kernel(at: tl.Pointer) -> None:
-        # StridedBlock of 5 with a pitch of 7 in shards of 16: the third row starts at 14.
+        # Rows of 5 elements with a pitch of 7 in shards of 16: the third row starts at 14.
         tl.store(at, tl.load(at, (4, 5), strides=(7, 1)))
 
     _, result = run(kernel, np.arange(32, dtype=np.float32), TWO_SHARDS)
@@ -251,7 +249,7 @@ def test_a_matrix_that_is_not_mapped_is_a_page_fault_on_the_line_of_the_composit
     )
 
 
-def test_a_run_without_data_has_the_same_records_but_for_checksums() -> None:
+def test_a_run_without_data_has_the_same_records_except_for_checksums() -> None:
     def kernel(at: tl.Pointer) -> None:
         x = tl.load(at, (16, 32), strides=(32, 1))
         pending = tl.composite("gemm", tl.ref(at, (16, 32)), x.T)
@@ -276,7 +274,7 @@ def test_a_run_without_data_has_the_same_records_but_for_checksums() -> None:
     assert timed(data=True) == timed(data=False)
 
 
-def test_the_host_records_what_it_wrote_and_read() -> None:
+def test_the_host_records_its_writes_and_reads() -> None:
     content = bytes(range(200))
 
     def program(rank: int) -> None:

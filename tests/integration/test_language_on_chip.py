@@ -1,6 +1,4 @@
-"""The same kernel in the mock runtime and on a simulated chip: every bit of every array, and every
-refusal, is the same.
-"""
+"""A kernel gives the same bits and the same refusals in the mock runtime and on a chip."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +20,7 @@ ONE_PE = variant_text(
     cube__pe_layout__corners=["NW"],
 )
 SHAPE = (37, 70)
-"""More than a tile of rows and of depth, and no multiple of either."""
+"""More rows than a tile and a larger depth, and multiples of neither."""
 
 
 def arrays(*dtypes: DType) -> list[np.ndarray]:
@@ -129,7 +127,7 @@ def nobody_at_all(x: Pointer) -> None:
 @pytest.mark.parametrize(
     "kernel", [beyond_scratch, mixed_types, wrong_depth, third_axis, no_neighbour, nobody_at_all]
 )
-def test_a_kernel_is_refused_with_the_same_words(kernel: Callable[..., object]) -> None:
+def test_a_kernel_is_refused_with_the_same_error(kernel: Callable[..., object]) -> None:
     told: list[Any] = []
     for runtime in (mock.launch, lambda kernel, x: on_chip(kernel, [x])):
         with pytest.raises(KernelError) as raised:

@@ -1,5 +1,6 @@
-"""Machines of unusual sizes: the smallest, those that are not square, and 64 SIPs. Every run checks
-the laws of the model.
+"""The smallest machine, machines that are not square, and 64 SIPs.
+
+Every run checks the laws of the model.
 """
 
 import pytest
@@ -16,9 +17,7 @@ NUMEL = 24
 
 
 def copy_and_reduce(rank: int) -> float:
-    """Write a replica to every cube, add up all ranks, and read the first replica back: the one
-    value in it.
-    """
+    """Write a replica to every cube, reduce over all ranks; return the value of the first one."""
     torch.distributed.init_process_group("ahbm")
     cubes = running_rank().topology.cubes
     on_cubes = torch.full(

@@ -1,4 +1,4 @@
-"""The vector engine: what an operation costs, and what it leaves behind."""
+"""The vector engine: times and results of operations."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def only(world: World) -> OpRecord:
     ],
 )
 @pytest.mark.parametrize("clock_ghz", [1.0, 0.5])
-def test_an_operation_on_1000_elements_costs_fill_passes_and_the_tree_of_a_reduction(
+def test_an_operation_on_1000_elements_takes_fill_passes_and_the_tree_of_a_reduction(
     name: str, cycles: int, clock_ghz: float
 ) -> None:
     [pe] = (
@@ -67,7 +67,7 @@ def test_an_operation_fetches_its_operands_computes_and_stores_its_result() -> N
     assert record.end_ps == record.start_ps + compute_ps + store_ps
 
 
-def test_a_reduction_costs_by_what_it_reads_and_stores_what_is_left() -> None:
+def test_a_reduction_takes_time_for_its_inputs_and_stores_its_result() -> None:
     def kernel(at: tl.Pointer) -> None:
         tl.sum(tl.load(at, (64, 128)), axis=1)
 

@@ -51,8 +51,8 @@ def converse(
     data: bool = True,
     **queue: object,
 ) -> World:
-    """Run one kernel on each PE of the star, each with a pointer to `ELEMENTS`; the rank returns
-    what has become of them.
+    """Run one kernel on each PE of the star, each with a pointer to `ELEMENTS`; return the
+    elements.
 
     The op log must replay to the same memories.
     """
@@ -113,7 +113,7 @@ def records(world: World, name: str) -> list[OpRecord]:
     return [record for _, record in world.of("pe_dma", name)]
 
 
-def test_a_receive_from_any_direction_takes_full_rings_in_turn() -> None:
+def test_a_receive_from_any_direction_serves_full_rings_alternately() -> None:
     got: list[int] = []
 
     def centre(_: tl.Pointer) -> None:
@@ -121,11 +121,11 @@ def test_a_receive_from_any_direction_takes_full_rings_in_turn() -> None:
         got.extend(content(tl.recv(None, 64, tl.int8))[0] for _ in range(6))
 
     converse(centre, sends("E", 10, 11), sends("W", 20, 21), sends("S", 30, 31))
-    # All rings were full, so E, N and W take turns: the names in alphabetical order.
+    # All rings were full, so E, N and W alternate: the names in alphabetical order.
     assert got == [20, 30, 10, 21, 31, 11]
 
 
-def test_a_receive_from_any_direction_takes_what_comes_first() -> None:
+def test_a_receive_from_any_direction_takes_the_first_arrival() -> None:
     got: list[int] = []
 
     def centre(_: tl.Pointer) -> None:
@@ -161,7 +161,7 @@ def test_receives_of_one_direction_are_served_in_the_order_of_the_calls() -> Non
     assert got == [2, 1]
 
 
-def test_a_receive_goes_on_while_the_kernel_computes() -> None:
+def test_a_receive_continues_while_the_kernel_computes() -> None:
     def centre(_: tl.Pointer) -> None:
         pending = tl.recv_async("W", 64, tl.int8)
         busy(5)
@@ -174,7 +174,7 @@ def test_a_receive_goes_on_while_the_kernel_computes() -> None:
     )
 
 
-def test_a_kernel_ends_when_what_it_started_has_ended() -> None:
+def test_a_kernel_ends_after_all_that_it_started() -> None:
     def late(at: tl.Pointer) -> None:
         busy(5)
         sends("E", 7)(at)
@@ -185,7 +185,7 @@ def test_a_kernel_ends_when_what_it_started_has_ended() -> None:
     assert ends[CENTRE[1]] >= received.end_ps
 
 
-def test_a_receive_over_a_value_is_seen_by_its_views() -> None:
+def test_a_receive_over_a_value_changes_its_views() -> None:
     seen: list[list[int]] = []
 
     def centre(_: tl.Pointer) -> None:
@@ -208,7 +208,7 @@ def test_a_receive_over_a_value_is_seen_by_its_views() -> None:
     }
 
 
-def test_a_receive_over_a_view_with_gaps_leaves_the_gaps() -> None:
+def test_a_receive_over_a_view_with_gaps_does_not_change_the_gaps() -> None:
     seen: list[list[int]] = []
 
     def centre(_: tl.Pointer) -> None:
@@ -220,7 +220,7 @@ def test_a_receive_over_a_view_with_gaps_leaves_the_gaps() -> None:
     assert seen == [[0, 1, 1, 0] * 4]
 
 
-def test_a_receive_to_memory_goes_there_without_scratch() -> None:
+def test_a_receive_to_memory_uses_no_scratch() -> None:
     def centre(at: tl.Pointer) -> None:
         assert tl.recv("W", 1000, tl.int8, dst_addr=at + 10, dst_space="hbm") is None
 
@@ -296,7 +296,7 @@ def test_an_error_of_a_receive_names_the_line_of_its_call() -> None:
     assert raised.value.line.endswith(f"test_receives.py:{centre.__code__.co_firstlineno + 1}")
 
 
-def test_a_receive_from_any_direction_that_never_comes_is_a_deadlock() -> None:
+def test_a_receive_from_any_direction_without_an_arrival_is_a_deadlock() -> None:
     with pytest.raises(IpcqDeadlock) as raised:
         converse(lambda _: tl.recv(None, 1, tl.int8))
     assert len(raised.value.pes) == 1
@@ -304,7 +304,7 @@ def test_a_receive_from_any_direction_that_never_comes_is_a_deadlock() -> None:
     assert "recv any" in raised.value.pes[0]
 
 
-def test_without_any_queue_there_is_nothing_to_receive_from() -> None:
+def test_a_receive_without_any_queue_is_refused() -> None:
     def program(rank: int) -> None:
         torch.launch("listen", lambda at: tl.recv(None, 1, tl.float32), torch.zeros(1))
         torch.ahbm.synchronize()

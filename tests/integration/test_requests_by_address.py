@@ -34,9 +34,7 @@ def written_and_read(factory: str, *place: int) -> bytes:
         ("cube_sram_addr", (0, 0, 300)),
     ],
 )
-def test_the_memory_of_any_kind_gives_back_what_was_written(
-    factory: str, place: tuple[int, ...]
-) -> None:
+def test_every_memory_returns_the_bytes_written(factory: str, place: tuple[int, ...]) -> None:
     assert written_and_read(factory, *place) == b"abc"
 
 
@@ -49,7 +47,7 @@ def test_the_memory_of_any_kind_gives_back_what_was_written(
         ("cube_mcpu_addr", (0, 0, 0)),
     ],
 )
-def test_what_is_no_memory_is_refused_by_the_name_of_the_resource(
+def test_a_resource_that_is_no_memory_is_refused_by_its_name(
     factory: str, place: tuple[int, ...]
 ) -> None:
     with pytest.raises(
@@ -64,7 +62,7 @@ def test_what_is_no_memory_is_refused_by_the_name_of_the_resource(
     [lambda at: MemoryWriteMsg(at, 3, b"abc"), lambda at: MemoryReadMsg(at, 3)],
     ids=["write", "read"],
 )
-def test_a_request_that_runs_into_the_next_slice_is_refused(
+def test_a_request_that_reaches_the_next_slice_is_refused(
     request_of: Callable[[int], MemoryWriteMsg | MemoryReadMsg],
 ) -> None:
     def program(_rank: int) -> None:

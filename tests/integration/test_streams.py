@@ -1,6 +1,4 @@
-"""A collective called with `async_op=True` beside kernels: what overlaps, what waits, and what two
-threads of a PE share.
-"""
+"""Collectives with `async_op=True` beside kernels: overlap, waits, and two streams on a PE."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -71,9 +69,7 @@ def reduced(tensor: Tensor) -> Work:
 def steps(
     *, collective: str = "", kernel: bool = False
 ) -> Callable[[int], tuple[int, np.ndarray, np.ndarray]]:
-    """All-reduce one tensor, square another one; returns the time in ps of both together, and both
-    results.
-    """
+    """All-reduce one tensor and square another; return the time in ps of both, and both results."""
 
     def program(rank: int) -> tuple[int, np.ndarray, np.ndarray]:
         tensor, x, y = (torch.from_numpy(drawn(rank, seed), dp=TWO_PES) for seed in range(3))
@@ -107,14 +103,14 @@ def test_a_kernel_runs_while_an_asynchronous_collective_does() -> None:
 
 
 @pytest.mark.slow
-def test_a_synchronous_collective_and_a_kernel_take_what_each_of_them_takes_alone() -> None:
+def test_a_synchronous_collective_and_a_kernel_take_the_sum_of_their_times() -> None:
     alone = [took_ps(run(steps(collective="sync"))), took_ps(run(steps(kernel=True)))]
     world = run(steps(collective="sync", kernel=True))
     check(world)
     assert took_ps(world) == sum(alone)
 
 
-def test_a_collective_alone_takes_the_same_time_both_ways() -> None:
+def test_a_collective_alone_takes_the_same_time_with_and_without_async_op() -> None:
     assert took_ps(run(steps(collective="async"))) == took_ps(run(steps(collective="sync")))
 
 
@@ -127,7 +123,7 @@ def product(x: tl.Pointer, y: tl.Pointer) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sips_of_lp", [((0, 1), (2,)), ((0,), (1,), (2,))])
-def test_overlapped_runs_have_one_digest_however_the_sips_are_dealt_to_lps(
+def test_overlapped_runs_have_one_digest_for_every_partition_into_lps(
     sips_of_lp: tuple[tuple[int, ...], ...],
 ) -> None:
     def program(rank: int) -> np.ndarray:
@@ -237,7 +233,7 @@ def test_a_collective_waits_for_the_kernels_before_it() -> None:
         assert work.handle.submitted_ps >= handle.completed_ps > 0
 
 
-def test_wait_lets_time_pass_until_the_collective_is_complete_and_no_longer() -> None:
+def test_wait_ends_exactly_when_the_collective_is_complete() -> None:
     def program(rank: int) -> tuple[bool, int, int, Work]:
         work = reduced(torch.from_numpy(drawn(rank), dp=TWO_PES))
         first, began_ps = work.is_completed(), torch.ahbm.elapsed_ps()
@@ -283,7 +279,7 @@ def test_a_tensor_that_the_program_drops_keeps_its_memory_until_its_collective_i
         assert during != address == after
 
 
-def test_the_threads_of_a_pe_have_scratch_of_their_own() -> None:
+def test_the_streams_of_a_pe_have_separate_scratch() -> None:
     topology = parse_topology(TOPOLOGY, "topology.yaml")
     collectives, kernels = collective_scratch_offset(topology), kernel_scratch_offset(topology)
     assert kernels - collectives == topology.collective_scratch_bytes == 1 << 20
@@ -297,9 +293,7 @@ def test_the_threads_of_a_pe_have_scratch_of_their_own() -> None:
 
 
 def misuse(operation: Callable[[], object], *, waits: bool) -> Callable[[int], None]:
-    """A kernel that sends or receives while an asynchronous collective uses the queues of the
-    group, or after that.
-    """
+    """A kernel that uses the queues of a group during, or after, an asynchronous collective."""
 
     def kernel(_at: tl.Pointer) -> None:
         operation()
@@ -344,10 +338,8 @@ def test_queues_are_free_again_when_the_collective_is_complete() -> None:
     assert len(kernels(run(misuse(exchange, waits=True)), "pe_cpu")) == 2
 
 
-def test_a_deadlock_of_both_threads_of_a_pe_names_both_waits_and_whom_each_one_follows() -> None:
-    """Rank 1 never joins the all-reduce of its group, and rank 2 never sends what the kernel of
-    rank 0 waits for.
-    """
+def test_a_deadlock_of_both_streams_of_a_pe_names_both_waits() -> None:
+    """Rank 1 never joins the all-reduce of its group; rank 2 never sends to the kernel of rank 0."""
 
     def listen(_at: tl.Pointer) -> None:
         tl.recv("global_W", 1, tl.float32)

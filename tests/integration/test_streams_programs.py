@@ -1,6 +1,4 @@
-"""Programs drawn at random whose collectives overlap with kernels: the result is that of one step
-after the other.
-"""
+"""Random programs whose collectives overlap with kernels give the results of serial execution."""
 
 from typing import Literal
 
@@ -29,7 +27,7 @@ STEPS = st.lists(
 
 
 def first(rank: int) -> list[np.ndarray]:
-    """Small integers: at most eight times doubled, they are exact in float32."""
+    """Small integers: exact in float32, also after eight doublings."""
     return list(np.random.default_rng(rank).integers(-8, 9, (TENSORS, COUNT)).astype(np.float32))
 
 
@@ -39,7 +37,7 @@ def add(x: tl.Pointer, y: tl.Pointer) -> None:
 
 
 def on_chips(rank: int, steps: list[Step]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """What is read on the way, and all tensors at the end."""
+    """The values read during the program, and all tensors at its end."""
     dist.init_process_group("ahbm", algorithm="ring")
     tensors, works, seen = (
         [torch.from_numpy(each) for each in first(rank)],
@@ -60,7 +58,7 @@ def on_chips(rank: int, steps: list[Step]) -> tuple[list[np.ndarray], list[np.nd
 
 
 def in_turn(steps: list[Step]) -> list[tuple[list[np.ndarray], list[np.ndarray]]]:
-    """The same of every rank, one step after the other."""
+    """The same values for every rank by serial execution in numpy."""
     tensors, seen = [first(rank) for rank in range(SIPS)], [list[np.ndarray]() for _ in range(SIPS)]
     for kind, source, target in steps:
         total = np.sum([own[source] for own in tensors], axis=0)

@@ -46,7 +46,7 @@ def places(draw: st.DrawFn) -> tuple[Topology, PhysAddr]:
 
 
 @given(places())
-def test_every_legal_place_survives_encoding_and_decoding(case: tuple[Topology, PhysAddr]) -> None:
+def test_legal_coordinates_survive_encoding_and_decoding(case: tuple[Topology, PhysAddr]) -> None:
     topology, place = case
     addresses = AddressMap(topology)
     address = encode(addresses, place)
@@ -55,7 +55,7 @@ def test_every_legal_place_survives_encoding_and_decoding(case: tuple[Topology, 
 
 
 @given(st.integers(-(1 << 20), 1 << ADDRESS_BITS + 1), st.sampled_from(TOPOLOGIES))
-def test_every_integer_is_a_place_or_is_refused(address: int, topology: Topology) -> None:
+def test_every_integer_is_decoded_or_refused(address: int, topology: Topology) -> None:
     addresses = AddressMap(topology)
     try:
         place = PhysAddr.decode(address, addresses)

@@ -1,7 +1,6 @@
 """All-reduce kernels in the mock runtime: right for every world, size, queue and order of turns.
 
-There is no deadlock in any of them, or the mock would raise `IpcqDeadlock`; and each kernel must
-have taken all that was sent.
+A deadlock would raise `IpcqDeadlock`. At the end all rings must be empty.
 """
 
 import pytest
@@ -26,7 +25,7 @@ kinds = st.sampled_from(KINDS)
 )
 @settings(deadline=None, max_examples=4)
 @given(numel=numels, n_slots=slots, slot_size=slot_sizes, kind=kinds, seed=seeds)
-def test_everyone_gets_what_all_contributed_and_all_get_the_same_bits(
+def test_every_rank_receives_the_reduction_with_the_same_bits(
     algorithm, ranks, numel, n_slots, slot_size, kind, seed
 ) -> None:
     group = MockGroup(algorithm, system(ranks), n_slots=n_slots, slot_size=slot_size)
@@ -35,9 +34,7 @@ def test_everyone_gets_what_all_contributed_and_all_get_the_same_bits(
 
 @settings(deadline=None, max_examples=5)
 @given(st.integers(1, 6), numels, slots, kinds, seeds)
-def test_every_pe_of_a_ring_meets_the_pe_at_its_place_elsewhere(
-    ranks, numel, n_slots, kind, seed
-) -> None:
+def test_a_ring_joins_pes_at_equal_coordinates(ranks, numel, n_slots, kind, seed) -> None:
     check_all_reduce(
         MockGroup("ring", system(ranks, cubes=(2, 1)), n_slots=n_slots), kind, numel, seed
     )
@@ -70,7 +67,7 @@ cube_meshes = st.tuples(st.integers(1, 3), st.integers(1, 2))
     kind=kinds,
     data=st.data(),
 )
-def test_hierarchical_gives_every_pe_what_all_pes_combine_to(
+def test_hierarchical_gives_every_pe_the_reduction_over_all_pes(
     cubes, pes, ranks, numel, n_slots, kind, data
 ) -> None:
     root = data.draw(st.none() | st.integers(0, cubes[0] * cubes[1] - 1), label="root cube")
@@ -99,7 +96,7 @@ def test_hierarchical_works_with_any_number_of_ranks(ranks, numel, n_slots, kind
     kind=kinds,
     data=st.data(),
 )
-def test_intercube_gives_every_cube_what_all_cubes_combine_to(
+def test_intercube_gives_every_cube_the_reduction_over_all_cubes(
     sips, cubes, wraps, numel, n_slots, kind, data
 ) -> None:
     root = data.draw(st.none() | st.integers(0, cubes[0] * cubes[1] - 1), label="root cube")
@@ -110,7 +107,7 @@ def test_intercube_gives_every_cube_what_all_cubes_combine_to(
 
 @settings(deadline=None, max_examples=20)
 @given(st.integers(2, 6), st.integers(1, 300))
-def test_a_ring_sends_the_least_that_an_all_reduce_can(ranks: int, numel: int) -> None:
+def test_a_ring_sends_the_least_bytes_of_any_all_reduce(ranks: int, numel: int) -> None:
     group = MockGroup("ring", system(ranks), n_slots=1000)
     group.all_reduce(group.shards((int32, ReduceOp.SUM), numel), ReduceOp.SUM)
     # Each chunk makes n - 1 steps along the ring, twice: 2 (n - 1) / n of the bytes for each of
@@ -119,7 +116,7 @@ def test_a_ring_sends_the_least_that_an_all_reduce_can(ranks: int, numel: int) -
 
 
 @given(st.integers(0, 1000), st.integers(1, 50))
-def test_chunks_cover_everything_once_and_are_of_almost_one_size(numel: int, chunks: int) -> None:
+def test_chunks_cover_all_elements_once_and_differ_by_one_at_most(numel: int, chunks: int) -> None:
     bounds = chunk_bounds(numel, chunks)
     assert [start for start, _ in bounds] == [0, *(stop for _, stop in bounds[:-1])]
     assert bounds[-1][1] == numel

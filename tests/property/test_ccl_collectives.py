@@ -1,8 +1,6 @@
-"""Every collective of the ring in the mock runtime: right for every world, size and queue, with the
-traffic that it states.
+"""Every collective of the ring in the mock runtime: right results and bytes for every world.
 
-There is no deadlock in any of them, or the mock would raise `IpcqDeadlock`; and each kernel must
-have taken all that was sent.
+A deadlock would raise `IpcqDeadlock`. At the end all rings must be empty.
 """
 
 from collections.abc import Callable
@@ -36,7 +34,7 @@ COMBINED: dict[ReduceOp, Callable[..., np.ndarray]] = {
 
 
 class World(NamedTuple):
-    """Ranks on a ring with one PE each. Slots of 64 bytes make small tensors need many."""
+    """Ranks on a ring with one PE each. Slots have 64 bytes, so small tensors need many."""
 
     ranks: int
     slots: int
@@ -57,8 +55,9 @@ class World(NamedTuple):
         kernel: Callable[..., None],
         arguments: Callable[[int, Callable[[np.ndarray], Any]], tuple[Any, ...]],
     ) -> int:
-        """Run `kernel` on every rank; `arguments(rank, place)` places arrays in its memory. Returns
-        the bytes sent in all.
+        """Run `kernel` on every rank; return the bytes sent.
+
+        `arguments(rank, place)` stores the arrays of a rank in its memory with `place`.
         """
         groups = self.groups
         pes = {
@@ -83,8 +82,8 @@ class World(NamedTuple):
         arguments: Callable[[int, Callable[[np.ndarray], Any]], tuple[Any, ...]],
         size: int,
     ) -> int:
-        """Run the kernel of a collective on elements of `size` bytes, with the arguments of its
-        module behind its own.
+        """Run the kernel of a collective with the arguments of its module; elements have `size`
+        bytes.
         """
         groups = self.groups
         return self.run(
@@ -104,14 +103,12 @@ def topology(ranks: int):
 
 
 def integers(seed: int, numel: int, dtype: DType) -> np.ndarray:
-    """Small integers, so that no order of sums or products of few of them rounds in any type."""
+    """Small integers: sums, and products of a few of them, are exact in every type."""
     return np.random.default_rng(seed).integers(-2, 3, numel).astype(dtype.numpy)
 
 
 def combined(op: ReduceOp, arrays: list[np.ndarray]) -> np.ndarray:
-    """What numpy makes of the contributions in float64; an average has the one rounding of its
-    quotient.
-    """
+    """The reduction of the contributions in float64; an average is rounded once, as a quotient."""
     total = reduce(COMBINED[op], [array.astype(np.float64) for array in arrays])
     whole = total / len(arrays) if op is ReduceOp.AVG else total
     return whole.astype(np.float32).astype(arrays[0].dtype)
@@ -134,7 +131,7 @@ operations = st.sampled_from(
 
 @settings(deadline=None, max_examples=20)
 @given(worlds, sizes, operations)
-def test_all_reduce_gives_everyone_what_all_contributed(
+def test_all_reduce_gives_every_rank_the_reduction(
     world: World, numel: int, kind: tuple[DType, ReduceOp]
 ) -> None:
     dtype, op = kind
@@ -148,7 +145,7 @@ def test_all_reduce_gives_everyone_what_all_contributed(
 
 @settings(deadline=None, max_examples=20)
 @given(worlds, sizes, operations, st.integers(0, 5))
-def test_reduce_gives_it_to_the_root_and_leaves_the_others_alone(
+def test_reduce_gives_the_reduction_to_the_root_alone(
     world: World, numel: int, kind: tuple[DType, ReduceOp], root: int
 ) -> None:
     (dtype, op), root = kind, root % world.ranks
@@ -164,7 +161,7 @@ def test_reduce_gives_it_to_the_root_and_leaves_the_others_alone(
 
 @settings(deadline=None, max_examples=20)
 @given(worlds, sizes, types, st.integers(0, 5))
-def test_broadcast_gives_everyone_what_the_root_has(
+def test_broadcast_gives_every_rank_the_elements_of_the_root(
     world: World, numel: int, dtype: DType, root: int
 ) -> None:
     root %= world.ranks
@@ -179,7 +176,7 @@ def test_broadcast_gives_everyone_what_the_root_has(
 
 @settings(deadline=None, max_examples=20)
 @given(worlds, sizes, types, st.booleans())
-def test_all_gather_gives_everyone_the_parts_in_the_order_of_the_ranks(
+def test_all_gather_gives_every_rank_the_parts_in_the_order_of_the_ranks(
     world: World, numel: int, dtype: DType, into_one: bool
 ) -> None:
     ranks = world.ranks
@@ -233,8 +230,8 @@ def test_all_to_all_transposes_the_parts(world: World, numel: int, dtype: DType)
     np.testing.assert_array_equal(
         outputs, np.array(shards).reshape(ranks, ranks, numel).swapaxes(0, 1)
     )
-    # Every part takes the shorter way: the distance of each pair of ranks round the ring, times the
-    # part.
+    # Every part takes the shorter direction: the distance of each pair of ranks on the ring, times
+    # the bytes of a part.
     hops = sum(min((a - b) % ranks, (b - a) % ranks) for a in range(ranks) for b in range(ranks))
     assert sent == hops * numel * dtype.itemsize
 
@@ -247,7 +244,7 @@ def test_all_to_all_transposes_the_parts(world: World, numel: int, dtype: DType)
     st.integers(0, 5),
     st.booleans(),
 )
-def test_a_tensor_sent_on_from_rank_to_rank_arrives_everywhere(
+def test_a_tensor_forwarded_from_rank_to_rank_reaches_every_rank(
     world: World, numel: int, dtype: DType, first: int, east: bool
 ) -> None:
     first %= world.ranks
@@ -267,12 +264,12 @@ def test_a_tensor_sent_on_from_rank_to_rank_arrives_everywhere(
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 6])
-def test_no_kernel_has_more_in_its_scratch_than_there_is_however_large_the_queues(
+def test_no_kernel_exceeds_its_scratch_with_queues_of_any_size(
     ranks: int,
 ) -> None:
     world, size = World(ranks, 4, 1 << 20), 4
-    # Two messages and a rest of every part: what fits the scratch decides, since the rings are far
-    # larger.
+    # Two messages and a rest of every part: the scratch limits the message, since the rings are
+    # far larger.
     numel = 2 * ring.arguments(world.groups[0], size)[1] + 5
     op, shape = ReduceOp.AVG, ranks * numel
     operands: dict[str, Callable[..., tuple[Any, ...]]] = {

@@ -1,8 +1,6 @@
-"""Collectives under the protocol: however the SIPs are dealt to LPs and whenever frames arrive, the
-result is one.
+"""Collectives give one result for every partition into LPs and every delay of frames.
 
-On the mesh, and where an algorithm joins ranks that are not neighbours, SIPs forward what others
-send.
+On the mesh, and between ranks that are not neighbours, SIPs forward packets of others.
 """
 
 from collections.abc import Callable
@@ -46,7 +44,7 @@ deals, seeds, grids = (
 
 
 def chips(grid: str, *corners: str) -> str:
-    """Four SIPs in a ring or in two rows, with a PE at each of the corners of one cube."""
+    """Four SIPs in a ring or in two rows, with a PE at each corner of one cube."""
     return variant_text(
         system__sips__count=SIPS,
         system__sips__topology=grid,

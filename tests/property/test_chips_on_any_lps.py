@@ -1,6 +1,4 @@
-"""Whole chips under the protocol: however the SIPs are dealt to LPs and whenever frames arrive, the
-result is one.
-"""
+"""Whole chips give one result for every partition into LPs and every delay of frames."""
 
 from collections.abc import Callable
 
@@ -47,8 +45,7 @@ TALKS: dict[str, tuple[str, str, Callable[[int, int], int]]] = {
         lambda rank, steps: rank ^ 2 * (steps % 2),
     ),
 }
-"""By algorithm: the directions of send and receive, and the origin of the elements after n steps.
-"""
+"""By algorithm: directions of send and receive, and the origin of the elements after n steps."""
 
 
 def collectives(numel: int, algorithm: str) -> Callable[[int], None]:
@@ -68,9 +65,7 @@ def collectives(numel: int, algorithm: str) -> Callable[[int], None]:
 
 
 def transfers(targets: list[int]) -> Callable[[int], None]:
-    """Every rank's PE 0 reads and writes HBM slices of other SIPs: answers leave SIPs whose own PEs
-    are idle.
-    """
+    """PE 0 of every rank accesses HBM slices of other SIPs: SIPs with idle PEs send answers."""
 
     def program(rank: int) -> None:
         state = running_rank()
@@ -89,10 +84,9 @@ def transfers(targets: list[int]) -> Callable[[int], None]:
 
 
 def conversations(steps: list[tuple[bool, bool, bool]], algorithm: str) -> Callable[[int], None]:
-    """In every step each rank's kernel talks to others while it multiplies, adds, or neither.
+    """In every step each kernel exchanges messages while it multiplies, adds, or is idle.
 
-    The others are its neighbours in a ring, or the one opposite, which messages reach through a
-    third SIP.
+    The peers are the neighbours in a ring, or the opposite rank behind a third SIP.
 
     A step defines whether the receive accepts any direction, whether a product is in flight, and
     whether the kernel waits for the product first.
@@ -106,7 +100,7 @@ def conversations(steps: list[tuple[bool, bool, bool]], algorithm: str) -> Calla
                 received = tl.recv_async(None if any_direction else back, (40, 40), tl.float32)
                 product = tl.composite("gemm", block, tl.ref(x, (40, 40))) if multiplies else None
                 tl.send(towards, block + 1)
-                # What has come is read, and its credit goes home, while the vector engine is busy
+                # The message is read, and its credit is returned, while the vector engine is busy
                 # for 1.5 us.
                 tl.zeros(200_000, tl.int8)
                 if product is not None and first:
@@ -128,8 +122,9 @@ def conversations(steps: list[tuple[bool, bool, bool]], algorithm: str) -> Calla
 
 
 def errands(trips: list[tuple[int, int, int, bool]]) -> Callable[[int], None]:
-    """Transfers between any two ranks, all in flight together: (source, target, elements, whether
-    the source works before).
+    """Transfers between any two ranks, all in flight together.
+
+    Each is (source, target, elements, whether the source computes before).
     """
 
     def add_one(x: tl.Pointer, n: int) -> None:
@@ -207,7 +202,7 @@ def test_dma_between_sips_does_not_depend_on_the_partition_or_on_delays(
 @pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.data())
-def test_messages_that_others_send_on_do_not_depend_on_the_partition_or_on_delays(
+def test_forwarded_messages_do_not_depend_on_the_partition_or_on_delays(
     data: st.DataObject,
 ) -> None:
     topology = data.draw(st.sampled_from([RING, MESH]), label="topology")

@@ -51,7 +51,7 @@ def test_every_element_has_as_many_copies_as_the_policy_replicates(
 
 @settings(max_examples=40)
 @given(policies, shapes)
-def test_shards_lie_behind_each_other_and_copies_on_top_of_each_other(
+def test_shards_are_consecutive_and_copies_have_equal_offsets(
     policy: DPPolicy, shape: tuple[int, ...]
 ) -> None:
     shards = resolve(policy, shape)

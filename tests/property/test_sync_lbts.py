@@ -36,7 +36,7 @@ class History:
         self._rng.choice((self._execute, self._receive, self._report))(lp, peer)
 
     def finish(self) -> None:
-        """Deliver and execute all that is left, then let everyone report twice."""
+        """Deliver and execute the rest; then every LP reports twice."""
         while any(self._in_flight.values()) or any(self._events.values()):
             for lp in self._lps:
                 for peer in self._lps:

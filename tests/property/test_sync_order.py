@@ -1,4 +1,4 @@
-"""Any split over LPs, any delays and any turns give what one event list gives."""
+"""Every partition into LPs, every delay and every schedule give the logs of one event list."""
 
 import pytest
 from hypothesis import given, settings
@@ -13,9 +13,7 @@ SEEDS = st.integers(0, 2**32)
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """Up to 6 entities on up to 4 LPs; the graph of channels may be cyclic, one-way, or in
-    pieces.
-    """
+    """Up to 6 entities on up to 4 LPs; the channels may be cyclic, one-way or unconnected."""
     homes = draw(st.lists(st.integers(0, 3), min_size=1, max_size=6))
     ranks = {home: rank for rank, home in enumerate(sorted(set(homes)))}
     pairs = [(a, b) for a in range(len(homes)) for b in range(len(homes)) if a != b]
@@ -30,7 +28,7 @@ def worlds(draw: st.DrawFn) -> World:
 @pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(worlds(), SEEDS, st.booleans())
-def test_every_entity_executes_what_one_event_list_would(
+def test_every_entity_executes_the_events_of_one_event_list(
     world: World, schedule: int, promises: bool
 ):
     run = run_world(world, *scrambled(world.lps, schedule), promises=promises)
@@ -41,9 +39,7 @@ def test_every_entity_executes_what_one_event_list_would(
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(worlds(), SEEDS)
-def test_the_figures_of_two_schedules_differ_only_in_what_synchronisation_cost(
-    world: World, schedule: int
-):
+def test_two_schedules_differ_only_in_the_cost_of_synchronisation(world: World, schedule: int):
     prompt_run = run_world(world, *prompt(world.lps))
     scrambled_run = run_world(world, *scrambled(world.lps, schedule))
     assert prompt_run.messages == scrambled_run.messages
@@ -52,9 +48,7 @@ def test_the_figures_of_two_schedules_differ_only_in_what_synchronisation_cost(
 
 
 def test_ties_at_one_time_are_executed_in_the_order_of_source_and_sequence():
-    """Three LPs send to one entity with equal lookaheads and no jitter in their delays: most
-    arrivals tie.
-    """
+    """Three LPs send to one entity with equal lookaheads and delays: most arrivals tie."""
     links = tuple(Link(source, 0, 10) for source in (1, 2, 3))
     ties = 0
     for seed in range(20):

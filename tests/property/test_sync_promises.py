@@ -14,7 +14,7 @@ SEEDS = st.integers(0, 2**32)
 
 
 class Tap:
-    """Keeps every frame that is sent, per peer."""
+    """Keeps every frame sent, by peer."""
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
@@ -36,7 +36,7 @@ class Tap:
 
 
 def ring(lps: int, lookahead_ps: int = 10) -> tuple[Link, ...]:
-    """Channels both ways between neighbours."""
+    """Channels in both directions between neighbours."""
     pairs = {(lp, (lp + step) % lps) for lp in range(lps) for step in (1, lps - 1)}
     return tuple(Link(a, b, lookahead_ps) for a, b in sorted(pairs) if a != b)
 
@@ -75,15 +75,13 @@ def test_an_idle_gap_of_a_million_lookaheads_costs_no_more_than_one_of_a_hundred
         World(tuple(range(lps)), ring(lps), seed, gap_ps=gap_ps) for gap_ps in (1_000, 10_000_000)
     )
     rounds = [run_world(world, *prompt(lps)).rounds for world in (short, long)]
-    # The gaps shift events against each other, so the runs are not the same; a creeping promise
-    # would cost 10^6 rounds.
+    # The gaps shift events against each other, so the runs differ; promises that grow by one
+    # lookahead would cost 10^6 rounds.
     assert rounds[1] <= 2 * rounds[0] + 50
 
 
 def test_null_messages_stay_few_for_each_event_that_ends_a_gap():
-    """Each entity has 40 events with gaps of up to 10^5 lookaheads between them, and messages after
-    each.
-    """
+    """Each entity has 40 events, gaps of up to 10^5 lookaheads, and messages after each event."""
     for lps in (2, 3, 4):
         world = World(tuple(range(lps)), ring(lps), seed=lps, budget=40, gap_ps=1_000_000)
         run = run_world(world, *prompt(lps))
@@ -95,9 +93,7 @@ def test_null_messages_stay_few_for_each_event_that_ends_a_gap():
 
 
 def test_a_quiet_component_saves_rounds():
-    """The same traffic, once with the promises of the senders and once with nothing but the event
-    list.
-    """
+    """The same traffic with the promises of components, and with the event list alone."""
     world = World((0, 1), ring(2), seed=5, budget=200, gap_ps=40)
     sharpened = run_world(world, *prompt(2))
     plain = run_world(world, *prompt(2), promises=False)

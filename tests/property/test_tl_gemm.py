@@ -1,6 +1,4 @@
-"""Matrix products in the mock runtime against numpy in float64: tails, types, staged and streamed
-operands, epilogues.
-"""
+"""Matrix products in the mock runtime against numpy in float64: tails, types, epilogues."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +17,7 @@ from runtime.model.tiles import TileSize, blocked_offset
 from tests.support.kernels import FLOATS, computed, eps, value
 
 TILE = MockPe().gemm_tile
-"""The tile of the topology file: products of random sizes end inside of one."""
+"""The tile of the topology file: products of random sizes end inside a tile."""
 
 ACTIVATIONS = {
     "relu": lambda x: np.maximum(x, 0),
@@ -43,7 +41,7 @@ def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> np
 
 @dataclass
 class Product:
-    """Operands of one product, what float64 makes of them, and how far float32 sums may be off."""
+    """Operands of one product, its value in float64, and the error bound of sums in float32."""
 
     a: np.ndarray
     b: np.ndarray
@@ -54,9 +52,7 @@ class Product:
 
     @property
     def bound(self) -> np.ndarray:
-        """One rounding to float32 for each tile of the depth, each of at most the sum of the
-        magnitudes.
-        """
+        """One rounding to float32 for each tile of the depth, of at most the sum of magnitudes."""
         steps = -(-self.a.shape[1] // TILE.k)
         return (
             steps * 2**-24 * (np.abs(self.a.astype(np.float64)) @ np.abs(self.b.astype(np.float64)))
@@ -70,7 +66,7 @@ def product(size: tuple[int, int, int], seed: int, dtype: DType) -> Product:
 
 
 def blocked(matrix: np.ndarray, block: tuple[int, int]) -> np.ndarray:
-    """The elements of a matrix block after block: what `tl.ref(..., blocked=True)` reads."""
+    """The elements of a matrix block by block, as `tl.ref(..., blocked=True)` reads them."""
     blocks = [
         matrix[row : row + block[0], column : column + block[1]].reshape(-1)
         for row in range(0, matrix.shape[0], block[0])

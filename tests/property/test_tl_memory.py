@@ -18,7 +18,7 @@ lengths = st.integers(1, 12)
 
 @st.composite
 def blocks(draw: st.DrawFn) -> tuple[int, int, slice, slice]:
-    """StridedBlock and columns of a matrix, and a block of it."""
+    """Rows and columns of a matrix, and a block of it."""
     rows, columns = draw(lengths), draw(lengths)
     top, left = draw(st.integers(0, rows - 1)), draw(st.integers(0, columns - 1))
     return (
@@ -32,7 +32,7 @@ def blocks(draw: st.DrawFn) -> tuple[int, int, slice, slice]:
 @pytest.mark.parametrize("dtype", ALL, ids=repr)
 @settings(max_examples=10, deadline=None)
 @given(block=blocks(), data=st.data())
-def test_a_block_of_a_matrix_is_loaded_and_stored_where_it_lies(
+def test_a_block_of_a_matrix_is_loaded_and_stored_at_its_address(
     dtype: DType, block: tuple[int, int, slice, slice], data: st.DataObject
 ) -> None:
     rows, columns, down, across = block
@@ -52,7 +52,7 @@ def test_a_block_of_a_matrix_is_loaded_and_stored_where_it_lies(
 
 @st.composite
 def indices(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[Any, ...]]:
-    """A shape, and slices of some of its axes among new axes and perhaps an ellipsis."""
+    """A shape, and slices of some axes, new axes, and in some cases an ellipsis."""
     shape = draw(arrays.array_shapes(min_dims=1, max_dims=3, max_side=6))
     index: list[Any] = [
         draw(ranges(length)) for length in shape[: draw(st.integers(0, len(shape)))]
@@ -62,14 +62,14 @@ def indices(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[Any, ...]]:
 
 
 def ranges(length: int) -> st.SearchStrategy[slice]:
-    """A part of an axis, also as numpy counts from its end, and beyond it."""
+    """A part of an axis, also with numbers from its end, and beyond it."""
     start, stop = st.integers(0, length - 1), st.integers(0, length + 2)
     return st.builds(slice, start | st.none() | start.map(lambda at: at - length), stop | st.none())
 
 
 @settings(max_examples=40, deadline=None)
 @given(indices())
-def test_a_view_is_numpys_and_lies_where_its_elements_lie(
+def test_a_view_has_the_elements_of_numpy_at_their_addresses(
     drawn: tuple[tuple[int, ...], tuple[Any, ...]],
 ) -> None:
     shape, index = drawn
@@ -81,9 +81,7 @@ def test_a_view_is_numpys_and_lies_where_its_elements_lie(
 
 
 def at_its_place(view: Value, base: np.ndarray) -> np.ndarray:
-    """The elements that the address and the strides of a view select of the row-major block that
-    begins at address 0.
-    """
+    """The elements which a view selects from the row-major block at address 0."""
     places = view.address // base.itemsize + sum(
         (np.arange(length) * stride).reshape(-1, *[1] * (len(view.shape) - 1 - axis))
         for axis, (length, stride) in enumerate(zip(view.shape, view.strides, strict=True))
@@ -93,7 +91,7 @@ def at_its_place(view: Value, base: np.ndarray) -> np.ndarray:
 
 @settings(max_examples=30)
 @given(arrays.array_shapes(min_dims=0, max_dims=4))
-def test_row_major_strides_are_numpys(shape: tuple[int, ...]) -> None:
+def test_row_major_strides_are_those_of_numpy(shape: tuple[int, ...]) -> None:
     assert row_major(shape) == tuple(stride // 8 for stride in np.zeros(shape).strides)
 
 
@@ -108,7 +106,7 @@ def test_a_column_and_a_row_make_a_matrix(rows: int, columns: int) -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=8))
-def test_kernels_on_several_pes_do_their_own_parts(sizes: list[int]) -> None:
+def test_kernels_on_several_pes_compute_their_own_parts(sizes: list[int]) -> None:
     x = np.arange(sum(sizes), dtype=np.int32)
 
     def negate(at: tl.Pointer, ends: list[int]) -> None:

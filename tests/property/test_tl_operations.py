@@ -1,5 +1,6 @@
-"""What the vector engine computes against numpy in float64 or exact integers, over random shapes,
-broadcasts, axes, types.
+"""Operations of the vector engine against numpy in float64 or exact integers.
+
+Shapes, broadcasts, axes and types are random.
 """
 
 from collections.abc import Callable
@@ -58,12 +59,12 @@ def operands(data: st.DataObject, name: str, dtype: DType) -> list[np.ndarray]:
 
 
 def wrapped(exact: np.ndarray, dtype: DType) -> np.ndarray:
-    """What is left of exact integers in the bits of a type."""
+    """Exact integers reduced to the bits of a type."""
     half = 1 << (8 * dtype.itemsize - 1)
     return ((exact + half) % (2 * half) - half).astype(dtype.numpy)
 
 
-def test_every_elementwise_operation_is_a_word_of_the_language_and_compared_here() -> None:
+def test_every_elementwise_operation_is_a_function_of_the_language_and_compared_here() -> None:
     assert set(EXACT) == set(ELEMENTWISE)
     assert set(ELEMENTWISE) <= set(tl.__all__)
 
@@ -198,7 +199,7 @@ def test_a_cast_rounds_once_drops_fractions_and_saturates_from_floats(
 @pytest.mark.parametrize("dtype", ALL, ids=repr)
 @PER_TYPE
 @given(data=st.data())
-def test_what_only_moves_keeps_every_element(dtype: DType, data: st.DataObject) -> None:
+def test_operations_that_only_move_keep_every_element(dtype: DType, data: st.DataObject) -> None:
     matrix = data.draw(numbers(dtype, arrays.array_shapes(min_dims=2, max_dims=2)))
     parts = data.draw(st.lists(numbers(dtype, shapes), min_size=1, max_size=4))
     np.testing.assert_array_equal(computed(lambda: tl.trans(value(matrix))), matrix.T)

@@ -137,7 +137,7 @@ def test_a_strided_block_takes_as_long_as_its_bytes_on_the_busiest_channel() -> 
         [record] = pe.run()
         return record.end_ps - record.start_ps
 
-    # At 25.6 GB/s a channel: 4096 B over eight channels are 20 ns. StridedBlock of 128 B at a pitch of 2048 B = 8 x 256 B lie on one
+    # At 25.6 GB/s a channel: 4096 B over eight channels are 20 ns. Rows of 128 B at a pitch of 2048 B = 8 x 256 B lie on one
     # channel, which needs 160 ns; at 2304 B = 9 x 256 B they lie on all eight.
     without_gaps_ps = took_ps(())
     assert took_ps((2048, 1)) - without_gaps_ps == 160_000 - 20_000
