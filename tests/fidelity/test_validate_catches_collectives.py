@@ -18,7 +18,7 @@ from runtime.ccl.algorithms import (
     ring_naive,
     tree,
 )
-from runtime.ccl.exchange import Line, Ways, cut
+from runtime.ccl.exchange import Line, Directions, cut
 from runtime.ccl.reduction import ReduceOp
 from runtime.core.requests import QueuePair
 from runtime.language import tl
@@ -88,7 +88,8 @@ class LacksASlot(PeIpcq):
             queue.credits -= 1
 
     def check_idle(self) -> None:
-        assert not any(queue.arrived for queue in self._queues)
+        tables = self._tables.values()
+        assert not any(queue.arrived for table in tables for queue in table.queues)
 
 
 class LosesACredit(PeIpcq):
@@ -205,8 +206,8 @@ def test_larger_credits_are_seen_on_every_link_that_they_pass() -> None:
 def test_a_chunk_that_is_not_passed_on_is_seen_by_sums_bytes_and_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def without_last_step(chunks: list[Value], position: int, ways: Ways) -> None:
-        size, (behind, ahead) = len(chunks), ways
+    def without_last_step(chunks: list[Value], position: int, directions: Directions) -> None:
+        size, (behind, ahead) = len(chunks), directions
         for step in range(size - 2):
             outgoing, index = chunks[(position - step + 1) % size], (position - step) % size
             if outgoing.numel:
@@ -280,7 +281,7 @@ def test_a_dimension_left_out_is_seen_by_all_but_the_bounds(
     monkeypatch.setattr(
         recursive_doubling,
         "exchange",
-        lambda way, own: own if way == "global_bit_0" else right(way, own),
+        lambda direction, own: own if direction == "global_bit_0" else right(direction, own),
     )
     found = checks("i.recursive_doubling.")
     assert missed_ids(found) == {check.id for check in found} - ids(
@@ -291,13 +292,13 @@ def test_a_dimension_left_out_is_seen_by_all_but_the_bounds(
 def test_chunks_of_wrong_sizes_are_seen_by_bytes_and_times_but_not_by_sums(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    right = halving_doubling._Cube.__init__
+    right = halving_doubling._Hypercube.__init__
 
-    def uneven(cube: halving_doubling._Cube, rank: int, ranks: int, count: int) -> None:
+    def uneven(cube: halving_doubling._Hypercube, rank: int, ranks: int, count: int) -> None:
         right(cube, rank, ranks, count)
         cube._edges[1:-1] = [edge + 1 for edge in cube._edges[1:-1]]
 
-    monkeypatch.setattr(halving_doubling._Cube, "__init__", uneven)
+    monkeypatch.setattr(halving_doubling._Hypercube, "__init__", uneven)
     found = checks("i.halving_doubling.")
     # Three ranks have two chunks of three elements, and it does not matter which is the longer one.
     bytes_on_links = ids(found, "i.halving_doubling.bytes.") - {"i.halving_doubling.bytes.3"}
@@ -311,10 +312,12 @@ def test_a_column_left_out_is_seen_where_the_mesh_has_columns(
 ) -> None:
     right = mesh.reduce_scatter_along
 
-    def rows_only(line: Line, value: Value, ways: Ways, op: ReduceOp) -> tuple[list[Value], int]:
+    def rows_only(
+        line: Line, value: Value, directions: Directions, op: ReduceOp
+    ) -> tuple[list[Value], int]:
         return (
-            right(line, value, ways, op)
-            if ways == mesh.ALONG_ROW
+            right(line, value, directions, op)
+            if directions == mesh.ALONG_ROW
             else (cut(value, line[1]), line[0])
         )
 

@@ -93,9 +93,7 @@ def test_the_number_of_processes_does_not_change_a_row(
 ) -> None:
     def rows(procs: int) -> str:
         path = tmp_path / f"{procs}.csv"
-        assert (
-            call(["validate", "--only", "a.1", "--procs", str(procs), "--csv", str(path)]) == 0
-        )
+        assert call(["validate", "--only", "a.1", "--procs", str(procs), "--csv", str(path)]) == 0
         return path.read_text()
 
     assert rows(1) == rows(2)

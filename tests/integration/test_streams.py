@@ -339,7 +339,7 @@ def test_queues_are_free_again_when_the_collective_is_complete() -> None:
 
 
 def test_a_deadlock_of_both_streams_of_a_pe_names_both_waits() -> None:
-    """Rank 1 never joins the all-reduce of its group; rank 2 never sends to the kernel of rank 0."""
+    """Rank 1 never joins the all-reduce of its group; rank 2 never sends to rank 0."""
 
     def listen(_at: tl.Pointer) -> None:
         tl.recv("global_W", 1, tl.float32)
