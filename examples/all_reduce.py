@@ -1,6 +1,6 @@
 """The PyTorch habit: spawn one process per rank and all-reduce. Run it with `python examples/all_reduce.py`."""
 
-from runtime import torch
+from kernbench import torch
 
 dist = torch.distributed
 

@@ -10,7 +10,7 @@ import argparse
 
 import numpy as np
 
-from runtime import DPPolicy, tl, torch
+from kernbench import DPPolicy, tl, torch
 
 
 def linear_gelu(

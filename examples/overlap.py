@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from runtime import tl, torch
+from kernbench import tl, torch
 
 dist = torch.distributed
 LAYERS, N = 4, 64

@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from runtime import mock, tl
+from kernbench import mock, tl
 from runtime.ccl import config, exchange, group, plan, reduction
 from runtime.core.coordinates import PeCoordinates
 from runtime.model.topology import load_topology

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from runtime import DPPolicy, tl, torch
+from kernbench import DPPolicy, tl, torch
 
 
 def scale(x: tl.Pointer, numel: int, factor: float) -> None:

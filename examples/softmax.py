@@ -10,7 +10,7 @@ import argparse
 
 import numpy as np
 
-from runtime import DPPolicy, tl, torch
+from kernbench import DPPolicy, tl, torch
 
 BLOCK = 16
 """Rows at once: what is computed from them must fit into the scratch of a kernel."""
