@@ -1,5 +1,6 @@
-"""`python -m sip_node --connect ENDPOINT --run-id ID --lp K`: an LP of a run, started by its
-coordinator or by hand.
+"""The entry of an LP process: `python -m sip_node --connect ENDPOINT --run-id ID --lp K`.
+
+The coordinator starts it, or a user does by hand to join a run.
 """
 
 import argparse
@@ -7,7 +8,6 @@ import faulthandler
 import signal
 import sys
 from collections.abc import Callable
-from importlib import import_module
 
 from sip_node import lifeline
 
@@ -20,19 +20,19 @@ def enter(
     args: tuple[object, ...] = (),
 ) -> int:
     """Be LP `lp` of a run until it ends; returns the exit code of the process."""
-    # Ctrl-C in a terminal reaches the whole process group. The coordinator alone decides what it
-    # means.
+    # Ctrl-C in a terminal reaches the whole process group; only the coordinator acts on it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    # The coordinator sends this when the LP hangs. The handler prints the stack whatever the
-    # interpreter is busy with.
+    # The coordinator sends this signal when the LP hangs. The handler prints the stack even while
+    # the interpreter is busy in one bytecode or in a C call.
     if sys.stderr is not None:
         faulthandler.register(signal.SIGUSR1, all_threads=False)
     lifeline.follow_parent()
-    # The chip model is loaded after the lifeline is up: importing it takes a good part of a second.
-    code: int = import_module("sip_node.node").main(endpoint, run_id, lp, function, args)
-    return code
+    # The chip model is loaded after the lifeline is up, since the import takes part of a second.
+    from sip_node import node
+
+    return node.main(endpoint, run_id, lp, function, args)
 
 
 def main() -> int:

@@ -1,7 +1,7 @@
-"""The control side of an LP: what it tells the coordinator, and what it waits for.
+"""The control channel of an LP: its messages to the coordinator, and those it waits for.
 
-Every wait is bounded: a coordinator that is gone is noticed by the lifeline, one that is stuck by
-`PATIENCE_S`.
+Every wait is bounded: the lifeline detects a coordinator that has ended, `PATIENCE_S` a coordinator
+that hangs.
 """
 
 from os import getpid
@@ -30,8 +30,9 @@ from runtime.wire.fields import PROTOCOL_VERSION
 from sip_node import lifeline
 
 PATIENCE_S = 600.0
-"""Longest wait for the coordinator's next word; its own time limits are shorter and come with a
-reason.
+"""Longest wait for the next message of the coordinator.
+
+The coordinator's own time limits are shorter, and their errors have a better reason.
 """
 STATUS_PERIOD_S = 0.25
 _LINGER_MS = 2000
@@ -67,14 +68,15 @@ class Control:
         self.socket.connect(endpoint)
 
     def hello(self, data_endpoint: str) -> Peers:
-        """Join the run: peers will reach this LP at `data_endpoint`. Returns when every LP has
-        joined.
+        """Join the run; returns when every LP has joined.
+
+        Peers reach this LP at `data_endpoint`.
         """
         self.send(Hello(PROTOCOL_VERSION, self._run_id, self._lp, getpid(), data_endpoint))
         return self._expect(Peers)
 
     def ready(self, config_hash: str) -> None:
-        """Say that the chips are built and the channels connected."""
+        """Report that the chips are built and the channels connected."""
         self.send(Ready(self._lp, config_hash))
 
     def wait_start(self) -> None:
@@ -82,22 +84,17 @@ class Control:
         self._expect(Start)
 
     def status_is_due(self) -> bool:
-        """Whether it is time to say how far this LP is: four times a second at most. May be asked
-        every round.
-        """
+        """Whether a status is due, four times a second at most. Cheap enough for every round."""
         return now_s() - self._reported_s >= STATUS_PERIOD_S
 
     def report_status(self, status: Status) -> None:
-        """Say how far this LP is."""
+        """Send the status of this LP."""
         self._reported_s = now_s()
         self.send(status)
 
     def check(self) -> None:
-        """Take what the coordinator has sent, without waiting; during a run that can only be the
-        end of it.
-        """
-        # Reading the socket's events is cheaper than a receive that fails, and this runs once a
-        # round.
+        """Take a message of the coordinator, if any: during a run only an abort may come."""
+        # This runs once a round, and reading the events is cheaper than a receive that fails.
         if int(self.socket.get(zmq.EVENTS)) & zmq.POLLIN:
             message = self._receive()
             raise ProtocolError(_COORDINATOR, f"{type(message).__name__} during a run")
@@ -107,9 +104,7 @@ class Control:
         self.socket.send(encode_control(message))
 
     def finish(self) -> None:
-        """Wait for the coordinator's goodbye, after `Done`: everything that was sent has
-        arrived.
-        """
+        """Wait for the coordinator's `Bye` after `Done`: it has received everything."""
         self._expect(Bye)
 
     def close(self) -> None:
@@ -134,8 +129,8 @@ class Control:
     def _receive(self) -> FromCoordinator:
         message = decode_from_coordinator(self.socket.recv(), _COORDINATOR)
         if self._connection is not None and isinstance(message, Abort | Bye):
-            # The coordinator hangs up after its last word, and this LP still has to end in its own
-            # way.
+            # The coordinator closes the connection after this message, and that must not end this
+            # process before its own cleanup.
             self._connection.release()
         if isinstance(message, Abort):
             raise RunAborted(message.reason)

@@ -1,8 +1,8 @@
-"""No LP outlives its coordinator: a daemon thread watches for the end of it and ends this process
-at once.
+"""Ends an LP when its coordinator has ended: no LP outlives its run.
 
-The thread works while the main thread computes or waits for a peer that will never answer, which is
-why the coordinator's absence is not left to the control protocol.
+A daemon thread watches for the end and exits this process at once. The thread works while the main
+thread computes or waits for a peer that will never send, which is why the control protocol alone
+cannot do this.
 """
 
 import os
@@ -15,13 +15,14 @@ from runtime.core.wallclock import sleep_s
 from runtime.wire.environment import coordinator_pid, run_directory
 
 EXIT_ORPHANED = 70
-"""Egress code of an LP that ended because its coordinator did."""
+"""Exit code of an LP that ended because its coordinator did."""
 _PERIOD_S = 0.2
 
 
 def follow_parent() -> None:
-    """End this process soon after the coordinator that started it; without effect in an LP that
-    joined by hand.
+    """End this process soon after the coordinator that started it.
+
+    Without effect in an LP that joined by hand.
     """
     pid = coordinator_pid()
     if pid is not None:
@@ -29,10 +30,10 @@ def follow_parent() -> None:
 
 
 def follow(gone: Callable[[], bool], released: Event | None = None) -> Thread:
-    """End this process when `gone()` is true, unless `released` is set first, which ends the
-    returned thread.
+    """End this process when `gone()` is true, unless `released` is set first.
 
-    `gone` is called again and again; each call may block for a fraction of a second.
+    `gone` is called in a loop; each call may block for a fraction of a second. The returned thread
+    ends when `released` is set.
     """
     thread = Thread(
         target=_end_with, args=(gone, released or Event()), name="lifeline", daemon=True
@@ -42,8 +43,8 @@ def follow(gone: Callable[[], bool], released: Event | None = None) -> Thread:
 
 
 def _orphaned(pid: int) -> bool:
-    # An orphan is adopted by init or a subreaper. Asking whether `pid` still exists would be fooled
-    # by its reuse.
+    # An orphan is adopted by init or a subreaper. A test whether `pid` still exists would fail when
+    # the number is used again.
     if os.getppid() != pid:
         return True
     sleep_s(_PERIOD_S)
@@ -56,7 +57,7 @@ def _end_with(gone: Callable[[], bool], released: Event) -> None:
             return
     if not released.is_set():
         _remove(run_directory())
-        # The main thread may be anywhere, also inside a C call: a clean exit would wait for it.
+        # The main thread may be inside a C call, and a clean exit would wait for it.
         os._exit(EXIT_ORPHANED)
 
 

@@ -82,7 +82,7 @@ def _run(
         raise
     except ProgramRaised as raised:
         _fail(control, lp, node, raised.rank, raised.error)
-    except Exception as error:  # noqa: BLE001 - the coordinator must receive the cause, whatever it is
+    except Exception as error:  # noqa: BLE001 - every cause is reported
         _fail(control, lp, node, -1, error)
     finally:
         transport.close()

@@ -87,8 +87,8 @@ class PeerDecoder:
     """Decodes and checks what the other LPs of run `run_id` send to LP `lp`.
 
     `lp_of[entity]` is the LP that holds an entity (a SIP). `packet_fault` returns what is wrong
-    with the body of a message, or an empty text: it is the rules of the model, which the wire does
-    not know.
+    with the body of a message, or an empty text: the rules of the model, which are no part of the
+    wire.
     """
 
     def __init__(

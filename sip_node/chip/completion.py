@@ -1,4 +1,4 @@
-"""A result that will exist at some simulated time."""
+"""A result that will exist at some simulated time, and callbacks on it."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar, cast
@@ -7,8 +7,9 @@ _T = TypeVar("_T")
 
 
 class Completion(Generic[_T]):
-    """Completed once, with a value or an error; callbacks run at once, in the order in which they
-    were added.
+    """A result that completes once, with a value or an error.
+
+    Callbacks run at completion, in the order in which they were added.
     """
 
     __slots__ = ("_callbacks", "_value", "done", "error")
@@ -21,7 +22,7 @@ class Completion(Generic[_T]):
 
     @property
     def value(self) -> _T:
-        """The value, once it is there."""
+        """The value; valid after a completion without error."""
         return cast("_T", self._value)
 
     def complete(self, value: _T) -> None:
@@ -30,12 +31,12 @@ class Completion(Generic[_T]):
         self._finish()
 
     def fail(self, error: BaseException) -> None:
-        """Set the error that waiting for this raises."""
+        """Complete with the error that a wait for this result raises."""
         self.error = error
         self._finish()
 
     def then(self, callback: "Callable[[Completion[_T]], None]") -> None:
-        """Call `callback(self)` on completion, at once if that has been."""
+        """Call `callback(self)` at completion, or now if it is complete."""
         if self.done:
             callback(self)
         else:
@@ -50,31 +51,33 @@ class Completion(Generic[_T]):
 
 
 def completed(value: _T) -> Completion[_T]:
-    """A result that exists already."""
+    """A result that is complete from the start."""
     done = Completion[_T]()
     done.complete(value)
     return done
 
 
 def all_of(completions: Sequence[Completion[_T]]) -> Completion[list[_T]]:
-    """Complete with the list of values when the last of `completions` does; the first error
-    wins.
+    """A result that completes with all values after the last of `completions`, in their order.
+
+    It fails with the first error.
     """
-    together = Completion[list[_T]]()
+    joint = Completion[list[_T]]()
     left = len(completions)
 
-    def one_done(completion: Completion[_T]) -> None:
+    def count_down(completion: Completion[_T]) -> None:
         nonlocal left
         left -= 1
-        if together.done:
+        if joint.done:
+            # It has failed already, and completes only once.
             return
         if completion.error is not None:
-            together.fail(completion.error)
+            joint.fail(completion.error)
         elif left == 0:
-            together.complete([each.value for each in completions])
+            joint.complete([each.value for each in completions])
 
     if not completions:
-        together.complete([])
+        joint.complete([])
     for completion in completions:
-        completion.then(one_done)
-    return together
+        completion.then(count_down)
+    return joint

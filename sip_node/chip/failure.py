@@ -1,10 +1,10 @@
-"""What a program of a rank raised, on its way out of the event loop."""
+"""The error of a rank program or a kernel, as it leaves the event loop."""
 
 import traceback
 from types import TracebackType
 
 
-class ProgramRaised(Exception):  # noqa: N818 - says what happened, the error is inside
+class ProgramRaised(Exception):  # noqa: N818 - it wraps the error
     """A rank program or a kernel of its SIP raised. Fields: rank, the exception."""
 
     def __init__(self, rank: int, error: BaseException) -> None:

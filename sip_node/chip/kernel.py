@@ -1,8 +1,7 @@
-"""The boundary between a chip and the kernels that run on it.
+"""The interface between a chip and the kernels that run on it.
 
-A chip knows when a kernel starts, when it has ended and what it waits for, but not what it is: a
-kernel is a program of the user, which the room above the chip runs beside the event loop. So the
-chip receives the function that starts one.
+For a chip, a kernel has a start, an end, and waits. It is a program of the user, which
+`sip_node.programs` runs beside the event loop. So the chip receives the function that starts one.
 """
 
 from collections.abc import Callable

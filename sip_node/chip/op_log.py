@@ -14,11 +14,11 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class OpLog:
-    """Collects records, hands full chunks to `sink`, and keeps a running hash of everything it saw.
+    """Collects records, passes full chunks to `sink`, and keeps a running hash of all records.
 
-    `written` takes what the host wrote, in the order of its records. `transferred` is told of every
-    slot that a kernel sends or receives, if the run asks for that. `last_ps` is the latest end of
-    an operation.
+    `written` takes what the host wrote, in the order of its records. `transferred` takes every slot
+    that a kernel sends or receives, in a run that requests it. `last_ps` is the latest end of an
+    operation.
     """
 
     def __init__(
@@ -40,14 +40,15 @@ class OpLog:
             self.flush()
 
     def add_written(self, data: bytes) -> None:
-        """Keep the bytes of the host's write whose record comes next; the digest has them from the
-        memories.
+        """Pass on the bytes of a write of the host, before its record is added.
+
+        The digest has these bytes from the memories.
         """
         if self._written is not None:
             self._written(data)
 
     def flush(self) -> None:
-        """Hash and hand over what has been collected."""
+        """Hash the collected records, and pass them on."""
         if not self._chunk:
             return
         # Record by record, so that the hash does not depend on where the chunks were cut.

@@ -1,9 +1,10 @@
-"""What one SIP knows about its next message to each other SIP: the component promises of a chip.
+"""Send bounds: the earliest time of the next message from one SIP to each other SIP.
 
-Only PEs with a running kernel send off the chip, and only to the SIPs to which the kernel's queues
-lead. Everything else needs time before it can: a launch has to reach a PE first, a packet has to
-reach the IO chiplet. A message that this SIP only sends on is known here from the time it is put
-into the inbox.
+They are the component promises of a chip. Only PEs with a running kernel send off the chip, and
+only to the SIPs to which the kernel's queues lead. Everything else takes time first: a launch has
+to reach a PE, a packet has to reach the IO chiplet. A message which this SIP only forwards has a
+bound here from the time at which it is put into the inbox; before that the promises of its channel
+bound it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -29,8 +30,8 @@ class SendBounds:
 
     `port_path_ps` gives, for every (cube, pe), the least time from the PE to the entrance of the
     links to other SIPs, `launch_path_ps` the least time from a launch that the IO_CPU has not
-    stamped yet to a message. `answers` says whether memories here answer requests of other SIPs,
-    which may come at any time.
+    stamped yet to a message. With `answers`, memories here reply to requests of other SIPs, which
+    may arrive at any time.
     """
 
     def __init__(
@@ -40,17 +41,18 @@ class SendBounds:
         self._launches = Sender(0 if answers else launch_path_ps)
         self._reach: dict[tuple[Pe, str], Collection[int]] = {}
         self._running: dict[tuple[Pe, HardwareThread], _Running] = {}
-        self._on_the_way: dict[int, Sender] = {}
+        self._in_flight: dict[int, Sender] = {}
 
     def reaches(self, pe: Pe, table: str, sips: Collection[int]) -> None:
-        """A PE has got a queue table whose queues lead to `sips`, other ones than its own."""
+        """A queue table was installed on a PE; its queues lead to `sips`, without the own SIP."""
         self._reach[pe, table] = sips
 
     def launched(
         self, pes: Sequence[Pe], start_ps: int, thread: HardwareThread, table: str
     ) -> None:
-        """A kernel will start on a thread of `pes` at `start_ps`, not earlier. Its queue table, if
-        any, is installed.
+        """A kernel starts on a thread of `pes` at `start_ps`, not earlier, with a queue table.
+
+        The table is installed. A kernel without a table cannot send off the chip.
         """
         for pe in pes:
             targets = self._reach.get((pe, table))
@@ -60,9 +62,7 @@ class SendBounds:
                 self._running[pe, thread] = _Running(sender, targets)
 
     def computing(self, pe: Pe, until_ps: int, thread: HardwareThread) -> None:
-        """The kernel on a thread of a PE decides nothing before `until_ps`. It speaks for no other
-        thread.
-        """
+        """The kernel on a thread of a PE sends nothing before `until_ps`; other threads may."""
         if (pe, thread) in self._running:
             self._running[pe, thread].sender.quiet_until(until_ps)
 
@@ -71,25 +71,27 @@ class SendBounds:
         self._running.pop((pe, thread), None)
 
     def departed(self, target: int, entrance_ps: int) -> None:
-        """A packet for SIP `target` is on its way, ours or from elsewhere, and is at the entrance
-        of a link not before then.
+        """A packet for SIP `target` is in flight to a link, and there at `entrance_ps` or later.
+
+        The packet is of this SIP, or forwarded.
         """
-        if target not in self._on_the_way:
-            self._on_the_way[target] = Sender(NEVER_PS)
-        self._on_the_way[target].departed(entrance_ps)
+        if target not in self._in_flight:
+            # A sender that never decides to send: only its packets in flight count.
+            self._in_flight[target] = Sender(NEVER_PS)
+        self._in_flight[target].departed(entrance_ps)
 
     def entered(self, target: int, entrance_ps: int) -> None:
         """That packet has been posted."""
-        self._on_the_way[target].entered(entrance_ps)
+        self._in_flight[target].entered(entrance_ps)
 
     def earliest_send_ps(self, base_ps: int) -> tuple[int, Mapping[int, int]]:
         """No message leaves this SIP earlier, if no event of its LP is executed before `base_ps`.
 
-        The first bound holds for all launches to come, whatever their target; the others, by
-        target, for what is under way.
+        The first bound holds for all launches to come and any target; the others, by target, for
+        running kernels and for packets in flight.
         """
         known = {
-            target: sender.earliest_send_ps(base_ps) for target, sender in self._on_the_way.items()
+            target: sender.earliest_send_ps(base_ps) for target, sender in self._in_flight.items()
         }
         for running in self._running.values():
             bound_ps = running.sender.earliest_send_ps(base_ps)

@@ -1,5 +1,7 @@
-"""Blocks of elements as a DMA descriptor and a memory see them: bytes in one piece, or rows of
-bytes at one pitch.
+"""Blocks of elements as bytes: one contiguous range, or rows of bytes at one pitch.
+
+A DMA descriptor has a start, a row length and a pitch. An operand has a shape and strides, in
+elements. This module merges the axes of an operand until a descriptor can hold it.
 """
 
 from collections.abc import Iterator
@@ -11,39 +13,36 @@ from runtime.core import dtypes
 from runtime.core.trace import Operand
 
 BYTES = "u8"
-"""The element type of a copy that does not know what it moves."""
+"""The element type of a copy of bytes."""
 
 _ITEM_BYTES = {BYTES: 1} | {dtype.name: dtype.itemsize for dtype in dtypes.ALL}
 
 
 class StridedBlock(NamedTuple):
-    """Rows of `row_bytes` that start `pitch` bytes apart. Packed, they follow each other
-    without gaps.
-    """
+    """Rows of `row_bytes` that start `pitch` bytes apart; packed, they have no gaps."""
 
     row_bytes: int
     pitch: int
 
     def runs(self, start: int, nbytes: int) -> Iterator[tuple[int, int, int]]:
-        """(offset, rows, bytes of each) of the packed bytes [start, start + nbytes): whole rows,
-        and those cut at the ends.
+        """(offset, rows, bytes of each row) of the packed bytes [start, start + nbytes).
+
+        Whole rows come as one run; a row that is cut at an end is a run by itself.
         """
         row, skip = divmod(start, self.row_bytes)
         if skip:
-            head = min(self.row_bytes - skip, nbytes)
-            yield row * self.pitch + skip, 1, head
-            row, nbytes = row + 1, nbytes - head
-        whole, tail = divmod(nbytes, self.row_bytes)
+            first = min(self.row_bytes - skip, nbytes)
+            yield row * self.pitch + skip, 1, first
+            row, nbytes = row + 1, nbytes - first
+        whole, last = divmod(nbytes, self.row_bytes)
         if whole:
             yield row * self.pitch, whole, self.row_bytes
-        if tail:
-            yield (row + whole) * self.pitch, 1, tail
+        if last:
+            yield (row + whole) * self.pitch, 1, last
 
 
 class Layout(NamedTuple):
-    """How many bytes a block has, and its rows; `rows` is None when they follow each other without
-    gaps.
-    """
+    """The bytes of a block, and its rows; `rows` is None for a block without gaps."""
 
     nbytes: int
     rows: StridedBlock | None

@@ -88,7 +88,7 @@ class InChannel(_Channel):
     def grant(self, lbts_ps: int) -> None:
         """No LP executes an event before `lbts_ps` any more.
 
-        So whatever is sent from now on is sent at LBTS or later, and arrives a lookahead later.
+        So every later message is sent at LBTS or later, and arrives a lookahead after that.
         """
         self.eit_ps = max(self.eit_ps, later_ps(lbts_ps, self.lookahead_ps))
 

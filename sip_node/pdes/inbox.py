@@ -1,6 +1,4 @@
-"""The inbox of a SIP: all that comes from other SIPs, whatever LP they are in, in the one total
-order.
-"""
+"""The inbox of a SIP: messages from other SIPs, of this LP and of others, in one total order."""
 
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -10,8 +8,10 @@ from sip_node.pdes.engine import ARRIVALS_FIRST, Engine
 
 
 class Inbox:
-    """Keeps messages by `(time_ps, source, seq)` and empties all of one time in one event, before
-    any local event then.
+    """Keeps messages by `(time_ps, source, seq)`.
+
+    All messages of one time are received in one event, before any local event of that time. So
+    their order does not depend on which of them crossed a process boundary.
     """
 
     def __init__(self, engine: Engine, receive: Callable[[Message], None]) -> None:

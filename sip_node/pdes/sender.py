@@ -19,8 +19,8 @@ class Sender:
     - *In flight.* A message inside that path is no longer bound by the path from its start. So the
       event that decides calls `departed`, and the event that posts calls `entered` with the same
       time.
-    - *Quiet.* After `quiet_until(t)` the component decides to send nothing before `t`, whatever
-      arrives and whatever other components do. What arrives meanwhile waits. The bound never
+    - *Quiet.* After `quiet_until(t)` the component decides to send nothing before `t`, even if
+      messages arrive or other components act. What arrives meanwhile waits. The bound never
       decreases.
 
     All three are called from events only. A component that breaks an obligation causes a

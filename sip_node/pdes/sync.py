@@ -15,7 +15,7 @@ of Fujimoto 2000):
   idle gap they grow by one lookahead a hop. So a promise counts the LPs that it has crossed since
   an event was executed (`null_hops`); beyond `NULL_HOPS` it is withheld, and the LP reports that it
   is silent. The collector (`lbts.py`) turns the reports of all LPs into LBTS, from which all LPs
-  continue: a gap costs each LP a call, a report and a grant, whatever its length.
+  continue: a gap of any length costs each LP a call, a report and a grant.
 
 Why withholding never hangs a run. Suppose every LP is blocked and no frame is in flight. Take the
 LP with the least safe time `s`, and the LP whose promise `p = s` bounds it. That LP has no event

@@ -1,4 +1,4 @@
-"""What the loop needs from whatever carries frames between LPs."""
+"""The interface between the loop and the transports that carry frames between LPs."""
 
 from typing import Protocol
 
@@ -12,11 +12,11 @@ class Transport(Protocol):
     """
 
     def send(self, peer: int, content: PeerContent) -> None:
-        """Hand `content` over for LP `peer`; does not wait for it."""
+        """Send `content` to LP `peer`, without waiting for it."""
         ...
 
     def poll(self) -> list[tuple[int, PeerContent]]:
-        """What has come since the last poll, with the LP that sent it; does not wait."""
+        """The content received since the last poll, with the sending LP; does not wait."""
         ...
 
     def wait(self, timeout_s: float) -> None:

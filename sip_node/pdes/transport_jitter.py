@@ -1,6 +1,4 @@
-"""Random delivery delays around any transport: the proof that results do not depend on when frames
-arrive.
-"""
+"""Random delivery delays around a transport: the result must not depend on when frames arrive."""
 
 from collections import deque
 from collections.abc import Callable
@@ -13,8 +11,7 @@ from sip_node.pdes.transport import Transport
 
 
 class JitterTransport:
-    """Holds back what `inner` receives for up to `max_delay_s` of real time each; the order per
-    peer stays.
+    """Delays what `inner` receives by up to `max_delay_s` of real time; the order per peer stays.
 
     `seed` fixes the sequence of delays. `clock` is in seconds.
     """
@@ -33,18 +30,18 @@ class JitterTransport:
         self._held: dict[int, deque[tuple[float, PeerContent]]] = {}
 
     def send(self, peer: int, content: PeerContent) -> None:
-        """Send at once; delays happen where content is received."""
+        """Send at once; delays happen on the receiving side."""
         self._inner.send(peer, content)
 
     def poll(self) -> list[tuple[int, PeerContent]]:
-        """What has been held long enough."""
+        """The content whose delay is over."""
         now = self._clock()
         for peer, content in self._inner.poll():
             due_s = now + self._rng.uniform(0, self._max_delay_s)
             self._held.setdefault(peer, deque()).append((due_s, content))
         due: list[tuple[int, PeerContent]] = []
         for peer, queue in self._held.items():
-            # Whatever is due behind something that is not waits for it: channels are FIFO.
+            # Channels are FIFO: content whose delay is over waits for what was received before it.
             while queue and queue[0][0] <= now:
                 due.append((peer, queue.popleft()[1]))
         return due

@@ -10,8 +10,8 @@ from runtime.wire.frames import Frame, Grant, Message, PeerContent, SilenceRepor
 from runtime.wire.packets import PacketFlow, PacketHeader, PacketKind, PacketRows
 from sip_node.pdes.transport import Transport
 from sip_node.pdes.transport_jitter import JitterTransport
-from sip_node.pdes.transport_memory import MemoryNetwork
 from sip_node.pdes.transport_zmq import ZmqTransport
+from tests.support.transport_memory import MemoryNetwork
 
 LPS = 3
 LP_OF = (0, 1, 2)

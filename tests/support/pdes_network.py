@@ -9,7 +9,7 @@ from itertools import cycle
 from runtime.core.rng import seeded
 from runtime.wire.frames import PeerContent
 from sip_node.pdes.transport import Transport
-from sip_node.pdes.transport_memory import MemoryNetwork
+from tests.support.transport_memory import MemoryNetwork
 
 
 class DelayingTransport:

@@ -1,7 +1,7 @@
 import pytest
 
 from kernbench.speed.phold import LpResult, PholdResult, Workload, logical_process, run_processes
-from sip_node.pdes.transport_memory import MemoryNetwork
+from tests.support.transport_memory import MemoryNetwork
 
 WORKLOAD = Workload(
     entities=8, jobs=2, lookahead_ps=1000, mean_ps=500, spread=0.5, end_ps=40_000, work=0, seed=3

@@ -3,7 +3,7 @@ import pytest
 from sip_node.chip.completion import Completion, all_of, completed
 
 
-def test_callbacks_run_on_completion_in_the_order_of_asking() -> None:
+def test_callbacks_run_at_completion_in_the_order_in_which_they_were_added() -> None:
     done, seen = Completion[int](), list[tuple[str, int]]()
     for name in "ab":
         done.then(lambda completion, name=name: seen.append((name, completion.value)))

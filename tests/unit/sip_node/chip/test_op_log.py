@@ -53,7 +53,7 @@ def test_the_digest_covers_the_memories_and_their_names() -> None:
     assert digest_of(RECORDS, memories=(blank,)) == digest_of(RECORDS)
 
 
-def test_asking_for_the_digest_does_not_change_it() -> None:
+def test_reading_the_digest_does_not_change_it() -> None:
     log = OpLog(None)
     log.add(RECORDS[0])
     assert log.digest(()) == log.digest(()) == digest_of(RECORDS[:1])
@@ -71,7 +71,7 @@ def test_the_sink_gets_every_record_once_in_chunks() -> None:
     assert [record for chunk in chunks for record in chunk] == records
 
 
-def test_the_log_knows_the_latest_end() -> None:
+def test_the_log_has_the_latest_end_of_its_operations() -> None:
     log = OpLog(None)
     for end_ps in (5, 9, 7):
         log.add(OpRecord("pe_dma", "load", 0, end_ps))

@@ -25,13 +25,13 @@ def partition(sips_of_lp: Sequence[Sequence[int]], **changes: object) -> tuple[P
     return made, crossing_ps + ps_from_ns(topology.sip.io_chiplet.noc.overhead_ns)
 
 
-def test_a_message_to_a_neighbour_leaves_at_once_and_for_good() -> None:
+def test_a_message_to_a_neighbour_leaves_at_once_and_has_no_remaining_hops() -> None:
     ring, _ = partition(ALONE)
     assert ring.egresses(0)[1] == Egress(1, 0, 0)
     assert ring.egresses(0)[7] == Egress(7, 0, 0)
 
 
-def test_the_way_round_a_ring_crosses_a_channel_a_hop() -> None:
+def test_a_route_around_a_ring_crosses_a_channel_at_every_hop() -> None:
     ring, _ = partition(ALONE)
     assert ring.egresses(0)[3] == Egress(1, 0, 2)
     assert ring.egresses(0)[4] == Egress(1, 0, 3), "ties go in the + direction"
@@ -48,17 +48,17 @@ def test_a_route_may_leave_an_lp_and_come_back() -> None:
     assert ring.egresses(0)[2] == Egress(1, 0, 1)
 
 
-def test_two_halves_of_a_ring_send_nothing_on() -> None:
+def test_two_halves_of_a_ring_forward_nothing() -> None:
     ring, _ = partition(((0, 1, 2, 3), (4, 5, 6, 7)))
     assert ring.forwarding_paths(0) == {1: ((),)}
 
 
-def test_a_switch_leaves_nothing_to_send_on() -> None:
+def test_behind_a_switch_nothing_is_forwarded() -> None:
     star, _ = partition(ALONE[:4], system__sips__fabric="switch")
     assert star.forwarding_paths(0) == {1: ((),), 2: ((),), 3: ((),)}
 
 
-def test_in_a_ring_of_four_only_the_way_across_is_sent_on() -> None:
+def test_in_a_ring_of_four_only_messages_across_it_are_forwarded() -> None:
     ring, _ = partition(ALONE[:4])
     # Ties go in the + direction: nothing takes two hops the other way, and what SIP 1 gets from 0
     # for 2 has arrived there.
@@ -66,7 +66,9 @@ def test_in_a_ring_of_four_only_the_way_across_is_sent_on() -> None:
 
 
 @pytest.mark.parametrize("lp", range(8))
-def test_in_a_ring_of_eight_each_further_channel_is_a_hop_less_on_the_way_here(lp: int) -> None:
+def test_in_a_ring_of_eight_messages_with_more_remaining_hops_have_come_from_fewer_lps(
+    lp: int,
+) -> None:
     ring, _ = partition(ALONE)
     before, after = (lp - 1) % 8, (lp + 1) % 8
     forwards, backwards = (ForwardingPath(before, 0),), (ForwardingPath(after, 0),)
@@ -77,7 +79,7 @@ def test_in_a_ring_of_eight_each_further_channel_is_a_hop_less_on_the_way_here(l
     }
 
 
-def test_the_way_through_an_lp_with_several_sips_takes_their_links() -> None:
+def test_a_forwarding_path_through_several_sips_takes_the_time_of_their_links() -> None:
     ring, hop_ps = partition(((0, 1), (2, 3), (4, 5), (6, 7)))
     assert ring.forwarding_paths(1)[2] == ((ForwardingPath(0, hop_ps),), ())
     assert ring.egresses(1)[4] == Egress(1, 0, 1)

@@ -1,4 +1,4 @@
-"""What a SIP promises about its next message, and that it keeps every promise in whole runs."""
+"""The bounds of a SIP on its next message, alone and in whole runs."""
 
 from collections.abc import Callable
 from functools import partial
@@ -31,11 +31,11 @@ def test_an_idle_sip_sends_nothing_before_a_launch_has_reached_a_pe() -> None:
     assert send_bounds().earliest_send_ps(1000) == (1000 + LAUNCH_PS, {})
 
 
-def test_a_sip_whose_memories_answer_others_can_promise_nothing() -> None:
+def test_a_sip_whose_memories_reply_to_others_has_no_bound_beyond_its_next_event() -> None:
     assert send_bounds(answers=True).earliest_send_ps(1000) == (1000, {})
 
 
-def test_a_running_kernel_needs_the_way_to_the_port() -> None:
+def test_a_message_of_a_running_kernel_needs_the_path_to_the_port() -> None:
     seen = send_bounds()
     seen.reaches(THERE, "ring", (2,))
     seen.launched([HERE, THERE], 2000, "kernels", "ring")
@@ -53,7 +53,7 @@ def test_a_kernel_sends_only_where_the_queues_of_its_table_lead() -> None:
     assert seen.earliest_send_ps(50)[1] == {2: 50 + PORT_PS[HERE], 3: 50 + PORT_PS[THERE]}
 
 
-def test_the_nearest_of_the_pes_that_reach_a_sip_counts() -> None:
+def test_of_several_pes_that_reach_a_sip_the_nearest_counts() -> None:
     seen = send_bounds()
     for pe in (THERE, HERE):
         seen.reaches(pe, "ring", (1,))
@@ -61,7 +61,7 @@ def test_the_nearest_of_the_pes_that_reach_a_sip_counts() -> None:
     assert seen.earliest_send_ps(50)[1] == {1: 50 + min(PORT_PS.values())}
 
 
-def test_a_kernel_that_computes_decides_nothing_until_it_is_done() -> None:
+def test_a_kernel_that_computes_sends_nothing_until_the_end_of_it() -> None:
     seen = send_bounds()
     seen.reaches(HERE, "ring", (1,))
     seen.launched([HERE], 0, "kernels", "ring")
@@ -69,7 +69,7 @@ def test_a_kernel_that_computes_decides_nothing_until_it_is_done() -> None:
     assert seen.earliest_send_ps(100)[1] == {1: 400 + PORT_PS[HERE]}
 
 
-def test_what_one_thread_of_a_pe_computes_says_nothing_of_the_other() -> None:
+def test_a_computation_on_one_thread_of_a_pe_does_not_bound_the_other_thread() -> None:
     seen = send_bounds()
     seen.reaches(HERE, "ring", (1,))
     seen.launched([HERE], 0, "kernels", "ring")
@@ -97,7 +97,7 @@ def test_a_kernel_that_has_ended_does_not_count() -> None:
     assert seen.earliest_send_ps(50) == (50 + LAUNCH_PS, {})
 
 
-def test_a_packet_on_its_way_bounds_until_it_has_been_posted() -> None:
+def test_a_packet_in_flight_bounds_until_it_has_been_posted() -> None:
     seen = send_bounds()
     seen.departed(2, 120)
     seen.departed(3, 150)
@@ -107,12 +107,11 @@ def test_a_packet_on_its_way_bounds_until_it_has_been_posted() -> None:
     assert seen.earliest_send_ps(130)[1] == {2: NEVER_PS, 3: 150}
 
 
-class Promises:
-    """All SIPs of a run on one engine. Before each time it asks every chip when it will send, and
-    then holds it to that.
+class BoundCheck:
+    """All SIPs of a run on one engine.
 
-    A message of another SIP that a chip only sends on is not held to what the chip said before the
-    message was there.
+    The bounds of every chip are read before each time of an event, and each message is compared
+    with them. A message of another SIP that a chip only forwards is bound from its arrival on.
     """
 
     def __init__(self, topology: Topology, ccl: CclConfig, program: Callable[[int], None]) -> None:
@@ -132,7 +131,7 @@ class Promises:
             )
         self._bound_ps = {(sip, target): 0 for sip in self.chips for target in self.chips}
         self.margins_ps: list[int] = []
-        self.sent_on = 0
+        self.forwarded = 0
 
     def run(self) -> None:
         while (now_ps := self.engine.next_ps()) < NEVER_PS:
@@ -149,7 +148,7 @@ class Promises:
                 self.engine.now_ps - self._bound_ps[message.source, header_of(message).sip]
             )
         else:
-            self.sent_on += 1
+            self.forwarded += 1
         self.chips[message.target].deliver(message)
 
 
@@ -176,18 +175,18 @@ RUNS: dict[str, tuple[str, int, dict[str, object]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
-def test_no_message_leaves_before_it_was_promised(run: str) -> None:
+def test_no_message_leaves_before_its_bound(run: str) -> None:
     algorithm, sips, changes = RUNS[run]
     text = variant_text(
         sip__cube_mesh={"w": 2, "h": 1}, cube__pe_layout__pe_per_corner=1, **changes
     )
-    promises = Promises(
+    check = BoundCheck(
         parse_topology(text, "topology.yaml", sips), load_ccl(), all_reduce(algorithm)
     )
-    promises.run()
-    assert len(promises.margins_ps) > 40
-    assert min(promises.margins_ps) >= 0
+    check.run()
+    assert len(check.margins_ps) > 40
+    assert min(check.margins_ps) >= 0
     # The bound is of use only if it is often reached: somebody's message leaves exactly when it
     # could at the earliest.
-    assert 0 in promises.margins_ps
-    assert (promises.sent_on > 0) == (run in {"across a ring of four", "a ring over a torus"})
+    assert 0 in check.margins_ps
+    assert (check.forwarded > 0) == (run in {"across a ring of four", "a ring over a torus"})

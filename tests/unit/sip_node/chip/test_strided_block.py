@@ -25,7 +25,7 @@ def test_a_block_without_gaps_is_bytes_in_one_piece() -> None:
     assert layout_of(Operand(0, (), "f32")) == Layout(4, None)
 
 
-def test_a_block_with_gaps_is_rows_at_one_pitch_whatever_its_axes() -> None:
+def test_a_block_with_gaps_and_any_axes_is_rows_at_one_pitch() -> None:
     assert layout_of(Operand(0, (4, 8), "f16", (20, 1))) == Layout(64, StridedBlock(16, 40))
     assert layout_of(Operand(0, (2, 2, 8), "f16", (40, 20, 1))) == Layout(64, StridedBlock(16, 40))
     assert layout_of(Operand(0, (4, 1, 2, 4), "i8", (20, 7, 4, 1))) == Layout(

@@ -20,7 +20,7 @@ def test_calls_run_in_the_order_of_their_times(engine: Engine) -> None:
     assert order == [10, 20, 30]
 
 
-def test_calls_at_one_time_run_in_the_order_of_asking(engine: Engine) -> None:
+def test_calls_at_one_time_run_in_the_order_of_scheduling(engine: Engine) -> None:
     order: list[str] = []
     for name in "abc":
         engine.at(5, order.append, name)
@@ -45,7 +45,7 @@ def test_the_bound_itself_is_not_executed(engine: Engine) -> None:
     assert (order, engine.next_ps()) == ([9], 10)
 
 
-def test_what_comes_up_meanwhile_runs_if_it_is_before_the_bound(engine: Engine) -> None:
+def test_new_events_before_the_bound_are_executed_too(engine: Engine) -> None:
     times: list[int] = []
 
     def again() -> None:
@@ -57,25 +57,25 @@ def test_what_comes_up_meanwhile_runs_if_it_is_before_the_bound(engine: Engine) 
     assert (times, engine.next_ps()) == ([0, 4, 8], 12)
 
 
-def test_a_call_may_ask_for_the_present(engine: Engine) -> None:
+def test_a_call_may_schedule_a_call_for_the_same_time(engine: Engine) -> None:
     times: list[int] = []
     engine.at(7, lambda: engine.at(7, lambda: times.append(engine.now_ps)))
     engine.run_before(8)
     assert times == [7]
 
 
-def test_nothing_to_do_is_never(engine: Engine) -> None:
+def test_the_next_event_of_an_empty_queue_is_never(engine: Engine) -> None:
     assert engine.next_ps() == NEVER_PS
     assert engine.run_before(NEVER_PS) == 0
 
 
-def test_the_past_cannot_be_asked_for(engine: Engine) -> None:
+def test_a_call_cannot_be_scheduled_in_the_past(engine: Engine) -> None:
     engine.at(10, lambda: engine.at(9, print))
-    with pytest.raises(AssertionError, match="asked for 9 ps, now is 10 ps"):
+    with pytest.raises(AssertionError, match="at 9 ps, now is 10 ps"):
         engine.run_before(NEVER_PS)
 
 
-def test_an_error_in_a_call_is_itself(engine: Engine) -> None:
+def test_an_error_in_a_call_is_raised_unchanged(engine: Engine) -> None:
     error = LookupError("in an event")
 
     def fail() -> None:
@@ -91,21 +91,21 @@ def test_simpy_processes_and_calls_share_one_queue_and_one_order() -> None:
     engine = Engine()
     seen: list[tuple[str, int]] = []
 
-    def story() -> Generator[simpy.Event, None, None]:
+    def steps() -> Generator[simpy.Event, None, None]:
         yield engine.timeout(5)
         seen.append(("process", engine.now_ps))
         yield engine.timeout(5)
         seen.append(("process", engine.now_ps))
 
-    engine.process(story())
+    engine.process(steps())
     engine.at(5, lambda: seen.append(("call", engine.now_ps)))
     engine.at(7, lambda: seen.append(("call", engine.now_ps)))
     engine.run()
-    # The process asked for 5 only when it started, at 0, after the call had.
+    # The process scheduled its timeout when it started, at 0, after the call was scheduled.
     assert seen == [("call", 5), ("process", 5), ("call", 7), ("process", 10)]
 
 
-def test_running_up_to_a_time_leaves_what_happens_then() -> None:
+def test_running_until_a_time_leaves_the_events_of_that_time() -> None:
     engine, seen = Engine(), list[int]()
     engine.at(3, seen.append, 3)
     engine.run(until=3)

@@ -8,9 +8,9 @@ from runtime.wire.frames import Frame, Grant, Message, SilenceReport
 from sip_node.pdes.loop import STEP_PS, LogicalProcess
 from sip_node.pdes.promises import SendBound
 from sip_node.pdes.sync import Sync
-from sip_node.pdes.transport_memory import MemoryNetwork
 from tests.support.pdes_network import prompt
 from tests.support.pdes_world import Link, World, WorldModel, reference, run_world
+from tests.support.transport_memory import MemoryNetwork
 
 PAIR = (Link(0, 1, 10), Link(1, 0, 10))
 

@@ -52,7 +52,7 @@ class TestSafeTime:
         sync.receive(3, promise(45), 0)
         assert sync.least_promise_from == 2
 
-    def test_belongs_to_nobody_without_in_channels(self):
+    def test_belongs_to_no_peer_without_in_channels(self):
         assert Sync(0, 2, {}, {1: 10}).least_promise_from == -1
 
     def test_rises_to_lbts_and_one_lookahead_after_a_grant(self):
@@ -68,7 +68,7 @@ class TestSafeTime:
 
 
 class TestReceiving:
-    def test_hands_over_the_messages_in_order(self):
+    def test_returns_the_messages_in_order(self):
         messages = (message(30), message(20, seq=2))
         assert two_way().receive(1, Frame((20,), 0, messages), 0) == messages
 
@@ -118,12 +118,12 @@ class TestPromising:
         sync.executed(1)
         assert sync.frames(bounds((1, 25))) == ((1, Frame((35,), 0)),)
 
-    def test_says_nothing_when_no_promise_grew(self):
+    def test_sends_no_frame_when_no_promise_grew(self):
         sync = two_way()
         sync.executed(1)
         assert sync.frames(bounds((1, 0))) == ()
 
-    def test_never_takes_a_promise_back(self):
+    def test_never_reduces_a_promise(self):
         sync = two_way()
         sync.executed(1)
         sync.frames(bounds((1, 25)))
@@ -186,7 +186,7 @@ class TestHorizon:
         sync.frames(bounds((1, 700)))
         assert sync.horizon_ps(20) == 710
 
-    def test_is_the_safe_time_where_nobody_waits_for_promises(self):
+    def test_is_the_safe_time_where_no_peer_waits_for_promises(self):
         assert Sync(0, 2, {1: 10}, {}).horizon_ps(0) == 10
 
 
@@ -203,7 +203,7 @@ class TestSilence:
         sync.receive(2, promise(45, null_hops=2), 0)
         assert sync.frames(bounds((1, 45)))[0][1].null_hops == 2
 
-    def test_executing_an_event_makes_the_next_promise_news(self):
+    def test_after_an_event_the_next_promise_has_no_hops(self):
         sync = two_way()
         sync.receive(1, promise(50, null_hops=NULL_HOPS), 0)
         sync.executed(1)
@@ -217,7 +217,7 @@ class TestSilence:
         assert report is not None
         assert (report.next_ps, report.sent, report.received) == (70, (0, 0), (0, 0))
 
-    def test_messages_go_out_whatever_the_hops(self):
+    def test_messages_are_sent_for_every_number_of_hops(self):
         sync = two_way()
         sync.receive(1, promise(50, null_hops=NULL_HOPS), 0)
         sync.post(1, message(60))
@@ -241,7 +241,7 @@ class TestSilence:
         assert sync.silence(70) is not None
         assert sync.silence(70) is None
 
-    def test_is_reported_anew_after_a_message_came(self):
+    def test_is_reported_again_after_a_message_came(self):
         sync = two_way()
         sync.frames(bounds((1, 10)))
         sync.silence(70)
@@ -249,7 +249,7 @@ class TestSilence:
         sync.frames(bounds((1, 10)))
         assert sync.silence(30) is not None
 
-    def test_is_reported_anew_after_a_grant(self):
+    def test_is_reported_again_after_a_grant(self):
         sync = two_way()
         sync.frames(bounds((1, 10)))
         sync.silence(70)
@@ -288,7 +288,7 @@ class TestSilence:
         assert sync.safe_ps == NEVER_PS
 
 
-class TestSendingOn:
+class TestForwarding:
     """LP 1 between LPs 0 and 2: what comes from 0 may be for 2, or for an LP behind 2; it takes 3
     ps through LP 1.
     """
@@ -298,7 +298,7 @@ class TestSendingOn:
         way = (ForwardingPath(0, 3),)
         return Sync(1, 3, {0: 10, 2: 10}, {0: 10, 2: 10}, {2: (way, way)})
 
-    def test_a_promise_waits_for_what_may_come_with_one_more_channel_ahead(self):
+    def test_a_promise_depends_on_the_promise_for_one_more_remaining_hop(self):
         sync = self.between()
         sync.receive(0, Frame((40, 50, 60), 0), 0)
         assert sync.frames(bounds((0, 90), (2, 90, 90))) == (
@@ -306,7 +306,7 @@ class TestSendingOn:
             (2, Frame((50 + 3 + 10, 60 + 3 + 10), 1)),
         )
 
-    def test_what_an_lp_sends_itself_bounds_its_promises_too(self):
+    def test_the_own_messages_of_an_lp_bound_its_promises_too(self):
         sync = self.between()
         sync.receive(0, Frame((40, 50, 60), 0), 0)
         assert sync.frames(bounds((0, 20), (2, 20, 55)))[1][1] == Frame((30, 65), 1)
@@ -318,7 +318,7 @@ class TestSendingOn:
             (10 + 3 + 10, 10 + 3 + 10), 0
         )
 
-    def test_a_grant_counts_for_what_is_sent_on(self):
+    def test_a_grant_counts_for_forwarded_messages(self):
         sync = self.between()
         sync.grant(1000)
         sync.executed(1)
@@ -326,7 +326,7 @@ class TestSendingOn:
             sync.frames(bounds((0, 5000), (2, 5000, 5000)))[1][1].promise_ps == 1000 + 10 + 3 + 10
         )
 
-    def test_news_of_messages_to_be_sent_on_is_passed_on_though_the_safe_time_stays(self):
+    def test_a_better_promise_for_forwarded_messages_is_passed_on_though_the_safe_time_stays(self):
         sync = self.between()
         sync.receive(0, Frame((40, 50, 60), 0), 0)
         sync.frames(bounds((0, 90), (2, 90, 90)))
@@ -334,7 +334,7 @@ class TestSendingOn:
         assert sync.safe_ps == 10
         assert sync.frames(bounds((0, 90), (2, 90, 90))) == ((2, Frame((83, 93), 1)),)
 
-    def test_a_promise_for_messages_to_be_sent_on_never_decreases(self):
+    def test_a_promise_for_forwarded_messages_never_decreases(self):
         sync = self.between()
         sync.receive(0, Frame((40, 50, 60), 0), 0)
         with pytest.raises(
@@ -342,7 +342,7 @@ class TestSendingOn:
         ):
             sync.receive(0, Frame((40, 50, 59), 0), 0)
 
-    def test_a_message_is_held_to_the_promise_for_the_channels_that_it_has_ahead(self):
+    def test_a_message_is_checked_against_the_promise_for_its_remaining_hops(self):
         sync = self.between()
         sync.executed(1)
         sync.receive(0, Frame((40, 50, 60), 0), 0)

@@ -1,6 +1,6 @@
 from runtime.wire.frames import Frame
 from sip_node.pdes.transport_jitter import JitterTransport
-from sip_node.pdes.transport_memory import MemoryNetwork
+from tests.support.transport_memory import MemoryNetwork
 
 
 class Clock:

@@ -1,14 +1,10 @@
-"""LPs in one thread: content goes from queue to queue as the objects they are. For tests, and for
-embedding.
-"""
+"""A transport for LPs in one thread: content goes from queue to queue as Python objects."""
 
 from runtime.wire.frames import PeerContent
 
 
 class MemoryNetwork:
-    """The queues of `lps` LPs; whoever runs them takes turns. Deterministic: content comes in the
-    order it was sent.
-    """
+    """The queues of `lps` LPs; content is received in the order in which it was sent."""
 
     def __init__(self, lps: int) -> None:
         self._queues: list[list[tuple[int, PeerContent]]] = [[] for _ in range(lps)]
