@@ -7,7 +7,7 @@ from kernbench.cli.options import DEFAULT_BENCH
 
 
 @pytest.mark.parametrize(
-    ("words", "problem"),
+    ("arguments", "problem"),
     [
         (["--sips", "0"], "--sips: expected an integer of at least 1, got '0'"),
         (["--sips", "257"], "system.sips.count"),
@@ -23,7 +23,7 @@ from kernbench.cli.options import DEFAULT_BENCH
     ],
 )
 def test_a_wrong_command_line_is_one_line_on_stderr_and_exit_code_2(
-    words: list[str],
+    arguments: list[str],
     problem: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -31,7 +31,7 @@ def test_a_wrong_command_line_is_one_line_on_stderr_and_exit_code_2(
 ):
     monkeypatch.chdir(tmp_path)
     Path("bad.yaml").write_text("system: {sips: [\n")
-    assert main(words) == 2
+    assert main(arguments) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     (line,) = printed.err.splitlines()

@@ -1,4 +1,4 @@
-"""The command `probe`: what it prints, what it writes, and what it says about wrong words."""
+"""The command `probe`: its tables, its files, and its messages for wrong arguments."""
 
 import csv
 import json
@@ -23,8 +23,8 @@ def topology(tmp_path: Path) -> str:
     return str(path)
 
 
-def probe(*words: str) -> int:
-    return call(["probe", *words])
+def probe(*arguments: str) -> int:
+    return call(["probe", *arguments])
 
 
 def test_the_tables_show_every_case_with_its_parts_and_both_times(topology: str, capsys) -> None:
@@ -125,9 +125,7 @@ def test_the_json_file_has_the_hops_and_what_was_left_out(topology: str, tmp_pat
     )
 
 
-def test_a_component_that_is_slower_than_the_file_says_is_marked_and_fails(
-    tmp_path: Path, capsys
-) -> None:
+def test_a_component_slower_than_in_its_file_is_marked_and_fails(tmp_path: Path, capsys) -> None:
     path = tmp_path / "slow.yaml"
     path.write_text(SMALL + "impl: {hbm_ctrl: examples.slow_hbm:SlowHbm}\n")
     assert probe("--topology", str(path), "--case", "dma-own", "--case", "dma-near-tcm") == 1
@@ -138,7 +136,7 @@ def test_a_component_that_is_slower_than_the_file_says_is_marked_and_fails(
     assert lines[-1] == "2 of 4 transfers differ from their closed form (marked ≠)"
 
 
-def test_packets_of_half_a_round_are_told_as_a_bound(tmp_path: Path, capsys) -> None:
+def test_packets_of_half_a_round_have_a_lower_bound(tmp_path: Path, capsys) -> None:
     path = tmp_path / "packets.yaml"
     path.write_text(variant_text(sip__cube_mesh={"w": 1, "h": 1}, packet_bytes=1024))
     assert (
@@ -150,7 +148,7 @@ def test_packets_of_half_a_round_are_told_as_a_bound(tmp_path: Path, capsys) -> 
 
 
 @pytest.mark.parametrize(
-    ("words", "problem"),
+    ("arguments", "problem"),
     [
         (("--case", "dma-onw"), "probe: --case: unknown case 'dma-onw'; did you mean 'dma-own'?"),
         (("--case", "dma-sip-2"), "probe: --case dma-sip-2: the farthest SIP is 1 hop away"),
@@ -171,11 +169,11 @@ def test_packets_of_half_a_round_are_told_as_a_bound(tmp_path: Path, capsys) -> 
         ),
     ],
 )
-def test_words_that_do_not_fit_are_refused_in_one_line(
-    words: tuple[str, ...], problem: str, topology: str
+def test_wrong_arguments_are_refused_in_one_line(
+    arguments: tuple[str, ...], problem: str, topology: str
 ) -> None:
     with pytest.raises(UsageError) as refused:
-        probe("--topology", topology, *words)
+        probe("--topology", topology, *arguments)
     assert str(refused.value).startswith(problem)
     assert "\n" not in str(refused.value)
 

@@ -73,7 +73,7 @@ def test_a_value_follows_its_option_or_an_equals_sign(arguments: list[str]):
     assert (options.sips, options.procs) == (4, 2)
 
 
-def test_verification_is_asked_for():
+def test_verification_is_an_option():
     assert run_of("--verify-data").options.verify_data
     assert not run_of().options.verify_data
 
@@ -114,7 +114,7 @@ def test_everything_after_a_script_belongs_to_the_script(tmp_path: Path):
     assert request == RunRequest(SimulationOptions(sips=2), script=script, argv=argv)
 
 
-def test_after_two_dashes_comes_a_script_whatever_its_name(
+def test_after_two_dashes_comes_a_script_of_any_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
@@ -178,11 +178,11 @@ def test_a_script_takes_no_options_of_a_bench(tmp_path: Path):
     assert "'list' takes no argument" in refusal("list", str(script))
 
 
-@pytest.mark.parametrize("asked", ["--help", "-h"])
+@pytest.mark.parametrize("option", ["--help", "-h"])
 def test_the_help_shows_every_option_in_its_group_and_the_flags_of_the_bench(
-    asked: str, capsys: pytest.CaptureFixture[str]
+    option: str, capsys: pytest.CaptureFixture[str]
 ):
-    assert requests_of("--sips", "2", asked) == []
+    assert requests_of("--sips", "2", option) == []
     text = capsys.readouterr().out
     for part in (
         "what runs:",
@@ -211,7 +211,7 @@ def test_the_help_shows_the_flags_of_the_bench_that_is_named(capsys: pytest.Capt
     assert "--n-elem" not in text
 
 
-def test_the_help_is_shown_whatever_else_is_wrong(capsys: pytest.CaptureFixture[str]):
+def test_the_help_is_shown_even_if_other_arguments_are_wrong(capsys: pytest.CaptureFixture[str]):
     assert requests_of("--sips", "0", "--help", "--bench", "sizes") == []
     text = capsys.readouterr().out
     assert "flags of sizes:" in text

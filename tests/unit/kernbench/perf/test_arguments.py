@@ -51,7 +51,7 @@ def test_other_sizes_are_refused(text: str):
         parse_size(text)
 
 
-def test_the_line_that_users_of_nccl_tests_type_is_understood():
+def test_the_arguments_of_nccl_tests_are_accepted():
     line = "all_reduce -b 8 -e 64M -f 2 -n 5 -w 1 -c 1 -o sum -d half --sips 4"
     assert request_of(line).parameters == PerfParameters(
         collective="all_reduce",
@@ -74,8 +74,8 @@ def test_the_line_that_users_of_nccl_tests_type_is_understood():
 def test_long_names_mean_the_same_as_short_ones():
     short = request_of("reduce -b 1K -e 4K -i 1K -n 2 -w 3 -c 4 -o max -d int32 -r 1 -a 3")
     long = request_of(
-        "reduce --minbytes=1K --maxbytes=4K --stepbytes 1K --iters 2 --warmup_iters 3 --check 4 --op max "
-        "--datatype int32 --root 1 --average 3"
+        "reduce --minbytes=1K --maxbytes=4K --stepbytes 1K --iters 2 --warmup_iters 3 --check 4 "
+        "--op max --datatype int32 --root 1 --average 3"
     )
     assert short == long
     assert (short.average, short.parameters.step_bytes) == (3, 1024)
@@ -121,7 +121,10 @@ def test_a_flag_without_meaning_is_refused_by_name_with_the_reason(names: tuple[
     [
         (
             "",
-            "which collective? one of all_reduce, all_gather, reduce_scatter, alltoall, broadcast, reduce, sendrecv",
+            (
+                "which collective? one of all_reduce, all_gather, reduce_scatter, alltoall, "
+                "broadcast, reduce, sendrecv"
+            ),
         ),
         ("allreduce", "unknown collective 'allreduce'; did you mean 'all_reduce'?"),
         ("all_reduce --minbyte 8", "unknown option '--minbyte'; did you mean '--minbytes'?"),
@@ -154,13 +157,13 @@ def test_an_algorithm_that_does_not_exist_is_refused_with_the_nearest_one():
     )
 
 
-def test_the_choice_by_size_can_be_asked_for_by_name():
+def test_the_choice_by_size_has_a_name():
     assert (
         plan_of(request_of("all_reduce --algorithm auto")).program.arguments["algorithm"] == "auto"
     )
 
 
-def test_the_help_shows_the_flags_and_keeps_those_without_meaning_to_itself(
+def test_the_help_shows_the_flags_except_those_without_meaning(
     capsys: pytest.CaptureFixture[str],
 ):
     assert call(["perf", "--help"]) == 0

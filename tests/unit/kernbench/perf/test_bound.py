@@ -1,4 +1,4 @@
-"""The bound of `perf`: bytes over links and the way of a byte, from the numbers of the topology file."""
+"""The bound of `perf`: bytes over links and latency, from the numbers of the topology file."""
 
 from fractions import Fraction
 from math import ceil
@@ -9,14 +9,15 @@ from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase
 from kernbench.perf.bound import CollectiveBounds
 from tests.support.topologies import small
 
-# The shipped file: UCIe 128 GB/s and 8 ns a port, 20 mm between SIPs at 10 ps per mm, 2 ns for the IO NoC.
+# topology.yaml: UCIe with 128 GB/s and 8 ns a port, 20 mm between SIPs at 10 ps per mm, and 2 ns
+# for the IO NoC.
 LINK_GBS = 128
 CROSSING_PS = 8_000 + 200 + 8_000 + 2_000
 COUNT = 3 << 12
 
 
 def links_part_ps(name: str, ranks: int, root: int = 0, **changes: object) -> int:
-    """What the bytes add to the way of the first one: the difference to a buffer of one element."""
+    """The time of the bytes without the latency of the first one."""
     bounds = CollectiveBounds(small(system__sips__count=ranks, **changes), 1, 1)
     large, one = (
         PerfCase(COLLECTIVES[name], ranks, count, "float", "sum", root) for count in (COUNT, 1)
@@ -25,13 +26,13 @@ def links_part_ps(name: str, ranks: int, root: int = 0, **changes: object) -> in
 
 
 def expected_ps(shares: Fraction) -> int:
-    """The time of so many times the bytes of `COUNT` - 1 elements at the bandwidth of one link."""
+    """The time of `shares` times the bytes of `COUNT` - 1 elements over one link."""
     return ceil(shares * (COUNT - 1) * 4 * 1000 / LINK_GBS)
 
 
 @pytest.mark.parametrize("ranks", [3, 4, 6])
 def test_on_a_ring_both_directions_of_every_link_share_the_bytes(ranks: int):
-    """2(n-1) S on 2n links; with parts of S each, (n-1) n S on them; a broadcast leaves its root on two links."""
+    """All-reduce: 2(n-1) S on 2n links. With parts of S: (n-1) n S. A root has two links."""
     n = ranks
     shares = {
         "all_reduce": max(Fraction(2 * (n - 1), 2 * n), Fraction(1, 2)),
@@ -40,14 +41,15 @@ def test_on_a_ring_both_directions_of_every_link_share_the_bytes(ranks: int):
         "broadcast": Fraction(1, 2),
         "reduce": Fraction(1, 2),
         "sendrecv": Fraction(1, 2),
-        # A part goes 1, 2, ... links, the shorter way round: n floor(n²/4) parts times links in all.
+        # A part crosses 1, 2, ... links in the shorter direction: the sum over all pairs is
+        # n floor(n²/4).
         "alltoall": max(Fraction(n * (n * n // 4), 2 * n), Fraction(n - 1, 2)),
     }
     for name, share in shares.items():
         assert links_part_ps(name, ranks) == pytest.approx(expected_ps(share), abs=1), name
 
 
-def test_two_sips_have_one_link_each_way():
+def test_two_sips_have_one_link_in_each_direction():
     assert links_part_ps("all_reduce", 2) == pytest.approx(expected_ps(Fraction(1)), abs=1)
 
 
@@ -58,7 +60,7 @@ def test_through_a_switch_every_pair_has_a_link():
     )
 
 
-def test_the_corner_of_a_mesh_limits_what_a_broadcast_can_reach():
+def test_the_two_links_of_a_corner_limit_a_broadcast_on_a_mesh():
     grid = {"system__sips__topology": "mesh_2d_no_wrap", "system__sips__w": 3, "system__sips__h": 3}
     assert links_part_ps("broadcast", 9, root=4, **grid) == pytest.approx(
         expected_ps(Fraction(1, 2)), abs=1

@@ -99,7 +99,7 @@ def test_a_collective_with_two_tensors_is_out_of_place_and_one_with_one_in_place
     ]
 
 
-def test_a_footnote_says_why_a_form_has_no_numbers():
+def test_a_footnote_explains_a_form_without_numbers():
     assert (
         "# in-place N/A: all_gather of torch.distributed has an input and an output of its own"
         in lines(row(case()))
@@ -139,7 +139,7 @@ def test_the_footer_sums_what_is_wrong_and_averages_the_bus_bandwidth():
 
 
 @pytest.mark.parametrize(("average", "time_us"), [(0, 4), (1, 3), (2, 1), (3, 4)])
-def test_the_time_is_what_is_asked_for_of_the_times_of_the_ranks(average: int, time_us: int):
+def test_average_selects_the_time_among_those_of_the_ranks(average: int, time_us: int):
     rows = [
         PerfRow(4096, 256, "float", "none", each * US, 0, 0, wrong)
         for each, wrong in ((4, 1), (1, 0), (4, 2), (3, 0))
@@ -148,24 +148,40 @@ def test_the_time_is_what_is_asked_for_of_the_times_of_the_ranks(average: int, t
     assert (made.time_ps, made.wrong) == (time_us * US, 3)
 
 
-def test_one_rank_that_has_not_looked_leaves_the_row_unchecked():
+def test_a_row_is_unchecked_if_one_rank_has_not_checked_it():
     rows = [PerfRow(4096, 256, "float", "none", US, 0, 0, wrong) for wrong in (0, None)]
     assert make_row(case(), "ring", rows, 1, BOUND).wrong is None
 
 
-PARAMETERS = PerfParameters("all_reduce", 8, 64, 1 << 20, 2, 5, 1, 3, "sum", "half", 0, "", 2, 8)
+PARAMETERS = PerfParameters(
+    collective="all_reduce",
+    min_bytes=8,
+    max_bytes=64,
+    step_bytes=1 << 20,
+    step_factor=2,
+    iters=5,
+    warmup=1,
+    check=3,
+    op="sum",
+    dtype="half",
+    root=0,
+    algorithm="",
+    cubes=2,
+    pes=8,
+)
 
 
-def test_the_lines_above_the_table_say_what_is_measured():
+def test_the_lines_above_the_table_have_the_parameters():
     first, second, _ = parameter_lines(PARAMETERS, 1, 4, "ring")
     assert first == (
-        "# all_reduce ranks 4 minBytes 8 maxBytes 64 step: 2(factor) warmup iters: 1 iters: 5 validation: 3 average: mean"
+        "# all_reduce ranks 4 minBytes 8 maxBytes 64 step: 2(factor) warmup iters: 1 iters: 5 "
+        "validation: 3 average: mean"
     )
     assert second == "# algorithm ring, a buffer on up to 8 PEs of 2 cubes"
 
 
 @pytest.mark.parametrize(
-    ("asked", "ran", "text"),
+    ("requested", "algorithm_of", "text"),
     [
         ("ring", {8: "ring", 64: "ring"}, "ring"),
         ("auto", {8: "ring", 64: "ring"}, "auto: ring"),
@@ -182,10 +198,10 @@ def test_the_lines_above_the_table_say_what_is_measured():
         ("tree", {8: "point_to_point"}, "tree: point_to_point"),
     ],
 )
-def test_what_ran_for_which_sizes_is_said_where_it_is_not_what_was_asked_for(
-    asked: str, ran: dict[int, str], text: str
+def test_the_algorithms_of_the_sizes_are_shown_if_they_differ_from_the_request(
+    requested: str, algorithm_of: dict[int, str], text: str
 ):
-    assert algorithm_text(asked, ran) == text
+    assert algorithm_text(requested, algorithm_of) == text
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_the_run(tmp_path: Path):

@@ -1,3 +1,5 @@
+"""PHOLD has one digest for every distribution over LPs."""
+
 import pytest
 
 from kernbench.speed.phold import LpResult, PholdResult, Workload, logical_process, run_processes
@@ -15,7 +17,9 @@ def run_in_this_thread(workload: Workload, lps: int) -> PholdResult:
         for loop, _ in parts:
             if not loop.ended:
                 loop.round()
-    return PholdResult(tuple(LpResult(model.digests(), loop.statistics, 1.0) for loop, model in parts))
+    return PholdResult(
+        tuple(LpResult(model.digests(), loop.statistics, 1.0) for loop, model in parts)
+    )
 
 
 @pytest.mark.parametrize("lps", [2, 3, 4])

@@ -1,4 +1,4 @@
-"""What is measured: names, sizes and bandwidths of nccl-tests, and the arithmetic of the data check."""
+"""Names, sizes and bandwidths of nccl-tests, and the arithmetic of the data check."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -17,7 +17,22 @@ from kernbench.benches.collective_perf.collective import (
 from kernbench.benches.collective_perf.values import BLOCK, combined, inputs, wrong_elements
 from runtime.core.dtypes import bfloat16, float16, float32, int8, int32
 
-REQUEST = PerfParameters("all_reduce", 8, 64, 1 << 20, 2, 1, 1, 1, "sum", "half", 0, "", 1, 8)
+PARAMETERS = PerfParameters(
+    collective="all_reduce",
+    min_bytes=8,
+    max_bytes=64,
+    step_bytes=1 << 20,
+    step_factor=2,
+    iters=1,
+    warmup=1,
+    check=1,
+    op="sum",
+    dtype="half",
+    root=0,
+    algorithm="",
+    cubes=1,
+    pes=8,
+)
 
 
 def case(
@@ -32,7 +47,7 @@ def case(
 
 
 def right_result(of: PerfCase, rank: int) -> np.ndarray:
-    """What a collective of numpy gives a rank, written down anew; of integers, so that it is exact."""
+    """The result of a rank, computed in numpy; with integers it is exact."""
     given = [inputs(of, 0, each) for each in range(of.ranks)]
     total = np.stack(given).sum(axis=0, dtype=given[0].dtype)
     results = {
@@ -74,19 +89,19 @@ def test_bandwidth_is_the_larger_buffer_over_the_time():
     assert case().algbw_gbs(0) == 0
 
 
-def sizes(request: PerfParameters, ranks: int = 4) -> list[int]:
-    return [each.size_bytes for each in perf_cases(request, ranks)]
+def sizes(parameters: PerfParameters, ranks: int = 4) -> list[int]:
+    return [each.size_bytes for each in perf_cases(parameters, ranks)]
 
 
 def test_sizes_are_multiplied_or_added_up_to_the_largest():
-    assert sizes(REQUEST) == [8, 16, 32, 64]
-    assert sizes(replace(REQUEST, max_bytes=63)) == [8, 16, 32]
-    assert sizes(replace(REQUEST, step_factor=1, step_bytes=24)) == [8, 32, 56]
+    assert sizes(PARAMETERS) == [8, 16, 32, 64]
+    assert sizes(replace(PARAMETERS, max_bytes=63)) == [8, 16, 32]
+    assert sizes(replace(PARAMETERS, step_factor=1, step_bytes=24)) == [8, 32, 56]
 
 
 def test_a_size_is_cut_to_whole_elements_of_every_rank_and_left_out_without_one():
     gather = replace(
-        REQUEST, collective="all_gather", min_bytes=4, max_bytes=20, step_factor=1, step_bytes=4
+        PARAMETERS, collective="all_gather", min_bytes=4, max_bytes=20, step_factor=1, step_bytes=4
     )
     assert [(each.count, each.size_bytes) for each in perf_cases(gather, 3)] == [
         (1, 6),
@@ -94,11 +109,13 @@ def test_a_size_is_cut_to_whole_elements_of_every_rank_and_left_out_without_one(
         (2, 12),
         (3, 18),
     ]
-    assert sizes(replace(REQUEST, min_bytes=1, max_bytes=1)) == []
+    assert sizes(replace(PARAMETERS, min_bytes=1, max_bytes=1)) == []
 
 
 def test_all_stands_for_every_type_reduction_and_root_that_there_is():
-    everything = replace(REQUEST, collective="reduce", max_bytes=8, op="all", dtype="all", root=-1)
+    everything = replace(
+        PARAMETERS, collective="reduce", max_bytes=8, op="all", dtype="all", root=-1
+    )
     rows = [(each.dtype_name, each.op, each.root) for each in perf_cases(everything, 2)]
     averages = [(dtype, "avg") for dtype in ("int8", "int32")]
     assert rows == [
