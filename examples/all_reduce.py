@@ -1,4 +1,7 @@
-"""The PyTorch habit: spawn one process per rank and all-reduce. Run it with `python examples/all_reduce.py`."""
+"""An all-reduce as in PyTorch: `torch.multiprocessing.spawn` starts one process per rank.
+
+Run it with `python examples/all_reduce.py`.
+"""
 
 from kernbench import torch
 
@@ -6,7 +9,7 @@ dist = torch.distributed
 
 
 def worker(rank: int, numel: int) -> None:
-    """One rank: contribute rank + 1, expect the sum over all ranks."""
+    """The program of a rank: contribute rank + 1, and expect the sum over all ranks."""
     torch.ahbm.set_device(rank)
     dist.init_process_group("ahbm")
     tensor = torch.full((numel,), rank + 1, dtype=torch.float16)

@@ -1,6 +1,7 @@
-"""A linear layer with its activation in one composite: gelu(x @ weight + bias), with the columns divided over PEs.
+"""A linear layer with its activation in one composite: gelu(x @ weight + bias), with the columns
+divided over PEs.
 
-Run it on as many PEs as you like:
+Run it on any number of PEs:
 
     kernbench --sips 2 examples/fused_gemm.py                      # all PEs of two SIPs
     kernbench --sips 1 examples/fused_gemm.py --cubes 1 --pes 1    # one PE
@@ -16,7 +17,7 @@ from kernbench import DPPolicy, tl, torch
 def linear_gelu(
     x: tl.Pointer, weight: tl.Pointer, bias: tl.Pointer, y: tl.Pointer, shape: tuple[int, int, int]
 ) -> None:
-    """Kernel: the `n` columns of gelu(x @ weight + bias) of which this PE holds the weights."""
+    """Kernel: the `n` columns of gelu(x @ weight + bias) whose weights this PE holds."""
     m, k, n = shape
     pe = tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)
     a = tl.ref(x, (m, k))
@@ -45,16 +46,17 @@ def run(
         torch.from_numpy(weight, dp=columns),
         torch.from_numpy(bias, dp=columns),
     )
-    done = torch.launch("linear_gelu", linear_gelu, *on_device, y, (m, k, n))
+    launch = torch.launch("linear_gelu", linear_gelu, *on_device, y, (m, k, n))
 
     total = x.astype(np.float64) @ weight.astype(np.float64) + bias
     expected = 0.5 * total * (1 + np.tanh(np.sqrt(2 / np.pi) * (total + 0.044715 * total**3)))
-    # One rounding to float16, and those of sums of up to 128 in float32 before.
+    # One rounding to float16, and the roundings of sums of up to 128 in float32.
     np.testing.assert_allclose(y.numpy(), expected, rtol=float(np.finfo(np.float16).eps), atol=1e-4)
     verdict = "right to one rounding" if torch.ahbm.has_data() else "not checked"
     shapes = f"{x.shape} x {weight.shape}"
     print(
-        f"rank {rank}: gelu of {shapes} float16, PEs: {count}, {verdict}, {done.pe_exec_ps / 1000:,.3f} ns"
+        f"rank {rank}: gelu of {shapes} float16, PEs: {count}, {verdict}, "
+        f"{launch.pe_exec_ps / 1000:,.3f} ns"
     )
 
 

@@ -1,4 +1,7 @@
-"""Gradients of one layer are all-reduced while those of the next are computed: `kernbench --sips 4 examples/overlap.py`."""
+"""Overlap: the all-reduce of one layer's gradient runs while the next gradient is computed.
+
+Run it with `kernbench --sips 4 examples/overlap.py`.
+"""
 
 import numpy as np
 
@@ -14,7 +17,7 @@ def product(x: tl.Pointer, y: tl.Pointer, z: tl.Pointer) -> None:
 
 
 def backward(data: np.ndarray, *, overlapped: bool) -> tuple[float, list[np.ndarray]]:
-    """Simulated time in ns and the gradients of all layers, summed over the ranks."""
+    """The simulated time in ns, and the gradients of all layers, summed over the ranks."""
     errors, *inputs = [torch.from_numpy(each) for each in data]
     gradients = [torch.zeros(N, N) for _ in inputs]
     began_ps = torch.ahbm.elapsed_ps()
@@ -26,12 +29,14 @@ def backward(data: np.ndarray, *, overlapped: bool) -> tuple[float, list[np.ndar
 
 
 def run() -> None:
-    """Compute all gradients both ways. They are integers, so numpy's must be the same."""
+    """Compute all gradients without and with overlap. They are integers, so those of numpy must be
+    equal.
+    """
     dist.init_process_group("ahbm")
     rank, size = dist.get_rank(), (dist.get_world_size(), LAYERS + 1, N, N)
     data = np.random.default_rng(0).integers(-2, 3, size).astype(np.float32)
     (apart_ns, first), (together_ns, second) = (
-        backward(data[rank], overlapped=way) for way in (False, True)
+        backward(data[rank], overlapped=overlapped) for overlapped in (False, True)
     )
     for gradients in first, second:
         np.testing.assert_array_equal(

@@ -1,6 +1,7 @@
-"""An all-reduce of one's own: rank 0 is the hub of a star. `python examples/own_algorithm.py` tests it in the mock runtime.
+"""A user-defined all-reduce on a star, whose hub is rank 0.
 
-For the chip it is one more entry of `ccl.yaml`, whose last section has the algorithms:
+`python examples/own_algorithm.py` tests it in the mock runtime. To run it on the chip, append this
+entry to the section `algorithms` of a `ccl.yaml`:
 
   star:
     module: examples.own_algorithm
@@ -21,12 +22,14 @@ from runtime.model.topology import load_topology
 
 
 def star(rank: int, w: int, h: int) -> dict[str, int]:
-    """The neighbours of a rank by direction; exactly one direction of each leads back."""
+    """The neighbours of a rank by direction; exactly one direction of each neighbour leads back."""
     return {f"spoke_{other}": other for other in range(1, w * h)} if rank == 0 else {"hub": 0}
 
 
 def arguments(joined: group.Group, itemsize: int) -> tuple[int, int, int]:
-    """(rank, world size, elements a message): a message fits the receive ring, and all its copies at the hub the scratch."""
+    """(rank, world size, elements per message): a message fits a receive ring, and its copies at
+    the hub fit the scratch.
+    """
     return (
         joined.rank,
         joined.world_size,
@@ -37,7 +40,9 @@ def arguments(joined: group.Group, itemsize: int) -> tuple[int, int, int]:
 def all_reduce(
     shard: tl.Pointer, numel: int, op: reduction.ReduceOp, rank: int, size: int, message: int
 ) -> None:
-    """Kernel: the hub combines what all others send, in the order of ranks, and sends it back."""
+    """Kernel: the hub combines the contributions in the order of ranks and sends the result
+    back.
+    """
     spokes = [f"global_spoke_{other}" for other in range(1, size)] if rank == 0 else []
     for start, count in exchange.blocks(numel, message):
         with tl.scratch():
@@ -54,8 +59,10 @@ def all_reduce(
             tl.store(shard + start, value)
 
 
-def rehearse(ranks: int, numel: int) -> list[np.ndarray]:
-    """What the kernel makes of rank + 1 on PE 0 of every rank, without the chip."""
+def run_in_mock(ranks: int, numel: int) -> list[np.ndarray]:
+    """The results of the kernel on PE 0 of every rank, where each rank contributes rank + 1,
+    without the chip.
+    """
     settings = replace(config.load_ccl().resolve("ring"), name="star", topology=f"{__name__}:star")
     sips, topology = tuple(range(ranks)), load_topology(sips=ranks)
     groups = [group.Group(rank, sips, settings, topology) for rank in sips]
@@ -76,6 +83,6 @@ def rehearse(ranks: int, numel: int) -> list[np.ndarray]:
 if __name__ == "__main__":
     print(
         "right"
-        if all((shard == 1 + 2 + 3 + 4).all() for shard in rehearse(ranks=4, numel=10_000))
+        if all((shard == 1 + 2 + 3 + 4).all() for shard in run_in_mock(ranks=4, numel=10_000))
         else "wrong"
     )

@@ -1,4 +1,7 @@
-"""A kernel on every PE of a SIP: each scales its own shard. Run it with `kernbench --sips 2 examples/scale.py`."""
+"""A kernel on every PE of a SIP: each PE scales its own shard.
+
+Run it with `kernbench --sips 2 examples/scale.py`.
+"""
 
 import numpy as np
 
@@ -13,15 +16,18 @@ def scale(x: tl.Pointer, numel: int, factor: float) -> None:
 
 
 def main() -> None:
-    """PeCoordinates 8192 elements over all PEs, scale them, check them, and tell what the launch cost."""
+    """Spread 8192 elements over all PEs, scale and check them, and print the times of the
+    launch.
+    """
     dist = torch.distributed
     dist.init_process_group("ahbm")
     values = np.arange(8192, dtype=np.float32)
     x = torch.from_numpy(values, dp=DPPolicy(cube="row_wise", pe="row_wise"))
-    done = torch.launch("scale", scale, x, 8192 // len(x.shards), 0.5)
+    launch = torch.launch("scale", scale, x, 8192 // len(x.shards), 0.5)
     assert np.array_equal(x.numpy(), values * np.float32(0.5))
     print(
-        f"rank {dist.get_rank()}: {x}, launch {done.total_ps / 1000} ns, of which kernel {done.pe_exec_ps / 1000} ns"
+        f"rank {dist.get_rank()}: {x}, launch {launch.total_ps / 1000} ns, "
+        f"of which kernel {launch.pe_exec_ps / 1000} ns"
     )
     dist.destroy_process_group()
 

@@ -1,7 +1,9 @@
-"""Training with weights that are divided over the ranks, as ZeRO and FSDP do: gather them, reduce-scatter the gradients.
+"""Training with weights sharded over the ranks, as in ZeRO and FSDP: all-gather the weights,
+reduce-scatter the gradients.
 
-Every rank keeps its own rows of the weights and has its own data. A step gathers all weights, computes the gradient of
-|W - data|^2 / 2 on every rank, averages it while each rank receives its own rows only, and changes those. Run it with
+Every rank has its own rows of the weights and its own data. A step gathers all weights, computes
+the gradient of |W - data|^2 / 2 on every rank, averages it with each rank receiving its own rows,
+and updates those rows. Run it with
 
     kernbench --sips 4 examples/sharded_sgd.py --pes 2
 """
@@ -23,7 +25,7 @@ def subtract(x: tl.Pointer, y: tl.Pointer, z: tl.Pointer, numel: int, factor: fl
 
 
 def run(pes: int = 1, steps: int = 3) -> None:
-    """Descend for some steps and compare this rank's rows with numpy in float64."""
+    """Run some steps of gradient descent and compare this rank's rows with numpy in float64."""
     dist.init_process_group("ahbm", algorithm="ring")
     rank, ranks = dist.get_rank(), dist.get_world_size()
     whole, part = (ranks * ROWS, COLUMNS), (ROWS, COLUMNS)
@@ -42,17 +44,19 @@ def run(pes: int = 1, steps: int = 3) -> None:
         dist.reduce_scatter_tensor(own_gradient, gradient, dist.ReduceOp.AVG)
         torch.launch("update", subtract, own, own_gradient, own, own.numel() // pes, RATE)
     torch.ahbm.synchronize()
-    took_ps = torch.ahbm.elapsed_ps() - began_ps
+    elapsed_ps = torch.ahbm.elapsed_ps() - began_ps
 
     mean = np.mean(data, axis=0, dtype=np.float64)[rank * ROWS : (rank + 1) * ROWS]
-    # Each step goes a quarter of the way that is left to the mean of all data. A step rounds a handful of times, to float32.
+    # Each step covers a quarter of the remaining distance to the mean of all data, with a few
+    # roundings to float32.
     expected = mean * (1 - (1 - RATE) ** steps)
     np.testing.assert_allclose(
         own.numpy(), expected, rtol=0, atol=8 * steps * float(np.finfo(np.float32).eps)
     )
     verdict = "right" if torch.ahbm.has_data() else "not checked"
     print(
-        f"rank {rank}: {steps} steps, {whole} float32 over {ranks} ranks, {verdict}, {took_ps / 1000 / steps:,.3f} ns a step"
+        f"rank {rank}: {steps} steps, {whole} float32 over {ranks} ranks, {verdict}, "
+        f"{elapsed_ps / 1000 / steps:,.3f} ns a step"
     )
     dist.destroy_process_group()
 

@@ -1,6 +1,6 @@
 """Softmax of the rows of a matrix, with the rows divided over PEs.
 
-Run it on as many PEs as you like:
+Run it on any number of PEs:
 
     kernbench --sips 2 examples/softmax.py                      # all PEs of two SIPs
     kernbench --sips 1 examples/softmax.py --cubes 1 --pes 1    # one PE
@@ -13,7 +13,7 @@ import numpy as np
 from kernbench import DPPolicy, tl, torch
 
 BLOCK = 16
-"""Rows at once: what is computed from them must fit into the scratch of a kernel."""
+"""Rows per block: a block and the values computed from it must fit the scratch of a kernel."""
 
 
 def softmax(x: tl.Pointer, y: tl.Pointer, rows: int, columns: int) -> None:
@@ -40,15 +40,16 @@ def run(
 
     x = torch.from_numpy(values, dp=placement)
     y = torch.empty(values.shape, dtype=torch.float16, dp=placement)
-    done = torch.launch("softmax", softmax, x, y, rows, columns)
+    launch = torch.launch("softmax", softmax, x, y, rows, columns)
 
     powers = np.exp(values.astype(np.float64))
     expected = powers / powers.sum(axis=1, keepdims=True)
-    # One rounding to float16; what float32 has lost before is far less.
+    # One rounding to float16; the rounding errors of float32 are far smaller.
     np.testing.assert_allclose(y.numpy(), expected, rtol=float(np.finfo(np.float16).eps), atol=1e-7)
     verdict = "right to one rounding" if torch.ahbm.has_data() else "not checked"
     print(
-        f"rank {rank}: softmax of {values.shape} float16, PEs: {count}, {verdict}, {done.pe_exec_ps / 1000:,.3f} ns"
+        f"rank {rank}: softmax of {values.shape} float16, PEs: {count}, {verdict}, "
+        f"{launch.pe_exec_ps / 1000:,.3f} ns"
     )
 
 
