@@ -28,7 +28,7 @@ def update_kernel(w: tl.Pointer, gradient: tl.Pointer) -> None:
 
 
 def train(steps: int) -> None:
-    """Run `steps` steps of gradient descent and report the loss and the simulated time of a step."""
+    """Run `steps` steps of gradient descent; report the loss and the simulated time of a step."""
     dist.init_process_group("ahbm")
     rank = dist.get_rank()
     truth = np.random.default_rng(0).normal(size=(COLUMNS, 1))

@@ -29,6 +29,8 @@ PATHS = (
     "pyproject.toml",
     "Makefile",
 )
+EXAMPLES = (Path(__file__), Path(__file__).parent / "unit" / "test_style.py")
+"""Files which quote the phrases."""
 BREAK = r"(?:\s|#)+"
 """Between two words: a space, or the end of a line, also of a comment."""
 PHRASES = (
@@ -145,7 +147,7 @@ def findings(path: Path) -> list[str]:
 
 
 def files(paths: list[Path]) -> Iterator[Path]:
-    """The Python files, pages and configuration files at and below `paths`, without this one."""
+    """The Python files, pages and configuration files at and below `paths`."""
     for path in paths:
         found = [path] if path.is_file() else sorted(path.rglob("*"))
         yield from (
@@ -153,7 +155,7 @@ def files(paths: list[Path]) -> Iterator[Path]:
             for file in found
             if file.suffix in (".py", ".md", ".yaml", ".toml", "")
             and file.is_file()
-            and file != Path(__file__)
+            and file.resolve() not in EXAMPLES
         )
 
 
