@@ -1,4 +1,9 @@
-"""What a kernel may address: its scratch in TCM, and the memories behind its virtual addresses."""
+"""The memory of a kernel: its scratch in TCM, and memory behind virtual addresses.
+
+Scratch is a stack: values are allocated one behind the other, and a scope releases all of its own
+at once. Allocation takes no time. A block of virtual memory may lie in several physical extents; it
+becomes one DMA request for each piece that a descriptor can describe.
+"""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -15,11 +20,11 @@ from sip_node.programs.kernel_faults import KernelFaults
 
 Strides = tuple[int, ...]
 Transfer = tuple[Operand, Operand]
-"""A block in TCM and the block of memory that it is copied from or to, of the same elements."""
+"""A block in TCM and the block of memory with the same elements, for one copy."""
 
 
 class KernelMemory:
-    """The scratch of one thread in the TCM that begins at physical address `tcm_base`, and its MMU."""
+    """The scratch of one hardware thread, and its MMU. The TCM begins at address `tcm_base`."""
 
     def __init__(
         self,
@@ -30,34 +35,31 @@ class KernelMemory:
         faults: KernelFaults,
     ) -> None:
         if thread == "collectives":
-            offset, self._scratch_bytes = (
-                collective_scratch_offset(topology),
-                topology.collective_scratch_bytes,
-            )
+            offset = collective_scratch_offset(topology)
+            self._scratch_bytes = topology.collective_scratch_bytes
         else:
-            offset, self._scratch_bytes = (
-                kernel_scratch_offset(topology),
-                topology.kernel_scratch_bytes,
-            )
+            offset = kernel_scratch_offset(topology)
+            self._scratch_bytes = topology.kernel_scratch_bytes
         self._scratch = tcm_base + offset
         self._used = 0
         self._mmu, self._faults = mmu, faults
 
     def new(self, shape: Shape, dtype: DType) -> Value:
-        """A value without data behind all others of the scratch; `KernelError` when that is full."""
+        """A value without data at the end of the scratch in use; `KernelError` when it is full."""
+        # Aligned to its elements, so that a type may be read as numpy reads it.
         begin = -(-self._used // dtype.itemsize) * dtype.itemsize
         value = Value(shape, dtype, None, self._scratch + begin)
         if begin + value.nbytes > self._scratch_bytes:
             raise self._faults.error(
-                f"kernel scratch is full: {self._used:,} of {self._scratch_bytes:,} bytes are in use and "
-                f"{value.nbytes:,} more are needed; free values with `with tl.scratch():`"
+                f"kernel scratch is full: {self._used:,} of {self._scratch_bytes:,} bytes are in "
+                f"use and {value.nbytes:,} more are needed; free values with `with tl.scratch():`"
             )
         self._used = begin + value.nbytes
         return value
 
     @contextmanager
     def scope(self) -> Generator[None]:
-        """Give back at the end what was allocated inside."""
+        """Release at the end what was allocated inside."""
         used = self._used
         yield
         self._used = used
@@ -69,17 +71,18 @@ class KernelMemory:
             return [(block, pieces[0])]
         if not is_packed(block):
             return self._row_by_row(block, pointer, strides)
-        found, done = list[Transfer](), 0
+        transfers, start = list[Transfer](), 0
         for piece in pieces:
             nbytes = layout_of(piece).nbytes
-            found.append((part_of(block, done, nbytes), piece))
-            done += nbytes
-        return found
+            transfers.append((part_of(block, start, nbytes), piece))
+            start += nbytes
+        return transfers
 
     def translate(self, pointer: Pointer, shape: Shape, strides: Strides) -> list[Operand]:
-        """The physical blocks of a block of memory of at least one element, in the order of its elements.
+        """The physical blocks of a block of virtual memory, in the order of its elements.
 
-        It is one where the block is in one extent. Raises `PageFaultError` for a byte that is not mapped.
+        The block has at least one element. Inside one extent the result is one block. Raises
+        `PageFaultError` for a byte that is not mapped.
         """
         gaps = () if strides == row_major(shape) else strides
         nbytes, rows = layout_of(Operand(pointer.address, shape, pointer.dtype.name, gaps))
@@ -95,27 +98,36 @@ class KernelMemory:
         return self._rows_in_extents(pointer, rows, count)
 
     def _rows_in_extents(self, pointer: Pointer, rows: StridedBlock, count: int) -> list[Operand]:
-        """Rows that lie in one extent at their pitch are one block; a row that crosses extents is as many as it has pieces."""
+        """The physical blocks of rows in several extents.
+
+        Adjacent rows whose physical addresses keep the pitch are one block, since a descriptor can
+        describe them. A row that crosses extents is one block for each of its pieces.
+        """
         dtype, item = pointer.dtype, pointer.dtype.itemsize
-        found, together = list[Operand](), 0
+        # `run`: the rows of the last block, to which the next row may be added.
+        blocks, run = list[Operand](), 0
         for index in range(count):
             pieces = self._mapped(pointer.address + index * rows.pitch, rows.row_bytes)
             address = pieces[0][0]
             if len(pieces) > 1:
-                found += [_elements(start, nbytes, dtype) for start, nbytes in pieces]
-                together = 0
-            elif together and found[-1].address + together * rows.pitch == address:
-                together += 1
-                shape = (together, rows.row_bytes // item)
-                found[-1] = Operand(found[-1].address, shape, dtype.name, (rows.pitch // item, 1))
+                blocks += [_elements(start, nbytes, dtype) for start, nbytes in pieces]
+                run = 0
+            elif run and blocks[-1].address + run * rows.pitch == address:
+                run += 1
+                shape = (run, rows.row_bytes // item)
+                strides = (rows.pitch // item, 1)
+                blocks[-1] = Operand(blocks[-1].address, shape, dtype.name, strides)
             else:
-                found.append(_elements(address, rows.row_bytes, dtype))
-                together = 1
-        return found
+                blocks.append(_elements(address, rows.row_bytes, dtype))
+                run = 1
+        return blocks
 
     def _row_by_row(self, block: Operand, pointer: Pointer, strides: Strides) -> list[Transfer]:
-        """A block with gaps and memory in several pieces: cut both along their first axis."""
-        item, found = pointer.dtype.itemsize, list[Transfer]()
+        """The copies where the block has gaps and the memory is in several pieces.
+
+        Both are cut along their first axis, since part of a block with gaps is no block.
+        """
+        item, transfers = pointer.dtype.itemsize, list[Transfer]()
         for index in range(block.shape[0]):
             row = Operand(
                 block.address + index * block.strides[0] * item,
@@ -123,8 +135,8 @@ class KernelMemory:
                 block.dtype,
                 block.strides[1:],
             )
-            found += self.transfers(row, pointer + index * strides[0], strides[1:])
-        return found
+            transfers += self.transfers(row, pointer + index * strides[0], strides[1:])
+        return transfers
 
     def _mapped(self, address: int, nbytes: int) -> list[tuple[int, int]]:
         pieces = self._mmu.translate(address, nbytes)

@@ -1,4 +1,7 @@
-"""The rank program: user code as a greenlet beside the chip of its SIP."""
+"""The rank program: user code as a greenlet beside the chip of its SIP.
+
+Simulated time stands still while the program computes, and passes while it waits for its device.
+"""
 
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
@@ -16,7 +19,7 @@ from sip_node.programs.program import Program
 
 
 class RankDevice:
-    """The `Device` of a rank program: its calls go to the host component, from the event loop."""
+    """The `Device` of a rank program: its calls reach the host component from the event loop."""
 
     def __init__(self, engine: Engine, host: Host) -> None:
         self._engine, self._host = engine, host
@@ -24,7 +27,7 @@ class RankDevice:
 
     @property
     def now_ps(self) -> int:
-        """Simulated time."""
+        """The simulated time."""
         return self._engine.now_ps
 
     def submit(
@@ -35,7 +38,7 @@ class RankDevice:
         tensors: frozenset[str] = frozenset(),
         order: StreamOrder = StreamOrder.COMPUTE,
     ) -> Handle:
-        """Queue a batch at the host."""
+        """Append a batch to a stream of the host; does not wait for it."""
         return self._program_wait(
             lambda: completed(self._host.submit(requests, why, tensors=tensors, order=order))
         )
@@ -66,6 +69,8 @@ class Rank:
         self.rank, self._host = rank, host
         device = RankDevice(engine, host)
         self.state = RankState(rank, device, *configs, data)
+        # The rank is a context variable: several ranks share a process, and each `torch` call must
+        # find its own.
         context = copy_context()
         context.run(current_rank.set, self.state)
         self._program = device.program = Program(main, context)
@@ -76,12 +81,12 @@ class Rank:
 
     @property
     def finished(self) -> bool:
-        """Whether the program has returned and all that it has queued on its device has completed."""
+        """Whether the program has returned and all batches of its device have completed."""
         return self._returned and not self._host.current
 
     @property
     def waiting_for(self) -> str:
-        """What the device of a rank that has not finished is at work on."""
+        """The purpose of the batch that the device of a rank that has not finished works on."""
         return self._host.current
 
     def _ended(self, completion: Completion[object]) -> None:

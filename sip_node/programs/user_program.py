@@ -1,4 +1,4 @@
-"""What a rank runs: a bench, a script, or a function that came with the process."""
+"""Finds the code that a rank runs: a bench, a script, or a function of the parent process."""
 
 import runpy
 import sys
@@ -16,7 +16,11 @@ Function = Callable[..., object]
 
 @dataclass(frozen=True)
 class Programs:
-    """The program of a run. `function` and `args` are set where it came through the private pipe of the parent."""
+    """The program of a run.
+
+    `function` and `args` are set for a job of kind `function`: `torch.multiprocessing.spawn` passes
+    them through the private pipe between parent and child, since code never comes from a socket.
+    """
 
     job: Job
     function: Function | None = None
@@ -44,12 +48,16 @@ def _bench(job: Job, rank: int) -> BenchOutcome:
 
 
 def _script(job: Job) -> None:
-    """Run a file as `python file` would: as `__main__`, its folder first on the path, its own arguments."""
+    """Run a file as `python file` would.
+
+    That is as `__main__`, with its folder first on the path and its own arguments.
+    """
     path = Path(job.program)
     sys.argv = [job.program, *job.argv]
     put_first(path.resolve().parent)
     try:
         runpy.run_path(job.program, run_name="__main__")
     except SystemExit as end:
+        # sys.exit() and sys.exit(0) are the normal end of a script.
         if end.code not in (None, 0):
             raise RuntimeError(f"{path.name} ended with sys.exit({end.code!r})") from end

@@ -1,8 +1,16 @@
-"""The fabric of one SIP: moves packets along their routes, one event per bandwidth-limited link and packet.
+"""The fabric of one SIP: moves packets along their routes, with one event per packet and link.
 
-Transfers are cut-through. A packet has a head and a tail; every link is a FIFO server that the head reserves on arrival, so a
-packet behind a blocked one waits, flows that share a link share its bandwidth, and an uncontended packet needs the sum of
-overheads and wires plus its bytes at the narrowest link. Buffers in the routers are unlimited.
+Switching is virtual cut-through (Kermani & Kleinrock; Dally & Towles, chapter 13): the head of a
+packet continues before its tail has arrived.
+
+    link 1   head |=========| tail
+    link 2       head |=========| tail          delay of the head: overheads and wires
+    link 3           head |===================| tail      a narrow link stretches the packet
+
+Every link is a FIFO server which the head of a packet reserves when it arrives. So a packet behind
+a blocked one waits, flows that share a link share its bandwidth, and without contention a packet
+takes the sum of overheads and wires plus its bytes at the narrowest link. Buffers in routers are
+unlimited: there is no back-pressure, and no route can deadlock.
 """
 
 from collections.abc import Mapping
@@ -20,7 +28,7 @@ class Endpoint(Protocol):
     """A component at the end of routes."""
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
-        """Called when the head of `packet` is there; its tail will be at `tail_ps`."""
+        """Take a packet whose head has arrived and whose tail arrives at `tail_ps`."""
         ...
 
 
@@ -36,7 +44,8 @@ class Fabric:
         send_bounds: SendBounds,
         links: Mapping[str, type[Server]],
     ) -> None:
-        self._engine, self._routes, self._sip, self._outlook = engine, routes, sip, send_bounds
+        self._engine, self._routes, self._sip = engine, routes, sip
+        self._send_bounds = send_bounds
         self._gateway = graph.io_noc
         self._endpoints: dict[int, Endpoint] = {}
         self.servers = _servers(graph, links)
@@ -44,7 +53,7 @@ class Fabric:
         self.delivered = 0
 
     def attach(self, node: int, endpoint: Endpoint) -> None:
-        """Make `endpoint` receive what arrives at `node`."""
+        """Deliver the packets that arrive at `node` to `endpoint`."""
         assert node not in self._endpoints, f"node {node} has an endpoint already"
         self._endpoints[node] = endpoint
 
@@ -55,16 +64,18 @@ class Fabric:
         )
 
     def send(self, packet: Packet, origin: int, tail_ps: int) -> None:
-        """Start `packet` at node `origin` now; its tail is there at `tail_ps`."""
+        """Send `packet` from node `origin` now; its tail is there at `tail_ps`."""
         self.sent += 1
         if packet.sip == self._sip:
             self._advance(
                 packet, packet.node, self._routes.route(origin, packet.node).stages, 0, tail_ps
             )
             return
+        # To another SIP: the route ends at the IO NoC, where the UCIe ports take over. The head is
+        # there after the latency of the route or later, which bounds the next message of this SIP.
         route = self._routes.route(origin, self._gateway)
         packet.entrance_ps = self._engine.now_ps + route.latency_ps
-        self._outlook.departed(packet.sip, packet.entrance_ps)
+        self._send_bounds.departed(packet.sip, packet.entrance_ps)
         self._advance(packet, self._gateway, route.stages, 0, tail_ps)
 
     def _advance(
@@ -78,6 +89,7 @@ class Fabric:
         server = self.servers[stage.link]
         assert server is not None
         pre_ps, post_ps = stage.pre_ps, stage.post_ps
+        # One event per hop: the delays before and after the link are merged into it (`Stage`).
         start_ps, tail_ps = server.reserve(
             self._engine.now_ps + pre_ps, tail_ps + pre_ps, packet.size
         )
@@ -87,13 +99,16 @@ class Fabric:
 
 
 def _servers(graph: ChipGraph, links: Mapping[str, type[Server]]) -> list[Server | None]:
-    """The FIFO server of every link, by the kind of node it leaves; None for a link that only delays."""
+    """The FIFO server of every link; None for a link that only delays.
+
+    The class follows from the kind of the node that the link leaves.
+    """
 
     def server(link: Link) -> Server | None:
         if link.bw_gbs is None:
             return None
         source = graph.nodes[link.source]
-        # A node where packets end has no class for its links: nothing passes it.
+        # Nodes where packets end are no kind of `impl:` for links: no packet passes them.
         serve = links.get(source.kind, Server)
         return serve(f"{source.name}->{graph.nodes[link.target].name}", link.bw_gbs)
 

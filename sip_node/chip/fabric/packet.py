@@ -1,4 +1,8 @@
-"""What moves through the fabric: a packet of a message, from one node of a SIP to a node of the same or another SIP."""
+"""Packets: the units that move through the fabric, from a node to a node of this or another SIP.
+
+A message (a request, an answer, the data of a transfer) is one packet or several. All packets of a
+message carry its header, so that no component keeps state for a message on its way.
+"""
 
 from enum import IntEnum
 
@@ -10,11 +14,11 @@ from runtime.wire.packets import PacketFlow, PacketHeader, PacketKind, PacketRow
 from sip_node.chip.strided_block import BYTES, StridedBlock
 
 ELEMENTS = (BYTES, *(dtype.name for dtype in dtypes.ALL))
-"""The element types that the metadata of a slot can name; a packet carries the index."""
+"""The element types that the metadata of a slot names; a packet carries the index."""
 
 
 class Kind(IntEnum):
-    """What a packet asks of the component it reaches."""
+    """What the component that a packet reaches does with it."""
 
     WRITE = PacketKind.WRITE
     """Store the payload at `address`; the last packet of a message is acknowledged with ACK."""
@@ -22,11 +26,11 @@ class Kind(IntEnum):
     """Send `size` bytes at `address` back with DATA."""
     ACK = PacketKind.ACK
     DATA = PacketKind.DATA
-    """The bytes that a READ asked for."""
+    """The bytes that a READ requested."""
     IPCQ_DATA = PacketKind.IPCQ_DATA
     """Store the payload in a slot of a receive ring; with the last packet the slot is full."""
     IPCQ_ARRIVAL = 6
-    """From a memory to the PE whose receive ring has a full slot in it."""
+    """A slot of a receive ring is full: from the memory of the ring to its PE."""
     IPCQ_CREDIT = PacketKind.IPCQ_CREDIT
     """The slot at `address` of a receive ring is free again."""
     CONTROL = 8
@@ -34,12 +38,13 @@ class Kind(IntEnum):
 
 
 class Packet(Struct):
-    """One packet. `size` bytes are what it occupies of a link; `sent_ps` is when its message left the sender.
+    """One packet. It occupies a link with `size` bytes; `sent_ps` is the start of its message.
 
-    `tag` belongs to the sender: an answer carries it back. `total` is the size of the whole message, `last` its last packet.
-    A message about a block of `rows` gives the address of its first row in every packet, and in `begin` the place of the
-    packet's first byte among the packed ones. `element` is the type of the elements, an index of `ELEMENTS`, and `call` the
-    collective call that a slot belongs to; both are the slot's metadata.
+    `tag` belongs to the sender: an answer carries it back. `total` is the size of the whole
+    message, `last` marks its last packet. A message about a block of `rows` has the address of the
+    first row in every packet; `begin` is the offset of the packet's first byte among the packed
+    bytes. `element` is the type of the elements, an index of `ELEMENTS`, and `call` the collective
+    call that a slot belongs to: both are the metadata of a slot.
     """
 
     kind: Kind
@@ -61,15 +66,16 @@ class Packet(Struct):
     element: int = 0
     call: str = ""
     entrance_ps: int = 0
-    """For a packet to another SIP: the earliest time at the entrance of the link, as its send_bounds was told."""
-
-
+    """For a packet to another SIP: the time noted in `SendBounds` for its entrance to the link."""
 
 
 def to_message(
     packet: Packet, source: int, target: int, seq: int, head_ps: int, tail_ps: int
 ) -> Message:
-    """The packet as it crosses from SIP `source` to its neighbour `target`, where its head arrives at `head_ps`."""
+    """The packet in a message from SIP `source` to its neighbour `target`.
+
+    Its head arrives there at `head_ps`, its tail at `tail_ps`.
+    """
     assert packet.body is None, "objects stay inside a SIP"
     header = PacketHeader(
         kind=PacketKind(packet.kind),

@@ -1,4 +1,9 @@
-"""A FIFO server by calendar arithmetic: who comes first is served first, and service times are known on arrival."""
+"""A FIFO server by calendar arithmetic: links, ports of memories and channels of HBM.
+
+The server keeps one number, the time at which it is free. Since it is FIFO and never idles while a
+message waits, the service of a message is known when the message arrives, and no queue is simulated
+(Lindley's recursion: start = max(arrival, end of the previous service)).
+"""
 
 from functools import cache
 
@@ -8,8 +13,10 @@ from runtime.core.simtime import PS_PER_NS, exact
 class Server:
     """Serialises bytes at `bw_gbs`, one message at a time, in the order of `reserve` calls.
 
-    A message has a head and a tail. Service starts when the head is there and the server free; the tail leaves when all bytes
-    have been served and have arrived: `tail = max(start + nbytes / bw, tail in)`. Until then the server is busy.
+    A message has a head and a tail, the arrival times of its first and last byte. Service starts
+    when the head has arrived and the server is free (cut-through: it does not wait for the tail).
+    The tail leaves when all bytes are served and have arrived: `max(start + nbytes / bw, tail in)`.
+    Until then the server is busy: a slow link before it holds a fast one.
     """
 
     __slots__ = ("_bytes_per_ps", "busy_ps", "free_ps", "name", "nbytes", "queued_ps")
@@ -28,13 +35,14 @@ class Server:
         return -(-nbytes * denominator // numerator)
 
     def reserve(self, head_ps: int, tail_ps: int, nbytes: int) -> tuple[int, int]:
-        """(start, tail) of a message whose first byte arrives at `head_ps` and whose last one at `tail_ps`."""
+        """(start, tail) of a message that arrives from `head_ps` to `tail_ps`."""
         start = self.free_ps
-        if start < head_ps:  # noqa: PLR1730 - two calls of max() here cost a tenth of all hops per second
+        # Comparisons, since two calls of max() cost a tenth of all hops per second.
+        if start < head_ps:  # noqa: PLR1730
             start = head_ps
         numerator, denominator = self._bytes_per_ps
         tail = start - (-nbytes * denominator // numerator)
-        if tail < tail_ps:  # noqa: PLR1730 - see above
+        if tail < tail_ps:  # noqa: PLR1730
             tail = tail_ps
         self.free_ps = tail
         self.busy_ps += tail - start

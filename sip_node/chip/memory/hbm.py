@@ -1,4 +1,11 @@
-"""An HBM slice: pseudo channels behind one controller. An address selects its channel by burst striping."""
+"""An HBM slice: pseudo channels behind one controller, which an address selects by burst striping.
+
+    offset   0      256     512     768     1024 ...      burst_bytes = 256, num_pcs = 4
+    channel  | pc0  | pc1   | pc2   | pc3   | pc0  ...
+
+So an access of many bursts uses all channels at once and has the bandwidth of the slice, while rows
+at a pitch of `burst_bytes x num_pcs` all lie on one channel and have the bandwidth of that.
+"""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -10,11 +17,11 @@ from sip_node.chip.strided_block import StridedBlock
 
 
 class PseudoChannels:
-    """The calendars of one slice. Effective bandwidth = pseudo channels x their bandwidth x efficiency.
+    """The calendars of one slice. Effective bandwidth = channels x their bandwidth x efficiency.
 
-    Consecutive bursts lie on consecutive channels. An access occupies each channel it touches for its bytes there; it starts
-    when all of them are its own. Reads and writes share a channel; one that changes direction is ready again the switch
-    penalty after its last access.
+    An access occupies every channel that it touches for its bytes there, and starts when all of
+    them serve it. Reads and writes share a channel; a channel that changes direction is ready again
+    the switch penalty after its last access.
     """
 
     def __init__(self, name: str, topology: Topology) -> None:
@@ -24,12 +31,21 @@ class PseudoChannels:
             Server(f"{name}.pc{index}", bw_gbs) for index in range(topology.hbm.num_pcs)
         ]
         self._penalty_ps = ps_from_ns(topology.cube.hbm_ctrl.switch_penalty_ns)
+        # None before the first access, which pays no penalty.
         self._wrote: list[bool | None] = [None] * topology.hbm.num_pcs
 
     def serve(
-        self, offset: int, nbytes: int, head_ps: int, tail_ps: int, writes: bool
+        self,
+        offset: int,
+        nbytes: int,
+        head_ps: int,
+        tail_ps: int,
+        writes: bool,  # noqa: FBT001 - the signature of a `Serve`
     ) -> tuple[int, int]:
-        """(start, tail) of an access to `nbytes` at `offset` whose request or data is there from `head_ps` to `tail_ps`."""
+        """(start, tail) of an access to `nbytes` at `offset`.
+
+        Its request or data arrives from `head_ps` to `tail_ps`.
+        """
         return self._reserve(self.shares(offset, nbytes), head_ps, tail_ps, writes)
 
     def serve_rows(
@@ -39,9 +55,9 @@ class PseudoChannels:
         part: tuple[int, int],
         head_ps: int,
         tail_ps: int,
-        writes: bool,  # noqa: FBT001
+        writes: bool,  # noqa: FBT001 - the signature of a `ServeRows`
     ) -> tuple[int, int]:
-        """The same for `part`, (first packed byte, bytes), of rows of which the first one is at `offset`."""
+        """The same for `part`, (first packed byte, bytes), of rows from `offset` on."""
         return self._reserve(self.shares_of_rows(offset, rows, *part), head_ps, tail_ps, writes)
 
     def shares(self, offset: int, nbytes: int) -> list[int]:
@@ -49,24 +65,22 @@ class PseudoChannels:
         return _shares(offset, nbytes, self._burst_bytes, len(self.channels))
 
     def shares_of_rows(self, offset: int, rows: StridedBlock, begin: int, nbytes: int) -> list[int]:
-        """Bytes on each channel of the packed bytes [begin, begin + nbytes) of rows of which the first one is at `offset`."""
+        """Bytes on each channel of the packed bytes [begin, begin + nbytes) of rows at `offset`."""
         burst, count = self._burst_bytes, len(self.channels)
         total = [0] * count
         for start, length, row_bytes in rows.runs(begin, nbytes):
-            # The striping repeats itself, and a matrix is read in tiles that lie the same way in it.
-            place = (offset + start) % (burst * count)
-            total = [
-                a + b
-                for a, b in zip(
-                    total,
-                    _shares_of_run(place, length, row_bytes, rows.pitch, burst, count),
-                    strict=True,
-                )
-            ]
+            # Modulo the period of the striping: tiles at other offsets then hit the cache below.
+            phase = (offset + start) % (burst * count)
+            run = _shares_of_run(phase, length, row_bytes, rows.pitch, burst, count)
+            total = [a + b for a, b in zip(total, run, strict=True)]
         return total
 
     def _reserve(
-        self, shares: Sequence[int], head_ps: int, tail_ps: int, writes: bool
+        self,
+        shares: Sequence[int],
+        head_ps: int,
+        tail_ps: int,
+        writes: bool,  # noqa: FBT001
     ) -> tuple[int, int]:
         start_ps, done_ps = head_ps, tail_ps
         for index, share in enumerate(shares):
@@ -76,12 +90,14 @@ class PseudoChannels:
             if self._wrote[index] is (not writes):
                 channel.free_ps += self._penalty_ps
             self._wrote[index] = writes
-            begin, end = channel.reserve(head_ps, tail_ps, share)
-            start_ps, done_ps = max(start_ps, begin), max(done_ps, end)
+            begin_ps, end_ps = channel.reserve(head_ps, tail_ps, share)
+            # The slowest channel decides: a packet leaves when all of its bursts are there.
+            start_ps, done_ps = max(start_ps, begin_ps), max(done_ps, end_ps)
         return start_ps, done_ps
 
 
 def _shares(offset: int, nbytes: int, burst: int, count: int) -> list[int]:
+    # Whole rounds over all channels take the same everywhere; only the rest is walked.
     rounds, rest = divmod(nbytes, burst * count)
     shares = [rounds * burst] * count
     offset += nbytes - rest

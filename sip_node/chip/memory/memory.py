@@ -1,4 +1,7 @@
-"""The bytes of one modelled memory, kept sparsely: what was never written reads as zero and takes no room."""
+"""The bytes of one modelled memory, sparse: bytes that were never written read as zero.
+
+Pages are allocated by the first write, so a slice of several GB costs what a program uses of it.
+"""
 
 from collections.abc import Iterator
 
@@ -10,7 +13,7 @@ PAGE_BYTES = 1 << 16
 
 
 class Memory:
-    """A memory of `nbytes`. In a run without data it keeps nothing and reads nothing."""
+    """A memory of `nbytes`. In a run without data it keeps nothing and reads return nothing."""
 
     def __init__(self, name: str, nbytes: int, *, data: bool) -> None:
         self.name, self.nbytes = name, nbytes
@@ -22,10 +25,10 @@ class Memory:
         assert 0 <= offset <= self.nbytes - len(data), (
             f"{self.name}: write of {len(data)} bytes at {offset:#x}"
         )
-        done = 0
+        written = 0
         for page, start, count in _pieces(offset, len(data)):
-            self._page(page)[start : start + count] = data[done : done + count]
-            done += count
+            self._page(page)[start : start + count] = data[written : written + count]
+            written += count
 
     def read(self, offset: int, nbytes: int) -> bytes:
         """The bytes at `offset`; empty in a run without data."""
@@ -42,21 +45,24 @@ class Memory:
     def write_rows(
         self, offset: int, rows: StridedBlock, begin: int, data: bytes | memoryview
     ) -> None:
-        """Store `data` as the packed bytes from `begin` on of the rows that start at `offset`."""
-        done = 0
+        """Scatter `data`, the packed bytes from `begin` on, to rows whose first is at `offset`."""
+        written = 0
         for start, count, row_bytes in _within_pages(offset, rows, begin, len(data)):
             nbytes = count * row_bytes
             if count == 1:
-                self.write(start, data[done : done + nbytes])
+                self.write(start, data[written : written + nbytes])
             else:
+                # Rows inside one page are one copy in numpy, not one for each row in Python.
                 page = self._page(start // PAGE_BYTES)
-                _grid(page, start, count, rows)[:] = np.frombuffer(
-                    data, np.uint8, nbytes, done
-                ).reshape(count, row_bytes)
-            done += nbytes
+                packed = np.frombuffer(data, np.uint8, nbytes, written).reshape(count, row_bytes)
+                _grid(page, start, count, rows)[:] = packed
+            written += nbytes
 
     def read_rows(self, offset: int, rows: StridedBlock, begin: int, nbytes: int) -> bytes:
-        """The packed bytes [begin, begin + nbytes) of the rows that start at `offset`; empty in a run without data."""
+        """Gather the packed bytes [begin, begin + nbytes) of rows whose first is at `offset`.
+
+        Empty in a run without data.
+        """
         if not self._data:
             return b""
         pieces: list[bytes] = []
@@ -94,10 +100,11 @@ def _pieces(offset: int, nbytes: int) -> Iterator[tuple[int, int, int]]:
 def _within_pages(
     offset: int, rows: StridedBlock, begin: int, nbytes: int
 ) -> Iterator[tuple[int, int, int]]:
-    """(offset, rows, bytes of each) of runs of rows inside one page; a row that crosses pages is a run by itself."""
+    """(offset, rows, bytes of each) of runs of rows inside one page; a row across pages is one."""
     for start, count, row_bytes in rows.runs(begin, nbytes):
         at, left = offset + start, count
         while left:
+            # Rows fit as long as the last one ends in this page; negative if not even one does.
             room = PAGE_BYTES - at % PAGE_BYTES - row_bytes
             fit = left if rows.pitch == 0 else min(room // rows.pitch + 1, left)
             taken = fit if room >= 0 else 1
@@ -108,5 +115,5 @@ def _within_pages(
 def _grid(
     page: bytearray, offset: int, count: int, rows: StridedBlock
 ) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
-    """Whole rows inside a page, as bytes of the page itself."""
+    """Whole rows inside a page, as a view of the page itself."""
     return np.ndarray((count, rows.row_bytes), np.uint8, page, offset % PAGE_BYTES, (rows.pitch, 1))

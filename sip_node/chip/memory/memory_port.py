@@ -1,4 +1,11 @@
-"""How a memory answers packets. HBM, SRAM and TCM differ in the bandwidth behind the port, not in what they say."""
+"""The port of a memory on the fabric: answers READ and WRITE packets, announces full IPCQ slots.
+
+HBM, SRAM and TCM share it. They differ in the bandwidth behind the port (`Serve`), not in protocol:
+
+    READ ------> wait for all of the request; DATA, DATA, ... as the memory delivers <------
+    WRITE -----> store as it arrives; after the last packet of the message ACK <------------
+    IPCQ_DATA -> store as it arrives; after the last packet IPCQ_ARRIVAL to the ring's PE
+"""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
@@ -12,15 +19,15 @@ Serve = Callable[[int, int, int, int, bool], tuple[int, int]]
 """(offset, bytes, head, tail, whether it writes) -> (start, tail) of the access, both in ps."""
 
 ServeRows = Callable[[int, StridedBlock, tuple[int, int], int, int, bool], tuple[int, int]]
-"""The same for rows: (offset of the first row, rows, (first packed byte, bytes), head, tail, whether it writes)."""
+"""For rows: (offset of the first row, rows, (first packed byte, bytes), head, tail, writes)."""
 
 READS, WRITES = False, True
 
 
 class MemoryPort:
-    """One memory at node `node` of the fabric, occupying physical addresses from `base`.
+    """The port of the memory at fabric node `node`, at physical addresses from `base` on.
 
-    `serve_rows` is given where the time of an access depends on where its bytes lie.
+    `serve_rows` is given where the time of an access depends on the addresses of its bytes.
     """
 
     def __init__(
@@ -36,25 +43,24 @@ class MemoryPort:
         self._sip, self._node = chip.sip, node
         self.memory, self._base = memory, base
         self._serve, self._serve_rows = serve, serve_rows
-        self._packet_bytes, self._control_bytes = (
-            chip.topology.packet_bytes,
-            chip.topology.control_bytes,
-        )
+        topology = chip.topology
+        self._packet_bytes, self._control_bytes = topology.packet_bytes, topology.control_bytes
         self._rings: list[tuple[int, int, int]] = []
         self._early: list[Packet] = []
         self._written_ps: dict[tuple[int, int, int], int] = {}
         chip.memory_ports[node] = self
 
     def watch(self, ring_base: int, nbytes: int, pe_node: int) -> None:
-        """Announce slots that fill in [ring_base, ring_base + nbytes) to the PE at `pe_node`, and those that have filled."""
+        """Announce slots that fill in [ring_base, ring_base + nbytes) to the PE at `pe_node`."""
         self._rings.append((ring_base, ring_base + nbytes, pe_node))
         self._rings.sort()
+        # Slots of this ring may be full already; those of rings without owner keep waiting.
         early, self._early = self._early, []
         for packet in early:
             self._announce(packet)
 
     def contents(self) -> Iterator[tuple[int, bytes]]:
-        """(physical address, bytes) of every page that is not all zero, without the zeros at its ends."""
+        """(physical address, bytes) of every page that is not zero, without zeros at its ends."""
         for offset, page in self.memory.contents():
             content = page.lstrip(b"\0")
             yield self._base + offset + len(page) - len(content), content.rstrip(b"\0")
@@ -62,6 +68,7 @@ class MemoryPort:
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Serve a WRITE, READ or IPCQ_DATA packet."""
         if packet.kind is Kind.READ:
+            # Not cut-through: the descriptor must be complete before the memory can use it.
             self._engine.at(tail_ps, self._read, packet)
             return
         offset = packet.address - self._base
@@ -72,7 +79,8 @@ class MemoryPort:
             self._engine.at(
                 done_ps, self.memory.write_rows, offset, packet.rows, packet.begin, packet.payload
             )
-        # Packets of a message lie on different channels: the last one to come need not be the last one written.
+        # Packets of a message lie on different channels: the last one to arrive need not be the
+        # last one written, and an acknowledgement promises all of them.
         message = (packet.source_sip, packet.source_node, packet.tag)
         written_ps = max(done_ps, self._written_ps.pop(message, 0))
         if packet.last:
@@ -87,9 +95,10 @@ class MemoryPort:
             self._announce(packet)
 
     def _announce(self, packet: Packet) -> None:
-        """Tell the PE that owns the ring, once there is one: a peer whose queues were installed earlier may send before."""
+        """Report a full slot to the PE that owns the ring."""
         owner = self._owner(packet.address)
         if owner is None:
+            # The peer's queues were installed before those of the PE here, and it sends already.
             self._early.append(packet)
         else:
             self._answer(packet, Kind.IPCQ_ARRIVAL, self._sip, owner)
@@ -102,15 +111,15 @@ class MemoryPort:
 
     def _answer(self, packet: Packet, kind: Kind, sip: int, node: int) -> None:
         answer = Packet(
-            kind,
-            self._sip,
-            self._node,
-            sip,
-            node,
-            self._control_bytes,
-            packet.address,
-            packet.tag,
-            packet.total,
+            kind=kind,
+            source_sip=self._sip,
+            source_node=self._node,
+            sip=sip,
+            node=node,
+            size=self._control_bytes,
+            address=packet.address,
+            tag=packet.tag,
+            total=packet.total,
             sent_ps=packet.sent_ps,
             flow=packet.flow,
             element=packet.element,
@@ -136,33 +145,35 @@ class MemoryPort:
         """Stream the data back in packets; each leaves when the memory starts to deliver it."""
         offset, now_ps = request.address - self._base, self._engine.now_ps
         leaves_ps = now_ps
-        for done in range(0, request.total, self._packet_bytes):
-            size = min(self._packet_bytes, request.total - done)
-            place = offset if request.rows is not None else offset + done
-            start_ps, tail_ps = self._access(request, place, done, size, now_ps, READS)
-            # The channels of a short packet may be free before those of the one it follows; data goes back in order.
+        for begin in range(0, request.total, self._packet_bytes):
+            size = min(self._packet_bytes, request.total - begin)
+            start = offset if request.rows is not None else offset + begin
+            start_ps, tail_ps = self._access(request, start, begin, size, now_ps, READS)
+            # The channels of a short packet may be free before those of the packet before it.
+            # It waits, since the requester takes the packet with the last byte for the end.
             leaves_ps = max(leaves_ps, start_ps)
-            self._engine.at(leaves_ps, self._reply, request, done, size, max(tail_ps, leaves_ps))
+            self._engine.at(leaves_ps, self._reply, request, begin, size, max(tail_ps, leaves_ps))
 
-    def _reply(self, request: Packet, done: int, size: int, tail_ps: int) -> None:
+    def _reply(self, request: Packet, begin: int, size: int, tail_ps: int) -> None:
+        # Read the bytes now and not with the request: a write that is complete by now is visible.
         offset = request.address - self._base
         if request.rows is None:
-            payload = self.memory.read(offset + done, size)
+            payload = self.memory.read(offset + begin, size)
         else:
-            payload = self.memory.read_rows(offset, request.rows, done, size)
+            payload = self.memory.read_rows(offset, request.rows, begin, size)
         reply = Packet(
-            Kind.DATA,
-            self._sip,
-            self._node,
-            request.source_sip,
-            request.source_node,
-            size,
-            request.address + done,
-            request.tag,
-            request.total,
-            done + size == request.total,
-            request.sent_ps,
-            payload,
-            begin=done,
+            kind=Kind.DATA,
+            source_sip=self._sip,
+            source_node=self._node,
+            sip=request.source_sip,
+            node=request.source_node,
+            size=size,
+            address=request.address + begin,
+            tag=request.tag,
+            total=request.total,
+            last=begin + size == request.total,
+            sent_ps=request.sent_ps,
+            payload=payload,
+            begin=begin,
         )
         self._fabric.send(reply, self._node, tail_ps)

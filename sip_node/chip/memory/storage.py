@@ -1,4 +1,4 @@
-"""The memories that hang on the fabric by themselves: HBM slices and SRAM."""
+"""The memories that are fabric nodes of their own: HBM slices and SRAM."""
 
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Packet
@@ -11,10 +11,10 @@ class HbmController:
     """One HBM slice behind its controller."""
 
     def __init__(self, chip: ChipContext, node: int) -> None:
-        at = chip.graph.nodes[node]
-        self.banks = PseudoChannels(at.name, chip.topology)
-        memory = Memory(f"{at.name}.hbm", chip.topology.hbm_slice_bytes, data=chip.data)
-        base = chip.addresses.pe_hbm_addr(chip.sip, at.cube, at.pe, 0)
+        where = chip.graph.nodes[node]
+        self.banks = PseudoChannels(where.name, chip.topology)
+        memory = Memory(f"{where.name}.hbm", chip.topology.hbm_slice_bytes, data=chip.data)
+        base = chip.addresses.pe_hbm_addr(chip.sip, where.cube, where.pe, 0)
         self.port = MemoryPort(chip, node, memory, base, self.banks.serve, self.banks.serve_rows)
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
@@ -23,12 +23,12 @@ class HbmController:
 
 
 class Sram:
-    """The SRAM of a cube: the link to its router is its bandwidth."""
+    """The SRAM of a cube. The link to its router is its bandwidth: an access takes no time."""
 
     def __init__(self, chip: ChipContext, node: int) -> None:
-        at = chip.graph.nodes[node]
-        memory = Memory(at.name, chip.topology.sram_bytes, data=chip.data)
-        base = chip.addresses.cube_sram_addr(chip.sip, at.cube, 0)
+        where = chip.graph.nodes[node]
+        memory = Memory(where.name, chip.topology.sram_bytes, data=chip.data)
+        base = chip.addresses.cube_sram_addr(chip.sip, where.cube, 0)
         self.port = MemoryPort(chip, node, memory, base, self._serve)
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
@@ -36,6 +36,11 @@ class Sram:
         self.port.accept(packet, tail_ps)
 
     def _serve(
-        self, _offset: int, _nbytes: int, head_ps: int, tail_ps: int, _writes: bool
+        self,
+        _offset: int,
+        _nbytes: int,
+        head_ps: int,
+        tail_ps: int,
+        _writes: bool,  # noqa: FBT001 - the signature of a `Serve`
     ) -> tuple[int, int]:
         return head_ps, tail_ps
