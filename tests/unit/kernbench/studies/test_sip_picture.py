@@ -22,5 +22,5 @@ def test_both_panels_name_their_components(edge: str):
     assert mesh.count("to another SIP") == 2
     assert {f"PE {pe}" for pe in range(8)} <= set(cube)
     assert {f"slice\n{pe}" for pe in range(8)} <= set(cube)
-    # The enlarged cube is the one in the middle, which has a neighbour on every side.
+    # The enlarged cube is in the middle, with a neighbour on every side.
     assert {"UCIe N", "UCIe S", "UCIe W", "UCIe E", "SRAM", "M_CPU"} <= set(cube)

@@ -93,7 +93,7 @@ def test_a_buffer_of_two_blocks_pays_every_alpha_twice():
     )
 
 
-def test_a_message_waits_for_credits_only_if_it_needs_the_slots_of_the_one_before():
+def test_a_message_waits_for_credits_only_if_it_needs_slots_of_the_previous_message():
     # 200 ns more in every port make the round of a credit longer than a message of four slots.
     values = {
         "ucie.overhead_ns": 200,
