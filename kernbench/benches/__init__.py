@@ -38,6 +38,7 @@ def load_entries() -> Sequence[Entry]:
 
 
 def _load(point: EntryPoint) -> None:
+    # One line for a package that cannot be imported: its traceback is of no use to the user.
     try:
         point.load()
     except Exception as error:

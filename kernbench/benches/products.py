@@ -79,6 +79,7 @@ class BenchProduct:
         The engine reads a streamed operand once for each row or column of tiles of the other one.
         """
         tile = torch.ahbm.get_device_properties().gemm_tile
+        # The engine computes tile by tile of the result, and keeps no streamed operand.
         reads_of_a = 1 if self.loads[0] else tl.cdiv(self.n, tile.n)
         reads_of_b = 1 if self.loads[1] else tl.cdiv(self.m, tile.m)
         read = (self.m * self.k * reads_of_a + self.k * self.n * reads_of_b) * self.dtype.itemsize

@@ -72,6 +72,7 @@ def project(  # noqa: PLR0913, PLR0917 - a parameter is a matrix
         right = tl.ref(weight + pe * depth * columns, (depth, columns), blocked=product.tiled)
         result = tl.ref(out + pe * rows * columns, (rows, columns), blocked=product.tiled)
         pending.append(tl.composite("gemm", left, right, result))
+        # Without this wait, the fetches of one product overlap the computation of another.
         if projections == IN_TURN:
             tl.wait(pending.pop())
     for each in pending:

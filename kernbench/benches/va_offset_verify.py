@@ -44,6 +44,7 @@ def read_across(source: tl.Pointer, target: tl.Pointer, columns: int) -> None:
     """
     size = ROWS * columns
     shard, start = _pe() * size, _pe() * size + size // 2
+    # The last PE reaches the end of the tensor after half a shard; the others never do.
     before_end = min(size, _pes() * size - start)
     _move(source + start, target + shard, before_end)
     _move(source, target + shard + before_end, size - before_end)
@@ -86,7 +87,9 @@ def tiles(source: tl.Pointer, target: tl.Pointer, columns: int) -> None:
         width = min(TILE_COLUMNS, columns - left)
         for top in range(0, ROWS, TILE_ROWS):
             height = min(TILE_ROWS, ROWS - top)
+            # Scratch memory is released after each tile, so that any matrix fits.
             with tl.scratch():
+                # The tiles of a column of tiles are contiguous, each of them row by row.
                 tile = tl.load(source + shard + left * ROWS + top * width, (height, width))
                 tl.store(target + shard + top * columns + left, tile, strides=(columns, 1))
 
@@ -200,6 +203,7 @@ def _move_matrix(
     )
     placement = DPPolicy(cube="row_wise", pe="row_wise", num_cubes=cubes, num_pes=pes)
     source = torch.from_numpy(matrix, dp=placement, layout=case.layout)
+    # -1 occurs in no matrix: an element that no kernel writes counts as wrong.
     target = torch.full((rows, columns), -1, dtype=torch.int32, dp=placement)
     launched = torch.launch(case.name, case.kernel, source, target, columns)
     result = target.numpy()

@@ -52,10 +52,12 @@ def _imported(source: str) -> ModuleType:
     except UsageError as error:
         raise UsageError(f"--bench: {error}") from error
     except Exception as error:
+        # The module itself or one of its packages is missing, not one that it imports.
         if isinstance(error, ModuleNotFoundError) and source.startswith(error.name or "\0"):
             raise UsageError(
                 f"--bench: no module {error.name!r}; a file is given with its suffix .py"
             ) from error
+        # The innermost frame is the line of the user's file, or of a module that it imports.
         where = traceback.extract_tb(error.__traceback__)[-1]
         raise UsageError(
             f"--bench: {source} cannot be imported: {type(error).__name__}: {error} "

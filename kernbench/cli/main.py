@@ -26,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_error(error)
         return ExitCode.FAILED
     except KeyboardInterrupt:
+        # The shell expects the exit code of a process that the signal ended.
         return ExitCode.SIGNALLED + signal.SIGINT
     except BrokenPipeError:
         # The reader of the output has ended. Python flushes at exit and would raise once more.

@@ -94,10 +94,12 @@ def run(plan: Plan, launcher: Launcher, out: Path | None, lines: ReportLines | N
     Input that a rank finds wrong is raised as `UsageError`.
     """
     lines = lines or BenchReportLines()
+    # A directory that cannot be written ends the command before the run.
     directory = prepare_directory(out, plan.program.name) if plan.trace else None
     _print(lines.heading(plan))
     result = Session(plan, launcher, progress(sys.stderr, alone=plan.procs == 1)).run()
     report = summarise(plan, result, _verdict(plan, result))
+    # Written also after an error: the op log until then helps to find its cause.
     if directory is not None:
         if plan.ccl_trace:
             write_ccl_trace(directory, result.collected.transfers)
@@ -128,7 +130,7 @@ def _explain(error: KernbenchError, directory: Path | None) -> int:
         sys.stderr.write(error.failed.traceback.rstrip() + "\n")
     print_error(error)
     if directory is not None:
-        sys.stderr.write(f"kernbench: what was traced is in {directory}\n")
+        sys.stderr.write(f"kernbench: the files until the error are in {directory}\n")
     return ExitCode.SIGNALLED + error.signum if isinstance(error, Interrupted) else ExitCode.FAILED
 
 

@@ -47,12 +47,15 @@ class CollectiveBounds:
         """The bound of one row; 0 for a single rank."""
         if case.ranks == 1:
             return TimeBound(0, 0)
+        # Two cuts of the network: around one SIP, and through all links at once.
         on_links_ps = max(
             Fraction(_of_a_rank(case) * 1000) / self._narrowest_gbs(),
             Fraction(self._in_all(case) * 1000)
             / sum(exact(link.bw_gbs) for link in self._fabric.links),
         )
         nearest_ps, farthest_ps = self._inside_ps(case)
+        # The links are idle until the first byte has come from the nearest PE. The latency bound
+        # takes the farthest PE, because the collective ends with the last byte of any PE.
         return TimeBound(
             farthest_ps + self._crossings(case) * self._crossing_ps,
             nearest_ps + self._crossing_ps + ceil(on_links_ps),
@@ -60,6 +63,7 @@ class CollectiveBounds:
 
     def _narrowest_gbs(self) -> Fraction:
         """The least bandwidth of a SIP over all its links; it receives at the same rate."""
+        # Links are stored for each direction, and both have the same bandwidth.
         gbs = dict.fromkeys(range(self._fabric.sips), Fraction(0))
         for link in self._fabric.links:
             gbs[link.source] += exact(link.bw_gbs)
@@ -70,8 +74,10 @@ class CollectiveBounds:
         size, ranks = case.size_bytes, case.ranks
         match case.collective.name:
             case "all_reduce":
+                # n contributions need n - 1 transfers to be added up; n - 1 ranks then receive the sum.
                 return 2 * (ranks - 1) * size
             case "alltoall":
+                # No two ranks share a part, so each part crosses all links of its route.
                 return (
                     size
                     // ranks
@@ -80,6 +86,7 @@ class CollectiveBounds:
             case "sendrecv":
                 return size * sum(self._distance(rank, (rank + 1) % ranks) for rank in range(ranks))
             case _:
+                # One link for each other rank suffices: a SIP forwards what others need as well.
                 return (ranks - 1) * size
 
     def _crossings(self, case: PerfCase) -> int:

@@ -35,6 +35,7 @@ def measure(request: PerfRequest, launcher: Launcher) -> int:
             f"perf: no size from -b {parameters.min_bytes} to -e {parameters.max_bytes} "
             "has an element for every rank"
         )
+    # A wrong path is found before the run, not after it.
     if request.json is not None:
         clear(request.json)
     return run(plan, launcher, request.options.out, _PerfReportLines(request, parameters, cases))
@@ -57,6 +58,7 @@ def plan_of(request: PerfRequest) -> Plan:
     # Raises `UsageError` for a name that `ccl.yaml` does not have.
     plan.config.ccl.resolve(parameters.algorithm or None)
     program = replace(plan.program, arguments=asdict(parameters))
+    # A verification and a trace of the slots read the op log, so they need it as well.
     traced = request.options.out is not None or plan.verify or plan.ccl_trace
     return replace(plan, program=program, trace=traced)
 

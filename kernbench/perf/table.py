@@ -54,6 +54,7 @@ def make_row(
     case: PerfCase, algorithm: str, rows: Sequence[PerfRow], average: int, bound: TimeBound
 ) -> PerfTableRow:
     """The row of a case that `algorithm` executed, from the rows of all ranks."""
+    # Ranks end a collective at different times; `-a` selects which of them counts.
     times_ps = [row.time_ps for row in rows]
     time_ps = (times_ps[0], sum(times_ps) / len(times_ps), min(times_ps), max(times_ps))[average]
     wrong = [row.wrong for row in rows if row.wrong is not None]
@@ -97,6 +98,7 @@ def algorithm_text(requested: str, algorithm_of: Mapping[int, str]) -> str:
 
 def table_lines(rows: Sequence[PerfTableRow]) -> Iterator[str]:
     """Heading, rows, footnotes and the two lines of summary."""
+    # nccl-tests measures both forms; here a collective has one of them, and the other is N/A.
     yield f"# {'':>52}  {'out-of-place':^30}  {'in-place':^30}".rstrip()
     text = TextTable(_COLUMNS, _STYLE)
     for row in rows:

@@ -95,16 +95,19 @@ class Phold:
 
     def _arrive(self, time_ps: int, entity: int, source: int, seq: int) -> None:
         workload = self._workload
+        # Arrivals of an entity are hashed in their order: another order changes the digest.
         self._hashes[entity].update(_RECORD.pack(time_ps, source, seq))
         for _ in range(workload.work):
             self._hashes[entity].hexdigest()
         stream = self._streams[entity]
+        # The lookahead is the least delay; without it LPs could not run concurrently.
         arrival_ps = time_ps + workload.lookahead_ps + int(stream.expovariate(1 / workload.mean_ps))
         target = (
             int(stream.random() * workload.entities)
             if stream.random() < workload.spread
             else entity
         )
+        # A number for each hop makes the order of simultaneous arrivals total.
         self._hops[entity] += 1
         if arrival_ps < workload.end_ps:
             self._send(Message(arrival_ps, entity, target, self._hops[entity]))
@@ -179,6 +182,7 @@ def run_processes(workload: Workload, lps: int) -> PholdResult:
                 process.start()
                 # With the only write end in the child, its death ends the pipe.
                 theirs.close()
+            # Every process is ready before the first one starts: start-up is not measured.
             for ours, _ in pipes:
                 ours.recv()
             for ours, _ in pipes:

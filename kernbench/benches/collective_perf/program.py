@@ -82,6 +82,7 @@ def _measure(case: PerfCase, parameters: PerfParameters, rank: int) -> PerfRow:
     for _ in range(parameters.iters):
         collective()
     torch.ahbm.synchronize()
+    # The mean, because a rank starts an iteration while others still finish the previous one.
     time_ps = round((torch.ahbm.elapsed_ps() - began_ps) / parameters.iters)
     wrong = _check(case, parameters, rank, buffers)
     return PerfRow(
@@ -102,6 +103,7 @@ def _check(case: PerfCase, parameters: PerfParameters, rank: int, buffers: Buffe
         return None
     wrong = 0
     for repetition in range(parameters.check):
+        # New data for every repetition: a collective that does nothing would leave old results.
         buffers.source.copy_(inputs(case, repetition, rank))
         call(case, buffers)()
         wrong += wrong_elements(case, repetition, rank, buffers.target.numpy())
