@@ -62,8 +62,11 @@ class Control:
         self._reported_s = float("-inf")
         self._context = zmq.Context()
         self.socket = self._context.socket(zmq.DEALER)
+        # After a failure the process ends soon; its last message must still leave.
         self.socket.set(zmq.LINGER, _LINGER_MS)
+        # Unlimited: an LP must not wait for the coordinator to read its trace.
         self.socket.set(zmq.SNDHWM, 0)
+        # A child follows its parent process instead, which also works when the socket hangs.
         self._connection = None if coordinator_pid() is not None else _Connection(self.socket)
         self.socket.connect(endpoint)
 
@@ -143,6 +146,7 @@ class _Connection:
     """
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        # A coordinator that is killed or unplugged sends no end of connection.
         socket.set(zmq.HEARTBEAT_IVL, _HEARTBEAT_MS)
         socket.set(zmq.HEARTBEAT_TIMEOUT, 3 * _HEARTBEAT_MS)
         self._socket = socket
@@ -154,6 +158,7 @@ class _Connection:
         """Stop following the connection."""
         if self._released.is_set():
             return
+        # Set first: the lifeline must not take the end of the monitor for a lost connection.
         self._released.set()
         self._socket.disable_monitor()
         self._lifeline.join()

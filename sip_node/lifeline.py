@@ -56,6 +56,7 @@ def _end_with(gone: Callable[[], bool], released: Event) -> None:
         if released.is_set():
             return
     if not released.is_set():
+        # The coordinator can no longer remove its directory, with the socket files in it.
         _remove(run_directory())
         # The main thread may be inside a C call, and a clean exit would wait for it.
         os._exit(EXIT_ORPHANED)

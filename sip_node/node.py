@@ -68,6 +68,8 @@ def _run(
         peers = control.hello(transport.endpoint)
         programs = Programs(peers.job, function, args)
         node = LpNode(lp, peers, programs, transport, Reporter(control, lp))
+        # The rules of the decoder follow from the topology, so the node is built first. Peers send
+        # nothing before all LPs are ready.
         transport.connect(
             {peer: endpoint for peer, endpoint in enumerate(peers.endpoints) if peer != lp},
             node.decoder(run_id),
@@ -76,6 +78,7 @@ def _run(
         control.wait_start()
         control.send(node.run())
         control.finish()
+    # The coordinator has the reason; it only lacks the rest of the trace.
     except RunAborted:
         if node is not None:
             node.flush_logs()
@@ -148,8 +151,10 @@ class LpNode:
             for sip in sips
         }
         self._model = ChipModel(lp, partition, sync, self._spec, logs)
+        # A seed for each LP, so that they draw different delays.
         if transport is not None and job.jitter_ms > 0:
             transport = JitterTransport(transport, job.jitter_ms / 1000, (job.jitter_seed, lp))
+        # An LP without peers has no frames: it must not poll a socket in every round.
         self._loop = LogicalProcess(sync, self._model, transport if lps > 1 else None, self._round)
         self._ranks = [
             Rank(
@@ -238,6 +243,7 @@ def _queues(chip: Chip) -> tuple[QueuePointers, ...]:
     return tuple(
         queue
         for pe in chip.pes
+        # A queue at rest is no part of a deadlock, and a SIP may have thousands.
         if not pe.ipcq.at_rest or (pe.coordinates.cube, pe.coordinates.pe) in blocked
         for queue in pe.ipcq.pointers()
         if not queue.at_rest or (queue.cube, queue.pe) in blocked

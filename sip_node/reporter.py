@@ -46,6 +46,7 @@ class Reporter:
 
     def round(self, time_ps: int, loop: LogicalProcess) -> None:
         """Send a status if one is due, and take an abort of the coordinator."""
+        # Four times a second at most: a round may take microseconds.
         if self._control.status_is_due():
             statistics = loop.statistics
             status = Status(
@@ -66,6 +67,7 @@ class Reporter:
 
     def written(self, sip: int, data: bytes) -> None:
         """Send the bytes, in pieces of bounded size."""
+        # One message has a bounded size, and a host may write gigabytes.
         for start in range(0, len(data), CHUNK_BYTES):
             self._control.send(Written(self._lp, sip, data[start : start + CHUNK_BYTES]))
 

@@ -32,6 +32,7 @@ MAX_HEADER_BYTES = 16 << 20
 _STRANGER = "an unknown process"
 
 _T = TypeVar("_T")
+# Encoders and decoders have no state between calls, so one of each serves the process.
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -112,6 +113,7 @@ class PeerDecoder:
         peer = f"LP {envelope.lp}"
         if envelope.run_id != self._run_id:
             raise ProtocolError(peer, "it belongs to another run")
+        # The number is wrong, so it does not identify the sender.
         if envelope.lp >= self._lps or envelope.lp == self._lp:
             raise ProtocolError(
                 _STRANGER,
@@ -120,6 +122,7 @@ class PeerDecoder:
         content = _decode(_content_decoder, envelope.content, peer)
         if isinstance(content, FrameHeader):
             return envelope.lp, self._frame(envelope.lp, content, payload)
+        # Only frames have messages, so only frames have payloads.
         if payload:
             raise ProtocolError(peer, f"{len(payload):,} payload bytes without a frame")
         return envelope.lp, content
@@ -133,6 +136,7 @@ class PeerDecoder:
                 f"LP {sender}",
                 f"its messages announce {ends[-1]:,} payload bytes, {len(payload):,} came",
             )
+        # Payloads are slices of one view: no modelled byte is copied.
         view = memoryview(payload)
         messages: list[Message] = []
         for index, (h, (begin, end)) in enumerate(
@@ -188,6 +192,7 @@ def decode_records(data: bytes, peer: str) -> tuple[OpRecord, ...]:
 
 
 def _decode(decoder: msgspec.msgpack.Decoder[_T], data: bytes | msgspec.Raw, peer: str) -> _T:
+    # Before decoding, which takes time and memory in proportion.
     if len(data) > MAX_HEADER_BYTES:  # type: ignore[arg-type]
         raise ProtocolError(
             peer, f"message of {len(data):,} bytes, the limit is {MAX_HEADER_BYTES:,}"

@@ -21,6 +21,7 @@ ADDRESS_BITS = 51
 """Width of a physical address."""
 
 TimePs = Annotated[int, Meta(ge=0, le=NEVER_PS, title="TimePs")]
+# Ranges here are those of every run; the decoder of an LP also has the numbers of its run.
 LpNumber = Annotated[int, Meta(ge=0, lt=1 << 16, title="LpNumber")]
 MaybeLp = Annotated[int, Meta(ge=-1, lt=1 << 16, title="MaybeLp")]
 SipNumber = Annotated[int, Meta(ge=0, lt=1 << 16, title="SipNumber")]
@@ -30,6 +31,7 @@ PeNumber = Annotated[int, Meta(ge=0, lt=1 << 10, title="PeNumber")]
 MaybePe = Annotated[int, Meta(ge=-1, lt=1 << 10, title="MaybePe")]
 EntityNumber = Annotated[int, Meta(ge=0, lt=1 << 31, title="EntityNumber")]
 NodeNumber = Annotated[int, Meta(ge=0, lt=1 << 20, title="NodeNumber")]
+# msgspec takes no bound beyond int64, so this is the largest count.
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1, title="Count")]
 Hops = Annotated[int, Meta(ge=0, lt=1 << 16, title="Hops")]
 PacketBytes = Annotated[int, Meta(ge=1, le=MAX_PAYLOAD_BYTES, title="PacketBytes")]

@@ -25,6 +25,7 @@ class Message(Struct, frozen=True, gc=False):
     source: int
     target: int
     seq: int
+    # The union is closed so that msgspec decodes it in one pass; PHOLD has no body.
     body: PacketHeader | None = None
     payload: bytes | memoryview = b""
 

@@ -32,6 +32,7 @@ class PacketKind(IntEnum):
     ACK = 3
     DATA = 4
     IPCQ_DATA = 5
+    # 6 is the arrival that a memory sends to a PE, inside a SIP.
     IPCQ_CREDIT = 7
 
 

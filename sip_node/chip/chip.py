@@ -70,6 +70,7 @@ class Chip:
             memory_ports={},
         )
         self.boundary = UciePorts(chip, post)
+        # Routes to other SIPs end at the IO NoC: the ports take packets from there.
         self.fabric.attach(spec.graph.io_noc, self.boundary)
         self.inbox = Inbox(engine, self.boundary.receive)
         self.pes: list[Pe] = []
@@ -78,6 +79,7 @@ class Chip:
             if node.kind in endpoints:
                 component = endpoints[node.kind](chip, node.index)
                 self.fabric.attach(node.index, component)
+                # A replacement of a PE or a host derives from the class of the model.
                 if isinstance(component, Pe):
                     self.pes.append(component)
                 if isinstance(component, Host):
@@ -122,10 +124,12 @@ class Chip:
 
     def _check_laws(self) -> None:
         where = f"sip {self.sip}"
+        # Conservation: packets are neither lost nor duplicated.
         if self.fabric.sent != self.fabric.delivered:
             raise InvariantError(
                 where, f"{self.fabric.sent} packets were sent, {self.fabric.delivered} delivered"
             )
+        # A FIFO server cannot serve for longer than time has passed.
         for server in (*self.fabric.busiest(), *self.boundary.ports):
             if server.busy_ps > self._engine.now_ps:
                 raise InvariantError(
@@ -170,6 +174,8 @@ def _send_bounds(spec: ChipSpec) -> SendBounds:
     out: dict[tuple[int, int], int] = {}
     launch: list[int] = []
     for cube in range(spec.topology.cubes):
+        # A launch reaches a PE through the M_CPU of its cube, and its first packet leaves by the
+        # IO NoC: no message of a kernel that is not launched yet is earlier.
         down_ps = routes.route(graph.io_cpu, graph.m_cpu(cube)).latency_ps
         for pe in range(spec.topology.pes_per_cube):
             out[cube, pe] = routes.route(graph.pe(cube, pe), graph.io_noc).latency_ps

@@ -61,6 +61,7 @@ class ChipModel:
         if message.target in self.chips:
             self.deliver(message)
         else:
+            # The remaining hops follow from the packet's target, not from this neighbour.
             egress = self._egresses[message.source][header_of(message).sip]
             self._sync.post(egress.peer, message, egress.remaining_hops)
 
@@ -68,6 +69,7 @@ class ChipModel:
 def _nearest(egresses: Iterable[Egress]) -> tuple[Egress, ...]:
     """The egress with the least delay for each peer and number of remaining hops."""
     least: dict[tuple[int, int], Egress] = {}
+    # Sorted by peer, then by delay: the first of each key is the nearest.
     for egress in sorted(egresses):
         least.setdefault((egress.peer, egress.remaining_hops), egress)
     return tuple(least.values())

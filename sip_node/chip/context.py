@@ -110,6 +110,7 @@ class ChipContext(ChipSpec):
         M_CPU.
         """
         where = PhysAddr.decode(address, self.addresses)
+        # The PE of an HBM address is the owner of the slice; its node is the controller.
         if where.resource == "hbm":
             return where.sip, self.graph.hbm(where.cube, where.pe)
         if where.resource == "sram":

@@ -18,6 +18,7 @@ class ProgramRaised(Exception):  # noqa: N818 - it wraps the error
 def user_traceback(error: BaseException) -> str:
     """The traceback of `error` as Python prints it, from the user's outermost frame on."""
     shown = error.__traceback__
+    # The frames of the event loop come first, and help no user.
     while shown is not None and shown.tb_next is not None and _is_ours(shown):
         shown = shown.tb_next
     return "".join(traceback.format_exception(type(error), error, shown))

@@ -36,6 +36,7 @@ class OpLog:
         """Append one completed operation."""
         self.last_ps = max(self.last_ps, record.end_ps)
         self._chunk.append(record)
+        # Long runs have more records than fit into memory.
         if len(self._chunk) >= CHUNK_RECORDS:
             self.flush()
 

@@ -38,6 +38,7 @@ class PacketRules:
             return f"SIP {max(sips)} in a run with {self._sips} SIPs"
         if header.source_node not in self._senders:
             return f"field source_node: node {header.source_node} sends nothing to other SIPs"
+        # An access outside of a memory would fail inside the memory, on the receiver.
         if header.kind in _TO_MEMORY:
             return self._access_fault(header)
         if header.node not in self._receivers:

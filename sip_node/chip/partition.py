@@ -68,6 +68,7 @@ class Partition:
         """
         egresses = {sip: self.egresses(sip) for sip in self.sips_of_lp[lp]}
         every = [egress for of_sip in egresses.values() for egress in of_sip.values()]
+        # A promise for each number of remaining hops that occurs on the channel.
         depth = {
             peer: 1 + max(egress.remaining_hops for egress in every if egress.peer == peer)
             for peer in self.channels_out(lp)
@@ -99,6 +100,7 @@ class Partition:
         onward = self._egress_to(neighbour, target)
         if self.lp_of[neighbour] != self.lp_of[sip]:
             further = 0 if onward is None else 1 + onward.remaining_hops
+            # The delay counts only up to the channel: its lookahead has the time on it.
             return Egress(self.lp_of[neighbour], 0, further)
         if onward is None:
             return None

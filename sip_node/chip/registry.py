@@ -58,6 +58,7 @@ ENGINES: dict[str, Callable[..., Any]] = {
     "pe_scheduler": PeScheduler,
     "pe_tcm": PeTcm,
 }
+# Endpoints of which a chip uses more than `accept`.
 _DERIVED: dict[str, type[Endpoint]] = {"host": Host, "pe": Pe}
 _FILE = "topology"
 
@@ -80,6 +81,7 @@ def components(topology: Topology) -> Components:
 
 def _endpoint(name: str, kind: str) -> Callable[[ChipContext, int], Endpoint]:
     key_path = f"impl.{kind}"
+    # Checked before anything runs: a wrong class fails with the key of the file.
     if kind in _DERIVED:
         look_up_class(name, _DERIVED, _DERIVED[kind], _FILE, key_path)
     chosen = look_up(name, ENDPOINTS, _FILE, key_path)

@@ -38,6 +38,7 @@ class SendBounds:
         self, port_path_ps: Mapping[Pe, int], launch_path_ps: int, *, answers: bool
     ) -> None:
         self._port_path_ps = port_path_ps
+        # With `answers` a request may arrive at any time, and its reply may leave in that event.
         self._launches = Sender(0 if answers else launch_path_ps)
         self._reach: dict[tuple[Pe, str], Collection[int]] = {}
         self._running: dict[tuple[Pe, HardwareThread], _Running] = {}
@@ -56,8 +57,10 @@ class SendBounds:
         """
         for pe in pes:
             targets = self._reach.get((pe, table))
+            # A kernel without queues to other SIPs never bounds a promise.
             if targets:
                 sender = Sender(self._port_path_ps[pe])
+                # All PEs of a launch start at one time, so none sends before it.
                 sender.quiet_until(start_ps)
                 self._running[pe, thread] = _Running(sender, targets)
 
@@ -93,6 +96,7 @@ class SendBounds:
         known = {
             target: sender.earliest_send_ps(base_ps) for target, sender in self._in_flight.items()
         }
+        # Of several kernels that reach a target, the earliest counts.
         for running in self._running.values():
             bound_ps = running.sender.earliest_send_ps(base_ps)
             for target in running.targets:

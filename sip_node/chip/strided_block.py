@@ -84,6 +84,7 @@ def part_of(block: Operand, start: int, nbytes: int) -> Operand:
         return block
     item = _ITEM_BYTES[block.dtype]
     assert is_packed(block), f"a part of a block with gaps: {block}"
+    # Cut inside an element: only bytes are left.
     if start % item or nbytes % item:
         return bytes_at(block.address + start, nbytes)
     return Operand(block.address + start, (nbytes // item,), block.dtype)
@@ -95,10 +96,12 @@ def _layout(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> Layo
     if not strides or not nbytes:
         return Layout(nbytes, None)
     axes = _merged(shape, strides)
+    # No axis is contiguous: each element is a row.
     if not axes or axes[-1][1] != 1:
         axes.append((1, 1))
     if len(axes) == 1:
         return Layout(nbytes, None)
+    # A descriptor has one pitch, and it is not negative.
     if len(axes) > 2 or axes[0][1] < 0:
         raise ValueError(
             f"a block of shape {shape} with strides {strides} is not rows at one pitch, "
@@ -112,8 +115,10 @@ def _merged(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[tuple[int,
     """(length, stride) of the axes of a block, those merged that are one axis in memory."""
     axes: list[tuple[int, int]] = []
     for length, stride in zip(shape, strides, strict=True):
+        # Its stride is never used.
         if length == 1:
             continue
+        # The outer axis steps exactly over the inner one: together they are one axis.
         if axes and axes[-1][1] == length * stride:
             axes[-1] = (axes[-1][0] * length, stride)
         else:

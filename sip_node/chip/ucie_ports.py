@@ -36,6 +36,7 @@ class UciePorts:
             other: up if switched else port(link.port.removeprefix("io."), link.bw_gbs)
             for other, link in neighbours.items()
         }
+        # Part of the total order of arrivals: (time, source, seq).
         self._next_seq = dict.fromkeys(neighbours, 0)
         self._switch_port = links["switch"]("switch.out", bw_gbs) if switched else None
         self.sent = 0
@@ -51,6 +52,7 @@ class UciePorts:
         chip.send_bounds.entered(packet.sip, packet.entrance_ps)
         neighbour = chip.sips.next_hop(chip.sip, packet.sip)
         server = self._ports[neighbour]
+        # Cut-through: the head leaves when the port is free, the tail follows at its bandwidth.
         start_ps, left_ps = server.reserve(engine.now_ps, tail_ps, packet.size)
         latency_ps = self._latency_ps[neighbour]
         seq = self._next_seq[neighbour]

@@ -40,6 +40,7 @@ class _Channel:
 
     def promise_of(self, remaining_hops: int) -> int:
         """The best promise that holds for messages with this number of remaining hops."""
+        # The last promise holds for all greater numbers: no route on the channel is longer.
         return self._promises_ps[min(remaining_hops, len(self._promises_ps) - 1)]
 
 
@@ -79,9 +80,11 @@ class InChannel(_Channel):
                     f"on {self.name} a promise of {format_ps(promise_ps)} after a promise of "
                     f"{format_ps(before_ps)}: a promise never decreases",
                 )
+        # A better promise for n > 0 is worth forwarding even if the safe time stays.
         changed = frame.promises_ps[1:] != self._promises_ps[1:]
         self._promises_ps = frame.promises_ps
         self.eit_ps = max(self.eit_ps, frame.promise_ps)
+        # The collector compares these counts for each pair of LPs.
         self.received += len(frame.messages)
         return changed
 
@@ -93,6 +96,7 @@ class InChannel(_Channel):
         self.eit_ps = max(self.eit_ps, later_ps(lbts_ps, self.lookahead_ps))
 
     def _check(self, message: Message, now_ps: int) -> None:
+        # The sender checks the same rule, so only a defect gets here.
         if message.time_ps < self.eit_ps:
             rule = "no message comes before what was promised or granted on its channel"
             raise CausalityError(self.name, message.time_ps, self.eit_ps, rule)
@@ -133,6 +137,7 @@ class OutChannel(_Channel):
 
     def frame(self, eots_ps: tuple[int, ...], null_hops: int) -> Frame:
         """A frame with every pending message, and `eots_ps` as promises."""
+        # They bind the messages of later frames; those pending were checked when they were posted.
         self._promises_ps = eots_ps
         frame = Frame(eots_ps, null_hops, tuple(self._pending))
         self.sent += len(self._pending)

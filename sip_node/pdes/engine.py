@@ -32,7 +32,9 @@ class Engine(simpy.Environment):
 
     def __init__(self) -> None:
         super().__init__(initial_time=0)
+        # SimPy's own heap, under a type that has calls in it.
         self._entries = cast("list[_Entry]", self._queue)
+        # SimPy's `now` is a property of type float; an int attribute is exact and faster.
         self.now_ps = 0
         """The time of the event being executed."""
         self.events = 0
@@ -45,6 +47,7 @@ class Engine(simpy.Environment):
         Calls at equal times run in the order in which they were scheduled.
         """
         assert time_ps >= self.now_ps, f"{function} at {time_ps} ps, now is {self.now_ps} ps"
+        # The counter is SimPy's, so calls and events have one order at equal time and priority.
         heappush(self._entries, (time_ps, priority, next(self._eid), (function, args)))
 
     def step(self) -> None:
@@ -55,6 +58,7 @@ class Engine(simpy.Environment):
             raise EmptySchedule from None
         self.now_ps = entry[0]
         event = entry[3]
+        # A call: no callbacks, no value and no failure to look after.
         if isinstance(event, tuple):
             heappop(self._entries)
             # SimPy's own clock, which a process that is created in the call reads.
@@ -70,6 +74,7 @@ class Engine(simpy.Environment):
 
     def run_before(self, bound_ps: int) -> int:
         """Execute every event with time < `bound_ps`; returns their number."""
+        # Local names, since this loop runs once for every event of the simulation.
         entries, step = self._entries, self.step
         count = 0
         while entries and entries[0][0] < bound_ps:

@@ -17,6 +17,7 @@ class Inbox:
     def __init__(self, engine: Engine, receive: Callable[[Message], None]) -> None:
         self._engine, self._receive = engine, receive
         self._messages: list[tuple[int, int, int, Message]] = []
+        # Times for which an event is scheduled; only tested, never iterated.
         self._due: set[int] = set()
         self.received = 0
 
@@ -25,6 +26,7 @@ class Inbox:
         assert message.time_ps > self._engine.now_ps, (
             f"a message for {message.time_ps} ps came at {self._engine.now_ps} ps"
         )
+        # (time, source, seq) is unique, so the messages themselves are never compared.
         heappush(self._messages, (message.time_ps, message.source, message.seq, message))
         if message.time_ps not in self._due:
             self._due.add(message.time_ps)
@@ -32,6 +34,7 @@ class Inbox:
 
     def _empty(self) -> None:
         now_ps = self._engine.now_ps
+        # A message for this time that comes later finds no event: `put` refuses it.
         self._due.discard(now_ps)
         while self._messages and self._messages[0][0] == now_ps:
             self.received += 1

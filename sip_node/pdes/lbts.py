@@ -43,6 +43,7 @@ class Collector:
             raise ProtocolError(
                 f"LP {lp}", f"a silence report without one count for each of {self._lps} LPs"
             )
+        # One call after each grant is enough: every blocked LP answers it.
         first = not self._reports
         self._reports[lp] = report
         if len(self._reports) == self._lps and self._channels_are_empty():
@@ -56,6 +57,7 @@ class Collector:
         return Grant(self._lbts_ps) if first else None
 
     def _channels_are_empty(self) -> bool:
+        # Also between LPs without a channel, where both counts stay 0.
         reports = self._reports
         return all(
             sender.sent[j] == reports[j].received[i]

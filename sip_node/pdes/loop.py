@@ -131,10 +131,12 @@ class LogicalProcess:
     def round(self) -> None:
         """One round. A thread that runs several LPs calls it for each in turn."""
         self._rounds += 1
+        # Once a round, so that an abort of the coordinator also ends an LP that never waits.
         self._watch()
         self._inject(self._drain())
         self._step()
         self._promise()
+        # With an event before the safe time, the next round has work: waiting would cost time.
         if self._model.next_ps() >= self._sync.safe_ps:
             self._wait()
 
@@ -158,6 +160,7 @@ class LogicalProcess:
         events = self._model.run_before(bound_ps)
         self._events += events
         self._sync.executed(events)
+        # Not the time of the last event: the model has executed everything before the bound.
         self._now_ps = bound_ps
 
     def _promise(self) -> None:
@@ -175,6 +178,7 @@ class LogicalProcess:
             # In LP 0 the report may complete a grant, so check for work before waiting.
             self._report(report)
             return
+        # Until a frame, a grant or a message of the coordinator arrives.
         begin_s = now_s()
         self._transport.wait(WAIT_S)
         self._blocked_s += now_s() - begin_s
@@ -191,6 +195,7 @@ class LogicalProcess:
         elif isinstance(content, Grant) and peer == COLLECTOR_LP:
             self._sync.grant(content.lbts_ps)
         else:
+            # A grant by another LP would let this one run past what is safe.
             raise ProtocolError(
                 f"LP {peer}", f"a {type(content).__name__} for LP {self._sync.lp}: only LP 0 grants"
             )
@@ -198,6 +203,7 @@ class LogicalProcess:
     def _announce(self, grant: Grant | None) -> None:
         if grant is None:
             return
+        # LP 0 has no channel to itself; it takes its own grant directly.
         for peer in range(1, self._sync.lps):
             self._transport.send(peer, grant)
         self._sync.grant(grant.lbts_ps)

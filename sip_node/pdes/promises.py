@@ -64,6 +64,7 @@ class EarliestOutput:
         EOT is never before the promise made, since that stays true. A channel without a bound of
         its own carries only forwarded messages.
         """
+        # NEVER_PS: without a bound the LP itself sends no message with this number.
         own_ps = {peer: [NEVER_PS] * len(paths) for peer, paths in self._paths.items()}
         for peer, remaining_hops, time_ps in own:
             bounds_ps = own_ps[peer]

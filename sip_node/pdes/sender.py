@@ -51,11 +51,13 @@ class Sender:
             raise InvariantError(
                 "sender", f"no message departed for the channel at {format_ps(entrance_ps)}"
             )
+        # Messages may overtake each other, and two may have the same time: remove one.
         self._in_flight_ps.remove(entrance_ps)
 
     def earliest_send_ps(self, base_ps: int) -> int:
         """No message of this component is posted earlier, if no event is executed before
         `base_ps`.
         """
+        # The next decision comes at `base_ps` at the earliest, then the message takes the path.
         fresh_ps = later_ps(max(base_ps, self._quiet_ps), self._path_ps)
         return min([fresh_ps, *(max(base_ps, entrance_ps) for entrance_ps in self._in_flight_ps)])

@@ -65,9 +65,12 @@ class Sync:
         self._out_lookahead_ps = min(out_lookahead_ps.values(), default=NEVER_PS)
         self._safe_ps = self._least_eit_ps()
         self._lbts_ps = 0
+        # Before the first event nothing is news: every peer has the promise of a fresh channel.
         self._hops = NULL_HOPS + 1
+        # Whether `frames` kept back a promise that grew, and whether the collector sent a call.
         self._withholds = False
         self._called = False
+        # The last report: the same state is not reported twice.
         self._reported: SilenceReport | None = None
 
     @property
@@ -142,6 +145,7 @@ class Sync:
         self._withholds = False
         for peer, eots_ps in self._output.times_ps(own).items():
             channel = self._out[peer]
+            # Messages are never withheld: only a promise without messages has a time to live.
             grew = channel.exceeds_promises(eots_ps)
             if channel.has_pending or (grew and self._hops <= NULL_HOPS):
                 frames.append((peer, channel.frame(eots_ps, self._hops)))
@@ -159,10 +163,12 @@ class Sync:
         sent no call, and if the report would repeat the previous one: what has been reported stays
         true until an event is executed or a message comes.
         """
+        # No event here and none that a peer could cause: nothing will happen in this LP again.
         finished = min(next_ps, self._safe_ps) >= NEVER_PS
         if next_ps < self._safe_ps or not (self._withholds or self._called or finished):
             return None
         report = SilenceReport(next_ps, self._sent(), self._received())
+        # The collector would compute the same LBTS from it again.
         if report == self._reported:
             return None
         self._reported = report
@@ -178,6 +184,7 @@ class Sync:
             return
         self._lbts_ps = lbts_ps
         self._called = False
+        # At a new LBTS even an equal report is due: the collector has consumed the old ones.
         self._reported = None
         for channel in self._in.values():
             channel.grant(lbts_ps)

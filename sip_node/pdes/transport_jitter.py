@@ -35,11 +35,13 @@ class JitterTransport:
 
     def poll(self) -> list[tuple[int, PeerContent]]:
         """The content whose delay is over."""
+        # One time for all: content of one poll is delayed from the same moment.
         now = self._clock()
         for peer, content in self._inner.poll():
             due_s = now + self._rng.uniform(0, self._max_delay_s)
             self._held.setdefault(peer, deque()).append((due_s, content))
         due: list[tuple[int, PeerContent]] = []
+        # The order between peers is free: nothing may depend on it.
         for peer, queue in self._held.items():
             # Channels are FIFO: content whose delay is over waits for what was received before it.
             while queue and queue[0][0] <= now:

@@ -52,6 +52,7 @@ class ZmqTransport:
         Raises `ConfigError` for an endpoint on another host.
         """
         self._decoder = decoder
+        # All are checked before the first connection, so a refusal leaves nothing behind.
         for endpoint in endpoints.values():
             _require_local(endpoint)
         for peer, endpoint in endpoints.items():
@@ -80,10 +81,12 @@ class ZmqTransport:
 
     def wait(self, timeout_s: float) -> None:
         """Sleep until something arrives here or on `wake`, at most `timeout_s`."""
+        # Rounded up: 0 ms would make a busy loop of the wait.
         self._poller.poll(ceil(timeout_s * 1000))
 
     def close(self) -> None:
         """Close all sockets; waits at most `LINGER_MS` for peers to take what was sent."""
+        # The context ends only after its sockets, within their linger time.
         for socket in (self._pull, *self._push.values()):
             socket.close()
         self._context.term()
@@ -101,8 +104,10 @@ class ZmqTransport:
 
     def _socket(self, kind: int) -> zmq.Socket[bytes]:
         socket = self._context.socket(kind)
+        # 0 means unlimited: see the theory above.
         socket.set_hwm(0)
         socket.linger = LINGER_MS
+        # ZeroMQ closes the connection of a larger message before it is read into memory.
         socket.setsockopt(zmq.MAXMSGSIZE, MAX_PAYLOAD_BYTES)
         return socket
 

@@ -16,6 +16,7 @@ MAX_COLUMNS = 100
 
 NOT_OF_ONE_MODULE = {
     "test_style": "reads all packages",
+    "test_protocol_page": "compares `docs/protocol.md` with all structs of the wire",
     "test_traffic": "the bytes which all algorithms send",
     "test_absent_names": "the names of the package `runtime.torch`",
     "test_public_names": "the names of the package `runtime.torch`",
