@@ -102,12 +102,14 @@ def merge_op_log(logs: Mapping[int, Sequence[OpRecord]]) -> list[LoggedOp]:
         for sip in sorted(logs)
         for index, record in enumerate(logs[sip])
     ]
+    # The one total order: independent of the LP from which a record came and of its arrival.
     merged.sort(key=lambda op: (op.record.start_ps, op.sip, op.index))
     return merged
 
 
 def run_digest(sips: Sequence[SipReport]) -> str:
     """SHA-256 over the digests of all SIPs, one per line, in the order of the SIPs."""
+    # By SIP and not by LP: the digest must not depend on the number of processes.
     ordered = sorted(sips, key=lambda report: report.sip)
     return sha256("".join(f"{report.digest}\n" for report in ordered).encode()).hexdigest()
 
@@ -124,6 +126,7 @@ def merge_outcomes(sips: Sequence[SipReport]) -> BenchOutcome | None:
     if not outcomes:
         return None
     first = outcomes[0]
+    # Every rank runs the same bench; tables of different length are an error of a rank.
     if any(len(outcome.rows) != len(first.rows) for outcome in outcomes):
         raise ProtocolError(
             "the ranks", f"their tables have {[len(o.rows) for o in outcomes]} rows"
@@ -160,6 +163,7 @@ def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> 
         procs=plan.procs,
         passed=error is None and len(sips) == plan.sips and correct,
         error=error,
+        # A digest over some of the SIPs would be compared with that of a complete run.
         digest=run_digest(sips) if len(sips) == plan.sips else "",
         sim_time_ns=ns_from_ps(result.collected.time_ps),
         startup_s=round(result.startup_s, 6),

@@ -81,6 +81,7 @@ def _remove(path: Path, lock: int) -> None:
 
 def _is_own_directory(path: Path) -> bool:
     try:
+        # Another user's directory in a shared /tmp is not ours to remove.
         return path.is_dir() and not path.is_symlink() and path.stat().st_uid == os.getuid()
     except OSError:
         return False
@@ -88,10 +89,12 @@ def _is_own_directory(path: Path) -> bool:
 
 def _remove_if_unowned(path: Path) -> None:
     try:
+        # O_NOFOLLOW: a symbolic link with our prefix must not lead the removal elsewhere.
         lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
         return
     try:
+        # If the lock is held, its owner is alive: BlockingIOError, and the directory stays.
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         shutil.rmtree(path, ignore_errors=True)
     except BlockingIOError:

@@ -35,10 +35,12 @@ class RankFailed(KernbenchError):  # noqa: N818 - it is the rank that failed
     @property
     def is_about_input(self) -> bool:
         """Whether the cause is the user's input: a flag or a configuration file."""
+        # Exceptions travel as the name of their type: nothing is unpickled from a socket.
         return self.failed.error in (UsageError.__name__, ConfigError.__name__)
 
     def __str__(self) -> str:
         failed = self.failed
+        # An error outside of any rank, for example in the chip, has the rank -1.
         source = f"rank {failed.rank}" if failed.rank >= 0 else str(self.process)
         return f"{source} raised {failed.error} at {format_ps(failed.time_ps)}: {failed.message}"
 
@@ -60,6 +62,7 @@ class LpDied(KernbenchError):  # noqa: N818 - it is the LP that died
 
     def __str__(self) -> str:
         cause = (
+            # Popen and multiprocessing report the death by signal n as the exit code -n.
             f"was killed by {self.signal_name}"
             if self.exit_code < 0
             else f"exited with code {self.exit_code}"
@@ -92,6 +95,7 @@ class LpSilent(KernbenchError):  # noqa: N818 - it is the LP that is silent
             f"{self.process} hangs: no {self.due} from it for {self.limit_s:g} s, the limit set by "
             f"--timeout; last reported time {format_ps(self.time_ps)}"
         )
+        # Before the start there are no states of other LPs to show.
         if self.others is None:
             return text
         return (

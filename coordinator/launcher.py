@@ -47,6 +47,7 @@ class LpSpec:
         The lifeline in the LP watches the coordinator's process and removes the run directory.
         """
         lifeline = {COORDINATOR_PID: str(self.coordinator_pid), RUN_DIRECTORY: str(self.directory)}
+        # Several ranks share the process: no single RANK would be right.
         if len(self.sips) != 1:
             return lifeline
         rank = str(self.sips[0])
@@ -137,6 +138,7 @@ class _Interpreter:
             code = self._process.wait(max(0.0, timeout_s))
         except subprocess.TimeoutExpired:
             return None
+        # The last lines of a process must appear before the error about its exit.
         if self._relay:
             self._relay.drain()
         return code
@@ -246,6 +248,7 @@ class Children:
         return self
 
     def __exit__(self, *_: object) -> None:
+        # SIGTERM first, for handlers of the user's program. A stopped process needs SIGKILL.
         self._end(lambda child: child.terminate(), _TERMINATE_S)
         self._end(lambda child: child.kill(), _KILL_S)
 

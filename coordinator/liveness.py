@@ -58,6 +58,7 @@ class Liveness:
     def stalled(self, missing: Collection[int], limit_s: float, now_s: float) -> bool:
         """Whether none of the LPs in `missing` made progress for longer than `limit_s`."""
         idle_s = [now_s - self._activity[lp].progress_s for lp in missing]
+        # One LP that advances is enough: the others may wait for it legitimately.
         return bool(idle_s) and min(idle_s) > limit_s
 
     def states(self, processes: Collection[LpProcess], now_s: float) -> Iterator[str]:
@@ -72,6 +73,7 @@ class Liveness:
 
 
 def _state(status: Status, idle_s: float) -> str:
+    # An event below the safe time can be executed: the LP is not blocked.
     if status.waits_for < 0 or status.next_ps < status.safe_ps:
         return f"executes events at {format_ps(status.time_ps)}"
     event = (

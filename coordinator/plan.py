@@ -30,6 +30,7 @@ class RunConfig:
     @property
     def hash(self) -> str:
         """The hash that every LP must compute from the same text."""
+        # Over values, not over text: a comment in a file must not make two runs differ.
         return config_hash(self.topology, self.ccl.file)
 
 
@@ -110,6 +111,8 @@ class Plan:
     @property
     def sips_of_lp(self) -> tuple[tuple[int, ...], ...]:
         """The SIPs of every LP: contiguous blocks whose sizes differ by at most one."""
+        # The integer division spreads the remainder evenly. Neighbouring SIPs share an LP, so most
+        # links of a ring or grid stay inside LPs.
         bounds = [lp * self.sips // self.procs for lp in range(self.procs + 1)]
         return tuple(tuple(range(bounds[lp], bounds[lp + 1])) for lp in range(self.procs))
 
@@ -117,6 +120,7 @@ class Plan:
     def job(self) -> Job:
         """The part of the plan that is sent to the LPs."""
         return Job(
+            # The text and not the parsed model: an LP checks by itself what it simulates.
             topology_yaml=self.config.topology_text,
             ccl_yaml=self.config.ccl_text,
             sips=self.sips,

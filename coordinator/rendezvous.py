@@ -31,9 +31,13 @@ class Rendezvous:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)
         self._socket.set(zmq.LINGER, _LINGER_MS)
+        # No limits on queues: a blocked LP would stall the simulation while the coordinator writes
+        # files.
         self._socket.set(zmq.RCVHWM, 0)
         self._socket.set(zmq.SNDHWM, 0)
+        # ZeroMQ drops a peer that sends more, before the memory is allocated.
         self._socket.set(zmq.MAXMSGSIZE, MAX_HEADER_BYTES)
+        # Sending to a peer that has gone raises instead of being dropped silently.
         self._socket.set(zmq.ROUTER_MANDATORY, 1)
         self._socket.bind(endpoint)
 

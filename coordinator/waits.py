@@ -82,6 +82,8 @@ def waits_of(sips: Sequence[SipReport], lines: tuple[str, ...]) -> Waits:
 
 def _blocked(pe: BlockedPe) -> BlockedPeSummary:
     return BlockedPeSummary(
+        # Readers of `run.json` find a name beside every value; on the wire these structs are
+        # arrays.
         coordinates=(pe.sip, pe.cube, pe.pe),
         kernel=pe.kernel,
         line=pe.line,
@@ -115,6 +117,7 @@ def _ring(ring: RingAddress | None) -> RingSummary | None:
     if ring is None:
         return None
     return RingSummary(
+        # Hexadecimal, as in the error text: the fields of an address are groups of bits.
         address=f"{ring.address:#x}",
         resource=ring.resource,
         sip=ring.sip,

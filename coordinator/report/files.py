@@ -41,6 +41,7 @@ def write_files(directory: Path, report: RunReport, log: Sequence[LoggedOp]) -> 
     """Write all files; `run.json` is the last: a directory that contains it is complete."""
     (directory / OP_LOG).write_bytes(b"".join(_line(op) for op in log))
     (directory / TRACE).write_bytes(encode_trace(log))
+    # Indented: people open this file first.
     (directory / RUN).write_bytes(
         msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
     )

@@ -28,6 +28,7 @@ class Pace:
 
     def report(self, time_ps: int, events: int, blocked_s: float) -> tuple[str, str, str]:
         """Simulated time, events a second, blocked share."""
+        # Two reports can have the same time on a coarse clock.
         elapsed_s = max(self.age_s, 1e-9)
         rate = (events - self._events) / elapsed_s
         blocked = min(1.0, (blocked_s - self._blocked_s) / elapsed_s)
@@ -60,7 +61,10 @@ class PlainProgress:
             lps = self._latest.values()
             mean_blocked_s = sum(lp.blocked_s for lp in lps) / self._lps
             line = self._pace.report(
-                min(lp.time_ps for lp in lps), sum(lp.events for lp in lps), mean_blocked_s
+                # The LP that is furthest behind determines how far the run is.
+                min(lp.time_ps for lp in lps),
+                sum(lp.events for lp in lps),
+                mean_blocked_s,
             )
             print("  ".join(line), file=self._stream, flush=True)
 
@@ -72,6 +76,7 @@ class LiveProgress:
     """A table that is rewritten in place and removed at the end; printed lines appear above it."""
 
     def __init__(self, stream: TextIO) -> None:
+        # Imported here: rich takes a tenth of a second that runs without a terminal need not pay.
         from rich.console import Console
         from rich.live import Live
 

@@ -47,6 +47,7 @@ def pass_line(label: str, world_size: int, outcome: BenchOutcome | None) -> str:
         return f"{label} (ws={world_size}): {_count(world_size, 'rank')} finished"
     parts = [f"{outcome.ok} OK"] if outcome.ok or not outcome.unchecked else []
     parts += [f"{outcome.wrong} WRONG"] if outcome.wrong else []
+    # A run without data passes, but it must not look as if its sums had been checked.
     parts += [f"{outcome.unchecked} NOT CHECKED (no data)"] if outcome.unchecked else []
     return f"{outcome.label} (ws={world_size}): {', '.join(parts)}"
 
@@ -110,6 +111,7 @@ def _verification(verdict: Verdict) -> Iterator[str]:
     compared = f"{elements:,} elements in {buffers:,} buffers compared"
     end = f"{deviation}  OK" if verdict.passed else "FAILED"
     yield f"verify-data     {verdict.operations:,} operations replayed, {compared}: {end}"
+    # Aligned with the values of the lines above.
     for problem in verdict.problems:
         yield f"                {problem}"
 

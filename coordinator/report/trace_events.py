@@ -72,6 +72,7 @@ def _lanes(log: Sequence[LoggedOp]) -> list[_Lane]:
         track = (op.sip, record.cube, record.pe, record.engine)
         ends = ends_of_track[track]
         lane = next((index for index, end in enumerate(ends) if end <= record.start_ps), len(ends))
+        # Replaces the end of a lane that is free, or appends a new lane.
         ends[lane : lane + 1] = [record.end_ps]
         lanes.append((*track, lane))
     return lanes
@@ -93,6 +94,7 @@ def _thread_name(lane: _Lane, tid: int) -> Iterator[TraceEvent]:
 
 def _slice(op: LoggedOp, tid: int) -> TraceEvent:
     record = op.record
+    # Division by a constant: equal picoseconds give equal microseconds in every run.
     start_us, duration_us = (
         record.start_ps / PS_PER_US,
         (record.end_ps - record.start_ps) / PS_PER_US,

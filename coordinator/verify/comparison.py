@@ -46,6 +46,7 @@ class Comparison:
         self._tallies: defaultdict[str, _Tally] = defaultdict(_Tally)
         self._suspects: dict[int, int] = {}
         self._differences: list[tuple[int, int, str]] = []
+        # Pages of either side: a byte that only the simulation has is a difference as well.
         for number in sorted({*self._replayed.writers.pages, *self._simulated.pages}):
             self._compare_page(number)
         for writer, address in self._suspects.items():
@@ -75,6 +76,8 @@ class Comparison:
             return
         writers = self._replayed.writers.page(number)
         self._count(kind, writers)
+        # Most pages are equal to the bit; only buffers with a differing byte pay for the comparison
+        # by elements.
         unequal = np.flatnonzero(self._replayed.bytes.page(number) != self._simulated.page(number))
         for writer, first in zip(*np.unique(writers[unequal], return_index=True), strict=True):
             address = base + int(unequal[first])
@@ -99,6 +102,7 @@ class Comparison:
         remaining bytes must be equal.
         """
         block, dtype = result_of(operation.record), NUMPY[operation.elements]
+        # Bytes that a later operation overwrote are compared as part of that operation.
         own = self._replayed.writers.read_block(block) == operation.number
         right, found = self._replayed.bytes.read_block(block), self._simulated.read_block(block)
         wrong = _any(own & (right != found), dtype.itemsize)
@@ -111,7 +115,10 @@ class Comparison:
                 operation.error_bound.of_element * of_element
                 + operation.error_bound.of_largest * of_largest
             )
+            # Rounding is a property of values: an element that was overwritten in part gets no
+            # tolerance.
             whole = ~_any(~own, dtype.itemsize)
+            # The reported deviation uses the same reference as the tolerance.
             scale = of_largest if operation.error_bound.of_largest else of_element
             self._keep_worst(operation, address, deviation[whole], scale[whole])
             wrong &= ~(whole & (deviation <= allowed))

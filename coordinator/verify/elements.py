@@ -70,10 +70,12 @@ def pieces(block: Operand) -> Iterator[tuple[int, int]]:
         if length > 1
     ]
     run = 1
+    # Inner axes without gaps form one contiguous run.
     while axes and axes[-1][1] == run:
         run *= axes.pop()[0]
     offsets = [0]
     for length, stride in axes:
+        # The remaining axes are enumerated in row-major order, the order of the elements.
         offsets = [offset + index * stride for offset in offsets for index in range(length)]
     for offset in offsets:
         yield block.address + offset * item, run * item

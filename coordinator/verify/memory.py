@@ -32,6 +32,8 @@ class PagedArray:
         for number, start, done, length in _parts(address, count):
             page = self.pages.get(number)
             if page is None:
+                # A write allocates the page, a read never does: reading must not change the set of
+                # pages that are compared at the end.
                 page = self.pages[number] = self._blank()
             page[start : start + length] = (
                 values if isinstance(values, int) else values[done : done + length]
@@ -71,6 +73,7 @@ class ReplayMemory:
 
     def __init__(self) -> None:
         self.bytes = PagedArray(np.uint8, 0)
+        # The last writer of each byte gives the buffers to compare, and the operation to blame.
         self.writers = PagedArray(np.int32, NO_WRITER)
 
     def write_block(self, block: Operand, data: Array, writer: int) -> None:
@@ -83,6 +86,7 @@ class ReplayMemory:
 
     def writers_of(self, block: Operand) -> list[int]:
         """The operations whose results are in a block, without `NO_WRITER`, in ascending order."""
+        # `unique` sorts, so the order does not depend on the layout of the block.
         found = np.unique(self.writers.read_block(block))
         return [int(writer) for writer in found if writer != NO_WRITER]
 

@@ -157,6 +157,8 @@ def _gemm(_: OpRecord, inputs: Sequence[Array | float]) -> Array:
         )
     if rest and (rest[0].dtype != NUMPY[accumulator] or rest[0].shape != (a.shape[0], b.shape[1])):
         raise ValueError(f"it accumulates on {rest[0].dtype}{list(rest[0].shape)}")
+    # float64 holds every product of two float16 exactly, and sums of int8 products far beyond
+    # int32.
     product = a.astype(np.float64) @ b.astype(np.float64)
     if accumulator == "i32":
         return (product.astype(np.int64) + (rest[0] if rest else 0)).astype(np.int32)
@@ -171,12 +173,14 @@ def _elementwise(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
     if not any(isinstance(each, np.ndarray) and each.dtype == dtype for each in inputs):
         raise ValueError(f"none of its operands is {record.dtype}")
     wide = np.dtype(np.float64) if is_float(record.dtype) else dtype
+    # Integers are computed in their own type, in which they wrap around as in the hardware.
     operands = [_widened(each, dtype, wide) for each in inputs]
     return _narrowed(function(*operands), record.dtype)
 
 
 def _reduce(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
     (x,) = _arrays(inputs, 1)
+    # A sum of int8 has the type int32 in the kernel language, since it would overflow at once.
     widens = record.name == "sum" and x.dtype == np.int8
     dtype = np.dtype(np.int32) if widens else x.dtype
     wide = np.dtype(np.float64) if is_float(record.dtype) else dtype

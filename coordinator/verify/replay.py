@@ -111,6 +111,7 @@ class Replay:
         for sip in sorted(logs):
             host = memoryview(written.get(sip, b""))
             for index, record in enumerate(logs[sip]):
+                # Records without data, such as packets on a link, have nothing to replay.
                 if not record.inputs and not record.dtype:
                     continue
                 operation = ReplayedOperation(
@@ -119,6 +120,7 @@ class Replay:
                 self.operations.append(operation)
                 if (record.engine, record.name) == HOST_WRITE:
                     operation.written, host = host[: record.nbytes], host[record.nbytes :]
+            # Bytes without a record would be a write that the op log does not show.
             if host:
                 raise ReplayError(
                     f"sip {sip}", f"its host wrote {len(host):,} bytes more than its records have"
@@ -142,6 +144,7 @@ class Replay:
             moments.append((record.end_ps, _RESULTS, operation.number))
             if not _reads_at_its_end(record):
                 moments.append((record.start_ps, _READS, operation.number))
+        # The tuple order is the order of the replay: time, writes before reads, operation number.
         moments.sort()
         return ((self.operations[number], moment) for _, moment, number in moments)
 
@@ -201,10 +204,12 @@ class Replay:
         if (operation.record.engine, operation.record.name) != HOST_READ:
             data = np.frombuffer(operation.result, np.uint8)
             self.memory.write_block(result_of(operation.record), data, operation.number)
+        # The memory has the bytes now; a log of millions of operations must not keep them twice.
         operation.result = b""
 
 
 def _reads_at_its_end(record: OpRecord) -> bool:
+    # An operation without inputs needs no read; one without duration reads and writes at once.
     return not record.inputs or record.start_ps >= record.end_ps
 
 

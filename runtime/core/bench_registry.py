@@ -134,6 +134,7 @@ def bench(name: str, description: str, **help_texts: str) -> Callable[[_F], _F]:
     """
 
     def register(function: _F) -> _F:
+        # Processes import the bench by this path; functions are not pickled.
         program = f"{function.__module__}:{function.__qualname__}"
         _REGISTRY[name] = Bench(name, description, program, _flags(function, help_texts), function)
         return function
@@ -159,6 +160,7 @@ def registered() -> tuple[Entry, ...]:
 
     Entry number n of `--list`, counted from 1, is the n-th of them.
     """
+    # By name, not by import order: the numbers of `--list` must not change with the imports.
     return tuple(_REGISTRY[name] for name in sorted(_REGISTRY))
 
 

@@ -20,6 +20,7 @@ _QUEUES_SHOWN = 32
 def nearest(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?` for the known name closest to `name`, else `; known: a, b, c`."""
     choices = sorted(known)
+    # 0.5 also finds names with a swapped or missing word, such as `reduce_all` for `all_reduce`.
     match = get_close_matches(name, choices, n=1, cutoff=0.5)
     if match:
         return f"; did you mean {match[0]!r}?"

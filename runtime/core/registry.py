@@ -21,6 +21,7 @@ def look_up(name: str, registry: Mapping[str, _T], source: str, key_path: str) -
     """
     if name in registry:
         return registry[name]
+    # A colon separates module and attribute; without one, the last dot does.
     module_name, _, attribute = name.rpartition(":" if ":" in name else ".")
     if not module_name:
         raise ConfigError(source, key_path, f"{name!r} is not known{nearest(name, registry)}")

@@ -32,6 +32,7 @@ def serialisation_ps(nbytes: int, bw_gbs: float) -> int:
 
     Rounding up keeps every throughput at or below the bandwidth it was computed from.
     """
+    # -(-a // b) is the ceiling of a / b, exact with integers and fractions.
     return -(-nbytes * PS_PER_NS // exact(bw_gbs))
 
 

@@ -44,6 +44,7 @@ def deadlock(reports: Sequence[SipReport]) -> IpcqDeadlock | CollectiveMismatchE
 
 
 def _mismatch(reports: Sequence[SipReport]) -> CollectiveMismatchError | None:
+    # The first blocked PE of every position in a group's sequence of calls.
     first_at: dict[str, BlockedPe] = {}
     for pe in (pe for report in reports for pe in report.blocked if pe.call):
         first = first_at.setdefault(call_id(pe.call), pe)
@@ -93,6 +94,7 @@ def _never_received(queues: Sequence[QueuePointers]) -> Iterator[str]:
     """Slots that arrived and stay full: a sign of a wrong direction or number of messages."""
     similar = _SimilarLines()
     for queue in queues:
+        # Slots that arrived minus slots that were received.
         full = queue.peer_head - queue.tail
         if full:
             receiver = PeCoordinates(queue.sip, queue.cube, queue.pe)

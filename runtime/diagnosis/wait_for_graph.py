@@ -122,7 +122,7 @@ def _split(path: list[PeThread], dependency: PeThread | None) -> Iterator[WaitPa
     else:
         start = path.index(dependency)
         cycle = path[start:]
-        # A cycle has no first thread; it begins at its lowest, whatever thread it was found from.
+        # A cycle has no first thread; it begins at its lowest thread, independent of the search.
         first = cycle.index(min(cycle))
         yield WaitPath((*cycle[first:], *cycle[:first]), PathEnd.CYCLE)
         if start:

@@ -68,6 +68,7 @@ class PhysAddr:
         offset = address & (_HBM_WINDOW - 1)
         addresses.check("sip", sip, address)
         addresses.check("cube", cube, address)
+        # The windows are distinguished by one bit, as hardware does.
         if address & _HBM_WINDOW:
             if offset >= addresses.hbm_bytes:
                 raise PhysAddrError(
@@ -75,6 +76,7 @@ class PhysAddr:
                     f"reserved: HBM of cube {cube} ends at {addresses.hbm_bytes:#x}",
                 )
             return cls(sip, cube, "hbm", *divmod(offset, addresses.slice_bytes))
+        # Above the ranges of 64 PEs lie the resources of the cube.
         if offset >= MAX_PES_PER_CUBE * _PE_STRIDE:
             return cls(sip, cube, *_in_range(address, offset, NO_PE, addresses.cube_ranges))
         pe, local = divmod(offset, _PE_STRIDE)

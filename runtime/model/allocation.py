@@ -40,6 +40,7 @@ class RangeAllocator:
         """Allocate `nbytes` at the lowest free offset that is a multiple of `align`."""
         self._check_size(nbytes)
         for start, size in self._free:
+            # Rounded up to a multiple of the alignment.
             offset = -(-start // align) * align
             if offset + nbytes <= start + size:
                 self._take(offset, nbytes)
@@ -91,6 +92,7 @@ class RangeAllocator:
         start, size = self._free.pop(index)
         remaining = start + size - (offset + nbytes)
         parts = ((start, offset - start), (offset + nbytes, remaining))
+        # What remains on both sides of the range stays free, unless it is empty.
         self._free[index:index] = [part for part in parts if part[1]]
         self._allocated[offset] = nbytes
 
@@ -187,6 +189,8 @@ class VirtualAllocator:
     """Virtual addresses of a process: 64 GiB in pages of 4 KiB from `VIRTUAL_BASE`."""
 
     def __init__(self, name: str) -> None:
+        # Address 0 and the first 4 GiB stay unmapped, so that a null or truncated pointer is a page
+        # fault.
         self._pages = RangeAllocator(f"virtual memory of {name}", VIRTUAL_BYTES)
 
     def alloc(self, nbytes: int) -> int:

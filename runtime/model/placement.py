@@ -90,6 +90,8 @@ def resolve_dp_policy(
             nbytes = itemsize
             for start, stop in spans:
                 nbytes *= stop - start
+            # Copies share the offset: a kernel on any of their PEs uses the same virtual address,
+            # and each MMU maps it to the copy beside it.
             if spans not in offsets:
                 offsets[spans] = end
                 end += nbytes
@@ -117,6 +119,7 @@ def _limit(name: str, given: int | None, available: int) -> int:
 def _split(
     spans: tuple[Span, ...], split: Split, parts: int, over: str
 ) -> Iterator[tuple[Span, ...]]:
+    # One part is the whole tensor, also if its axis could not be divided.
     if split == "replicate" or parts == 1:
         yield from [spans] * parts
         return

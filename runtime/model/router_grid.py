@@ -33,7 +33,10 @@ class RouterGrid:
         x0, y0, x1, y1 = map(exact, noc.hbm_hole_mm)
         cells = (self._router(row, col) for row in range(noc.rows) for col in range(noc.cols))
         self.routers = tuple(
-            cell for cell in cells if not (x0 < cell.x_mm < x1 and y0 < cell.y_mm < y1)
+            # Strict comparison: a router on the edge of the footprint stays.
+            cell
+            for cell in cells
+            if not (x0 < cell.x_mm < x1 and y0 < cell.y_mm < y1)
         )
         self._index = {(router.row, router.col): index for index, router in enumerate(self.routers)}
 
@@ -49,6 +52,7 @@ class RouterGrid:
         """The nearest router and its Manhattan distance in mm; at a tie the lowest (row, col)."""
         x_mm, y_mm = map(exact, position)
         distances = [abs(router.x_mm - x_mm) + abs(router.y_mm - y_mm) for router in self.routers]
+        # `min` returns the first of equal distances, which has the lowest (row, column).
         index = min(range(len(distances)), key=distances.__getitem__)
         return index, distances[index]
 
@@ -74,6 +78,7 @@ class RouterGrid:
         while frontier:
             router = frontier.popleft()
             for neighbour in self.neighbours[router]:
+                # Breadth-first search: the first visit of a router is by a shortest path.
                 if neighbour not in hops:
                     hops[neighbour] = hops[router] + 1
                     frontier.append(neighbour)

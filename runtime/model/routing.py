@@ -86,12 +86,15 @@ class ChipRoutes:
     def _stage(self, link: Link) -> Stage | None:
         """The stage of a link with the delays of UCIe ports at its ends; None without bandwidth."""
         graph = self._graph
+        # A link without a bandwidth cannot queue: its delay is part of the neighbouring stages.
         if link.bw_gbs is None:
             return None
         pre_ps, post_ps = 0, link.wire_ps + graph.nodes[link.target].overhead_ps
+        # Packets enter a UCIe port from one router only, so this delay is the same for all of them.
         if graph.nodes[link.source].kind == "ucie":
             to_port = graph.link(graph.behind(link.source), link.source)
             pre_ps = to_port.wire_ps + graph.nodes[link.source].overhead_ps
+        # The port and its wire only delay; they need no event of their own.
         if graph.nodes[link.target].kind == "ucie":
             from_port = graph.link(link.target, graph.behind(link.target))
             post_ps += from_port.wire_ps + graph.nodes[from_port.target].overhead_ps
@@ -110,6 +113,7 @@ class ChipRoutes:
                 from_cube, source - self._graph.cube_base(from_cube), sides, target
             )
         elif to_cube != IO_CHIPLET:
+            # The IO chiplet has a port for every column or row: no step across it is needed.
             yield from _span(source, self._graph.io_noc)
             yield self._graph.mesh_port(to_cube)
             yield from self._enter(to_cube, target)
@@ -158,6 +162,7 @@ class ChipRoutes:
 
     def _inside(self, cube: int, source: int, target: int) -> Iterator[int]:
         """The nodes between two nodes of one cube: computed once for all cubes."""
+        # The plan is the same for all cubes, so a path is computed once and shifted to a cube.
         path = self._in_cube.get((source, target))
         if path is None:
             path = self._in_cube[source, target] = self._path(source, target)
@@ -182,6 +187,8 @@ class ChipRoutes:
     def _through_mesh(self, source: int, target: int) -> tuple[int, ...]:
         if target not in self._hops_to:
             self._hops_to[target] = self._plan.grid.hops_to(target)
+        # Neighbours are ordered W, E, N, S: the first that is nearer to the target obeys the rule
+        # "columns before rows".
         hops, path = self._hops_to[target], [source]
         while path[-1] != target:
             nearer = hops[path[-1]] - 1

@@ -64,6 +64,7 @@ def _sip_grid(topology: Topology) -> Iterator[Problem]:
             "system.sips.w",
             f"{sips.w} columns x {sips.h} rows are {sips.w * sips.h} SIPs, count is {sips.count}",
         )
+    # Without w and h a grid is square.
     elif sips.w is None and sips.count > 0 and round(sips.count**0.5) ** 2 != sips.count:
         yield (
             "system.sips.count",
@@ -72,6 +73,7 @@ def _sip_grid(topology: Topology) -> Iterator[Problem]:
 
 
 def _crossing(topology: Topology) -> Iterator[Problem]:
+    # Without lookahead no LP could ever execute an event before a promise of its neighbours.
     if topology.sips > 1 and crossing_ps(topology) == 0:
         yield (
             "ucie.overhead_ns",
@@ -116,6 +118,7 @@ def _positions(topology: Topology) -> Iterator[Problem]:
             positions.append((f"cube.pe_layout.pos_mm.{corner}[{index}]", point))
     size = f"{cube.size_mm.w} x {cube.size_mm.h} mm"
     for key_path, (x_mm, y_mm) in positions:
+        # Negative positions are excluded by the type of the key.
         if x_mm > cube.size_mm.w or y_mm > cube.size_mm.h:
             yield key_path, f"({x_mm}, {y_mm}) mm is outside the cube of {size}"
 
@@ -137,6 +140,7 @@ def _router_mesh(topology: Topology) -> Iterator[Problem]:
                 f"{cube.size_mm.w} x {cube.size_mm.h} mm"
             ),
         )
+    # Two routers without a path between them would have no route.
     elif not RouterGrid(cube.size_mm, cube.noc).connected:
         yield (
             key_path,
@@ -203,6 +207,7 @@ def _tiles(topology: Topology) -> Iterator[Problem]:
 
 def _sizes(topology: Topology) -> Iterator[Problem]:
     burst = topology.hbm.burst_bytes
+    # Bursts are striped by address bits.
     if burst & (burst - 1):
         yield "hbm.burst_bytes", f"{burst} is not a power of two"
     if topology.control_bytes > topology.packet_bytes:

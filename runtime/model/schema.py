@@ -284,6 +284,7 @@ class Topology(Section):
         """Columns and rows of the SIPs; a ring is one row. SIP = row * columns + column."""
         sips = self.system.sips
         if sips.topology == "ring_1d":
+            # A grid of one row, so that routes need one rule only.
             return sips.count, 1
         if sips.w is not None and sips.h is not None:
             return sips.w, sips.h

@@ -52,6 +52,7 @@ class SipFabric:
             return tuple(other for other in range(self.sips) if other != sip)
         (column, row) = self.grid(sip)
         beside = {self._at(column + dx, row + dy) for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1))}
+        # On a ring of two both directions lead to the same neighbour; a set keeps it once.
         return tuple(sorted(other for other in beside - {None, sip} if other is not None))
 
     def _at(self, column: int, row: int) -> int | None:
@@ -71,9 +72,12 @@ class SipFabric:
         return self._step(row, to_row, self._rows) * self._columns + column
 
     def _step(self, at: int, target: int, size: int) -> int:
+        # The distance in the + direction, around the ring.
         forward = (target - at) % size
         if not self._wraps:
             return at + (1 if target > at else -1)
+        # `<=`: the + direction wins if both are equal, so routes do not depend on the order of
+        # SIPs.
         return (at + (1 if forward <= size - forward else -1)) % size
 
     def path(self, source: int, target: int) -> tuple[int, ...]:

@@ -45,6 +45,7 @@ class TilePlan:
     @property
     def output_tiles(self) -> int:
         """Tiles of the result."""
+        # -(-a // b) is the ceiling of a / b in integers.
         return -(-self.m // self.tile.m) * -(-self.n // self.tile.n)
 
     @property
@@ -79,6 +80,8 @@ def blocked_offset(shape: tuple[int, int], block: tuple[int, int], row: int, col
     Such a matrix is stored block after block in row-major order; blocks at the ends are partial.
     """
     rows, columns = shape
+    # All block rows above are full rows of the matrix; blocks to the left have the height of this
+    # block row.
     return row * columns + column * min(block[0], rows - row)
 
 
