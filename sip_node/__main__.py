@@ -8,7 +8,14 @@ import faulthandler
 import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
+if __name__ == "__main__" and not sys.flags.safe_path:
+    # `python -m` puts the working directory first on the path, where a `runtime.py` of the user
+    # would hide the package. The folder that contains the packages of kernbench replaces it.
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+# After the path has been set: this imports `runtime`.
 from sip_node import lifeline
 
 

@@ -74,7 +74,7 @@ class CollectiveBounds:
         size, ranks = case.size_bytes, case.ranks
         match case.collective.name:
             case "all_reduce":
-                # n contributions need n - 1 transfers to be added up; n - 1 ranks then receive the sum.
+                # n - 1 transfers add up n contributions, and n - 1 ranks then receive the sum.
                 return 2 * (ranks - 1) * size
             case "alltoall":
                 # No two ranks share a part, so each part crosses all links of its route.

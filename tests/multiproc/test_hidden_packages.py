@@ -95,6 +95,13 @@ def test_in_the_working_directory_of_python_m_it_is_named(folder: Path) -> None:
     assert done.stderr == f"kernbench: error: {hides(folder / 'coordinator.py', 'coordinator')}\n"
 
 
+def test_in_the_working_directory_of_an_lp_joined_by_hand_it_hides_nothing(folder: Path) -> None:
+    (folder / "runtime.py").write_text("raise ValueError('imported')\n")
+    done = python(folder, "-m", "sip_node", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: python -m sip_node")
+
+
 def test_beside_a_file_with_a_bench(folder: Path) -> None:
     (folder / "bench").mkdir()
     (folder / "bench" / "sip_node.py").touch()
