@@ -1,7 +1,7 @@
 """Programs that block: driven by hand, as the event loop drives them."""
 
 from collections.abc import Callable
-from contextvars import ContextVar, copy_context
+from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ class Story:
     def __init__(self, main: Callable[["Story"], Any]) -> None:
         self.waits = [Completion[Any]() for _ in range(4)]
         self.program = Program(lambda: main(self))
-        self.told: list[Any] = []
+        self.values: list[Any] = []
 
     def wait(self, index: int) -> Any:
         return self.program.wait(lambda: self.waits[index])
@@ -84,10 +84,10 @@ def test_what_a_program_raises_is_its_result() -> None:
 
 
 def test_the_loop_goes_on_while_a_program_waits() -> None:
-    stories = [Story(lambda story: story.told.append(story.wait(0))).start() for _ in range(3)]
+    stories = [Story(lambda story: story.values.append(story.wait(0))).start() for _ in range(3)]
     for index in (1, 2, 0):
         stories[index].waits[0].complete(index)
-    assert [story.told for story in stories] == [[0], [1], [2]]
+    assert [story.values for story in stories] == [[0], [1], [2]]
 
 
 def test_calls_are_made_by_the_loop_and_not_by_the_program() -> None:
@@ -115,4 +115,13 @@ def test_a_program_sees_the_context_it_was_given() -> None:
         context.run(running.set, name)
         Program(lambda: seen.append(running.get()), context).start()
     assert seen == ["first", "second"]
-    assert running.get("nobody") == "nobody"
+    assert running.get("unset") == "unset"
+
+
+def test_a_program_keeps_a_context_that_is_empty_when_it_is_made() -> None:
+    running: ContextVar[str] = ContextVar("running")
+    context, seen = Context(), list[str]()
+    program = Program(lambda: seen.append(running.get()), context)
+    context.run(running.set, "set later")
+    program.start()
+    assert seen == ["set later"]

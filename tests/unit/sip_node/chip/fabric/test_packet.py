@@ -9,21 +9,21 @@ from runtime.wire.packets import CARRIERS, PacketKind
 from sip_node.chip.fabric.packet import ELEMENTS, Kind, Packet, from_message, to_message
 from sip_node.chip.strided_block import StridedBlock
 
-sizes, places = st.integers(1, 1 << 40), st.integers(0, 255)
+sizes, indexes = st.integers(1, 1 << 40), st.integers(0, 255)
 packets = st.builds(
     Packet,
     kind=st.sampled_from([Kind(kind) for kind in PacketKind if kind not in CARRIERS]),
-    source_sip=places,
-    source_node=places,
-    sip=places,
-    node=places,
+    source_sip=indexes,
+    source_node=indexes,
+    sip=indexes,
+    node=indexes,
     size=st.integers(1, 1 << 30),
     address=st.integers(0, (1 << 51) - 1),
     tag=sizes,
     total=sizes,
     last=st.booleans(),
     sent_ps=sizes,
-    flow=st.none() | st.tuples(places, places, sizes),
+    flow=st.none() | st.tuples(indexes, indexes, sizes),
     rows=st.none() | st.builds(StridedBlock, sizes, sizes),
     begin=sizes,
     element=st.integers(0, len(ELEMENTS) - 1),

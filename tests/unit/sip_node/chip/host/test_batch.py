@@ -1,4 +1,4 @@
-"""Which batch of a rank waits for which, without a chip."""
+"""The streams of a rank without a chip: which batch waits for which."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,44 +20,52 @@ def uses(order: StreamOrder, *tensors: str) -> Kind:
     return order, frozenset(tensors)
 
 
-def at_work(*kinds: Kind) -> list[int]:
-    """Of streams submitted in this order, the numbers of those that begin although none is complete."""
+def begun_at_once(*kinds: Kind) -> list[int]:
+    """The indexes of the batches that begin at submission, while none is complete."""
     streams = Streams()
     return [number for number, kind in enumerate(kinds) if streams.submit(batch(kind))]
 
 
-def test_batches_in_turn_run_one_after_the_other_whatever_they_use() -> None:
-    assert at_work(uses(COMPUTE, "a"), uses(COMPUTE, "b"), uses(COMPUTE)) == [0]
+def test_the_compute_stream_is_serial() -> None:
+    assert begun_at_once(uses(COMPUTE, "a"), uses(COMPUTE, "b"), uses(COMPUTE)) == [0]
 
 
-def test_what_is_submitted_after_a_synchronous_collective_waits_for_it() -> None:
-    assert at_work(uses(BARRIER, "a"), uses(COMPUTE, "b")) == [0]
+def test_every_batch_waits_for_a_barrier_before_it() -> None:
+    assert begun_at_once(uses(BARRIER, "a"), uses(COMPUTE, "b")) == [0]
 
 
-def test_what_uses_no_tensor_of_an_overlapping_collective_does_not_wait_for_it() -> None:
-    assert at_work(uses(COLLECTIVE, "a", "b"), uses(COMPUTE, "c"), uses(COMPUTE, "c")) == [0, 1]
+def test_a_batch_without_a_common_tensor_overtakes_a_collective() -> None:
+    assert begun_at_once(uses(COLLECTIVE, "a", "b"), uses(COMPUTE, "c"), uses(COMPUTE, "c")) == [
+        0,
+        1,
+    ]
 
 
-def test_what_uses_one_of_its_tensors_waits_and_so_does_everything_behind() -> None:
-    assert at_work(uses(COLLECTIVE, "a", "b"), uses(COMPUTE, "b", "c"), uses(COMPUTE, "c")) == [0]
+def test_a_batch_with_a_common_tensor_waits_and_so_does_its_stream() -> None:
+    assert begun_at_once(
+        uses(COLLECTIVE, "a", "b"), uses(COMPUTE, "b", "c"), uses(COMPUTE, "c")
+    ) == [0]
 
 
-def test_a_collective_waits_for_everything_before_it() -> None:
-    assert at_work(uses(COMPUTE, "a"), uses(COLLECTIVE, "b"), uses(BARRIER, "c")) == [0]
-    assert at_work(uses(COLLECTIVE, "a"), uses(COLLECTIVE, "b")) == [0]
+def test_a_collective_waits_for_all_earlier_batches() -> None:
+    assert begun_at_once(uses(COMPUTE, "a"), uses(COLLECTIVE, "b"), uses(BARRIER, "c")) == [0]
+    assert begun_at_once(uses(COLLECTIVE, "a"), uses(COLLECTIVE, "b")) == [0]
 
 
 def waits(earlier: Kind, later: Kind) -> bool:
-    """The rule, as it is told."""
+    """The rule for two batches."""
     return earlier[0] is not COLLECTIVE or later[0] is not COMPUTE or bool(earlier[1] & later[1])
 
 
 @settings(deadline=None, max_examples=30)
 @given(st.lists(KINDS, max_size=9), st.data())
-def test_a_batch_begins_when_the_last_one_it_waits_for_is_complete(
+def test_a_batch_begins_when_the_last_batch_that_it_waits_for_is_complete(
     kinds: list[Kind], data: st.DataObject
 ) -> None:
-    """In whatever order streams at work complete: those at work are those that wait for nothing, directly or through others."""
+    """Whatever the order of completion, the batches that have begun are those without a wait.
+
+    A batch waits directly or through others.
+    """
     submitted, streams = [batch(kind) for kind in kinds], Streams()
     begun = {number for number, each in enumerate(submitted) if streams.submit(each)}
     number_of = {id(each): number for number, each in enumerate(submitted)}

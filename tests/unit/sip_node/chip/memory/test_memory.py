@@ -37,7 +37,7 @@ def test_contents_are_the_pages_that_are_not_all_zero() -> None:
     assert (offset, len(content), content[7]) == (2 * PAGE_BYTES, PAGE_BYTES, 1)
 
 
-def test_a_memory_of_a_slice_takes_no_room_until_it_is_written() -> None:
+def test_a_memory_allocates_only_pages_that_are_written() -> None:
     memory = Memory("hbm", 6 << 30, data=True)
     memory.write((6 << 30) - 4, b"last")
     assert memory.read((6 << 30) - 4, 4) == b"last"

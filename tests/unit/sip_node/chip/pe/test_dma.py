@@ -1,4 +1,4 @@
-"""The DMA of a PE: outstanding requests, queueing, and what its records say. Driven directly, without a kernel."""
+"""The DMA of a PE without a kernel: outstanding requests, queueing, and its records."""
 
 import zlib
 
@@ -23,7 +23,10 @@ def random_bytes(nbytes: int) -> bytes:
 
 
 class LonePe:
-    """PE 0 of a chip with two PEs. `hbm` is a block in the slice of PE `pe`, `tcm` one in its own TCM, both of i8."""
+    """PE 0 of a chip with two PEs.
+
+    `hbm` is a block in the slice of PE `pe`, `tcm` a block in its own TCM, both of i8.
+    """
 
     def __init__(self, channels: int, *, data: bool = True) -> None:
         text = variant_text(
@@ -57,20 +60,20 @@ class LonePe:
 
 
 @pytest.mark.parametrize("channels", [1, 2, 4])
-def test_so_many_requests_are_outstanding_as_there_are_channels(channels: int) -> None:
+def test_each_channel_has_one_outstanding_request(channels: int) -> None:
     pe = LonePe(channels)
     for index in range(8):
         pe.read(index * BURST, BURST)
     assert pe.dma.in_flight == 8
     records = pe.run()
-    at_work = [
+    outstanding = [
         sum(one.start_ps <= other.start_ps < one.end_ps for one in records) for other in records
     ]
-    assert max(at_work) == channels
+    assert max(outstanding) == channels
     assert pe.dma.in_flight == 0
 
 
-def test_the_time_of_a_request_starts_when_its_channel_is_its_own() -> None:
+def test_the_time_of_a_request_starts_when_it_gets_a_channel() -> None:
     pe = LonePe(channels=1)
     for _ in range(3):
         pe.read(0, BURST)
@@ -90,16 +93,16 @@ def test_channels_overlap_the_latency_of_requests_but_not_their_bytes() -> None:
             pe.read(index * 4096, 4096)
         return max(record.end_ps for record in pe.run())
 
-    # 8 x 4096 B at 204.8 GB/s are 160 ns, the way there and back is 6.063 ns.
+    # 8 x 4096 B at 204.8 GB/s are 160 ns, the round trip is 6.063 ns.
     assert took_ps(1) == 8 * 26_063
     assert 160_000 < took_ps(8) <= 160_000 + 8_000
 
 
-@pytest.mark.parametrize("place", [0, 1])
-def test_what_was_written_is_read_back_wherever_it_lies(place: int) -> None:
+@pytest.mark.parametrize("slice_of", [0, 1])
+def test_a_read_returns_what_was_written_in_every_slice(slice_of: int) -> None:
     pe = LonePe(channels=4)
     data = random_bytes(10_240)
-    far, near = pe.hbm(100, len(data), pe=place), pe.tcm(5000, len(data))
+    far, near = pe.hbm(100, len(data), pe=slice_of), pe.tcm(5000, len(data))
     read: list[bytes] = []
     pe.dma.write(pe.tcm(0, len(data)), far, data).then(
         lambda _: pe.dma.read(far, near).then(lambda back: read.append(back.value))
@@ -137,8 +140,9 @@ def test_a_strided_block_takes_as_long_as_its_bytes_on_the_busiest_channel() -> 
         [record] = pe.run()
         return record.end_ps - record.start_ps
 
-    # At 25.6 GB/s a channel: 4096 B over eight channels are 20 ns. Rows of 128 B at a pitch of 2048 B = 8 x 256 B lie on one
-    # channel, which needs 160 ns; at 2304 B = 9 x 256 B they lie on all eight.
+    # At 25.6 GB/s a channel, 4096 B over eight channels are 20 ns. Rows of 128 B at a pitch of
+    # 2048 B = 8 x 256 B lie on one channel, which needs 160 ns; at 2304 B = 9 x 256 B they lie on
+    # all eight.
     without_gaps_ps = took_ps(())
     assert took_ps((2048, 1)) - without_gaps_ps == 160_000 - 20_000
     assert took_ps((2304, 1)) == without_gaps_ps
@@ -188,14 +192,14 @@ def test_a_copy_between_memories_does_not_stop_in_tcm() -> None:
     assert pe.pe.tcm.read(pe.tcm(50_000, 10_000)) == data
 
 
-def test_a_copy_streams_so_its_bytes_are_paid_once() -> None:
+def test_a_copy_streams_so_its_bytes_take_their_time_once() -> None:
     def took_ps(nbytes: int) -> int:
         pe = LonePe(channels=1)
         pe.dma.copy(pe.hbm(0, nbytes), pe.hbm(0, nbytes, pe=1), "ipcq_recv")
         [record] = pe.run()
         return record.end_ps - record.start_ps
 
-    # Sixteen packets more at the slices' 204.8 GB/s; the second slice works while the first one reads on.
+    # Sixteen packets more at 204.8 GB/s: the second slice writes while the first one reads on.
     assert took_ps(32 * 4096) - took_ps(16 * 4096) == 16 * 20_000
 
 
@@ -214,7 +218,7 @@ def test_without_data_a_block_takes_the_same_time() -> None:
     assert took_ps(data=True) == took_ps(data=False)
 
 
-def test_a_load_is_recorded_with_where_it_read_and_what_it_left() -> None:
+def test_a_load_is_recorded_with_its_source_and_its_result() -> None:
     pe = LonePe(channels=4)
     data = random_bytes(1000)
     near, far = pe.tcm(64, 10, 100), pe.hbm(512, 10, 100, strides=(200, 1))
@@ -254,11 +258,12 @@ def test_a_block_that_is_not_rows_at_one_pitch_is_refused() -> None:
 
 
 def test_the_slice_of_another_pe_is_farther_away() -> None:
-    def took_ps(place: int) -> int:
+    def took_ps(slice_of: int) -> int:
         pe = LonePe(channels=1)
-        pe.read(0, BURST, place)
+        pe.read(0, BURST, slice_of)
         [record] = pe.run()
         return record.end_ps - record.start_ps
 
-    # There and back: five steps of 2 mm between six routers at 1 ns, which the way to the own slice does not enter.
+    # In each direction: six routers at 1 ns and five links of 2 mm between them. The route to the
+    # own slice enters no router.
     assert took_ps(1) - took_ps(0) == 2 * (6_000 + 100)

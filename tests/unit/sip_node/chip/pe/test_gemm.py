@@ -1,10 +1,12 @@
-"""The models of the matrix engine: what one step costs."""
+"""The matrix engine: the duration of a step, and the causes of idle time before it."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from runtime.model.tiles import Tile
+from sip_node.chip.pe.gemm import Stall, stall_before
 from tests.support.products import Product, measure
 
 FULL = Tile((0, 32), (0, 64), (0, 32), first=True, last=True)
@@ -45,3 +47,34 @@ def test_systolic_os_goes_over_a_tile_larger_than_its_array_in_passes(
     assert (
         step_ps(tile, model="systolic_os", rows=8, cols=16) == passes * (depth + 8 + 16 - 2) * 1000
     )
+
+
+def token(**times_ps: int) -> Any:
+    """A token with the times that decide about stalls; the engine is free from 100 ps on."""
+    times = {"submitted": 0, "open": 100, "ready": 0, "turn": 100, "fetch": 100, "fetched": 100}
+    return SimpleNamespace(**{f"{name}_ps": time for name, time in (times | times_ps).items()})
+
+
+@pytest.mark.parametrize(
+    ("times", "stall"),
+    [
+        # Operands 30 ps late, fetched in 20 ps.
+        ({"ready": 130, "turn": 130, "fetch": 130, "fetched": 150}, Stall(30, 20, 0)),
+        # Operands in time, fetched in 50 ps.
+        ({"fetched": 150}, Stall(0, 50, 0)),
+        # In registers before the engine was free: only an accumulator can be missing.
+        ({"open": 20, "turn": 20, "fetch": 20, "fetched": 40}, Stall(0, 0, 50)),
+        # The fetch itself waited 40 ps for an accumulator.
+        ({"fetch": 140, "fetched": 150}, Stall(0, 10, 40)),
+        # Operands late before the product was submitted are not late.
+        (
+            {"submitted": 110, "ready": 120, "turn": 120, "fetch": 120, "fetched": 150},
+            Stall(10, 30, 0),
+        ),
+    ],
+)
+def test_idle_time_is_attributed_to_the_latest_cause_first(
+    times: dict[str, int], stall: Stall
+) -> None:
+    late = token(**times)
+    assert stall_before(late, max(100, late.submitted_ps), 150) == stall

@@ -13,7 +13,7 @@ def mmu_with(*extents: tuple[int, int, int]) -> PeMmu:
     return mmu
 
 
-def test_an_address_inside_an_extent_is_its_place_there() -> None:
+def test_an_address_inside_an_extent_keeps_its_offset() -> None:
     assert mmu_with((100, 50, 7000)).translate(110, 20) == [(7010, 20)]
 
 
@@ -50,7 +50,7 @@ def test_the_last_mapping_of_an_address_holds(ranges: list[tuple[int, int]], add
     assert mmu.translate(address, 1) == expected
 
 
-def test_a_fault_behind_a_tensor_says_how_far() -> None:
+def test_a_fault_behind_a_tensor_names_the_distance() -> None:
     assert (
         mmu_with((0x1000, 64, 0)).nearest(0x1000 + 80)
         == "16 bytes past the end of tensor t4096 at 0x1000+64"
@@ -61,7 +61,7 @@ def test_a_fault_inside_a_tensor_names_it() -> None:
     assert "starts inside tensor t4096" in mmu_with((0x1000, 64, 0)).nearest(0x1010)
 
 
-def test_a_fault_below_everything_says_so() -> None:
+def test_a_fault_below_every_tensor_names_none() -> None:
     assert (
         mmu_with((0x1000, 64, 0)).nearest(0xFFF)
         == PeMmu().nearest(0)

@@ -1,4 +1,4 @@
-"""Products on their way through a PE: where their tiles lie, in which order they pass, and what is promised of their end."""
+"""Products in the pipeline of a PE: the addresses and the order of their tiles, and the promise."""
 
 from collections import defaultdict
 from itertools import pairwise
@@ -18,7 +18,7 @@ from sip_node.chip.pe.scheduler import PeScheduler
 from tests.support.products import Measured, Product, measure, operands
 
 EVERYTHING = Product(64, 130, 40, acc=True, bias=float16, activation="relu")
-"""Every stage is on its way, and no side is a multiple of the tile's."""
+"""It passes every stage, and no side is a multiple of the tile's."""
 
 
 def resources(measured: Measured, addresses: list[int]) -> set[str]:
@@ -42,9 +42,7 @@ def test_operands_and_sums_are_in_the_register_file() -> None:
     assert resources(measured, fetched + engine + stored) == {"regfile"}
 
 
-def test_tiles_that_come_from_memory_or_go_there_stop_in_the_part_of_tcm_that_is_the_schedulers() -> (
-    None
-):
+def test_tiles_from_and_to_memory_pass_the_buffers_of_the_scheduler() -> None:
     measured = measure(EVERYTHING)
     scratch = tile_buffer_offset(measured.topology)
     known = AddressMap(measured.topology)
@@ -52,7 +50,7 @@ def test_tiles_that_come_from_memory_or_go_there_stop_in_the_part_of_tcm_that_is
         record for record in measured.of("pe_dma", "load") if len(operands(record)[0].shape) == 2
     ]
     buffers = [load.address for load in loads if known_offset(known, load.address) >= scratch]
-    # Two buffers for A, two for B; what else is loaded is the start of the sum and the bias, to kernel scratch.
+    # Two buffers for A, two for B. The initial sum and the bias are loaded, too, but to scratch.
     assert len(set(buffers)) == 4
     assert len(buffers) == 2 * EVERYTHING.plan(measured.topology).tiles
     results = {record.address for record in measured.of("pe_fetch_store", "store")}
@@ -160,21 +158,21 @@ def test_more_buffers_hide_a_memory_that_is_far() -> None:
 
 
 class Watched(PeScheduler):
-    """A scheduler that is asked for its promise every nanosecond."""
+    """A scheduler that reports its promise every nanosecond."""
 
     promises: ClassVar[list[list[tuple[int, int]]]] = []
     ends: ClassVar[list[int]] = []
 
     def submit(self, gemm: Gemm, target: Value | None, blocks: Blocks) -> Completion[None]:
-        done, asked = super().submit(gemm, target, blocks), list[tuple[int, int]]()
-        self.promises.append(asked)
+        done, reported = super().submit(gemm, target, blocks), list[tuple[int, int]]()
+        self.promises.append(reported)
 
-        def ask() -> None:
+        def report() -> None:
             if not done.done:
-                asked.append((self._engine.now_ps, self.earliest_end_ps(done)))
-                self._engine.at(self._engine.now_ps + 1_000, ask)
+                reported.append((self._engine.now_ps, self.earliest_end_ps(done)))
+                self._engine.at(self._engine.now_ps + 1_000, report)
 
-        ask()
+        report()
         done.then(lambda _done: self.ends.append(self._engine.now_ps))
         return done
 
@@ -186,12 +184,12 @@ def test_a_product_does_not_end_before_its_promise_which_never_falls(product: Pr
     Watched.promises, Watched.ends = [], []
     measured = measure(product, product, impl={"pe_scheduler": f"{__name__}:Watched"})
     assert len(Watched.promises) == len(Watched.ends) == 2
-    for asked, end_ps in zip(Watched.promises, Watched.ends, strict=True):
-        bounds = [bound for _, bound in asked]
+    for reported, end_ps in zip(Watched.promises, Watched.ends, strict=True):
+        bounds = [bound for _, bound in reported]
         assert bounds
         assert bounds == sorted(bounds)
         assert bounds[-1] <= end_ps
-        assert all(bound >= now for now, bound in asked)
+        assert all(bound >= now for now, bound in reported)
     # The second product is behind the steps of both.
     now_ps, bound_ps = Watched.promises[1][0]
     steps = 2 * product.plan(measured.topology).tiles
@@ -199,12 +197,12 @@ def test_a_product_does_not_end_before_its_promise_which_never_falls(product: Pr
     assert bound_ps - now_ps >= (steps - begun) * 16_000 > 0
 
 
-def test_what_an_engine_still_holds_at_the_end_breaks_a_law() -> None:
+def test_a_resource_that_is_reserved_at_the_end_breaks_a_law() -> None:
     chip = measure(Product(32, 64, 32)).world.node.chips[0]
     pe = chip.pes[0]
     assert chip.broken_law() == ""
-    place = pe.registers.sets.take()
+    index = pe.registers.sets.take()
     assert chip.broken_law() == "sip 0 cube 0 pe 0: at the end registers or tile buffers are in use"
-    pe.registers.sets.free(place)
+    pe.registers.sets.free(index)
     pe.gemm.stall_dma_ps += 1 << 60
     assert "pe_gemm: busy" in chip.broken_law()
