@@ -197,7 +197,10 @@ def test_auto_takes_the_first_row_whose_limit_is_not_exceeded_and_else_the_defau
         (
             "{up_to_bytes",
             "{upto_bytes",
-            "selection.by_size.all_reduce[0].upto_bytes: unknown key; did you mean 'up_to_bytes'?",
+            (
+                "selection.by_size.all_reduce[0].upto_bytes: unknown key; "
+                "did you mean 'up_to_bytes'?"
+            ),
         ),
         (
             "all_reduce:",
@@ -222,8 +225,10 @@ def test_auto_takes_the_first_row_whose_limit_is_not_exceeded_and_else_the_defau
         (
             "up_to_bytes: 512",
             "up_to_bytes: 64",
-            "selection.by_size.all_reduce[1].up_to_bytes: is 64, but the row before matches calls "
-            "of up to 64 bytes: no call reaches this row",
+            (
+                "selection.by_size.all_reduce[1].up_to_bytes: is 64, but the row before matches "
+                "calls of up to 64 bytes: no call reaches this row"
+            ),
         ),
         (
             "up_to_bytes: 64, ",
@@ -238,7 +243,10 @@ def test_auto_takes_the_first_row_whose_limit_is_not_exceeded_and_else_the_defau
         (
             "  tree:\n",
             "  auto:\n",
-            "algorithms.auto: 'auto' stands for the section `selection`; an algorithm needs another name",
+            (
+                "algorithms.auto: 'auto' stands for the section `selection`; an algorithm needs "
+                "another name"
+            ),
         ),
     ],
 )
@@ -256,14 +264,18 @@ def test_a_wrong_selection_is_one_line_that_names_the_row(old: str, new: str, me
         (
             "module",
             "runtime.ccl.algorithms.rign",
-            "'runtime.ccl.algorithms.rign' cannot be imported: No module named "
-            "'runtime.ccl.algorithms.rign'; did you mean 'runtime.ccl.algorithms.ring'?",
+            (
+                "'runtime.ccl.algorithms.rign' cannot be imported: No module named "
+                "'runtime.ccl.algorithms.rign'; did you mean 'runtime.ccl.algorithms.ring'?"
+            ),
         ),
         (
             "module",
             "runtime.ccl.algorithms.ring.all_reduce",
-            "'runtime.ccl.algorithms.ring.all_reduce' cannot be imported: "
-            "'runtime.ccl.algorithms.ring' is a module, not a package",
+            (
+                "'runtime.ccl.algorithms.ring.all_reduce' cannot be imported: "
+                "'runtime.ccl.algorithms.ring' is a module, not a package"
+            ),
         ),
         ("module", "a..b", "'a..b' cannot be imported: "),
         (
@@ -274,8 +286,10 @@ def test_a_wrong_selection_is_one_line_that_names_the_row(old: str, new: str, me
         (
             "mapper",
             "runtime.ccl.mappers:leader_onli",
-            "'runtime.ccl.mappers:leader_onli' cannot be imported: module 'runtime.ccl.mappers' "
-            "has no attribute 'leader_onli'; did you mean 'leader_only'?",
+            (
+                "'runtime.ccl.mappers:leader_onli' cannot be imported: module "
+                "'runtime.ccl.mappers' has no attribute 'leader_onli'; did you mean 'leader_only'?"
+            ),
         ),
         (
             "topology",
@@ -297,8 +311,10 @@ def test_a_reference_that_leads_nowhere_is_an_error_when_the_file_is_read(
         ("def all_reduce(): ...\n", "'star' has no function arguments(group, itemsize)"),
         (
             "arguments = lambda group, itemsize: ()\ndef allreduce(): ...\n",
-            "'star' has no kernel, a function named like one of all_reduce, reduce, broadcast, "
-            "all_gather, all_gather_into_tensor, reduce_scatter_tensor, all_to_all_single",
+            (
+                "'star' has no kernel, a function named like one of all_reduce, reduce, broadcast, "
+                "all_gather, all_gather_into_tensor, reduce_scatter_tensor, all_to_all_single"
+            ),
         ),
         ("def arguments(:\n", "'star' cannot be imported: invalid syntax (%s, line 1)"),
     ],

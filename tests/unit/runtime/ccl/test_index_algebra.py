@@ -1,4 +1,6 @@
-"""The schedules of the collectives: the printed traces of four ranks, and any number of ranks against the definition."""
+"""The schedules of the collectives: the printed traces of four ranks, and any number of ranks
+against the definition.
+"""
 
 import doctest
 

@@ -4,7 +4,7 @@ from tests.support.topologies import small
 FOUR_CUBES = small()
 
 
-def test_all_pes_lets_every_pe_exchange_and_joins_none_inside() -> None:
+def test_with_all_pes_every_pe_exchanges_and_has_no_neighbours_in_its_sip() -> None:
     mapping = all_pes(FOUR_CUBES, 0)
     assert mapping.participants == tuple((cube, pe) for cube in range(4) for pe in range(4))
     assert mapping.exchange == set(mapping.participants)
@@ -24,7 +24,7 @@ def test_cube_leaders_form_the_cube_mesh_and_exchange_at_the_root() -> None:
     assert mapping.exchange == {(2, 0)}
 
 
-def test_pe_trees_join_every_pe_of_a_cube_below_pe_0_and_the_leaders_as_the_cube_mesh() -> None:
+def test_pe_trees_connect_the_pes_of_a_cube_below_pe_0_and_the_leaders_as_the_cube_mesh() -> None:
     mapping, leaders = pe_trees(FOUR_CUBES, 2), cube_leaders(FOUR_CUBES, 2)
     assert mapping.participants == all_pes(FOUR_CUBES, 2).participants
     assert mapping.exchange == {(2, 0)}
@@ -35,15 +35,13 @@ def test_pe_trees_join_every_pe_of_a_cube_below_pe_0_and_the_leaders_as_the_cube
         assert mapping.local[cube, 2] == {"pe_parent": (cube, 0)}
 
 
-def test_a_lone_pe_has_no_tree() -> None:
-    lone = small(sip__cube_mesh={"w": 1, "h": 1}, cube__pe_layout__corners=["NW"])
-    assert pe_trees(lone, 0).local == {(0, 0): {}}
+def test_a_single_pe_has_no_tree() -> None:
+    single = small(sip__cube_mesh={"w": 1, "h": 1}, cube__pe_layout__corners=["NW"])
+    assert pe_trees(single, 0).local == {(0, 0): {}}
 
 
-def test_whoever_has_neighbours_takes_part() -> None:
+def test_every_pe_with_neighbours_takes_part() -> None:
     for mapper in MAPPERS.values():
         mapping = mapper(FOUR_CUBES, 1)
-        joined = {place for peers in mapping.local.values() for place in peers.values()} | set(
-            mapping.local
-        )
-        assert joined | mapping.exchange <= set(mapping.participants)
+        peers = {peer for by_direction in mapping.local.values() for peer in by_direction.values()}
+        assert peers | set(mapping.local) | mapping.exchange <= set(mapping.participants)

@@ -30,7 +30,7 @@ def plan_of(topology: Topology, algorithm: AlgorithmConfig) -> InstallPlan:
 def queues(
     topology: Topology, algorithm: AlgorithmConfig
 ) -> dict[tuple[PeCoordinates, str], QueuePair]:
-    """Every queue pair of every SIP by place and direction."""
+    """Every queue pair of every SIP by coordinates and direction."""
     plan = plan_of(topology, algorithm)
     return {
         (PeCoordinates(sip, *at), pair.direction): pair
@@ -50,12 +50,14 @@ WORLDS = {
 
 @pytest.mark.parametrize("kind", ["tcm", "hbm", "sram"])
 @pytest.mark.parametrize("world", WORLDS)
-def test_where_one_sends_is_where_the_other_receives(world: str, kind: str) -> None:
+def test_the_ring_to_which_a_pe_sends_is_the_receive_ring_of_its_peer(
+    world: str, kind: str
+) -> None:
     name, topology = WORLDS[world]
     found = queues(topology, config(name, buffer_kind=kind))
-    for (place, direction), pair in found.items():
+    for (pe, direction), pair in found.items():
         facing = found[pair.peer, pair.peer_direction]
-        assert (facing.peer, facing.peer_direction) == (place, direction)
+        assert (facing.peer, facing.peer_direction) == (pe, direction)
         assert (facing.rx_base, facing.tx_base) == (pair.tx_base, pair.rx_base)
 
 
@@ -64,7 +66,7 @@ def test_where_one_sends_is_where_the_other_receives(world: str, kind: str) -> N
 def test_no_two_receive_rings_overlap_and_all_lie_in_their_memory(world: str, kind: str) -> None:
     name, topology = WORLDS[world]
     addresses, rings = AddressMap(topology), []
-    for (place, _), pair in queues(topology, config(name, buffer_kind=kind)).items():
+    for (pe, _), pair in queues(topology, config(name, buffer_kind=kind)).items():
         assert pair.rx_base is not None
         first, last = (
             PhysAddr.decode(at, addresses)
@@ -73,7 +75,7 @@ def test_no_two_receive_rings_overlap_and_all_lie_in_their_memory(world: str, ki
         assert (
             (first.resource, first.sip, first.cube)
             == (last.resource, last.sip, last.cube)
-            == (kind, place.sip, place.cube)
+            == (kind, pe.sip, pe.cube)
         )
         assert first.pe == last.pe
         assert kind != "tcm" or last.offset < collective_scratch_offset(topology)
@@ -81,7 +83,7 @@ def test_no_two_receive_rings_overlap_and_all_lie_in_their_memory(world: str, ki
     assert all(end <= start for (_, end), (start, _) in pairwise(sorted(rings)))
 
 
-def test_two_ranks_of_a_ring_are_joined_twice() -> None:
+def test_two_ranks_of_a_ring_are_connected_twice() -> None:
     found = queues(small(system__sips__count=2), config("ring"))
     east, west = (
         found[PeCoordinates(0, 1, 2), "global_E"],
@@ -91,15 +93,15 @@ def test_two_ranks_of_a_ring_are_joined_twice() -> None:
     assert len({east.rx_base, east.tx_base, west.rx_base, west.tx_base}) == 4
 
 
-def test_intercube_joins_the_leaders_of_a_cube_mesh_and_the_root_cubes_of_the_sips() -> None:
+def test_intercube_connects_the_leaders_of_a_cube_mesh_and_the_root_cubes_of_the_sips() -> None:
     topology = small(system__sips__count=2)
     found = queues(topology, config("intercube", root_cube=1))
-    ways = {
-        place.cube: sorted(way for at, way in found if at == place)
-        for place, _ in found
-        if place.sip == 0
+    directions = {
+        pe.cube: sorted(direction for other, direction in found if other == pe)
+        for pe, _ in found
+        if pe.sip == 0
     }
-    assert ways == {
+    assert directions == {
         0: ["E", "S"],
         1: ["S", "W", "global_E", "global_W"],
         2: ["E", "N"],
@@ -107,7 +109,7 @@ def test_intercube_joins_the_leaders_of_a_cube_mesh_and_the_root_cubes_of_the_si
     }
 
 
-def test_the_root_is_the_last_cube_unless_the_file_says_otherwise() -> None:
+def test_the_root_is_the_last_cube_unless_the_file_names_another_one() -> None:
     topology = small()
     assert Group(0, (0, 1), config("intercube"), topology).root_cube == 3
     assert Group(0, (0, 1), config("intercube", root_cube=0), topology).root_cube == 0
@@ -121,11 +123,11 @@ def test_the_plan_is_the_same_on_every_rank() -> None:
     assert all(plan.of_sip(1) == plans[0].of_sip(1) for plan in plans)
 
 
-def test_one_rank_alone_has_no_queues_between_sips() -> None:
+def test_a_single_rank_has_no_queues_between_sips() -> None:
     assert queues(small(system__sips__count=1), config("ring")) == {}
 
 
-def test_the_rings_of_a_pe_take_the_room_of_its_most_joined_one() -> None:
+def test_every_pe_reserves_the_rings_of_the_pe_with_the_most_neighbours() -> None:
     plan = plan_of(small(system__sips__count=2), config("intercube", n_slots=3, slot_size=128))
     assert plan.ring_bytes_a_pe == 4 * 3 * 128
 
@@ -134,7 +136,7 @@ def ccl_with(mapper: str) -> CclConfig:
     return parse_ccl(ccl_text(mapper), "ccl.yaml")
 
 
-def test_a_mapper_of_ones_own_is_found_by_its_dotted_path() -> None:
+def test_a_user_defined_mapper_is_found_by_its_import_path() -> None:
     topology = small(system__sips__count=1)
     algorithm = ccl_with("tests.support.joined.pair_0_1_3_2").resolve()
     found = queues(topology, algorithm)
@@ -181,7 +183,7 @@ def test_a_one_way_ring_sends_to_the_next_rank_and_has_half_the_rings() -> None:
     )
 
 
-def test_a_group_of_some_ranks_joins_their_sips() -> None:
+def test_a_group_of_some_ranks_connects_their_sips() -> None:
     topology = small(system__sips__count=4)
     plan = InstallPlan(Group(1, (0, 3), config("ring"), topology), "ccl.yaml")
     assert {pair.peer.sip for pair in plan.of_sip(3)[0, 0]} == {0}

@@ -1,4 +1,6 @@
-"""Where the queue tables of several groups lie: every rank computes the same places, and no two rings share a byte."""
+"""The receive rings of several groups: every rank computes the same addresses, and no two rings
+share a byte.
+"""
 
 from itertools import combinations, pairwise
 
@@ -34,9 +36,9 @@ def installed(
     rank: int, made: list[tuple[tuple[int, ...], str]], config: CclConfig
 ) -> list[tuple[str, QueuePair]]:
     """Every queue pair that a rank installs, with its table, after these groups were made."""
-    space, found = RingAllocator(rank, TOPOLOGY, config), []
+    allocator, found = RingAllocator(rank, TOPOLOGY, config), []
     for number, (sips, algorithm) in enumerate(made):
-        for table in space.tables(f"group{number}", sips, [algorithm]).values():
+        for table in allocator.tables(f"group{number}", sips, [algorithm]).values():
             if rank in sips:
                 found += [
                     (table.name, pair)
@@ -60,7 +62,7 @@ def installed(
     ),
     st.sampled_from(["tcm", "hbm", "sram"]),
 )
-def test_rings_of_all_tables_are_disjoint_and_peers_know_them(
+def test_rings_of_all_tables_are_disjoint_and_peers_compute_their_addresses(
     made: list[tuple[tuple[int, ...], str]], kind: str
 ) -> None:
     config = ccl(kind)
@@ -71,14 +73,14 @@ def test_rings_of_all_tables_are_disjoint_and_peers_know_them(
         if pair.rx_base is not None
     )
     assert all(end <= start for (_, end), (start, _) in pairwise(rings))
-    # A table is named once, so what is sent there is received there.
+    # The name of a table is unique, so every ring that is sent to is a receive ring of that table.
     received = {(table, pair.rx_base) for table, pair in pairs}
     assert all((table, pair.tx_base) in received for table, pair in pairs)
 
 
 def test_a_group_of_the_same_ranks_has_the_queues_of_the_first_one() -> None:
-    space = RingAllocator(0, TOPOLOGY, ccl())
-    first, second = (space.tables(name, (0, 2), ["ring"])["ring"] for name in ("one", "two"))
+    allocator = RingAllocator(0, TOPOLOGY, ccl())
+    first, second = (allocator.tables(name, (0, 2), ["ring"])["ring"] for name in ("one", "two"))
     assert first is second
     assert first.name == "one/ring"
 
@@ -89,16 +91,22 @@ def test_a_group_of_the_same_ranks_has_the_queues_of_the_first_one() -> None:
         (
             "tcm",
             {"n_slots": 4096},
-            "2 receive rings a PE of 4096 slots of 4,096 bytes do not fit the 10,485,760 bytes of tcm:",
+            (
+                "2 receive rings a PE of 4096 slots of 4,096 bytes do not fit "
+                "the 10,485,760 bytes of tcm:"
+            ),
         ),
         (
             "sram",
             {"n_slots": 17, "slot_size": 1 << 19},
-            "2 receive rings a PE of 17 slots of 524,288 bytes do not fit the 33,554,432 bytes of sram, which 2 PEs share:",
+            (
+                "2 receive rings a PE of 17 slots of 524,288 bytes do not fit "
+                "the 33,554,432 bytes of sram, which 2 PEs share:"
+            ),
         ),
     ],
 )
-def test_rings_that_do_not_fit_say_what_to_change(
+def test_the_error_of_rings_that_do_not_fit_has_the_remedy(
     kind: str, defaults: dict[str, int], message: str
 ) -> None:
     with pytest.raises(ConfigError) as raised:
@@ -107,7 +115,7 @@ def test_rings_that_do_not_fit_say_what_to_change(
     assert str(raised.value) == f"ccl.yaml: algorithms.ring: {message} {advice}"
 
 
-def test_rings_that_others_leave_no_room_for_say_so() -> None:
+def test_the_error_of_rings_that_do_not_fit_below_others_has_the_bytes_of_the_others() -> None:
     config = ccl("tcm", n_slots=1000)
     with pytest.raises(
         ConfigError,

@@ -24,21 +24,21 @@ def everywhere(name: str, w: int, h: int) -> list[Neighbours]:
 
 @pytest.mark.parametrize("name", TOPOLOGIES)
 @given(size=sizes)
-def test_what_leaves_by_one_side_arrives_at_the_opposite_side_or_from_the_one_way_back(
+def test_every_direction_pairs_with_its_opposite_or_with_the_only_one_that_leads_back(
     name: str, size: tuple[int, int]
 ) -> None:
     neighbours = everywhere(name, *size)
     for index, mine in enumerate(neighbours):
-        for way, peer in mine.items():
-            if way in OPPOSITE:
-                assert neighbours[peer][OPPOSITE[way]] == index
+        for direction, peer in mine.items():
+            if direction in OPPOSITE:
+                assert neighbours[peer][OPPOSITE[direction]] == index
             else:
                 assert list(neighbours[peer].values()).count(index) == 1
 
 
 @pytest.mark.parametrize("name", TOPOLOGIES)
 @given(size=sizes)
-def test_nobody_is_their_own_neighbour_and_a_lone_one_has_none(
+def test_no_position_is_its_own_neighbour_and_a_single_one_has_none(
     name: str, size: tuple[int, int]
 ) -> None:
     for index, mine in enumerate(everywhere(name, *size)):
@@ -47,17 +47,17 @@ def test_nobody_is_their_own_neighbour_and_a_lone_one_has_none(
 
 
 @given(sizes)
-def test_following_one_side_of_a_torus_comes_back_after_a_row_or_column(
+def test_following_a_direction_of_a_torus_returns_after_a_row_or_column(
     size: tuple[int, int],
 ) -> None:
     w, h = size
-    for way, length in (("E", w), ("W", w), ("N", h), ("S", h)):
+    for direction, length in (("E", w), ("W", w), ("N", h), ("S", h)):
         if length == 1:
             continue
         index, seen = 0, []
         while index not in seen:
             seen.append(index)
-            index = torus_2d(index, w, h)[way]
+            index = torus_2d(index, w, h)[direction]
         assert len(seen) == length
 
 
@@ -66,7 +66,7 @@ def test_a_mesh_of_three_by_two_has_no_neighbours_beyond_its_edge() -> None:
     assert mesh_2d_no_wrap(4, 3, 2) == {"E": 5, "W": 3, "N": 1}
 
 
-def test_north_is_the_row_above_and_rows_close_to_rings() -> None:
+def test_north_is_the_row_above_and_rows_are_closed_to_rings() -> None:
     assert torus_2d(0, 3, 3) == {"E": 1, "W": 2, "N": 6, "S": 3}
 
 
@@ -75,7 +75,9 @@ def test_two_in_a_ring_are_neighbours_on_both_sides() -> None:
 
 
 @given(counts)
-def test_a_tree_joins_everybody_with_the_root_by_one_link_less_than_there_are(count: int) -> None:
+def test_a_tree_connects_every_position_with_the_root_by_one_link_less_than_positions(
+    count: int,
+) -> None:
     neighbours = everywhere("tree_binary", count, 1)
     assert sum(map(len, neighbours)) == 2 * (count - 1)
     for index in range(count):
@@ -98,7 +100,7 @@ def test_a_hypercube_has_every_bit_of_a_power_of_two_and_folds_the_rest(count: i
     neighbours = everywhere("hypercube", count, 1)
     inside = max(power for power in (1, 2, 4, 8, 16, 32) if power <= count)
     for index, mine in enumerate(neighbours[:inside]):
-        bits = {way: peer for way, peer in mine.items() if way != "fold"}
+        bits = {name: peer for name, peer in mine.items() if name != "fold"}
         assert bits == {f"bit_{bit}": index ^ 2**bit for bit in range(inside.bit_length() - 1)}
     assert [mine["fold"] for mine in neighbours[inside:]] == list(range(count - inside))
     assert sum("fold" in mine for mine in neighbours) == 2 * (count - inside)
@@ -112,23 +114,21 @@ def test_a_hypercube_of_five_folds_the_last_onto_the_first() -> None:
     ]
 
 
-def test_fully_connected_names_every_other_rank_and_none_names_nobody() -> None:
+def test_fully_connected_has_every_other_rank_and_none_has_no_neighbour() -> None:
     assert everywhere("fully_connected", 3, 1)[1] == {"rank_0": 0, "rank_2": 2}
     assert everywhere("none", 2, 2) == [{}] * 4
 
 
 @pytest.mark.parametrize("name", ["ring_1d_unidir", "hierarchical_3level"])
-def test_between_sips_other_names_of_a_ring_have_its_neighbours(name: str) -> None:
+def test_other_names_of_a_ring_have_the_neighbours_of_a_ring_between_sips(name: str) -> None:
     assert everywhere(name, 5, 1) == everywhere("ring_1d", 5, 1)
 
 
-def test_what_only_receives_is_a_direction_of_its_topology_with_an_opposite_that_only_sends() -> (
-    None
-):
-    for name, ways in RECEIVE_ONLY.items():
-        assert ways < set(TOPOLOGIES[name](0, 4, 1))
-        assert not {OPPOSITE[way] for way in ways} & ways
+def test_a_receive_only_direction_belongs_to_its_topology_and_its_opposite_only_sends() -> None:
+    for name, directions in RECEIVE_ONLY.items():
+        assert directions < set(TOPOLOGIES[name](0, 4, 1))
+        assert not {OPPOSITE[each] for each in directions} & directions
 
 
 def test_opposites_pair_up() -> None:
-    assert all(OPPOSITE[OPPOSITE[way]] == way != OPPOSITE[way] for way in OPPOSITE)
+    assert all(OPPOSITE[OPPOSITE[each]] == each != OPPOSITE[each] for each in OPPOSITE)

@@ -1,4 +1,6 @@
-"""The kernel language in the mock runtime: operators, numbers beside values, pointers, and who runs where."""
+"""The kernel language in the mock runtime: operators, number operands, pointers, and program
+ids.
+"""
 
 from collections.abc import Callable
 
@@ -6,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from runtime import mock, tl
+from kernbench import mock, tl
 from runtime.core.dtypes import ALL, DType
 from runtime.core.trace import Operand
 from runtime.language.mock import MockPe
@@ -43,21 +45,22 @@ def test_operators_take_values_and_numbers_on_either_side(
     np.testing.assert_array_equal(computed(lambda: kernel(value(X))), expected)
 
 
-def test_a_number_has_the_type_of_the_value_beside_it() -> None:
-    # The bf16 next to 0.3 is 0.30078125, and three times that is a bf16; the bf16 next to 0.9 is 0.8984375.
+def test_a_number_takes_the_type_of_the_value_operand() -> None:
+    # The bf16 nearest to 0.3 is 0.30078125, and three times that is a bf16; the bf16 nearest to 0.9
+    # is 0.8984375.
     result = computed(lambda: value(np.array([3], ml_dtypes.bfloat16)) * 0.3)
     assert float(result[0]) == 3 * 0.30078125
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=repr)
-def test_what_a_type_cannot_hold_becomes_infinite_without_a_warning(dtype: DType) -> None:
+def test_an_overflow_becomes_infinite_without_a_warning(dtype: DType) -> None:
     x = np.array([1, -1], dtype.numpy)
     for kernel in (lambda: value(x) * 1e39, lambda: value(x) / 0.0, lambda: value(x) * 1e30 * 1e30):
         assert np.isinf(computed(kernel).astype(np.float64)).all()
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=repr)
-def test_nan_goes_through_comparisons_and_reductions(dtype: DType) -> None:
+def test_nan_propagates_through_comparisons_and_reductions(dtype: DType) -> None:
     x = np.array([1, np.nan, 3], dtype.numpy)
     for kernel in (
         tl.relu,
@@ -72,7 +75,7 @@ def test_nan_goes_through_comparisons_and_reductions(dtype: DType) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=repr)
-def test_a_sum_does_not_lose_what_its_type_would(dtype: DType) -> None:
+def test_a_sum_is_more_precise_than_additions_in_its_type(dtype: DType) -> None:
     # 4 / eps has neighbours 8 apart, so each addition in the type itself would lose its 1.
     large = 4 / eps(dtype)
     parts = np.array([large, 1, 1, 1, -large], dtype.numpy)
@@ -103,7 +106,7 @@ def test_an_empty_sum_is_zero() -> None:
     )
 
 
-def test_softmax_goes_over_its_elements_four_times_and_everything_else_once() -> None:
+def test_softmax_makes_four_passes_over_its_elements_and_other_operations_one() -> None:
     assert (passes("softmax"), passes("add"), passes("sum"), passes("gelu")) == (4, 1, 1, 1)
 
 
@@ -120,7 +123,7 @@ def test_bytes_and_values_are_inverse(dtype: DType) -> None:
     assert (back.numel, back.nbytes) == (6, 6 * dtype.itemsize)
 
 
-def test_a_value_says_where_its_elements_are() -> None:
+def test_a_value_has_the_location_of_its_elements() -> None:
     block = Value((4, 6), tl.float16, None, address=0x100)
     assert block.operand == Operand(0x100, (4, 6), "f16")
     assert block[1:3, 2:].operand == Operand(0x100 + 2 * (6 + 2), (2, 4), "f16", (6, 1))
@@ -183,7 +186,7 @@ def test_a_loaded_value_is_a_copy() -> None:
     assert memory.tolist() == [0, 1]
 
 
-def test_every_pe_knows_its_place_and_how_many_there_are() -> None:
+def test_every_pe_has_its_program_ids_and_the_number_of_programs() -> None:
     seen: list[tuple[int, ...]] = []
     mock.launch(
         lambda: seen.append(
@@ -195,7 +198,7 @@ def test_every_pe_knows_its_place_and_how_many_there_are() -> None:
     assert seen == [(pe, cube, 3, 2) for cube in range(2) for pe in range(3)]
 
 
-def test_scratch_is_given_back_at_the_end_of_its_block() -> None:
+def test_scratch_is_freed_at_the_end_of_its_block() -> None:
     half, made = 1 << 19, list[int]()
 
     def kernel() -> None:
@@ -215,7 +218,7 @@ def test_the_language_is_for_kernels_only() -> None:
         tl.zeros(3, tl.float32)
 
 
-def test_an_unknown_word_of_the_language_names_the_nearest() -> None:
+def test_an_unknown_name_of_the_language_has_the_nearest_one_in_its_error() -> None:
     with pytest.raises(
         AttributeError, match=r"kernbench's tl has no maximun; did you mean 'maximum'\?"
     ):

@@ -1,4 +1,4 @@
-"""What the kernel language refuses, and what the refusal says to who wrote the kernel."""
+"""The operations that the kernel language refuses, and the messages of the errors."""
 
 import re
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from runtime import mock, tl
+from kernbench import mock, tl
 from runtime.core.errors import KernelError, PageFaultError
 from runtime.language.caller import kernel_line
 from runtime.language.value import Pointer, Value
@@ -26,7 +26,10 @@ def at(x: np.ndarray | None = None) -> np.ndarray:
 OPERANDS = [
     (
         lambda: zeros(3, 4) + zeros(2, 4),
-        "add: shapes (3, 4) and (2, 4) do not broadcast: from the last axis on, lengths must be equal or 1",
+        (
+            "add: shapes (3, 4) and (2, 4) do not broadcast: from the last axis on, lengths must "
+            "be equal or 1"
+        ),
     ),
     (
         lambda: zeros(3) * zeros(3, dtype=F16),
@@ -116,7 +119,9 @@ VALUES = [
 
 
 @pytest.mark.parametrize(("kernel", "problem"), VALUES)
-def test_a_value_says_what_it_cannot_do(kernel: Callable[[], object], problem: str) -> None:
+def test_an_undefined_operation_on_values_is_refused(
+    kernel: Callable[[], object], problem: str
+) -> None:
     assert refused(kernel) == problem
 
 
@@ -138,7 +143,10 @@ MEMORY = [
     ),
     (
         lambda x: tl.store(zeros(2), zeros(2)),
-        "tl.store takes a pointer, as a tensor is passed to a kernel, not Value Value(shape=(2,), dtype=f32)",
+        (
+            "tl.store takes a pointer, as a tensor is passed to a kernel, "
+            "not Value Value(shape=(2,), dtype=f32)"
+        ),
     ),
     (
         lambda x: tl.store(x, zeros(2, dtype=F16)),
@@ -217,7 +225,10 @@ GEMMS = [
     ),
     (
         lambda x: tl.composite("gemm", zeros(2, 2), zeros(2, 2), x),
-        f"gemm: out is a matrix in memory (tl.ref) or None, not Pointer {Pointer(0x1_0000_0000, F32)!r}",
+        (
+            "gemm: out is a matrix in memory (tl.ref) or None, not Pointer "
+            f"{Pointer(0x1_0000_0000, F32)!r}"
+        ),
     ),
     (
         lambda x: tl.composite("gemm", zeros(2, 2), zeros(2, 2), tl.ref(x, (2, 3))),
@@ -251,7 +262,10 @@ GEMMS = [
     ),
     (
         lambda x: tl.wait(zeros(2)),
-        "tl.wait takes a result of tl.composite or tl.recv_async, not Value Value(shape=(2,), dtype=f32)",
+        (
+            "tl.wait takes a result of tl.composite or tl.recv_async, "
+            "not Value Value(shape=(2,), dtype=f32)"
+        ),
     ),
 ]
 
@@ -312,14 +326,14 @@ def test_messages_that_cannot_be_sent_or_received_are_refused(
     assert refused(kernel, at()) == problem
 
 
-def test_scratch_that_overflows_says_how_much_is_used_and_asked_for() -> None:
-    def greedy() -> None:
+def test_the_error_of_full_scratch_has_the_bytes_in_use_and_the_bytes_needed() -> None:
+    def fill() -> None:
         tl.zeros(1 << 17, F32)
         tl.zeros(1 << 18, F32)
 
-    assert refused(greedy) == (
-        "kernel scratch is full: 524,288 of 1,048,576 bytes are in use and 1,048,576 more are needed; "
-        "free values with `with tl.scratch():`"
+    assert refused(fill) == (
+        "kernel scratch is full: 524,288 of 1,048,576 bytes are in use and 1,048,576 more are "
+        "needed; free values with `with tl.scratch():`"
     )
 
 
@@ -329,7 +343,7 @@ def fault(kernel: Callable[..., object], *arrays: np.ndarray) -> PageFaultError:
     return raised.value
 
 
-def test_a_page_fault_names_the_array_and_how_far_it_was_missed() -> None:
+def test_a_page_fault_names_the_nearest_array_and_the_distance_to_it() -> None:
     x, y = np.zeros((2, 3), np.float16), np.zeros(5, np.int32)
     inside = fault(lambda x, y: tl.load(x + 4, 3), x, y)
     assert (inside.address, inside.nbytes) == (0x1_0000_0008, 6)
@@ -352,7 +366,7 @@ def test_a_block_whose_last_row_ends_outside_is_a_page_fault() -> None:
     assert fault(lambda x: tl.recv(None, 2, F32, dst_addr=x + 11), x).nbytes == 8
 
 
-def test_the_text_of_an_error_names_kernel_place_and_line() -> None:
+def test_the_message_of_an_error_has_kernel_coordinates_and_line() -> None:
     def offset_by_cube(x: Pointer) -> None:
         if tl.program_id(1) == 1 and tl.program_id(0) == 2:
             tl.load(x, 99)
@@ -360,8 +374,10 @@ def test_the_text_of_an_error_names_kernel_place_and_line() -> None:
     with pytest.raises(PageFaultError) as raised:
         mock.launch(offset_by_cube, at(), cubes=2, pes=4)
     assert re.fullmatch(
-        r"page fault in kernel 'offset_by_cube' on sip 0 cube 1 pe 2 at tests/unit/runtime/language/test_tl_errors\.py:\d+: "
-        r"396 bytes at virtual address 0x100000000 are not mapped \(it starts inside array x \(4, 4\) f32 .*\)",
+        r"page fault in kernel 'offset_by_cube' on sip 0 cube 1 pe 2 at "
+        r"tests/unit/runtime/language/test_tl_errors\.py:\d+: "
+        r"396 bytes at virtual address 0x100000000 are not mapped "
+        r"\(it starts inside array x \(4, 4\) f32 .*\)",
         str(raised.value),
     )
 
@@ -378,7 +394,7 @@ def test_the_line_is_the_kernels_own_also_below_functions_that_it_calls() -> Non
     ]
 
 
-def test_an_exception_of_the_kernels_own_stays_what_it_is() -> None:
+def test_an_exception_raised_by_the_kernel_itself_is_unchanged() -> None:
     with pytest.raises(ZeroDivisionError):
         mock.launch(lambda: 1 // 0)
     with pytest.raises(TypeError, match="int"):
@@ -388,11 +404,11 @@ def test_an_exception_of_the_kernels_own_stays_what_it_is() -> None:
 
 
 def test_a_kernel_sees_the_python_exception_and_its_caller_the_kernel_error() -> None:
-    def careful() -> None:
+    def handled() -> None:
         with pytest.raises(ValueError, match="do not broadcast"):
             zeros(2) + zeros(3)
 
-    mock.launch(careful)
+    mock.launch(handled)
     with pytest.raises(KernelError) as raised:
         mock.launch(lambda: zeros(2) + zeros(3))
     assert isinstance(raised.value.__cause__, ValueError)
@@ -420,6 +436,6 @@ def test_an_array_that_is_read_only_is_not_stored_to() -> None:
 
 
 @pytest.mark.parametrize(("cubes", "pes"), [(0, 1), (1, 0), (-1, 1)])
-def test_a_kernel_runs_somewhere(cubes: int, pes: int) -> None:
+def test_a_kernel_runs_on_at_least_one_pe(cubes: int, pes: int) -> None:
     with pytest.raises(ValueError, match="at least one PE"):
         mock.launch(lambda: None, cubes=cubes, pes=pes)

@@ -16,14 +16,18 @@ TYPES = "torch.float16, torch.bfloat16, torch.float32, torch.int8, torch.int32"
         (
             torch,
             "randn",
-            "kernbench's torch has no randn; make the values with numpy and torch.from_numpy(...) "
-            "or torch.tensor(...)",
+            (
+                "kernbench's torch has no randn; make the values with numpy and "
+                "torch.from_numpy(...) or torch.tensor(...)"
+            ),
         ),
         (
             torch,
             "matmul",
-            "kernbench's torch has no matmul; compute in a kernel started with "
-            "torch.launch(name, kernel, ...), or in numpy with tensor.numpy()",
+            (
+                "kernbench's torch has no matmul; compute in a kernel started with "
+                "torch.launch(name, kernel, ...), or in numpy with tensor.numpy()"
+            ),
         ),
         (torch, "float64", f"kernbench's torch has no float64; the element types are {TYPES}"),
         (
@@ -34,8 +38,10 @@ TYPES = "torch.float16, torch.bfloat16, torch.float32, torch.int8, torch.int32"
         (
             torch,
             "nn",
-            "kernbench's torch has no nn; kernbench runs kernels and collectives, and has neither "
-            "modules nor gradients",
+            (
+                "kernbench's torch has no nn; kernbench runs kernels and collectives, and has "
+                "neither modules nor gradients"
+            ),
         ),
         (torch, "zeroes", "kernbench's torch has no zeroes; did you mean 'zeros'?"),
         (

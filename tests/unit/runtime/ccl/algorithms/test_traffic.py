@@ -1,4 +1,4 @@
-"""What every PE sends in every direction is what the docstring of its all-reduce kernel says."""
+"""Every PE sends the bytes per direction that the docstring of its all-reduce kernel states."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ from runtime.core.dtypes import float32, int32
 from tests.support.mock_group import MockGroup, check_all_reduce, system
 
 NUMEL = 2 * 9 * 8 * 5
-"""Every world size below divides it, so that all parts are of one size."""
+"""A multiple of every world size below, so that all chunks have equal sizes."""
 NBYTES = 4 * NUMEL
 RANKS = (1, 2, 3, 4, 5, 8, 9)
 
@@ -59,7 +59,8 @@ def of_recursive_doubling(rank: int, ranks: int) -> Sent:
 
 
 def of_halving_doubling(rank: int, ranks: int) -> Sent:
-    # Half the message with the nearest rank, half of that in the next dimension: on the way there, and on the way back.
+    # Half of the block to the nearest rank, a quarter in the next dimension: once in the
+    # reduce-scatter and once in the all-gather.
     return of_cube(rank, ranks, lambda bit: 2 * NBYTES // 2 ** (bit + 1))
 
 
@@ -75,51 +76,56 @@ SENT = {
 def sent(group: MockGroup, numel: int = NUMEL) -> list[Sent]:
     """The bytes that every PE sends in each direction, in the order of ranks, cubes and PEs."""
     group.all_reduce(group.shards((int32, ReduceOp.SUM), numel), ReduceOp.SUM)
-    return [group.sent[place] for place in group.places]
+    return [group.sent[pe] for pe in group.places]
 
 
 @pytest.mark.parametrize("ranks", RANKS)
 @pytest.mark.parametrize("algorithm", SENT)
-def test_a_rank_sends_what_the_formula_says(algorithm: str, ranks: int) -> None:
+def test_a_rank_sends_the_bytes_of_the_formula(algorithm: str, ranks: int) -> None:
     expected = [SENT[algorithm](rank, ranks) if ranks > 1 else {} for rank in range(ranks)]
     assert sent(MockGroup(algorithm, system(ranks), n_slots=10, slot_size=4096)) == expected
 
 
 def on_lines(col: int, row: int, w: int, h: int) -> Sent:
-    """The message on every link of the row, a part of it on every link of the column, both ways."""
+    """The block on every link of the row, a chunk of it on every link of the column, in both
+    directions.
+    """
     across = {
-        way: NBYTES
-        for way, there in (("global_E", col + 1), ("global_W", col - 1))
-        if 0 <= there < w
+        direction: NBYTES
+        for direction, neighbour in (("global_E", col + 1), ("global_W", col - 1))
+        if 0 <= neighbour < w
     }
     along = {
-        way: NBYTES // w
-        for way, there in (("global_S", row + 1), ("global_N", row - 1))
-        if 0 <= there < h
+        direction: NBYTES // w
+        for direction, neighbour in (("global_S", row + 1), ("global_N", row - 1))
+        if 0 <= neighbour < h
     }
     return across | along
 
 
 def on_rings(col: int, row: int, w: int, h: int) -> Sent:
-    """2 (k - 1) / k of the message round the row, and of a part of it round the column, in one direction."""
+    """2 (k - 1) / k of the block round the row, and of a chunk of it round the column, in one
+    direction.
+    """
     across, along = 2 * (w - 1) * NBYTES // w, 2 * (h - 1) * (NBYTES // w) // h
-    return {way: nbytes for way, nbytes in (("global_E", across), ("global_S", along)) if nbytes}
+    sent_bytes = {"global_E": across, "global_S": along}
+    return {direction: nbytes for direction, nbytes in sent_bytes.items() if nbytes}
 
 
 @pytest.mark.parametrize("neighbours", ["mesh_2d_no_wrap", "torus_2d"])
 @pytest.mark.parametrize(("w", "h"), [(1, 1), (2, 1), (1, 3), (2, 2), (3, 2), (3, 3)])
-def test_a_rank_of_a_mesh_sends_the_message_along_its_row_and_a_part_along_its_column(
+def test_a_rank_of_a_mesh_sends_the_block_along_its_row_and_a_chunk_along_its_column(
     neighbours: str, w: int, h: int
 ) -> None:
     group = MockGroup(
         "mesh", system(w * h, grid=(w, h)), n_slots=10, slot_size=4096, topology=neighbours
     )
-    by_place = on_lines if neighbours == "mesh_2d_no_wrap" else on_rings
-    assert sent(group) == [by_place(rank % w, rank // w, w, h) for rank in range(w * h)]
+    expected = on_lines if neighbours == "mesh_2d_no_wrap" else on_rings
+    assert sent(group) == [expected(rank % w, rank // w, w, h) for rank in range(w * h)]
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
-def test_hierarchical_sends_the_message_up_and_down_in_a_sip_and_what_a_ring_sends_between_them(
+def test_hierarchical_sends_a_block_up_and_down_in_a_sip_and_as_a_ring_between_sips(
     ranks: int,
 ) -> None:
     group = MockGroup(
@@ -143,35 +149,37 @@ def test_hierarchical_sends_the_message_up_and_down_in_a_sip_and_what_a_ring_sen
 
 @pytest.mark.parametrize("ranks", RANKS)
 @pytest.mark.parametrize("numel", [1, 7, 151])
-def test_halving_and_doubling_sends_no_more_in_all_where_parts_are_uneven(
+def test_halving_and_doubling_sends_no_more_in_total_if_chunks_are_uneven(
     ranks: int, numel: int
 ) -> None:
     group, corners = MockGroup("halving_doubling", system(ranks), n_slots=1), inside(ranks)
     sent(group, numel)
-    # 2 (P - 1) / P of n for each of P ranks, and n there and back for each of the others.
+    # 2 (P - 1) / P of n for each of P ranks, and n in both directions for each of the others.
     assert sum(map(group.sent_by, range(ranks))) == 2 * (corners - 1 + ranks - corners) * 4 * numel
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("neighbours", ["mesh_2d_no_wrap", "torus_2d"])
 @pytest.mark.parametrize("ranks", [2, 6, 9])
-def test_mesh_has_no_more_in_its_scratch_than_there_is_however_large_the_queues(
+def test_the_values_of_mesh_fit_the_scratch_with_queues_of_any_size(
     neighbours: str, ranks: int
 ) -> None:
-    without_waiting("mesh", ranks, topology=neighbours)
+    check_blocks_limited_by_scratch("mesh", ranks, topology=neighbours)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 3, 9])
 @pytest.mark.parametrize("algorithm", [*SENT, "hierarchical"])
-def test_no_kernel_has_more_in_its_scratch_than_there_is_however_large_the_queues(
+def test_the_values_of_every_kernel_fit_the_scratch_with_queues_of_any_size(
     algorithm: str, ranks: int
 ) -> None:
-    without_waiting(algorithm, ranks)
+    check_blocks_limited_by_scratch(algorithm, ranks)
 
 
-def without_waiting(algorithm: str, ranks: int, **config: str) -> None:
-    """Two blocks and a rest: what fits the scratch decides on their size, since the rings are far larger."""
+def check_blocks_limited_by_scratch(algorithm: str, ranks: int, **config: str) -> None:
+    """An all-reduce of two blocks and a remainder; the scratch limits a block, as the rings are far
+    larger.
+    """
     cubes = {"cubes": (3, 3), "pes": 3} if algorithm == "hierarchical" and ranks < 4 else {}
     group = MockGroup(
         algorithm,
@@ -190,7 +198,7 @@ def without_waiting(algorithm: str, ranks: int, **config: str) -> None:
     "module",
     [ring_naive, mesh, tree, recursive_doubling, halving_doubling, hierarchical, intercube, ring],
 )
-def test_what_has_the_name_of_a_collective_in_a_module_is_its_kernel(module) -> None:
+def test_a_name_of_a_collective_in_a_module_is_that_of_its_kernel(module) -> None:
     collectives = {
         "all_reduce",
         "reduce",

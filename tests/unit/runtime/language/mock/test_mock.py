@@ -1,4 +1,6 @@
-"""Kernels that talk to each other in the mock runtime: rings with slots, receiving in every way, and who waits for whom."""
+"""Kernels that exchange values in the mock runtime: rings with slots, every kind of receive, and
+deadlocks.
+"""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -6,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from runtime import tl
+from kernbench import tl
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import IpcqDeadlock, KernelError, PageFaultError
 from runtime.language.mock import MockPe, connect, run
@@ -113,14 +115,14 @@ def test_a_receive_to_memory_takes_no_scratch_and_returns_nothing() -> None:
     assert memory.tolist() == [0, 7, 8, 9, 0, 0]
 
 
-def test_asynchronous_receives_of_one_direction_get_values_in_the_order_of_asking() -> None:
+def test_asynchronous_receives_of_one_direction_get_values_in_the_order_of_posting() -> None:
     pes, seen = row(2), list[list[int]]()
 
     def receive() -> None:
         pending = [tl.recv_async("W", size, I32) for size in (1, 2, 3)]
         seen.extend(elements(tl.wait(each)) for each in reversed(pending))
 
-    # The receiver runs first, so that it has asked for all of them before anything is sent; the ring has two slots.
+    # The receiver runs first and posts all receives before the first send; the ring has two slots.
     run(
         [
             (pes[1], receive),
@@ -130,15 +132,16 @@ def test_asynchronous_receives_of_one_direction_get_values_in_the_order_of_askin
     assert seen == [[0, 1, 2], [0, 1], [0]]
 
 
-def test_an_asynchronous_receive_gives_slots_back_while_its_kernel_waits_elsewhere() -> None:
+def test_an_asynchronous_receive_frees_slots_while_its_kernel_waits_elsewhere() -> None:
     seen: list[list[int]] = []
 
-    def both(way: str) -> None:
-        pending = tl.recv_async(way, 20, I32)
-        tl.send(way, numbers(*range(20)))
+    def both(direction: str) -> None:
+        pending = tl.recv_async(direction, 20, I32)
+        tl.send(direction, numbers(*range(20)))
         seen.append(elements(tl.wait(pending)))
 
-    # 80 bytes do not fit into two slots of 16: without the asynchronous receive both would send for ever.
+    # 80 bytes do not fit two slots of 16: without the asynchronous receive both sends would wait
+    # forever.
     exchange(lambda: both("E"), lambda: both("W"))
     assert seen == [list(range(20))] * 2
 
@@ -157,7 +160,7 @@ def test_a_kernel_ends_after_the_receives_that_it_did_not_wait_for() -> None:
         exchange(lambda: None, lambda: tl.recv_async("W", 1, I32))
 
 
-def test_a_view_with_gaps_goes_and_comes_in_one_slot_only() -> None:
+def test_a_view_with_gaps_is_sent_and_received_in_one_slot_only() -> None:
     seen: list[list[int]] = []
 
     def receive(rows: int) -> None:
@@ -179,10 +182,10 @@ def test_a_view_with_gaps_goes_and_comes_in_one_slot_only() -> None:
         exchange(lambda: tl.send("E", tl.zeros((3, 3), I32)[:, 1:]), lambda: None)
 
 
-def test_a_full_ring_and_nobody_who_empties_it_is_a_deadlock() -> None:
-    def both(way: str) -> None:
-        tl.send(way, numbers(*range(20)))
-        tl.recv(way, 20, I32)
+def test_a_full_ring_that_no_kernel_empties_is_a_deadlock() -> None:
+    def both(direction: str) -> None:
+        tl.send(direction, numbers(*range(20)))
+        tl.recv(direction, 20, I32)
 
     with pytest.raises(IpcqDeadlock) as raised:
         exchange(lambda: both("E"), lambda: both("W"))
@@ -192,7 +195,7 @@ def test_a_full_ring_and_nobody_who_empties_it_is_a_deadlock() -> None:
     )
 
 
-def test_waiting_for_what_nobody_sends_is_a_deadlock() -> None:
+def test_a_receive_that_no_kernel_sends_to_is_a_deadlock() -> None:
     with pytest.raises(IpcqDeadlock) as raised:
         exchange(lambda: tl.recv("E", 4, I32), lambda: tl.recv(None, 4, I32), lambda: None)
     assert raised.value.pes == (
@@ -202,7 +205,7 @@ def test_waiting_for_what_nobody_sends_is_a_deadlock() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "dtype", "came"),
+    ("shape", "dtype", "problem"),
     [
         (3, I32, "expects 12 bytes of i32 in this slot, 8 bytes of i32 came"),
         (1, I32, "expects 4 bytes of i32 in this slot, 8 bytes of i32 came"),
@@ -210,15 +213,15 @@ def test_waiting_for_what_nobody_sends_is_a_deadlock() -> None:
     ],
 )
 def test_a_receive_of_something_else_names_both_sides(
-    shape: int, dtype: tl.DType, came: str
+    shape: int, dtype: tl.DType, problem: str
 ) -> None:
     with pytest.raises(KernelError) as raised:
         exchange(lambda: tl.send("E", numbers(1, 2)), lambda: tl.recv("W", shape, dtype))
-    assert raised.value.problem == f"recv from W {came} from sip 0 cube 0 pe 0"
+    assert raised.value.problem == f"recv from W {problem} from sip 0 cube 0 pe 0"
     assert (raised.value.kernel, raised.value.coordinates) == ("k1", (0, 1, 0))
 
 
-def test_a_wrong_direction_names_those_that_exist() -> None:
+def test_the_error_of_a_wrong_direction_has_the_directions_that_exist() -> None:
     with pytest.raises(KernelError, match=r"no queue in direction 'N' is installed here; known: E"):
         exchange(lambda: tl.send("N", numbers(1)), lambda: None)
     with pytest.raises(
@@ -239,7 +242,7 @@ def test_a_destination_outside_every_array_is_a_page_fault_of_the_receive() -> N
         )
 
 
-def test_two_queues_may_join_the_same_two_pes() -> None:
+def test_two_queues_may_connect_the_same_two_pes() -> None:
     first, second, seen = (
         MockPe(PeCoordinates(0, 0, 0)),
         MockPe(PeCoordinates(1, 0, 0)),
