@@ -8,8 +8,9 @@ from fractions import Fraction
 
 from runtime.core.simtime import PS_PER_NS, exact
 from runtime.core.trace import NO_PE
+from runtime.model.quantities import Point, Side
 from runtime.model.router_grid import RouterGrid
-from runtime.model.schema import NodeKind, Point, Side, Topology
+from runtime.model.schema import NodeKind, Topology
 
 SIDES: tuple[Side, ...] = ("N", "E", "S", "W")
 

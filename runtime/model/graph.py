@@ -14,7 +14,8 @@ from fractions import Fraction
 from runtime.core.simtime import exact, ps_from_ns
 from runtime.core.trace import IO_CHIPLET, NO_PE
 from runtime.model.cube_plan import SIDES, CubePlan, wire_ps
-from runtime.model.schema import NodeKind, Side, Topology
+from runtime.model.quantities import Side
+from runtime.model.schema import NodeKind, Topology
 
 OPPOSITE: dict[Side, Side] = {"N": "S", "S": "N", "W": "E", "E": "W"}
 _STEP: dict[Side, tuple[int, int]] = {"N": (0, -1), "S": (0, 1), "W": (-1, 0), "E": (1, 0)}
@@ -277,12 +278,8 @@ def _io_positions(topology: Topology) -> Callable[[int, int | None], tuple[float
     It is beside the port of a column or row, or in the middle of the edge.
     """
     size, mesh, io = topology.cube.size_mm, topology.sip.cube_mesh, topology.sip.io_chiplet
-    right_mm, bottom_mm = (
-        start + length
-        for start, length in zip(
-            _cube_origin(topology, mesh.w - 1, mesh.h - 1), (size.w, size.h), strict=True
-        )
-    )
+    left_mm, top_mm = _cube_origin(topology, mesh.w - 1, mesh.h - 1)
+    right_mm, bottom_mm = left_mm + size.w, top_mm + size.h
 
     def position(depth: int, lane: int | None) -> tuple[float, float]:
         step_mm = io.gap_mm + (depth - 1) * min(size.w, size.h) / 4

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from typing import Literal, get_args
 
 from runtime.core.coordinates import PeCoordinates
@@ -87,9 +88,7 @@ def resolve_dp_policy(
         for pe, spans in enumerate(
             _split(cube_spans, policy.pe, num_pes, f"{num_pes} PEs of a cube")
         ):
-            nbytes = itemsize
-            for start, stop in spans:
-                nbytes *= stop - start
+            nbytes = itemsize * prod(stop - start for start, stop in spans)
             # Copies share the offset: a kernel on any of their PEs uses the same virtual address,
             # and each MMU maps it to the copy beside it.
             if spans not in offsets:

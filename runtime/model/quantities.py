@@ -1,6 +1,6 @@
 """The physical quantities of `topology.yaml`: types with a unit and a plausible range."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -14,6 +14,9 @@ Ghz = Annotated[float, Field(ge=1e-3, le=1e3)]
 Mm = Annotated[float, Field(ge=0, le=1e4)]
 LengthMm = Annotated[float, Field(ge=1e-3, le=1e4)]
 Count = Annotated[int, Field(ge=1, le=1 << 20)]
+GridSize = Annotated[int, Field(ge=1, le=64)]
+Point = tuple[Mm, Mm]
+Side = Literal["N", "E", "S", "W"]
 
 
 class Overhead(Section):

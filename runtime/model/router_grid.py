@@ -11,7 +11,8 @@ from fractions import Fraction
 from functools import cached_property
 
 from runtime.core.simtime import exact
-from runtime.model.schema import CubeNoc, Point, SizeMm
+from runtime.model.cube_schema import CubeNoc, SizeMm
+from runtime.model.quantities import Point
 
 
 @dataclass(frozen=True)

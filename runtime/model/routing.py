@@ -19,7 +19,7 @@ from itertools import pairwise, repeat
 
 from runtime.core.trace import IO_CHIPLET
 from runtime.model.graph import OPPOSITE, ChipGraph, Link
-from runtime.model.schema import Side
+from runtime.model.quantities import Side
 
 
 @dataclass(frozen=True, slots=True)

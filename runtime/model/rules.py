@@ -73,7 +73,7 @@ def _sip_grid(topology: Topology) -> Iterator[Problem]:
 
 
 def _crossing(topology: Topology) -> Iterator[Problem]:
-    # Without lookahead no LP could ever execute an event before a promise of its neighbours.
+    # Without lookahead the promise of an LP is its present time, and no peer could pass it.
     if topology.sips > 1 and crossing_ps(topology) == 0:
         yield (
             "ucie.overhead_ns",

@@ -9,15 +9,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from runtime.core.config_file import Section
+from runtime.model.cube_schema import CubeConfig
 from runtime.model.pe_schema import PeConfig
-from runtime.model.quantities import Count, Gbs, LengthMm, Mm, Ns, Overhead
+from runtime.model.quantities import Count, Gbs, GridSize, Mm, Ns, Overhead, Side
 from runtime.model.tiles import TileSize
 
 MIB = 1 << 20
 GIB = 1 << 30
 
-Side = Literal["N", "E", "S", "W"]
-Corner = Literal["NW", "NE", "SW", "SE"]
 SipTopology = Literal["ring_1d", "torus_2d", "mesh_2d", "mesh_2d_no_wrap"]
 NodeKind = Literal[
     "host",
@@ -33,8 +32,6 @@ NodeKind = Literal[
     "pe",
 ]
 
-GridSize = Annotated[int, Field(ge=1, le=64)]
-Point = tuple[Mm, Mm]
 Implementation = Annotated[
     str, Field(pattern=r"^([a-z][a-z0-9_]*|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*)$")
 ]
@@ -133,94 +130,6 @@ class Sip(Section):
     cube_gap_mm: Mm
     host: Overhead
     io_chiplet: IoChiplet
-
-
-class SizeMm(Section):
-    """Width and height of a die."""
-
-    w: LengthMm
-    h: LengthMm
-
-
-class CornerPositions(Section):
-    """The positions of the PEs of each corner, from the north-west corner of the cube."""
-
-    NW: tuple[Point, ...] = ()
-    NE: tuple[Point, ...] = ()
-    SW: tuple[Point, ...] = ()
-    SE: tuple[Point, ...] = ()
-
-    def at(self, corner: Corner) -> tuple[Point, ...]:
-        """The positions of one corner, in PE order."""
-        return {"NW": self.NW, "NE": self.NE, "SW": self.SW, "SE": self.SE}[corner]
-
-
-class PeLayout(Section):
-    """The PEs of a cube: PE number = index of its corner * `pe_per_corner` + index in it."""
-
-    pe_per_corner: Count
-    corners: Annotated[tuple[Corner, ...], Field(min_length=1)]
-    pos_mm: CornerPositions
-
-
-class CubeNoc(Section):
-    """The router grid of a cube; there is no router inside the hole `x0, y0, x1, y1`."""
-
-    rows: GridSize
-    cols: GridSize
-    hbm_hole_mm: tuple[Mm, Mm, Mm, Mm]
-    router_overhead_ns: Ns
-    link_bw_gbs: Gbs
-
-
-class SidePositions(Section):
-    """The positions of the UCIe ports, from the north-west corner of the cube."""
-
-    N: Point
-    S: Point
-    W: Point
-    E: Point
-
-    def at(self, side: Side) -> Point:
-        """The position of one side's port."""
-        return {"N": self.N, "S": self.S, "W": self.W, "E": self.E}[side]
-
-
-class MCpuConfig(Section):
-    """The management CPU of a cube."""
-
-    pos_mm: Point
-    overhead_ns: Ns
-    to_router_bw_gbs: Gbs
-
-
-class SramConfig(Section):
-    """The SRAM that the PEs of a cube share."""
-
-    pos_mm: Point
-    overhead_ns: Ns
-
-
-class HbmCtrl(Section):
-    """The controller of one HBM slice."""
-
-    overhead_ns: Ns
-    efficiency: Annotated[float, Field(gt=0, le=1)]
-    switch_penalty_ns: Ns
-
-
-class CubeConfig(Section):
-    """A compute die with its HBM stack."""
-
-    size_mm: SizeMm
-    pe_layout: PeLayout
-    noc: CubeNoc
-    ucie_pos_mm: SidePositions
-    m_cpu: MCpuConfig
-    sram_mb: Count
-    sram_to_router_bw_gbs: Gbs
-    sram: SramConfig
-    hbm_ctrl: HbmCtrl
 
 
 class Implementations(Section):
