@@ -141,8 +141,9 @@ class Control:
 
 
 class _Connection:
-    """The connection of a control socket: this process ends when it is lost, be it closed or
-    without heartbeats.
+    """The connection of a control socket: this process ends when it is lost.
+
+    It is lost when the peer closes it, and when its heartbeats stop.
     """
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:

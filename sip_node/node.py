@@ -41,8 +41,9 @@ def main(
     function: Function | None = None,
     args: tuple[object, ...] = (),
 ) -> int:
-    """Be LP `lp` of a run; returns the exit code. Every way to end is reported to the
-    coordinator.
+    """Be LP `lp` of a run; returns the exit code.
+
+    The coordinator receives a report for every way to end.
     """
     # Cycles would be freed at moments that depend on the partition of the SIPs; the results must
     # not. Runs without the collector are also faster.

@@ -1,6 +1,4 @@
-"""What an LP reports while it runs: to the coordinator, or to the caller of a run in one
-process.
-"""
+"""The reports of an LP while it runs: to the coordinator, or to a caller in its process."""
 
 import sys
 from typing import Protocol

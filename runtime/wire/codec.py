@@ -37,9 +37,7 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class _OpenEnvelope(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """An `Envelope` with its content still encoded: the sender is decoded before anything that it
-    may have got wrong.
-    """
+    """An `Envelope` with its content still encoded, so that the sender is decoded first."""
 
     run_id: str
     lp: LpNumber
@@ -56,13 +54,21 @@ _from_coordinator_decoder = msgspec.msgpack.Decoder(FromCoordinator)
 
 
 def encode_peer(run_id: str, lp: int, content: PeerContent) -> tuple[bytes, bytes]:
-    """What LP `lp` sends to another: a MessagePack part, and a raw part with the payloads of its
-    messages in order.
+    """The two parts in which LP `lp` sends `content`: MessagePack, and raw bytes.
+
+    The second part has the payloads of the messages, in their order.
     """
     if not isinstance(content, Frame):
         return _encoder.encode(Envelope(run_id, lp, content)), b""
     headers = tuple(
-        MessageHeader(m.time_ps, m.source, m.target, m.seq, m.body, len(m.payload))
+        MessageHeader(
+            time_ps=m.time_ps,
+            source=m.source,
+            target=m.target,
+            seq=m.seq,
+            body=m.body,
+            payload_bytes=len(m.payload),
+        )
         for m in content.messages
     )
     header = FrameHeader(content.promises_ps, content.null_hops, headers)
@@ -106,8 +112,9 @@ class PeerDecoder:
         self._packet_fault = packet_fault
 
     def decode(self, header: bytes, payload: bytes | memoryview) -> tuple[int, PeerContent]:
-        """The sending LP and what it sent. Raises `ProtocolError`, which names that LP, for
-        anything that is not allowed.
+        """The sending LP and what it sent.
+
+        Raises `ProtocolError`, which names that LP, for anything that is not allowed.
         """
         envelope = _decode(_envelope_decoder, header, _STRANGER)
         peer = f"LP {envelope.lp}"
@@ -130,6 +137,8 @@ class PeerDecoder:
     def _frame(self, sender: int, header: FrameHeader, payload: bytes | memoryview) -> Frame:
         if not header.promises_ps:
             raise ProtocolError(f"LP {sender}", "a frame without a promise")
+        if any(later_ps < before_ps for before_ps, later_ps in pairwise(header.promises_ps)):
+            raise ProtocolError(f"LP {sender}", "field promises_ps: they decrease with the hops")
         ends = list(accumulate((h.payload_bytes for h in header.messages), initial=0))
         if ends[-1] != len(payload):
             raise ProtocolError(
@@ -145,7 +154,16 @@ class PeerDecoder:
             fault = self._fault(sender, h)
             if fault:
                 raise ProtocolError(f"LP {sender}", f"message {index} of a frame: {fault}")
-            messages.append(Message(h.time_ps, h.source, h.target, h.seq, h.body, view[begin:end]))
+            messages.append(
+                Message(
+                    time_ps=h.time_ps,
+                    source=h.source,
+                    target=h.target,
+                    seq=h.seq,
+                    body=h.body,
+                    payload=view[begin:end],
+                )
+            )
         return Frame(header.promises_ps, header.null_hops, tuple(messages))
 
     def _fault(self, sender: int, header: MessageHeader) -> str:
@@ -206,9 +224,7 @@ def _decode(decoder: msgspec.msgpack.Decoder[_T], data: bytes | msgspec.Raw, pee
 def _refuse(
     decoder: msgspec.msgpack.Decoder[_T], data: bytes | msgspec.Raw, peer: str, error: Exception
 ) -> NoReturn:
-    """Raise the error of a message that does not decode, with field names where it decodes at
-    all.
-    """
+    """Raise the error of a message that does not decode, by field name where possible."""
     try:
         value = msgspec.msgpack.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

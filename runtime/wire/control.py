@@ -30,15 +30,15 @@ class Hello(Wire, frozen=True):
 
 
 class Job(Flat, frozen=True):
-    """What every LP runs. Configuration travels as the text of the user's files, so that both sides
-    parse the same file.
+    """What every LP runs.
 
+    Configuration travels as the text of the user's files, so that both sides parse the same file.
     `program` is `module:function` for a bench, a path for a script, or empty when the function came
-    through the private pipe of the parent. `arguments` are the flags of a bench or the `argv` of a
-    script. `remote_dma` declares that DMA engines may access other SIPs: then no SIP can promise
-    more than its next event. `verify` requests what a replay of the op log needs beside it:
-    `Written` and `MemoryContents`. `ccl_trace` requests a report of every slot that a kernel sends
-    or receives.
+    through the private pipe of the parent. `arguments` are the flags of a bench, `argv` the
+    arguments of a script. `remote_dma` declares that DMA engines may access other SIPs: then no SIP
+    can promise more than its next event. `verify` requests what a replay of the op log needs beside
+    it: `Written` and `MemoryContents`. `ccl_trace` requests a report of every slot that a kernel
+    sends or receives.
     """
 
     topology_yaml: str
@@ -58,9 +58,7 @@ class Job(Flat, frozen=True):
 
 
 class Peers(Wire, frozen=True):
-    """Coordinator to LP: the endpoint of every LP (index = LP), the SIPs of each LP, and what to
-    run.
-    """
+    """Coordinator to LP: the endpoint and the SIPs of every LP (index = LP), and the job."""
 
     endpoints: tuple[str, ...]
     sips_of_lp: tuple[tuple[SipNumber, ...], ...]
@@ -68,8 +66,9 @@ class Peers(Wire, frozen=True):
 
 
 class Ready(Wire, frozen=True):
-    """LP to coordinator: chips are built and channels are connected. `config_hash` must be the same
-    everywhere.
+    """LP to coordinator: chips are built and channels are connected.
+
+    `config_hash` must be equal on all LPs.
     """
 
     lp: LpNumber
@@ -106,8 +105,9 @@ class TraceChunk(Wire, frozen=True):
 
 
 class Written(Wire, frozen=True):
-    """LP to coordinator: the next bytes which the host of a SIP wrote, in the order of its
-    `MemoryWriteMsg` records.
+    """LP to coordinator: the next bytes which the host of a SIP wrote.
+
+    They come in the order of the host's `MemoryWriteMsg` records.
     """
 
     lp: LpNumber
@@ -116,8 +116,7 @@ class Written(Wire, frozen=True):
 
 
 class MemoryContents(Wire, frozen=True):
-    """LP to coordinator, at the end of a run: bytes of a memory of a SIP, from a physical address
-    on.
+    """LP to coordinator, at the end of a run: bytes of a memory, from a physical address on.
 
     Bytes that are not reported are zero.
     """
@@ -129,17 +128,16 @@ class MemoryContents(Wire, frozen=True):
 
 
 class Transferred(Wire, frozen=True):
-    """LP to coordinator, in a run with `ccl_trace`: the next slot that a kernel of a SIP has sent
-    or received.
-    """
+    """LP to coordinator, in a run with `ccl_trace`: the next slot sent or received by a kernel."""
 
     lp: LpNumber
     transfer: SlotTransfer
 
 
 class Done(Wire, frozen=True):
-    """LP to coordinator: no event is left. A SIP whose rank has not finished is part of a global
-    deadlock.
+    """LP to coordinator: no event is left.
+
+    A SIP whose rank has not finished is part of a global deadlock.
     """
 
     lp: LpNumber
@@ -153,11 +151,10 @@ class Done(Wire, frozen=True):
 
 
 class Failed(Wire, frozen=True):
-    """LP to coordinator: a rank, a kernel or the LP itself raised. `rank` is -1 where no rank is to
-    blame.
+    """LP to coordinator: a rank, a kernel or the LP itself raised an error.
 
-    `sender` is empty, or the LP whose message broke the protocol, as `LP 3`: then that LP is to
-    blame, not the reporting LP.
+    `rank` is -1 where no rank is to blame. `sender` is empty, or the LP whose message broke the
+    protocol, as `LP 3`: then that LP is to blame, not the reporting LP.
     """
 
     lp: LpNumber

@@ -1,6 +1,4 @@
-"""The environment variables that kernbench reads, and those that a coordinator sets for the
-processes it starts.
-"""
+"""The environment variables of kernbench: set by the user, or by a coordinator for its LPs."""
 
 import os
 from pathlib import Path

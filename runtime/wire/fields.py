@@ -1,5 +1,4 @@
-"""The types of the fields which cross a process boundary, and the two bases of the structs that
-have them.
+"""The types of the fields of messages, and the bases of the structs.
 
 A type carries the range of its values, and the codec checks the range while it decodes. The title
 of a type is its name in `docs/protocol.md`.
@@ -47,9 +46,7 @@ PeTuple = tuple[SipNumber, CubeNumber, PeNumber]
 
 
 class Wire(Struct, array_like=True, frozen=True, tag=True, forbid_unknown_fields=True):
-    """Base of all messages: an array of the struct's name and its fields, typed and of fixed
-    length.
-    """
+    """Base of all messages: a typed array of fixed length, with the name of the struct first."""
 
 
 class Flat(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):

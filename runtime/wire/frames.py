@@ -1,5 +1,4 @@
-"""What LPs send to each other: frames of timestamped messages and promises, silence reports,
-grants.
+"""The messages between LPs: frames, silence reports, grants.
 
 `Message` and `Frame` are the decoded form, with the payload of each message beside it.
 `FrameHeader` and `MessageHeader` are the encoded form: the payloads of a frame travel as one raw
@@ -25,7 +24,7 @@ class Message(Struct, frozen=True, gc=False):
     source: int
     target: int
     seq: int
-    # The union is closed so that msgspec decodes it in one pass; PHOLD has no body.
+    # A type of the wire, so that it is decoded and checked there; PHOLD sends none.
     body: PacketHeader | None = None
     payload: bytes | memoryview = b""
 
@@ -51,9 +50,7 @@ class Frame(Struct, frozen=True):
 
 
 class SilenceReport(Wire, frozen=True):
-    """A silent LP: its next event and, for each LP, the numbers of messages sent to it and received
-    from it.
-    """
+    """An LP with nothing to execute: its next event, and its messages to and from each LP."""
 
     next_ps: TimePs
     sent: tuple[Count, ...]

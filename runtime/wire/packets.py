@@ -23,9 +23,7 @@ ElementType = Annotated[int, Meta(ge=0, le=len(dtypes.ALL), title="ElementType")
 
 
 class PacketKind(IntEnum):
-    """What a packet requests from the component that receives it: the kinds which cross between
-    SIPs.
-    """
+    """The kinds of packets that cross between SIPs: what each requests from its receiver."""
 
     WRITE = 1
     READ = 2

@@ -1,6 +1,4 @@
-"""What an LP reports about its SIPs: blocked PEs, queue registers, sent and received slots, and how
-each SIP ended.
-"""
+"""The records in which an LP reports about its SIPs: waits, queues, slots, the end."""
 
 from runtime.core.bench_registry import BenchOutcome
 from runtime.core.coordinates import PeCoordinates
@@ -20,8 +18,9 @@ from runtime.wire.fields import (
 
 
 class RingAddress(Flat, frozen=True):
-    """A physical address, decoded: `offset` bytes into a `resource`. `pe` is -1 for what the PEs of
-    a cube share.
+    """A physical address, decoded: `offset` bytes into a `resource`.
+
+    `pe` is -1 for a resource that the PEs of a cube share.
     """
 
     address: Address
@@ -37,10 +36,10 @@ class RingAddress(Flat, frozen=True):
 
 
 class SlotTransfer(Flat, frozen=True):
-    """A slot that a kernel has sent or received: `operation` is `send` or `recv`, `time_ps` its
-    end.
+    """A slot that a kernel has sent or received.
 
-    `slot` counts from 0 in the ring, `at` is its address.
+    `operation` is `send` or `recv`, `time_ps` its end. `slot` counts from 0 in the ring, `at` is
+    its address.
     """
 
     time_ps: TimePs
@@ -67,14 +66,13 @@ class SlotTransfer(Flat, frozen=True):
 
 
 class QueuePointers(Flat, frozen=True):
-    """The registers of one queue pair of a PE. Slots are numbered from 0 without wrapping; slot n
-    is at n modulo `n_slots`.
+    """The registers of one queue pair of a PE.
 
-    Of the ring at the peer, `tx`: `head` counts the slots sent, `peer_tail` the slots which the
-    peer has returned as far as this PE has been informed; the slots between the two are missing in
-    `credits`. Of the PE's own ring, `rx`: `peer_head` counts the slots that have arrived, `tail`
-    the slots read and returned. A pair that works in one direction has one ring. `table` names the
-    queue table of the pair.
+    Slots are numbered from 0 without wrapping; slot n is at n modulo `n_slots`. Of the ring at the
+    peer, `tx`: `head` counts the slots sent, `peer_tail` the slots which the peer has returned as
+    far as this PE has been informed; `credits` are the slots that are left. Of the PE's own ring,
+    `rx`: `peer_head` counts the slots that have arrived, `tail` the slots read and returned. A pair
+    that works in one direction has one ring. `table` names the queue table of the pair.
     """
 
     sip: SipNumber
@@ -108,12 +106,11 @@ class QueuePointers(Flat, frozen=True):
 
 
 class BlockedPe(Flat, frozen=True):
-    """A kernel that waits for a peer: the operation (`send`, `recv`), its direction, the peer,
-    since when, at which line.
+    """A kernel that waits for a peer.
 
-    A receive from any direction has no `peer`. `line` is `file:line` of the user's code. `call` is
-    the collective call that the kernel is a part of, if any: a PE may run one of these beside
-    another kernel.
+    `operation` is `send` or `recv`. A receive from any direction has no `peer`. `line` is
+    `file:line` of the user's code. `call` is the collective call that the kernel is a part of, if
+    any: a PE may run one of these beside another kernel.
     """
 
     sip: SipNumber
@@ -139,12 +136,11 @@ class BlockedPe(Flat, frozen=True):
 
 
 class SipReport(Flat, frozen=True):
-    """The end of one SIP: its digest, the end of its last operation, the result of its rank, the
-    counts of its components.
+    """The end of one SIP: its digest, its time, the result of its rank, its counters.
 
-    `broken_law` is empty, or the law of the model that does not hold at the end; while a rank has
-    not finished, that is to be expected. `queues` are the queues of the PEs that wait, and of other
-    PEs the queues that are not at rest.
+    `time_ps` is the end of its last operation. `broken_law` is empty, or the law of the model that
+    does not hold at the end; while a rank has not finished, that is to be expected. `queues` are
+    the queues of the PEs that wait, and of other PEs the queues that are not at rest.
     """
 
     sip: SipNumber

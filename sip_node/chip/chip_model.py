@@ -1,6 +1,4 @@
-"""The chips of one LP as the loop runs them: one engine, and an inbox and send bounds for each
-SIP.
-"""
+"""The chips of one LP as a model for the loop: one engine, an inbox for each SIP."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -44,9 +42,7 @@ class ChipModel:
         self.chips[message.target].deliver(message)
 
     def earliest_sends(self, base_ps: int) -> Iterator[SendBound]:
-        """Bounds on the messages that leave the LP: of its kernels, and of what has already
-        arrived.
-        """
+        """Bounds on the messages that leave the LP, from its kernels and its packets in flight."""
         for sip, egresses in self._egresses.items():
             launch_ps, known_ps = self.chips[sip].send_bounds.earliest_send_ps(base_ps)
             for peer, delay_ps, remaining_hops in self._nearest[sip]:

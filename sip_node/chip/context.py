@@ -29,9 +29,7 @@ class RingMemory(Protocol):
     memory: Memory
 
     def watch(self, ring_base: int, nbytes: int, pe_node: int) -> None:
-        """Send the PE at `pe_node` an arrival for each slot that fills in the `nbytes` from
-        `ring_base`.
-        """
+        """Send an arrival to the PE at `pe_node` for each slot that fills in these bytes."""
         ...
 
     def contents(self) -> Iterator[tuple[int, bytes]]:
@@ -54,8 +52,9 @@ class Flows:
 
 @dataclass(frozen=True)
 class Components:
-    """The classes of one run by kind of node or engine: what `impl:` names, else those of the
-    model.
+    """The classes of one run, by kind of node or engine.
+
+    They are those that `impl:` in the topology file names, else those of the model.
     """
 
     endpoints: Mapping[str, Callable[["ChipContext", int], Endpoint]]
@@ -97,9 +96,7 @@ class ChipContext(ChipSpec):
     memory_ports: dict[int, RingMemory]
 
     def watch_ring(self, base: int, nbytes: int, pe_node: int) -> None:
-        """Make the memory at `base` send a PE an arrival for each slot that fills in `nbytes` from
-        there.
-        """
+        """Make the memory at `base` send arrivals to a PE, for slots in `nbytes` from there."""
         _, node = self.locate(base)
         self.memory_ports[node].watch(base, nbytes, pe_node)
 

@@ -60,9 +60,7 @@ class OpLog:
         self._chunk = []
 
     def digest(self, memories: Iterable[Memory]) -> str:
-        """SHA-256 over all records and over the contents of the memories, in the order given;
-        hexadecimal.
-        """
+        """Hexadecimal SHA-256 over all records, then over the memories in the order given."""
         self.flush()
         total = self._hash.copy()
         for memory in memories:

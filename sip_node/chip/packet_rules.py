@@ -67,9 +67,7 @@ def _extent(header: PacketHeader) -> int:
 
 
 def _memories(spec: ChipSpec) -> dict[int, tuple[int, int, int]]:
-    """Node of a memory -> (address of its first byte in SIP 0, address bytes of a SIP, its
-    bytes).
-    """
+    """Node of a memory -> (first address in SIP 0, address bytes of a SIP, its bytes)."""
     graph: ChipGraph = spec.graph
     addresses: AddressMap = spec.addresses
     topology = spec.topology

@@ -77,8 +77,9 @@ def is_packed(block: Operand) -> bool:
 
 
 def part_of(block: Operand, start: int, nbytes: int) -> Operand:
-    """The packed bytes [start, start + nbytes) of a block: itself, or a run of elements of a block
-    without gaps.
+    """The packed bytes [start, start + nbytes) of a block without gaps, as a block.
+
+    They keep the element type where no element is cut. The whole of a block may have gaps.
     """
     if nbytes == nbytes_of(block):
         return block

@@ -1,6 +1,4 @@
-"""The UCIe ports of a SIP's IO chiplet: the boundary between its fabric and the neighbouring
-SIPs.
-"""
+"""The UCIe ports of a SIP: the boundary between its fabric and the neighbouring SIPs."""
 
 from collections.abc import Callable
 

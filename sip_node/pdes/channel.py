@@ -21,6 +21,11 @@ def later_ps(time_ps: int, delay_ps: int) -> int:
     return min(time_ps + delay_ps, NEVER_PS)
 
 
+def _promise_of(promises_ps: Sequence[int], remaining_hops: int) -> int:
+    # The last promise holds for all greater numbers: promises do not decrease with the hops.
+    return promises_ps[min(remaining_hops, len(promises_ps) - 1)]
+
+
 class _Channel:
     """What both ends have: the name, the lookahead, and the last promises."""
 
@@ -40,8 +45,7 @@ class _Channel:
 
     def promise_of(self, remaining_hops: int) -> int:
         """The best promise that holds for messages with this number of remaining hops."""
-        # The last promise holds for all greater numbers: no route on the channel is longer.
-        return self._promises_ps[min(remaining_hops, len(self._promises_ps) - 1)]
+        return _promise_of(self._promises_ps, remaining_hops)
 
 
 class InChannel(_Channel):
@@ -72,8 +76,9 @@ class InChannel(_Channel):
         # Messages are checked first: the promises of a frame hold for later frames, not for it.
         for message in frame.messages:
             self._check(message, now_ps)
-        for remaining_hops, promise_ps in enumerate(frame.promises_ps):
+        for remaining_hops in range(max(len(self._promises_ps), len(frame.promises_ps))):
             before_ps = self.promise_of(remaining_hops)
+            promise_ps = _promise_of(frame.promises_ps, remaining_hops)
             if promise_ps < before_ps:
                 raise ProtocolError(
                     f"LP {self._peer}",

@@ -55,8 +55,9 @@ class Sender:
         self._in_flight_ps.remove(entrance_ps)
 
     def earliest_send_ps(self, base_ps: int) -> int:
-        """No message of this component is posted earlier, if no event is executed before
-        `base_ps`.
+        """No message of this component is posted earlier.
+
+        That holds if no event is executed before `base_ps`.
         """
         # The next decision comes at `base_ps` at the earliest, then the message takes the path.
         fresh_ps = later_ps(max(base_ps, self._quiet_ps), self._path_ps)

@@ -20,9 +20,7 @@ class Transport(Protocol):
         ...
 
     def wait(self, timeout_s: float) -> None:
-        """Return when `poll` may have something, when something else needs attention, or after
-        `timeout_s`.
-        """
+        """Return when there is something to poll or to do, at the latest after `timeout_s`."""
         ...
 
     def close(self) -> None:

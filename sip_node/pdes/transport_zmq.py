@@ -64,8 +64,9 @@ class ZmqTransport:
         self._push[peer].send_multipart(encode_peer(self._run_id, self._lp, content), copy=True)
 
     def poll(self) -> list[tuple[int, PeerContent]]:
-        """What has arrived; `ProtocolError`, which names the sender, for input that is not
-        allowed.
+        """The content received since the last poll, with the sending LP.
+
+        Raises `ProtocolError`, which names the sender, for input that is not allowed.
         """
         received: list[tuple[int, PeerContent]] = []
         while True:

@@ -96,7 +96,14 @@ def to_message(
         element=packet.element,
         call=packet.call,
     )
-    return Message(head_ps, source, target, seq, header, packet.payload)
+    return Message(
+        time_ps=head_ps,
+        source=source,
+        target=target,
+        seq=seq,
+        body=header,
+        payload=packet.payload,
+    )
 
 
 def header_of(message: Message) -> PacketHeader:

@@ -74,7 +74,7 @@ messages = st.builds(
 )
 frames = st.builds(
     Frame,
-    st.lists(times, min_size=1, max_size=3).map(tuple),
+    st.lists(times, min_size=1, max_size=3).map(sorted).map(tuple),
     st.integers(0, 9),
     st.lists(messages, max_size=4).map(tuple),
 )
@@ -209,6 +209,7 @@ def test_a_packet_of_a_wrong_length_or_shape_is_refused(body: object) -> None:
         (["Grant", -1], "field lbts_ps: Expected `int` >= 0"),
         (["SilenceReport", 5, [0, -1], [0, 0]], r"field sent\[1\]: Expected `int` >= 0"),
         (["FrameHeader", [], 0, []], "a frame without a promise"),
+        (["FrameHeader", [5, 4], 0, []], "field promises_ps: they decrease with the hops"),
         (["FrameHeader", [5, -5], 0, []], r"field promises_ps\[1\]: Expected `int` >= 0"),
         (["FrameHeader", [5], -1, []], "field null_hops: Expected `int` >= 0"),
         (["FrameHeader", [5], 0, {}], "field messages: Expected `array`, got `object`"),

@@ -342,6 +342,14 @@ class TestForwarding:
         ):
             sync.receive(0, Frame((40, 50, 59), 0), 0)
 
+    def test_a_promise_that_is_left_out_is_replaced_by_the_last_one_which_must_not_be_less(self):
+        sync = self.between()
+        sync.receive(0, Frame((40, 50, 60), 0), 0)
+        with pytest.raises(
+            ProtocolError, match=r"promise of 0\.055 ns after a promise of 0\.060 ns"
+        ):
+            sync.receive(0, Frame((40, 55), 0), 0)
+
     def test_a_message_is_checked_against_the_promise_for_its_remaining_hops(self):
         sync = self.between()
         sync.executed(1)
