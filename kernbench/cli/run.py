@@ -24,6 +24,7 @@ from kernbench.cli.options import (
     flag_option,
     is_given,
     option,
+    option_names,
 )
 from runtime.core.bench_registry import Bench, Entry, Scalar, Study, StudyOptions
 from runtime.core.errors import UsageError, nearest
@@ -63,7 +64,7 @@ class RunCommand(GroupedCommand):
         """Parse the options of the command; the flags and the script become parameters as well."""
         parts = divide(args, self.get_params(ctx))
         # Help that comes last finds `--bench` parsed, and shows the flags of that bench.
-        ordered = sorted(parts.options, key=lambda words: words[0] in HELP_NAMES)
+        ordered = sorted(parts.options, key=lambda given: given[0] in HELP_NAMES)
         super().parse_args(ctx, list(chain.from_iterable(ordered)))
         ctx.params |= {"flags": parts.flags, "script": parts.script}
         return []
@@ -89,6 +90,10 @@ class RunCommand(GroupedCommand):
 
 def parse_flags(context: click.Context, entry: Entry, arguments: Sequence[str]) -> dict[str, Any]:
     """The values of the flags of a bench or study."""
+    own = option_names(run_command.get_params(context))
+    for flag in entry.flags:
+        if f"--{flag.name.replace('_', '-')}" in own:
+            raise UsageError(f"{entry.name} has a flag with the name of the option --{flag.name}")
     command = click.Command(
         entry.name,
         params=[flag_option(flag) for flag in entry.flags],
@@ -150,7 +155,7 @@ def _study_options(context: click.Context, study: Study) -> StudyOptions:
     values = context.params
     for each in chain.from_iterable(SIMULATION_GROUPS.values()):
         if each.name and each.name not in taken and is_given(context, each.name):
-            given = (each.opts if values[each.name] else each.secondary_opts)[0]
+            given = (each.secondary_opts if values[each.name] is False else each.opts)[0]
             raise UsageError(f"{given} is not an option of the study {study.name}")
     # The default of a study differs from that of a simulation.
     timeout = values["timeout"] if is_given(context, "timeout") else STUDY_TIMEOUT_S

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from msgspec import Struct
 
@@ -126,7 +126,7 @@ Entry = Bench | Study
 _REGISTRY: dict[str, Entry] = {}
 
 
-def bench(name: str, description: str, **help_texts: str) -> Callable[[_F], _F]:
+def bench(name: str, description: str, /, **help_texts: str) -> Callable[[_F], _F]:
     """Register the decorated rank program under a kebab-case name.
 
     The program is `f(rank, *, flag=default, ...) -> BenchOutcome`. Each keyword-only parameter has
@@ -142,7 +142,7 @@ def bench(name: str, description: str, **help_texts: str) -> Callable[[_F], _F]:
     return register
 
 
-def study(name: str, description: str, **help_texts: str) -> Callable[[_F], _F]:
+def study(name: str, description: str, /, **help_texts: str) -> Callable[[_F], _F]:
     """Register the decorated `f(options: StudyOptions, *, flag=default, ...) -> bool`.
 
     It runs in the process of the command line. Its flags follow the rules of `bench`.
@@ -165,14 +165,19 @@ def registered() -> tuple[Entry, ...]:
 
 
 def _flags(function: Callable[..., Any], help_texts: Mapping[str, str]) -> tuple[Flag, ...]:
+    """The flags of a bench or study; raises `TypeError` for a parameter that cannot be one."""
     hints = get_type_hints(function)
-    return tuple(
-        Flag(
-            parameter.name,
-            hints[parameter.name],
-            parameter.default,
-            help_texts.get(parameter.name, ""),
-        )
-        for parameter in inspect.signature(function).parameters.values()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    )
+    flags: list[Flag] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+            continue
+        where = f"{function.__name__}: parameter {name!r}"
+        if hints.get(name) not in get_args(Scalar):
+            raise TypeError(f"{where} is a flag, so its type must be bool, int, float or str")
+        if parameter.default is inspect.Parameter.empty:
+            raise TypeError(f"{where} is a flag, so it needs a default")
+        flags.append(Flag(name, hints[name], parameter.default, help_texts.get(name, "")))
+    unknown = set(help_texts) - {flag.name for flag in flags}
+    if unknown:
+        raise TypeError(f"{function.__name__} has no keyword-only parameter {min(unknown)!r}")
+    return tuple(flags)

@@ -94,6 +94,12 @@ def test_a_flag_may_have_the_name_of_a_part_of_the_command_line():
     assert requests[0].flags == {"script": 6, "flags": 5}
 
 
+def test_a_flag_with_the_name_of_an_option_is_refused():
+    bench = _bench("mine", Flag("procs", int, 5, ""))
+    with pytest.raises(UsageError, match=r"^mine has a flag with the name of the option --procs$"):
+        call(["--bench", "mine"], CliContext(lambda: (*BENCHES, bench), lambda request: 0))
+
+
 def test_flags_of_the_default_bench_need_no_name():
     assert run_of("--algorithm", "ring", "--n-elem=8", "--no-check").flags == {
         "algorithm": "ring",
@@ -222,6 +228,9 @@ def test_a_study_takes_its_flags_and_the_options_of_studies():
     [request] = requests_of("--bench", "sizes", "--depth", "4", "--procs", "2", "--out", "x")
     options = StudyOptions(procs=2, timeout_s=600.0, out=Path("x"))
     assert request == StudyRequest(BENCHES[2], options, {"depth": 4})
+    assert refusal("--bench", "sizes", "--jitter-ms", "0") == (
+        "--jitter-ms is not an option of the study sizes"
+    )
     [request] = requests_of("--timeout", "7", "--bench", "sizes")
     assert request.options.timeout_s == 7
 
