@@ -1,4 +1,4 @@
-"""Matrix products on a PE against closed forms: every engine on the way has its service time, and what is behind it waits."""
+"""Matrix products on a PE against closed forms: service times, waits between engines."""
 
 from itertools import pairwise
 from math import ceil, prod
@@ -59,11 +59,13 @@ def stages_ps(product: Product, topology: Topology) -> tuple[int, int, int]:
 
 
 def staged_ps(product: Product, topology: Topology) -> int:
-    """A pipeline with two places between its parts: the slowest part sets the pace, the others fill and drain it."""
+    """A pipeline with two buffers between stages: the slowest sets the pace."""
     fetch, compute, store = stages_ps(product, topology)
     plan = product.plan(topology)
-    a_tile = plan.tiles // plan.output_tiles * max(fetch, compute)
-    return min(fetch, compute) + a_tile + (plan.output_tiles - 1) * max(a_tile, store) + store
+    depth = plan.tiles // plan.output_tiles
+    output_tile = depth * max(fetch, compute)
+    others = (plan.output_tiles - 1) * max(output_tile, store)
+    return min(fetch, compute) + output_tile + others + store
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,8 @@ def test_an_epilogue_lies_between_the_last_step_of_a_tile_and_its_store() -> Non
     measured = measure(product)
     fetch, compute, store = stages_ps(product, measured.topology)
     bias = port_ps(32 * 2, measured.topology)
-    # The vector engine: a fill of 4 cycles and 1024 / 128 cycles, for the bias and for the activation.
+    # The vector engine: 4 cycles of fill and 1024 / 128 cycles, for the bias and for the
+    # activation.
     assert measured.span_ps == 2 * fetch + bias + compute + 2 * (4 + 8) * 1000 + store
 
 
@@ -109,7 +112,7 @@ def test_a_sum_that_starts_from_a_matrix_fetches_it_first() -> None:
     assert started.span_ps - plain.span_ps == port_ps(32 * 32 * 4, plain.topology)
 
 
-def test_the_depth_of_an_output_tile_adds_to_one_accumulator_and_is_stored_once() -> None:
+def test_the_steps_along_k_add_to_one_accumulator_which_is_stored_once() -> None:
     measured = measure(Product(64, 256, 64).staged())
     steps, stores = measured.of("pe_gemm"), measured.of("pe_fetch_store", "store")
     depth = 256 // 64
@@ -127,7 +130,7 @@ def test_the_depth_of_an_output_tile_adds_to_one_accumulator_and_is_stored_once(
 @pytest.mark.parametrize(
     "shape", [(32, 64, 32), (33, 64, 32), (32, 65, 33), (1, 1, 1), (100, 200, 50)]
 )
-def test_a_tile_that_is_not_full_takes_as_long_as_one_that_is(shape: tuple[int, int, int]) -> None:
+def test_a_partial_tile_takes_as_long_as_a_full_tile(shape: tuple[int, int, int]) -> None:
     measured = measure(Product(*shape).staged())
     counters, plan = measured.counters, Product(*shape).plan(measured.topology)
     assert (
@@ -169,7 +172,7 @@ def test_no_product_is_faster_than_the_peak_or_the_memory(product: Product) -> N
 @pytest.mark.parametrize(
     ("macs_per_cycle", "binds"), [(4096, 1), (512, 0)], ids=["memory bound", "compute bound"]
 )
-def test_a_product_that_is_fed_from_memory_reaches_the_larger_bound(
+def test_a_product_streamed_from_memory_reaches_the_larger_bound(
     macs_per_cycle: int, binds: int
 ) -> None:
     product = Product(256, 256, 256)
@@ -209,10 +212,11 @@ def test_a_systolic_array_takes_depth_and_skew_for_each_of_its_outputs(
     assert m * k * n <= cycles * rows * cols
 
 
-def test_an_array_smaller_than_the_tile_goes_over_it_several_times() -> None:
+def test_an_array_smaller_than_the_tile_takes_several_passes() -> None:
     gemm = {"model": "systolic_os", "clock_ghz": 2.0, "macs_per_cycle": 1, "rows": 16, "cols": 8}
     measured = measure(Product(40, 100, 32).staged(), pe__gemm=gemm)
-    # Rows of 32 + 8 take 2 + 1 passes of the array, 32 columns 4; every one costs the depth and the skew at 2 GHz.
+    # Tiles of 32 + 8 rows take 2 + 1 passes of the array, 32 columns take 4. Each pass takes the
+    # depth and the skew, at 2 GHz.
     assert measured.counters["gemm_busy_ps"] == (2 + 1) * 4 * (100 + 16 + 8 - 2) * 500
 
 
@@ -220,7 +224,7 @@ def share(measured: Measured, reason: str) -> float:
     return measured.stalls[reason] / sum(measured.stalls.values())
 
 
-def test_a_product_that_is_fed_from_memory_waits_for_the_dma() -> None:
+def test_a_product_streamed_from_memory_waits_for_the_dma() -> None:
     assert share(measure(Product(128, 128, 128)), "dma") > 0.95
 
 
@@ -234,7 +238,7 @@ def test_a_narrow_store_port_is_what_a_shallow_product_waits_for() -> None:
     assert share(measured, "store") > 0.95
 
 
-def test_a_memory_that_is_slow_to_take_results_is_a_wait_for_the_store() -> None:
+def test_with_a_memory_slow_at_writes_a_product_waits_for_the_store() -> None:
     product = Product(256, 4, 256, stage_a=True, stage_b=True)
     assert share(measure(product, hbm__pc_bw_gbs=2), "store") > 0.9
 
@@ -259,13 +263,13 @@ def test_streamed_products_in_flight_overlap_at_their_ends() -> None:
         span_ps([each for each in run.records if each.inputs and each.engine.startswith("pe_")])
         for run in (measure(product), measure(product, product))
     )
-    # What the memory does not give to the first one while that ends, it gives to the second one: 16 ns fetch, 16 ns the last
-    # step, 4 ns store.
+    # While the first product ends (16 ns fetch, 16 ns last step, 4 ns store), the memory serves the
+    # second one.
     assert two < 2 * one - 16_000 - 16_000 - 4_000
 
 
 def exact(product: Product, topology: Topology) -> np.ndarray:
-    """In float64."""
+    """The result in float64."""
     arrays = {name: array.astype(np.float64) for name, array in product.arrays().items()}
     result = arrays["a"] @ arrays["b"]
     result += arrays["acc"] if product.acc else 0
@@ -274,7 +278,7 @@ def exact(product: Product, topology: Topology) -> np.ndarray:
 
 
 def by_the_tile(product: Product, topology: Topology) -> np.ndarray:
-    """As a kernel without the chip computes it."""
+    """The result of the kernel language without a chip."""
     arrays = product.arrays()
     values = {
         "a": Value((product.m, product.k), product.dtype, arrays["a"]),

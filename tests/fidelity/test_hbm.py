@@ -41,7 +41,7 @@ def test_one_large_access_takes_as_long_as_its_bursts_one_by_one() -> None:
     assert slice_of().serve(0, 1 << 20, 0, 0, READS) == (0, (1 << 20) * 1000 / SLICE_GBS)
 
 
-def test_a_stride_that_stays_on_one_channel_gets_an_eighth() -> None:
+def test_a_stride_within_one_channel_has_an_eighth_of_the_rate() -> None:
     hbm = slice_of()
     bursts = 64
     done_ps = max(
@@ -85,7 +85,8 @@ def test_rows_occupy_each_channel_for_their_bytes_on_it(
     [(2048, 4096), (1024, 2048), (512, 1024), (256, 512), (2048 + 256, 512)],
 )
 def test_rows_take_as_long_as_their_busiest_channel(pitch: int, busiest_bytes: int) -> None:
-    # 32 rows of 128 B. At a pitch of 2048 B = 8 x 256 B all lie on one channel, at half of it on two, and so on.
+    # 32 rows of 128 B. At a pitch of 2048 B = 8 x 256 B all lie on one channel, at half that pitch
+    # on two channels, and so on.
     start_ps, done_ps = slice_of().serve_rows(
         0, StridedBlock(128, pitch), (0, 32 * 128), 5_000, 5_000, READS
     )
@@ -124,7 +125,7 @@ def test_accesses_to_different_channels_overlap() -> None:
     )
 
 
-def test_turning_round_costs_the_penalty_and_going_on_costs_nothing() -> None:
+def test_a_change_of_direction_costs_the_penalty_and_no_change_costs_nothing() -> None:
     hbm = slice_of(variant(cube__hbm_ctrl__switch_penalty_ns=7.0))
     directions = [READS, READS, WRITES, WRITES, READS]
     ends = [hbm.serve(0, BURST, 0, 0, writes)[1] for writes in directions]
@@ -132,7 +133,7 @@ def test_turning_round_costs_the_penalty_and_going_on_costs_nothing() -> None:
     assert ends == [BURST_PS * (index + 1) + 7_000 * turn for index, turn in enumerate(turns)]
 
 
-def test_a_turn_is_hidden_where_the_channel_is_idle_and_paid_where_it_is_not() -> None:
+def test_a_change_of_direction_is_hidden_while_the_channel_is_idle() -> None:
     hbm = slice_of(variant(cube__hbm_ctrl__switch_penalty_ns=7.0))
     hbm.serve(0, BURST, 0, 0, READS)
     assert hbm.serve(0, 2 * BURST, 20_000, 20_000, WRITES) == (20_000, 20_000 + BURST_PS)
@@ -150,7 +151,7 @@ PART = 64 << 10
 
 
 def load_gbs(*, one_slice: bool) -> float:
-    """The bandwidth that the PEs of a cube get together while each loads `PART` bytes of its own, or all the same slice."""
+    """Total bandwidth of the PEs of a cube, loading `PART` bytes each of own slices or one."""
 
     def kernel(shared: Pointer, spread: Pointer) -> None:
         tl.load(shared if one_slice else spread + tl.program_id(0) * PART, PART)
@@ -166,17 +167,13 @@ def load_gbs(*, one_slice: bool) -> float:
         for _, record in simulate(program, 1, topology=EIGHT_PES, data=False).of("pe_dma", "load")
     ]
     assert len(loads) == 8
-    return (
-        8
-        * PART
-        * 1000
-        / (max(load.end_ps for load in loads) - min(load.start_ps for load in loads))
-    )
+    span_ps = max(load.end_ps for load in loads) - min(load.start_ps for load in loads)
+    return 8 * PART * 1000 / span_ps
 
 
-def test_eight_pes_on_their_own_slices_get_eight_times_the_rate_of_one() -> None:
+def test_eight_pes_on_their_own_slices_have_eight_times_the_rate_of_one() -> None:
     assert load_gbs(one_slice=False) == pytest.approx(8 * SLICE_GBS, rel=0.03)
 
 
-def test_eight_pes_on_one_slice_get_the_rate_of_one_in_all() -> None:
+def test_eight_pes_on_one_slice_have_the_rate_of_one_in_total() -> None:
     assert load_gbs(one_slice=True) == pytest.approx(SLICE_GBS, rel=0.03)

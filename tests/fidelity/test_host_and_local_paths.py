@@ -1,4 +1,4 @@
-"""Uncontended accesses of a PE to its own HBM and of the host to any HBM take exactly the closed form."""
+"""Uncontended accesses of a PE to its own HBM and of the host to HBM: exactly the closed form."""
 
 import pytest
 
@@ -76,8 +76,8 @@ def took_ps(record: OpRecord) -> int:
 
 
 def test_a_load_of_4_kib_from_local_hbm_takes_26_ns() -> None:
-    # DMA 2 ns; crossbar 2 ns; the 16 B of the request at 256 GB/s, rounded up, 0.063 ns; 4096 B / 204.8 GB/s = 20 ns;
-    # crossbar 2 ns. No router, and no wire worth a picosecond.
+    # DMA 2 ns; crossbar 2 ns; the 16 B of the request at 256 GB/s, rounded up, 0.063 ns; 4096 B /
+    # 204.8 GB/s = 20 ns; crossbar 2 ns. No router, and no wire.
     assert took_ps(own_access(4096, ONE_CUBE)["load"]) == 2_000 + 2_000 + 63 + 20_000 + 2_000
 
 
@@ -91,7 +91,7 @@ def test_loads_and_stores_of_local_hbm_take_the_closed_form(nbytes: int, text: s
 
 
 TO_CUBE_1 = HOST_TO_IO + IO_TO_CUBE + mesh(7) + TO_XBAR + XBAR_TO_HBM
-"""r5c2 to r0c0, where PE 0 stands, and its slice."""
+"""r5c2 to r0c0, the router of PE 0, and its slice."""
 FROM_CUBE_1 = TO_XBAR + XBAR_TO_ROUTER + mesh(7) + CUBE_TO_IO + IO_TO_HOST
 
 
@@ -105,11 +105,12 @@ def test_the_host_writes_and_reads_hbm_in_the_closed_form(nbytes: int, text: str
     assert took_ps(reading) == form.control_ps(TO_CUBE_1) + form.bulk_ps(FROM_CUBE_1, nbytes)
 
 
-def test_a_cube_behind_another_costs_the_way_through_it() -> None:
+def test_a_cube_behind_another_costs_the_route_through_it() -> None:
     text, nbytes = TWO_CUBES, 1000
     writing = host_access(MemoryWriteMsg(_slice_of_pe_0(text, cube=0), nbytes, b""), text)
     form = route_times(text)
-    # In cube 1 from the south to the north port round the stack, r5c2 - r0c2, seven steps; the same to r0c0 in cube 0.
+    # In cube 1 from the south to the north port around the stack, r5c2 - r0c2, seven hops; also
+    # seven hops to r0c0 in cube 0.
     there = HOST_TO_IO + IO_TO_CUBE + mesh(7) + TO_NEXT_CUBE + mesh(7) + TO_XBAR + XBAR_TO_HBM
     back = TO_XBAR + XBAR_TO_ROUTER + mesh(7) + TO_NEXT_CUBE + mesh(7) + CUBE_TO_IO + IO_TO_HOST
     assert took_ps(writing) == form.bulk_ps(there, nbytes) + form.control_ps(back)

@@ -1,7 +1,10 @@
-"""An uncontended IPCQ transfer takes exactly the closed form: from the DMA channel taken to the slot usable at the receiver.
+"""An uncontended IPCQ transfer takes exactly the closed form.
 
-Positions used below: the router grid of a cube is 6 x 6 at a pitch of 2 mm, the HBM stack takes r2c2, r2c3, r3c2 and r3c3.
-PE 0 stands on r0c0; the ports hang on r0c2 (N), r5c2 (S), r2c0 (W) and r2c5 (E), the SRAM on r4c3.
+The time is from the start in a DMA channel until the slot is usable by the receiver.
+
+Positions: the router grid of a cube is 6 x 6 at a pitch of 2 mm; the HBM stack occupies r2c2, r2c3,
+r3c2 and r3c3. PE 0 is at r0c0, the SRAM at r4c3, the ports at r0c2 (N), r5c2 (S), r2c0 (W) and
+r2c5 (E).
 """
 
 import pytest
@@ -53,7 +56,7 @@ SLOW_TCM = variant_text(sip__cube_mesh={"w": 3, "h": 2}, pe__tcm__bw_gbs=33.3, *
 TOPOLOGIES = {"default": SIX_CUBES, "odd numbers": ODD_NUMBERS, "slow tcm": SLOW_TCM}
 
 ACROSS = (0, 0), (0, 3), PE_TO_ROUTER + mesh(10), mesh(3)
-"""PE 3 stands on r5c5, three steps from the SRAM."""
+"""PE 3 is at r5c5, three hops from the SRAM."""
 NEIGHBOUR = (0, 0), (1, 0), PE_TO_ROUTER + mesh(7) + TO_NEXT_CUBE + mesh(2), mesh(7)
 """r0c0 - r0c5 - r2c5, the crossing, r2c0 - r0c0; the SRAM is four rows and three columns away."""
 DISTANT = (
@@ -69,12 +72,16 @@ DISTANT = (
     + mesh(2),
     mesh(7),
 )
-"""Cubes 0, 1, 2 and 5: in cube 1 from r2c0 round the stack to r2c5, in cube 2 to r5c2, in cube 5 from r0c2."""
+"""Cubes 0, 1, 2 and 5.
+
+In cube 1 from r2c0 around the stack to r2c5, in cube 2 to r5c2, in cube 5 from r0c2."""
 PATHS = {"across a cube": ACROSS, "to the next cube": NEIGHBOUR, "to a distant cube": DISTANT}
 SRAM_DETOUR = {"across a cube": mesh(7), "to the next cube": mesh(5), "to a distant cube": mesh(7)}
-"""From where the way enters the target cube to its SRAM: r0c0, r2c0 and r0c2 to r4c3, round the stack from r0c2."""
+"""From the entry of the target cube to its SRAM: r0c0, r2c0 and r0c2 to r4c3.
+
+From r0c2 around the stack."""
 LAST_LEG = {"across a cube": mesh(10), "to the next cube": mesh(2), "to a distant cube": mesh(2)}
-"""What the way to the SRAM does not share with the way to the PE."""
+"""The last hops to the PE, which are not on the route to the SRAM."""
 
 ONE_CUBE = {"sip__cube_mesh": {"w": 1, "h": 1}} | ONE_PE_A_CORNER
 OUT = PE_TO_ROUTER + mesh(7) + CUBE_TO_IO
@@ -104,20 +111,22 @@ def ring_in_hbm_ps(form: RouteTimes, to_router: Route, nbytes: int) -> int:
 
 
 def test_a_slot_across_a_cube_takes_30_ns() -> None:
-    # DMA 2 ns; 11 routers 1 ns each; 10 steps of 2 mm are 20 mm, 0.2 ns; 4096 B / 256 GB/s = 16 ns; IPCQ 1 ns.
+    # DMA 2 ns; 11 routers 1 ns each; 10 hops of 2 mm are 20 mm, 0.2 ns;
+    # 4096 B / 256 GB/s = 16 ns; IPCQ 1 ns.
     assert took_ps(transfer((0, 0), (0, 6), SLOT)) == 2_000 + 11_000 + 200 + 16_000 + 1_000
 
 
 def test_a_slot_to_the_next_cube_takes_62_ns() -> None:
-    # DMA 2 ns; 8 + 3 routers 1 ns each; 2 UCIe ports 8 ns each; 9 steps of 2 mm, two wires of 2 mm to the ports and a gap of
-    # 1 mm are 23 mm, 0.23 ns; 4096 B / 128 GB/s = 32 ns; IPCQ 1 ns.
+    # DMA 2 ns; 8 + 3 routers 1 ns each; 2 UCIe ports 8 ns each; 9 hops of 2 mm, two wires of 2 mm
+    # to the ports and a gap of 1 mm are 23 mm, 0.23 ns; 4096 B / 128 GB/s = 32 ns; IPCQ 1 ns.
     assert took_ps(transfer((0, 0), (1, 0), SLOT)) == 2_000 + 11_000 + 16_000 + 230 + 32_000 + 1_000
 
 
 def test_a_slot_to_the_next_sip_takes_104_ns() -> None:
-    # DMA 2 ns; 8 routers out and 8 in, 1 ns each; 6 UCIe ports (cube and IO chiplet out, two between SIPs, IO chiplet and cube
-    # in) 8 ns each; 2 IO NoCs 2 ns each; 7 steps of 2 mm and 2 mm to the port on either side, two gaps of 1 mm and 20 mm
-    # between the SIPs are 54 mm, 0.54 ns; 4096 B / 128 GB/s = 32 ns; IPCQ 1 ns.
+    # DMA 2 ns; 8 routers out and 8 in, 1 ns each; 6 UCIe ports (cube and IO chiplet out, two
+    # between SIPs, IO chiplet and cube in) 8 ns each; 2 IO NoCs 2 ns each; 7 hops of 2 mm and 2 mm
+    # to the port on either side, two gaps of 1 mm and 20 mm between the SIPs are 54 mm, 0.54 ns;
+    # 4096 B / 128 GB/s = 32 ns; IPCQ 1 ns.
     assert (
         took_ps(transfer_between_sips((12, 0), SLOT))
         == 2_000 + 16_000 + 48_000 + 4_000 + 540 + 32_000 + 1_000
@@ -151,7 +160,7 @@ def test_the_packet_size_of_a_queue_enters_only_through_the_rounding_of_each_pac
 
 @pytest.mark.parametrize("topology", ["default", "odd numbers"])
 @pytest.mark.parametrize("path", PATHS)
-def test_a_ring_in_sram_pays_the_way_to_the_bank_and_the_way_of_the_announcement(
+def test_a_ring_in_sram_pays_the_routes_to_the_bank_and_of_the_announcement(
     path: str, topology: str
 ) -> None:
     source, target, way, back = PATHS[path]
@@ -188,7 +197,7 @@ def test_at_64_kib_a_ring_in_sram_is_slower_than_one_in_hbm_and_that_slower_than
         )
         for kind in ("tcm", "hbm", "sram")
     ]
-    # The narrowest places have 256, 204.8 and 128 GB/s.
+    # The narrowest servers have 256, 204.8 and 128 GB/s.
     assert (
         times_ps
         == sorted(times_ps)

@@ -1,4 +1,4 @@
-"""Links: FIFO, head-of-line, shared by flows that meet and by no others. A fabric alone, without components behind it."""
+"""Links of a fabric without components: FIFO, head-of-line blocking, shared only by their flows."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -26,7 +26,7 @@ ENDPOINTS = [
 
 
 class _Sink:
-    """Notes what arrives: (tag, time of the head, time of the tail)."""
+    """Records arrivals: (tag, time of the head, time of the tail)."""
 
     def __init__(self, engine: Engine, arrived: list[tuple[int, int, int]]) -> None:
         self._engine, self._arrived = engine, arrived
@@ -49,14 +49,14 @@ class Net:
         self._sent = 0
 
     def send(self, source: int, target: int, nbytes: int, at_ps: int = 0) -> int:
-        """A packet whose bytes are all at its source at `at_ps`; returns its number."""
+        """Send a packet, all of whose bytes are at its source at `at_ps`; returns its number."""
         packet = Packet(Kind.WRITE, 0, source, 0, target, nbytes, tag=self._sent)
         self.engine.at(at_ps, self.fabric.send, packet, source, at_ps)
         self._sent += 1
         return packet.tag
 
     def tails_ps(self) -> dict[int, int]:
-        """Run to the end: when the last byte of every packet arrived."""
+        """Run to the end; returns the arrival of the last byte of each packet."""
         self.engine.run_before(NEVER_PS)
         return {tag: tail_ps for tag, _, tail_ps in self.arrived}
 
@@ -72,7 +72,7 @@ def alone_ps(source: int, target: int, nbytes: int) -> int:
 
 
 def closed_form_ps(source: int, target: int, nbytes: int) -> int:
-    """Overheads entered + wires + bytes at the narrowest link, from the nodes of the route and the links between them."""
+    """Overheads entered + wires + bytes at the narrowest link, from the graph of the route."""
     hops = [GRAPH.link(a, b) for a, b in pairwise(ROUTES.route(source, target).nodes)]
     latency_ps = sum(hop.wire_ps + GRAPH.nodes[hop.target].overhead_ps for hop in hops)
     narrowest = min(
@@ -111,17 +111,17 @@ def test_packets_back_to_back_take_one_latency_and_all_their_bytes(sizes: list[i
     )
 
 
-def test_a_packet_behind_a_blocked_one_waits_even_where_its_own_way_is_free() -> None:
+def test_a_packet_behind_a_blocked_one_waits_even_if_its_own_links_are_free() -> None:
     big, little = 64_000, 256
     net = Net()
     net.send(PE(0, 0), PE(1, 0), big)
     behind = net.send(PE(0, 0), SRAM(0), little)
-    # Both leave PE 0 by its one port. The first is held back by the UCIe crossing only later, so the second waits for its bytes
-    # at the port's own 256 GB/s.
+    # Both leave PE 0 by its one port. The UCIe crossing delays the first packet only later, so the
+    # second one waits for its bytes at the port's own 256 GB/s.
     assert net.tails_ps()[behind] == alone_ps(PE(0, 0), SRAM(0), little) + big * 1000 // 256
 
 
-def test_a_queue_in_front_of_a_narrow_link_holds_up_nobody_who_leaves_before_it() -> None:
+def test_a_queue_at_a_narrow_link_delays_no_packet_that_does_not_pass_it() -> None:
     net = Net()
     for _ in range(4):
         net.send(PE(0, 0), PE(1, 0), 4096)
@@ -145,22 +145,22 @@ def test_two_flows_that_share_a_link_share_its_bandwidth() -> None:
 
 
 def test_flows_that_share_nothing_do_not_slow_each_other() -> None:
-    ways = [
+    flows = [
         (PE(0, 0), PE(0, 1)),
         (PE(1, 0), PE(1, 1)),
         (PE(2, 2), SRAM(2)),
         (GRAPH.host, GRAPH.io_cpu),
     ]
     net = Net()
-    numbers = [net.send(*way, 40_000) for way in ways]
+    numbers = [net.send(*flow, 40_000) for flow in flows]
     tails_ps = net.tails_ps()
-    assert [tails_ps[number] for number in numbers] == [alone_ps(*way, 40_000) for way in ways]
+    assert [tails_ps[number] for number in numbers] == [alone_ps(*flow, 40_000) for flow in flows]
 
 
 def test_the_two_directions_of_a_link_are_independent() -> None:
     there, back = (PE(0, 0), PE(1, 0)), (PE(1, 0), PE(0, 0))
     net = Net()
-    numbers = [net.send(*way, 100_000) for way in (there, back)]
+    numbers = [net.send(*flow, 100_000) for flow in (there, back)]
     tails_ps = net.tails_ps()
     assert [tails_ps[number] for number in numbers] == [
         alone_ps(*there, 100_000),
@@ -186,7 +186,7 @@ def test_waiting_is_counted_as_queueing_and_serving_as_busy_time() -> None:
     assert (port.nbytes, port.busy_ps, port.queued_ps) == (3 * 2560, 30_000, 10_000 + 20_000)
 
 
-def test_everything_that_was_sent_is_delivered() -> None:
+def test_every_packet_sent_is_delivered() -> None:
     net = Net()
     for index, source in enumerate(ENDPOINTS):
         net.send(source, ENDPOINTS[-1 - index], 100)

@@ -44,7 +44,7 @@ def test_a_key_has_a_row_with_the_value_that_ships(key: str) -> None:
     assert unit == UNITS.get(key.rpartition("_")[2], unit) or "_per_" in key
 
 
-def test_there_is_no_row_for_a_key_that_does_not_exist() -> None:
+def test_no_row_is_for_a_key_that_does_not_exist() -> None:
     tables = PAGE.partition("### `topology.yaml`")[2].partition("### `ccl.yaml`")[0]
     named = {line.split("`")[1] for line in tables.splitlines() if line.startswith("| `")}
     assert named - set(LEAVES) == {"impl.<kind>"}

@@ -1,4 +1,4 @@
-"""A model that is wrong on purpose: `validate` names the checks concerned, all of them and no others."""
+"""With a wrong model, exactly the checks concerned fail: all of them, and no others."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.fidelity, pytest.mark.slow]
 
 
 def checks(*prefixes: str, text: str = default_text()) -> list[Check]:
-    """What the checks under `prefixes` say, all run in this process."""
+    """The checks whose ids start with `prefixes`, run in this process."""
     every = parts(1, full=False)
     return [
         check
@@ -34,7 +34,7 @@ def missed_ids(found: list[Check]) -> set[str]:
 
 
 class PairedChannels(PseudoChannels):
-    """Puts two consecutive bursts on each channel: full rate for streams, another map for strides."""
+    """Two consecutive bursts on each channel: full rate for streams, another map for strides."""
 
     def serve(
         self, offset: int, nbytes: int, head_ps: int, tail_ps: int, writes: bool
@@ -59,15 +59,15 @@ class PairedHbm(HbmController):
 PAIRED = variant_text(impl={"hbm_ctrl": f"{__name__}:PairedHbm"})
 
 
-def test_the_model_as_it_is_misses_nothing() -> None:
+def test_the_correct_model_fails_no_check() -> None:
     assert not missed(checks("a.0.", "b.", "c.", "e.zero-load", "h."))
 
 
-def test_a_wrong_map_of_channels_is_seen_by_the_strides_that_it_moves() -> None:
+def test_a_wrong_map_of_channels_fails_the_strides_which_it_changes() -> None:
     assert missed_ids(checks("b.", "c.", "h.", text=PAIRED)) == {"h.stride.4", "h.stride.8"}
 
 
-def test_a_router_that_takes_longer_is_seen_wherever_a_way_enters_the_mesh(
+def test_a_slow_router_fails_all_checks_of_routes_through_the_mesh(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     right = graph._overheads_ns
@@ -77,12 +77,12 @@ def test_a_router_that_takes_longer_is_seen_wherever_a_way_enters_the_mesh(
 
     monkeypatch.setattr(graph, "_overheads_ns", slow_routers)
     found = checks("b.", "c.", "e.zero-load", "h.")
-    # The own slice is behind the crossbar, not in the mesh; a steady rate has no latency in it.
+    # The own slice is behind the crossbar, not in the mesh; a steady rate contains no latency.
     concerned = ("b.far.", "b.cube.", "c.sink.", "e.zero-load.")
     assert missed_ids(found) == {check.id for check in found if check.id.startswith(concerned)}
 
 
-def test_a_link_with_too_little_bandwidth_is_seen_by_all_that_goes_through_it(
+def test_a_narrow_link_fails_all_checks_of_transfers_over_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     right = Server.__init__
@@ -97,7 +97,7 @@ def test_a_link_with_too_little_bandwidth_is_seen_by_all_that_goes_through_it(
     assert {"a.0.05", "c.sink.2"} < through_sram
 
 
-def test_a_miss_is_exit_code_1_with_the_checks_named(
+def test_a_failed_check_gives_exit_code_1_and_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "paired.yaml"

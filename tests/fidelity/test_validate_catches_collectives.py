@@ -1,4 +1,4 @@
-"""AllReduceQueue, links and kernels made wrong: `validate` names all checks of all-reduce concerned and no others."""
+"""With wrong queues, links or kernels, exactly the checks of all-reduce concerned fail."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,11 +33,15 @@ from tests.support.topologies import default_text, variant_text
 pytestmark = [pytest.mark.fidelity, pytest.mark.slow]
 
 LATE_PS = 16_000
-"""A round of 2 KiB, 167 ns in the file that ships, takes 199 ns then: the time of 12.5 slots on the link, so 12 are too few."""
+"""Added to both halves of a round trip.
+
+A round trip of 2 KiB takes 167 ns in the file that ships, and 199 ns with this: the time of 12.5
+slots on the link, so 12 slots are too few.
+"""
 
 
 QUEUES = ("i.credit.", "i.rate.", "i.ring.", "i.cubes.", "i.drawn.ring.", "i.drawn.intercube.")
-"""What depends on slots, credits and links alone, and not on the other algorithms."""
+"""Checks that depend only on slots, credits and links, not on the other algorithms."""
 ALGORITHMS = (
     "ring_naive",
     "tree",
@@ -49,7 +53,7 @@ ALGORITHMS = (
 
 
 def checks(*prefixes: str, text: str = default_text(), seed: int = 1) -> list[Check]:
-    """What the checks under prefixes say, all run in this process."""
+    """The checks whose ids start with `prefixes`, run in this process."""
     every = parts(seed, full=False)
     return [
         check
@@ -63,7 +67,7 @@ def missed_ids(found: list[Check]) -> set[str]:
 
 
 def ids(found: list[Check], *patterns: str) -> set[str]:
-    """Those that start with the first part of a pattern and end with the second one; there is one at least for each."""
+    """The ids that match one of the patterns, `start*end`; at least one for each."""
     chosen: set[str] = set()
     for pattern in patterns:
         start, _, end = pattern.partition("*")
@@ -80,7 +84,7 @@ def with_queues(wrong: type[PeIpcq]) -> str:
 
 
 class LacksASlot(PeIpcq):
-    """Never uses one slot of a ring, and thinks nothing of it."""
+    """Never uses one slot of each ring, and does not report it at the end."""
 
     def install(self, table: str, pairs: Sequence[QueuePair]) -> None:
         super().install(table, pairs)
@@ -93,7 +97,7 @@ class LacksASlot(PeIpcq):
 
 
 class LosesACredit(PeIpcq):
-    """The first credit that comes is lost."""
+    """Loses the first credit that arrives."""
 
     lost = False
 
@@ -105,10 +109,10 @@ class LosesACredit(PeIpcq):
 
 
 class Slow(PeIpcq):
-    """Takes longer than the file says to handle an arrival or a credit."""
+    """Takes longer than given in the file to handle an arrival or a credit."""
 
-    def __init__(self, *around: Any) -> None:
-        super().__init__(*around)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self._overhead_ps += LATE_PS
 
 
@@ -122,7 +126,7 @@ class FatCredits(PeIpcq):
 
 
 def rates_below(found: list[Check], more_ps: int, fewer_slots: int = 0) -> set[str]:
-    """Rates that the formula puts more than the tolerance lower for a longer round or a shorter ring."""
+    """The rates lower by more than the tolerance with a longer round trip or a shorter ring."""
     rates = [check for check in found if check.id.startswith("i.rate.")]
     widest_gbs, round_trip_ps = rates[-1].expected, SLOT_BYTES * 1000 / rates[0].expected
     lower: set[str] = set()
@@ -136,38 +140,39 @@ def rates_below(found: list[Check], more_ps: int, fewer_slots: int = 0) -> set[s
 
 
 @pytest.mark.parametrize("prefix", ["i.c", "i.d", "i.h", "i.mesh.", "i.r", "i.sums.", "i.tree."])
-def test_the_model_as_it_is_misses_nothing(prefix: str) -> None:
+def test_the_correct_model_fails_no_check(prefix: str) -> None:
     assert not missed(checks(prefix))
 
 
-def test_whatever_is_drawn_nothing_is_missed() -> None:
+def test_random_all_reduces_of_another_seed_fail_no_check() -> None:
     assert not missed(checks("i.drawn.ring.", "i.drawn.mesh.", "i.drawn.halving_doubling.", seed=8))
 
 
-def test_a_ring_that_lacks_a_slot_is_seen_by_rates_that_need_it_and_by_the_credits_away() -> None:
+def test_a_ring_without_one_slot_fails_rates_that_need_it_and_returned_credits() -> None:
     found = checks(*QUEUES, text=with_queues(LacksASlot))
-    # A ring of one has no slot then, and where messages are as large as a ring all ranks wait to send.
-    endless = ids(found, "i.credit.", "i.ring.")
-    assert missed_ids(found) == endless | rates_below(found, 0, fewer_slots=1) | ids(
+    # A ring of one slot then has none, and if messages are as large as a ring, all ranks wait to
+    # send: a deadlock.
+    deadlocked = ids(found, "i.credit.", "i.ring.")
+    assert missed_ids(found) == deadlocked | rates_below(found, 0, fewer_slots=1) | ids(
         found, "i.drawn.*.home"
     )
 
 
-def test_a_lost_credit_breaks_a_law_of_the_model_and_every_check_says_which() -> None:
+def test_a_lost_credit_breaks_an_invariant_which_every_check_names() -> None:
     found = checks("i.sums.", "i.drawn.ring.tcm", "i.tree.", text=with_queues(LosesACredit))
     assert missed_ids(found) == {check.id for check in found}
     assert all("credits are home" in check.text for check in found)
 
 
-def test_slow_handling_of_slots_is_seen_by_credit_rounds_and_by_all_that_waits_for_them() -> None:
+def test_slow_handling_of_slots_fails_credit_round_trips_and_times_that_contain_them() -> None:
     found = checks(*QUEUES, "i.tree.", text=with_queues(Slow))
-    # Both ends of a round are late. Where the link is full, nobody waits for a slot.
+    # Both ends of a round trip are late. If the link is saturated, no sender waits for a slot.
     assert missed_ids(found) == ids(
         found, "i.credit.", "i.ring.time.", "i.tree.time.", "i.tree.large."
     ) | rates_below(found, 2 * LATE_PS)
 
 
-def test_a_narrow_link_between_sips_is_seen_by_all_times_of_what_passes_it(
+def test_a_narrow_link_between_sips_fails_all_times_of_messages_over_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     right = Server.__init__
@@ -181,7 +186,7 @@ def test_a_narrow_link_between_sips_is_seen_by_all_times_of_what_passes_it(
     assert missed_ids(found) == times
 
 
-def test_a_kernel_that_does_nothing_takes_less_time_than_any_can(
+def test_a_kernel_that_does_nothing_is_faster_than_the_lower_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def idle(*_: object) -> None:
@@ -194,16 +199,16 @@ def test_a_kernel_that_does_nothing_takes_less_time_than_any_can(
     )
 
 
-def test_larger_credits_are_seen_on_every_link_that_they_pass() -> None:
+def test_larger_credits_fail_on_each_link_that_carries_them() -> None:
     found = checks(*QUEUES, "i.recursive_doubling.", text=with_queues(FatCredits))
     bytes_on_links = ids(found, "i.drawn.*.bytes", "i.recursive_doubling.bytes.")
-    # Between the root cube and the IO chiplet both runs have as many credits.
+    # Between the root cube and the IO chiplet, both runs have the same number of credits.
     assert missed_ids(found) == bytes_on_links | ids(
         found, "i.credit.", "i.cubes.row", "i.cubes.column"
     )
 
 
-def test_a_chunk_that_is_not_passed_on_is_seen_by_sums_bytes_and_times(
+def test_a_chunk_that_is_not_forwarded_fails_sums_bytes_and_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def without_last_step(chunks: list[Value], position: int, directions: Directions) -> None:
@@ -235,7 +240,7 @@ def exact_times(found: list[Check]) -> set[str]:
     }
 
 
-def test_a_slow_crossing_between_sips_is_seen_by_the_exact_time_of_every_algorithm(
+def test_a_slow_crossing_between_sips_fails_the_exact_time_of_each_algorithm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     right = sip_fabric.crossing_ps
@@ -244,7 +249,7 @@ def test_a_slow_crossing_between_sips_is_seen_by_the_exact_time_of_every_algorit
     assert missed_ids(found) == exact_times(found)
 
 
-def test_the_other_way_round_is_seen_on_the_links_where_messages_go_half_round(
+def test_the_other_direction_of_a_ring_fails_where_both_are_equally_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def down_if_as_long(fabric: sip_fabric.SipFabric, at: int, target: int, size: int) -> int:
@@ -256,7 +261,7 @@ def test_the_other_way_round_is_seen_on_the_links_where_messages_go_half_round(
     assert missed_ids(found) == ids(found, *half_round)
 
 
-def test_a_step_too_many_is_seen_by_time_and_bytes_but_not_by_sums(
+def test_a_superfluous_step_fails_time_and_bytes_but_not_sums(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ring_naive, "all_reduce", wrong_collectives.all_the_way_round)
@@ -266,7 +271,7 @@ def test_a_step_too_many_is_seen_by_time_and_bytes_but_not_by_sums(
     )
 
 
-def test_a_lost_addition_is_seen_by_time_and_sums_but_not_by_bytes(
+def test_a_missing_addition_fails_time_and_sums_but_not_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(tree, "_combined", wrong_collectives.without_the_last_child)
@@ -274,7 +279,7 @@ def test_a_lost_addition_is_seen_by_time_and_sums_but_not_by_bytes(
     assert missed_ids(found) == ids(found, "i.tree.time.", "i.tree.large.", "i.tree.sums.")
 
 
-def test_a_dimension_left_out_is_seen_by_all_but_the_bounds(
+def test_a_dimension_left_out_fails_all_checks_but_the_bounds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     right = recursive_doubling.exchange
@@ -289,7 +294,7 @@ def test_a_dimension_left_out_is_seen_by_all_but_the_bounds(
     )
 
 
-def test_chunks_of_wrong_sizes_are_seen_by_bytes_and_times_but_not_by_sums(
+def test_chunks_of_wrong_sizes_fail_bytes_and_times_but_not_sums(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     right = halving_doubling._Hypercube.__init__
@@ -300,14 +305,14 @@ def test_chunks_of_wrong_sizes_are_seen_by_bytes_and_times_but_not_by_sums(
 
     monkeypatch.setattr(halving_doubling._Hypercube, "__init__", uneven)
     found = checks("i.halving_doubling.")
-    # Three ranks have two chunks of three elements, and it does not matter which is the longer one.
+    # Three ranks have two chunks of three elements in total; either may be the longer one.
     bytes_on_links = ids(found, "i.halving_doubling.bytes.") - {"i.halving_doubling.bytes.3"}
     assert missed_ids(found) == bytes_on_links | ids(
         found, "i.halving_doubling.time.", "i.halving_doubling.large.2"
     )
 
 
-def test_a_column_left_out_is_seen_where_the_mesh_has_columns(
+def test_a_column_left_out_fails_where_the_mesh_has_columns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     right = mesh.reduce_scatter_along

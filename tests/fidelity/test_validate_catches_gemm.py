@@ -1,4 +1,4 @@
-"""A matrix engine made wrong, or its ports, numbers or memory: `validate` names all checks concerned and no others."""
+"""With a wrong matrix engine, port, number or memory, exactly the checks concerned fail."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.fidelity, pytest.mark.slow]
 
 
 def checks(text: str = default_text(), *, only: str = "j.") -> list[Check]:
-    """What the checks under a prefix say, all run in this process."""
+    """The checks whose ids start with `only`, run in this process."""
     chosen = [part for part in parts(1, full=False) if part.may_match(only)]
     return run(text, chosen, only, procs=1)
 
@@ -34,34 +34,34 @@ def missed_ids(found: list[Check]) -> set[str]:
 
 
 def ids(found: list[Check], *prefixes: str) -> set[str]:
-    """Those that start with one of the prefixes; there is one at least for each."""
+    """The ids that start with one of the prefixes; there is at least one for each prefix."""
     assert all(any(check.id.startswith(prefix) for check in found) for prefix in prefixes)
     return {check.id for check in found if check.id.startswith(prefixes)}
 
 
 class TwiceAsFast(PeGemm):
-    """Twice the multiplications a cycle that the file says."""
+    """Twice the multiplications per cycle that the file gives."""
 
     def _cycles_ps(self, size: TileSize, last: bool) -> int:
         return super()._cycles_ps(size, last) // 2
 
 
 class SkipsPadding(PeGemm):
-    """Takes as many cycles as a tile has multiplications, and not those of a full one."""
+    """A partial tile takes fewer cycles than a full one."""
 
     def _cycles_ps(self, size: TileSize, last: bool) -> int:
         return self._clock.ps(-(-size.m * size.k * size.n // self._model.macs_per_cycle))
 
 
 class NoSkew(PeGemm):
-    """An array whose cells are all served at once."""
+    """An array whose cells all receive their operands at the same time."""
 
     def _cycles_ps(self, size: TileSize, last: bool) -> int:
         return super()._cycles_ps(size, False)
 
 
 class WaitsForData(PeGemm):
-    """Takes a picosecond more where there are data."""
+    """Takes one picosecond more in runs with data."""
 
     def accept(self, token: TileToken) -> None:
         more_ps = int(token.operands[0].data is not None)
@@ -71,14 +71,14 @@ class WaitsForData(PeGemm):
 class NarrowFetch(PeFetchStore):
     """Half the bandwidth to the registers."""
 
-    def __init__(self, *around: Any) -> None:
-        super().__init__(*around)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         server = self.fetch.server
         self.fetch.server = Server(server.name, 256)
 
 
 class FastHbm(HbmController):
-    """A slice that gives its whole raw rate, whatever the efficiency in the file."""
+    """A slice with its full raw bandwidth, independently of the efficiency in the file."""
 
     def __init__(self, chip: ChipContext, node: int) -> None:
         super().__init__(chip, node)
@@ -90,50 +90,54 @@ def with_impl(kind: str, wrong: type) -> str:
     return variant_text(impl={kind: f"{__name__}:{wrong.__name__}"})
 
 
-def test_the_model_as_it_is_misses_nothing() -> None:
+def test_the_correct_model_fails_no_check() -> None:
     assert not missed(checks())
 
 
 def near(bound: str, share: float) -> set[str]:
-    """The random products whose time, in the right model, is bound by `bound` and at least that share of their time."""
-    right = [check for check in checks(only="j.bound") if f"of {bound}" in check.text]
-    return {check.id for check in right if check.measured > share}
+    """The random products limited by `bound` in the correct model.
+
+    The bound is more than `share` of their time.
+    """
+    limited = [check for check in checks(only="j.bound") if f"of {bound}" in check.text]
+    return {check.id for check in limited if check.measured > share}
 
 
-def test_an_engine_twice_as_fast_is_seen_wherever_it_makes_a_difference() -> None:
+def test_an_engine_twice_as_fast_fails_all_checks_limited_by_it() -> None:
     found = checks(with_impl("pe_gemm", TwiceAsFast))
-    # Where the bound is more than 60 % of the time, what else took time does not fill the half that is gone.
+    # If the bound is more than 60 % of the time, the remaining time is less than the half of the
+    # bound which the fast engine saves, so the product is faster than its bound.
     faster = near("compute", 0.6)
     assert faster
     slowest = ids(found, "j.staged.", "j.fed.2", "j.fed.4", "j.pad.", "j.systolic.")
     assert missed_ids(found) == {*slowest, *faster, "j.busy.peak"}
 
 
-def test_a_narrow_fetch_port_is_seen_by_operands_that_are_there() -> None:
+def test_a_narrow_fetch_port_fails_products_with_operands_in_tcm() -> None:
     found = checks(with_impl("pe_fetch_store", NarrowFetch))
-    # Tiles from HBM come slower than even this port fetches them.
+    # Tiles from HBM arrive more slowly than this port fetches them.
     assert missed_ids(found) == ids(found, "j.staged.")
 
 
-def test_memory_that_is_faster_than_the_file_says_is_seen_by_what_it_feeds() -> None:
+def test_a_memory_faster_than_in_the_file_fails_memory_bound_products() -> None:
     found = checks(with_impl("hbm_ctrl", FastHbm))
-    # A fifth of the time is gone where memory takes all of it.
+    # A memory-bound product takes a fifth less time.
     faster = near("memory", 0.9)
     assert faster
     assert missed_ids(found) == ids(found, "j.fed.0.25", "j.fed.0.5") | faster
 
 
-def test_an_engine_that_skips_padding_is_seen_by_products_that_end_inside_a_tile() -> None:
+def test_an_engine_that_skips_padding_fails_products_that_end_inside_a_tile() -> None:
     found = checks(with_impl("pe_gemm", SkipsPadding))
     assert missed_ids(found) == ids(found, "j.pad.", "j.systolic.")
 
 
-def test_an_array_without_its_skew_is_seen_by_scale_sim() -> None:
+def test_an_array_without_skew_fails_the_comparison_with_scale_sim() -> None:
     found = checks(with_impl("pe_gemm", NoSkew))
     assert missed_ids(found) == ids(found, "j.systolic.")
 
 
-def test_sums_of_low_precision_are_seen_by_all_products_of_fractions(
+def test_sums_of_low_precision_fail_all_floating_point_products(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def coarse(acc: Array | None, a: Array, b: Array) -> Array:
@@ -145,7 +149,7 @@ def test_sums_of_low_precision_are_seen_by_all_products_of_fractions(
     assert missed_ids(found) == ids(found, "k.f16.gemm", "k.bf16.gemm", "k.f32.gemm", "k.mock")
 
 
-def test_an_approximate_function_is_seen_in_every_type_that_has_it(
+def test_an_approximate_function_fails_in_each_type_that_has_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def gelu(x: Array) -> Array:
@@ -161,6 +165,6 @@ def test_an_approximate_function_is_seen_in_every_type_that_has_it(
     assert all("gelu" in check.text for check in missed(found))
 
 
-def test_times_that_depend_on_data_are_seen_by_the_run_without() -> None:
+def test_times_that_depend_on_data_fail_the_run_without_data() -> None:
     found = checks(with_impl("pe_gemm", WaitsForData), only="k.")
     assert missed_ids(found) == {"k.no-data"}

@@ -1,4 +1,4 @@
-"""`validate` on the files that ship and on others: every check within its tolerance."""
+"""`validate` on the file that ships and on others: each check is within its tolerance."""
 
 import csv
 from pathlib import Path
@@ -82,7 +82,7 @@ DEFAULT_SEED = 1
 
 
 @pytest.mark.parametrize(("prefix", "seed"), [*DRAWN, ("d.", DEFAULT_SEED), ("e.", DEFAULT_SEED)])
-def test_what_is_drawn_at_random_is_right_with_any_seed(prefix: str, seed: int) -> None:
+def test_random_checks_pass_with_other_seeds(prefix: str, seed: int) -> None:
     chosen = [part for part in parts(seed, full=False) if part.may_match(prefix)]
     assert missed(run(default_text(), chosen, prefix, procs=1)) == []
 
@@ -99,7 +99,7 @@ def test_the_number_of_processes_does_not_change_a_row(
     assert rows(1) == rows(2)
 
 
-def test_the_csv_has_the_numbers_in_full(
+def test_the_csv_file_has_numbers_in_full_precision(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "checks.csv"
@@ -118,11 +118,11 @@ def test_the_csv_has_the_numbers_in_full(
 @pytest.mark.parametrize(
     ("pattern", "mean_hops"), [("transpose", 3.5), ("bitcomp", 5.0), ("neighbor", 4.0)]
 )
-def test_other_patterns_take_their_zero_load_latency_when_hardly_loaded(
+def test_other_patterns_take_their_zero_load_latency_at_low_load(
     pattern: str, mean_hops: float
 ) -> None:
-    # Mean routers of the pattern: |row - column| twice on average 2 x 1.25; opposite corners 4; a step or three back in each
-    # dimension, 2 x 1.5; each and the first router.
+    # Mean number of routers: 1 + 2 x 1.25 (|row - column| twice), 1 + 4 (opposite corners), 1 + 2 x
+    # 1.5 (one hop, or three hops back, in each dimension).
     outcome = MeshNetwork(TopologyFile.of(default_text())).run(
         Traffic(pattern, 0.01, 1, 1), 3_000, 300
     )
@@ -131,7 +131,7 @@ def test_other_patterns_take_their_zero_load_latency_when_hardly_loaded(
 
 
 def test_traffic_on_the_mesh_is_printed_as_csv(capsys: pytest.CaptureFixture[str]) -> None:
-    words = [
+    arguments = [
         "--mesh",
         "--pattern",
         "neighbor",
@@ -144,12 +144,12 @@ def test_traffic_on_the_mesh_is_printed_as_csv(capsys: pytest.CaptureFixture[str
         "--seed",
         "3",
     ]
-    assert call(["validate", *words]) == 0
+    assert call(["validate", *arguments]) == 0
     header, *lines = capsys.readouterr().out.splitlines()
     assert header == "pattern,flits,offered,seed,avg_latency_cycles,accepted"
     assert [line.split(",")[:4] for line in lines] == [
         ["neighbor", "8", "0.02", "3"],
         ["neighbor", "8", "0.01", "3"],
     ]
-    # Four routers on average, 3 x 4 + 1 + 8 cycles and a little waiting.
+    # Four routers on average: 3 x 4 + 1 + 8 cycles, and short waits.
     assert 20.5 < float(lines[1].split(",")[4]) < 22

@@ -54,7 +54,7 @@ class Product(NamedTuple):
         return self._replace(stage_a=True, stage_b=True, stage_result=True)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Elements that are small enough for sums of f16."""
+        """Elements so small that sums in f16 do not overflow."""
         rng = np.random.default_rng(0)
         sums = accumulator_type(self.dtype)
         return {
@@ -108,7 +108,7 @@ class Measured:
 
     @property
     def span_ps(self) -> int:
-        """From the begin of the first fetch to the end of the last store."""
+        """From the start of the first fetch to the end of the last store."""
         return span_ps(self.of("pe_fetch_store"))
 
 

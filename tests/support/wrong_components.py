@@ -26,7 +26,7 @@ class WrongMath(PeMath):
 
 
 class WrongGemm(PeGemm):
-    """A matrix engine that takes its first operand twice."""
+    """A matrix engine that multiplies with twice its first operand."""
 
     def accept(self, token: TileToken) -> None:
         a, b = token.operands
