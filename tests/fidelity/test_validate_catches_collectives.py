@@ -18,7 +18,7 @@ from runtime.ccl.algorithms import (
     ring_naive,
     tree,
 )
-from runtime.ccl.exchange import Line, Directions, cut
+from runtime.ccl.exchange import Directions, Line, cut
 from runtime.ccl.reduction import ReduceOp
 from runtime.core.requests import QueuePair
 from runtime.language import tl
