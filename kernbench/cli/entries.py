@@ -9,6 +9,7 @@ from types import ModuleType
 from runtime.core.bench_registry import Bench, Entry, registered
 from runtime.core.bench_source import import_source, is_file, split_source
 from runtime.core.errors import UsageError, nearest
+from runtime.core.package_check import is_own
 
 
 def find_entry(name: str, entries: Callable[[], Sequence[Entry]]) -> Entry:
@@ -16,8 +17,11 @@ def find_entry(name: str, entries: Callable[[], Sequence[Entry]]) -> Entry:
 
     Raises `UsageError` that names the nearest one.
     """
-    if ":" in name:
-        return _entry_of_module(*split_source(name))
+    source, own_name = split_source(name)
+    if source:
+        return _entry_of_module(source, own_name)
+    if is_file(name):
+        raise UsageError(f"--bench {name}: add the name of a bench in it, {name}:NAME")
     known = entries()
     if name.isdecimal():
         if 1 <= int(name) <= len(known):
@@ -42,7 +46,7 @@ def _entry_of_module(source: str, name: str) -> Entry:
         )
     if not found:
         raise UsageError(f"--bench: {source} has no bench: decorate a function with @bench")
-    names = [each for entry in found for each in (entry.name, entry.function.__name__)]
+    names = {each for entry in found for each in (entry.name, entry.function.__name__)}
     raise UsageError(f"--bench: {source} has no bench {name!r}{nearest(name, names)}")
 
 
@@ -57,12 +61,21 @@ def _imported(source: str) -> ModuleType:
             raise UsageError(
                 f"--bench: no module {error.name!r}; a file is given with its suffix .py"
             ) from error
-        # The innermost frame is the line of the user's file, or of a module that it imports.
-        where = traceback.extract_tb(error.__traceback__)[-1]
         raise UsageError(
-            f"--bench: {source} cannot be imported: {type(error).__name__}: {error} "
-            f"({where.filename}:{where.lineno})"
+            f"--bench: {source} cannot be imported: {type(error).__name__}: {error}"
+            f"{_user_line(error)}"
         ) from error
+
+
+def _user_line(error: Exception) -> str:
+    """` (FILE:LINE)` of the innermost frame outside of kernbench and Python, "" if there is none."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        # The import system has frames of files such as `<frozen importlib._bootstrap>`.
+        if not frame.filename.startswith("<") and not is_own(Path(frame.filename))
+    ]
+    return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
 
 
 def _is_of(entry: Entry, module: ModuleType) -> bool:

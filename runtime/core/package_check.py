@@ -29,6 +29,11 @@ def check_packages() -> None:
         raise UsageError(f"{spec.origin} hides kernbench's package {name} ({own}): rename it")
 
 
+def is_own(file: Path) -> bool:
+    """Whether the file belongs to a package of kernbench."""
+    return any(file.is_relative_to(ROOT / name) for name in PACKAGES)
+
+
 def put_first(folder: Path) -> None:
     """Put `folder` first on `sys.path`, as Python does with the folder of a script, and check it.
 

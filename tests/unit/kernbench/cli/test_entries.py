@@ -81,6 +81,8 @@ def test_a_file_may_import_the_files_beside_it(folder: Path):
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
+        ("my_file.py", "--bench my_file.py: add the name of a bench in it, my_file.py:NAME"),
+        (":x", "unknown bench ':x'"),
         ("no_file.py:x", "--bench: no such file: no_file.py"),
         ("my_file.py:litle", "--bench: my_file.py has no bench 'litle'; did you mean 'little'?"),
         (
@@ -107,6 +109,14 @@ def test_a_file_that_raises_is_named_with_the_line(folder: Path):
     assert refusal("broken.py:x") == (
         "--bench: broken.py cannot be imported: ZeroDivisionError: division by zero "
         f"({folder}/broken.py:2)"
+    )
+
+
+def test_the_line_of_a_wrong_flag_is_that_of_the_user(folder: Path):
+    (folder / "flag.py").write_text(SOURCE.replace("size: int = 3", "size: int"))
+    assert refusal("flag.py:little") == (
+        "--bench: flag.py cannot be imported: TypeError: little: parameter 'size' is a flag, "
+        f"so it needs a default ({folder}/flag.py:4)"
     )
 
 
