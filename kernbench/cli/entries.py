@@ -68,7 +68,7 @@ def _imported(source: str) -> ModuleType:
 
 
 def _user_line(error: Exception) -> str:
-    """` (FILE:LINE)` of the innermost frame outside of kernbench and Python, "" if there is none."""
+    """` (FILE:LINE)` of the innermost frame that is not of kernbench or Python, else ""."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
