@@ -1,4 +1,4 @@
-"""A study of your own: the time of an all-reduce by the overhead of a UCIe port.
+"""An example study: the time of an all-reduce by the overhead of a UCIe port.
 
 `python launch.py --bench examples/ucie_study.py:ucie-overhead`
 """

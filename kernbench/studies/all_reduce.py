@@ -41,6 +41,7 @@ def run_all_reduce(
     barrier before the all-reduce: ranks would leave it one after the other, and some algorithms
     tolerate that better than others. Without it the ranks do not meet before the all-reduce.
     """
+    # All ranks in this process: worker processes simulate different points.
     program = _program(shards, expected, placement, algorithm)
     world = simulate(program, len(shards), topology=topology_yaml, ccl=ccl_yaml)
     kernels = [record for _, record in world.of("pe_cpu.collective", KERNEL)]
@@ -68,6 +69,7 @@ def _program(
         torch.distributed.init_process_group("ahbm", algorithm=algorithm)
         tensor = torch.from_numpy(shards[rank], dp=placement)
         torch.distributed.all_reduce(tensor)
+        # `numpy` waits for the collective and reads all shards back.
         return int(np.count_nonzero(tensor.numpy() != expected))
 
     return main

@@ -20,6 +20,7 @@ from kernbench.studies.parameter_study import ParameterStudy, requires_matplotli
 from runtime.core.errors import KernbenchError
 from runtime.model.topology import load_topology
 
+# The parameters only matter to simulate; here the studies read and draw.
 STUDIES: tuple[ParameterStudy[Any, Any, Any], ...] = (
     AlgorithmStudy(ALGORITHM_BYTES),
     CclStudy(CCL_BYTES),

@@ -32,6 +32,7 @@ def print_table(
     table = TextTable(text_columns(*columns), TextStyle(ruled=True, overhang=1))
     previous: object = None
     for number, row in enumerate(rows):
+        # After the previous row, once the next one shows that its group is complete.
         if number and group(row) != previous:
             table.end_group()
         table.row(*cells(row), faulty=bool(row.faults))

@@ -91,9 +91,11 @@ def _panel(
     for nbytes in sizes:
         least_us = min(row.time_ps for row in rows if row.nbytes == nbytes) / 1e6
         axes.plot(nbytes, least_us, "o", color="black", markersize=12, markerfacecolor="none")
+    # The last row has no limit.
     for row in selected[:-1]:
         axes.axvline(row.up_to_bytes or 0, color="black", linestyle=":", linewidth=1.2)
     size_axis(axes, sizes)
+    # The times span less than two decades: powers of ten alone would give two labels.
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.set_ylabel("time of the kernels (us)")

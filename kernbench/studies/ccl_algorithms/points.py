@@ -31,12 +31,18 @@ class AlgorithmPoint:
     def case(self) -> PerfCase:
         """The same call as a case of `kernbench perf`."""
         return PerfCase(
-            COLLECTIVES["all_reduce"], self.ranks, self.nbytes // SMALLEST_BYTES, "half", "sum", -1
+            collective=COLLECTIVES["all_reduce"],
+            ranks=self.ranks,
+            count=self.nbytes // SMALLEST_BYTES,
+            dtype_name="half",
+            op="sum",
+            root=-1,
         )
 
     @property
     def cost(self) -> int:
         """Events grow with the bytes on the links, and with the chips that are built."""
+        # Building a chip takes about as long as the events of 50 kB.
         return self.ranks * (self.nbytes + 50_000)
 
     def __str__(self) -> str:
@@ -56,7 +62,7 @@ def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[AlgorithmPoint
     file, names = TopologyFile.of(topology), algorithms(parse_ccl(ccl, "ccl.yaml"), topology)
     rings = {ranks: file.on_a_ring(ranks).text for ranks in RANKS}
     return tuple(
-        AlgorithmPoint(text, ccl, name, ranks, nbytes)
+        AlgorithmPoint(topology=text, ccl=ccl, algorithm=name, ranks=ranks, nbytes=nbytes)
         for ranks, text in rings.items()
         for nbytes in sizes(max_bytes)
         for name in names
@@ -69,8 +75,8 @@ def algorithms(ccl: CclConfig, topology: str) -> tuple[str, ...]:
     An algorithm with a local phase sums over the cubes of a SIP too: its result is another one, so
     the selection by size cannot replace a flat algorithm with it.
     """
+    # Whether there is a local phase depends on the mapper of the algorithm; two ranks show it.
     pair = parse_topology(TopologyFile.of(topology).on_a_ring(2).text, "topology.yaml")
-
     plans = {
         name: InstallPlan(Group(0, (0, 1), ccl.resolve(name), pair), ccl.source)
         for name in algorithms_with("all_reduce", ccl)

@@ -37,6 +37,7 @@ class SelectionLoss:
 def selected_table(rows: Sequence[AlgorithmRow]) -> tuple[Choice, ...]:
     """The rows of the selection, smallest sizes first; the last row has no limit."""
     means = mean_times(rows)
+    # Successive sizes with one algorithm become one row.
     runs = [
         (name, [nbytes for _, nbytes in run])
         for name, run in groupby(best_by_size(means), key=lambda of_size: of_size[0])
@@ -57,7 +58,7 @@ def mean_times(rows: Iterable[AlgorithmRow]) -> Means:
     for row in rows:
         times.setdefault(row.algorithm, {}).setdefault(row.nbytes, []).append(row.time_ps)
     return {
-        name: {nbytes: log(geometric_mean(of)) for nbytes, of in sorted(sizes.items())}
+        name: {nbytes: log(geometric_mean(each)) for nbytes, each in sorted(sizes.items())}
         for name, sizes in times.items()
     }
 
@@ -68,14 +69,15 @@ def best_by_size(means: Means) -> list[tuple[str, int]]:
     # it. Of equal sequences `min` takes the first, so the order of `ccl.yaml` decides.
     ending = dict.fromkeys(means, _Assignment(0.0, 0, 0.0, ()))
     for nbytes in next(iter(means.values())):
-        least = min(of[nbytes] for of in means.values())
+        least = min(each[nbytes] for each in means.values())
         best = min(ending.values(), key=_Assignment.cost)
+        # The best sequence of all is the best to change from, whatever it ended with.
         changed = replace(best, changes=best.changes + 1)
         ending = {
             name: min(ending[name], changed, key=_Assignment.cost).followed_by(
-                name, nbytes, of[nbytes] - least
+                name, nbytes, each[nbytes] - least
             )
-            for name, of in means.items()
+            for name, each in means.items()
         }
     return list(min(ending.values(), key=_Assignment.cost).choices)
 
@@ -93,6 +95,7 @@ class _Assignment:
     choices: tuple[tuple[str, int], ...]
 
     def cost(self) -> tuple[float, int, float]:
+        # Compared in this order: a gain above 2 % justifies a row, a smaller gain does not.
         return self.relevant, self.changes, self.lost
 
     def followed_by(self, name: str, nbytes: int, lost: float) -> "_Assignment":
@@ -107,6 +110,7 @@ class _Assignment:
 
 def loss(rows: Sequence[AlgorithmRow], table: Sequence[Choice]) -> SelectionLoss:
     """The excess of a table's times at the measured points."""
+    # In descending order of time: of equal keys a dict keeps the last, which is the fastest.
     fastest = {
         (row.ranks, row.nbytes): row
         for row in sorted(rows, key=lambda row: row.time_ps, reverse=True)
@@ -135,13 +139,15 @@ def as_yaml(table: Sequence[Choice]) -> list[str]:
     return ["selection:", "  by_size:", "    all_reduce:", *rows]
 
 
-def _limit(of: Mapping[int, float], following: Mapping[int, float], last: int, first: int) -> int:
+def _limit(own: Mapping[int, float], following: Mapping[int, float], last: int, first: int) -> int:
     """The limit of a row: between its `last` size and the `first` size of the following row.
 
-    `of` and `following` are the means of the two algorithms.
+    `own` and `following` are the means of the two algorithms.
     """
     # Logarithms of the time ratio at both sizes: positive where this algorithm is faster.
-    ahead, behind = following[last] - of[last], following[first] - of[first]
+    ahead, behind = following[last] - own[last], following[first] - own[first]
+    # Without a sign change the means do not cross between the two sizes: the limit is at the end
+    # where they are closer, since 2 % count as equal.
     crossing = ahead / (ahead - behind) if ahead > 0 > behind else float(ahead > 0)
     at = last * (first / last) ** crossing
     # Two binary digits, and never as far as `first`, which the following algorithm won.

@@ -61,11 +61,12 @@ def findings(rows: Sequence[AlgorithmRow], ccl: CclConfig) -> Iterator[str]:
     chosen = selected_table(rows)
     yield from as_yaml(chosen)
     yield ""
+    # For comparison: each algorithm at all sizes.
     alone = {
         name: (Choice(algorithm=name),) for name in dict.fromkeys(row.algorithm for row in rows)
     }
     for name, choices in {"this table": chosen, **alone}.items():
-        yield f"{name:<20}{_worth(rows, choices)}"
+        yield f"{name:<20}{_loss_text(rows, choices)}"
     yield (
         "rule                least mean of the times over ranks; "
         f"up to {GAIN:.0%} more is as good, if that saves a row"
@@ -75,7 +76,7 @@ def findings(rows: Sequence[AlgorithmRow], ccl: CclConfig) -> Iterator[str]:
     yield f"ccl.yaml            has {'this' if has else 'another'} table"
 
 
-def _worth(rows: Sequence[AlgorithmRow], chosen: Sequence[Choice]) -> str:
+def _loss_text(rows: Sequence[AlgorithmRow], chosen: Sequence[Choice]) -> str:
     lost = loss(rows, chosen)
     worst = lost.worst_row
     if not lost.worst:

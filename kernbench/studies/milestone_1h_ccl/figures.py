@@ -91,6 +91,7 @@ def _latency_lines(axes: Axes, algorithm: str, rows: Sequence[CclRow]) -> None:
         linewidth=1.2,
         color=colour,
     )
+    # The black line: the closed form with all terms, where there is one.
     explained = [(row.nbytes, row.parts.total_ps / 1e6) for row in rows if row.parts is not None]
     if explained:
         axes.plot(*zip(*explained, strict=True), color="black", linewidth=1)
@@ -147,6 +148,7 @@ def _latency_finding(rows: Sequence[CclRow]) -> str:
 
 def _buffer_bars(axes: Axes, rows: Sequence[CclRow]) -> None:
     sizes = sorted({row.nbytes for row in rows})
+    # Relative to TCM, the fastest memory: absolute times would hide the differences at 1 KiB.
     least = {row.nbytes: row.time_ps for row in rows if row.buffer_kind == "tcm"}
     for number, (kind, colour) in enumerate(KINDS.items()):
         found = [row for row in rows if row.buffer_kind == kind]
@@ -170,6 +172,7 @@ def _slot_bars(axes: Axes, rows: Sequence[CclRow]) -> None:
             axes.bar(x, ps / 1000, 0.25, color=KINDS[row.buffer_kind])
             axes.text(x, ps / 1000, f"{ps / 1000:.0f}", ha="center", va="bottom", fontsize=9)
     first = rows[0]
+    # 1 GB/s is one byte per ns.
     next_ns = first.slot_bytes / first.link_gbs
     axes.hlines(next_ns, 0.55, 1.45, color="black", linestyle="--")
     axes.annotate(

@@ -64,6 +64,7 @@ class CclPoint:
     @property
     def cost(self) -> int:
         """Events grow with the bytes on the links between PEs, and with the PEs that are built."""
+        # `intercube` sends the bytes between all 16 cubes of the shipped file.
         return self.network.sips * (self.nbytes * (1 if self.algorithm == "ring" else 16) + 50_000)
 
     def __str__(self) -> str:
@@ -100,7 +101,15 @@ def _by_size(file: TopologyFile, queues: dict[str, Any], max_bytes: int) -> Iter
         text = _joined(file, network)
         for algorithm in ALGORITHMS:
             for nbytes in sizes(network, algorithm, max_bytes):
-                yield CclPoint(text, _queues(queues), "size", network, algorithm, "tcm", nbytes)
+                yield CclPoint(
+                    topology=text,
+                    ccl=_queues(queues),
+                    part="size",
+                    network=network,
+                    algorithm=algorithm,
+                    buffer_kind="tcm",
+                    nbytes=nbytes,
+                )
 
 
 def _by_kind(file: TopologyFile, queues: dict[str, Any], max_bytes: int) -> Iterator[CclPoint]:
@@ -110,7 +119,13 @@ def _by_kind(file: TopologyFile, queues: dict[str, Any], max_bytes: int) -> Iter
         for nbytes in KIND_BYTES:
             if nbytes <= max_bytes:
                 yield CclPoint(
-                    text, _queues(queues, buffer_kind=kind), "kind", network, "ring", kind, nbytes
+                    topology=text,
+                    ccl=_queues(queues, buffer_kind=kind),
+                    part="kind",
+                    network=network,
+                    algorithm="ring",
+                    buffer_kind=kind,
+                    nbytes=nbytes,
                 )
 
 
@@ -124,7 +139,15 @@ def _on_the_reference(file: TopologyFile, queues: dict[str, Any]) -> Iterator[Cc
             # for the port of TCM until the incoming packet has passed, as in the closed form.
             slot_bytes = queues["defaults"]["slot_size"]
             ccl = _queues(queues, buffer_kind="tcm", n_slots=slots, vc_chunk_size=slot_bytes)
-            yield CclPoint(text, ccl, "reference", network, "ring", "tcm", REFERENCE_BYTES)
+            yield CclPoint(
+                topology=text,
+                ccl=ccl,
+                part="reference",
+                network=network,
+                algorithm="ring",
+                buffer_kind="tcm",
+                nbytes=REFERENCE_BYTES,
+            )
 
 
 def reference_variant(file: TopologyFile) -> TopologyFile:
@@ -138,6 +161,7 @@ def reference_variant(file: TopologyFile) -> TopologyFile:
         {
             "sip.cube_mesh": {"w": 1, "h": 1},
             "ucie.bw_gbs": GBS,
+            # The shipped scratch is too small for a block of 1 MiB and its buffers.
             "pe.tcm.collective_scratch_mb": _REFERENCE_SCRATCH_MB,
         }
     )
@@ -158,6 +182,7 @@ def _joined(file: TopologyFile, network: SipNetwork) -> str:
 
 def _queues(queues: dict[str, Any], **values: Any) -> str:
     """`ccl.yaml` with other defaults; algorithms lose these keys, which would override them."""
+    # Explicit, so that the study measures the same whatever defaults the user's file has.
     values = {"buffer_kind": "tcm"} | values
     algorithms = {
         name: {key: value for key, value in queues["algorithms"][name].items() if key not in values}

@@ -109,6 +109,7 @@ def _panel(axes: Axes, each: AstraSimTime, bars: Sequence[TimeBar]) -> None:
         for us, (_, colour) in zip(bar.parts_us, PARTS, strict=False):
             axes.barh(index, us, 0.7, left=left, color=colour)
             left += us
+        # The hatched rest shows how much of the measured time the terms leave open.
         if bar.measured_us > left:
             axes.barh(
                 index,

@@ -155,6 +155,7 @@ class AllReduceTheory:
 
     def _held_ps(self) -> Fraction:
         """Wait of a copy for the packet behind its slot, which holds the port of TCM."""
+        # While the copy is prepared (IPCQ, DMA), the packet already passes.
         prepared_ps = self._costs.ipcq_ps + self._costs.dma_ps
         packet_ps = self.ring_link.bytes_ps(self._queue.packet_bytes)
         return max(packet_ps - prepared_ps, Fraction(0))
@@ -180,12 +181,15 @@ class AllReduceTheory:
     def _intercube_ps(self, nbytes: int) -> Fraction:
         w, h = self._file["sip.cube_mesh.w"], self._file["sip.cube_mesh.h"]
         total = Fraction(0)
+        # There and back, along a row and along a column of cubes; each hop sends the whole shard.
         if w > 1:
             total += 2 * (w - 1) * self._between_cubes(0, 1).message_ps(nbytes)
         if h > 1:
             total += 2 * (h - 1) * self._between_cubes(0, w).message_ps(nbytes)
+        # The root cube is the last one, at the IO chiplet.
         link = self._between_sips(w * h - 1, 1)
         for length in (self._network.w, self._network.h):
+            # A closed dimension is a ring, which splits the shard; an open one sends it whole.
             open_ended = self._network.topology == "mesh_2d_no_wrap"
             sent = Fraction(nbytes, 1 if open_ended else length)
             total += 2 * (length - 1) * link.message_ps(sent)
@@ -205,6 +209,7 @@ class AllReduceTheory:
     def _add_ps(self, nbytes: Fraction) -> Fraction:
         """Addition of two tiles: both are fetched, added, and the sum is stored."""
         number = self._file.number
+        # Two operands in and the sum out, through ports of the same bandwidth.
         vectors = ceil(nbytes / ITEM_BYTES / number("pe.math.lanes"))
         cycles = number("pe.math.pipeline_cycles") + vectors
         ports_ps = bytes_ps(3 * nbytes, number("pe.fetch_store.bw_gbs"))

@@ -65,11 +65,13 @@ class _LinkLine:
     @classmethod
     def of(cls, network: SipNetwork, source: int, target: int) -> "_LinkLine":
         (x, y), (to_x, to_y) = start, end = _position(network, source), _position(network, target)
+        # In a grid only neighbours are joined by a straight line; other links wrap around.
         straight = network.topology == "ring_1d" or abs(to_x - x) + abs(to_y - y) == 1
         return cls(start, end, 0.0 if straight else _BEND if (to_x > x or to_y < y) else -_BEND)
 
     def beside(self, distance: float) -> "_LinkLine":
         """The line moved to the right of its direction, so that two directions do not overlap."""
+        # A curved link carries one direction of the ring at most.
         if self.bend:
             return self
         (x, y), (to_x, to_y) = self.start, self.end
@@ -80,6 +82,7 @@ class _LinkLine:
 
 def _panel(axes: Axes, network: SipNetwork, paths: RingPaths) -> None:
     for source, target in paths.links:
+        # Both directions share one grey line.
         if source < target:
             _draw(
                 axes,

@@ -37,6 +37,7 @@ def product(a: Array, b: Array, staging: Staging, tile: TileSize) -> Callable[[i
 
     def main(rank: int) -> GemmOutcome:
         torch.ahbm.set_device(rank)
+        # The tile scheduler streams whole tiles, so a streamed matrix lies tile by tile.
         a_layout = None if staging.loads_a else tiled_row_major(tile.m, tile.k)
         b_layout = None if staging.loads_b else tiled_row_major(tile.k, tile.n)
         left, right = torch.from_numpy(a, layout=a_layout), torch.from_numpy(b, layout=b_layout)

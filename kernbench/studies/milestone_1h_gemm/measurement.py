@@ -22,6 +22,7 @@ def measure(point: GemmPoint) -> GemmRow:
     """Simulate one point."""
     hardware, shape, staging = point.hardware, point.shape, point.staging
     a, b = operands(shape)
+    # One SIP in this process: the study distributes products, not SIPs, over processes.
     world = simulate(product(a, b, staging, hardware.tile), 1, topology=point.topology)
     outcome, log = world.returned[0], StageLog.of(world.records[0])
     load_ps = log.load_ps(staging.loads)

@@ -41,6 +41,7 @@ def plan_points(topology: TopologyText, shapes: Iterable[ProductShape]) -> tuple
         for shape in shapes
         for staging in Staging
     )
+    # Before the first simulation, which would fail only when it reaches the load.
     for point in points:
         _check_scratch(point)
     return points

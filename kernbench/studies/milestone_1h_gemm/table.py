@@ -30,6 +30,7 @@ def print_table(results: GemmResults) -> None:
 def _cells(row: GemmRow) -> list[str]:
     load = ns(row.load_ps) if row.staging is not Staging.REF_REF else ""
     shares = (row.utilisation, row.product_utilisation, row.padding_utilisation)
+    # Not red alone: colours are missing in a file or a pipe.
     flags = ["under tile"] * row.under_tile + ["FAULT"] * bool(row.faults)
     return [
         str(row.shape),

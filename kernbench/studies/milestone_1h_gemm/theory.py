@@ -53,6 +53,7 @@ class GemmHardware(Struct, frozen=True, forbid_unknown_fields=True):
     @classmethod
     def of(cls, topology: Topology) -> "GemmHardware":
         """The numbers of a validated topology file."""
+        # A dump has the defaults of the schema too, which the user's file may leave out.
         pe, file = topology.pe, TopologyFile(topology.model_dump())
         return cls(
             tile_m=pe.tile.m,
@@ -133,6 +134,7 @@ def bounds(hardware: GemmHardware, shape: ProductShape, staging: Staging) -> Gem
         "fetch": bytes_ps(sum(fetched), port_gbs),
         "store": bytes_ps(result, port_gbs),
     }
+    # Loading ends before the product starts, so its time is added to that of the slowest engine.
     binds = max(product, key=product.__getitem__)
     return GemmBounds(
         compute_ps=floor(product["compute"]),
@@ -189,5 +191,6 @@ def _array_passes(hardware: GemmHardware, plan: TilePlan) -> int:
 
 def _passes(length: int, tile: int, array: int) -> int:
     """Passes along one side."""
+    # The array starts anew for each tile: tiles that the array does not divide leave cells idle.
     full, rest = divmod(length, tile)
     return full * ceil(tile / array) + ceil(rest / array)
