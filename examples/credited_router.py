@@ -9,8 +9,7 @@ most `CREDITS` packets in the time of one packet and a round trip:
 
 Name the class in a topology file, and every link that leaves a router is built with it:
 
-    (cat topology.yaml; echo 'impl: {router: examples.credited_router:CreditedLink}') \\
-        > credited.yaml
+    (cat topology.yaml; echo 'impl: {router: examples.credited_router:CreditedLink}') > links.yaml
     python launch.py probe --topology links.yaml --case dma-far
 """
 
