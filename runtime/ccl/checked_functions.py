@@ -82,6 +82,7 @@ def _invalid_pes(mapping: Mapping, topology: Topology) -> Iterator[tuple[CubePe,
     for cube, pe in mapping.participants:
         if not (0 <= cube < topology.cubes and 0 <= pe < topology.pes_per_cube):
             yield (cube, pe), f"which no SIP has: the last one is {last}"
+    # A neighbour that does not take part would have no queues to receive with.
     connected = {
         *mapping.local,
         *mapping.exchange,

@@ -154,6 +154,7 @@ class CclConfig:
         algorithm = self.file.algorithms.get(name)
         if algorithm is None:
             raise ConfigError(self.source, "algorithms", _unknown(name, self.file))
+        # A null in an algorithm is no override, so its None values must not replace the defaults.
         inherited = defaults.model_dump(exclude={"algorithm"})
         return AlgorithmConfig(name=name, **(inherited | algorithm.model_dump(exclude_none=True)))
 
@@ -238,6 +239,7 @@ def _problems(file: CclFile) -> Iterator[tuple[str, str]]:
 
 
 def _selection_problems(selection: AlgorithmSelection, file: CclFile) -> Iterator[tuple[str, str]]:
+    # All references are collected first, so that each wrong name is reported with its own key path.
     references = {"selection.default": selection.default}
     for collective, rows in selection.by_size.items():
         section = f"selection.by_size.{collective}"

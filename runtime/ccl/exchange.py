@@ -107,6 +107,7 @@ def reduce_scatter_along(
     """Cut a value into one chunk per position; return the chunks and the index of the chunk that is
     combined over all positions.
     """
+    # Views: combining a chunk makes a new value and leaves `value` unchanged.
     chunks = cut(value, line.size)
     scatter = ring_reduce_scatter if line.wraps else line_reduce_scatter
     return chunks, scatter(chunks, line.position, directions, op)

@@ -67,6 +67,7 @@ class Group:
 
         A multiple of 64, and at least 64.
         """
+        # 64 bytes hold whole elements of every type, and slots are multiples of 64 bytes.
         per_copy = self.topology.collective_scratch_bytes // copies
         return max(min(self.algorithm.ring_bytes, per_copy) // 64 * 64, 64)
 
@@ -85,6 +86,7 @@ class Group:
         """
         if self.sip_topology in _ROWS:
             return self.world_size, 1
+        # A group of some SIPs has no rows and columns in the machine, so it gets a grid of its own.
         sips = self.topology.system.sips
         if sips.topology in _GRIDS and self.sips == tuple(range(self.topology.sips)):
             return self.topology.sip_grid

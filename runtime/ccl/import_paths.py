@@ -41,6 +41,7 @@ def module_names(module: str, directories: Sequence[str] = ()) -> frozenset[str]
     except SyntaxError as error:
         raise ImportPathError(f"{error.msg} ({spec.origin}, line {error.lineno})") from None
     names = frozenset(_bound_names(tree))
+    # A star import binds names of another module, which may import others in turn.
     return None if names & {"*", "__getattr__"} else names
 
 
@@ -61,6 +62,7 @@ def _find(module: str, directories: Sequence[str]) -> ModuleSpec:
     spec: ModuleSpec | None = None
     for count, part in enumerate(parts, 1):
         name = ".".join(parts[:count])
+        # An empty part, as in `a..b`, names no module.
         if not part.isidentifier():
             raise ImportPathError(f"{module!r} is not the path of a module")
         if spec is not None and locations is None:

@@ -45,7 +45,10 @@ class InstallPlan:
         one_way = RECEIVE_ONLY.get(group.sip_topology, frozenset())
         self._receive_only = frozenset(map(_global, one_way))
         self._send_only = frozenset(OPPOSITE[direction] for direction in self._receive_only)
+        # Computed on demand: a rank needs the neighbours of its own SIP and of its peers only.
         self._neighbours: dict[PeCoordinates, dict[str, PeCoordinates]] = {}
+        # The maximum over all PEs, and not the rings of each: a peer must find the ring of a PE
+        # from this number and the PE's coordinates.
         self.ring_bytes_a_pe = self._most_rings() * self._config.ring_bytes
         self.above_bytes = above_bytes
 

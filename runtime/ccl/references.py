@@ -98,6 +98,7 @@ def _function_problems(
 ) -> Iterator[str]:
     if reference in registry:
         return
+    # A name without a separator cannot be an import path: suggest the nearest key.
     if "." not in reference and ":" not in reference:
         yield f"{reference!r} is not known{nearest(reference, registry)}"
         return

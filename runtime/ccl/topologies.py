@@ -31,6 +31,7 @@ def mesh_2d_no_wrap(index: int, w: int, h: int) -> Neighbours:
 def torus_2d(index: int, w: int, h: int) -> Neighbours:
     """The grid with the ends of every row and column joined, where they are longer than one."""
     row, col = divmod(index, w)
+    # A dimension of length 1 has no links: a PE is never its own neighbour.
     across = {"E": row * w + (col + 1) % w, "W": row * w + (col - 1) % w} if w > 1 else {}
     along = {"N": (row - 1) % h * w + col, "S": (row + 1) % h * w + col} if h > 1 else {}
     return across | along
@@ -49,6 +50,7 @@ def hypercube(index: int, w: int, h: int) -> Neighbours:
     Each index from P on has one neighbour, the index P below it: `fold`.
     """
     count = w * h
+    # floor(log2(count)) without floating point.
     dimensions = count.bit_length() - 1
     inside = 1 << dimensions
     if index >= inside:

@@ -25,6 +25,7 @@ def kernel_line(frame: FrameType | None = None) -> str:
     The frames of a kernel are on the stack of its own greenlet only; a caller on another greenlet
     passes the kernel's frame.
     """
+    # The stack of a greenlet ends at its first frame, so the search stays inside the kernel.
     frame = frame or currentframe()
     while frame is not None and _inside(frame):
         frame = frame.f_back
@@ -52,6 +53,8 @@ def call_kernel(
     """
     try:
         return kernel(*arguments)
+    # The types that the language raises. A kernel may catch them, since they are ordinary
+    # exceptions until they leave it.
     except (TypeError, ValueError, LookupError) as error:
         line = _refused_line(error.__traceback__)
         if line is None:
@@ -64,6 +67,7 @@ def _refused_line(trace: TracebackType | None) -> str | None:
     raise.
     """
     frames = list(_frames(trace))
+    # The traceback begins with frames of this module and of the chip, which called the kernel.
     while frames and _inside(frames[0][0]):
         frames.pop(0)
     for (frame, line), (below, _) in pairwise(frames):
@@ -83,5 +87,6 @@ def _inside(frame: FrameType, packages: tuple[str, ...] = _INSIDE) -> bool:
 
 
 def _location(frame: FrameType, line: int) -> str:
+    # A relative path is shorter, and the same on every machine that runs the tests.
     path = os.path.relpath(frame.f_code.co_filename)
     return f"{frame.f_code.co_filename if path.startswith('..') else path}:{line}"

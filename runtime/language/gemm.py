@@ -85,6 +85,7 @@ def accumulate(acc: Array | None, a: Array, b: Array) -> Array:
     """
     with np.errstate(all="ignore"):
         product = a.astype(np.float64) @ b.astype(np.float64)
+        # Integers need exact arithmetic modulo 2^32, which float32 does not give.
         if a.dtype == int8.numpy:
             # The 53-bit mantissa holds every sum of i8 products that fits a PE, so only the
             # accumulator wraps.
@@ -97,6 +98,7 @@ def finish(acc: Array, bias: Array | None, activation: str | None, dtype: DType)
     """The epilogue of a tile in the accumulator's type: add `bias`, apply the activation, round
     once to `dtype`.
     """
+    # Bias and activation use the accumulator's precision; only the result is rounded to `dtype`.
     inner = float32 if acc.dtype == float32.numpy else int32
     with np.errstate(all="ignore"):
         if bias is not None:
@@ -116,6 +118,7 @@ def evaluate(gemm: Gemm, a: Array, b: Array, tile: TileSize) -> Array:
         rows, depth, columns = slice(*each.rows), slice(*each.depth), slice(*each.columns)
         if each.first:
             acc = None if start is None else start[rows, columns]
+        # Each step rounds once: the depth of the tile is part of the numerical result.
         acc = accumulate(acc, a[rows, depth], b[depth, columns])
         if each.last:
             result[rows, columns] = finish(

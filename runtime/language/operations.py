@@ -155,6 +155,7 @@ def converted(array: Array, dtype: DType) -> Array:
     Floating-point to integer drops the fraction and saturates, NaN becomes 0; integer to integer
     wraps round.
     """
+    # numpy wraps integers; for floats to integers its result outside the range is undefined.
     if dtype.is_floating_point or array.dtype.kind == "i":
         return np.array(array.astype(dtype.numpy), order="C")
     limits = np.iinfo(dtype.numpy.name)
@@ -195,6 +196,7 @@ def _evaluated(
 
 
 def _reduce(name: str, array: Array, dtype: DType, axis: int | None, *, keep_dims: bool) -> Array:
+    # The engine's adder is wide: a sum is rounded once, when it is converted to its type.
     wide = np.float64 if dtype.is_floating_point else dtype.numpy
     function = {"sum": np.sum, "max": np.max, "min": np.min}[name]
     return np.asarray(function(array.astype(wide), axis=axis, keepdims=keep_dims)).astype(
@@ -277,6 +279,7 @@ def _along_axis(
         _check_floating(name, dtype)
         _reduced(name, shape, -1 if axis is None else axis, keep_dims=False)
         return shape, dtype
+    # Sums of i8 soon leave the range of i8, so the engine accumulates in i32.
     widened = int32 if name == "sum" and dtype == int8 else dtype
     return _reduced(name, shape, axis, keep_dims=keep_dims), widened
 
@@ -291,6 +294,7 @@ def _reduced(name: str, shape: Shape, axis: object, *, keep_dims: bool) -> Shape
         raise ValueError(f"{name}: axis {axis} does not exist in a value of shape {shape}: {known}")
     else:
         axes = range(axis % len(shape), axis % len(shape) + 1)
+    # A sum without elements is 0; a maximum or minimum has no neutral element in every type.
     if name != "sum" and any(shape[each] == 0 for each in axes):
         raise ValueError(f"{name}: no element along axis {axis} of a value of shape {shape}")
     if keep_dims:

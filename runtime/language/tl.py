@@ -186,6 +186,7 @@ def ref(
         raise ValueError(
             f"tl.ref with strides {strides} and blocked: the tiles of a blocked matrix have no gaps"
         )
+    # After the check `step` is 1.
     pitch, step = checked_strides(strides, whole)
     return Ref(at, (whole[0], whole[1]), (pitch, step), blocked)
 
@@ -307,6 +308,7 @@ def recv_async(
     target = _target(dst_addr, dst_space)
     if isinstance(target, Value) and shape is None:
         shape = target.shape
+    # A pointer and a value have an element type; only a value has a shape, too.
     if target is not None and dtype is None:
         dtype = target.dtype
     if shape is None:

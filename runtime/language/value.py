@@ -105,6 +105,7 @@ class Value:
     @property
     def operand(self) -> Operand:
         """The location of the elements, as the op log records it."""
+        # The op log leaves out the strides of contiguous values, which are almost all.
         strides = () if self.strides == row_major(self.shape) else self.strides
         return Operand(self.address, self.shape, self.dtype.name, strides)
 
@@ -128,6 +129,7 @@ class Value:
         """The inverse of `tobytes`; empty `data` makes a value without data."""
         value = cls(shape, dtype, None, address)
         if len(data) == value.nbytes:
+            # A run without data sends empty payloads; the value then keeps None.
             value.data = np.frombuffer(data, dtype.numpy).reshape(shape)
         return value
 
@@ -141,6 +143,7 @@ class Value:
         for each in axes:
             if each is None:
                 shape.append(1)
+                # The only index of an axis of length 1 is 0, so any stride is right.
                 strides.append(0)
                 continue
             length, stride = self._axis(axis)
@@ -158,6 +161,7 @@ class Value:
         return f"Value(shape={self.shape}, dtype={self.dtype.name})"
 
     def __bool__(self) -> bool:
+        # A branch on data would differ in a run without data, and its time would be wrong.
         raise TypeError("a value in TCM has no truth value: kernels cannot branch on data")
 
     def __add__(self, other: "Value | float") -> "Value":

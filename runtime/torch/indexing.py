@@ -86,6 +86,7 @@ def block_of(
     local = tuple(
         slice(start - c, stop - c) for (start, stop), (c, _) in zip(spans, shard, strict=True)
     )
+    # The common case, a whole row-major shard, needs no table of positions.
     whole = spans == list(shard)
     if whole and tiling is None:
         return Block(index, shape, ((0, prod(shape)),), slice(None))
@@ -96,6 +97,8 @@ def block_of(
         else tiling.positions(of_shard)
     )
     flat = positions[local].reshape(-1)
+    # Sorted by position, elements that are adjacent in memory form runs, and each run is one
+    # request.
     order = np.argsort(flat)
     return Block(index, shape, _runs(flat[order]), order)
 
@@ -112,6 +115,8 @@ def _span(index: object, axis: int, length: int) -> Span:
         if step != 1:
             raise ValueError(f"slices of tensors have step 1, not {step}")
         return start, max(start, stop)
+    # bool is a subclass of int, and an array of one element converts to int; PyTorch gives both a
+    # meaning (masks, gathers) that kernbench does not have.
     if isinstance(index, bool | np.bool | np.ndarray) or not isinstance(index, SupportsIndex):
         raise IndexError(
             f"a tensor is indexed with integers, slices and an ellipsis, not with {index!r}"

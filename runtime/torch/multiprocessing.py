@@ -63,6 +63,8 @@ class SpawnContext:
         try:
             self._thread.join(timeout)
         except KeyboardInterrupt:
+            # Ctrl-C reaches the main thread only; the session in the other thread must end first,
+            # or its processes would stay.
             self._session.stop()
             self._thread.join()
             raise
@@ -121,6 +123,8 @@ def spawn(
 
 
 def _check(fn: Callable[..., object], nprocs: int, start_method: str) -> None:
+    # A spawned script is imported by its ranks. Without a `__main__` guard it would spawn again
+    # there.
     if coordinator_pid() is not None:
         raise RuntimeError(
             "torch.multiprocessing.spawn: this process is a rank of a run already, ranks cannot "
@@ -133,6 +137,7 @@ def _check(fn: Callable[..., object], nprocs: int, start_method: str) -> None:
     if nprocs < 1:
         raise ValueError(f"torch.multiprocessing.spawn: nprocs is at least 1, got {nprocs}")
     name = getattr(fn, "__qualname__", "")
+    # `<lambda>` and `<locals>`: pickle sends the name of a function, and the child imports it.
     if "<" in name:
         problem = "cannot be imported in another process: define it at the top level of a module"
         raise TypeError(f"torch.multiprocessing.spawn: {name!r} {problem}")

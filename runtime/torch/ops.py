@@ -28,6 +28,7 @@ def launch(name: str, kernel: Callable[..., object], *arguments: object) -> Hand
     """
     _check_launch(name, kernel, arguments)
     tensors = [argument for argument in arguments if isinstance(argument, Tensor)]
+    # Sorted, so that requests do not depend on the order of arguments.
     pes = sorted(
         {(shard.spec.cube, shard.spec.pe) for tensor in tensors for shard in tensor.shards}
     )
@@ -73,6 +74,8 @@ def launch_on(
         queue_table = "" if group is None else group.base.name
     names = frozenset(tensor.name for tensor in tensors)
     mapping: list[Request] = [request for tensor in tensors for request in tensor.map_requests(pes)]
+    # Page tables must be complete when the kernel starts: the mapping is an earlier batch, and the
+    # launch waits for it since both use the same tensors.
     if mapping:
         device.submit(mapping, f"mapping the tensors of kernel {name!r}", tensors=names)
     order = (

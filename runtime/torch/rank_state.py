@@ -83,6 +83,8 @@ class RankState:
         self.ring_allocator = RingAllocator(self.rank, self.topology, self.ccl)
 
 
+# Each rank program is a greenlet with its own context, so the variable has one value per rank even
+# where several ranks share a process.
 current_rank: ContextVar[RankState] = ContextVar("current_rank")
 
 

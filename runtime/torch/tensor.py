@@ -62,6 +62,8 @@ class Tensor:
         )
         state.tensors += 1
         self.name = f"t{state.tensors}{list(shape)}"
+        # Every rank allocates virtual addresses by itself: a pointer is valid on one SIP only. An
+        # empty tensor reserves a byte, so that no two tensors share an address.
         self.address = state.virtual.alloc(max(self.nbytes, 1))
         self.shards: tuple[Shard, ...] = tuple(self._allocated(spec) for spec in specs)
         self._mapped: set[tuple[int, int]] = set()
@@ -116,6 +118,7 @@ class Tensor:
     if not TYPE_CHECKING:
         # With this method in sight, a type checker would accept every attribute.
         def __getattr__(self, name: str) -> NoReturn:
+            # The methods and properties, without the attributes that `__init__` sets.
             known = [each for each in dir(type(self)) if not each.startswith("_")]
             raise AttributeError(f"kernbench's Tensor has no {name}{nearest(name, known)}")
 
@@ -145,6 +148,7 @@ class Tensor:
         selection = select(index, self.shape)
         extent = tuple(stop - start for start, stop in selection.spans)
         whole: Array = np.empty(extent, self.dtype.numpy)
+        # Replicas have equal spans: reading one of them is enough.
         distinct: dict[tuple[Span, ...], tuple[Shard, Block]] = {}
         for shard, block in self._blocks(selection):
             distinct.setdefault(shard.spec.spans, (shard, block))
@@ -167,6 +171,8 @@ class Tensor:
                 f"The size of the source {tuple(array.shape)} must match or broadcast to the "
                 f"tensor's {selection.shape}"
             ) from None
+        # Integers in the index have removed their axes; the blocks are cut from the full number of
+        # axes.
         whole = whole.reshape([stop - start for start, stop in selection.spans])
         self._wait(
             [
@@ -193,10 +199,12 @@ class Tensor:
         entries: dict[int, list[tuple[int, tuple[Extent, ...]]]] = {}
         for cube, pe in sorted(set(pes) - self._mapped):
             entries.setdefault(cube, []).append((pe, self._extents(cube, pe)))
+            # A PE keeps its page table for the whole run, so a second launch maps nothing.
             self._mapped.add((cube, pe))
         return [MmuMapMsg(cube, tuple(of_cube)) for cube, of_cube in entries.items()]
 
     def _extents(self, cube: int, pe: int) -> tuple[Extent, ...]:
+        # False sorts before True: the own shard, then one of the own cube, then any other.
         def distance(shard: Shard) -> tuple[bool, bool]:
             return shard.spec.cube != cube, shard.spec.cube != cube or shard.spec.pe != pe
 
@@ -257,6 +265,7 @@ class Tensor:
         parts: list[Array] = []
         for _, block in blocks:
             data = b"".join(next(results) for _ in block.runs)
+            # Without data the memory returns no bytes, and the elements stay 0 below the mask.
             flat = np.zeros(prod(block.shape), self.dtype.numpy)
             if data:
                 flat[block.order] = np.frombuffer(data, self.dtype.numpy)

@@ -49,6 +49,7 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, rank: int, size: int, b
     inside = 1 << (size.bit_length() - 1)
     for start, count in blocks(numel, block) if size > 1 else ():
         with tl.scratch():
+            # A rank outside the hypercube cuts its block as the rank does onto which it folds.
             cube = _Hypercube(rank % inside, inside, count)
             value = tl.load(shard + start, count)
             if rank >= inside:
@@ -65,6 +66,7 @@ def _reduce_inside(value: Value, op: ReduceOp, cube: "_Hypercube", size: int) ->
     folded = cube.rank + cube.ranks < size
     if folded:
         value = op.combine(value, tl.recv(FOLD, value.shape, value.dtype))
+    # Divided (AVG) before the all-gather: each rank divides its own chunk only.
     own = op.finish(cube.reduce_scatter(value, op), size)
     parts = cube.all_gather(value, own)
     if folded:
@@ -103,7 +105,8 @@ class _Hypercube:
             incoming = receive_like(f"global_bit_{bit}", kept)
             tl.send(f"global_bit_{bit}", sent)
             other = received(incoming)
-            # The lower rank's operand comes first on every rank, as addition is not associative.
+            # The lower rank's operand comes first, as in recursive doubling: the bits of a result
+            # can depend on the order of the operands.
             value = op.combine(other, kept) if keeps_upper else op.combine(kept, other)
         return value
 

@@ -44,6 +44,8 @@ def all_reduce(  # noqa: PLR0917 - the arguments of a kernel are flat
     contributions = pes * mesh[0] * mesh[1] * ring.size
     for start, count in blocks(numel, block):
         with tl.scratch():
+            # Posted before the load: the children's messages arrive while the own elements are
+            # loaded.
             incoming = [tl.recv_async(child, count, shard.dtype) for child in children]
             value = tl.load(shard + start, count)
             for pending in incoming:

@@ -58,6 +58,7 @@ def all_reduce(
             column, own = reduce_scatter_along(along_s, row[mine], ALONG_COLUMN, op)
             column[own] = op.finish(column[own], ranks)
             all_gather_along(along_s, column, ALONG_COLUMN)
+            # The all-gather along the row sends the own chunk as one contiguous value.
             row[mine] = column[0] if len(column) == 1 else tl.cat(column)
             all_gather_along(along_e, row, ALONG_ROW)
             store_chunks(shard + start, row)

@@ -55,8 +55,8 @@ def _reduce_inside(value: Value, op: ReduceOp, rank: int, size: int, inside: int
         value = op.combine(value, tl.recv(FOLD, value.shape, value.dtype))
     for bit in range(inside.bit_length() - 1):
         other = exchange(f"global_bit_{bit}", value)
-        # The lower rank's operand comes first on both sides: floating-point addition is not
-        # associative, and all ranks must end with the same bits.
+        # The lower rank's operand comes first on both sides, so that both have the same bits: the
+        # maximum of 0.0 and -0.0, and the bits of a NaN, depend on the order of the operands.
         is_lower = rank < doubling_partner(rank, bit)
         value = op.combine(value, other) if is_lower else op.combine(other, value)
     value = op.finish(value, size)

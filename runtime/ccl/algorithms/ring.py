@@ -53,6 +53,7 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, ring: RingRank, message
             own = ring_reduce_scatter(chunks, rank, DIRECTIONS, op)
             chunks[own] = op.finish(chunks[own], size)
             ring_all_gather(chunks, rank, DIRECTIONS)
+            # Chunks of small blocks may be empty: they have no store.
             for (begin, _), chunk in zip(chunk_bounds(count, size), chunks, strict=True):
                 if chunk.numel:
                     tl.store(shard + start + begin, chunk)
@@ -68,6 +69,7 @@ def reduce(
     them busy at once.
     """
     rank, size = ring
+    # The root is the last position of the chain.
     position = (rank - root - 1) % size
     for start, count in blocks(numel, message):
         with tl.scratch():
@@ -90,6 +92,7 @@ def broadcast(shard: Pointer, numel: int, root: int, ring: RingRank, message: in
     of them busy at once.
     """
     rank, size = ring
+    # The root is position 0 of the chain.
     position = (rank - root) % size
     if size == 1:
         return
@@ -172,6 +175,8 @@ def all_to_all_single(
             after, before = (rank + distance) % size * numel, (rank - distance) % size * numel
             # At distance p/2 both directions are equally long: half of the elements takes each.
             middle = (count + 1) // 2
+            # `forth` has the elements up to `stop`, `back` those from `begin` on: all of them in
+            # both directions below distance p/2, one half each at p/2.
             stop, begin = (count, 0) if 2 * distance < size else (middle, middle)
             with tl.scratch():
                 forth, back = (

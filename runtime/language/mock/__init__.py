@@ -90,6 +90,7 @@ def join(
         at = pes[PeCoordinates(sip, cube, pe)].queues
         for pair in pairs:
             ring = (pair.n_slots, pair.slot_size)
+            # A direction of a one-way ring has one ring only.
             receives, sends = pair.rx_base is not None, pair.tx_base is not None
             at.join(
                 pair.direction,
@@ -113,6 +114,8 @@ def run(kernels: Sequence[tuple[MockPe, Kernel]]) -> None:
         for _, program in running:
             program.switch()
         waiting = [(queues, program) for queues, program in running if not program.dead]
+        # A round in which no kernel has ended and no slot was filled or emptied changes nothing,
+        # and so would all later rounds.
         if len(waiting) == len(running) and before == sum(pe.queues.moves for pe, _ in kernels):
             raise IpcqDeadlock(
                 0, tuple(f"{queues.coordinates}: {queues.waits_for}" for queues, _ in waiting), ()
@@ -132,6 +135,7 @@ def _started(pe: MockPe, kernel: Kernel) -> greenlet:
         pe.queues.finish()
 
     program = greenlet(whole)
+    # The current PE is a context variable: each kernel needs a context of its own.
     program.gr_context = copy_context()
     program.gr_context.run(current_pe.set, pe)
     return program

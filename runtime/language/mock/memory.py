@@ -52,12 +52,14 @@ class MockMemory:
         content = array.reshape(-1).view(np.uint8)
         mapped = _MappedArray(self._next, content, f"{name} {array.shape} {dtype.name}")
         self._arrays.append(mapped)
+        # The next array begins at least one unmapped page behind this one.
         self._next = (mapped.end // _PAGE_BYTES + 2) * _PAGE_BYTES
         return Pointer(mapped.address, dtype)
 
     def block(self, pointer: Pointer, shape: Shape, strides: tuple[int, ...]) -> Array | None:
         """The elements of a block, as a view; None unless all its bytes are in one array."""
         size = pointer.dtype.itemsize
+        # An empty block touches no memory, so any address is valid.
         if 0 in shape:
             return np.empty(shape, pointer.dtype.numpy)
         end = pointer.address + span_bytes(pointer, shape, strides)

@@ -94,6 +94,7 @@ class MockPe:
         )
         address = self._reserve(whole, result)
         elements = [operand.data if isinstance(operand, Value) else operand for operand in operands]
+        # An operand without data, as in a run without data, makes a result without data.
         known = [each for each in elements if each is not None]
         if len(known) < len(elements):
             return Value(whole, result, None, address)
@@ -105,6 +106,8 @@ class MockPe:
         tile = self.gemm_tile
         a, b = self._matrix(gemm.a, (tile.m, tile.k)), self._matrix(gemm.b, (tile.k, tile.n))
         if gemm.out is not None:
+            # Before the product is computed: a page fault of `out` must not depend on the operands'
+            # data.
             pieces = list(self._pieces(gemm.out, (tile.m, tile.n)))
             if a is not None and b is not None:
                 result = evaluate(gemm, a, b, tile)
@@ -140,6 +143,7 @@ class MockPe:
             value = Value(shape, dtype, elements, self._reserve(shape, dtype))
 
         def deliver(data: bytearray) -> Value | None:
+            # Into the existing array, so that views of the target change, too.
             elements[...] = np.frombuffer(data, dtype.numpy).reshape(shape)
             return value
 
@@ -173,6 +177,7 @@ class MockPe:
 
     def _pieces(self, ref: Ref, tile: tuple[int, int]) -> Generator[tuple[slice, slice, Array]]:
         """The contiguous blocks of a matrix in memory, with their rows and columns."""
+        # A row-major matrix is one piece with strides, a blocked one a piece per tile.
         height, width = tile if ref.blocked else ref.shape
         for row in range(0, ref.shape[0], height):
             for column in range(0, ref.shape[1], width):

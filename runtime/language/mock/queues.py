@@ -136,6 +136,7 @@ class MockQueues:
         elif not self._receiving:
             raise self.error("recv from any direction: no queue is installed here")
         receive = MockReceive(self, direction, nbytes, dtype, deliver)
+        # An empty value has no slot; its receive is complete at once.
         if nbytes:
             self._receives.append(receive)
             self._take_arrivals()
@@ -163,6 +164,8 @@ class MockQueues:
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
         """Let the other PEs run until `condition` holds; posted receives proceed meanwhile."""
+        # Arrivals are taken on every pass: posted receives free slots while the kernel waits for
+        # another operation, as the hardware does.
         self._take_arrivals()
         while not condition():
             self.waits_for = f"kernel {self.kernel!r} {what}"
@@ -184,6 +187,7 @@ class MockQueues:
     def _take_arrivals(self) -> None:
         """Each posted receive empties the slots that it needs, in the order of posting."""
         for receive in tuple(self._receives):
+            # A receive from any direction is bound to the direction of its first slot.
             receive.direction = receive.direction or self._next_full_ring()
             if receive.direction is not None:
                 self.moves += receive.take(self.ring(receive.direction), self.slot_bytes)

@@ -133,6 +133,7 @@ def all_gather(
         return None
     check_tensor("tensor", tensor)
     check_list(tensor_list, tensor, process_group.world_size)
+    # One argument with a tuple of pointers per PE: the kernel indexes it by rank.
     pointers = [shard_pointers(output) for output in tensor_list]
     outputs = PerPe({pe: tuple(each.values[pe] for each in pointers) for pe in pointers[0].values})
     operands = (shard_pointers(tensor), _shard_numel(tensor), outputs)
@@ -285,7 +286,10 @@ def _launch(
     )
     for tensor in tensors:
         check_placement(collective, table, tensor)
+    # Queued, not waited for: the installation precedes the kernel on the same stream.
     install(table)
+    # Counted after all checks: a refused call must not shift the numbers of later ones against the
+    # other ranks.
     process_group.calls += 1
     shapes = f"{tensors[0].dtype.name} {tensors[0].shape} on {placement_text(tensors[0])}"
     description = f"{called or collective}({', '.join(filter(None, (shapes, detail)))})"

@@ -43,6 +43,7 @@ def rank_in_group(
         raise ValueError(f"Must specify {name} or group_{name}: the {kind} rank")
     known = process_group.sips if group_rank is None else range(process_group.world_size)
     given = rank if group_rank is None else group_rank
+    # True is an int and would be rank 1.
     if not isinstance(given, int) or isinstance(given, bool) or given not in known:
         inside = "" if group_rank is None else f", in the group 0 to {process_group.world_size - 1}"
         raise ValueError(
@@ -161,6 +162,7 @@ def check_equal_splits(name: str, sizes: object, tensor: Tensor, parts: int) -> 
     """
     if sizes is None or not tensor.shape:
         return
+    # PyTorch accepts an empty list for equal parts, too.
     given = list(cast("Sequence[int]", sizes))
     if given and given != [tensor.shape[0] // parts] * parts:
         lengths = f"axis 0 of shape {tensor.shape} is cut into {parts} equal parts"

@@ -124,12 +124,14 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
             )
             raise TypeError(f"Invalid ``p2p_op_list``. {problem}.")
     transfers = [each.transfer for each in p2p_op_list]
+    # By identity: two groups of the same ranks are different groups with queues of their own.
     if len({id(each.process_group) for each in transfers}) != 1:
         raise ValueError(
             f"batch_isend_irecv of {len(transfers)} operations: it takes at least one, all of one "
             "group"
         )
     table = _installed(transfers)
+    # One launch on all PEs of the batch; a PE without a segment of an operation has an empty tuple.
     pes = sorted({pe for each in transfers for pe in each.pes})
     segments = {
         end: PerPe(
@@ -212,6 +214,8 @@ class _PeerTransfer:
         process_group, own = self.process_group, self.process_group.rank
         source, target = (own, self.peer) if self.end == "dst" else (self.peer, own)
         ends = process_group.sips[source], process_group.sips[target]
+        # Both ends count the messages of their pair, so sender and receiver compute equal
+        # signatures.
         process_group.messages[ends] += 1
         number = process_group.messages[ends]
         call = f"{process_group.title} rank {ends[0]} to {ends[1]} #{number}"

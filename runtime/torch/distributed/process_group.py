@@ -62,6 +62,7 @@ def init_process_group(
     name = algorithm or state.ccl.file.defaults.algorithm
     config = state.ccl.resolve(name)
     configured, sips = config.ranks(state.topology.sips), state.topology.sips
+    # A rank outside the configured world raises here, which ends the run.
     if configured > sips or state.rank >= configured:
         overridden = state.ccl.file.algorithms[config.name].world_size is not None
         key_path = f"algorithms.{config.name}.world_size" if overridden else "defaults.world_size"
@@ -102,6 +103,7 @@ def new_group(
     if unknown:
         known = f"the default process group has ranks {default.sips[0]} to {default.sips[-1]}"
         raise ValueError(f"new_group of ranks {list(members)}: {known}")
+    # Counted on every rank, members or not: the name must be equal everywhere.
     state.groups += 1
     return (
         _make_group(state, f"group{state.groups}", members, algorithm or default.algorithm)
@@ -138,6 +140,7 @@ def install(table: QueueTableSpec) -> Handle | None:
     if table.installed:
         return None
     state = running_rank()
+    # Set before the request completes: later calls of this rank queue behind it.
     table.installed = True
     installs = table.plan.of_sip(state.rank)
     for cube, pe in installs:
@@ -145,6 +148,7 @@ def install(table: QueueTableSpec) -> Handle | None:
         state.memories.reserve_rings(
             kind, cube, pe, table.plan.ring_bytes_a_pe, table.plan.above_bytes
         )
+    # One request per cube: the M_CPU of the cube distributes it to its PEs.
     cubes = sorted({cube for cube, _ in installs})
     requests = [
         IpcqInitMsg(
