@@ -11,6 +11,7 @@ from fractions import Fraction
 from math import ceil
 
 from kernbench.benches.collective_perf.collective import PerfCase
+from kernbench.theory.roofline import bytes_ps
 from runtime.core.simtime import exact
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
@@ -49,9 +50,8 @@ class CollectiveBounds:
             return TimeBound(0, 0)
         # Two cuts of the network: around one SIP, and through all links at once.
         on_links_ps = max(
-            Fraction(_of_a_rank(case) * 1000) / self._narrowest_gbs(),
-            Fraction(self._in_all(case) * 1000)
-            / sum(exact(link.bw_gbs) for link in self._fabric.links),
+            bytes_ps(_of_a_rank(case), self._narrowest_gbs()),
+            bytes_ps(self._in_all(case), sum(exact(link.bw_gbs) for link in self._fabric.links)),
         )
         nearest_ps, farthest_ps = self._inside_ps(case)
         # The links are idle until the first byte has come from the nearest PE. The latency bound

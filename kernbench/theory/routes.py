@@ -24,13 +24,7 @@ UCIE_NS, UCIE_GBS = "ucie.overhead_ns", "ucie.bw_gbs"
 PE_GBS, SRAM_GBS = "pe.to_router_bw_gbs", "cube.sram_to_router_bw_gbs"
 XBAR_GBS, TCM_GBS = "xbar.to_hbm_bw_gbs", "pe.tcm.bw_gbs"
 IO = "sip.io_chiplet."
-GRID_PITCH_MM = "2"
-"""In the file that ships: the pitch of the routers, and a wire from a router to a UCIe port."""
 
-PE_TO_ROUTER: Route = (KeyedHop("0", ROUTER_NS, PE_GBS),)
-ROUTER_TO_PE: Route = (KeyedHop("0", "0", PE_GBS),)
-ROUTER_TO_SRAM: Route = (KeyedHop("0", "cube.sram.overhead_ns", SRAM_GBS),)
-SRAM_TO_ROUTER: Route = (KeyedHop("0", ROUTER_NS, SRAM_GBS),)
 XBAR_TO_HBM: Route = (KeyedHop("0", "cube.hbm_ctrl.overhead_ns", XBAR_GBS),)
 TO_XBAR: Route = (KeyedHop("0", "xbar.overhead_ns", XBAR_GBS),)
 XBAR_TO_PE: Route = (KeyedHop("0", "0", XBAR_GBS),)
@@ -65,12 +59,7 @@ def through_switch() -> Route:
     )
 
 
-def mesh(hops: int, pitch_mm: str = GRID_PITCH_MM) -> Route:
-    """`hops` hops from router to neighbouring router."""
-    return (KeyedHop(pitch_mm, ROUTER_NS, MESH_GBS),) * hops
-
-
-def to_next_cube(out_mm: str = GRID_PITCH_MM, in_mm: str = GRID_PITCH_MM) -> Route:
+def to_next_cube(out_mm: str, in_mm: str) -> Route:
     """Router to UCIe port, the gap between the cubes, port to router; wires of the given length."""
     return (
         KeyedHop(out_mm, UCIE_NS),
@@ -79,11 +68,11 @@ def to_next_cube(out_mm: str = GRID_PITCH_MM, in_mm: str = GRID_PITCH_MM) -> Rou
     )
 
 
-def cube_to_io(out_mm: str = GRID_PITCH_MM) -> Route:
+def cube_to_io(out_mm: str) -> Route:
     """From the router at a UCIe port of a cube to the IO NoC."""
     return (KeyedHop(out_mm, UCIE_NS), *IO_CROSSING, *TO_IO_NOC)
 
 
-def io_to_cube(in_mm: str = GRID_PITCH_MM) -> Route:
+def io_to_cube(in_mm: str) -> Route:
     """From the IO NoC to the router at a UCIe port of a cube."""
     return (KeyedHop("0", UCIE_NS), *IO_CROSSING, KeyedHop(in_mm, ROUTER_NS))

@@ -7,19 +7,19 @@ from kernbench.theory.bandwidths import channel_gbs
 from kernbench.theory.routes import (
     HOST_TO_IO,
     IO_TO_HOST,
-    PE_TO_ROUTER,
-    ROUTER_TO_PE,
-    ROUTER_TO_SRAM,
-    SRAM_TO_ROUTER,
+    MESH_GBS,
+    PE_GBS,
+    ROUTER_NS,
+    SRAM_GBS,
     TO_NEXT_SIP,
     TO_XBAR,
     XBAR_TO_HBM,
     XBAR_TO_PE,
     XBAR_TO_ROUTER,
+    KeyedHop,
     Route,
     cube_to_io,
     io_to_cube,
-    mesh,
     through_switch,
     to_next_cube,
 )
@@ -27,7 +27,21 @@ from kernbench.theory.servers import packets, transfer_ps
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.transfers import RouteTimes
 
-TO_NEXT_CUBE, CUBE_TO_IO, IO_TO_CUBE = to_next_cube(), cube_to_io(), io_to_cube()
+PITCH_MM = "2"
+"""Pitch of the routers, and length of the wire between a router and a UCIe port."""
+
+# In the file that ships, PEs and SRAM are beside their routers: wires without length.
+PE_TO_ROUTER: Route = (KeyedHop("0", ROUTER_NS, PE_GBS),)
+ROUTER_TO_PE: Route = (KeyedHop("0", "0", PE_GBS),)
+ROUTER_TO_SRAM: Route = (KeyedHop("0", "cube.sram.overhead_ns", SRAM_GBS),)
+SRAM_TO_ROUTER: Route = (KeyedHop("0", ROUTER_NS, SRAM_GBS),)
+TO_NEXT_CUBE = to_next_cube(PITCH_MM, PITCH_MM)
+CUBE_TO_IO, IO_TO_CUBE = cube_to_io(PITCH_MM), io_to_cube(PITCH_MM)
+
+
+def mesh(hops: int) -> Route:
+    """`hops` hops from router to neighbouring router."""
+    return (KeyedHop(PITCH_MM, ROUTER_NS, MESH_GBS),) * hops
 
 
 def route_times(text: str) -> RouteTimes:
