@@ -40,6 +40,7 @@ def default_file(name: str) -> Path:
     """
     package = Path(__file__).parents[1]
     packaged = package / "defaults" / name
+    # The build copies the files from the root of the repository into the package.
     return packaged if packaged.exists() else package.parent / name
 
 
@@ -62,7 +63,7 @@ def parse(text: str, source: str, model: type[_Model]) -> _Model:
         return model.model_validate(content)
     except ValidationError as error:
         raise_first(source, _problems(error, model))
-        raise
+        raise  # not reached: pydantic reports at least one problem
 
 
 def raise_first(source: str, problems: Iterable[tuple[str, str]]) -> None:

@@ -32,6 +32,7 @@ class DType:
         if self.is_floating_point:
             return True
         limits = np.iinfo(self.numpy.name)
+        # 2.0 is an integer, 2.5 is not; Python's own numbers have no range.
         return int(number) == number and limits.min <= number <= limits.max
 
     def __repr__(self) -> str:

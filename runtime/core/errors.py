@@ -24,6 +24,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     match = get_close_matches(name, choices, n=1, cutoff=0.5)
     if match:
         return f"; did you mean {match[0]!r}?"
+    # Nothing is similar: the complete list helps more than a wild guess.
     return f"; known: {', '.join(choices)}" if choices else ""
 
 
@@ -178,6 +179,7 @@ class CollectiveMismatchError(KernbenchError, RuntimeError):
         self.rank, self.call, self.peer, self.peer_call = rank, call, peer, peer_call
 
     def __str__(self) -> str:
+        # In the order of ranks, independent of which one was found first.
         ranks = sorted([(self.rank, self.call), (self.peer, self.peer_call)])
         calls = "".join(f"\n  rank {rank} is in {call}" for rank, call in ranks)
         rule = "every rank of a group makes the same calls in one order"
@@ -222,6 +224,7 @@ class IpcqDeadlock(KernbenchError):  # noqa: N818 - the name is part of the spec
             f"{count} {noun if count == 1 else noun + 's'}" for count, noun in counted if count
         )
         verb = "waits" if len(self.pes) + len(self.ranks) == 1 else "wait"
+        # The cause first: cycles and chains, then the details.
         lines = [*self.waits, *self.pes, *self.ranks, *self.queues[:_QUEUES_SHOWN]]
         if len(self.queues) > _QUEUES_SHOWN:
             lines.append(f"{len(self.queues) - _QUEUES_SHOWN} more queues")

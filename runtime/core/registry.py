@@ -27,6 +27,7 @@ def look_up(name: str, registry: Mapping[str, _T], source: str, key_path: str) -
         raise ConfigError(source, key_path, f"{name!r} is not known{nearest(name, registry)}")
     try:
         return getattr(import_module(module_name), attribute)
+    # Other exceptions of the user's module are not caught: their traceback is the best message.
     except (ImportError, AttributeError) as error:
         raise ConfigError(source, key_path, f"{name!r} cannot be imported: {error}") from None
 
@@ -35,6 +36,7 @@ def look_up_class(
     name: str, registry: Mapping[str, type[_T]], base: type[_T], source: str, key_path: str
 ) -> type[_T]:
     """The class that `look_up` finds; `ConfigError` unless it derives from `base`."""
+    # The type of an imported object is unknown until it is checked below.
     found = cast("object", look_up(name, registry, source, key_path))
     if isinstance(found, type) and issubclass(found, base):
         return found

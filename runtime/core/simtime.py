@@ -8,6 +8,7 @@ processes. Factors come from decimal text (`exact`): a binary float would make t
 from fractions import Fraction
 
 PS_PER_NS = 1000
+# Sums with a lookahead must stay below 2**63, the range of integers on the wire.
 NEVER_PS = 1 << 62
 """Later than any event: the time of an event that never occurs, the promise of a finished LP."""
 

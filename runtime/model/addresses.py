@@ -75,6 +75,8 @@ class PhysAddr:
                     f"{address:#x}",
                     f"reserved: HBM of cube {cube} ends at {addresses.hbm_bytes:#x}",
                 )
+            # The slices follow each other without gaps, so the PE is a quotient and not a bit
+            # field.
             return cls(sip, cube, "hbm", *divmod(offset, addresses.slice_bytes))
         # Above the ranges of 64 PEs lie the resources of the cube.
         if offset >= MAX_PES_PER_CUBE * _PE_STRIDE:
@@ -114,6 +116,8 @@ class AddressMap:
     """
 
     def __init__(self, topology: Topology) -> None:
+        # The limits of this machine, not of the address format: an address beyond them names
+        # nothing.
         self._limits = {"sip": topology.sips, "cube": topology.cubes, "pe": topology.pes_per_cube}
         self.slice_bytes = topology.hbm_slice_bytes
         self.hbm_bytes = topology.pes_per_cube * self.slice_bytes
@@ -189,6 +193,7 @@ def _in_range(
     for candidate in ranges:
         if candidate.base <= local < candidate.base + candidate.nbytes:
             return candidate.resource, pe, local - candidate.base
+    # The ranges ascend, so the last one that begins below the address is its predecessor.
     below = [candidate.resource for candidate in ranges if candidate.base <= local]
     gap = f"the gap after {below[-1]}" if below else f"the gap before {ranges[0].resource}"
     offset = address & (_HBM_WINDOW - 1)

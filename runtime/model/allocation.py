@@ -59,6 +59,7 @@ class RangeAllocator:
                 nbytes,
                 f"offset {offset:#x} exceeds the memory of {self.nbytes:,} bytes",
             )
+        # The range must lie in one free range, since adjacent free ranges are merged.
         if not any(
             start <= offset and offset + nbytes <= start + size for start, size in self._free
         ):
@@ -84,6 +85,7 @@ class RangeAllocator:
         insort(self._free, (offset, end - offset))
 
     def _check_size(self, nbytes: int) -> None:
+        # An empty range would have no byte to identify it by when it is freed.
         if nbytes < 1:
             raise AllocationError(self.memory, nbytes, "a range has at least one byte")
 
@@ -137,6 +139,7 @@ class SipMemories:
         return offset
 
     def _memory(self, kind: BufferKind, cube: int, pe: int) -> RangeAllocator:
+        # Created on first use: a large machine has thousands of memories, and most runs use a few.
         memory = self._memories.get((kind, cube, pe))
         if memory is None:
             owner = f"sip {self._sip} cube {cube}" + ("" if kind == "sram" else f" pe {pe}")

@@ -86,6 +86,7 @@ class CubePlan:
                 PlanNode("router", name, NO_PE, float(router.x_mm), float(router.y_mm)), (index,)
             )
             for neighbour in self.grid.neighbours[index]:
+                # Each pair of routers once: a wire stands for the links of both directions.
                 if neighbour > index:
                     mm = self.grid.link_mm(index, neighbour)
                     self.wires.append(
@@ -104,6 +105,8 @@ class CubePlan:
 
     def _add_pe(self, pe: int, position: Point) -> None:
         router, mm = self.grid.nearest(position)
+        # A PE and its HBM controller have different ports on the router: traffic of others to the
+        # slice does not pass the PE.
         port, xbar, hbm = self.pe(pe), self.xbar(pe), self.hbm(pe)
         hbm_bw_gbs = self._topology.xbar.to_hbm_bw_gbs
         self._add(PlanNode("pe", f"pe{pe}", pe, *position), (port, router))
@@ -134,4 +137,5 @@ class CubePlan:
 
 def wire_ps(mm: Fraction, ns_per_mm: float) -> int:
     """The delay of a wire of `mm`, rounded to the picosecond."""
+    # Rounded once per wire: the sum over a route is then exact, however the route is divided.
     return round(mm * exact(ns_per_mm) * PS_PER_NS)

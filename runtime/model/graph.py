@@ -70,6 +70,7 @@ class ChipGraph:
         self.edge: Side = topology.sip.io_chiplet.edge
         self._columns, self._rows = topology.sip.cube_mesh.w, topology.sip.cube_mesh.h
         self._ports: dict[tuple[int, Side], int] = {}
+        # From a UCIe port to the node inside its die.
         self._behind: dict[int, int] = {}
         self._cube_base: list[int] = []
         draft = _Draft(topology)
@@ -153,6 +154,7 @@ class ChipGraph:
             draft.join(near, far, Fraction(0), bw_gbs)
         for lane in range(self._columns if self.edge in "NS" else self._rows):
             port = draft.add("ucie", f"io.ucie.mesh{lane}", *position(1, lane))
+            # The floor plan of the IO chiplet is not given: its wires have no length.
             draft.join(self.io_noc, port, Fraction(0), None)
             self._behind[port] = self.io_noc
 
@@ -235,8 +237,10 @@ class _Draft:
         return index
 
     def join(self, a: int, b: int, mm: Fraction, bw_gbs: float | None) -> None:
+        # A cube has few different lengths, and fractions are slow to multiply.
         if mm not in self._wire_ps:
             self._wire_ps[mm] = wire_ps(mm, self._ns_per_mm)
+        # Two links: the directions of a wire do not share bandwidth.
         for source, target in ((a, b), (b, a)):
             self.links.append(
                 Link(

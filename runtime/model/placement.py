@@ -125,6 +125,7 @@ def _split(
     if not spans:
         raise ValueError(f"a 0-d tensor cannot be placed {split} over {over}; use replicate")
     axis = 0 if split == "row_wise" else len(spans) - 1
+    # The span of this cube, if the tensor has been split over cubes already.
     start, stop = spans[axis]
     step, rest = divmod(stop - start, parts)
     if rest:

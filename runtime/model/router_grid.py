@@ -29,6 +29,7 @@ class RouterGrid:
     """The routers of a cube in row-major order; a router is named by its position in `routers`."""
 
     def __init__(self, size: SizeMm, noc: CubeNoc) -> None:
+        # A router is at the centre of its cell, so the pitch is the size of a cell.
         self.pitch_x_mm = exact(size.w) / noc.cols
         self.pitch_y_mm = exact(size.h) / noc.rows
         x0, y0, x1, y1 = map(exact, noc.hbm_hole_mm)

@@ -24,6 +24,7 @@ class RegisterLayout:
 
     def __init__(self, base: int, tile: TileSize) -> None:
         self._a_bytes = tile.m * tile.k * WIDEST_BYTES
+        # A register set holds the A tile, then the B tile of one step.
         self._set_bytes = self._a_bytes + tile.k * tile.n * WIDEST_BYTES
         self._accumulator_bytes = tile.m * tile.n * WIDEST_BYTES
         self._bias_bytes = tile.n * WIDEST_BYTES
@@ -60,6 +61,7 @@ class BufferLayout:
         self._b_bytes = tile.k * tile.n * WIDEST_BYTES
         self._result_bytes = tile.m * tile.n * WIDEST_BYTES
         self._a, self._b = base, base + count * self._a_bytes
+        # All A buffers, then all B buffers, then the buffers of results.
         self._result = self._b + count * self._b_bytes
         self.nbytes = self.result(count) - base
 

@@ -70,6 +70,8 @@ class TilePlan:
         depths = _spans(self.k, self.tile.k)
         for rows in _spans(self.m, self.tile.m):
             for columns in _spans(self.n, self.tile.n):
+                # Depth innermost: the steps of an output tile are consecutive, so one accumulator
+                # is enough for it.
                 for depth in depths:
                     yield Tile(rows, depth, columns, depth is depths[0], depth is depths[-1])
 

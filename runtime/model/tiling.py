@@ -48,11 +48,14 @@ class Tiling:
         # First row and column of the tile that contains an element, and the size of that tile.
         top, left = row // self.rows * self.rows, column // self.columns * self.columns
         height, width = np.minimum(self.rows, rows - top), np.minimum(self.columns, columns - left)
+        # Elements stored before the tile: the full rows or columns of tiles above or left of it,
+        # then the tiles before it in its own row or column of tiles.
         before = (
             top * columns + left * height
             if self.order == "row_major"
             else left * rows + top * width
         )
+        # Plus the position inside the tile, which is row-major.
         return before + (row - top) * width + (column - left)
 
 

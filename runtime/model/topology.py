@@ -22,6 +22,7 @@ def parse_topology(text: str, source: str, sips: int | None = None) -> Topology:
     """The topology in YAML `text`; a `ConfigError` names the file `source`."""
     topology = parse(text, source, Topology)
     if sips is not None:
+        # Before the rules are checked: they must hold for the SIP count that is simulated.
         topology = _with_sips(topology, sips)
     raise_first(source, problems(topology))
     return topology
