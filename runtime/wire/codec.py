@@ -77,14 +77,6 @@ def encode_peer(run_id: str, lp: int, content: PeerContent) -> tuple[bytes, byte
     )
 
 
-def sender_of(header: bytes) -> str:
-    """The LP that a header names as its sender, or an unknown process."""
-    try:
-        return f"LP {_envelope_decoder.decode(header).lp}"
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _STRANGER
-
-
 def no_fault(header: PacketHeader | None) -> str:
     """The rules of a model whose messages carry no packets."""
     return "" if header is None else "a packet in a run without chips"
@@ -116,16 +108,8 @@ class PeerDecoder:
 
         Raises `ProtocolError`, which names that LP, for anything that is not allowed.
         """
-        envelope = _decode(_envelope_decoder, header, _STRANGER)
+        envelope = self._opened(header)
         peer = f"LP {envelope.lp}"
-        if envelope.run_id != self._run_id:
-            raise ProtocolError(peer, "it belongs to another run")
-        # The number is wrong, so it does not identify the sender.
-        if envelope.lp >= self._lps or envelope.lp == self._lp:
-            raise ProtocolError(
-                _STRANGER,
-                f"it sends as LP {envelope.lp} to LP {self._lp}, the run has {self._lps} LPs",
-            )
         content = _decode(_content_decoder, envelope.content, peer)
         if isinstance(content, FrameHeader):
             return envelope.lp, self._frame(envelope.lp, content, payload)
@@ -133,6 +117,25 @@ class PeerDecoder:
         if payload:
             raise ProtocolError(peer, f"{len(payload):,} payload bytes without a frame")
         return envelope.lp, content
+
+    def sender(self, header: bytes) -> str:
+        """The LP of this run that a header names as its sender, or an unknown process."""
+        try:
+            return f"LP {self._opened(header).lp}"
+        except ProtocolError as error:
+            return error.peer
+
+    def _opened(self, header: bytes) -> _OpenEnvelope:
+        envelope = _decode(_envelope_decoder, header, _STRANGER)
+        # A sender that is not of this run, or no other LP of it, is not identified by its number.
+        if envelope.run_id != self._run_id:
+            raise ProtocolError(_STRANGER, f"it sends as LP {envelope.lp} of another run")
+        if envelope.lp >= self._lps or envelope.lp == self._lp:
+            raise ProtocolError(
+                _STRANGER,
+                f"it sends as LP {envelope.lp} to LP {self._lp}, the run has {self._lps} LPs",
+            )
+        return envelope
 
     def _frame(self, sender: int, header: FrameHeader, payload: bytes | memoryview) -> Frame:
         if not header.promises_ps:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import zmq  # noqa: TID251 - this module owns the sockets between LPs
 
 from runtime.core.errors import ConfigError, ProtocolError
-from runtime.wire.codec import PeerDecoder, encode_peer, sender_of
+from runtime.wire.codec import PeerDecoder, encode_peer
 from runtime.wire.fields import MAX_PAYLOAD_BYTES
 from runtime.wire.frames import PeerContent
 
@@ -76,7 +76,8 @@ class ZmqTransport:
                 return received
             if len(parts) != 2:
                 raise ProtocolError(
-                    sender_of(parts[0]), f"{len(parts)} parts where a header and a payload belong"
+                    self._decoder.sender(parts[0]),
+                    f"{len(parts)} parts where a header and a payload belong",
                 )
             received.append(self._decoder.decode(parts[0], parts[1]))
 

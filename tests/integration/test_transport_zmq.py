@@ -8,7 +8,7 @@ import zmq
 
 from runtime.core.errors import ConfigError, ProtocolError
 from runtime.wire.codec import PeerDecoder, encode_peer
-from runtime.wire.frames import Frame
+from runtime.wire.frames import Frame, Message
 from sip_node.pdes.transport_zmq import ZmqTransport
 
 
@@ -40,7 +40,16 @@ def stranger(context: zmq.Context[zmq.Socket[bytes]], transport: ZmqTransport) -
         ([b"one part"], "1 parts where a header and a payload belong"),
         ([b"a", b"b", b"c"], "3 parts"),
         ([b"\x93 not msgpack", b""], "malformed"),
-        (list(encode_peer("another run", 1, Frame((5,), 0))), "LP 1: it belongs to another run"),
+        (
+            list(encode_peer("another run", 1, Frame((5,), 0))),
+            "an unknown process: it sends as LP 1 of another run",
+        ),
+        ([*encode_peer("our run", 1, Frame((5,), 0)), b""], "LP 1: 3 parts where a header"),
+        (
+            list(encode_peer("our run", 1, Frame((5,), 0, (Message(5, 0, 0, 0),)))),
+            "LP 1: message 0 of a frame: field source: 0 is not on LP 1",
+        ),
+        (list(encode_peer("our run", 1, Frame((-5,), 0))), "LP 1: .*field promises_ps"),
         (
             [encode_peer("our run", 1, Frame((5,), 0))[0], b"unannounced"],
             "0 payload bytes, 11 came",

@@ -23,7 +23,6 @@ from runtime.wire.codec import (
     encode_control,
     encode_peer,
     encode_records,
-    sender_of,
 )
 from runtime.wire.control import (
     Abort,
@@ -256,7 +255,7 @@ def test_a_sender_that_is_no_other_lp_of_the_run_is_unknown(lp: object, problem:
 
 
 def test_another_run_is_refused() -> None:
-    with pytest.raises(ProtocolError, match="LP 3: it belongs to another run"):
+    with pytest.raises(ProtocolError, match="unknown process: it sends as LP 3 of another run"):
         decoder("other").decode(*sent(Message(9, 4, 0, 0)))
 
 
@@ -306,8 +305,9 @@ def test_a_run_without_chips_has_no_packets() -> None:
 
 
 def test_the_sender_is_read_from_the_header_alone() -> None:
-    assert sender_of(encode_peer("run", 3, Grant(5))[0]) == "LP 3"
-    assert sender_of(b"\xc1") == "an unknown process"
+    assert decoder().sender(encode_peer("run", 3, Grant(5))[0]) == "LP 3"
+    for stranger in (b"\xc1", encode_peer("other", 3, Grant(5))[0]):
+        assert decoder().sender(stranger) == "an unknown process"
 
 
 def test_the_ranges_of_the_wire_are_those_of_the_machine() -> None:
