@@ -255,6 +255,17 @@ def test_a_view_with_gaps_is_sent_packed() -> None:
     assert (sent.inputs[0].shape, sent.inputs[0].strides, sent.strides) == ((4, 2), (8, 1), ())
 
 
+def test_a_receive_that_has_failed_takes_no_later_slot() -> None:
+    def centre(_: tl.Pointer) -> None:
+        pending = tl.recv_async("W", dst_addr=tl.zeros((64, 8), tl.int8)[:, :4])
+        # The other slots of the message arrive here, before the kernel waits for the receive.
+        busy(5)
+        tl.wait(pending)
+
+    with pytest.raises(KernelError, match="256 bytes: it must fit a slot of 64 bytes"):
+        converse(centre, sends("E", 0, size=256), slot_size=64)
+
+
 @pytest.mark.parametrize("operation", ["send", "recv"])
 def test_a_view_with_gaps_has_to_fit_a_slot(operation: str) -> None:
     def centre(_: tl.Pointer) -> None:

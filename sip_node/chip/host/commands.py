@@ -1,8 +1,10 @@
 """The commands between the CPUs of a SIP, and their answers.
 
-host --KernelLaunchMsg--> IO_CPU --CubeCommand--> M_CPU --PeCommand--> PE_CPU
-host --------------------CubeCommand------------> M_CPU
-<------------------- CommandDone, all the way back ------------------
+    host --KernelLaunchMsg--> IO_CPU --CubeCommand--> M_CPU --PeCommand--> PE_CPU
+    host --------------------CubeCommand------------> M_CPU
+         <---------- CommandDone, in the opposite direction ---------------
+
+A CPU that forwards a command collects the answers of all parts before it answers.
 """
 
 from dataclasses import dataclass

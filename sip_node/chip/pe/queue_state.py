@@ -35,7 +35,7 @@ class QueueState:
     """The state of one queue pair. `table` names its queue table.
 
     `filled` counts the slots of the own ring that became full, `taken` those that were read and
-    whose credit has left. `arrived` are the full ones that nobody has taken.
+    whose credit has left. `arrived` are the full slots that no receive has taken.
     """
 
     def __init__(self, table: str, pair: QueuePair, announce: Callable[[str], None]) -> None:

@@ -23,8 +23,8 @@ before. The resources of a step, and when each is free again:
     result buffer    when the store begins          when the memory has acknowledged all of it
 
 A stage whose next resource is not free waits, and what is behind it waits too: that is the
-back-pressure of the pipeline. All steps pass every stage in one order, whatever product they belong
-to, so the end of one product overlaps with the start of the next.
+back-pressure of the pipeline. The steps of all products pass every stage in one order, so the end
+of one product overlaps with the start of the next.
 """
 
 from collections import deque
@@ -161,7 +161,7 @@ class PeScheduler:
         return composite.done
 
     def earliest_end_ps(self, done: Completion[None]) -> int:
-        """A lower bound for the end of a product that was submitted, whatever happens.
+        """A lower bound for the end of a product that was submitted.
 
         The GEMM engine takes all steps in their order, one at a time, and a product is complete
         after its last step. So the engine's time for the steps that have not begun passes after

@@ -62,7 +62,7 @@ def waits(earlier: Kind, later: Kind) -> bool:
 def test_a_batch_begins_when_the_last_batch_that_it_waits_for_is_complete(
     kinds: list[Kind], data: st.DataObject
 ) -> None:
-    """Whatever the order of completion, the batches that have begun are those without a wait.
+    """In every order of completion the batches that have begun are those without a wait.
 
     A batch waits directly or through others.
     """
