@@ -40,7 +40,9 @@ def program_of(request: RunRequest) -> ProgramSpec:
 
 def make_plan(options: SimulationOptions, program: ProgramSpec) -> Plan:
     """The plan of a run of `program`. Raises `UsageError` or `ConfigError`."""
-    config = load_config(options.topology, options.ccl, options.sips)
+    # A rank puts the directory of its script on the import path, as `python script.py` does.
+    directories = (str(Path(program.path).parent),) if program.kind == "script" else ()
+    config = load_config(options.topology, options.ccl, options.sips, directories)
     sips = config.topology.system.sips.count
     if program.kind == "script" and options.procs not in (None, sips):
         raise UsageError(

@@ -7,7 +7,9 @@ import pytest
 from kernbench.cli.options import SimulationOptions
 from kernbench.cli.run import RunRequest
 from kernbench.cli.simulation import make_plan, program_of, run
-from runtime.core.errors import UsageError
+from runtime.ccl.config import load_ccl
+from runtime.core.config_file import default_file
+from runtime.core.errors import ConfigError, UsageError
 from tests.support.sessions import fake_launcher, plan
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
@@ -64,3 +66,16 @@ def test_a_script_with_packed_processes_is_refused_with_the_reason(tmp_path: Pat
     with pytest.raises(UsageError, match="would share the state of its modules"):
         make_plan(SimulationOptions(sips=4, procs=2), program)
     assert make_plan(SimulationOptions(sips=4, procs=4), program).procs == 4
+
+
+def test_a_module_of_an_algorithm_beside_the_script_is_found_when_ccl_yaml_is_read(tmp_path: Path):
+    script, ccl = tmp_path / "train.py", tmp_path / "mine.yaml"
+    script.touch()
+    ccl.write_text(default_file("ccl.yaml").read_text().replace("runtime.ccl.algorithms.", ""))
+    options = SimulationOptions(sips=2, ccl=ccl)
+    program = program_of(RunRequest(options, script=script))
+    with pytest.raises(ConfigError, match=r"module: 'ring' cannot be imported: No module named"):
+        make_plan(options, program)
+    for name in load_ccl().file.algorithms:
+        (tmp_path / f"{name}.py").write_text("from runtime.ccl.algorithms.ring import *\n")
+    assert make_plan(options, program).config.ccl.resolve("tree").module == "tree"
