@@ -40,6 +40,7 @@ def test_every_committed_picture_is_small():
     assert [name for name, nbytes in sizes.items() if nbytes > LARGEST_BYTES] == []
 
 
+@pytest.mark.slow
 def test_a_missing_results_file_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

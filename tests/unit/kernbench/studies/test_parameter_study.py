@@ -92,6 +92,7 @@ def fast(case: StudyCase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return tmp_path
 
 
+@pytest.mark.slow
 def test_simulated_rows_are_written_to_a_new_directory_and_read_again(tmp_path: Path):
     study, file = GemmStudy("8x8x8"), tmp_path / "new" / "gemm_sweep.json"
     results = study.simulate(StudyOptions(procs=1), file)

@@ -21,7 +21,7 @@ def lines_of(rows: list[NamedValue], capsys: pytest.CaptureFixture[str]) -> list
     return capsys.readouterr().out.splitlines()
 
 
-def test_words_stand_at_the_left_and_numbers_at_the_right_with_groups_apart(
+def test_text_is_aligned_left_numbers_right_and_groups_are_separated(
     capsys: pytest.CaptureFixture[str],
 ):
     heading, units, _, *lines = lines_of(
