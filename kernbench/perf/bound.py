@@ -48,10 +48,11 @@ class CollectiveBounds:
         """The bound of one row; 0 for a single rank."""
         if case.ranks == 1:
             return TimeBound(0, 0)
+        all_gbs = sum((exact(link.bw_gbs) for link in self._fabric.links), Fraction(0))
         # Two cuts of the network: around one SIP, and through all links at once.
         on_links_ps = max(
             bytes_ps(_of_a_rank(case), self._narrowest_gbs()),
-            bytes_ps(self._in_all(case), sum(exact(link.bw_gbs) for link in self._fabric.links)),
+            bytes_ps(self._in_all(case), all_gbs),
         )
         nearest_ps, farthest_ps = self._inside_ps(case)
         # The links are idle until the first byte has come from the nearest PE. The latency bound

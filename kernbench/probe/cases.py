@@ -95,6 +95,7 @@ class ProbeCases:
     def capacity_bytes(self, case: ProbeCase) -> int:
         """The largest transfer: the size of the memory, and for a DMA also that of its own TCM."""
         topology = self.topology
+        # A DMA moves data between the memory and the TCM of its own PE, so both must hold them.
         capacity = {
             "HBM": topology.hbm_slice_bytes,
             "TCM": topology.tcm_bytes,
@@ -109,6 +110,7 @@ class ProbeCases:
         there, memory = self._memory(case)
         out = (*start, *self.routes.hops(here, there))
         back = self.routes.hops(there, here)
+        # The control packet of the other leg ends at an interface, not in a memory.
         if direction == "write":
             data = Leg("data", out, nbytes, packet_bytes, source=own, sink=memory)
             return TransferForm((data, Leg("ack", back, control_bytes, control_bytes)))
@@ -187,6 +189,7 @@ class ProbeCases:
             there = node(target.cube, target.pe)
             return route(here, there).latency_ps + route(there, here).latency_ps
 
+        # In both directions, since a request and its data may take different routes.
         latencies = {target: latency_ps(target) for target in targets}
         return min(latencies, key=latencies.__getitem__), max(latencies, key=latencies.__getitem__)
 

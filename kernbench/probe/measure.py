@@ -77,9 +77,13 @@ def _simulate(
         for each in transfers:
             request = cases.request(each.case, each.direction, each.nbytes)
             completion = device.wait(device.submit([request], each.case.name))
+            # A command of the host also contains its own overheads; that of a DMA is its engine
+            # time.
             times_ps.append(completion.total_ps if each.case.by_host else completion.pe_exec_ps)
         return times_ps
 
+    # Access to other SIPs is off by default in a run: a SIP then also sends answers,
+    # which its promises must allow for.
     far = any(each.case.target.sip != 0 for each in transfers)
     world = simulate(
         program, cases.topology.sips, topology=topology_yaml, data=False, remote_dma=far

@@ -90,6 +90,7 @@ class TimedRoutes:
     def _serialiser(self, sip: int, link: Link) -> Serialiser | None:
         if link.bw_gbs is None:
             return None
+        # A label does not depend on the direction: hence sets of kinds.
         ends = (self.graph.nodes[end] for end in (link.source, link.target))
         kinds: frozenset[NodeKind] = frozenset(node.kind for node in ends)
         name = f"{self._name(sip, link.source)}->{self._name(sip, link.target)}"
@@ -102,10 +103,12 @@ class TimedRoutes:
         spacing_ps = wire_ps(exact(topology.system.sips.spacing_mm), topology.ns_per_mm)
         out, into = f"{_prefix(sip)}io.ucie.sip{neighbour}", f"{_prefix(neighbour)}io.ucie.sip{sip}"
         bw_gbs = exact(topology.ucie.bw_gbs)
+        # The IO NoC and its ports are one component: no wire between them, no bandwidth limit.
         yield TimedHop(out, port_ps, 0)
         if topology.system.sips.fabric == "switch":
             switch_ps = ps_from_ns(topology.system.components.switch.overhead_ns)
             to_switch = Serialiser(bw_gbs, name=f"{out}->switch", label="UCIe")
+            # Two wires, each as long as the spacing: to the switch, and from it.
             yield TimedHop("switch", switch_ps, spacing_ps, to_switch)
             out = "switch"
         link = Serialiser(bw_gbs, name=f"{out}->{into}", label="UCIe")

@@ -68,6 +68,7 @@ def print_trace(row: ProbeRow) -> None:
             gbs = f"{float(hop.link.bw_gbs):g}" if hop.link else ""
             delays = _ns(hop.overhead_ps), _ns(hop.wire_ps)
             table.row(leg.name, hop.node, *delays, gbs, "", _ns(now_ps), "")
+        # The head is at the end of the route; the last byte follows one drain later.
         now_ps += leg.drain_ps
         slowest = leg.bottleneck
         last = f"last byte, held up by: {slowest.label} {float(slowest.bw_gbs):g} GB/s"

@@ -52,6 +52,7 @@ def tree_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
         return _arrival_ps(costs, costs.to_sip(ring.distance(rank, child)), nbytes)
 
     def ready_ps(rank: int) -> int:
+        # Receives from the children and from the parent are posted before anything else.
         time_ps = (len(children(rank)) + (rank > 0)) * costs.issue_ps + costs.load_ps(nbytes)
         for child in children(rank):
             received_ps = max(time_ps, ready_ps(child) + arrival_ps(rank, child))
@@ -96,8 +97,10 @@ def halving_doubling_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
     """
     time_ps, chunk = costs.load_ps(nbytes), nbytes // sips
     for bit, distance in enumerate(_distances(sips)):
+        # Reduce-scatter: what remains halves in each step.
         half = nbytes >> bit + 1
         time_ps += _exchange_ps(costs, distance, half) + costs.add_ps(half)
+    # All-gather: in step s, 2^s chunks are exchanged, over the distances in reverse order.
     for step, distance in enumerate(reversed(_distances(sips))):
         time_ps += _exchange_ps(costs, distance, *_gathered(chunk, chunk << step))
     return time_ps + sum(map(costs.store_ps, _gathered(chunk, nbytes)))
@@ -124,6 +127,7 @@ def hierarchical_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
     parts of the ring are joined.
     """
     up_ps = down_ps = 0
+    # Levels from the inside out: PEs of a cube, cubes of a SIP, then the ring of SIPs.
     if costs.pes == 2:
         up_ps += _arrival_ps(costs, costs.to_pe(1, 0), nbytes) + costs.add_ps(nbytes)
         down_ps += _arrival_ps(costs, costs.to_pe(0, 1), nbytes)

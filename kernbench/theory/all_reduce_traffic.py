@@ -29,6 +29,7 @@ def link_loads(
             nbytes = count * ITEM_BYTES
             for link in pairwise(grid.path(source, target)):
                 loads[link] += nbytes
+            # The path back may use other links: on a grid, columns come first in each direction.
             for link in pairwise(grid.path(target, source)):
                 loads[link] += credits_bytes(nbytes, queue)
     return loads
@@ -105,6 +106,7 @@ def halving_doubling(sips: int, count: int) -> Iterator[Message]:
         return [sum(chunks[index] for index in part) for part in parts]
 
     for rank in range(inside):
+        # Bit 0 first: the largest halves go between neighbours, over the fewest links.
         for bit in range(inside.bit_length() - 1):
             partner = rank ^ 1 << bit
             yield rank, partner, sum(chunks[index] for index in kept(partner, bit + 1))

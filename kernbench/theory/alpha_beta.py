@@ -41,6 +41,8 @@ def all_reduce_bytes(ranks: int, nbytes: int) -> Fraction:
     P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
     JPDC 69(2), 2009.
     """
+    # Each element needs p - 1 messages to be added and p - 1 to be distributed: 2(p-1) n in total,
+    # at least the p-th part of which one rank sends.
     return Fraction(2 * (ranks - 1) * nbytes, ranks)
 
 

@@ -21,11 +21,13 @@ def own_memory_gbs(file: TopologyFile) -> Fraction:
     The slice and the port of the TCM are each shared by both directions. The crossbar link between
     them has this bandwidth limit separately for each direction (`xbar.to_hbm_bw_gbs`).
     """
+    # Each byte passes both: a read leaves the slice and enters the TCM, a write the reverse.
     return min(slice_gbs(file), file.number("pe.tcm.bw_gbs"))
 
 
 def own_read_gbs(file: TopologyFile) -> Fraction:
     """The fastest stream in one direction between a PE's own slice and its TCM."""
+    # One direction only, so the shared servers have their full bandwidth for it.
     return min(own_memory_gbs(file), file.number("xbar.to_hbm_bw_gbs"))
 
 

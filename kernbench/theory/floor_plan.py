@@ -47,6 +47,7 @@ class CubeFloorPlan:
         self._pitch_x = file.number("cube.size_mm.w") / self._cols
         self._pitch_y = file.number("cube.size_mm.h") / self._rows
         x0, y0, x1, y1 = map(exact, file["cube.noc.hbm_hole_mm"])
+        # A router is missing where the centre of its cell is inside the hole.
         self._hole_rows = [row for row in range(self._rows) if y0 < self._centre((row, 0))[1] < y1]
         self._hole_cols = [col for col in range(self._cols) if x0 < self._centre((0, col))[0] < x1]
 
@@ -68,6 +69,8 @@ class CubeFloorPlan:
         """The hops between two routers; around the hole where it lies straight between them."""
         (row, col), (to_row, to_col) = source, target
         across, down = abs(to_col - col), abs(to_row - row)
+        # Both ends in rows of the hole, on opposite sides: the route leaves these rows and returns,
+        # which adds hops down and none across. The second case is the same for columns.
         if _blocked(self._hole_rows, self._hole_cols, (row, to_row), (col, to_col)):
             down = _detour(self._hole_rows, self._rows, row, to_row)
         elif _blocked(self._hole_cols, self._hole_rows, (col, to_col), (row, to_row)):
@@ -118,6 +121,7 @@ class FloorPlan:
         if sips:
             return self.out(cube, cell) + self._next_sip * sips + self.into(to_cube, to_cell)
         (column, row), (to_column, to_row) = self._coordinates(cube), self._coordinates(to_cube)
+        # Dimension order between cubes, as between routers: columns before rows.
         sides = ["E" if to_column > column else "W"] * abs(to_column - column)
         sides += ["S" if to_row > row else "N"] * abs(to_row - row)
         return self._cross(cell, sides, to_cell)
@@ -153,6 +157,7 @@ class FloorPlan:
         for side in sides:
             (leave, out_mm), (enter, in_mm) = self.cube.port(side), self.cube.port(OPPOSITE[side])
             route += self.cube.mesh(cell, leave) + to_next_cube(out_mm, in_mm)
+            # The next cube starts at the router of the port on the opposite side.
             cell = enter
         return route + self.cube.mesh(cell, target)
 

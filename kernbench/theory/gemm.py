@@ -95,6 +95,7 @@ class GemmNumbers:
             self.tile_ps(),
             self.store_ps(result_itemsize),
         )
+        # Two accumulators: the store of an output tile overlaps with the steps of the next one.
         depth = ceil(product.k / self.tile.k)
         outputs = steps(product, self.tile) // depth
         output_tile = depth * max(fetch, compute)

@@ -75,11 +75,13 @@ class KernelCosts:
         route = self.to_sip(hops)
         link_ps = transfer_ps(nbytes, self.times.narrowest_gbs(route))
         one_hop_ps, two_hops_ps = (self.times.latency_ps(self.to_sip(count)) for count in (1, 2))
+        # The difference leaves one crossing: ports, wire and IO NoC of the forwarding SIP.
         crossing_ps = two_hops_ps - one_hop_ps
         return self.message_ps(route, nbytes) + (hops - 1) * max(link_ps - crossing_ps, 0)
 
     def send_ps(self, nbytes: int) -> int:
         """From a command that sends until the next command: until the slot has left the TCM."""
+        # The command completes when the slot has been read from the TCM; the link is not awaited.
         return self.issue_ps + self.dma_ps + self.tcm_ps(nbytes)
 
     def copy_ps(self, nbytes: int) -> int:
@@ -111,6 +113,7 @@ class KernelCosts:
     def _math_ps(self, read_bytes: int, written_bytes: int) -> int:
         """Issue, operands to the registers, pipeline fill + elements / lanes, result to the TCM."""
         number, port_gbs = self.file.number, self.file.number("pe.fetch_store.bw_gbs")
+        # Fetch and store have separate ports, but one operation uses them one after the other.
         elements = Fraction(written_bytes, ITEM_BYTES)
         cycles = number("pe.math.pipeline_cycles") + ceil(elements / number("pe.math.lanes"))
         moved_ps = transfer_ps(read_bytes, port_gbs) + transfer_ps(written_bytes, port_gbs)

@@ -49,6 +49,7 @@ class RingAllReduceTimes:
     @property
     def slots_for_a_stream(self) -> int:
         """Slots with which no stream waits for credits: Little's law, plus one for the command."""
+        # A command takes a free slot when it starts, which is one slot more than those in flight.
         return ceil(self.round_trip_ps / self.slot_interval_ps) + 1
 
     def rate_gbs(self) -> float:

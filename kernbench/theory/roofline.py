@@ -30,6 +30,7 @@ def memory_bound_ps(read: int, written: int, shared_gbs: Fraction, link_gbs: Fra
     Both directions share the memory (`shared_gbs`); the link to it has `link_gbs` in each
     direction.
     """
+    # Two servers in a row, each of which must serve all bytes that pass it.
     return max(bytes_ps(read + written, shared_gbs), bytes_ps(max(read, written), link_gbs))
 
 

@@ -25,6 +25,7 @@ PE_GBS, SRAM_GBS = "pe.to_router_bw_gbs", "cube.sram_to_router_bw_gbs"
 XBAR_GBS, TCM_GBS = "xbar.to_hbm_bw_gbs", "pe.tcm.bw_gbs"
 IO = "sip.io_chiplet."
 
+# The crossbar is beside the PE, its slice and its router: no wires.
 XBAR_TO_HBM: Route = (KeyedHop("0", "cube.hbm_ctrl.overhead_ns", XBAR_GBS),)
 TO_XBAR: Route = (KeyedHop("0", "xbar.overhead_ns", XBAR_GBS),)
 XBAR_TO_PE: Route = (KeyedHop("0", "0", XBAR_GBS),)
@@ -36,6 +37,8 @@ HOST_TO_IO: Route = (
     KeyedHop("0", IO + "io_cpu.overhead_ns", IO + "io_cpu.bw_gbs"),
     KeyedHop("0", IO + "noc.overhead_ns", IO + "noc.bw_gbs"),
 )
+# The link between two components has one bandwidth for both directions: the keys of HOST_TO_IO,
+# each at the hop which enters the other end.
 IO_TO_HOST: Route = (
     KeyedHop("0", IO + "io_cpu.overhead_ns", IO + "noc.bw_gbs"),
     KeyedHop("0", IO + "pcie_ep.overhead_ns", IO + "io_cpu.bw_gbs"),
@@ -70,6 +73,7 @@ def to_next_cube(out_mm: str, in_mm: str) -> Route:
 
 def cube_to_io(out_mm: str) -> Route:
     """From the router at a UCIe port of a cube to the IO NoC."""
+    # The ports of both sides have an overhead; only the gap between them limits the bandwidth.
     return (KeyedHop(out_mm, UCIE_NS), *IO_CROSSING, *TO_IO_NOC)
 
 

@@ -35,6 +35,8 @@ class Serialiser:
 
     def service_ps(self, nbytes: int) -> int:
         """Time of `nbytes` on the channel which gets most of them, rounded up to the picosecond."""
+        # The first channel gets a burst in each round, also in the last, partial one: no channel
+        # gets more.
         rounds, rest = divmod(nbytes, self.round_bytes)
         busiest_bytes = rounds * self.burst_bytes + min(rest, self.burst_bytes)
         return ceil(busiest_bytes * PS_PER_NS * self.channels / self.bw_gbs)
@@ -58,6 +60,7 @@ def packets(nbytes: int, packet_bytes: int) -> list[int]:
 
 def serialised_ps(nbytes: int, packet_bytes: int, gbs: Fraction) -> int:
     """Time of a message on one link; each packet is rounded up to the picosecond on its own."""
+    # The sum of rounded times is not the rounded sum: many small packets add up to whole ps.
     return sum(transfer_ps(size, gbs) for size in packets(nbytes, packet_bytes))
 
 
@@ -67,9 +70,12 @@ def drain_ps(nbytes: int, packet_bytes: int, servers: Iterable[Serialiser]) -> i
     The formula of this module. It is exact if each packet uses all channels of a memory equally, or
     if there is only one packet.
     """
+    # nbytes - 1, so that the last packet has 1 to packet_bytes bytes and never none.
     full_packets, last_bytes = divmod(nbytes - 1, packet_bytes)
     slowest_ps = drain = 0
     for server in servers:
+        # Full packets arrive here at the pace of the slowest server so far. Only the last packet
+        # matters for the end: a slow server for small packets can follow a fast one.
         slowest_ps = max(slowest_ps, server.service_ps(packet_bytes))
         drain = max(drain, full_packets * slowest_ps + server.service_ps(last_bytes + 1))
     return drain

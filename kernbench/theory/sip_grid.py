@@ -65,6 +65,7 @@ class SipGrid:
         up = (end - start) % size
         if not self._wraps:
             return list(range(start, end + 1)) if end >= start else list(range(start, end - 1, -1))
+        # 2 up == size: both directions are equally long, and the rule is upwards.
         steps = range(up + 1) if 2 * up <= size else range(0, up - size - 1, -1)
         return [(start + step) % size for step in steps]
 

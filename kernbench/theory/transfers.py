@@ -58,6 +58,7 @@ class Leg:
     def drain_ps(self) -> int:
         """Time from the first to the last byte at the end: exact, or a lower bound, see `exact`."""
         if not self.exact:
+            # No server can be faster than all its bytes at once: a bound without any assumption.
             return max(server.service_ps(self.nbytes) for server in self._servers())
         return drain_ps(self.nbytes, self.packet_bytes, self._servers())
 
@@ -142,6 +143,7 @@ class RouteTimes:
     def latency_ps(self, route: Route) -> int:
         """Time of the head of a message: all overheads and all wires."""
         number, ps_per_mm = self.file.number, self.file.number("ns_per_mm") * PS_PER_NS
+        # Rounded per wire, since the simulator stores each wire delay as whole picoseconds.
         wires_ps = sum(round(number(hop.mm) * ps_per_mm) for hop in route)
         return wires_ps + sum(self.file.ps(hop.overhead_ns) for hop in route)
 
@@ -160,6 +162,7 @@ class RouteTimes:
         A control packet takes `route` to the PE, where the IPCQ handles it. The route is empty
         where the ring is in the TCM of that PE.
         """
+        # Inside a PE the announcement is a signal, not a packet: no bytes to serialise.
         drain = self._control_drain_ps(route) if route else 0
         return self.latency_ps(route) + drain + self.file.ps("pe.ipcq.overhead_ns")
 
@@ -168,6 +171,7 @@ class RouteTimes:
 
         `memory_gbs` is the key of the bandwidth of the memory that holds the ring.
         """
+        # The sender reads each slot from its TCM: the port there is the first server.
         gbs = self.narrowest_gbs(route, TCM_GBS, memory_gbs)
         drain = serialised_ps(nbytes, packet_bytes, gbs)
         return self.file.ps("pe.dma.overhead_ns") + self.latency_ps(route) + drain

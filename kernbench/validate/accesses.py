@@ -130,6 +130,7 @@ class Accesses:
         packet_bytes: int,
     ) -> TimedAccess:
         ccl = joined(kind, packet_bytes)
+        # The message is one slot, so the first arrival is the whole of it.
         arrival = self.arrivals(source, target, directions, nbytes, ccl)[0]
         cube = f"sip{source[0]}.cube{source[1]}"
         return TimedAccess(

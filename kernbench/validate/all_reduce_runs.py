@@ -45,6 +45,7 @@ class AllReduceQueue(RingQueue):
             "ipcq_credit_size_bytes": self.credit_bytes,
             "algorithm": "intercube",
         }
+        # null is the last cube, which exists in every cube mesh.
         content["algorithms"]["intercube"] |= {"root_cube": None, "mapper": "cube_leaders"}
         return yaml.safe_dump(content)
 
@@ -163,6 +164,7 @@ def outcome_of(file: TopologyFile, case: AllReduce) -> AllReduceOutcome:
 
 def _seen(world: World) -> AllReduceOutcome:
     chips = world.node.chips
+    # Kernels only: the commands of the host before and after them are not part of an algorithm.
     kernels = [record for _, record in world.of("pe_cpu.collective", "kernel")]
     pointers = [each for chip in chips.values() for pe in chip.pes for each in pe.ipcq.pointers()]
     return AllReduceOutcome(

@@ -43,6 +43,7 @@ def _strides(file: TopologyFile) -> Iterator[Check]:
 
 def _strided_gbs(file: TopologyFile, stride: int) -> float:
     """The steady rate of reads of one burst each, all of them in flight at once."""
+    # One DMA channel per burst, so that latency does not limit the rate.
     system = OneSip(file.with_values({"pe.dma.channels": 2 * BURSTS}))
     burst = file["hbm.burst_bytes"]
 

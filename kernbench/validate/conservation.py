@@ -63,6 +63,7 @@ def _forwarded_bytes(flows: dict[int, Flows], graph: ChipGraph) -> Iterator[Chec
             sum(out for _, out in pairs),
             "B",
         )
+        # In total, errors of two nodes could cancel out.
         worst = max((abs(into - out) for into, out in pairs), default=0)
         yield _exact(
             f"f.each.{kind}",

@@ -109,6 +109,7 @@ def _hole(rng: Random, *sides: tuple[int, int]) -> list[float]:
     for length, routers in sides:
         if routers < 3:
             return [0.0, 0.0, 0.0, 0.0]
+        # Not the first and not the last router: each side needs routers for detours.
         first = rng.randint(1, routers - 2)
         last = rng.randint(first, routers - 2)
         spans.append((_floor(first * length / routers), _floor((last + 1) * length / routers)))

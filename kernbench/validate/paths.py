@@ -70,6 +70,7 @@ def saturation(file: TopologyFile) -> list[Check]:
 def _stream(accesses: Accesses, check_id: str, where: str, bank: Bank, nbytes: int) -> Check:
     """T0 is the latency of the first byte, B the narrowest bandwidth of the route."""
     file = accesses.file
+    # A route to another slice contains that to the own one, plus the mesh, plus UCIe.
     gbs = [float(own_read_gbs(file))]
     if bank.pe or bank.cube:
         gbs += [file[MESH_GBS], file[PE_GBS]]

@@ -43,6 +43,7 @@ class Part:
 
 def parts(seed: int, *, full: bool) -> list[Part]:
     """All parts, in the order of the rows."""
+    # Parts are as small as the checks allow, so that processes share them evenly.
     loads = sorted(reference()) if full else DEFAULT_LOADS
     return [
         *(Part(f"a.{number}.", uncontended, (seed, number)) for number in range(TOPOLOGIES + 1)),

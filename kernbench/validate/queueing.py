@@ -59,6 +59,7 @@ class LoadedLink:
         service_ps = self._server.serialisation_ps(NBYTES)
         span_ps = round(arrivals * service_ps / load)
         rng = seeded(seed, arrivals)
+        # Integer times can coincide; the engine keeps the order of equal ones.
         self._times = iter(sorted(rng.randrange(span_ps) for _ in range(arrivals)))
         self._net.engine.at(next(self._times), self._arrive)
         self._net.run()
@@ -81,6 +82,7 @@ class LoadedLink:
     def _arrive(self) -> None:
         self._count(1)
         self._net.send(self._pe, self._router, NBYTES, 0)
+        # One arrival schedules the next: a million events at once would only slow the calendar.
         after_ps = next(self._times, None)
         if after_ps is not None:
             self._net.engine.at(after_ps, self._arrive)

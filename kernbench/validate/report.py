@@ -26,6 +26,7 @@ STYLE = TextStyle(gap=3, heading_marks=(" ",), row_mark=" ", ruled=True, overhan
 def print_tables(checks: Iterable[Check]) -> None:
     """A table per group."""
     for group, members in groupby(checks, key=lambda check: check.id[0]):
+        # All columns are left-aligned: formulas and numbers of different units do not line up.
         table = TextTable([TextColumn(name, left=True) for name in COLUMNS], STYLE)
         for check in members:
             table.row(*_cells(check), faulty=not check.passed)

@@ -41,6 +41,7 @@ def _disjoint(file: TopologyFile) -> Iterator[Check]:
 
 def _one_sink(file: TopologyFile) -> Iterator[Check]:
     """Several PEs send one packet each to the SRAM, whose link is the narrowest of the route."""
+    # Packets queue only at the SRAM link then, and leave it one after the other without gaps.
     narrowest = min(file[SRAM_GBS], file[MESH_GBS], file[PE_GBS])
     file = file.with_values({SRAM_GBS: narrowest})
     times, plan = RouteTimes(file), FloorPlan(file).cube

@@ -39,6 +39,7 @@ def _rate(file: TopologyFile, queue: AllReduceQueue) -> Check:
 
 def _measured_gbs(accesses: Accesses, queue: AllReduceQueue) -> float:
     """The steady rate: all fillings of the ring but the first; nan if the run does not end."""
+    # The first filling of the ring waits for no credit, so it is faster than the steady state.
     slots = FILLINGS * queue.slots + 1
     directions, nbytes = ("global_E", "global_W"), slots * queue.slot_bytes
     try:
