@@ -71,7 +71,7 @@ def best_by_size(means: Means) -> list[tuple[str, int]]:
     for nbytes in next(iter(means.values())):
         least = min(each[nbytes] for each in means.values())
         best = min(ending.values(), key=_Assignment.cost)
-        # The best sequence of all is the best to change from, whatever it ended with.
+        # A change can start from any sequence, so it starts from the best of all.
         changed = replace(best, changes=best.changes + 1)
         ending = {
             name: min(ending[name], changed, key=_Assignment.cost).followed_by(

@@ -20,10 +20,10 @@ def measure(point: CclPoint) -> CclRow:
     """Simulate one point."""
     sips = point.network.sips
     cubes = _cubes(point)
-    given = [shard(rank, cubes, elements(point.nbytes)) for rank in range(sips)]
+    shards = [shard(rank, cubes, elements(point.nbytes)) for rank in range(sips)]
     run = run_all_reduce(
-        given,
-        combined(given),
+        shards,
+        combined(shards),
         DPPolicy(cube="row_wise", num_cubes=cubes, num_pes=1),
         algorithm=point.algorithm,
         topology_yaml=point.topology,
@@ -59,9 +59,9 @@ def shard(rank: int, cubes: int, count: int) -> Array:
     return rng.integers(limits.min, limits.max, (cubes, count), np.int32, endpoint=True)
 
 
-def combined(given: list[Array]) -> Array:
+def combined(shards: list[Array]) -> Array:
     """The expected content of every row: the sum over ranks and cubes, modulo 2^32."""
-    return np.stack(given).sum(axis=(0, 1), dtype=np.int32)
+    return np.stack(shards).sum(axis=(0, 1), dtype=np.int32)
 
 
 def _cubes(point: CclPoint) -> int:

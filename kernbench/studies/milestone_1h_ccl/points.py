@@ -182,7 +182,7 @@ def _joined(file: TopologyFile, network: SipNetwork) -> str:
 
 def _queues(queues: dict[str, Any], **values: Any) -> str:
     """`ccl.yaml` with other defaults; algorithms lose these keys, which would override them."""
-    # Explicit, so that the study measures the same whatever defaults the user's file has.
+    # Explicit: the defaults of the user's file must not change what the study measures.
     values = {"buffer_kind": "tcm"} | values
     algorithms = {
         name: {key: value for key, value in queues["algorithms"][name].items() if key not in values}
