@@ -75,7 +75,15 @@ class Control:
 
         Peers reach this LP at `data_endpoint`.
         """
-        self.send(Hello(PROTOCOL_VERSION, self._run_id, self._lp, getpid(), data_endpoint))
+        self.send(
+            Hello(
+                protocol=PROTOCOL_VERSION,
+                run_id=self._run_id,
+                lp=self._lp,
+                pid=getpid(),
+                endpoint=data_endpoint,
+            )
+        )
         return self._expect(Peers)
 
     def ready(self, config_hash: str) -> None:

@@ -88,7 +88,14 @@ def packet(size: int) -> PacketHeader:
 
 def frame(number: int, *payloads: bytes, source: int = 2, target: int = 0) -> Frame:
     messages = tuple(
-        Message(number, source, target, seq, packet(len(payload)) if payload else None, payload)
+        Message(
+            time_ps=number,
+            source=source,
+            target=target,
+            seq=seq,
+            body=packet(len(payload)) if payload else None,
+            payload=payload,
+        )
         for seq, payload in enumerate(payloads)
     )
     return Frame((number, number + 1), number % 3, messages)

@@ -43,7 +43,15 @@ class Edge:
 
     def pass_on(self, target: int, size: int, *, at_ps: int = 0, tail_ps: int = 0) -> None:
         """A packet of SIP 2 for `target` is at our IO NoC."""
-        packet = Packet(Kind.IPCQ_CREDIT, 2, 0, target, 0, size, entrance_ps=at_ps)
+        packet = Packet(
+            kind=Kind.IPCQ_CREDIT,
+            source_sip=2,
+            source_node=0,
+            sip=target,
+            node=0,
+            size=size,
+            entrance_ps=at_ps,
+        )
         self.chip.send_bounds.departed(target, at_ps)
         self.engine.at(at_ps, self.chip.boundary.accept, packet, max(at_ps, tail_ps))
 

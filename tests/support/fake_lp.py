@@ -69,33 +69,91 @@ class FakeLp:
     def report_status(self) -> None:
         if self.control.status_is_due():
             self.control.report_status(
-                Status(self.lp, TIME_PS, EVENTS, 0.0, 2 * TIME_PS, TIME_PS, self.lp ^ 1)
+                Status(
+                    lp=self.lp,
+                    time_ps=TIME_PS,
+                    events=EVENTS,
+                    blocked_s=0.0,
+                    next_ps=2 * TIME_PS,
+                    safe_ps=TIME_PS,
+                    waits_for=self.lp ^ 1,
+                )
             )
 
     def trace(self) -> None:
         for sip in self.sips:
             sent = OpRecord(
-                "ucie", "send", 100 * sip, 100 * sip + 50, nbytes=64, flow=(sip, sip + 1, 0)
+                engine="ucie",
+                name="send",
+                start_ps=100 * sip,
+                end_ps=100 * sip + 50,
+                nbytes=64,
+                flow=(sip, sip + 1, 0),
             )
-            received = OpRecord("ucie", "recv", 100, 150, flow=(sip - 1, sip, 0), flow_end=True)
+            received = OpRecord(
+                engine="ucie",
+                name="recv",
+                start_ps=100,
+                end_ps=150,
+                flow=(sip - 1, sip, 0),
+                flow_end=True,
+            )
             self.control.send(TraceChunk(self.lp, sip, encode_records([sent, received])))
 
     def report(self, sip: int, *, finished: bool = True) -> SipReport:
-        row = PerfRow(1024, 256, "f32", "sum", 2_000_000 + sip, 0.5, 0.5, 0)
+        row = PerfRow(
+            size_bytes=1024,
+            count=256,
+            dtype="f32",
+            redop="sum",
+            time_ps=2_000_000 + sip,
+            algbw_gbs=0.5,
+            busbw_gbs=0.5,
+            wrong=0,
+        )
         blocked = (
             ()
             if finished
-            else (BlockedPe(sip, 3, 1, "ring", "recv", "E", (sip ^ 1, 3, 1), TIME_PS),)
+            else (
+                BlockedPe(
+                    sip=sip,
+                    cube=3,
+                    pe=1,
+                    kernel="ring",
+                    operation="recv",
+                    direction="E",
+                    peer=(sip ^ 1, 3, 1),
+                    since_ps=TIME_PS,
+                ),
+            )
         )
         waiting_for = "" if finished else "all_reduce"
-        outcome = BenchOutcome("fake", 16, 0, (row,)) if finished else None
+        outcome = BenchOutcome(label="fake", ok=16, wrong=0, rows=(row,)) if finished else None
         return SipReport(
-            sip, digest_of(sip), TIME_PS, finished, outcome, {"bytes": 64}, blocked, waiting_for
+            sip=sip,
+            digest=digest_of(sip),
+            time_ps=TIME_PS,
+            finished=finished,
+            outcome=outcome,
+            counters={"bytes": 64},
+            blocked=blocked,
+            waiting_for=waiting_for,
         )
 
     def done(self, *, finished: bool = True, sips: tuple[int, ...] | None = None) -> None:
         reports = tuple(self.report(sip, finished=finished) for sip in sips or self.sips)
-        self.control.send(Done(self.lp, reports, EVENTS, 10, 20, 30, 0.5, 1.5))
+        self.control.send(
+            Done(
+                lp=self.lp,
+                sips=reports,
+                events=EVENTS,
+                rounds=10,
+                messages=20,
+                null_messages=30,
+                blocked_s=0.5,
+                busy_s=1.5,
+            )
+        )
 
     def finish(self) -> int:
         self.control.finish()
@@ -114,14 +172,32 @@ def raises(lp: FakeLp) -> int:
     lp.start()
     lp.trace()
     text = "Traceback (most recent call last):\nValueError: rank refuses"
-    lp.control.send(Failed(lp.lp, lp.sips[0], "ValueError", "rank refuses", text, TIME_PS))
+    lp.control.send(
+        Failed(
+            lp=lp.lp,
+            rank=lp.sips[0],
+            error="ValueError",
+            message="rank refuses",
+            traceback=text,
+            time_ps=TIME_PS,
+        )
+    )
     lp.control.close()
     return 1
 
 
 def refuses_a_flag(lp: FakeLp, error: str = "UsageError") -> int:
     lp.start()
-    lp.control.send(Failed(lp.lp, lp.sips[0], error, "unknown dtype 'f99'", "Traceback", 0))
+    lp.control.send(
+        Failed(
+            lp=lp.lp,
+            rank=lp.sips[0],
+            error=error,
+            message="unknown dtype 'f99'",
+            traceback="Traceback",
+            time_ps=0,
+        )
+    )
     return lp.finish()
 
 
@@ -193,7 +269,7 @@ def malformed_trace(lp: FakeLp) -> int:
 
 def sends_as_another_lp(lp: FakeLp) -> int:
     lp.start()
-    lp.control.send(Status(lp.lp + 1, TIME_PS, EVENTS, 0.0))
+    lp.control.send(Status(lp=lp.lp + 1, time_ps=TIME_PS, events=EVENTS, blocked_s=0.0))
     return lp.finish()
 
 
@@ -228,7 +304,7 @@ def brings_a_stranger(lp: FakeLp) -> int:
 
 
 def wrong_protocol(lp: FakeLp) -> int:
-    lp.control.send(Hello(99, lp.run_id, lp.lp, os.getpid(), ""))
+    lp.control.send(Hello(protocol=99, run_id=lp.run_id, lp=lp.lp, pid=os.getpid(), endpoint=""))
     return lp.finish()
 
 
@@ -263,7 +339,7 @@ def sends_a_wrong_packet(lp: FakeLp) -> int:
         element=0,
         call="",
     )
-    frame = Frame((10**6,), 0, (Message(10**6, 1, 0, 0, packet),))
+    frame = Frame((10**6,), 0, (Message(time_ps=10**6, source=1, target=0, seq=0, body=packet),))
     with zmq.Context() as context, context.socket(zmq.PUSH) as socket:
         socket.connect(peers.endpoints[0])
         socket.send_multipart(encode_peer(lp.run_id, lp.lp, frame))

@@ -142,7 +142,14 @@ def test_a_frame_is_messagepack_with_the_payloads_in_a_separate_part(frame: Fram
 @given(st.sampled_from(sorted(CARRIERS)), st.lists(st.binary(min_size=1, max_size=9), max_size=4))
 def test_every_message_gets_its_own_payload(kind: PacketKind, payloads: list[bytes]) -> None:
     messages = tuple(
-        Message(9, 4, 0, seq, header(kind=kind, size=len(payload)), payload)
+        Message(
+            time_ps=9,
+            source=4,
+            target=0,
+            seq=seq,
+            body=header(kind=kind, size=len(payload)),
+            payload=payload,
+        )
         for seq, payload in enumerate(payloads)
     )
     _, frame = decoder().decode(*encode_peer("run", 3, Frame((5,), 0, messages)))
@@ -179,7 +186,9 @@ WRONG_FIELDS = [
 def test_a_wrong_field_of_a_message_is_named_with_the_lp_that_sent_it(
     change: list[Any], problem: str
 ) -> None:
-    encoded, payload = sent(Message(9, 4, 0, 0, header(), b"abc"))
+    encoded, payload = sent(
+        Message(time_ps=9, source=4, target=0, seq=0, body=header(), payload=b"abc")
+    )
     content = msgpack.unpackb(encoded)
     *path, value = change
     place = content[2][3][0]
@@ -261,7 +270,7 @@ def test_another_run_is_refused() -> None:
 
 @pytest.mark.parametrize("payload", [b"", b"ab", b"abcd"])
 def test_a_payload_of_another_length_than_announced_is_refused(payload: bytes) -> None:
-    encoded, _ = sent(Message(9, 4, 0, 0, header(), b"abc"))
+    encoded, _ = sent(Message(time_ps=9, source=4, target=0, seq=0, body=header(), payload=b"abc"))
     with pytest.raises(
         ProtocolError, match=f"LP 3: .* announce 3 payload bytes, {len(payload)} came"
     ):
@@ -286,7 +295,9 @@ def test_a_payload_is_as_long_as_its_packet_and_of_a_kind_that_carries_one(
     body: PacketHeader | None, problem: str
 ) -> None:
     with pytest.raises(ProtocolError, match=f"LP 3: .*field payload_bytes: {problem}"):
-        decoder().decode(*sent(Message(9, 4, 0, 0, body, b"abc")))
+        decoder().decode(
+            *sent(Message(time_ps=9, source=4, target=0, seq=0, body=body, payload=b"abc"))
+        )
 
 
 def test_a_packet_which_breaks_a_rule_of_the_model_is_the_fault_of_its_sender() -> None:
@@ -294,14 +305,18 @@ def test_a_packet_which_breaks_a_rule_of_the_model_is_the_fault_of_its_sender() 
     with pytest.raises(
         ProtocolError, match="LP 3: message 0 of a frame: field node: 8 is no memory"
     ):
-        strict.decode(*sent(Message(9, 4, 0, 0, header(), b"abc")))
+        strict.decode(
+            *sent(Message(time_ps=9, source=4, target=0, seq=0, body=header(), payload=b"abc"))
+        )
 
 
 def test_a_run_without_chips_has_no_packets() -> None:
     phold = PeerDecoder("run", 1, LP_OF)
     assert phold.decode(*sent(Message(9, 4, 0, 0)))[0] == 3
     with pytest.raises(ProtocolError, match=r"LP 3: .*a packet in a run without chips"):
-        phold.decode(*sent(Message(9, 4, 0, 0, header(), b"abc")))
+        phold.decode(
+            *sent(Message(time_ps=9, source=4, target=0, seq=0, body=header(), payload=b"abc"))
+        )
 
 
 def test_the_sender_is_read_from_the_header_alone() -> None:
@@ -318,9 +333,13 @@ def test_the_ranges_of_the_wire_are_those_of_the_machine() -> None:
 
 
 def test_a_control_message_is_a_flat_array_with_its_name_first() -> None:
-    encoded = encode_control(Hello(1, "run", 2, 4711, "ipc:///tmp/x"))
+    encoded = encode_control(
+        Hello(protocol=1, run_id="run", lp=2, pid=4711, endpoint="ipc:///tmp/x")
+    )
     assert msgpack.unpackb(encoded) == ["Hello", 1, "run", 2, 4711, "ipc:///tmp/x"]
-    assert decode_from_lp(msgpack.packb(["Status", 0, 5, 7, 0.5]), "LP 0") == Status(0, 5, 7, 0.5)
+    assert decode_from_lp(msgpack.packb(["Status", 0, 5, 7, 0.5]), "LP 0") == Status(
+        lp=0, time_ps=5, events=7, blocked_s=0.5
+    )
 
 
 @given(st.binary(max_size=200))
@@ -354,7 +373,20 @@ def test_a_wrong_control_message_is_refused_by_field(content: object, problem: s
 
 
 def test_a_wrong_report_of_one_sip_is_named_by_its_position() -> None:
-    done = msgpack.unpackb(encode_control(Done(0, (), 1, 1, 0, 0, 0.0, 0.0)))
+    done = msgpack.unpackb(
+        encode_control(
+            Done(
+                lp=0,
+                sips=(),
+                events=1,
+                rounds=1,
+                messages=0,
+                null_messages=0,
+                blocked_s=0.0,
+                busy_s=0.0,
+            )
+        )
+    )
     done[2] = [[0, "digest", -7, True, None, {}, [], "", "", []]]
     with pytest.raises(ProtocolError, match=r"field sips\[0\]\.time_ps: Expected `int` >= 0"):
         decode_from_lp(msgpack.packb(done), "LP 0")
@@ -364,7 +396,10 @@ def test_a_message_for_the_other_direction_is_refused() -> None:
     with pytest.raises(ProtocolError, match="malformed"):
         decode_from_lp(encode_control(Abort("stop")), "LP 0")
     with pytest.raises(ProtocolError, match="malformed"):
-        decode_from_coordinator(encode_control(Failed(0, 0, "", "", "", 0)), "the coordinator")
+        decode_from_coordinator(
+            encode_control(Failed(lp=0, rank=0, error="", message="", traceback="", time_ps=0)),
+            "the coordinator",
+        )
 
 
 def test_the_peers_of_a_run_have_numbers_in_range() -> None:
@@ -415,6 +450,6 @@ def test_op_records_survive_the_crossing() -> None:
             axis=0,
             checksum=2**32 - 1,
         ),
-        OpRecord("host", "x", 0, 0),
+        OpRecord(engine="host", name="x", start_ps=0, end_ps=0),
     )
     assert decode_records(encode_records(records), "LP 0") == records

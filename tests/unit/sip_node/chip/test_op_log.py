@@ -6,7 +6,8 @@ from sip_node.chip.memory.memory import Memory
 from sip_node.chip.op_log import CHUNK_RECORDS, OpLog
 
 RECORDS = [
-    OpRecord("pe_dma", f"load {index}", index, index + 5, address=index) for index in range(10)
+    OpRecord(engine="pe_dma", name=f"load {index}", start_ps=index, end_ps=index + 5, address=index)
+    for index in range(10)
 ]
 
 
@@ -62,7 +63,10 @@ def test_reading_the_digest_does_not_change_it() -> None:
 def test_the_sink_gets_every_record_once_in_chunks() -> None:
     chunks: list[list[OpRecord]] = []
     log = OpLog(chunks.append)
-    records = [OpRecord("pe_math", "add", time_ps, time_ps) for time_ps in range(CHUNK_RECORDS + 3)]
+    records = [
+        OpRecord(engine="pe_math", name="add", start_ps=time_ps, end_ps=time_ps)
+        for time_ps in range(CHUNK_RECORDS + 3)
+    ]
     for record in records:
         log.add(record)
     assert [len(chunk) for chunk in chunks] == [CHUNK_RECORDS]
@@ -74,5 +78,5 @@ def test_the_sink_gets_every_record_once_in_chunks() -> None:
 def test_the_log_has_the_latest_end_of_its_operations() -> None:
     log = OpLog(None)
     for end_ps in (5, 9, 7):
-        log.add(OpRecord("pe_dma", "load", 0, end_ps))
+        log.add(OpRecord(engine="pe_dma", name="load", start_ps=0, end_ps=end_ps))
     assert log.last_ps == 9
