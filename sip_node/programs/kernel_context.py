@@ -75,6 +75,7 @@ class PeKernelContext:
     def load(self, pointer: Pointer, shape: Shape, strides: Strides) -> Value:
         """DMA from memory to TCM."""
         value, data = self._memory.new(shape, pointer.dtype), list[bytes]()
+        # An empty block needs no command, and takes no time.
         if value.nbytes:
             blocks = self._memory.transfers(value.operand, pointer, strides)
             data = self._issuer.issue_translated(
@@ -111,6 +112,7 @@ class PeKernelContext:
         result = self._memory.new(
             *infer(name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape)
         )
+        # Without data an operand has no array, and the result has none either.
         arrays = [operand.data if isinstance(operand, Value) else operand for operand in operands]
         known = [array for array in arrays if array is not None]
         if self._pe.chip.data and len(known) == len(arrays):
@@ -189,6 +191,7 @@ class PeKernelContext:
     ) -> Completion[None]:
         done = Completion[None]()
         end_ps = self._pe.math.run(name, inputs, result.operand, result.tobytes(), axis)
+        # The vector engine is a calendar, so the end is known at the start: promise it.
         self.wait.until(end_ps)
         self._engine.at(end_ps, done.complete, None)
         return done

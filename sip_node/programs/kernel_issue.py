@@ -48,6 +48,7 @@ class CommandIssuer:
         """Call `start()` after `cost_ps`; complete as its completion does."""
         done = Completion[_T]()
 
+        # The engine makes its own completion when it starts, so the result is passed on from there.
         def forward(completion: Completion[_T]) -> None:
             if completion.error is None:
                 done.complete(completion.value)

@@ -60,6 +60,7 @@ class KernelMemory:
     @contextmanager
     def scope(self) -> Generator[None]:
         """Release at the end what was allocated inside."""
+        # A stack pointer: values inside a scope are allocated behind those outside.
         used = self._used
         yield
         self._used = used
@@ -84,6 +85,7 @@ class KernelMemory:
         The block has at least one element. Inside one extent the result is one block. Raises
         `PageFaultError` for a byte that is not mapped.
         """
+        # The op log writes row-major strides as (), so that equal blocks have equal records.
         gaps = () if strides == row_major(shape) else strides
         nbytes, rows = layout_of(Operand(pointer.address, shape, pointer.dtype.name, gaps))
         if rows is None:
@@ -92,6 +94,7 @@ class KernelMemory:
                 return [Operand(pieces[0][0], shape, pointer.dtype.name)]
             return [_elements(address, count, pointer.dtype) for address, count in pieces]
         count = nbytes // rows.row_bytes
+        # The common case: all rows and the gaps between them lie in one extent.
         whole = self._mmu.translate(pointer.address, (count - 1) * rows.pitch + rows.row_bytes)
         if whole is not None and len(whole) == 1:
             return [Operand(whole[0][0], shape, pointer.dtype.name, gaps)]

@@ -60,6 +60,7 @@ class Operations:
         """Block until an operation is complete."""
         if operation in self._open:
             self._open.remove(operation)
+        # An operation that is complete blocks nothing, so it must not show as a wait.
         if not operation.done.done:
             self._wait.begin(operation.peer)
             if operation.earliest_end_ps is not None:

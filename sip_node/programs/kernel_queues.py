@@ -1,7 +1,8 @@
 """The queue table that a kernel sends and receives through, with its checks.
 
-A direction must be installed, and lead the right way. The queues of a collective belong to it while
-it runs: a kernel of the user that sends or receives there would take slots of the collective.
+A direction must be installed, with a ring at the end that the operation uses. The queues of a
+collective are reserved for it while it runs: a kernel of the user that sends or receives there
+would take its slots.
 """
 
 from runtime.core.errors import nearest

@@ -70,8 +70,8 @@ class Receive:
     """One receive of elements of `dtype` into `targets`, physical blocks, from source line `line`.
 
     `direction` is None for any; once a message has matched, `source` is where it comes from and
-    `parts` are the targets of its slots that are still to come. `in_tcm` says whether the targets
-    lie in the PE's own TCM. `done` completes with the packed bytes.
+    `parts` are the targets of its slots that are still to come. `in_tcm` is true for targets in the
+    PE's own TCM. `done` completes with the packed bytes.
     """
 
     direction: str | None
@@ -141,6 +141,7 @@ class Receives:
         """Give messages to receives, in the order of posting."""
         for receive in tuple(self._posted):
             direction = self._full_direction(receive)
+            # A receive without a message does not hold up receives of other directions.
             if direction is not None:
                 self._posted.remove(receive)
                 self._matched[direction] = receive
@@ -150,7 +151,7 @@ class Receives:
     def _full_direction(self, receive: Receive) -> str | None:
         if receive.direction is not None:
             return receive.direction if self._has_message(receive.direction) else None
-        # Round robin over the directions, from behind the one that was served last.
+        # Round robin over the directions, from behind the direction that was served last.
         known = self._queues.receiving
         for step in range(len(known)):
             turn = (self._turn + step) % len(known)
@@ -186,6 +187,7 @@ class Receives:
             self._fail(receive, problem)
             return
         receive.enter(ReceiveState.READING)
+        # To memory the bytes go straight from the ring, past the TCM and its port.
         copy = self._dma.read if receive.in_tcm else self._dma.copy
         reads, address = list[Completion[bytes]](), slot.address
         for target in targets:
@@ -197,6 +199,7 @@ class Receives:
         if self._trace is not None:
             self._trace.received(self._queues.pair(receive.source), slot)
         receive.received += read.value
+        # The slot is empty, so its credit returns now and not at the end of the message.
         self._queues.release(receive.source)
         if receive.parts:
             receive.enter(ReceiveState.ISSUING)
@@ -222,6 +225,7 @@ class Receives:
     def _mismatch(self, receive: Receive, slot: Slot, expected: int) -> KernbenchError | None:
         """What is wrong with the slot, by the metadata that its sender wrote."""
         peer = self._queues.pair(receive.source).peer
+        # The call first: ranks in different collectives differ in sizes, too, as a consequence.
         if slot.call != self._faults.call:
             return self._faults.other_call(peer.sip, slot.call)
         dtype = receive.dtype.name

@@ -34,7 +34,7 @@ def _execute(pe: Pe, launch: PeLaunch, context: PeKernelContext) -> None:
     try:
         call_kernel(launch.name, pe.coordinates, launch.kernel, launch.arguments)
     except Exception as error:
-        # The traceback begins in the kernel. Who launched it, and for a collective that is the
+        # The traceback begins in the kernel. The line of its launch, which for a collective is the
         # only line of the user, is not on this stack.
         error.add_note(f"kernel {launch.name!r} was launched at {launch.line}")
         raise

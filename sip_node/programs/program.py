@@ -87,6 +87,7 @@ class Program:
             except Exception as error:  # noqa: BLE001 - raised again where the program called
                 completion = Completion[Any]()
                 completion.fail(error)
+            # Complete already: go on at once, without an event.
             if not completion.done:
                 completion.then(self._resume)
                 return

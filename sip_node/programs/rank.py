@@ -77,6 +77,7 @@ class Rank:
         self._program.finished.then(self._ended)
         self._returned = False
         self.outcome: object = None
+        # As the first event of the run, since a program is entered from the loop only.
         engine.at(0, self._program.start)
 
     @property
@@ -90,6 +91,7 @@ class Rank:
         return self._host.current
 
     def _ended(self, completion: Completion[object]) -> None:
+        # Out of the event loop, with the rank: the node reports it to the coordinator.
         if completion.error is not None:
             raise ProgramRaised(self.rank, completion.error)
         self._returned, self.outcome = True, completion.value

@@ -90,6 +90,7 @@ class Fabric:
         assert server is not None
         pre_ps, post_ps = stage.pre_ps, stage.post_ps
         # One event per hop: the delays before and after the link are merged into it (`Stage`).
+        # The tail keeps its distance to the head, unless the link is slower or busy.
         start_ps, tail_ps = server.reserve(
             self._engine.now_ps + pre_ps, tail_ps + pre_ps, packet.size
         )

@@ -40,10 +40,12 @@ class Server:
         # Comparisons, since two calls of max() cost a tenth of all hops per second.
         if start < head_ps:  # noqa: PLR1730
             start = head_ps
+        # Exact integers, rounded up: the same on every machine, and never faster than the link.
         numerator, denominator = self._bytes_per_ps
         tail = start - (-nbytes * denominator // numerator)
         if tail < tail_ps:  # noqa: PLR1730
             tail = tail_ps
+        # Until the tail has left, even while the link idles in between: packets do not interleave.
         self.free_ps = tail
         self.busy_ps += tail - start
         self.queued_ps += start - head_ps

@@ -55,6 +55,7 @@ class Streams:
         for earlier in self._conflicts(batch):
             earlier.waiters.append(batch)
             batch.waits_for += 1
+        # Dictionaries keep the order of insertion, and completion removes from the middle.
         self._open[id(batch)] = self._stream(batch)[id(batch)] = batch
         return not batch.waits_for
 

@@ -46,6 +46,7 @@ class CpuPort:
 
     def forward(self, command: Packet, parts: Sequence[tuple[int, object, int]]) -> None:
         """Send every part, `(node, body, bytes)`; answer `command` when all have been answered."""
+        # A tag of our own: several commands are forwarded at once, and answers name only the tag.
         self._tags += 1
         self._forwarded[self._tags] = _ForwardedCommand(command, Gathering(len(parts)))
         for node, body, nbytes in parts:

@@ -83,7 +83,9 @@ class Host:
             self._engine.at(tail_ps, self._answered, packet)
 
     def _begin(self, batch: Batch) -> None:
+        # The time of a batch starts now: it has only waited for its stream so far.
         batch.submitted_ps = self._engine.now_ps
+        # A batch without requests marks a point in its stream, as an event does.
         if not batch.left:
             self._complete(batch)
         for index, request in enumerate(batch.requests):
@@ -164,6 +166,7 @@ class Host:
         request = batch.requests[answered.index]
         batch.results[answered.index] = answered.data
         if isinstance(packet.body, CommandDone):
+            # The longest kernel: those of one batch run side by side.
             batch.kernels_ps = max(batch.kernels_ps, packet.body.end_ps - packet.body.start_ps)
         if isinstance(request, MemoryWriteMsg):
             self._chip.log.add_written(request.data)

@@ -20,6 +20,7 @@ class IoCpu(RelayCpu):
         assert isinstance(packet.body, KernelLaunchMsg)
         launch = packet.body
         chip, now_ps = self._chip, self._chip.engine.now_ps
+        # The command for every PE has the size of the launch.
         nbytes = launch_bytes(launch)
         margin_ps = ps_from_ns(chip.topology.sip.io_chiplet.io_cpu.launch_margin_ns)
         start_ps = now_ps + self._longest_route_ps(launch, nbytes) + margin_ps

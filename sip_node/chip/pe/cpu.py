@@ -52,6 +52,8 @@ class PeCpu:
                 self._transfer(packet, order)
             case PeLaunch():
                 self._reserve_queues(order, order.name)
+                # All PEs of the launch start at its stamp. A command that contention has delayed
+                # for longer than the margin starts at once.
                 start_ps = max(order.start_ps, self._context.engine.now_ps)
                 self._context.engine.at(start_ps, self._start, packet, order)
 
@@ -89,9 +91,11 @@ class PeCpu:
 
     def _install(self, order: PeInstall) -> None:
         self._ipcq.install(order.table, order.queues)
+        # The memory of a ring reports its full slots here, wherever in the system it is.
         for pair in order.queues:
             if pair.rx_base is not None:
                 self._chip.watch_ring(pair.rx_base, pair.ring_bytes, self._context.node)
+        # A kernel with this table may send to these SIPs, and to no others: a bound for promises.
         elsewhere = {pair.peer.sip for pair in order.queues} - {self._context.coordinates.sip}
         self._chip.send_bounds.reaches(self._pe, order.table, tuple(sorted(elsewhere)))
 

@@ -107,6 +107,8 @@ class PeDma:
             self._engine.at(left_ps, self._finish, request)
 
         request = self._request("ipcq_send", source, target, target, begin, data)
+        # Numbered here and not when the channel is free: the order of the calls is the order of
+        # the arrows in a trace.
         own_sip = self._context.coordinates.sip
         request.flow = None if sip == own_sip else self._context.next_flow(sip)
         request.call = call
@@ -118,6 +120,7 @@ class PeDma:
         if packet.kind is Kind.ACK:
             self._engine.at(tail_ps, self._finish, request)
             return
+        # Packets of one answer come in order: they take one route of FIFO links.
         request.data += packet.payload
         if not request.in_tcm:
             self._forward(request, packet, tail_ps)
@@ -160,6 +163,7 @@ class PeDma:
         while self._idle_channels and self._waiting:
             self._idle_channels -= 1
             request = self._waiting.popleft()
+            # Time in the queue is the requester's wait, not the engine's work.
             request.start_ps = self._engine.now_ps
             self._outstanding[request.tag] = request
             self._engine.at(self._engine.now_ps + self._overhead_ps, request.begin, request)

@@ -159,6 +159,7 @@ class StorePort:
             return
         self._waiting.popleft()
         self._busy = True
+        # The head and the tail are both here: registers deliver a tile at any rate.
         start_ps, end_ps = self.server.reserve(now_ps, now_ps, nbytes_of(target))
         self._engine.at(end_ps, self._end, token, target, start_ps)
 

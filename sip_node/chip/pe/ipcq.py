@@ -59,6 +59,7 @@ class PeIpcq:
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Take an arrival in one of our rings, or a credit for the ring of a peer."""
         handle = self._credited if packet.kind is Kind.IPCQ_CREDIT else self._arrived
+        # Counters change when the whole packet is here and the IPCQ has processed it.
         self._context.engine.at(tail_ps + self._overhead_ps, handle, packet)
 
     @property

@@ -65,6 +65,7 @@ class PeMath:
         """
         now_ps = self._engine.now_ps
         blocks = [each for each in inputs if isinstance(each, Operand)]
+        # All operands pass the port before the engine starts.
         _, ready_ps = self._fetch_store.fetch.server.reserve(
             now_ps, now_ps, sum(map(nbytes_of, blocks))
         )
@@ -94,6 +95,7 @@ class PeMath:
         if gemm.activation is not None:
             output.data = _computed(gemm.activation, (output.data,), sums)
             self._epilogue(gemm.activation, (accumulator,), accumulator, output.data)
+        # After the last epilogue of this token: `free_ps` is its end.
         self._engine.at(self.free_ps, self._pass_on, token)
 
     def _pass_on(self, token: TileToken) -> None:

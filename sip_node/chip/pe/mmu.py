@@ -28,6 +28,7 @@ class PeMmu:
         """(physical address, bytes) of the pieces of a range; None where a byte is not mapped."""
         pieces: list[tuple[int, int]] = []
         while nbytes > 0:
+            # Adjacent extents of a tensor may lie in different memories: one piece for each.
             extent = self._at(address)
             if extent is None:
                 return None

@@ -56,6 +56,7 @@ class Streamed:
         for row in range(0, rows, tile[0]):
             for column in range(0, columns, tile[1]):
                 shape = (min(tile[0], rows - row), min(tile[1], columns - column))
+                # Translated once, with the product: its mapping is that of its submission.
                 self._pieces[row, column] = blocks(*_tile_of(ref, tile, row, column, shape))
 
     def at(self, rows: Span, columns: Span) -> list[Operand]:

@@ -54,6 +54,7 @@ class QueueState:
 
     def acquire(self) -> Completion[int]:
         """Complete with the address of a free slot of the peer's ring, once there is a credit."""
+        # One kernel at a time uses a queue, and it is sequential: at most one sender sleeps.
         done = Completion[int]()
         if self.credits:
             done.complete(self._reserve_slot())
@@ -65,6 +66,7 @@ class QueueState:
         """A slot of the own ring has become full."""
         self.filled += 1
         self.arrived.append(slot)
+        # After the slot is in the list, since the listener takes it in this call.
         self._announce(self.pair.direction)
 
     def credit(self) -> None:

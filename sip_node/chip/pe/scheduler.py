@@ -81,6 +81,7 @@ class Composite:
         whole = (*steps, *results, self)
         output: OutputTile | None = None
         for tile in self.plan:
+            # The plan is depth innermost: steps of one output tile follow each other.
             if output is None or tile.first:
                 output = self._output(tile.rows, tile.columns)
             yield TileToken(
@@ -169,6 +170,8 @@ class PeScheduler:
         """
         composite = next(each for each in self._in_flight if each.done is done)
         gemm, now_ps = self._gemm, self._engine.now_ps
+        # Both count from the start of the run: time of all steps up to the end of this product,
+        # less the time of the steps that have begun.
         left_ps = composite.engine_ps - gemm.busy_ps
         return now_ps if left_ps < 0 else max(now_ps, gemm.free_ps) + left_ps
 
@@ -185,6 +188,7 @@ class PeScheduler:
     def _issue(self) -> None:
         """Issue steps as long as buffers for their operands are free."""
         while self._tokens and self._buffers.operands.available:
+            # Made one by one: the tokens of a large product would fill memory.
             token = next(self._tokens[0], None)
             if token is None:
                 self._tokens.popleft()

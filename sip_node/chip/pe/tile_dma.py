@@ -34,6 +34,7 @@ class TileLoad:
         tile, (a, b) = token.tile, token.sources
         left = self._load(a, tile.rows, tile.depth, self._buffers.a(token.buffer))
         right = self._load(b, tile.depth, tile.columns, self._buffers.b(token.buffer))
+        # A staged operand is ready at once; the token waits for the other one only.
         all_of([left, right]).then(partial(self._loaded, token))
 
     def _load(
