@@ -12,9 +12,11 @@ run: setup
 test: setup
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
-# Every unit test and the golden digests: less than a minute.
+# Every unit test, the golden digests and a smoke of the rest: less than a minute.
 test-fast: setup
-	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup tests/unit tests/golden
+	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup tests/unit tests/golden \
+		tests/integration/test_language_on_chip.py tests/integration/test_transport_contract.py \
+		tests/multiproc/test_session_on_fake_lps.py
 
 # The transcripts that `make test` leaves out: whole studies, all of `validate`, large collectives.
 test-nightly: setup

@@ -2,7 +2,6 @@
 names its sender.
 """
 
-from contextlib import suppress
 from typing import Any
 
 import msgpack
@@ -12,30 +11,17 @@ from hypothesis import strategies as st
 
 from runtime.core.errors import ProtocolError
 from runtime.core.simtime import NEVER_PS
-from runtime.core.trace import Operand, OpRecord
 from runtime.model.addresses import ADDRESS_BITS, MAX_SIPS
 from runtime.wire import fields
 from runtime.wire.codec import (
     PeerDecoder,
-    decode_from_coordinator,
     decode_from_lp,
-    decode_records,
     encode_control,
     encode_peer,
-    encode_records,
 )
 from runtime.wire.control import (
-    Abort,
-    Done,
-    Failed,
-    Hello,
-    MemoryContents,
-    Peers,
-    Status,
-    TraceChunk,
     Written,
 )
-from runtime.wire.fields import CHUNK_BYTES
 from runtime.wire.frames import Frame, Grant, Message, PeerContent, SilenceReport
 from runtime.wire.packets import CARRIERS, PacketFlow, PacketHeader, PacketKind, PacketRows
 

@@ -1,0 +1,135 @@
+"""Control messages: encoding, limits, and refusal of wrong fields."""
+
+from contextlib import suppress
+
+import msgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.core.errors import ProtocolError
+from runtime.core.trace import Operand, OpRecord
+from runtime.wire.codec import (
+    PeerDecoder,
+    decode_from_coordinator,
+    decode_from_lp,
+    decode_records,
+    encode_control,
+    encode_records,
+)
+from runtime.wire.control import (
+    Abort,
+    Done,
+    Failed,
+    Hello,
+    MemoryContents,
+    Peers,
+    Status,
+    TraceChunk,
+    Written,
+)
+from runtime.wire.fields import CHUNK_BYTES
+
+
+def test_a_control_message_is_a_flat_array_with_its_name_first() -> None:
+    encoded = encode_control(Hello(1, "run", 2, 4711, "ipc:///tmp/x"))
+    assert msgpack.unpackb(encoded) == ["Hello", 1, "run", 2, 4711, "ipc:///tmp/x"]
+    assert decode_from_lp(msgpack.packb(["Status", 0, 5, 7, 0.5]), "LP 0") == Status(0, 5, 7, 0.5)
+
+
+@given(st.binary(max_size=200))
+def test_random_bytes_are_a_protocol_error_and_never_another_error(data: bytes) -> None:
+    for decode in (decode_from_lp, decode_from_coordinator, decode_records):
+        with suppress(ProtocolError):
+            assert encode_control(decode(data, "LP 7")), "by chance they were a message"
+    of_peers = PeerDecoder("run", 1, (1, 0), lambda body: "")
+    with suppress(ProtocolError):
+        of_peers.decode(data, data)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (["Status", 0, 5, 7], "Expected `array` of at least length 5, got 4"),
+        (["Status", 0, 5, 7, 0.5, 1, 2, 3, "more"], "Expected `array` of at most length 7, got 8"),
+        (["Status", 0, "five", 7, 0.5], "field time_ps: Expected `int`, got `str`"),
+        (["Status", -1, 5, 7, 0.5], "field lp: Expected `int` >= 0"),
+        (["Status", 0, 5, 7, float("nan")], "field blocked_s: Expected `float` >= 0"),
+        (["Status", 0, 5, 7, 0.5, 5, 5, -2], "field waits_for: Expected `int` >= -1"),
+        (["Stat", 0, 5, 7, 0.5], "field tag: Invalid value 'Stat'"),
+        ({"lp": 0}, "Expected `array`, got `object`"),
+        (None, "Expected `array`, got `None`"),
+    ],
+)
+def test_a_wrong_control_message_is_refused_by_field(content: object, problem: str) -> None:
+    with pytest.raises(
+        ProtocolError, match=f"protocol error from LP 0: malformed message: {problem}"
+    ):
+        decode_from_lp(msgpack.packb(content), "LP 0")
+
+
+def test_a_wrong_report_of_one_sip_is_named_by_its_position() -> None:
+    done = msgpack.unpackb(encode_control(Done(0, (), 1, 1, 0, 0, 0.0, 0.0)))
+    done[2] = [[0, "digest", -7, True, None, {}, [], "", "", []]]
+    with pytest.raises(ProtocolError, match=r"field sips\[0\]\.time_ps: Expected `int` >= 0"):
+        decode_from_lp(msgpack.packb(done), "LP 0")
+
+
+def test_a_message_for_the_other_direction_is_refused() -> None:
+    with pytest.raises(ProtocolError, match="malformed"):
+        decode_from_lp(encode_control(Abort("stop")), "LP 0")
+    with pytest.raises(ProtocolError, match="malformed"):
+        decode_from_coordinator(encode_control(Failed(0, 0, "", "", "", 0)), "the coordinator")
+
+
+def test_the_peers_of_a_run_have_numbers_in_range() -> None:
+    peers = ["Peers", ["ipc://x"], [[-1]], ["", "", 1, "", "", {}, [], True, True, 0, 0.0]]
+    with pytest.raises(ProtocolError, match=r"field sips_of_lp\[0\]\[0\]: Expected `int` >= 0"):
+        decode_from_coordinator(msgpack.packb(peers), "the coordinator")
+    peers[2] = [[0]]
+    assert isinstance(decode_from_coordinator(msgpack.packb(peers), "the coordinator"), Peers)
+
+
+def test_bytes_of_memories_are_raw_and_of_a_bounded_number() -> None:
+    encoded = encode_control(MemoryContents(0, 3, 1 << 50, b"abc"))
+    assert msgpack.unpackb(encoded) == ["MemoryContents", 0, 3, 1 << 50, b"abc"]
+    whole = Written(0, 3, bytes(CHUNK_BYTES))
+    assert decode_from_lp(encode_control(whole), "LP 0") == whole
+    for message in (
+        Written(0, 3, bytes(CHUNK_BYTES + 1)),
+        MemoryContents(0, 3, 0, bytes(CHUNK_BYTES + 1)),
+    ):
+        with pytest.raises(ProtocolError, match=f"field data: .*length <= {CHUNK_BYTES}"):
+            decode_from_lp(encode_control(message), "LP 0")
+
+
+def test_a_message_beyond_the_limit_is_refused_before_it_is_decoded() -> None:
+    chunk = encode_control(TraceChunk(0, 0, bytes(16 << 20)))
+    with pytest.raises(ProtocolError, match=r"LP 0: message of 16,777,\d+ bytes, the limit is"):
+        decode_from_lp(chunk, "LP 0")
+
+
+def test_op_records_survive_the_crossing() -> None:
+    operand = Operand(1 << 50, (3, 4), "bf16", (8, 1))
+    records = (
+        OpRecord(
+            engine="pe_dma",
+            name="load",
+            start_ps=1,
+            end_ps=2,
+            cube=3,
+            pe=4,
+            address=5,
+            nbytes=6,
+            shape=(7, 8),
+            dtype="f16",
+            flow=(0, 1, 2),
+            flow_end=True,
+            inputs=(operand, 2.5),
+            strides=(9, 1),
+            axis=0,
+            checksum=2**32 - 1,
+        ),
+        OpRecord("host", "x", 0, 0),
+    )
+    assert decode_records(encode_records(records), "LP 0") == records
