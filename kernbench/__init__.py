@@ -46,7 +46,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'kernbench' has no attribute {name!r}")
     if problem := hidden_runtime():
-        raise ImportError(f"kernbench: error: {problem}")
+        raise ImportError(problem)
     if name in _MODULES:
         return import_module(_MODULES[name])
     return getattr(import_module(_OBJECTS.get(name, _REGISTRY)), name)

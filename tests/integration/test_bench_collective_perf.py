@@ -27,14 +27,29 @@ ONE_CUBE = variant_text(
     cube__pe_layout__pe_per_corner=1,
     cube__pe_layout__corners=["NW", "SE"],
 )
-REQUEST = PerfParameters("all_reduce", 48, 48, 1, 1, 1, 1, 1, "sum", "int32", 0, "", 1, 2)
+PARAMETERS = PerfParameters(
+    collective="all_reduce",
+    min_bytes=48,
+    max_bytes=48,
+    step_bytes=1,
+    step_factor=1,
+    iters=1,
+    warmup=1,
+    check=1,
+    op="sum",
+    dtype="int32",
+    root=0,
+    algorithm="",
+    cubes=1,
+    pes=2,
+)
 
 
 def measured(
-    request: PerfParameters, sips: int, *, ccl: str | None = None, data: bool = True
+    parameters: PerfParameters, sips: int, *, ccl: str | None = None, data: bool = True
 ) -> list[BenchOutcome]:
     def program(rank: int) -> BenchOutcome:
-        return collective_perf(rank, **asdict(request))
+        return collective_perf(rank, **asdict(parameters))
 
     world = simulate(program, sips, topology=ONE_CUBE, ccl=ccl, data=data)
     return [world.returned[rank] for rank in range(sips)]
@@ -67,12 +82,12 @@ def ccl_of_sends(mapper: str) -> str:
 @pytest.mark.parametrize("sips", [1, 2, 3])
 @pytest.mark.parametrize("name", list(COLLECTIVES))
 def test_every_collective_is_right_and_no_faster_than_its_bound(name: str, sips: int):
-    request = replace(REQUEST, collective=name, root=sips - 1)
-    [case] = perf_cases(request, sips)
+    parameters = replace(PARAMETERS, collective=name, root=sips - 1)
+    [case] = perf_cases(parameters, sips)
     bound = CollectiveBounds(
-        parse_topology(ONE_CUBE, "small", sips), request.cubes, request.pes
+        parse_topology(ONE_CUBE, "small", sips), parameters.cubes, parameters.pes
     ).of(case)
-    outcomes = measured(request, sips)
+    outcomes = measured(parameters, sips)
     rows = [outcome.rows[0] for outcome in outcomes]
     assert [(row.size_bytes, row.count, row.wrong) for row in rows] == [
         (case.size_bytes, case.count, 0)
@@ -85,8 +100,8 @@ def test_every_collective_is_right_and_no_faster_than_its_bound(name: str, sips:
 @pytest.mark.parametrize("name", list(COLLECTIVES))
 def test_parts_larger_than_the_receive_rings_are_right_with_every_reduction(name: str):
     nbytes = 3 * 2 * 18_000
-    request = replace(
-        REQUEST,
+    parameters = replace(
+        PARAMETERS,
         collective=name,
         min_bytes=nbytes,
         max_bytes=nbytes,
@@ -94,70 +109,72 @@ def test_parts_larger_than_the_receive_rings_are_right_with_every_reduction(name
         dtype="half",
         warmup=0,
     )
-    outcomes = measured(request, 3)
-    rows = list(perf_cases(request, 3))
+    outcomes = measured(parameters, 3)
+    rows = list(perf_cases(parameters, 3))
     assert [(outcome.ok, outcome.wrong) for outcome in outcomes] == [(len(rows), 0)] * 3
 
 
 @pytest.mark.slow
 def test_every_type_and_reduction_is_right():
-    [first, second] = measured(replace(REQUEST, op="all", dtype="all", warmup=0), 2)
+    [first, second] = measured(replace(PARAMETERS, op="all", dtype="all", warmup=0), 2)
     assert (first.ok, first.wrong) == (second.ok, second.wrong) == (5 * 5 - 2, 0)
 
 
 def test_iterations_are_averaged_and_their_number_changes_no_result():
-    once, often = (measured(replace(REQUEST, iters=iters), 2)[0].rows[0] for iters in (1, 4))
+    once, often = (measured(replace(PARAMETERS, iters=iters), 2)[0].rows[0] for iters in (1, 4))
     assert often.wrong == 0
     assert often.time_ps == pytest.approx(once.time_ps, rel=0.3)
 
 
 @pytest.mark.parametrize(
-    "request_", [replace(REQUEST, check=0), REQUEST], ids=["no check", "no data"]
+    "parameters", [replace(PARAMETERS, check=0), PARAMETERS], ids=["no check", "no data"]
 )
-def test_unchecked_data_is_neither_right_nor_wrong(request_: PerfParameters):
-    with_data = request_.check == 0
-    [first, _] = measured(request_, 2, data=with_data)
+def test_unchecked_data_is_neither_right_nor_wrong(parameters: PerfParameters):
+    with_data = parameters.check == 0
+    [first, _] = measured(parameters, 2, data=with_data)
     assert (first.ok, first.wrong, first.unchecked, first.rows[0].wrong) == (0, 0, 1, None)
-    assert first.rows[0].time_ps == measured(REQUEST, 2)[0].rows[0].time_ps
+    assert first.rows[0].time_ps == measured(PARAMETERS, 2)[0].rows[0].time_ps
 
 
 def test_every_element_that_a_wrong_kernel_spoils_is_counted_at_every_check():
     wrong = ccl_with("tests.support.wrong_collectives")
     shards_of_all_ranks = 2 * 2
-    rows = [outcome.rows[0].wrong for outcome in measured(replace(REQUEST, check=3), 2, ccl=wrong)]
+    rows = [
+        outcome.rows[0].wrong for outcome in measured(replace(PARAMETERS, check=3), 2, ccl=wrong)
+    ]
     assert sum(filter(None, rows)) == 3 * shards_of_all_ranks
-    assert [outcome.wrong for outcome in measured(REQUEST, 2, ccl=wrong)] == [1, 1]
+    assert [outcome.wrong for outcome in measured(PARAMETERS, 2, ccl=wrong)] == [1, 1]
 
 
 def test_a_reduce_that_changes_the_other_ranks_is_wrong_on_them():
     wrong = ccl_with("tests.support.wrong_collectives")
     rows = [
         outcome.rows[0].wrong
-        for outcome in measured(replace(REQUEST, collective="reduce", root=1), 3, ccl=wrong)
+        for outcome in measured(replace(PARAMETERS, collective="reduce", root=1), 3, ccl=wrong)
     ]
     assert rows == [12, 0, 12]
 
 
 @pytest.mark.parametrize(
-    ("request_", "ccl", "problem"),
+    ("parameters", "ccl", "problem"),
     [
         (
-            replace(REQUEST, algorithm="intercube"),
+            replace(PARAMETERS, algorithm="intercube"),
             None,
             "perf: algorithm 'intercube' also combines the shards of one rank",
         ),
         (
-            replace(REQUEST, collective="alltoall", algorithm="ring"),
+            replace(PARAMETERS, collective="alltoall", algorithm="ring"),
             ccl_with("tests.support.wrong_collectives"),
             "perf: algorithm 'ring' does not support all_to_all_single",
         ),
         (
-            replace(REQUEST),
+            replace(PARAMETERS),
             ccl_with("runtime.ccl.algorithms.ring", validator="single_shard_per_rank"),
             "needs a single shard",
         ),
         (
-            replace(REQUEST, collective="sendrecv"),
+            replace(PARAMETERS, collective="sendrecv"),
             ccl_of_sends("leader_only"),
             (
                 "perf: sendrecv with algorithm 'point_to_point': the shard on sip . cube 0 "
@@ -168,21 +185,27 @@ def test_a_reduce_that_changes_the_other_ranks_is_wrong_on_them():
     ids=["sums inside a SIP", "no such kernel", "placement", "no queues"],
 )
 def test_what_the_algorithm_cannot_do_is_the_fault_of_the_command_line(
-    request_: PerfParameters, ccl: str | None, problem: str
+    parameters: PerfParameters, ccl: str | None, problem: str
 ):
     with pytest.raises(UsageError, match=problem):
-        measured(request_, 2, ccl=ccl)
+        measured(parameters, 2, ccl=ccl)
 
 
 @pytest.mark.parametrize("name", [name for name, each in COLLECTIVES.items() if each.call])
 def test_a_row_names_the_algorithm_that_ran(name: str):
-    request = replace(
-        REQUEST, collective=name, algorithm="auto", max_bytes=96, step_bytes=48, warmup=0, check=0
+    parameters = replace(
+        PARAMETERS,
+        collective=name,
+        algorithm="auto",
+        max_bytes=96,
+        step_bytes=48,
+        warmup=0,
+        check=0,
     )
     text = ccl_of_two_algorithms(COLLECTIVES[name].call, 48)
 
     def program(rank: int) -> BenchOutcome:
-        return collective_perf(rank, **asdict(request))
+        return collective_perf(rank, **asdict(parameters))
 
     world = simulate(program, 2, topology=ONE_CUBE, ccl=text)
     records = [
@@ -196,39 +219,46 @@ def test_a_row_names_the_algorithm_that_ran(name: str):
         for record in sorted(records, key=lambda record: record.start_ps)
     ][1::2]
     ccl = parse_ccl(text, "ccl.yaml")
-    assert ran == [case.algorithm(ccl, "auto") for case in perf_cases(request, 2)]
+    assert ran == [case.algorithm(ccl, "auto") for case in perf_cases(parameters, 2)]
     # Where the output is the larger buffer, calls of both sizes give 48 bytes a rank or less.
     assert ran[-1] == ("ring" if name == "all_gather" else "other")
 
 
 def test_sends_need_their_queues_with_every_algorithm():
-    request = replace(REQUEST, collective="sendrecv")
+    parameters = replace(PARAMETERS, collective="sendrecv")
     content = yaml.safe_load(default_file("ccl.yaml").read_text())
     del content["algorithms"]["point_to_point"]
-    [case] = perf_cases(request, 2)
+    [case] = perf_cases(parameters, 2)
     assert (
         case.algorithm(parse_ccl(yaml.safe_dump(content), "ccl.yaml"), "ring") == "point_to_point"
     )
     with pytest.raises(
         UsageError, match="perf: sendrecv needs the queues of the algorithm 'point_to_point', which"
     ):
-        measured(request, 2, ccl=yaml.safe_dump(content))
+        measured(parameters, 2, ccl=yaml.safe_dump(content))
 
 
 def test_a_collective_without_partial_results_is_reported_on_rank_0(
     monkeypatch: pytest.MonkeyPatch, capfd
 ) -> None:
     monkeypatch.setattr("kernbench.benches.collective_perf.program.SILENCE_S", 0.0)
-    [row] = measured(REQUEST, 2)[0].rows
+    [row] = measured(PARAMETERS, 2)[0].rows
     [line] = capfd.readouterr().err.splitlines()
     assert re.fullmatch(rf"# {row.size_bytes} B: {row.time_ps / 1e6:.2f} us on rank 0", line)
 
 
 def test_a_case_follows_from_its_row():
     outcome = measured(
-        replace(REQUEST, collective="all_gather", min_bytes=50, max_bytes=50, dtype="half"), 3
+        replace(PARAMETERS, collective="all_gather", min_bytes=50, max_bytes=50, dtype="half"), 3
     )[0]
-    expected = PerfCase(COLLECTIVES["all_gather"], 3, 8, "half", "none", -1)
+    expected = PerfCase(
+        collective=COLLECTIVES["all_gather"],
+        ranks=3,
+        count=8,
+        dtype_name="half",
+        op="none",
+        root=-1,
+    )
     row = outcome.rows[0]
     assert (row.count, row.size_bytes, row.dtype, row.redop) == (8, 48, "half", "none")
     assert row.algbw_gbs == expected.algbw_gbs(row.time_ps)

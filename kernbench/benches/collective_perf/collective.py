@@ -5,6 +5,7 @@ These are facts without actions; the command line, the rank program and the repo
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from math import gcd
 
 from runtime.ccl.config import POINT_TO_POINT, CclConfig
@@ -161,13 +162,19 @@ def perf_cases(parameters: PerfParameters, ranks: int) -> Iterator[PerfCase]:
         if collective.rooted
         else (-1,)
     )
-    for dtype in dtypes:
-        for op in ops:
-            if op == "avg" and not DTYPES[dtype].is_floating_point:
-                continue
-            for root in roots:
-                for count in _counts(parameters, collective, DTYPES[dtype].itemsize, ranks):
-                    yield PerfCase(collective, ranks, count, dtype, op, root)
+    for dtype, op, root in product(dtypes, ops, roots):
+        # An average of integers is in general no integer.
+        if op == "avg" and not DTYPES[dtype].is_floating_point:
+            continue
+        for count in _counts(parameters, collective, DTYPES[dtype].itemsize, ranks):
+            yield PerfCase(
+                collective=collective,
+                ranks=ranks,
+                count=count,
+                dtype_name=dtype,
+                op=op,
+                root=root,
+            )
 
 
 def _counts(

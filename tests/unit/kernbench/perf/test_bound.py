@@ -20,7 +20,15 @@ def links_part_ps(name: str, ranks: int, root: int = 0, **changes: object) -> in
     """The time of the bytes without the latency of the first one."""
     bounds = CollectiveBounds(small(system__sips__count=ranks, **changes), 1, 1)
     large, one = (
-        PerfCase(COLLECTIVES[name], ranks, count, "float", "sum", root) for count in (COUNT, 1)
+        PerfCase(
+            collective=COLLECTIVES[name],
+            ranks=ranks,
+            count=count,
+            dtype_name="float",
+            op="sum",
+            root=root,
+        )
+        for count in (COUNT, 1)
     )
     return bounds.of(large).links_ps - bounds.of(one).links_ps
 
@@ -82,15 +90,37 @@ def test_a_byte_must_cross_to_the_farthest_rank_that_needs_it(
     name: str, root: int, remaining_hops: int
 ):
     bounds = CollectiveBounds(small(system__sips__count=6), 1, 1)
-    farthest = bounds.of(PerfCase(COLLECTIVES[name], 6, 1, "half", "sum", root))
-    nearest = bounds.of(PerfCase(COLLECTIVES["sendrecv"], 6, 1, "half", "none", -1))
+    farthest = bounds.of(
+        PerfCase(
+            collective=COLLECTIVES[name], ranks=6, count=1, dtype_name="half", op="sum", root=root
+        )
+    )
+    nearest = bounds.of(
+        PerfCase(
+            collective=COLLECTIVES["sendrecv"],
+            ranks=6,
+            count=1,
+            dtype_name="half",
+            op="none",
+            root=-1,
+        )
+    )
     assert farthest.latency_ps - nearest.latency_ps == (remaining_hops - 1) * CROSSING_PS
 
 
 def test_the_larger_part_is_the_bound():
     bounds = CollectiveBounds(small(system__sips__count=6), 1, 1)
     tiny, large = (
-        bounds.of(PerfCase(COLLECTIVES["all_reduce"], 6, count, "half", "sum", -1))
+        bounds.of(
+            PerfCase(
+                collective=COLLECTIVES["all_reduce"],
+                ranks=6,
+                count=count,
+                dtype_name="half",
+                op="sum",
+                root=-1,
+            )
+        )
         for count in (1, 1 << 20)
     )
     assert (tiny.time_ps, large.time_ps) == (tiny.latency_ps, large.links_ps)
@@ -98,6 +128,13 @@ def test_the_larger_part_is_the_bound():
 
 def test_one_rank_alone_has_nothing_to_send():
     alone = CollectiveBounds(small(system__sips__count=1), 1, 1).of(
-        PerfCase(COLLECTIVES["all_reduce"], 1, 8, "half", "sum", -1)
+        PerfCase(
+            collective=COLLECTIVES["all_reduce"],
+            ranks=1,
+            count=8,
+            dtype_name="half",
+            op="sum",
+            root=-1,
+        )
     )
     assert alone.time_ps == 0

@@ -24,7 +24,9 @@ BOUND = TimeBound(200_000, 1_500_000)
 
 
 def case(name: str = "all_gather", count: int = 256, op: str = "none", root: int = -1) -> PerfCase:
-    return PerfCase(COLLECTIVES[name], 4, count, "float", op, root)
+    return PerfCase(
+        collective=COLLECTIVES[name], ranks=4, count=count, dtype_name="float", op=op, root=root
+    )
 
 
 def lines(*rows: PerfTableRow) -> list[str]:
@@ -32,7 +34,7 @@ def lines(*rows: PerfTableRow) -> list[str]:
 
 
 def row(of: PerfCase, time_ps: float = 2 * US, wrong: int | None = 0) -> PerfTableRow:
-    return PerfTableRow(of, "ring", time_ps, wrong, BOUND)
+    return PerfTableRow(case=of, algorithm="ring", time_ps=time_ps, wrong=wrong, bound=BOUND)
 
 
 def test_the_columns_are_those_of_nccl_tests_and_a_bound():

@@ -43,7 +43,9 @@ def case(
     op: str = "sum",
     root: int = 0,
 ) -> PerfCase:
-    return PerfCase(COLLECTIVES[name], ranks, count, dtype, op, root)
+    return PerfCase(
+        collective=COLLECTIVES[name], ranks=ranks, count=count, dtype_name=dtype, op=op, root=root
+    )
 
 
 def right_result(of: PerfCase, rank: int) -> np.ndarray:
