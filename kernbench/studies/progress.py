@@ -25,6 +25,7 @@ def _as_lines(
     pairs: Iterator[tuple[P, R]], count: int, stream: TextIO, outcome: Callable[[R], str]
 ) -> Iterator[tuple[P, R]]:
     for number, (point, result) in enumerate(pairs, start=1):
+        # Flushed, so that a log file shows each point when it completes.
         print(f"{number}/{count}  {point}  {outcome(result)}", file=stream, flush=True)
         yield point, result
 

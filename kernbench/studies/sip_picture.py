@@ -71,6 +71,7 @@ def sip_picture(topology: Topology) -> Figure:
     _draw_enlarged(cube, graph, _inner_cube(graph))
     for axes in (sip, cube):
         axes.set_aspect("equal")
+        # The file counts y downwards from the north-west corner.
         axes.invert_yaxis()
         axes.axis("off")
     handles = [
@@ -131,6 +132,7 @@ def _draw_sip_port(axes: Axes, noc: Node, sign: int, *, along: bool) -> None:
 def _draw_cube(axes: Axes, graph: ChipGraph, cube: int, marker_size: float = 3) -> None:
     """The outline of a cube, its HBM stack, routers and mesh links."""
     routers = [node for node in graph.nodes if node.cube == cube and node.kind == "router"]
+    # Links from a router to a PE, a port or a memory have no length worth drawing.
     numbers = {node.index for node in routers}
     _draw_box(axes, _outline(graph, cube), CUBE_COLOUR, edge=GREY)
     _draw_box(axes, _hbm(graph, cube), HBM_COLOUR)
@@ -182,6 +184,7 @@ def _slices(graph: ChipGraph, cube: int) -> dict[int, Box]:
     stack, middle = _hbm(graph, cube), _outline(graph, cube).centre[1]
     pes = [node for node in graph.nodes if node.cube == cube and node.kind == "pe"]
     found: dict[int, Box] = {}
+    # The file has no positions of slices: the stack is divided evenly.
     for row, north in enumerate((True, False)):
         half = sorted((pe for pe in pes if (pe.y_mm < middle) is north), key=lambda pe: pe.x_mm)
         for column, pe in enumerate(half):
@@ -210,6 +213,7 @@ def _hbm(graph: ChipGraph, cube: int) -> Box:
 
 
 def _draw_box(axes: Axes, box: Box, colour: str, edge: str = "none") -> None:
+    # Cubes below, then HBM stacks, mesh links and routers; components on top.
     order = {CUBE_COLOUR: 0, HBM_COLOUR: 1}.get(colour, 4)
     axes.add_patch(
         Rectangle((box.left, box.top), box.w, box.h, facecolor=colour, edgecolor=edge, zorder=order)

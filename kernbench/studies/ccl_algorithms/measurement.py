@@ -19,6 +19,7 @@ def measure(point: AlgorithmPoint) -> AlgorithmRow:
     """Simulate one point."""
     # The same spread over PEs as in `perf`, so that the selection fits what `perf` measures.
     _, pes = point.case.spread(1, parse_topology(point.topology, "topology.yaml").pes_per_cube)
+    # Integers: each sum is exact in any order, so every algorithm must give the same bits.
     shards = [shard(point, rank) for rank in range(point.ranks)]
     run = run_all_reduce(
         shards,

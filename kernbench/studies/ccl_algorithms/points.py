@@ -60,6 +60,7 @@ def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[AlgorithmPoint
             f"the sizes are {SMALLEST_BYTES}, {NEXT_BYTES} and so on, times {STEP}"
         )
     file, names = TopologyFile.of(topology), algorithms(parse_ccl(ccl, "ccl.yaml"), topology)
+    # Rendering a file takes milliseconds: once for each ring, not for each point.
     rings = {ranks: file.on_a_ring(ranks).text for ranks in RANKS}
     return tuple(
         AlgorithmPoint(topology=text, ccl=ccl, algorithm=name, ranks=ranks, nbytes=nbytes)

@@ -71,6 +71,7 @@ def findings(rows: Sequence[AlgorithmRow], ccl: CclConfig) -> Iterator[str]:
         "rule                least mean of the times over ranks; "
         f"up to {GAIN:.0%} more is as good, if that saves a row"
     )
+    # Equality of the parsed rows: comments and layout of the file do not matter.
     selection = ccl.file.selection
     has = selection is not None and selection.by_size.get("all_reduce") == chosen
     yield f"ccl.yaml            has {'this' if has else 'another'} table"
@@ -90,6 +91,7 @@ def _loss_text(rows: Sequence[AlgorithmRow], chosen: Sequence[Choice]) -> str:
 
 def _lines(rows: Sequence[AlgorithmRow]) -> Iterator[ComparisonLine]:
     chosen = selected_table(rows)
+    # A dict keeps the order of the rows and drops duplicates.
     for ranks, nbytes in dict.fromkeys((row.ranks, row.nbytes) for row in rows):
         yield ComparisonLine(
             tuple(row for row in rows if (row.ranks, row.nbytes) == (ranks, nbytes)),

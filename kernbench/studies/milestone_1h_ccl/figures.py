@@ -36,6 +36,7 @@ def latency(results: CclResults) -> Figure:
     panels = figure.subplots(
         -(-len(results.networks) // 2), 2, sharex=True, sharey=True, squeeze=False
     ).flat
+    # An odd number of networks leaves a panel empty.
     for network, axes in zip(results.networks, panels, strict=False):
         for algorithm in ALGORITHMS:
             _latency_lines(
@@ -199,6 +200,7 @@ def _buffer_finding(rows: Sequence[CclRow]) -> str:
     )
     found = sorted((row for row in rows if row.nbytes == nbytes), key=lambda row: row.time_ps)
     order = " < ".join(f"{row.buffer_kind} {row.time_ps / 1e6:.2f} us" for row in found)
+    # The title reports when the order differs, for example on another topology file.
     as_expected = [row.buffer_kind for row in found] == list(KINDS)
     remark = "as expected" if as_expected else f"expected was {' < '.join(KINDS)}"
     return f"{size_label(nbytes)} a PE, ring over {rows[0].network}: {order}, {remark}"

@@ -62,6 +62,7 @@ class RingPaths(Struct, frozen=True, forbid_unknown_fields=True):
     @classmethod
     def of(cls, topology_yaml: str, sips: int) -> "RingPaths":
         """The paths in a topology file with this number of SIPs."""
+        # The model's own routes: the figure shows what is simulated, the closed forms use the hops.
         fabric = SipFabric(parse_topology(topology_yaml, "topology.yaml", sips))
         ring = tuple(fabric.path(rank, (rank + 1) % sips) for rank in range(sips))
         return cls(tuple((link.source, link.target) for link in fabric.links), ring)
@@ -74,6 +75,7 @@ class RingPaths(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def busiest(self) -> int:
         """Number of paths of the ring over the link that most of them share."""
+        # A path is directed, and so is a link: (a, b) and (b, a) do not share bandwidth.
         return max(Counter(link for path in self.ring for link in pairwise(path)).values())
 
     def forwarded(self) -> Iterator[SipPath]:

@@ -55,6 +55,7 @@ class AstraSimParts(NamedTuple):
 
 def explained(ranks: int, nbytes: int) -> AstraSimParts:
     """The closed form of ASTRA-sim's ring."""
+    # One chunk at a time: chunks do not overlap, so each pays all its steps.
     steps, chunk = CHUNKS * 2 * (ranks - 1), nbytes / (CHUNKS * ranks)
     return AstraSimParts(
         alpha_ns=steps * ALPHA_NS,

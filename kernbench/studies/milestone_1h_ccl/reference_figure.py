@@ -46,6 +46,7 @@ def reference(results: CclResults) -> Figure:
     """A panel for each time of ASTRA-sim."""
     rows = results.of("reference")
     panels = [(each, _bars(each, rows)) for each in ASTRA_SIM]
+    # Panels in proportion to their bars, so that all bars have one thickness.
     heights = [len(bars) + 0.8 for _, bars in panels]
     figure = new_figure(2.4 + 0.5 * sum(heights), _finding(rows))
     columns = figure.subplots(len(panels), 1, height_ratios=heights)
@@ -74,6 +75,7 @@ def _bars(each: AstraSimTime, rows: Sequence[CclRow]) -> list[TimeBar]:
     steps = 2 * (each.ranks - 1)
     alpha_us = steps * ALPHA_NS / 1000
     textbook = _textbook_us(each)
+    # ASTRA-sim has the first four parts only: alpha, bytes, endpoints, local memory.
     theirs = explained(each.ranks, each.nbytes)
     bars = [
         TimeBar("alpha-beta form", (alpha_us, textbook - alpha_us), 0),

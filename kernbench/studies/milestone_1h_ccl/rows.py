@@ -69,6 +69,7 @@ class CclRow(Struct, frozen=True, forbid_unknown_fields=True):
                 f"kernels start {self.skew_ps:,} ps apart, "
                 "the time is not that of the all-reduce alone"
             )
+        # A time below the bound means an error in the model or in the bound.
         if self.time_ps < self.least_ps:
             found.append(f"{self.time_ps:,} ps are less than the bound of {self.least_ps:,.0f} ps")
         return found

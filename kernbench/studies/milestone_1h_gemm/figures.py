@@ -68,6 +68,7 @@ def utilisation(results: GemmResults) -> Figure:
     by_shape = _by_shape(results.rows)
     figure = new_figure(6.6, _utilisation_finding(results.rows))
     axes = figure.subplots()
+    # Three bars a shape, side by side, with the limit across them.
     for index, rows in enumerate(by_shape.values()):
         for offset, staging in zip((-0.27, 0, 0.27), Staging, strict=True):
             _utilisation_bar(axes, index + offset, rows[staging], STAGINGS[staging][1])
@@ -191,6 +192,7 @@ def _time_panel(axes: Axes, rows: Sequence[GemmRow]) -> None:
             markerfacecolor=face,
             markersize=7,
         )
+    # A square plot with equal limits: the line of equality is its diagonal.
     ends = (
         min(row.theory.bound_ps for row in rows) / 2e6,
         max(row.kernel_ps for row in rows) / 5e5,
@@ -222,6 +224,7 @@ def _ratio_panel(axes: Axes, by_shape: Mapping[ProductShape, Mapping[Staging, Ge
     axes.axvline(1, color="black", linewidth=1)
     axes.set_xscale("log")
     axes.set_xlim(0.9, 1.4 * max(row.ratio for rows in by_shape.values() for row in rows.values()))
+    # Most ratios lie between 1 and 2, where powers of ten have no tick.
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 1.2, 1.5, 2, 3, 5)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter("{x:g}")
@@ -260,6 +263,7 @@ def _stage_finding(rows: Sequence[GemmRow]) -> str:
 def _utilisation_finding(rows: Sequence[GemmRow]) -> str:
     largest = _largest(rows)
     streamed, loaded = largest[Staging.REF_REF], largest[Staging.LOAD_LOAD]
+    # On a machine with fast memory, loading first can cost more than it saves.
     verb = "raises" if loaded.utilisation > streamed.utilisation else "lowers"
     return (
         f"{streamed.shape}: loading its operands first {verb} the utilisation of the kernel "

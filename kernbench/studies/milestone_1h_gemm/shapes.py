@@ -67,6 +67,7 @@ class Staging(StrEnum):
 def parse_shapes(text: str) -> tuple[ProductShape, ...]:
     """The shapes in `MxKxN,MxKxN,...`; `UsageError` for any other text and for duplicates."""
     shapes: list[ProductShape] = []
+    # In the order given, which is the order of the rows.
     for part in text.split(","):
         found = _SHAPE.fullmatch(part.strip())
         if found is None:

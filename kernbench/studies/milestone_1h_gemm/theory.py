@@ -125,6 +125,7 @@ def bounds(hardware: GemmHardware, shape: ProductShape, staging: Staging) -> Gem
         if not loaded
     ]
     result = shape.m * shape.n * DTYPE.itemsize
+    # Loading reads each operand once and writes nothing to memory.
     load = _memory(hardware, staging.loaded_bytes(shape), 0)
     stream = _memory(hardware, sum(streamed), result)
     port_gbs = exact(hardware.port_gbs)
