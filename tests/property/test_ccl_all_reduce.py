@@ -74,7 +74,7 @@ def test_hierarchical_gives_every_pe_the_reduction_over_all_pes(
     group = MockGroup(
         "hierarchical", system(ranks, cubes=cubes, pes=pes), n_slots=n_slots, root_cube=root
     )
-    check_all_reduce(group, kind, numel, data.draw(seeds), by_place=False)
+    check_all_reduce(group, kind, numel, data.draw(seeds), by_coordinates=False)
 
 
 @pytest.mark.parametrize("ranks", RANKS)
@@ -82,7 +82,7 @@ def test_hierarchical_gives_every_pe_the_reduction_over_all_pes(
 @given(numel=numels, n_slots=slots, kind=kinds, seed=seeds)
 def test_hierarchical_works_with_any_number_of_ranks(ranks, numel, n_slots, kind, seed) -> None:
     group = MockGroup("hierarchical", system(ranks, cubes=(2, 1), pes=2), n_slots=n_slots)
-    check_all_reduce(group, kind, numel, seed, by_place=False)
+    check_all_reduce(group, kind, numel, seed, by_coordinates=False)
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_intercube_gives_every_cube_the_reduction_over_all_cubes(
     root = data.draw(st.none() | st.integers(0, cubes[0] * cubes[1] - 1), label="root cube")
     topology = system(sips[0] * sips[1], cubes=cubes, grid=sips, wraps=wraps)
     group = MockGroup("intercube", topology, n_slots=n_slots, root_cube=root)
-    check_all_reduce(group, kind, numel, data.draw(seeds), by_place=False)
+    check_all_reduce(group, kind, numel, data.draw(seeds), by_coordinates=False)
 
 
 @settings(deadline=None, max_examples=20)

@@ -70,14 +70,16 @@ class MockGroup:
         self.topology, self.module = topology, import_module(resolved.module)
         self.groups = [Group(rank, sips, resolved, topology) for rank in sips]
         self.plan = InstallPlan(self.groups[0], "ccl.yaml")
-        self.places = [
-            PeCoordinates(sip, *at) for sip in sips for at in self.plan.mapping.participants
+        self.coordinates = [
+            PeCoordinates(sip, *pe) for sip in sips for pe in self.plan.mapping.participants
         ]
         self.sent: dict[PeCoordinates, dict[str, int]] = {}
 
     def shards(self, kind: Kind, numel: int, seed: int = 0) -> Shards:
         """Random contributions, one a PE."""
-        return dict(zip(self.places, drawn(kind, numel, len(self.places), seed), strict=True))
+        return dict(
+            zip(self.coordinates, drawn(kind, numel, len(self.coordinates), seed), strict=True)
+        )
 
     def all_reduce(self, shards: Shards, op: ReduceOp, order: Sequence[int] | None = None) -> None:
         """Run the kernel everywhere, on every shard; in each round PEs take turns in `order`.
@@ -86,37 +88,36 @@ class MockGroup:
         """
         topology = self.topology
         programs = (topology.pes_per_cube, topology.cubes)
-        pes = {place: MockPe(place, programs, topology=topology) for place in self.places}
+        pes = {at: MockPe(at, programs, topology=topology) for at in self.coordinates}
         for rank in range(topology.sips):
             join(pes, self.plan.of_sip(rank), rank)
         kernels = []
-        for place, shard in shards.items():
-            pointer = pes[place].memory.map(shard, "shard")
-            rest = self.module.arguments(self.groups[place.sip], shard.itemsize)
+        for at, shard in shards.items():
+            pointer = pes[at].memory.map(shard, "shard")
+            rest = self.module.arguments(self.groups[at.sip], shard.itemsize)
             kernels.append(
-                (pes[place], partial(self.module.all_reduce, pointer, shard.size, op, *rest))
+                (pes[at], partial(self.module.all_reduce, pointer, shard.size, op, *rest))
             )
-        run(kernels if order is None else [kernels[at] for at in order])
+        run(kernels if order is None else [kernels[index] for index in order])
         assert not any(ring for pe in pes.values() for ring in pe.queues._rings.values())
-        self.sent = {place: dict(pe.queues.sent) for place, pe in pes.items()}
+        self.sent = {at: dict(pe.queues.sent) for at, pe in pes.items()}
 
     def sent_by(self, rank: int) -> int:
         """The bytes that all PEs of a rank sent."""
-        return sum(sum(sent.values()) for place, sent in self.sent.items() if place.sip == rank)
+        return sum(sum(sent.values()) for at, sent in self.sent.items() if at.sip == rank)
 
 
 def check_all_reduce(
-    group: MockGroup, kind: Kind, numel: int, seed: int = 0, *, by_place: bool = True
+    group: MockGroup, kind: Kind, numel: int, seed: int = 0, *, by_coordinates: bool = True
 ) -> None:
     """Run an all-reduce of random shards, in a random order of turns, and compare with numpy.
 
-    The sum is over the shards at equal coordinates of all ranks (`by_place`), or over all shards.
+    The sum is over the shards at equal coordinates of all ranks (`by_coordinates`), or over all
+    shards.
     """
     shards = group.shards(kind, numel, seed)
-    given = {place: shard.copy() for place, shard in shards.items()}
+    given = {at: shard.copy() for at, shard in shards.items()}
     group.all_reduce(shards, kind[1], np.random.default_rng(seed).permutation(len(shards)).tolist())
-    for at in group.plan.mapping.participants if by_place else [None]:
-        together = [place for place in shards if at is None or (place.cube, place.pe) == at]
-        assert_combined(
-            kind, [given[place] for place in together], [shards[place] for place in together]
-        )
+    for pe in group.plan.mapping.participants if by_coordinates else [None]:
+        together = [at for at in shards if pe is None or (at.cube, at.pe) == pe]
+        assert_combined(kind, [given[at] for at in together], [shards[at] for at in together])

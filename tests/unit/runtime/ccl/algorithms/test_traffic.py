@@ -76,7 +76,7 @@ SENT = {
 def sent(group: MockGroup, numel: int = NUMEL) -> list[Sent]:
     """The bytes that every PE sends in each direction, in the order of ranks, cubes and PEs."""
     group.all_reduce(group.shards((int32, ReduceOp.SUM), numel), ReduceOp.SUM)
-    return [group.sent[pe] for pe in group.places]
+    return [group.sent[pe] for pe in group.coordinates]
 
 
 @pytest.mark.parametrize("ranks", RANKS)
@@ -190,7 +190,7 @@ def check_blocks_limited_by_scratch(algorithm: str, ranks: int, **config: str) -
     )
     block = group.module.arguments(group.groups[0], 4)[-1]
     check_all_reduce(
-        group, (float32, ReduceOp.AVG), 2 * block + 5, by_place=algorithm != "hierarchical"
+        group, (float32, ReduceOp.AVG), 2 * block + 5, by_coordinates=algorithm != "hierarchical"
     )
 
 
