@@ -1,3 +1,5 @@
+"""Physical addresses: fields, windows, reserved gaps."""
+
 import pytest
 
 from runtime.core.errors import PhysAddrError

@@ -1,3 +1,5 @@
+"""The first-fit allocator, the memories of a SIP, virtual addresses."""
+
 import pytest
 
 from runtime.core.errors import AllocationError

@@ -1,3 +1,5 @@
+"""The graph of a SIP: nodes, links, positions, wires."""
+
 import pytest
 
 from runtime.core.trace import IO_CHIPLET, NO_PE
@@ -16,7 +18,7 @@ def neighbours(graph: ChipGraph, name: str) -> set[str]:
     }
 
 
-def test_nodes_and_links_are_numbered_by_their_place() -> None:
+def test_nodes_and_links_are_numbered_by_their_index() -> None:
     assert [node.index for node in GRAPH.nodes] == list(range(len(GRAPH.nodes)))
     assert [link.index for link in GRAPH.links] == list(range(len(GRAPH.links)))
     assert len(NAMES) == len(GRAPH.nodes)

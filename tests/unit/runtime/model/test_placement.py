@@ -1,3 +1,5 @@
+"""Policies and the shards that follow from them."""
+
 import re
 
 import numpy as np

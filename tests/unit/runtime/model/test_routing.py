@@ -1,3 +1,5 @@
+"""Routes inside a SIP: cube mesh, router mesh, IO chiplet, latencies."""
+
 from itertools import pairwise, product
 
 import pytest
@@ -15,13 +17,15 @@ def names(graph: ChipGraph, route: Route) -> list[str]:
     return [graph.nodes[node].name for node in route.nodes]
 
 
-def way(source: str, target: str) -> list[str]:
+def route_names(source: str, target: str) -> list[str]:
     return names(GRAPH, ROUTES.route(NAMES[source], NAMES[target]))
 
 
 def in_cube(source: str, target: str) -> str:
     """The routers between two nodes of cube 0, without the name of the cube."""
-    return " ".join(name.split(".")[-1] for name in way(f"cube0.{source}", f"cube0.{target}"))
+    return " ".join(
+        name.split(".")[-1] for name in route_names(f"cube0.{source}", f"cube0.{target}")
+    )
 
 
 def endpoints(graph: ChipGraph) -> list[int]:
@@ -66,7 +70,7 @@ def test_a_route_passes_through_no_component_but_its_own(w: int, h: int, edge: s
                 assert (place.cube, place.pe) in own
 
 
-def test_a_pe_reaches_its_own_hbm_without_a_mesh_hop_both_ways() -> None:
+def test_a_pe_reaches_its_own_hbm_without_a_mesh_hop_in_both_directions() -> None:
     assert in_cube("pe0", "pe0.hbm_ctrl") == "pe0 xbar hbm_ctrl"
     assert in_cube("pe0.hbm_ctrl", "pe0") == "hbm_ctrl xbar pe0"
     assert ROUTES.route(GRAPH.pe(0, 0), GRAPH.hbm(0, 0)).latency_ps == 2000
@@ -118,14 +122,14 @@ def cubes_on(path: list[str]) -> list[str]:
 
 
 def test_columns_come_before_rows_in_the_cube_mesh() -> None:
-    assert cubes_on(way("cube0.pe0", "cube10.pe0")) == [
+    assert cubes_on(route_names("cube0.pe0", "cube10.pe0")) == [
         "cube0",
         "cube1",
         "cube2",
         "cube6",
         "cube10",
     ]
-    assert cubes_on(way("cube10.pe0", "cube0.pe0")) == [
+    assert cubes_on(route_names("cube10.pe0", "cube0.pe0")) == [
         "cube10",
         "cube9",
         "cube8",
@@ -143,7 +147,7 @@ def test_columns_come_before_rows_in_the_cube_mesh() -> None:
         ("E", ["cube2", "cube3", "io"]),
     ],
 )
-def test_the_way_to_the_io_chiplet_and_back_is_straight(edge: str, cubes: list[str]) -> None:
+def test_the_route_to_the_io_chiplet_and_back_is_straight(edge: str, cubes: list[str]) -> None:
     graph = ChipGraph(small(sip__cube_mesh={"w": 2, "h": 3}, sip__io_chiplet__edge=edge))
     routes = ChipRoutes(graph)
     assert cubes_on(names(graph, routes.route(graph.pe(2, 0), graph.io_noc))) == cubes
@@ -160,8 +164,8 @@ def test_the_host_reaches_a_cube_through_the_io_chiplet() -> None:
         "cube14.ucie.S",
         "cube14.router.r5c2",
     ]
-    assert way("host", "cube14.m_cpu")[:7] == expected
-    assert way("io.io_noc", "host") == ["io.io_noc", "io.io_cpu", "io.pcie_ep", "host"]
+    assert route_names("host", "cube14.m_cpu")[:7] == expected
+    assert route_names("io.io_noc", "host") == ["io.io_noc", "io.io_cpu", "io.pcie_ep", "host"]
 
 
 def test_the_port_before_a_crossing_is_waited_for_and_the_port_after_it_follows() -> None:

@@ -1,3 +1,5 @@
+"""The addresses of tiles in registers and in TCM."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

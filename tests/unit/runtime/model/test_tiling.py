@@ -1,3 +1,5 @@
+"""The positions of elements in tiled matrices."""
+
 import re
 
 import numpy as np
@@ -59,7 +61,7 @@ def test_tiles_follow_each_other_row_by_row_or_column_by_column_of_tiles():
 
 
 @given(tilings, sides, sides)
-def test_every_element_has_a_place_of_its_own_and_none_is_left_over(
+def test_every_element_has_its_own_position_and_none_is_unused(
     tiling: Tiling, rows: int, columns: int
 ):
     assert sorted(tiling.positions((rows, columns)).reshape(-1)) == list(range(rows * columns))
@@ -90,7 +92,7 @@ def test_a_tile_as_large_as_the_matrix_is_the_matrix():
     assert in_memory(torch.tiled_row_major(99, 99), np.arange(12).reshape(3, 4)) == list(range(12))
 
 
-def test_an_empty_matrix_takes_no_places():
+def test_an_empty_matrix_has_no_positions():
     assert torch.tiled_row_major(2, 2).positions((0, 4)).shape == (0, 4)
 
 

@@ -1,3 +1,5 @@
+"""Reading `topology.yaml`: values, overrides, and every rule with its error."""
+
 from pathlib import Path
 from typing import Any
 

@@ -1,3 +1,5 @@
+"""Routes between SIPs: neighbours, next hops, latency of a crossing."""
+
 from itertools import pairwise, product
 from typing import Any
 
