@@ -7,8 +7,8 @@ A kernel is sequential code. Every call of `tl` that needs an engine becomes one
     scheduler                              |= sched.overhead =| |
     engine                                                    |=|===== DMA, math ... =====|
 
-The kernel sleeps until the command completes. For a load that is the end of the transfer, for an
-asynchronous operation only its start: the kernel waits for its end later, or never.
+The kernel sleeps until the command completes. A load completes with the end of the transfer, an
+asynchronous operation with its start: the kernel waits for its end later.
 """
 
 from collections.abc import Callable

@@ -11,7 +11,7 @@ from sip_node.programs.kernel_wait import KernelWait
 
 
 class Operation:
-    """One of them; `result` is the value that it leaves in TCM, if any.
+    """An operation in flight; `result` is the value that it leaves in TCM, if any.
 
     `peer` describes the wait for the peer that it depends on. An operation that depends on no peer
     has `earliest_end_ps` instead, which returns a lower bound for its end.

@@ -21,8 +21,8 @@ the ring.
 A receive accepts one direction or any. Messages match the receives that accept their direction in
 the order in which these were posted (MPI's rule, so that a kernel is deterministic); a receive from
 any direction takes full directions in turn, so that no peer starves. A receive keeps its direction
-until its last slot is copied: slots of two messages are never mixed. One that has failed keeps it
-for good, since the rest of its message is no message.
+until its last slot is copied: slots of two messages are never mixed. A receive that has failed
+keeps its direction to the end, so that the rest of its message matches no other receive.
 """
 
 from collections.abc import Sequence

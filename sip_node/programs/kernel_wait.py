@@ -1,9 +1,8 @@
-"""The wait state of a kernel: the peer that it waits for, or the time before which it cannot go on.
+"""The wait state of a kernel: the peer that it waits for, or the time before which it sleeps.
 
-Both serve others. The peer goes into the wait-for graph when a run hangs: PE, operation, direction,
-since when, at which source line. The time is a component promise (DESIGN, conservative
-synchronisation): while engines compute, the kernel sends nothing to other SIPs, so these may
-simulate that far ahead.
+The peer goes into the wait-for graph when a run hangs: PE, operation, direction, start of the wait,
+source line. The time is a component promise of the conservative synchronisation: while engines
+compute, the kernel sends nothing to other SIPs, so these may simulate up to that time.
 """
 
 from msgspec.structs import replace

@@ -1,6 +1,6 @@
 """The bytes of one modelled memory, sparse: bytes that were never written read as zero.
 
-Pages are allocated by the first write, so a slice of several GB costs what a program uses of it.
+The first write to a page allocates it, so a slice of several GB takes only what a program uses.
 """
 
 from collections.abc import Iterator

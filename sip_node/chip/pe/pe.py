@@ -54,8 +54,8 @@ class Pe:
             topology.tile,
             topology.pe.scheduler.tile_buffers,
         )
-        # The order in which the stages are made is the order in which a slot that is freed wakes
-        # them: the fetch port before the matrix engine.
+        # A register or buffer that becomes free starts the stages in the order of their
+        # construction: the fetch port before the matrix engine.
         self.fetch_store: PeFetchStore = engines["pe_fetch_store"](
             context, self.registers, self.buffers
         )
@@ -114,5 +114,5 @@ class Pe:
                 )
 
     def _command(self, packet: Packet, tail_ps: int) -> None:
-        # A command counts when all of it is there; data may be cut through, a command may not.
+        # A command is carried out when its last byte has arrived: only data is cut through.
         self.chip.engine.at(tail_ps, self.cpu.accept, packet)

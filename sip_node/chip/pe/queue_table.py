@@ -23,7 +23,7 @@ class QueueTable:
 
     def __init__(self, name: str, pairs: Sequence[QueuePair], context: PeContext) -> None:
         self.name, self._context = name, context
-        # Sorted, so that a receive from any direction has an order that the program does not set.
+        # Sorted, so that the order of the directions does not depend on that of their installation.
         self._queues = {
             pair.direction: QueueState(name, pair, self._announce)
             for pair in sorted(pairs, key=lambda pair: pair.direction)
