@@ -39,4 +39,5 @@ def test_a_command_does_not_load(
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=tmp_path, timeout=100, check=False
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    # A run of more than a few seconds prints its progress to standard error.
+    assert done.returncode == 0, done.stderr
