@@ -32,9 +32,13 @@ from runtime.wire.fields import CHUNK_BYTES
 
 
 def test_a_control_message_is_a_flat_array_with_its_name_first() -> None:
-    encoded = encode_control(Hello(1, "run", 2, 4711, "ipc:///tmp/x"))
+    encoded = encode_control(
+        Hello(protocol=1, run_id="run", lp=2, pid=4711, endpoint="ipc:///tmp/x")
+    )
     assert msgpack.unpackb(encoded) == ["Hello", 1, "run", 2, 4711, "ipc:///tmp/x"]
-    assert decode_from_lp(msgpack.packb(["Status", 0, 5, 7, 0.5]), "LP 0") == Status(0, 5, 7, 0.5)
+    assert decode_from_lp(msgpack.packb(["Status", 0, 5, 7, 0.5]), "LP 0") == Status(
+        lp=0, time_ps=5, events=7, blocked_s=0.5
+    )
 
 
 @given(st.binary(max_size=200))
@@ -69,7 +73,20 @@ def test_a_wrong_control_message_is_refused_by_field(content: object, problem: s
 
 
 def test_a_wrong_report_of_one_sip_is_named_by_its_position() -> None:
-    done = msgpack.unpackb(encode_control(Done(0, (), 1, 1, 0, 0, 0.0, 0.0)))
+    done = msgpack.unpackb(
+        encode_control(
+            Done(
+                lp=0,
+                sips=(),
+                events=1,
+                rounds=1,
+                messages=0,
+                null_messages=0,
+                blocked_s=0.0,
+                busy_s=0.0,
+            )
+        )
+    )
     done[2] = [[0, "digest", -7, True, None, {}, [], "", "", []]]
     with pytest.raises(ProtocolError, match=r"field sips\[0\]\.time_ps: Expected `int` >= 0"):
         decode_from_lp(msgpack.packb(done), "LP 0")
@@ -79,7 +96,10 @@ def test_a_message_for_the_other_direction_is_refused() -> None:
     with pytest.raises(ProtocolError, match="malformed"):
         decode_from_lp(encode_control(Abort("stop")), "LP 0")
     with pytest.raises(ProtocolError, match="malformed"):
-        decode_from_coordinator(encode_control(Failed(0, 0, "", "", "", 0)), "the coordinator")
+        decode_from_coordinator(
+            encode_control(Failed(lp=0, rank=0, error="", message="", traceback="", time_ps=0)),
+            "the coordinator",
+        )
 
 
 def test_the_peers_of_a_run_have_numbers_in_range() -> None:
@@ -130,6 +150,6 @@ def test_op_records_survive_the_crossing() -> None:
             axis=0,
             checksum=2**32 - 1,
         ),
-        OpRecord("host", "x", 0, 0),
+        OpRecord(engine="host", name="x", start_ps=0, end_ps=0),
     )
     assert decode_records(encode_records(records), "LP 0") == records
