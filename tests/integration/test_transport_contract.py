@@ -7,10 +7,11 @@ import pytest
 
 from runtime.wire.codec import PeerDecoder
 from runtime.wire.frames import Frame, Grant, Message, PeerContent, SilenceReport
-from runtime.wire.packets import PacketFlow, PacketHeader, PacketKind, PacketRows
+from runtime.wire.packets import PacketFlow, PacketHeader, PacketRows
 from sip_node.pdes.transport import Transport
 from sip_node.pdes.transport_jitter import JitterTransport
 from sip_node.pdes.transport_zmq import ZmqTransport
+from tests.support.packets import packet_header
 from tests.support.transport_memory import MemoryNetwork
 
 LPS = 3
@@ -65,23 +66,13 @@ def receive(transport: Transport, count: int) -> list[tuple[int, PeerContent]]:
 
 
 def packet(size: int) -> PacketHeader:
-    return PacketHeader(
-        kind=PacketKind.WRITE,
-        source_sip=4,
-        source_node=1,
-        sip=5,
-        node=2,
+    return packet_header(
         size=size,
-        address=1 << 40,
-        tag=1 << 40,
         total=size,
-        last=True,
+        address=1 << 40,
         sent_ps=1 << 61,
-        tail_ps=7,
         flow=PacketFlow(4, 5, 6),
         rows=PacketRows(8, 16),
-        begin=0,
-        element=0,
         call="all_reduce #1",
     )
 

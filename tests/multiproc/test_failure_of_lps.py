@@ -11,7 +11,7 @@ import pytest
 from coordinator.failure import Interrupted, LpDied, LpSilent, RankFailed, RunStalled
 from coordinator.session import Session
 from runtime.core.errors import IpcqDeadlock, ProtocolError
-from tests.support.fake_lp import TIME_PS
+from tests.support.scripted_lp import TIME_PS
 from tests.support.sessions import (
     ROOT,
     Recorder,

@@ -6,7 +6,7 @@ import pytest
 from coordinator.aggregate import merge_op_log, merge_outcomes, run_digest, sip_reports, summarise
 from coordinator.launcher import SpawnLauncher
 from coordinator.session import Session
-from tests.support.fake_lp import EVENTS, TIME_PS, digest_of
+from tests.support.scripted_lp import EVENTS, TIME_PS, digest_of
 from tests.support.sessions import Recorder, is_running, plan, run_fakes
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]

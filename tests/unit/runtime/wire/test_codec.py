@@ -24,6 +24,7 @@ from runtime.wire.control import (
 )
 from runtime.wire.frames import Frame, Grant, Message, PeerContent, SilenceReport
 from runtime.wire.packets import CARRIERS, PacketFlow, PacketHeader, PacketKind, PacketRows
+from tests.support.packets import packet_header
 
 times = st.integers(0, NEVER_PS)
 counts = st.integers(0, 2**63 - 1)
@@ -79,26 +80,7 @@ def decoder(run_id: str = "run") -> PeerDecoder:
 
 def header(**changes: Any) -> PacketHeader:
     """A packet with 3 bytes for a memory of SIP 0, from SIP 4."""
-    values: dict[str, Any] = {
-        "kind": PacketKind.WRITE,
-        "source_sip": 4,
-        "source_node": 7,
-        "sip": 0,
-        "node": 8,
-        "size": 3,
-        "address": 0,
-        "tag": 1,
-        "total": 3,
-        "last": True,
-        "sent_ps": 5,
-        "tail_ps": 1,
-        "flow": None,
-        "rows": None,
-        "begin": 0,
-        "element": 0,
-        "call": "",
-    }
-    return PacketHeader(**values | changes)
+    return packet_header(**{"source_sip": 4, "sip": 0, "size": 3, "total": 3} | changes)
 
 
 def sent(message: Message, lp: int = 3) -> tuple[bytes, bytes]:

@@ -7,6 +7,7 @@ import pytest
 from runtime.wire.packets import PacketFlow, PacketHeader, PacketKind, PacketRows
 from sip_node.chip.chip import chip_spec
 from sip_node.chip.packet_rules import PacketRules
+from tests.support.packets import packet_header
 from tests.support.topologies import small
 
 SPEC = chip_spec(small(system__sips__count=4), data=False)
@@ -19,26 +20,7 @@ SLICE = SPEC.topology.hbm_slice_bytes
 
 def write(**changes: Any) -> PacketHeader:
     """64 bytes from a PE of SIP 0 to the first bytes of an HBM slice of SIP 1."""
-    values: dict[str, Any] = {
-        "kind": PacketKind.WRITE,
-        "source_sip": 0,
-        "source_node": PE,
-        "sip": 1,
-        "node": HBM,
-        "size": 64,
-        "address": BASE,
-        "tag": 1,
-        "total": 64,
-        "last": True,
-        "sent_ps": 0,
-        "tail_ps": 0,
-        "flow": None,
-        "rows": None,
-        "begin": 0,
-        "element": 0,
-        "call": "",
-    }
-    return PacketHeader(**values | changes)
+    return packet_header(**{"source_node": PE, "node": HBM, "address": BASE} | changes)
 
 
 @pytest.mark.parametrize(
