@@ -19,6 +19,7 @@ from kernbench.cli.exit_codes import ExitCode, print_error
 from kernbench.cli.options import SimulationOptions
 from kernbench.cli.run import RunRequest
 from runtime.core.errors import KernbenchError, UsageError
+from runtime.core.package_check import check_packages
 from runtime.model.addresses import AddressMap
 from runtime.wire.reports import SipReport
 
@@ -42,6 +43,8 @@ def make_plan(options: SimulationOptions, program: ProgramSpec) -> Plan:
     """The plan of a run of `program`. Raises `UsageError` or `ConfigError`."""
     # A rank puts the directory of its script on the import path, as `python script.py` does.
     directories = (str(Path(program.path).parent),) if program.kind == "script" else ()
+    # Before ccl.yaml is checked, which finds the modules that it names as a rank would.
+    check_packages(*directories)
     config = load_config(options.topology, options.ccl, options.sips, directories)
     sips = config.topology.system.sips.count
     if program.kind == "script" and options.procs not in (None, sips):

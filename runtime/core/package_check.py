@@ -17,11 +17,14 @@ ROOT = Path(__file__).parents[2]
 """The folder that contains the packages."""
 
 
-def check_packages() -> None:
-    """Raise `UsageError` if an import of a package of kernbench would find another module."""
+def check_packages(*folders: str) -> None:
+    """Raise `UsageError` if an import of a package of kernbench would find another module.
+
+    Imports search `folders` and then `sys.path`.
+    """
     for name in PACKAGES:
         # Not `importlib.util.find_spec`: it returns a module that has been imported already.
-        spec = PathFinder.find_spec(name)
+        spec = PathFinder.find_spec(name, [*folders, *sys.path])
         own = ROOT / name / "__init__.py"
         # A folder without `__init__.py` has no origin; it does not precede a package.
         if spec is None or spec.origin is None or Path(spec.origin).samefile(own):
