@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runtime import DPPolicy, torch
+from kernbench import DPPolicy, torch
 from runtime.core.trace import OpRecord
 from runtime.language.value import Array
 from sip_node.local_run import World, simulate

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import yaml
 
+from kernbench import torch
 from kernbench.theory.floor_plan import FloorPlan, Stem, pe_stem, slice_stem, sram_stem
 from kernbench.theory.routes import SRAM_GBS, TCM_GBS, Route
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.transfers import RouteTimes
-from runtime import torch
 from runtime.core import dtypes
 from runtime.core.config_file import default_file, read_text
 from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, PeDmaMsg, Request

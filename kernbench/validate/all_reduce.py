@@ -3,7 +3,7 @@
 import numpy as np
 import yaml
 
-from runtime import DPPolicy, torch
+from kernbench import DPPolicy, torch
 from runtime.core import dtypes
 from runtime.core.config_file import default_file, read_text
 from sip_node.local_run import World, simulate

@@ -6,12 +6,12 @@ from math import nan
 import numpy as np
 import yaml
 
+from kernbench import DPPolicy, torch
 from kernbench.theory.alpha_beta import RingQueue
 from kernbench.theory.kernel_costs import ITEM_BYTES
 from kernbench.theory.routes import TCM_GBS, UCIE_GBS
 from kernbench.theory.sip_grid import SipLink
 from kernbench.theory.topology_file import TopologyFile
-from runtime import DPPolicy, torch
 from runtime.core import dtypes
 from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import InvariantError, IpcqDeadlock

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from kernbench import tl, torch
 from kernbench.theory.gemm import GemmShape, streamed_bytes
 from kernbench.theory.topology_file import TopologyFile
-from runtime import tl, torch
 from runtime.core.dtypes import DType, float16
 from runtime.core.trace import OpRecord
 from runtime.language.value import Pointer, Ref, Value

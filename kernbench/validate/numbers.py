@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime import tl
+from kernbench import tl
 from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
 from runtime.core.rng import Random
 from runtime.language.value import Array, Pointer, Value

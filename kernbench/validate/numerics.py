@@ -8,10 +8,10 @@ from itertools import groupby, zip_longest
 
 import numpy as np
 
+from kernbench import torch
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import Check, Relation
 from kernbench.validate.numbers import NumericCase, cases, ulp
-from runtime import torch
 from runtime.core.rng import seeded
 from runtime.language import mock
 from runtime.language.value import Array

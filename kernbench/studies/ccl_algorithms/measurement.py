@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from kernbench import DPPolicy
 from kernbench.studies.all_reduce import run_all_reduce
 from kernbench.studies.ccl_algorithms.points import AlgorithmPoint
 from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
-from runtime import DPPolicy
 from runtime.language.value import Array
 from runtime.model.topology import parse_topology
 

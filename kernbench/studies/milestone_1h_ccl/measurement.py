@@ -4,10 +4,10 @@ from statistics import median_low
 
 import numpy as np
 
+from kernbench import DPPolicy
 from kernbench.studies.all_reduce import run_all_reduce
 from kernbench.studies.milestone_1h_ccl.points import CclPoint, elements
 from kernbench.studies.milestone_1h_ccl.rows import CclRow
-from runtime import DPPolicy
 from runtime.core.trace import OpRecord
 from runtime.language.value import Array
 from runtime.model.topology import parse_topology

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kernbench import tl, torch
 from kernbench.studies.milestone_1h_gemm.shapes import DTYPE, ProductShape, Staging
-from runtime import tl, torch
 from runtime.language.value import Array
 from runtime.model.tiles import TileSize
 from runtime.model.tiling import tiled_row_major
