@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.dialect import findings  # noqa: E402 - run as a file, it finds `tests` only now
+from tests.dialect import files, findings  # noqa: E402 - run as a file, it finds `tests` only now
 from tests.support.source import (  # noqa: E402
     comment_lines,
     docstring_lines,
@@ -61,7 +61,7 @@ def measures(name: str, paths: list[Path]) -> tuple[object, ...]:
         round(statistics.median(functions)) if functions else "",
         sum(length > 40 for length in functions),
         sum(len(line) > 100 for text in sources for line in text.splitlines()),
-        sum(len(findings(path)) for path in paths),
+        sum(len(findings(path)) for path in files(paths)),
     )
 
 
