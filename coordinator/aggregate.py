@@ -66,6 +66,7 @@ class RunReport(Struct, frozen=True):
 
     `sim_time_ns` is the time of the last event of all SIPs, or the last reported time of a run that
     failed. `verification` is the result of `--verify-data`, None without it or if the run failed.
+    `code` is the SHA-256 of the source of every module that an LP has imported.
     """
 
     bench: str
@@ -93,6 +94,7 @@ class RunReport(Struct, frozen=True):
     waits: Waits
     versions: dict[str, str]
     protocol: int
+    code: dict[str, str]
 
 
 def merge_op_log(logs: Mapping[int, Sequence[OpRecord]]) -> list[LoggedOp]:
@@ -184,6 +186,7 @@ def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> 
         waits=waits_of(sips, result.error.waits if isinstance(result.error, IpcqDeadlock) else ()),
         versions=versions(),
         protocol=PROTOCOL_VERSION,
+        code=dict(result.code),
     )
 
 

@@ -8,6 +8,36 @@ from runtime.core.simtime import format_ps
 from runtime.wire.control import Failed
 
 
+class CodeDiffersError(KernbenchError):
+    """Two processes of a run have imported different code.
+
+    Fields: the module; a process, the file of the module there and its SHA-256; another process,
+    its file and its SHA-256.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        process: str,
+        code: tuple[str, str],
+        other: str,
+        other_code: tuple[str, str],
+    ) -> None:
+        super().__init__(module, process, code, other, other_code)
+        self.module, self.process, self.code = module, process, code
+        self.other, self.other_code = other, other_code
+
+    def __str__(self) -> str:
+        (file, digest), (other_file, other_digest) = self.code, self.other_code
+        files = (
+            f"{self.process} has {file} (sha256 {digest[:12]})",
+            f"{self.other} has {other_file} (sha256 {other_digest[:12]})",
+        )
+        rule = "all processes of a run execute the same code; was the file edited meanwhile?"
+        summary = f"{self.process} and {self.other} differ in the code of module {self.module!r}"
+        return f"{summary} ({file}): {rule}{_listed(files)}"
+
+
 @dataclass(frozen=True)
 class LpProcess:
     """Identifies an LP in an error: its number, its SIPs, its process id."""

@@ -3,7 +3,8 @@
     launch       one process per LP, each with an `LpSpec`
     rendezvous   every LP connects and sends `Hello` with the endpoint of its channels
     start        `Peers` and the job to all; every LP builds its chips and sends `Ready` with its
-                 config hash; then `Start`
+                 config hash; then `Start`. Both messages carry the hashes of the LP's code, which
+                 must be equal on all LPs
     watch        status, traces and op logs arrive; a failure, an exit or silence ends the run
     collect      `Done` of every LP, with digests and counters
     dismiss      `Bye`; the processes exit with code 0
@@ -16,10 +17,11 @@ import signal
 import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import getpid
 from types import FrameType
 
+from coordinator.code import RunCode
 from coordinator.directory import RunDirectory
 from coordinator.launcher import Children, Launcher, LpSpec
 from coordinator.plan import Plan
@@ -37,13 +39,14 @@ class RunResult:
     """What the LPs sent: everything if `error` is None, otherwise what arrived before the error.
 
     `startup_s` is the wall time until `Start` was sent, `wall_s` the wall time from then to the
-    end.
+    end. `code` is the SHA-256 of every module that an LP has imported, by name.
     """
 
     collected: Collected
     error: KernbenchError | None
     startup_s: float
     wall_s: float
+    code: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class Session:
@@ -72,6 +75,8 @@ class Session:
             Children(self._launcher) as children,
             _notified_of_the_end(self._observer),
         ):
+            # Before the first LP starts: an edit after this moment is noticed.
+            code = RunCode()
             watch = Watch(
                 rendezvous,
                 children,
@@ -84,9 +89,10 @@ class Session:
             error = None
             try:
                 self._launch(children, directory, run_id)
-                self._start(watch, rendezvous)
+                self._start(watch, rendezvous, code)
                 started_s = now_s()
                 watch.collect()
+                _compare_code(code, watch.collected.done)
                 watch.dismiss()
                 _require_finished(watch.collected.done)
             except KernbenchError as problem:
@@ -94,7 +100,13 @@ class Session:
                 watch.abort(problem)
         ended_s = now_s()
         started_s = started_s or ended_s
-        return RunResult(watch.collected, error, started_s - began_s, ended_s - started_s)
+        return RunResult(
+            collected=watch.collected,
+            error=error,
+            startup_s=started_s - began_s,
+            wall_s=ended_s - started_s,
+            code=code.sha256_of_module,
+        )
 
     def stop(self, signum: int = signal.SIGINT) -> None:
         """End the run within a few seconds, as if `signum` had arrived.
@@ -118,12 +130,16 @@ class Session:
             )
         self._observer.launched(children.pids)
 
-    def _start(self, watch: Watch, rendezvous: Rendezvous) -> None:
+    def _start(self, watch: Watch, rendezvous: Rendezvous, code: RunCode) -> None:
         hellos = watch.receive_from_all(Hello)
+        _compare_code(code, hellos)
+        code.check_start()
         endpoints = tuple(hellos[lp].endpoint for lp in range(self._plan.procs))
         rendezvous.broadcast(Peers(endpoints, self._plan.sips_of_lp, self._plan.job))
         expected = self._plan.config.hash
-        for lp, ready in watch.receive_from_all(Ready).items():
+        readies = watch.receive_from_all(Ready)
+        _compare_code(code, readies)
+        for lp, ready in readies.items():
             # Every LP parses the configuration text itself: different versions of a package could
             # give it another meaning, and the SIPs would then simulate different machines.
             if ready.config_hash != expected:
@@ -132,6 +148,13 @@ class Session:
                     f"its config hash is {ready.config_hash}, the coordinator's {expected}",
                 )
         rendezvous.broadcast(Start())
+
+
+def _compare_code(code: RunCode, reports: Mapping[int, Hello | Ready | Done]) -> None:
+    """Raise `CodeDiffersError` unless all LPs execute the same code, as far as they report it."""
+    for lp, report in reports.items():
+        code.add(lp, report.code)
+    code.check()
 
 
 def _require_finished(done: Mapping[int, Done]) -> None:

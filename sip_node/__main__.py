@@ -16,7 +16,7 @@ if __name__ == "__main__" and not sys.flags.safe_path:
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 # After the path has been set: this imports `runtime`.
-from sip_node import lifeline
+from runtime.core.imported_code import ImportRecorder
 
 
 def enter(
@@ -27,6 +27,10 @@ def enter(
     args: tuple[object, ...] = (),
 ) -> int:
     """Be LP `lp` of a run until it ends; returns the exit code of the process."""
+    # Before the other imports: what is imported later is hashed in the moment of its import.
+    recorder = ImportRecorder()
+    from sip_node import lifeline
+
     # Ctrl-C in a terminal reaches the whole process group; only the coordinator acts on it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -39,7 +43,7 @@ def enter(
     # The chip model is loaded after the lifeline is up, since the import takes part of a second.
     from sip_node import node
 
-    return node.main(endpoint, run_id, lp, function, args)
+    return node.main(endpoint, run_id, lp, recorder, function, args)
 
 
 def main() -> int:

@@ -20,6 +20,7 @@ from runtime.wire.control import (
     FromCoordinator,
     FromLp,
     Hello,
+    ModuleCode,
     Peers,
     Ready,
     Start,
@@ -70,10 +71,10 @@ class Control:
         self._connection = None if coordinator_pid() is not None else _Connection(self.socket)
         self.socket.connect(endpoint)
 
-    def hello(self, data_endpoint: str) -> Peers:
+    def hello(self, data_endpoint: str, code: tuple[ModuleCode, ...] = ()) -> Peers:
         """Join the run; returns when every LP has joined.
 
-        Peers reach this LP at `data_endpoint`.
+        Peers reach this LP at `data_endpoint`; `code` has the modules that it has imported.
         """
         self.send(
             Hello(
@@ -82,13 +83,14 @@ class Control:
                 lp=self._lp,
                 pid=getpid(),
                 endpoint=data_endpoint,
+                code=code,
             )
         )
         return self._expect(Peers)
 
-    def ready(self, config_hash: str) -> None:
+    def ready(self, config_hash: str, code: tuple[ModuleCode, ...] = ()) -> None:
         """Report that the chips are built and the channels connected."""
-        self.send(Ready(self._lp, config_hash))
+        self.send(Ready(self._lp, config_hash, code))
 
     def wait_start(self) -> None:
         """Return when every LP is ready."""

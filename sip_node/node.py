@@ -4,15 +4,18 @@ import gc
 from collections.abc import Mapping
 from functools import partial
 
+from msgspec.structs import replace
+
 from runtime.ccl.config import parse_checked_ccl
 from runtime.core.bench_registry import BenchOutcome
 from runtime.core.config_file import config_hash
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import ProtocolError, RunAborted
+from runtime.core.imported_code import ImportRecorder
 from runtime.core.wallclock import cpu_s
 from runtime.model.topology import parse_topology
 from runtime.wire.codec import PeerDecoder
-from runtime.wire.control import Done, Failed, Peers
+from runtime.wire.control import Done, Failed, ModuleCode, Peers
 from runtime.wire.environment import run_directory
 from runtime.wire.reports import QueuePointers, SipReport
 from sip_node.chip.chip import Chip, chip_spec
@@ -38,19 +41,20 @@ def main(
     control_endpoint: str,
     run_id: str,
     lp: int,
+    recorder: ImportRecorder,
     function: Function | None = None,
     args: tuple[object, ...] = (),
 ) -> int:
     """Be LP `lp` of a run; returns the exit code.
 
-    The coordinator receives a report for every way to end.
+    The coordinator receives a report for every way to end, and the code that `recorder` finds.
     """
     # Cycles would be freed at moments that depend on the partition of the SIPs; the results must
     # not. Runs without the collector are also faster.
     gc.disable()
     control = Control(control_endpoint, run_id, lp)
     try:
-        _run(control, run_id, lp, function, args)
+        _run(control, run_id, lp, recorder, function, args)
     except RunAborted:
         return 1
     finally:
@@ -59,15 +63,20 @@ def main(
 
 
 def _run(
-    control: Control, run_id: str, lp: int, function: Function | None, args: tuple[object, ...]
+    control: Control,
+    run_id: str,
+    lp: int,
+    recorder: ImportRecorder,
+    function: Function | None,
+    args: tuple[object, ...],
 ) -> None:
     directory = run_directory()
     endpoint = "tcp://127.0.0.1:*" if directory is None else f"ipc://{directory}/lp{lp}"
     transport = ZmqTransport(lp, run_id, endpoint, control.socket)
     node: LpNode | None = None
     try:
-        peers = control.hello(transport.endpoint)
-        programs = Programs(peers.job, function, args)
+        peers = control.hello(transport.endpoint, _news(recorder))
+        programs = Programs(peers.job, function, args, recorder.record)
         node = LpNode(lp, peers, programs, transport, Reporter(control, lp))
         # The rules of the decoder follow from the topology, so the node is built first. Peers send
         # nothing before all LPs are ready.
@@ -75,9 +84,13 @@ def _run(
             {peer: endpoint for peer, endpoint in enumerate(peers.endpoints) if peer != lp},
             node.decoder(run_id),
         )
-        control.ready(node.config_hash)
+        # The program is imported after the start; its file is compared before.
+        if (file := programs.file) is not None:
+            recorder.record(*file)
+        control.ready(node.config_hash, _news(recorder))
         control.wait_start()
-        control.send(node.run())
+        done = node.run()
+        control.send(replace(done, code=_news(recorder)))
         control.finish()
     # The coordinator has the reason; it only lacks the rest of the trace.
     except RunAborted:
@@ -90,6 +103,13 @@ def _run(
         _fail(control, lp, node, -1, error)
     finally:
         transport.close()
+
+
+def _news(recorder: ImportRecorder) -> tuple[ModuleCode, ...]:
+    return tuple(
+        ModuleCode(module=module, file=code.file, sha256=code.sha256)
+        for module, code in recorder.news().items()
+    )
 
 
 def _fail(

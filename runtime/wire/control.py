@@ -19,14 +19,30 @@ from runtime.wire.fields import (
 from runtime.wire.reports import SipReport, SlotTransfer
 
 
+class ModuleCode(Flat, frozen=True):
+    """The code of a module in an LP: its file, and the SHA-256 of the bytes that were imported.
+
+    `sha256` is hex, or `unreadable` for a module without a file that can be read.
+    """
+
+    module: str
+    file: str
+    sha256: str
+
+
 class Hello(Wire, frozen=True):
-    """LP to coordinator, first message: its number and the endpoint at which its peers reach it."""
+    """LP to coordinator, first message: its number and the endpoint at which its peers reach it.
+
+    `code` has the modules which the LP has imported so far.
+    """
 
     protocol: Count
     run_id: str
     lp: LpNumber
     pid: Count
     endpoint: str
+    # Optional, so that a Hello of an older protocol is decoded and its version refused by number.
+    code: tuple[ModuleCode, ...] = ()
 
 
 class Job(Flat, frozen=True):
@@ -68,11 +84,13 @@ class Peers(Wire, frozen=True):
 class Ready(Wire, frozen=True):
     """LP to coordinator: chips are built and channels are connected.
 
-    `config_hash` must be equal on all LPs.
+    `config_hash` must be equal on all LPs. `code` has the modules imported since `Hello`, and the
+    file of the program.
     """
 
     lp: LpNumber
     config_hash: str
+    code: tuple[ModuleCode, ...] = ()
 
 
 class Start(Wire, frozen=True):
@@ -137,7 +155,8 @@ class Transferred(Wire, frozen=True):
 class Done(Wire, frozen=True):
     """LP to coordinator: no event is left.
 
-    A SIP whose rank has not finished is part of a global deadlock.
+    A SIP whose rank has not finished is part of a global deadlock. `code` has the modules imported
+    since `Ready`.
     """
 
     lp: LpNumber
@@ -148,6 +167,7 @@ class Done(Wire, frozen=True):
     null_messages: Count
     blocked_s: Seconds
     busy_s: Seconds
+    code: tuple[ModuleCode, ...] = ()
 
 
 class Failed(Wire, frozen=True):

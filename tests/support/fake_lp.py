@@ -13,6 +13,7 @@ from threading import Event
 import zmq
 
 from runtime.core.errors import RunAborted
+from runtime.core.imported_code import ImportRecorder
 from runtime.wire.codec import encode_peer
 from runtime.wire.control import (
     Failed,
@@ -242,7 +243,7 @@ def be(behaviour: str, endpoint: str, run_id: str, lp: int) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     lifeline.follow_parent()
     if behaviour == "real":
-        return node.main(endpoint, run_id, lp)
+        return node.main(endpoint, run_id, lp, ImportRecorder())
     fake = FakeLp(endpoint, run_id, lp)
     try:
         return BEHAVIOURS[behaviour](fake)

@@ -35,7 +35,7 @@ def test_a_control_message_is_a_flat_array_with_its_name_first() -> None:
     encoded = encode_control(
         Hello(protocol=1, run_id="run", lp=2, pid=4711, endpoint="ipc:///tmp/x")
     )
-    assert msgpack.unpackb(encoded) == ["Hello", 1, "run", 2, 4711, "ipc:///tmp/x"]
+    assert msgpack.unpackb(encoded) == ["Hello", 1, "run", 2, 4711, "ipc:///tmp/x", []]
     assert decode_from_lp(msgpack.packb(["Status", 0, 5, 7, 0.5]), "LP 0") == Status(
         lp=0, time_ps=5, events=7, blocked_s=0.5
     )
@@ -70,6 +70,19 @@ def test_a_wrong_control_message_is_refused_by_field(content: object, problem: s
         ProtocolError, match=f"protocol error from LP 0: malformed message: {problem}"
     ):
         decode_from_lp(msgpack.packb(content), "LP 0")
+
+
+def test_a_hello_of_an_older_protocol_is_decoded_so_that_its_version_can_be_refused() -> None:
+    older = ["Hello", 4, "run", 2, 4711, "ipc:///tmp/x"]
+    assert decode_from_lp(msgpack.packb(older), "an LP") == Hello(
+        protocol=4, run_id="run", lp=2, pid=4711, endpoint="ipc:///tmp/x", code=()
+    )
+
+
+def test_the_code_of_an_lp_is_named_by_its_position() -> None:
+    hello = ["Hello", 5, "run", 2, 4711, "ipc:///tmp/x", [["m", "m.py", "00"], ["n", 7, "00"]]]
+    with pytest.raises(ProtocolError, match=r"field code\[1\]\.file: Expected `str`"):
+        decode_from_lp(msgpack.packb(hello), "LP 2")
 
 
 def test_a_wrong_report_of_one_sip_is_named_by_its_position() -> None:

@@ -1,0 +1,149 @@
+"""Identifies the code of a process: the SHA-256 of every source file which its modules came from.
+
+A result depends on the code that produced it. The processes of a run import that code one by one,
+and a file may be edited in between. So an LP hashes each file in the moment of its import, by a
+finder on `sys.meta_path`. A later edit does not change the hash, as it does not change what the
+process executes.
+
+Covered are the packages of kernbench and the modules of the user. The standard library and
+installed packages are not: their versions identify them.
+"""
+
+import re
+import sys
+import sysconfig
+from collections.abc import Sequence
+from contextlib import suppress
+from hashlib import sha256
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+from zipimport import zipimporter
+
+from runtime.core.package_check import PACKAGES
+
+UNREADABLE = "unreadable"
+"""In place of a hash, where a module has no file that can be read."""
+SCRIPT = "__main__"
+"""The name of a script which runs as `python FILE` runs it."""
+SPAWNED_SCRIPT = "__mp_main__"
+"""The name which multiprocessing gives to the parent's script in a child."""
+_INSTALLED = re.compile("/(?:site|dist)-packages/")
+
+
+class CodeFile(NamedTuple):
+    """The file of one module, and the SHA-256 of its bytes as hex, or `UNREADABLE`."""
+
+    file: str
+    sha256: str
+
+
+class ImportRecorder:
+    """Records the code that this process imports, until the process ends.
+
+    What was imported before, it reads from the files as they are now.
+    """
+
+    def __init__(self) -> None:
+        self._files = dict[str, CodeFile]()
+        self._reported = dict[str, CodeFile]()
+        self._libraries = _library_folders()
+        finder: int = next(
+            (at for at, each in enumerate(sys.meta_path) if each is PathFinder), len(sys.meta_path)
+        )
+        # Directly before Python's finder of files: it is called in place of that one.
+        sys.meta_path.insert(finder, self)
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """What Python's finder of files finds; called by the import system before each import."""
+        spec = PathFinder.find_spec(name, path, target)
+        # Read here, less than a millisecond before the loader reads it.
+        if spec is not None and _is_covered(spec, self._libraries):
+            self._files[name] = _hashed(spec)
+        return spec
+
+    def record(self, file: Path, module: str = SCRIPT) -> None:
+        """Record a file that is about to run: a script is not imported."""
+        self._files[module] = _hashed_file(str(file))
+
+    def news(self) -> dict[str, CodeFile]:
+        """The modules whose code was recorded since the last call, by name."""
+        # Modules which another finder has found, or which were imported before this object existed.
+        for name, file in imported_code(self._files, self._libraries).items():
+            self._files.setdefault(name, file)
+        # A copy, since another thread may import meanwhile.
+        files = self._files.copy()
+        news = {name: file for name, file in files.items() if self._reported.get(name) != file}
+        self._reported |= news
+        return news
+
+    def close(self) -> None:
+        """Stop recording."""
+        sys.meta_path.remove(self)
+
+
+def imported_code(
+    known: dict[str, CodeFile] | None = None, libraries: tuple[str, ...] | None = None
+) -> dict[str, CodeFile]:
+    """The modules that this process has imported, by name, with their files as they are now.
+
+    `known` modules are left out. A script of multiprocessing's spawn method is included.
+    """
+    libraries = _library_folders() if libraries is None else libraries
+    found = dict[str, CodeFile]()
+    for name, module in list(sys.modules.items()):
+        if known is not None and name in known:
+            continue
+        # A user may put any object into `sys.modules`.
+        spec = getattr(module, "__spec__", None)
+        file = getattr(module, "__file__", None)
+        if isinstance(spec, ModuleSpec):
+            # `python -m` runs a module under another name than its own.
+            if (known is None or spec.name not in known) and _is_covered(spec, libraries):
+                found[spec.name] = _hashed(spec)
+        elif name == SPAWNED_SCRIPT and isinstance(file, str):
+            found[name] = _hashed_file(file)
+    return found
+
+
+def script_of_this_process() -> dict[str, CodeFile]:
+    """The script that runs in this process, under the name that it has in spawned children."""
+    file = getattr(sys.modules.get(SCRIPT), "__file__", None)
+    return {SPAWNED_SCRIPT: _hashed_file(file)} if isinstance(file, str) else {}
+
+
+def _library_folders() -> tuple[str, ...]:
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    folders = {sysconfig.get_path(name) for name in names}
+    # A virtual environment uses the standard library of the interpreter it was made from.
+    folders |= {str(Path(sysconfig.__file__).parent)}
+    return tuple(f"{folder}/" for folder in sorted(folders))
+
+
+def _is_covered(spec: ModuleSpec, libraries: tuple[str, ...]) -> bool:
+    # Built-in and frozen modules have no location, namespace packages no origin.
+    if not spec.has_location or spec.origin is None:
+        return False
+    own = spec.name.partition(".")[0] in PACKAGES
+    return own or not (spec.origin.startswith(libraries) or _INSTALLED.search(spec.origin))
+
+
+def _hashed(spec: ModuleSpec) -> CodeFile:
+    """The file of a module: its source, or what its loader reads in place of that."""
+    origin = str(spec.origin)
+    if isinstance(spec.loader, zipimporter):
+        with suppress(OSError):
+            return CodeFile(origin, sha256(spec.loader.get_data(origin)).hexdigest())
+    return _hashed_file(origin)
+
+
+def _hashed_file(file: str) -> CodeFile:
+    try:
+        # Unbuffered and without `Path`: this runs in the import of every module.
+        with open(file, "rb", buffering=0) as stream:  # noqa: PTH123
+            return CodeFile(file, sha256(stream.read()).hexdigest())
+    except OSError:
+        return CodeFile(file, UNREADABLE)

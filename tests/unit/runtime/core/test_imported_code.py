@@ -1,0 +1,140 @@
+"""What a process reports about the code that it has imported."""
+
+import compileall
+import os
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from importlib import import_module, invalidate_caches
+from pathlib import Path
+
+import pytest
+
+from runtime.core.imported_code import (
+    SCRIPT,
+    UNREADABLE,
+    CodeFile,
+    ImportRecorder,
+    imported_code,
+)
+
+MODULE = "code_of_a_user"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    sys.modules.pop(MODULE, None)
+
+
+@pytest.fixture
+def recorder() -> Iterator[ImportRecorder]:
+    recorder = ImportRecorder()
+    # What the process of the test had imported before is of no interest here.
+    recorder.news()
+    yield recorder
+    recorder.close()
+
+
+def code_of(data: bytes, file: Path) -> CodeFile:
+    return CodeFile(str(file), sha256(data).hexdigest())
+
+
+def imported(folder: Path, source: bytes) -> CodeFile:
+    """Write the module and import it."""
+    file = folder / f"{MODULE}.py"
+    file.write_bytes(source)
+    invalidate_caches()
+    import_module(MODULE)
+    return code_of(source, file)
+
+
+def test_an_imported_module_is_reported_once_with_the_hash_of_its_source(
+    folder: Path, recorder: ImportRecorder
+):
+    expected = imported(folder, b"X = 1\n")
+    assert recorder.news() == {MODULE: expected}
+    assert recorder.news() == {}
+
+
+def test_an_edit_after_the_import_does_not_change_the_hash(folder: Path, recorder: ImportRecorder):
+    expected = imported(folder, b"X = 1\n")
+    (folder / f"{MODULE}.py").write_bytes(b"X = 2\n")
+    assert recorder.news() == {MODULE: expected}
+
+
+def test_one_byte_makes_another_hash(folder: Path, recorder: ImportRecorder):
+    first = imported(folder, b"X = 1\n")
+    recorder.news()
+    del sys.modules[MODULE]
+    second = imported(folder, b"X = 2\n")
+    assert first.sha256 != second.sha256
+    assert recorder.news() == {MODULE: second}
+
+
+def test_modules_imported_earlier_are_read_when_they_are_reported(folder: Path):
+    expected = imported(folder, b"X = 1\n")
+    recorder = ImportRecorder()
+    assert recorder.news()[MODULE] == expected
+    recorder.close()
+
+
+def test_the_package_is_covered_and_libraries_are_not():
+    modules = imported_code()
+    assert "runtime.core.imported_code" in modules
+    assert not {"json", "numpy", "pytest", "sys", "zipimport"} & set(modules)
+    assert {"json", "numpy", "pytest", "sys", "zipimport"} & set(sys.modules)
+
+
+def test_a_script_is_recorded_when_it_starts(tmp_path: Path, recorder: ImportRecorder):
+    script = tmp_path / "train.py"
+    script.write_bytes(b"pass\n")
+    recorder.record(script)
+    script.write_bytes(b"1\n")
+    assert recorder.news() == {SCRIPT: code_of(b"pass\n", script)}
+
+
+def _zipped(folder: Path) -> Path:
+    archive = folder / "code.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr(f"{MODULE}.py", "X = 1\n")
+    return archive
+
+
+def _compiled(folder: Path) -> Path:
+    source = folder / "only" / f"{MODULE}.py"
+    source.parent.mkdir()
+    source.write_bytes(b"X = 1\n")
+    compileall.compile_file(source, quiet=1, legacy=True)
+    source.unlink()
+    return source.parent
+
+
+@pytest.mark.parametrize("place", [_zipped, _compiled])
+def test_code_without_a_source_file_is_hashed_as_its_loader_reads_it(
+    folder: Path,
+    recorder: ImportRecorder,
+    monkeypatch: pytest.MonkeyPatch,
+    place: Callable[[Path], Path],
+):
+    monkeypatch.syspath_prepend(str(place(folder)))
+    import_module(MODULE)
+    (file,) = recorder.news().values()
+    assert len(file.sha256) == 64
+    data = b"X = 1\n" if place is _zipped else Path(file.file).read_bytes()
+    assert file.sha256 == sha256(data).hexdigest()
+
+
+def test_a_file_that_cannot_be_read_is_stated(tmp_path: Path, recorder: ImportRecorder):
+    recorder.record(tmp_path / "gone.py")
+    assert recorder.news() == {SCRIPT: CodeFile(str(tmp_path / "gone.py"), UNREADABLE)}
+
+
+def test_a_closed_recorder_records_nothing(folder: Path):
+    recorder = ImportRecorder()
+    finders = len(sys.meta_path)
+    recorder.close()
+    assert len(sys.meta_path) == finders - 1
+    assert os.fspath(folder) in sys.path
