@@ -12,7 +12,7 @@ import pytest
 
 from coordinator.failure import CodeDiffersError
 from coordinator.launcher import Child, InterpreterLauncher, LpSpec
-from coordinator.plan import ProgramSpec
+from coordinator.plan import ProgramSpec, load_config
 from coordinator.session import RunResult, Session
 from tests.support.runs import launched
 from tests.support.sessions import ROOT, Recorder, plan
@@ -81,8 +81,10 @@ def copy(tmp_path: Path) -> Path:
     return root
 
 
-def run_with(copy: Path) -> RunResult:
-    return Session(replace(plan(), program=BENCH), TwoCheckouts(copy), Recorder()).run()
+def run_with(copy: Path, topology: Path | None = None) -> RunResult:
+    config = load_config(topology, None, 2)
+    run = replace(plan(), program=BENCH, config=config)
+    return Session(run, TwoCheckouts(copy), Recorder()).run()
 
 
 def test_two_copies_of_one_code_are_one_code(copy: Path):
@@ -101,6 +103,27 @@ def test_one_changed_line_in_the_package_of_one_lp_ends_the_run_before_its_start
     text = str(result.error)
     assert str(changed) in text
     assert str(ROOT / "runtime" / "model" / "routing.py") in text
+    assert result.collected.reached_ps == {}, "no LP has started"
+
+
+def test_a_component_of_the_user_that_differs_ends_the_run_before_its_start(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    source = "from sip_node.chip.memory.storage import HbmController\n"
+    (tmp_path / "own_hbm.py").write_text(source)
+    (copy / "own_hbm.py").write_text(source + "X = 1\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    own = tmp_path / "own.yaml"
+    own.write_text(
+        (ROOT / "topology.yaml").read_text() + "\nimpl:\n  hbm_ctrl: own_hbm:HbmController\n"
+    )
+    result = run_with(copy, own)
+    assert isinstance(result.error, CodeDiffersError)
+    assert (result.error.module, result.error.process, result.error.other) == (
+        "own_hbm",
+        "LP 0",
+        "LP 1",
+    )
     assert result.collected.reached_ps == {}, "no LP has started"
 
 
