@@ -1,12 +1,13 @@
 """One LP process from its Hello to its exit: the only module that constructs its parts."""
 
 import gc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from msgspec.structs import replace
 
 from runtime.ccl.config import parse_checked_ccl
+from runtime.ccl.references import referenced_modules
 from runtime.core.bench_registry import BenchOutcome
 from runtime.core.config_file import config_hash
 from runtime.core.coordinates import PeCoordinates
@@ -84,9 +85,7 @@ def _run(
             {peer: endpoint for peer, endpoint in enumerate(peers.endpoints) if peer != lp},
             node.decoder(run_id),
         )
-        # The program is imported after the start; its file is compared before.
-        if (file := programs.file) is not None:
-            recorder.record(*file)
+        _record_named_code(recorder, programs, node.ccl_modules)
         control.ready(node.config_hash, _news(recorder))
         control.wait_start()
         done = node.run()
@@ -103,6 +102,18 @@ def _run(
         _fail(control, lp, node, -1, error)
     finally:
         transport.close()
+
+
+def _record_named_code(
+    recorder: ImportRecorder, programs: Programs, ccl_modules: Sequence[str]
+) -> None:
+    """Record the code that the run names: it is imported after the start, and compared before."""
+    if programs.file is not None:
+        recorder.record(*programs.file)
+    if programs.module is not None:
+        recorder.find(programs.module)
+    for module in ccl_modules:
+        recorder.find(module, programs.folders)
 
 
 def _news(recorder: ImportRecorder) -> tuple[ModuleCode, ...]:
@@ -150,6 +161,7 @@ class LpNode:
         topology = parse_topology(job.topology_yaml, "topology", job.sips)
         ccl = parse_checked_ccl(job.ccl_yaml, "the ccl file")
         self.config_hash = config_hash(topology, ccl.file)
+        self.ccl_modules = referenced_modules(ccl.file.algorithms.values())
         self._lp, self._observer, self._verify = lp, observer, job.verify
         sips, lps = peers.sips_of_lp[lp], len(peers.sips_of_lp)
         self._spec = chip_spec(

@@ -2,7 +2,7 @@
 import path.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from runtime.ccl.import_paths import ImportPathError, check_attribute, module_names
@@ -76,6 +76,19 @@ def unresolved_references(
         for key, (reference, registry) in functions.items():
             for problem in _function_problems(reference, registry, directories):
                 yield f"{section}.{key}", problem
+
+
+def referenced_modules(algorithms: Iterable[AlgorithmReferences]) -> tuple[str, ...]:
+    """The modules that algorithms name, each once, in the order of the file."""
+    found = dict[str, None]()
+    for algorithm in algorithms:
+        found[algorithm.module] = None
+        for reference in (algorithm.topology, algorithm.mapper, algorithm.validator):
+            module, _, _ = reference.rpartition(":" if ":" in reference else ".")
+            # A name without a separator is a registry key.
+            if module:
+                found[module] = None
+    return tuple(found)
 
 
 def _module_problems(algorithm: str, module: str, directories: Sequence[str]) -> Iterator[str]:

@@ -69,6 +69,23 @@ class ImportRecorder:
         """Record a file that is about to run: a script is not imported."""
         self._files[module] = _hashed_file(str(file))
 
+    def find(self, module: str, folders: Sequence[str] = ()) -> None:
+        """Record a module that will be imported later, and its parents; without any import.
+
+        The module is searched in `folders`, then where Python and kernbench search. Without effect
+        if it is not found: then its import will fail.
+        """
+        searched: Sequence[str] | None = [*folders, *sys.path, str(Path.cwd())]
+        parts = module.split(".")
+        for count in range(1, len(parts) + 1):
+            name = ".".join(parts[:count])
+            spec = PathFinder.find_spec(name, searched)
+            if spec is None:
+                return
+            if name not in sys.modules and _is_covered(spec, self._libraries):
+                self._files[name] = _hashed(spec)
+            searched = spec.submodule_search_locations or ()
+
     def news(self) -> dict[str, CodeFile]:
         """The modules whose code was recorded since the last call, by name."""
         # Modules which another finder has found, or which were imported before this object existed.

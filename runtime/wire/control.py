@@ -84,8 +84,8 @@ class Peers(Wire, frozen=True):
 class Ready(Wire, frozen=True):
     """LP to coordinator: chips are built and channels are connected.
 
-    `config_hash` must be equal on all LPs. `code` has the modules imported since `Hello`, and the
-    file of the program.
+    `config_hash` must be equal on all LPs. `code` has the modules imported since `Hello`, and those
+    which the run names: the program, and the modules of the ccl file.
     """
 
     lp: LpNumber

@@ -34,6 +34,17 @@ class Programs:
     script_starts: Callable[[Path], None] = _unnoticed
 
     @property
+    def module(self) -> str | None:
+        """The module of a bench that is no file; None for every other program."""
+        source, _ = split_source(self.job.program)
+        return source if self.job.kind == "bench" and not is_file(source) else None
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folder of a script or a bench file, which goes first on the import path."""
+        return () if self.file is None else (str(self.file[0].resolve().parent),)
+
+    @property
     def file(self) -> tuple[Path, str] | None:
         """The file of a script or a bench file, and the name of its module; None without one."""
         if self.job.kind == "script":

@@ -9,11 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from coordinator.failure import CodeDiffersError
 from coordinator.launcher import Child, InterpreterLauncher, LpSpec
 from coordinator.plan import ProgramSpec, load_config
 from coordinator.session import RunResult, Session
+from runtime.core.config_file import with_values
 from tests.support.runs import launched
 from tests.support.sessions import ROOT, Recorder, plan
 
@@ -81,8 +83,13 @@ def copy(tmp_path: Path) -> Path:
     return root
 
 
-def run_with(copy: Path, topology: Path | None = None) -> RunResult:
-    config = load_config(topology, None, 2)
+def run_with(copy: Path, files: Path | None = None) -> RunResult:
+    """A run with `copy` as the code of LP 1, and the configuration files in the folder `files`."""
+    topology, ccl = (
+        files / name if files is not None and (files / name).exists() else None
+        for name in ("topology.yaml", "ccl.yaml")
+    )
+    config = load_config(topology, ccl, 2, () if files is None else (str(files),))
     run = replace(plan(), program=BENCH, config=config)
     return Session(run, TwoCheckouts(copy), Recorder()).run()
 
@@ -106,24 +113,38 @@ def test_one_changed_line_in_the_package_of_one_lp_ends_the_run_before_its_start
     assert result.collected.reached_ps == {}, "no LP has started"
 
 
-def test_a_component_of_the_user_that_differs_ends_the_run_before_its_start(
-    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("file", "source", "changes"),
+    [
+        (
+            "topology.yaml",
+            "from sip_node.chip.memory.storage import HbmController\n",
+            {"impl.hbm_ctrl": "users_own:HbmController"},
+        ),
+        (
+            "ccl.yaml",
+            "from runtime.ccl.algorithms.ring import *\n",
+            {"algorithms.ring.module": "users_own"},
+        ),
+    ],
+)
+def test_a_module_which_a_configuration_file_names_differs_and_ends_the_run_before_its_start(
+    copy: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    file: str,
+    source: str,
+    changes: dict[str, str],
 ):
-    source = "from sip_node.chip.memory.storage import HbmController\n"
-    (tmp_path / "own_hbm.py").write_text(source)
-    (copy / "own_hbm.py").write_text(source + "X = 1\n")
+    (tmp_path / "users_own.py").write_text(source)
+    (copy / "users_own.py").write_text(source + "X = 1\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    own = tmp_path / "own.yaml"
-    own.write_text(
-        (ROOT / "topology.yaml").read_text() + "\nimpl:\n  hbm_ctrl: own_hbm:HbmController\n"
-    )
-    result = run_with(copy, own)
+    text = (ROOT / file).read_text()
+    (tmp_path / file).write_text(yaml.safe_dump(with_values(yaml.safe_load(text), changes)))
+    result = run_with(copy, tmp_path)
     assert isinstance(result.error, CodeDiffersError)
-    assert (result.error.module, result.error.process, result.error.other) == (
-        "own_hbm",
-        "LP 0",
-        "LP 1",
-    )
+    assert result.error.module == "users_own"
+    assert (result.error.process, result.error.other) == ("LP 0", "LP 1")
     assert result.collected.reached_ps == {}, "no LP has started"
 
 

@@ -132,6 +132,33 @@ def test_a_file_that_cannot_be_read_is_stated(tmp_path: Path, recorder: ImportRe
     assert recorder.news() == {SCRIPT: CodeFile(str(tmp_path / "gone.py"), UNREADABLE)}
 
 
+def test_a_module_that_will_be_imported_is_found_with_its_parents(
+    folder: Path, recorder: ImportRecorder
+):
+    package = folder / "package_of_a_user"
+    package.mkdir()
+    (package / "__init__.py").write_bytes(b"X = 1\n")
+    (package / "part.py").write_bytes(b"X = 2\n")
+    recorder.find("package_of_a_user.part", [str(folder)])
+    recorder.find("package_of_a_user.missing", [str(folder)])
+    recorder.find("missing_package.part")
+    recorder.find("json.decoder")
+    assert recorder.news() == {
+        "package_of_a_user": code_of(b"X = 1\n", package / "__init__.py"),
+        "package_of_a_user.part": code_of(b"X = 2\n", package / "part.py"),
+    }
+    assert "package_of_a_user" not in sys.modules
+
+
+def test_a_module_that_has_been_imported_keeps_the_hash_of_its_import(
+    folder: Path, recorder: ImportRecorder
+):
+    expected = imported(folder, b"X = 1\n")
+    (folder / f"{MODULE}.py").write_bytes(b"X = 2\n")
+    recorder.find(MODULE)
+    assert recorder.news() == {MODULE: expected}
+
+
 def test_a_closed_recorder_records_nothing(folder: Path):
     recorder = ImportRecorder()
     finders = len(sys.meta_path)

@@ -27,18 +27,23 @@ def job(kind: str, program: str) -> Job:
 
 
 @pytest.mark.parametrize(
-    ("kind", "program", "file"),
+    ("kind", "program", "file", "module", "folders"),
     [
-        ("script", "/home/train.py", (Path("/home/train.py"), SCRIPT)),
-        ("bench", "/home/mine.py:sweep", (Path("/home/mine.py"), "mine")),
-        ("bench", "package.module:sweep", None),
-        ("function", "", None),
+        ("script", "/home/train.py", (Path("/home/train.py"), SCRIPT), None, ("/home",)),
+        ("bench", "/home/mine.py:sweep", (Path("/home/mine.py"), "mine"), None, ("/home",)),
+        ("bench", "package.module:sweep", None, "package.module", ()),
+        ("function", "", None, None, ()),
     ],
 )
-def test_the_file_of_a_program_is_known_before_it_is_imported(
-    kind: str, program: str, file: tuple[Path, str] | None
+def test_the_source_of_a_program_is_known_before_it_is_imported(
+    kind: str,
+    program: str,
+    file: tuple[Path, str] | None,
+    module: str | None,
+    folders: tuple[str, ...],
 ):
-    assert Programs(job(kind, program)).file == file
+    programs = Programs(job(kind, program))
+    assert (programs.file, programs.module, programs.folders) == (file, module, folders)
 
 
 def test_a_script_is_announced_before_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
