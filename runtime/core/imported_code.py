@@ -75,16 +75,23 @@ class ImportRecorder:
         The module is searched in `folders`, then where Python and kernbench search. Without effect
         if it is not found: then its import will fail.
         """
-        searched: Sequence[str] | None = [*folders, *sys.path, str(Path.cwd())]
+        searched = [*folders, *sys.path, str(Path.cwd())]
         parts = module.split(".")
-        for count in range(1, len(parts) + 1):
+        for count, part in enumerate(parts, start=1):
             name = ".".join(parts[:count])
-            spec = PathFinder.find_spec(name, searched)
+            # By its last part: for the full name of a namespace package Python needs its parent in
+            # `sys.modules`, and the parent is not imported here.
+            spec = PathFinder.find_spec(part, searched)
             if spec is None:
                 return
+            spec.name = name
             if name not in sys.modules and _is_covered(spec, self._libraries):
                 self._files[name] = _hashed(spec)
-            searched = spec.submodule_search_locations or ()
+            if spec.origin is None:
+                # A namespace package is every folder of its name.
+                searched = [str(Path(folder, part)) for folder in searched]
+            else:
+                searched = spec.submodule_search_locations or []
 
     def news(self) -> dict[str, CodeFile]:
         """The modules whose code was recorded since the last call, by name."""

@@ -150,6 +150,14 @@ def test_a_module_that_will_be_imported_is_found_with_its_parents(
     assert "package_of_a_user" not in sys.modules
 
 
+def test_a_module_in_nested_namespace_packages_is_found(folder: Path, recorder: ImportRecorder):
+    module = folder / "outer_of_a_user" / "inner" / "part.py"
+    module.parent.mkdir(parents=True)
+    module.write_bytes(b"X = 1\n")
+    recorder.find("outer_of_a_user.inner.part", [str(folder)])
+    assert recorder.news() == {"outer_of_a_user.inner.part": code_of(b"X = 1\n", module)}
+
+
 def test_a_module_that_has_been_imported_keeps_the_hash_of_its_import(
     folder: Path, recorder: ImportRecorder
 ):
