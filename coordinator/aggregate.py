@@ -157,7 +157,7 @@ def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> 
     error = None if result.error is None else str(result.error)
     done = result.collected.done
     sips = sip_reports(done)
-    outcome = merge_outcomes(sips) if error is None else None
+    outcome = merge_outcomes(sips) if result.is_complete else None
     correct = (outcome is None or outcome.wrong == 0) and (verdict is None or verdict.passed)
     return RunReport(
         bench=plan.program.name,

@@ -15,18 +15,29 @@ from types import TracebackType
 from typing import Self
 from weakref import finalize
 
+from runtime.core.errors import UsageError
+
 PREFIX = "kernbench-"
+_TMP = Path("/tmp")  # noqa: S108 - the directory in it is private: mkdtemp uses mode 0700
 _MAX_SOCKET_PATH_BYTES = 100
 _LONGEST_NAME = "/lp255.sock"
 
 
 class RunDirectory:
-    """A new directory with mode 0700; removed on exit from the context or the interpreter."""
+    """A new directory with mode 0700; removed on exit from the context or the interpreter.
+
+    Raises `UsageError` if it cannot be created.
+    """
 
     def __init__(self, parent: Path | None = None) -> None:
         parent = parent or _parent()
         sweep(parent)
-        self.path, self._lock = _locked_directory(parent)
+        try:
+            self.path, self._lock = _locked_directory(parent)
+        except OSError as error:
+            raise UsageError(
+                f"TMPDIR: cannot create a directory in {parent}: {error.strerror}"
+            ) from error
         self._remove = finalize(self, _remove, self.path, self._lock)
 
     @property
@@ -55,11 +66,16 @@ def sweep(parent: Path) -> None:
 
 def _parent() -> Path:
     # The path of a UNIX socket is limited to about 100 bytes; a deep TMPDIR may leave no room.
-    parent = Path(tempfile.gettempdir())
+    try:
+        parent = Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        # Python tries to write a file there. On a full disk or under a limit of file sizes there
+        # is no room for it, but a directory and sockets need none.
+        parent = Path(os.environ.get("TMPDIR") or _TMP)
     longest = len(os.fsencode(parent / f"{PREFIX}{os.getpid()}-xxxxxxxx")) + len(_LONGEST_NAME)
     if longest <= _MAX_SOCKET_PATH_BYTES:
         return parent
-    return Path("/tmp")  # noqa: S108 - the directory in it is private: mkdtemp uses mode 0700
+    return _TMP
 
 
 def _locked_directory(parent: Path) -> tuple[Path, int]:

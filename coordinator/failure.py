@@ -90,15 +90,24 @@ class LpDied(KernbenchError):  # noqa: N818 - it is the LP that died
         """The signal that killed the process, such as `SIGKILL`."""
         return signal_name(-self.exit_code) if self.exit_code < 0 else None
 
+    @property
+    def cause(self) -> str:
+        """How the process ended."""
+        # Popen and multiprocessing report the death by signal n as the exit code -n.
+        if self.exit_code < 0:
+            return f"was killed by {self.signal_name}"
+        return f"exited with code {self.exit_code}"
+
     def __str__(self) -> str:
-        cause = (
-            # Popen and multiprocessing report the death by signal n as the exit code -n.
-            f"was killed by {self.signal_name}"
-            if self.exit_code < 0
-            else f"exited with code {self.exit_code}"
-        )
         last = f"last reported time {format_ps(self.time_ps)}"
-        return f"{self.process} {cause} before the end of the run; {last}"
+        return f"{self.process} {self.cause} before the end of the run; {last}"
+
+
+class LpExitFailed(LpDied):
+    """An LP reported its results, and then its process exited with a code other than 0."""
+
+    def __str__(self) -> str:
+        return f"{self.process} {self.cause} after the end of the run; the results are complete"
 
 
 class LpSilent(KernbenchError):  # noqa: N818 - it is the LP that is silent
@@ -131,6 +140,23 @@ class LpSilent(KernbenchError):  # noqa: N818 - it is the LP that is silent
         return (
             f"{text}. This is not a deadlock of queues: its program or a kernel computes without "
             f"an end, or the process is stopped{_listed(self.others)}"
+        )
+
+
+@dataclass(frozen=True)
+class SlowExit:
+    """A process that has not exited `waited_s` after the end of a run, and is killed.
+
+    It is no error: its LP has reported its results.
+    """
+
+    process: LpProcess
+    waited_s: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.process} has not exited {self.waited_s:.1f} s after the end of the run and is "
+            "killed; the results are complete"
         )
 
 

@@ -48,7 +48,7 @@ def _copy_lines(source: IO[bytes], target: Callable[[], TextIO]) -> None:
             try:
                 target().write(line.decode(errors="replace").rstrip("\n") + "\n")
                 target().flush()
-            except BrokenPipeError:
-                # Our reader is gone (`| head`). Reading continues: a full pipe would block the
-                # rank.
+            except OSError:
+                # Our reader is gone (`| head`), or the disk is full. Reading continues: a full pipe
+                # would block the rank. The report, printed to the same stream, has the error.
                 closed = True

@@ -7,7 +7,7 @@
                  must be equal on all LPs
     watch        status, traces and op logs arrive; a failure, an exit or silence ends the run
     collect      `Done` of every LP, with digests and counters
-    dismiss      `Bye`; the processes exit with code 0
+    dismiss      `Bye`; the processes exit with code 0; those that are slow are killed
 
 The report is made from the returned `RunResult`. Every exit path leaves the same `with` block, so
 no process, socket or directory outlives the session.
@@ -23,6 +23,7 @@ from types import FrameType
 
 from coordinator.code import RunCode
 from coordinator.directory import RunDirectory
+from coordinator.failure import LpExitFailed, SlowExit
 from coordinator.launcher import Children, Launcher, LpSpec
 from coordinator.plan import Plan
 from coordinator.rendezvous import Rendezvous
@@ -38,15 +39,22 @@ from runtime.wire.control import Done, Hello, Peers, Ready, Start
 class RunResult:
     """What the LPs sent: everything if `error` is None, otherwise what arrived before the error.
 
-    `startup_s` is the wall time until `Start` was sent, `wall_s` the wall time from then to the
-    end. `code` is the SHA-256 of every module that an LP has imported, by name.
+    `startup_s` is the wall time until `Start` was sent, `wall_s` the wall time from then until all
+    LPs had reported, or until the error. `slow_exits` are the processes that had to be killed after
+    the end of the run. `code` is the SHA-256 of every module that an LP has imported, by name.
     """
 
     collected: Collected
     error: KernbenchError | None
     startup_s: float
     wall_s: float
+    slow_exits: tuple[SlowExit, ...] = ()
     code: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every LP has reported its results, however its process has exited then."""
+        return self.error is None or isinstance(self.error, LpExitFailed)
 
 
 class Session:
@@ -85,26 +93,30 @@ class Session:
                 lambda: self._stop_signal,
                 self._observer,
             )
-            started_s = None
-            error = None
+            started_s = ended_s = None
+            error, slow_exits = None, ()
             try:
                 self._launch(children, directory, run_id)
                 self._start(watch, rendezvous, code)
                 started_s = now_s()
                 watch.collect()
                 _compare_code(code, watch.collected.done)
-                watch.dismiss()
+                # The exit of the processes is no part of the simulation and may be slow.
+                ended_s = now_s()
+                slow_exits = watch.dismiss(self._plan.exit_s)
                 _require_finished(watch.collected.done)
+                watch.require_clean_exits()
             except KernbenchError as problem:
                 error = problem
                 watch.abort(problem)
-        ended_s = now_s()
+        ended_s = ended_s or now_s()
         started_s = started_s or ended_s
         return RunResult(
             collected=watch.collected,
             error=error,
             startup_s=started_s - began_s,
             wall_s=ended_s - started_s,
+            slow_exits=slow_exits,
             code=code.sha256_of_module,
         )
 

@@ -4,6 +4,7 @@ Errors are raised as the exceptions that `torch.multiprocessing.spawn` of PyTorc
 """
 
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
@@ -14,7 +15,8 @@ from coordinator.failure import Interrupted, LpDied, RankFailed
 from coordinator.launcher import SpawnLauncher
 from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.report.files import prepare_directory, write_ccl_trace, write_files
-from coordinator.session import Session
+from coordinator.report.output import UnwrittenOutputs
+from coordinator.session import RunResult, Session
 from runtime.core.errors import KernbenchError
 from runtime.torch.process_errors import ProcessExitedException, ProcessRaisedException
 from runtime.wire.control import Status
@@ -54,14 +56,21 @@ class SpawnedSession:
     def run(self) -> None:
         """Run to the end; raises as PyTorch if a rank fails, `KeyboardInterrupt` on Ctrl-C."""
         result = self._session.run()
-        if self._out is not None:
-            if self._plan.ccl_trace:
-                write_ccl_trace(self._out, result.collected.transfers)
-            write_files(
-                self._out, summarise(self._plan, result), merge_op_log(result.collected.logs)
-            )
+        for slow in result.slow_exits:
+            sys.stderr.write(f"kernbench: warning: {slow}\n")
+        unwritten = UnwrittenOutputs()
+        with unwritten.attempt():
+            self._write_files(result)
         if result.error is not None:
             raise_as_torch_does(result.error)
+        unwritten.check()
+
+    def _write_files(self, result: RunResult) -> None:
+        if self._out is None:
+            return
+        if self._plan.ccl_trace:
+            write_ccl_trace(self._out, result.collected.transfers)
+        write_files(self._out, summarise(self._plan, result), merge_op_log(result.collected.logs))
 
     def stop(self) -> None:
         """End the run from another thread."""

@@ -15,7 +15,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from coordinator.failure import Interrupted, LpDied, LpProcess, LpSilent, RankFailed, RunStalled
+from coordinator.failure import (
+    Interrupted,
+    LpDied,
+    LpExitFailed,
+    LpProcess,
+    LpSilent,
+    RankFailed,
+    RunStalled,
+    SlowExit,
+)
 from coordinator.launcher import Children
 from coordinator.liveness import Liveness
 from coordinator.rendezvous import Rendezvous
@@ -45,8 +54,6 @@ FINAL_MESSAGE_S = 0.3
 """Time from the exit of a process to the error, because its `Failed` may still be in transit."""
 ABORT_S = 1.0
 """Time that the LPs have to exit after an `Abort` before they are terminated."""
-EXIT_S = 10.0
-"""Time that the LPs have to exit after a `Bye`."""
 _SUSPENDED_S = 2.0
 """A longer gap between two checks means that the coordinator itself was suspended."""
 _DURING_A_RUN = "Status"
@@ -145,16 +152,31 @@ class Watch:
                 raise ProtocolError(f"LP {lp}", f"{type(message).__name__} after Done")
             self._store(lp, message)
 
-    def dismiss(self) -> None:
-        """Send `Bye`; an LP that does not exit with code 0 within `EXIT_S` is an error."""
+    def dismiss(self, exit_s: float) -> tuple[SlowExit, ...]:
+        """Send `Bye`, and return the LPs that have not exited after `exit_s`.
+
+        A stop signal ends the wait. The caller kills the processes that still run.
+        """
         self._rendezvous.broadcast(Bye())
-        deadline = now_s() + EXIT_S
-        for lp in self._lps:
-            code = self._children.join(lp, deadline - now_s())
-            if code is None:
-                raise LpSilent(self._process(lp), "exit", EXIT_S, self._reached_ps(lp))
+        began_s = now_s()
+        # The results are complete, so Ctrl-C no longer ends the run: it only ends this wait.
+        while self._stop_signal() is None and now_s() - began_s < exit_s:
+            running = self._running()
+            if not running:
+                return ()
+            self._children.join(running[0], POLL_S)
+        waited_s = now_s() - began_s
+        return tuple(SlowExit(self._process(lp), waited_s) for lp in self._running())
+
+    def require_clean_exits(self) -> None:
+        """Raise `LpExitFailed` if an LP has exited with a code other than 0 after its report."""
+        for lp, code in self._children.exited().items():
             if code != 0:
-                raise LpDied(self._process(lp), code, self._reached_ps(lp))
+                raise LpExitFailed(self._process(lp), code, self._reached_ps(lp))
+
+    def _running(self) -> list[int]:
+        exited = self._children.exited()
+        return [lp for lp in self._lps if lp not in exited]
 
     def abort(self, error: KernbenchError) -> None:
         """Send `Abort`, and store the traces that the LPs send before they exit."""

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from coordinator.aggregate import LoggedOp, RunReport
+from coordinator.report.output import write_output
 from coordinator.report.trace_events import encode_trace
 from runtime.core.errors import UsageError
 from runtime.core.trace import Operand
@@ -29,6 +30,8 @@ def prepare_directory(out: Path | None, program: str) -> Path:
         directory.mkdir(parents=True, exist_ok=True)
         if out is None:
             directory = _next_numbered(directory, Path(program).stem)
+        # A directory that exists may be read-only, which only a trial shows.
+        (directory / OP_LOG).touch()
         # If this run is killed, the files of an earlier run must not be taken for its own.
         for name in (RUN, OP_LOG, TRACE, CCL_TRACE):
             (directory / name).unlink(missing_ok=True)
@@ -38,19 +41,26 @@ def prepare_directory(out: Path | None, program: str) -> Path:
 
 
 def write_files(directory: Path, report: RunReport, log: Sequence[LoggedOp]) -> None:
-    """Write all files; `run.json` is the last: a directory that contains it is complete."""
-    (directory / OP_LOG).write_bytes(b"".join(_line(op) for op in log))
-    (directory / TRACE).write_bytes(encode_trace(log))
+    """Write all files; `run.json` is the last: a directory that contains it is complete.
+
+    Raises `OutputError` for the first file that cannot be written.
+    """
+    write_output(directory / OP_LOG, b"".join(_line(op) for op in log))
+    write_output(directory / TRACE, encode_trace(log))
     # Indented: people open this file first.
-    (directory / RUN).write_bytes(
-        msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
+    write_output(
+        directory / RUN, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
     )
 
 
 def write_ccl_trace(directory: Path, transfers: Sequence[SlotTransfer]) -> None:
-    """Write one line per slot sent or received, in the order of `(time_ps, sip, order in it)`."""
+    """Write one line per slot sent or received, in the order of `(time_ps, sip, order in it)`.
+
+    Raises `OutputError`.
+    """
     ordered = sorted(transfers, key=lambda transfer: (transfer.time_ps, transfer.sip))
-    (directory / CCL_TRACE).write_text("".join(f"{transfer}\n" for transfer in ordered))
+    lines = "".join(f"{transfer}\n" for transfer in ordered)
+    write_output(directory / CCL_TRACE, lines.encode())
 
 
 def _next_numbered(runs: Path, name: str) -> Path:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TextIO
 
 from coordinator.watch import RunObserver
@@ -66,7 +67,9 @@ class PlainProgress:
                 sum(lp.events for lp in lps),
                 mean_blocked_s,
             )
-            print("  ".join(line), file=self._stream, flush=True)
+            # A run must not end because its progress cannot be shown, for example on a full disk.
+            with suppress(OSError):
+                print("  ".join(line), file=self._stream, flush=True)
 
     def ended(self) -> None:
         """The run has ended."""

@@ -1,6 +1,7 @@
 """The exit codes of the command, and the form of its errors."""
 
 import sys
+from contextlib import suppress
 from enum import IntEnum
 
 from runtime.core.errors import KernbenchError
@@ -19,4 +20,16 @@ class ExitCode(IntEnum):
 
 def print_error(error: KernbenchError) -> None:
     """Print the error to the standard error."""
-    sys.stderr.write(f"kernbench: error: {error}\n")
+    _print(f"kernbench: error: {error}\n")
+
+
+def print_warning(text: str) -> None:
+    """Print a warning to the standard error."""
+    _print(f"kernbench: warning: {text}\n")
+
+
+def _print(text: str) -> None:
+    # The exit code must arrive also where the standard error is a file on a full disk.
+    with suppress(OSError):
+        sys.stderr.write(text)
+        sys.stderr.flush()

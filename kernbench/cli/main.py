@@ -1,10 +1,12 @@
 """The command `kernbench`: parses its arguments, executes the request, returns the exit code."""
 
+import errno
 import os
 import signal
 import sys
 from collections.abc import Sequence
 
+from coordinator.report.output import STDOUT, OutputError, print_lines
 from kernbench.benches import load_entries
 from kernbench.cli.exit_codes import ExitCode, print_error
 from kernbench.cli.group import kernbench_group
@@ -17,8 +19,11 @@ from runtime.core.package_check import check_packages
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with `arguments`, by default those of the process; returns the exit code."""
     try:
+        _require_streams()
         check_packages()
-        return call(sys.argv[1:] if arguments is None else arguments)
+        code = call(sys.argv[1:] if arguments is None else arguments)
+        print_lines(())
+        return code  # noqa: TRY300 - an error of the flush counts
     except (UsageError, ConfigError) as error:
         print_error(error)
         return ExitCode.USAGE
@@ -29,9 +34,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The shell expects the exit code of a process that the signal ended.
         return ExitCode.SIGNALLED + signal.SIGINT
     except BrokenPipeError:
-        # The reader of the output has ended. Python flushes at exit and would raise once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of the output has ended.
         return ExitCode.SIGNALLED + signal.SIGPIPE
+    except OSError:
+        error = _stdout_error()
+        if error is None:
+            raise
+        print_error(error)
+        return ExitCode.FAILED
+    finally:
+        if _stdout_error() is not None:
+            # Python flushes at exit, and would print the error once more and change the exit code.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _require_streams() -> None:
+    """Raise `OutputError` if the standard output is closed; replace a closed standard error."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 - open until the process ends
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - as above
+        raise OutputError((STDOUT, os.strerror(errno.EBADF)))
+
+
+def _stdout_error() -> KernbenchError | BrokenPipeError | None:
+    """The error of what is still buffered for the standard output, None if it can be written."""
+    try:
+        print_lines(())
+    except (OutputError, BrokenPipeError) as error:
+        return error
+    return None
 
 
 def call(arguments: Sequence[str], context: CliContext | None = None) -> int:

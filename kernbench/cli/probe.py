@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from coordinator.report.output import UnwrittenOutputs, clear_output
 from kernbench.cli.options import CONTEXT_SETTINGS
 from kernbench.probe.cases import NAMES, ProbeCase, ProbeCases
 from kernbench.probe.files import write_csv, write_json
@@ -86,13 +87,20 @@ def probe_command(
     text = read_text(source)
     cases = ProbeCases(parse_topology(text, str(source), sips))
     transfers = _transfers(cases, _chosen(cases, names), _sizes(nbytes, sweep=sweep))
+    for option, path in (("--csv", csv_path), ("--json", json_path)):
+        if path is not None:
+            clear_output(path, f"probe: {option}")
     rows = measure(cases, text, transfers)
     left_out = {} if names else cases.left_out
     _print(rows, cases, str(topology or source.name), left_out, sweep=sweep, trace=trace)
-    if csv_path:
-        write_csv(csv_path, rows)
-    if json_path:
-        write_json(json_path, str(source), cases.topology.sips, rows, left_out)
+    unwritten = UnwrittenOutputs()
+    if csv_path is not None:
+        with unwritten.attempt():
+            write_csv(csv_path, rows)
+    if json_path is not None:
+        with unwritten.attempt():
+            write_json(json_path, str(source), cases.topology.sips, rows, left_out)
+    unwritten.check()
     return 0 if all(row.agrees for row in rows) else 1
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -10,12 +11,13 @@ from coordinator.failure import Interrupted, RankFailed
 from coordinator.launcher import Launcher
 from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.report.files import prepare_directory, write_ccl_trace, write_files
+from coordinator.report.output import OutputError, UnwrittenOutputs, print_lines
 from coordinator.report.progress import progress
 from coordinator.report.tables import bench_table, heading, nccl_table, pass_line, run_statistics
 from coordinator.session import RunResult, Session
 from coordinator.verify.check import verify
 from coordinator.verify.verdict import Verdict
-from kernbench.cli.exit_codes import ExitCode, print_error
+from kernbench.cli.exit_codes import ExitCode, print_error, print_warning
 from kernbench.cli.options import SimulationOptions
 from kernbench.cli.run import RunRequest
 from runtime.core.errors import KernbenchError, UsageError
@@ -75,6 +77,10 @@ class ReportLines(Protocol):
         """The results of a run without error."""
         ...
 
+    def write(self, plan: Plan, report: RunReport, sips: Sequence[SipReport]) -> None:
+        """Write the files of the results, besides those of `--out`. Raises `OutputError`."""
+        ...
+
 
 class BenchReportLines:
     """The lines of a bench or a script."""
@@ -92,34 +98,55 @@ class BenchReportLines:
         if outcome and outcome.table:
             yield from bench_table(outcome.table)
 
+    def write(self, plan: Plan, report: RunReport, sips: Sequence[SipReport]) -> None:
+        """A bench has no files of its own."""
+
 
 def run(plan: Plan, launcher: Launcher, out: Path | None, lines: ReportLines | None = None) -> int:
     """Run `plan`, print its report, write its files if it is traced; returns the exit code.
 
-    Input that a rank finds wrong is raised as `UsageError`.
+    Input that a rank finds wrong is raised as `UsageError`, and an output that cannot be written as
+    `OutputError`, after the other outputs.
     """
     lines = lines or BenchReportLines()
     # A directory that cannot be written ends the command before the run.
     directory = prepare_directory(out, plan.program.name) if plan.trace else None
-    _print(lines.heading(plan))
+    print_lines(lines.heading(plan))
     result = Session(plan, launcher, progress(sys.stderr, alone=plan.procs == 1)).run()
     report = summarise(plan, result, _verdict(plan, result))
-    # Written also after an error: the op log until then helps to find its cause.
+    unwritten = UnwrittenOutputs()
+    if result.is_complete:
+        sips = sip_reports(result.collected.done)
+        # Printed before files are written: a full disk must not cost the user the results.
+        with unwritten.attempt():
+            print_lines(chain(lines.results(plan, report, sips), run_statistics(report)))
+        with unwritten.attempt():
+            lines.write(plan, report, sips)
     if directory is not None:
-        if plan.ccl_trace:
-            write_ccl_trace(directory, result.collected.transfers)
-        write_files(directory, report, merge_op_log(result.collected.logs))
+        # Written also after an error: the op log until then helps to find its cause.
+        with unwritten.attempt():
+            _write_directory(directory, plan, result, report)
+            if result.is_complete:
+                print_lines([f"files           {directory}"])
+    for slow in result.slow_exits:
+        print_warning(str(slow))
     if result.error is not None:
-        return _explain(result.error, directory)
-    _print(lines.results(plan, report, sip_reports(result.collected.done)))
-    _print(run_statistics(report))
-    if directory is not None:
-        _print([f"files           {directory}"])
+        code = _explain(result.error, directory if unwritten.error is None else None)
+        if isinstance(unwritten.error, OutputError):
+            print_error(unwritten.error)
+        return code
+    unwritten.check()
     return ExitCode.PASSED if report.passed else ExitCode.FAILED
 
 
+def _write_directory(directory: Path, plan: Plan, result: RunResult, report: RunReport) -> None:
+    if plan.ccl_trace:
+        write_ccl_trace(directory, result.collected.transfers)
+    write_files(directory, report, merge_op_log(result.collected.logs))
+
+
 def _verdict(plan: Plan, result: RunResult) -> Verdict | None:
-    if not plan.verify or result.error is not None:
+    if not plan.verify or not result.is_complete:
         return None
     collected = result.collected
     return verify(
@@ -137,9 +164,3 @@ def _explain(error: KernbenchError, directory: Path | None) -> int:
     if directory is not None:
         sys.stderr.write(f"kernbench: the files until the error are in {directory}\n")
     return ExitCode.SIGNALLED + error.signum if isinstance(error, Interrupted) else ExitCode.FAILED
-
-
-def _print(lines: Iterable[str]) -> None:
-    for line in lines:
-        sys.stdout.write(line + "\n")
-    sys.stdout.flush()

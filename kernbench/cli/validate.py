@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from coordinator.report.output import clear_output
 from kernbench.cli.options import CONTEXT_SETTINGS
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import GROUPS
@@ -112,6 +113,8 @@ def validate_command(  # noqa: PLR0913 - a parameter for each option
 def _validate(
     text: str, chosen: Sequence[Part], only: str, procs: int, csv_path: Path | None
 ) -> int:
+    if csv_path is not None:
+        clear_output(csv_path, "validate: --csv")
     began_s = now_s()
     checks = run(text, chosen, only, min(procs, max(len(chosen), 1)))
     if not checks:
@@ -120,7 +123,7 @@ def _validate(
         )
     print_tables(checks)
     print(f"{summary(checks)} ({now_s() - began_s:.1f} s)")
-    if csv_path:
+    if csv_path is not None:
         write_csv(csv_path, checks)
     return 1 if missed(checks) else 0
 

@@ -6,14 +6,15 @@ from dataclasses import asdict, dataclass, replace
 from coordinator.aggregate import RunReport
 from coordinator.launcher import Launcher
 from coordinator.plan import Plan, ProgramSpec
+from coordinator.report.output import clear_output
 from coordinator.report.tables import run_description
 from kernbench.benches.collective_perf.collective import PerfCase, PerfParameters, perf_cases
 from kernbench.cli.simulation import make_plan, run
 from kernbench.perf.arguments import AVERAGES, PerfRequest
 from kernbench.perf.bound import CollectiveBounds
 from kernbench.perf.table import (
+    PerfTableRow,
     algorithm_text,
-    clear,
     make_row,
     parameter_lines,
     table_lines,
@@ -37,7 +38,7 @@ def measure(request: PerfRequest, launcher: Launcher) -> int:
         )
     # A wrong path is found before the run, not after it.
     if request.json is not None:
-        clear(request.json)
+        clear_output(request.json, "perf: --json")
     return run(plan, launcher, request.options.out, _PerfReportLines(request, parameters, cases))
 
 
@@ -76,18 +77,23 @@ class _PerfReportLines:
         algorithm = algorithm_text(self._requested_algorithm(plan), self._algorithms(plan))
         yield from parameter_lines(self.parameters, self.request.average, plan.sips, algorithm)
 
-    def results(self, plan: Plan, report: RunReport, sips: Sequence[SipReport]) -> Iterator[str]:
+    def results(self, plan: Plan, report: RunReport, sips: Sequence[SipReport]) -> Iterator[str]:  # noqa: ARG002
+        return table_lines(self._rows(plan, sips))
+
+    def write(self, plan: Plan, report: RunReport, sips: Sequence[SipReport]) -> None:
+        if self.request.json is not None:
+            rows = self._rows(plan, sips)
+            write_json(self.request.json, self.parameters, rows, self._summary(plan, report))
+
+    def _rows(self, plan: Plan, sips: Sequence[SipReport]) -> list[PerfTableRow]:
         outcomes = [sip.outcome for sip in sips if sip.outcome is not None]
         bounds = CollectiveBounds(plan.config.topology, self.parameters.cubes, self.parameters.pes)
         rows_of_ranks = zip(*(outcome.rows for outcome in outcomes), strict=True)
         algorithms = self._algorithms(plan)
-        rows = [
+        return [
             make_row(case, algorithms[case.size_bytes], rows, self.request.average, bounds.of(case))
             for case, rows in zip(self.cases, rows_of_ranks, strict=True)
         ]
-        if self.request.json is not None:
-            write_json(self.request.json, self.parameters, rows, self._summary(plan, report))
-        yield from table_lines(rows)
 
     def _summary(self, plan: Plan, report: RunReport) -> dict[str, object]:
         sips = plan.config.topology.system.sips

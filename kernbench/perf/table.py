@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
+from coordinator.report.output import write_output
 from coordinator.report.text_table import TextColumn, TextStyle, TextTable
 from kernbench.benches.collective_perf.collective import PerfCase, PerfParameters
 from kernbench.perf.arguments import AVERAGES
 from kernbench.perf.bound import TimeBound
 from runtime.core.bench_registry import PerfRow
-from runtime.core.errors import UsageError
 
 PS_PER_US = 1_000_000
 _FORM = (
@@ -117,23 +117,15 @@ def table_lines(rows: Sequence[PerfTableRow]) -> Iterator[str]:
     yield "#"
 
 
-def clear(path: Path) -> None:
-    """Create or empty the file of `write_json` before a long run starts.
-
-    Raises `UsageError` if it cannot be written.
-    """
-    try:
-        path.write_bytes(b"")
-    except OSError as error:
-        raise UsageError(f"perf: --json: cannot write {path}: {error.strerror}") from error
-
-
 def write_json(
     path: Path, parameters: PerfParameters, rows: Sequence[PerfTableRow], summary: Mapping[str, Any]
 ) -> None:
-    """Write the `summary`, the parameters and the rows; times in us, bandwidths in GB/s."""
+    """Write the `summary`, the parameters and the rows; times in us, bandwidths in GB/s.
+
+    Raises `OutputError`.
+    """
     content = {**summary, "request": asdict(parameters), "rows": [_named(row) for row in rows]}
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
+    write_output(path, msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
 
 
 def _cells(row: PerfTableRow) -> tuple[str, ...]:

@@ -1,13 +1,14 @@
 """Writes the rows of `probe` as CSV and JSON. The name of a field ends with its unit."""
 
 import csv
+import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from coordinator.report.output import write_output
 from kernbench.probe.cases import NAMES
 from kernbench.probe.measure import ProbeRow
-from runtime.core.errors import UsageError
 
 FIELDS: tuple[str, ...] = (
     "case",
@@ -60,14 +61,12 @@ def record(row: ProbeRow) -> dict[str, FieldValue]:
 
 
 def write_csv(path: Path, rows: Iterable[ProbeRow]) -> None:
-    """One line per row. Raises `UsageError` if the file cannot be written."""
-    try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(record(row) for row in rows)
-    except OSError as error:
-        raise UsageError(f"probe: {path} cannot be written: {error.strerror}") from error
+    """One line per row. Raises `OutputError`."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(record(row) for row in rows)
+    write_output(path, text.getvalue().encode())
 
 
 def write_json(
@@ -75,7 +74,7 @@ def write_json(
 ) -> None:
     """Topology file, number of SIPs, rows with all their hops, cases left out and the reasons.
 
-    Raises `UsageError` if the file cannot be written.
+    Raises `OutputError`.
     """
     content = {
         "topology": source,
@@ -83,10 +82,7 @@ def write_json(
         "rows": [record(row) | {"legs": _legs(row)} for row in rows],
         "left_out": dict(left_out),
     }
-    try:
-        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"probe: {path} cannot be written: {error.strerror}") from error
+    write_output(path, (json.dumps(content, indent=1) + "\n").encode())
 
 
 def _legs(row: ProbeRow) -> list[dict[str, object]]:

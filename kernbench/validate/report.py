@@ -1,10 +1,12 @@
 """Presents checks: a table per group on the terminal, all of them as CSV."""
 
 import csv
+import io
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from coordinator.report.output import write_output
 from coordinator.report.text_table import TextColumn, TextStyle, TextTable, print_table
 from kernbench.validate.check import GROUPS, Check, Relation
 from kernbench.validate.plan import missed
@@ -42,14 +44,15 @@ def summary(checks: Sequence[Check]) -> str:
 
 
 def write_csv(path: Path, checks: Iterable[Check]) -> None:
-    """All checks, with numbers in full precision."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        for check in checks:
-            numbers = (check.expected, check.measured, check.deviation, check.tolerance)
-            words = (check.id, check.text, check.formula)
-            writer.writerow([*words, *map(repr, numbers), check.unit, check.verdict])
+    """All checks, with numbers in full precision. Raises `OutputError`."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(COLUMNS)
+    for check in checks:
+        numbers = (check.expected, check.measured, check.deviation, check.tolerance)
+        labels = (check.id, check.text, check.formula)
+        writer.writerow([*labels, *map(repr, numbers), check.unit, check.verdict])
+    write_output(path, text.getvalue().encode())
 
 
 def _cells(check: Check) -> tuple[str, ...]:

@@ -4,11 +4,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from threading import Timer
+from threading import Event, Thread, Timer
 
 import pytest
 
 from coordinator.failure import Interrupted, LpDied, LpSilent, RankFailed, RunStalled
+from coordinator.launcher import SpawnLauncher
 from coordinator.session import Session
 from runtime.core.errors import IpcqDeadlock, ProtocolError
 from tests.support.scripted_lp import TIME_PS
@@ -144,9 +145,45 @@ def test_a_deadlock_names_every_blocked_pe_and_every_waiting_rank():
 
 
 def test_an_lp_that_ends_badly_after_its_report_fails_the_run():
-    error = fail("normal", "ends_badly").error
-    assert isinstance(error, LpDied)
-    assert error.exit_code == 5
+    result = fail("normal", "ends_badly")
+    assert isinstance(result.error, LpDied)
+    assert result.error.exit_code == 5
+    assert result.is_complete
+    assert str(result.error).endswith(
+        "exited with code 5 after the end of the run; the results are complete"
+    )
+
+
+def test_an_lp_that_exits_slowly_after_its_report_is_killed_and_fails_nothing():
+    recorder = Recorder()
+    launcher = fake_launcher("normal", "exits_slowly")
+    result = Session(plan(exit_s=0.3), launcher, recorder).run()
+    assert result.error is None
+    assert result.is_complete
+    (slow,) = result.slow_exits
+    assert slow.process.lp == 1
+    assert re.fullmatch(
+        r"LP 1 \(rank 1, pid \d+\) has not exited 0\.\d s after the end of the run and is killed; "
+        "the results are complete",
+        str(slow),
+    )
+    assert not any(is_running(pid) for pid in recorder.pids)
+
+
+def _keep_the_process(_: int) -> None:
+    # Python waits at its exit for a thread that is no daemon.
+    Thread(target=Event().wait).start()
+
+
+def test_a_spawned_process_that_exits_slowly_has_no_exit_code_that_fails_the_run():
+    launcher = SpawnLauncher(_keep_the_process, (), entry="tests.support.fake_lp:enter")
+    result = Session(plan(exit_s=0.3), launcher, Recorder()).run()
+    assert result.error is None
+    assert [slow.process.lp for slow in result.slow_exits] == [0, 1]
+
+
+def test_a_deadlock_is_the_error_also_if_a_process_exits_badly():
+    assert isinstance(fail("deadlocks", "ends_badly").error, IpcqDeadlock)
 
 
 def test_a_session_is_stopped_from_another_thread():
@@ -185,7 +222,7 @@ class Announcing(Recorder):
             print(*self.pids, flush=True)
 
 result = Session(plan(), fake_launcher(*sys.argv[1:]), Announcing()).run()
-print(result.error, file=sys.stderr)
+print(result.error, [slow.waited_s for slow in result.slow_exits], file=sys.stderr)
 """
 
 
@@ -221,3 +258,13 @@ def test_a_signal_to_the_coordinator_ends_all_within_five_seconds(
     _, errors = process.communicate(timeout=LIMIT_S)
     assert f"stopped by {signum.name}" in errors
     assert not any(is_running(pid) for pid in pids)
+
+
+def test_ctrl_c_while_processes_exit_ends_the_wait_and_keeps_the_results(tmp_path: Path):
+    process, _ = start_coordinator(tmp_path, "normal", "interrupts_and_exits_slowly")
+    _, errors = process.communicate()
+    # The first LP may or may not have exited when the signal arrives.
+    error, *waited_s = re.findall(r"None|[\d.]+", errors)
+    assert error == "None"
+    assert waited_s
+    assert all(float(each) < plan().exit_s for each in waited_s)

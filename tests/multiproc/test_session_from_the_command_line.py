@@ -44,6 +44,33 @@ def test_a_rank_that_raises_prints_its_traceback_and_keeps_its_trace(tmp_path: P
     assert (tmp_path / "out" / "oplog.jsonl").read_text()
 
 
+def test_a_process_that_exits_slowly_is_a_warning_beside_the_whole_result(tmp_path: Path, capsys):
+    slow = fake_launcher("exits_slowly", "normal")
+    assert run(plan(2, exit_s=0.3), slow, tmp_path / "out") == 0
+    printed = capsys.readouterr()
+    assert "fake (ws=2): 32 OK" in printed.out
+    assert printed.out.splitlines()[-1] == f"files           {tmp_path / 'out'}"
+    assert re.fullmatch(
+        r"kernbench: warning: LP 0 \(rank 0, pid \d+\) has not exited 0\.\d s after .*\n",
+        printed.err,
+    )
+    account = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert (account["passed"], account["error"]) == (True, None)
+
+
+def test_a_process_that_ends_badly_after_its_report_fails_a_run_that_prints_its_result(
+    tmp_path: Path, capsys
+):
+    assert run(plan(2), fake_launcher("normal", "ends_badly"), tmp_path / "out") == 1
+    printed = capsys.readouterr()
+    assert "fake (ws=2): 32 OK" in printed.out
+    assert re.search(r"^digest +[0-9a-f]{16}$", printed.out, re.MULTILINE)
+    assert "exited with code 5 after the end of the run" in printed.err
+    account = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert not account["passed"]
+    assert account["ranks"][0]["ok"] == 16
+
+
 @pytest.mark.parametrize("behaviour", ["refuses_a_flag", "refuses_a_key"])
 def test_input_that_a_rank_refuses_is_the_error_of_the_user(behaviour: str, tmp_path: Path, capsys):
     with pytest.raises(UsageError, match="unknown dtype 'f99'"):

@@ -208,6 +208,19 @@ def ends_badly(lp: FakeLp) -> int:
     return normal(lp) + 5
 
 
+def exits_slowly(lp: FakeLp) -> int:
+    normal(lp)
+    Event().wait()
+    return 0
+
+
+def interrupts_and_exits_slowly(lp: FakeLp) -> int:
+    normal(lp)
+    os.kill(os.getppid(), signal.SIGINT)
+    Event().wait()
+    return 0
+
+
 BEHAVIOURS: dict[str, Callable[[FakeLp], int]] = {
     behaviour.__name__: behaviour
     for behaviour in (
@@ -234,6 +247,8 @@ BEHAVIOURS: dict[str, Callable[[FakeLp], int]] = {
         wrong_hash,
         deadlocks,
         ends_badly,
+        exits_slowly,
+        interrupts_and_exits_slowly,
         sends_a_wrong_packet,
     )
 }

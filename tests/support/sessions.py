@@ -20,10 +20,15 @@ def fake_launcher(*behaviours: str) -> InterpreterLauncher:
     return InterpreterLauncher((sys.executable, "-P", str(FAKE_LP), ",".join(behaviours)))
 
 
-def plan(sips: int = 2, procs: int | None = None, *, timeout_s: float = 30.0) -> Plan:
-    config = load_config(None, None, sips)
+def plan(
+    sips: int = 2, procs: int | None = None, *, timeout_s: float = 30.0, exit_s: float = 10.0
+) -> Plan:
     return Plan(
-        config, ProgramSpec("bench", "fake", "fake:fake"), procs or sips, timeout_s=timeout_s
+        config=load_config(None, None, sips),
+        program=ProgramSpec("bench", "fake", "fake:fake"),
+        procs=procs or sips,
+        timeout_s=timeout_s,
+        exit_s=exit_s,
     )
 
 

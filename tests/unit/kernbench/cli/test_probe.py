@@ -161,11 +161,11 @@ def test_packets_of_half_a_round_have_a_lower_bound(tmp_path: Path, capsys) -> N
         (("--swep",), "probe: unknown option '--swep'; did you mean '--sweep'?"),
         (
             ("--csv", "/no/such/folder/x.csv", "--case", "dma-own"),
-            "probe: /no/such/folder/x.csv cannot be written: ",
+            "probe: --csv: cannot write /no/such/folder/x.csv: No such file or directory",
         ),
         (
             ("--json", "/no/such/folder/x.json", "--case", "dma-own"),
-            "probe: /no/such/folder/x.json cannot be written: ",
+            "probe: --json: cannot write /no/such/folder/x.json: No such file or directory",
         ),
     ],
 )

@@ -10,14 +10,12 @@ from kernbench.perf.bound import TimeBound
 from kernbench.perf.table import (
     PerfTableRow,
     algorithm_text,
-    clear,
     make_row,
     parameter_lines,
     table_lines,
     write_json,
 )
 from runtime.core.bench_registry import PerfRow
-from runtime.core.errors import UsageError
 
 US = 1_000_000
 BOUND = TimeBound(200_000, 1_500_000)
@@ -204,21 +202,6 @@ def test_the_algorithms_of_the_sizes_are_shown_if_they_differ_from_the_request(
     requested: str, algorithm_of: dict[int, str], text: str
 ):
     assert algorithm_text(requested, algorithm_of) == text
-
-
-def test_a_file_that_cannot_be_written_is_refused_before_the_run(tmp_path: Path):
-    path = tmp_path / "missing" / "rows.json"
-    with pytest.raises(
-        UsageError, match=f"^perf: --json: cannot write {path}: No such file or directory$"
-    ):
-        clear(path)
-
-
-def test_rows_of_an_earlier_run_do_not_pass_for_those_of_a_run_that_fails(tmp_path: Path):
-    path = tmp_path / "rows.json"
-    path.write_text("old")
-    clear(path)
-    assert path.read_text() == ""
 
 
 def test_the_rows_are_written_with_all_digits(tmp_path: Path):
