@@ -1,10 +1,13 @@
 """The bench `ccl-allreduce`: all-reduce over all SIPs, timed and checked as nccl-tests does."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from kernbench import BenchOutcome, DPPolicy, bench, torch
+from kernbench.benches.flags import check_algorithm
+from runtime.ccl.config import CclConfig
 from runtime.core.bench_registry import PerfRow
 from runtime.core.dtypes import ALL, DType
 from runtime.core.errors import UsageError, nearest
@@ -14,9 +17,28 @@ dist = torch.distributed
 DTYPES = {dtype.torch_name: dtype for dtype in ALL}
 
 
+def check_flags(ccl: CclConfig, *, algorithm: str, **sizes: Any) -> None:
+    """Raise `UsageError` or `ConfigError` for wrong flags, before a process starts."""
+    check_algorithm(ccl, algorithm)
+    _check_sizes(**sizes)
+
+
+def _check_sizes(min_bytes: int, max_bytes: int, factor: int, dtype: str, warmup: int) -> None:
+    if dtype not in DTYPES:
+        raise UsageError(f"unknown dtype {dtype!r}{nearest(dtype, DTYPES)}")
+    if factor < 2 or not 0 < min_bytes <= max_bytes:
+        raise UsageError(
+            f"sizes go from --min-bytes {min_bytes} to --max-bytes {max_bytes} "
+            f"by --factor {factor}: needs 0 < min <= max and a factor of at least 2"
+        )
+    if warmup < 0:
+        raise UsageError(f"--warmup {warmup}: cannot be negative")
+
+
 @bench(
     "ccl-allreduce",
     "all-reduce over all SIPs, checked on every cube, with a table as in nccl-tests",
+    check_flags,
     algorithm=(
         "algorithm of ccl.yaml: intercube adds every cube of every SIP, hierarchical every PE, "
         "all others SIP by SIP"
@@ -42,7 +64,7 @@ def ccl_allreduce(
     With most algorithms PE 0 of every cube has a shard, with hierarchical ones every PE. Where the
     algorithm sets `n_elem` in `ccl.yaml`, that size replaces those of the flags.
     """
-    _check(min_bytes, max_bytes, factor, dtype, warmup)
+    _check_sizes(min_bytes, max_bytes, factor, dtype, warmup)
     torch.ahbm.set_device(rank)
     dist.init_process_group("ahbm", algorithm=algorithm)
     rows: list[PerfRow] = []
@@ -116,15 +138,3 @@ def _participants(cubes: int) -> tuple[int, int]:
     # Only algorithms that also combine the shards of one rank have local neighbours.
     pes = {pe for _, pe in group.base.plan.mapping.local}
     return (len(pes), cubes * len(pes)) if pes else (1, 1)
-
-
-def _check(min_bytes: int, max_bytes: int, factor: int, dtype: str, warmup: int) -> None:
-    if dtype not in DTYPES:
-        raise UsageError(f"unknown dtype {dtype!r}{nearest(dtype, DTYPES)}")
-    if factor < 2 or not 0 < min_bytes <= max_bytes:
-        raise UsageError(
-            f"sizes go from --min-bytes {min_bytes} to --max-bytes {max_bytes} "
-            f"by --factor {factor}: needs 0 < min <= max and a factor of at least 2"
-        )
-    if warmup < 0:
-        raise UsageError(f"--warmup {warmup}: cannot be negative")

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from runtime.ccl.config import POINT_TO_POINT, CclConfig
 from runtime.core.errors import UsageError, nearest
 
 
@@ -23,3 +24,17 @@ def checked_count(flag: str, value: int, available: int, of_what: str) -> int:
     if not 0 <= value <= available:
         raise UsageError(f"--{flag} {value}: {of_what} has {available}; 0 means all")
     return value or available
+
+
+def check_algorithm(ccl: CclConfig, name: str) -> None:
+    """`name` must be an algorithm of collectives in `ccl`, `auto`, or "" for its default.
+
+    Raises `UsageError`, or `ConfigError` for a name that the file does not have.
+    """
+    if name == POINT_TO_POINT:
+        known = ", ".join(each for each in ccl.file.algorithms if each != POINT_TO_POINT)
+        raise UsageError(
+            f"--algorithm {name}: it is the algorithm of send and receive and has no collective; "
+            f"known: {known}"
+        )
+    ccl.resolve(name or None)

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return ExitCode.SIGNALLED + signal.SIGPIPE
     except OSError:
         error = _stdout_error()
-        if error is None:
+        if not isinstance(error, OutputError):
             raise
         print_error(error)
         return ExitCode.FAILED
@@ -57,7 +57,7 @@ def _require_streams() -> None:
         raise OutputError((STDOUT, os.strerror(errno.EBADF)))
 
 
-def _stdout_error() -> KernbenchError | BrokenPipeError | None:
+def _stdout_error() -> OutputError | BrokenPipeError | None:
     """The error of what is still buffered for the standard output, None if it can be written."""
     try:
         print_lines(())

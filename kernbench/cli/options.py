@@ -1,5 +1,6 @@
 """The options that commands share, in groups: their names, types, defaults and help texts."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -61,17 +62,28 @@ def is_given(context: click.Context, name: str) -> bool:
     return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
+LARGEST_INTEGER = (1 << 63) - 1
+
+
 def number(
-    kind: Callable[[Any], float], expected: str, least: float = -inf
+    kind: Callable[[Any], float],
+    expected: str,
+    least: float = -inf,
+    most: float = sys.float_info.max,
 ) -> Callable[[Any], float]:
-    """A type for click: a finite number of at least `least`; `expected` describes it."""
+    """A type for click: a number from `least` to `most`; `expected` describes it.
+
+    An integer is less than 2^63 in size, since it is sent to the LPs in 64 bits.
+    """
 
     def read(text: Any) -> float:
         try:
             value = kind(text)
         except ValueError:
             value = nan
-        if not least <= value < inf:
+        if kind is int and abs(value) > LARGEST_INTEGER:
+            raise click.BadParameter(f"expected {expected} which fits 64 bits, got {text!r}")
+        if not least <= value <= most:
             raise click.BadParameter(f"expected {expected}, got {text!r}")
         return value
 

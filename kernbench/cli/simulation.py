@@ -29,6 +29,8 @@ from runtime.wire.reports import SipReport
 def simulate(request: RunRequest, launcher: Launcher) -> int:
     """Run a bench or a script; returns the exit code."""
     plan = make_plan(request.options, program_of(request))
+    if request.bench is not None and request.bench.check is not None:
+        request.bench.check(plan.config.ccl, **request.flags)
     return run(plan, launcher, request.options.out)
 
 

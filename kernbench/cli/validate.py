@@ -1,13 +1,14 @@
 """`kernbench validate`: checks of the model against closed forms and reference data."""
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from coordinator.report.output import clear_output
-from kernbench.cli.options import CONTEXT_SETTINGS
+from kernbench.cli.options import CONTEXT_SETTINGS, number
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import GROUPS
 from kernbench.validate.mesh_checks import traffic_csv
@@ -19,7 +20,7 @@ from runtime.core.errors import UsageError
 from runtime.core.wallclock import now_s
 from runtime.model.topology import parse_topology
 
-LOAD = click.FloatRange(0, 1, min_open=True)
+LOAD = number(float, "a number above 0 and at most 1", sys.float_info.min, 1.0)
 
 
 @click.command(name="validate", context_settings=dict(CONTEXT_SETTINGS))

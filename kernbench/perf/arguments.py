@@ -15,7 +15,7 @@ from kernbench.benches.collective_perf.collective import (
     OPS,
     PerfParameters,
 )
-from kernbench.cli.options import COUNT, FILE, NATURAL, SimulationOptions, option
+from kernbench.cli.options import COUNT, FILE, LARGEST_INTEGER, NATURAL, SimulationOptions, option
 from runtime.core.errors import UsageError, nearest
 
 AVERAGES = ("rank 0", "mean", "min", "max")
@@ -49,6 +49,8 @@ REFUSED: Mapping[tuple[str, ...], str] = {
 }
 """Flags of nccl-tests without effect in a simulation, and the reason."""
 _SIZE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([kmg]?)", re.IGNORECASE)
+_MOST_SIZES = 100_000
+"""Sizes of a measurement; no simulation of more of them would end."""
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -68,13 +70,14 @@ class PerfRequest:
 def parse_size(text: str) -> int:
     """A number of bytes, with K, M or G for powers of 1024 as in nccl-tests.
 
-    Raises `ValueError` for anything else, and for less than one byte.
+    Raises `ValueError` for anything else, for less than one byte and for 2^63 bytes and more.
     """
     match = _SIZE.fullmatch(text.strip())
-    size = int(float(match[1]) * _UNITS[match[2].lower()]) if match else 0
-    if size < 1:
+    size = float(match[1]) * _UNITS[match[2].lower()] if match else 0.0
+    # Compared as a float: a number of 400 digits is infinite, which has no integer.
+    if not 1 <= size < LARGEST_INTEGER:
         raise ValueError(text)
-    return size
+    return int(size)
 
 
 def perf_request(
@@ -124,6 +127,11 @@ def _refuse(_: click.Context, refused: click.Parameter, value: object) -> None:
 def _check(parameters: PerfParameters) -> None:
     if parameters.min_bytes > parameters.max_bytes:
         raise UsageError(f"perf: -b {parameters.min_bytes} is more than -e {parameters.max_bytes}")
+    sizes = (parameters.max_bytes - parameters.min_bytes) // parameters.step_bytes + 1
+    if parameters.step_factor == 1 and sizes > _MOST_SIZES:
+        raise UsageError(
+            f"perf: -i {parameters.step_bytes} makes {sizes:,} sizes, more than {_MOST_SIZES:,}"
+        )
     collective = COLLECTIVES[parameters.collective]
     integral = parameters.dtype != ALL and not DTYPES[parameters.dtype].is_floating_point
     if collective.reduces and parameters.op == "avg" and integral:
@@ -137,7 +145,8 @@ def _size(text: Any) -> int:
         return parse_size(str(text))
     except ValueError:
         raise click.BadParameter(
-            f"expected a size of at least one byte such as 8, 64K, 1.5M or 1G, got {text!r}"
+            "expected a size of at least one byte and below 2^63, such as 8, 64K, 1.5M or 1G, "
+            f"got {text!r}"
         ) from None
 
 

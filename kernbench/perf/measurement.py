@@ -9,6 +9,7 @@ from coordinator.plan import Plan, ProgramSpec
 from coordinator.report.output import clear_output
 from coordinator.report.tables import run_description
 from kernbench.benches.collective_perf.collective import PerfCase, PerfParameters, perf_cases
+from kernbench.benches.flags import check_algorithm
 from kernbench.cli.simulation import make_plan, run
 from kernbench.perf.arguments import AVERAGES, PerfRequest
 from kernbench.perf.bound import CollectiveBounds
@@ -56,8 +57,7 @@ def plan_of(request: PerfRequest) -> Plan:
             raise UsageError(f"perf: --{option} {value}: there are {available}")
     if parameters.root >= plan.sips:
         raise UsageError(f"perf: -r {parameters.root}: the ranks are 0 to {plan.sips - 1}")
-    # Raises `UsageError` for a name that `ccl.yaml` does not have.
-    plan.config.ccl.resolve(parameters.algorithm or None)
+    check_algorithm(plan.config.ccl, parameters.algorithm)
     program = replace(plan.program, arguments=asdict(parameters))
     # A verification and a trace of the slots read the op log, so they need it as well.
     traced = request.options.out is not None or plan.verify or plan.ccl_trace

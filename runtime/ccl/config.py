@@ -274,5 +274,7 @@ def _unreachable_rows(section: str, rows: Sequence[Choice]) -> Iterator[tuple[st
 
 
 def _unknown(name: str, file: CclFile) -> str:
-    known = [*file.algorithms, *([AUTO] if file.selection else [])]
+    # The algorithm of send and receive has no collective: it is not a choice.
+    known = [each for each in file.algorithms if each != POINT_TO_POINT]
+    known += [AUTO] if file.selection else []
     return f"no algorithm {name!r}{nearest(name, known)}"

@@ -87,13 +87,18 @@ class Flag:
 
 @dataclass(frozen=True)
 class Bench:
-    """A registered bench. `program` is its import path, `module:function`."""
+    """A registered bench. `program` is its import path, `module:function`.
+
+    `check(ccl, **flags)` raises `UsageError` for wrong flags before a process starts; `ccl` is the
+    configuration of collectives.
+    """
 
     name: str
     description: str
     program: str
     flags: tuple[Flag, ...]
     function: Callable[..., BenchOutcome]
+    check: Callable[..., None] | None = None
 
 
 @dataclass(frozen=True)
@@ -126,17 +131,26 @@ Entry = Bench | Study
 _REGISTRY: dict[str, Entry] = {}
 
 
-def bench(name: str, description: str, /, **help_texts: str) -> Callable[[_F], _F]:
+def bench(
+    name: str, description: str, check: Callable[..., None] | None = None, /, **help_texts: str
+) -> Callable[[_F], _F]:
     """Register the decorated rank program under a kebab-case name.
 
     The program is `f(rank, *, flag=default, ...) -> BenchOutcome`. Each keyword-only parameter has
-    a default and the type bool, int, float or str; `help_texts` describe the parameters.
+    a default and the type bool, int, float or str; `help_texts` describe the parameters. `check` is
+    `Bench.check`.
     """
 
     def register(function: _F) -> _F:
-        # Processes import the bench by this path; functions are not pickled.
-        program = f"{function.__module__}:{function.__qualname__}"
-        _REGISTRY[name] = Bench(name, description, program, _flags(function, help_texts), function)
+        _REGISTRY[name] = Bench(
+            name=name,
+            description=description,
+            # Processes import the bench by this path; functions are not pickled.
+            program=f"{function.__module__}:{function.__qualname__}",
+            flags=_flags(function, help_texts),
+            function=function,
+            check=check,
+        )
         return function
 
     return register

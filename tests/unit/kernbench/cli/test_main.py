@@ -20,6 +20,17 @@ from kernbench.cli.options import DEFAULT_BENCH
         (["--ccl", "missing.yaml"], "missing.yaml: no such file"),
         (["--topology", "bad.yaml"], "bad.yaml: line 2"),
         (["--out", "bad.yaml"], "--out: cannot write to bad.yaml"),
+        (["--algorithm", "point_to_point"], "it is the algorithm of send and receive"),
+        (["--algorithm", "rign"], "no algorithm 'rign'; did you mean 'ring'?"),
+        (["--algorithm", "point_to_pont"], "no algorithm 'point_to_pont'; known: auto, halving"),
+        (["perf", "all_reduce", "--algorithm", "point_to_point"], "the algorithm of send and rec"),
+        (["--factor", "1"], "by --factor 1: needs 0 < min <= max and a factor of at least 2"),
+        (["--warmup", "-1"], "--warmup -1: cannot be negative"),
+        (["--dtype", "f99"], "unknown dtype 'f99'"),
+        (["validate", "--csv", "/"], "validate: --csv: cannot write /: Is a directory"),
+        (["validate", "--csv", "no/such.csv"], "validate: --csv: cannot write no/such.csv: No"),
+        (["probe", "--json", "/"], "probe: --json: cannot write /: Is a directory"),
+        (["perf", "all_reduce", "-e", "1G", "-i", "8"], "-i 8 makes 134,209,537 sizes, more than"),
     ],
 )
 def test_a_wrong_command_line_is_one_line_on_stderr_and_exit_code_2(
@@ -50,3 +61,37 @@ def test_the_list_numbers_the_benches(capsys: pytest.CaptureFixture[str]):
 def test_the_help_is_printed_and_nothing_runs(capsys: pytest.CaptureFixture[str]):
     assert main(["--sips", "2", "--help"]) == 0
     assert "Usage: kernbench" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("value", [1 << 63, 1 << 64, 10**30, -(10**30), 10**400])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--jitter-seed"],
+        ["--min-bytes"],
+        ["--max-bytes"],
+        ["--factor"],
+        ["--warmup"],
+        ["perf", "all_reduce", "--iters"],
+    ],
+)
+def test_an_integer_that_does_not_fit_the_wire_is_refused_before_the_run(
+    options: list[str], value: int, capsys: pytest.CaptureFixture[str]
+):
+    assert main([*options, str(value)]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    (line,) = printed.err.splitlines()
+    assert f"{options[-1]}: expected an integer" in line.replace("-n:", "--iters:")
+    assert "which fits 64 bits, got" in line
+
+
+@pytest.mark.parametrize("load", ["nan", "inf", "-inf", "-0.5", "0", "1.01", "much"])
+def test_a_load_that_is_no_share_of_the_capacity_is_refused(
+    load: str, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["validate", "--mesh", "--load", load]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    (line,) = printed.err.splitlines()
+    assert line.endswith(f"validate: --load: expected a number above 0 and at most 1, got {load!r}")

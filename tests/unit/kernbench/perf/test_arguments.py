@@ -45,7 +45,11 @@ def test_sizes_are_bytes_or_have_a_unit_of_1024(text: str, nbytes: int):
     assert parse_size(text) == nbytes
 
 
-@pytest.mark.parametrize("text", ["", "K", "8B", "8KiB", "-8", "0", "1e6", "nan", "0.5", "1 2"])
+OTHER_SIZES = ("", "K", "8B", "8KiB", "-8", "0", "1e6", "nan", "0.5", "1 2")
+HUGE_SIZES = ("8796093022208M", "9" * 30, "9" * 400)
+
+
+@pytest.mark.parametrize("text", [*OTHER_SIZES, *HUGE_SIZES])
 def test_other_sizes_are_refused(text: str):
     with pytest.raises(ValueError, match=text or "^$"):
         parse_size(text)
@@ -130,7 +134,10 @@ def test_a_flag_without_meaning_is_refused_by_name_with_the_reason(names: tuple[
         ("all_reduce --minbyte 8", "unknown option '--minbyte'; did you mean '--minbytes'?"),
         (
             "all_reduce -b 8x",
-            "-b: expected a size of at least one byte such as 8, 64K, 1.5M or 1G, got '8x'",
+            (
+                "-b: expected a size of at least one byte and below 2^63, "
+                "such as 8, 64K, 1.5M or 1G, got '8x'"
+            ),
         ),
         ("all_reduce -b 8 -e 4", "-b 8 is more than -e 4"),
         ("all_reduce -i 8 -f 2", "either -i/--stepbytes or -f/--stepfactor, not both"),
