@@ -50,8 +50,8 @@ def main(
 
     The coordinator receives a report for every way to end, and the code that `recorder` finds.
     """
-    # Cycles would be freed at moments that depend on the partition of the SIPs; the results must
-    # not. Runs without the collector are also faster.
+    # Runs without the collector are faster. The result does not depend on it: see
+    # `runtime/torch/tensor_memory.py`.
     gc.disable()
     control = Control(control_endpoint, run_id, lp)
     try:

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Protocol
 
 from runtime.core.dtypes import DType
+from runtime.core.garbage_collection import refuse_in_collection
 from runtime.model.tiles import TileSize
 
 if TYPE_CHECKING:
@@ -105,7 +106,10 @@ current_pe: ContextVar[KernelContext] = ContextVar("current_pe")
 
 
 def running_kernel() -> KernelContext:
-    """The context of the kernel that is running; `RuntimeError` outside a kernel."""
+    """The context of the kernel that is running; `RuntimeError` outside a kernel, and in a
+    finaliser that the garbage collector runs.
+    """
+    refuse_in_collection()
     try:
         return current_pe.get()
     except LookupError:

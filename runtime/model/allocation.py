@@ -195,6 +195,7 @@ class VirtualAllocator:
         # Address 0 and the first 4 GiB stay unmapped, so that a null or truncated pointer is a page
         # fault.
         self._pages = RangeAllocator(f"virtual memory of {name}", VIRTUAL_BYTES)
+        self.memory = self._pages.memory
 
     def alloc(self, nbytes: int) -> int:
         """Allocate whole pages for `nbytes`; returns their virtual address."""

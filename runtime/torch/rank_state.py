@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from runtime.ccl.call_signature import ranks_text
 from runtime.ccl.config import CclConfig
 from runtime.ccl.ring_allocator import QueueTableSpec, RingAllocator
+from runtime.core.garbage_collection import refuse_in_collection
 from runtime.core.requests import Device
 from runtime.model.addresses import AddressMap
-from runtime.model.allocation import SipMemories, VirtualAllocator
 from runtime.model.topology import Topology
+from runtime.torch.tensor_memory import TensorMemory
 
 
 @dataclass(eq=False, repr=False)
@@ -56,7 +57,7 @@ class ProcessGroup:
 
 @dataclass
 class RankState:
-    """One rank: its device, the memories of its SIP, and its default process group once it is
+    """One rank: its device, the memory of its tensors, and its default process group once it is
     initialised.
 
     `groups` counts the process groups besides the default one, which all ranks make in the same
@@ -68,18 +69,16 @@ class RankState:
     topology: Topology
     ccl: CclConfig
     data: bool
-    memories: SipMemories = field(init=False)
     addresses: AddressMap = field(init=False)
-    virtual: VirtualAllocator = field(init=False)
+    memory: TensorMemory = field(init=False)
     ring_allocator: RingAllocator = field(init=False)
     process_group: ProcessGroup | None = None
     groups: int = 0
     tensors: int = 0
 
     def __post_init__(self) -> None:
-        self.memories = SipMemories(self.topology, self.rank)
         self.addresses = AddressMap(self.topology)
-        self.virtual = VirtualAllocator(f"sip {self.rank}")
+        self.memory = TensorMemory(self.topology, self.rank, self.addresses)
         self.ring_allocator = RingAllocator(self.rank, self.topology, self.ccl)
 
 
@@ -89,7 +88,10 @@ current_rank: ContextVar[RankState] = ContextVar("current_rank")
 
 
 def running_rank() -> RankState:
-    """The rank whose program is running; `RuntimeError` outside a rank."""
+    """The rank whose program is running; `RuntimeError` outside a rank, and in a finaliser that the
+    garbage collector runs.
+    """
+    refuse_in_collection()
     try:
         return current_rank.get()
     except LookupError:

@@ -1,7 +1,6 @@
 """Tensors on the accelerator: a shape, an element type, and shards in the HBM slices of PEs."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -9,21 +8,14 @@ import numpy as np
 
 from runtime.core.dtypes import DType
 from runtime.core.errors import nearest
+from runtime.core.garbage_collection import refuse_in_collection
 from runtime.core.requests import Extent, MemoryReadMsg, MemoryWriteMsg, MmuMapMsg
 from runtime.language.value import Array
-from runtime.model.addresses import PhysAddr
-from runtime.model.placement import DPPolicy, ShardSpec, Span, resolve_dp_policy
+from runtime.model.placement import DPPolicy, Span, resolve_dp_policy
 from runtime.model.tiling import Tiling
 from runtime.torch.indexing import Block, Index, Selection, block_of, select
 from runtime.torch.rank_state import RankState
-
-
-@dataclass(frozen=True)
-class Shard:
-    """A shard with its physical address."""
-
-    spec: ShardSpec
-    address: int
+from runtime.torch.tensor_memory import Shard
 
 
 class Tensor:
@@ -62,28 +54,12 @@ class Tensor:
         )
         state.tensors += 1
         self.name = f"t{state.tensors}{list(shape)}"
-        # Every rank allocates virtual addresses by itself: a pointer is valid on one SIP only. An
-        # empty tensor reserves a byte, so that no two tensors share an address.
-        self.address = state.virtual.alloc(max(self.nbytes, 1))
-        self.shards: tuple[Shard, ...] = tuple(self._allocated(spec) for spec in specs)
+        # Freed some time after the tensor dies, and so after its requests: the device serves queued
+        # requests in order, so those of this tensor come before those of a later tensor in the same
+        # memory. A collective that overlaps with later work holds its tensors until it is complete.
+        self._allocation = state.memory.allocate(specs, self.nbytes)
+        self.address, self.shards = self._allocation.address, self._allocation.shards
         self._mapped: set[tuple[int, int]] = set()
-
-    def _allocated(self, spec: ShardSpec) -> Shard:
-        offset = self._state.memories.hbm(spec.cube, spec.pe).alloc(max(spec.nbytes, 1))
-        return Shard(spec, self._state.addresses.pe_hbm_addr(*spec.coordinates, offset))
-
-    def __del__(self) -> None:
-        """Free the memory.
-
-        The device serves queued requests in order, so those of this tensor come before those of a
-        later tensor in the same memory. A collective that overlaps with later work holds its
-        tensors until it is complete.
-        """
-        for shard in getattr(self, "shards", ()):
-            address = PhysAddr.decode(shard.address, self._state.addresses)
-            self._state.memories.hbm(address.cube, address.pe).free(address.offset)
-        if hasattr(self, "shards"):
-            self._state.virtual.free(self.address)
 
     @property
     def itemsize(self) -> int:
@@ -276,6 +252,8 @@ class Tensor:
         return array if self._state.data else np.ma.array(array, mask=True)
 
     def _wait(self, requests: Sequence[MemoryReadMsg | MemoryWriteMsg], why: str) -> list[bytes]:
+        # Before the submission, which would be part of the run.
+        refuse_in_collection()
         device = self._state.device
         return device.wait(
             device.submit(requests, f"{why} ({self.name})", tensors=frozenset((self.name,)))

@@ -34,7 +34,7 @@ class Program:
     """
 
     def __init__(self, main: Callable[[], object], context: Context | None = None) -> None:
-        self._main = main
+        self._main: Callable[[], object] | None = main
         self._greenlet = greenlet(self._body, parent=getcurrent())
         # Not `context or ...`: a context without variables is false.
         self._greenlet.gr_context = copy_context() if context is None else context
@@ -60,8 +60,12 @@ class Program:
         return parent.switch((start, args))
 
     def _body(self, _first: None) -> None:
+        # Kernels refer to their program. In a reference cycle, a kernel that has ended would never
+        # be deleted, and neither would a tensor that it captures.
+        main, self._main = self._main, None
+        assert main is not None
         try:
-            value = self._main()
+            value = main()
         except Exception as error:  # noqa: BLE001 - the result of a program may be any exception
             self.finished.fail(error)
         else:
@@ -80,6 +84,9 @@ class Program:
                 call = self._greenlet.switch(None if completion is None else completion.value)
             # A greenlet that ends switches to its parent, with None.
             if self._greenlet.dead or call is None:
+                assert self._greenlet.dead, "a program that waits passes its call"
+                # The context refers to the PE, and that to this program: see `_body`.
+                self._greenlet.gr_context = None
                 return
             start, args = call
             try:

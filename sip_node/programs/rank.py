@@ -5,6 +5,7 @@ Simulated time stands still while the program computes, and passes while it wait
 
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
+from typing import TypeVar
 
 from runtime.ccl.config import CclConfig
 from runtime.core.requests import Handle, Request, StreamOrder
@@ -16,6 +17,8 @@ from sip_node.chip.host.batch import Batch
 from sip_node.chip.host.host import Host
 from sip_node.pdes.engine import Engine
 from sip_node.programs.program import Program
+
+_T = TypeVar("_T")
 
 
 class RankDevice:
@@ -46,9 +49,10 @@ class RankDevice:
     def wait(self, handle: Handle) -> Handle:
         """Sleep until the batch has completed."""
         assert isinstance(handle, Batch)
-        return self._program_wait(lambda: handle.finished)
+        self._program_wait(lambda: handle.finished)
+        return handle
 
-    def _program_wait(self, start: Callable[[], Completion[Batch]]) -> Handle:
+    def _program_wait(self, start: Callable[[], Completion[_T]]) -> _T:
         assert self.program is not None
         return self.program.wait(start)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runtime import DPPolicy, torch
+from runtime import DPPolicy, tl, torch
 from runtime.core.dtypes import ALL, DType
 from runtime.core.errors import AllocationError
 from tests.support.topologies import variant_text
@@ -178,6 +178,26 @@ def test_the_memory_of_a_dead_tensor_is_used_again() -> None:
         return torch.empty(100).shards[0].address == address
 
     assert on_a_rank(program)
+
+
+def test_the_memory_of_a_tensor_that_a_kernel_captures_is_used_again_after_the_kernel() -> None:
+    def launched(target: torch.Tensor) -> int:
+        captured = torch.empty(100)
+
+        def kernel(x: tl.Pointer) -> None:
+            tl.store(x, tl.load(x, 1) + captured.numel())
+
+        torch.launch("count", kernel, target)
+        torch.ahbm.synchronize()
+        return captured.address
+
+    def program() -> int:
+        target = torch.zeros(1)
+        return len({launched(target) for _ in range(6)})
+
+    # Two by turns: the event that completes a kernel resumes the program, and still refers to the
+    # kernel when the program allocates the next tensor.
+    assert on_a_rank(program) == 2
 
 
 def test_live_tensors_do_not_overlap() -> None:

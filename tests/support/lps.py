@@ -37,6 +37,7 @@ def reports_of(
     *,
     seed: int,
     remote_dma: bool = False,
+    data: bool = True,
 ) -> list[SipReport]:
     """Run `program(rank)` on SIPs dealt to LPs as given, to the end; the reports of all SIPs in
     their order.
@@ -50,7 +51,7 @@ def reports_of(
         kind="function",
         arguments={},
         argv=(),
-        data=True,
+        data=data,
         trace=True,
         jitter_seed=0,
         jitter_ms=0.0,

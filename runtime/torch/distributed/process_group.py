@@ -145,7 +145,7 @@ def install(table: QueueTableSpec) -> Handle | None:
     installs = table.plan.of_sip(state.rank)
     for cube, pe in installs:
         kind = table.group.algorithm.buffer_kind
-        state.memories.reserve_rings(
+        state.memory.reserve_rings(
             kind, cube, pe, table.plan.ring_bytes_a_pe, table.plan.above_bytes
         )
     # One request per cube: the M_CPU of the cube distributes it to its PEs.

@@ -25,7 +25,8 @@ class Batch(Handle):
     """Requests that run together; `finished` completes when the last of them does.
 
     `left` of its requests have not completed. It begins when `waits_for` earlier batches have
-    completed; `waiters` are the later batches that wait for it.
+    completed; `waiters` are the later batches that wait for it. The value of `finished` is None,
+    not the batch: in a reference cycle, a batch and its kernel would never be deleted.
     """
 
     why: str = ""
@@ -34,7 +35,7 @@ class Batch(Handle):
     left: int = 0
     waits_for: int = 0
     waiters: "list[Batch]" = field(default_factory=list["Batch"])
-    finished: "Completion[Batch]" = field(default_factory=Completion["Batch"])
+    finished: Completion[None] = field(default_factory=Completion[None])
 
 
 class Streams:

@@ -181,7 +181,7 @@ class Host:
         batch.done, batch.completed_ps, batch.holds = True, self._engine.now_ps, ()
         for later in self._streams.complete(batch):
             self._begin(later)
-        batch.finished.complete(batch)
+        batch.finished.complete(None)
 
 
 def _cube_command(request: PeDmaMsg | MmuMapMsg | IpcqInitMsg) -> CubeCommand:

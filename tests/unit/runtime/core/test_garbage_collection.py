@@ -1,0 +1,65 @@
+import gc
+from collections.abc import Callable
+from threading import Thread
+
+from runtime.core.garbage_collection import (
+    is_collecting,
+    refuse_in_collection,
+    watch_collections,
+)
+
+
+class Cycle:
+    """Calls `last` when it dies; only the collector finds it."""
+
+    def __init__(self, last: Callable[[], object]) -> None:
+        self._last, self._me = last, self
+
+    def __del__(self) -> None:
+        self._last()
+
+
+def in_a_collection(call: Callable[[], object]) -> None:
+    watch_collections()
+    Cycle(call)
+    gc.collect()
+
+
+def test_finalisers_of_cycles_run_in_a_collection() -> None:
+    seen: list[bool] = []
+    in_a_collection(lambda: seen.append(is_collecting()))
+    assert (seen, is_collecting()) == ([True], False)
+
+
+def test_collections_are_observed_once() -> None:
+    watch_collections()
+    before = list(gc.callbacks)
+    watch_collections()
+    assert gc.callbacks == before
+
+
+def test_another_thread_is_not_in_the_collection() -> None:
+    seen: list[bool] = []
+
+    def look() -> None:
+        thread = Thread(target=lambda: seen.append(is_collecting()))
+        thread.start()
+        thread.join()
+
+    in_a_collection(look)
+    assert seen == [False]
+
+
+def test_a_call_in_a_collection_is_refused() -> None:
+    errors: list[str] = []
+
+    def call() -> None:
+        try:
+            refuse_in_collection()
+        except RuntimeError as error:
+            errors.append(str(error))
+
+    in_a_collection(call)
+    refuse_in_collection()
+    assert len(errors) == 1
+    assert errors[0].startswith("a finaliser called kernbench during a garbage collection")
