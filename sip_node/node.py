@@ -50,7 +50,7 @@ def main(
 
     The coordinator receives a report for every way to end, and the code that `recorder` finds.
     """
-    # Runs without the collector are faster. The result does not depend on it: see
+    # Runs without the collector are faster, and it cannot delete a cycle with a tensor in use: see
     # `runtime/torch/tensor_memory.py`.
     gc.disable()
     control = Control(control_endpoint, run_id, lp)
