@@ -50,8 +50,8 @@ def main(
 
     The coordinator receives a report for every way to end, and the code that `recorder` finds.
     """
-    # Runs without the collector are faster, and it cannot delete a cycle with a tensor in use: see
-    # `runtime/torch/tensor_memory.py`.
+    # Runs without the collector are faster, and no cycle is deleted while the program still
+    # uses a tensor of it: see `docs/architecture.md`.
     gc.disable()
     control = Control(control_endpoint, run_id, lp)
     try:
