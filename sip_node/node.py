@@ -12,6 +12,7 @@ from runtime.core.bench_registry import BenchOutcome
 from runtime.core.config_file import config_hash
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import ProtocolError, RunAborted
+from runtime.core.garbage_collection import collections_suspended
 from runtime.core.imported_code import ImportRecorder
 from runtime.core.wallclock import cpu_s
 from runtime.model.topology import parse_topology
@@ -50,8 +51,7 @@ def main(
 
     The coordinator receives a report for every way to end, and the code that `recorder` finds.
     """
-    # Runs without the collector are faster, and no cycle is deleted while the program still
-    # uses a tensor of it: see `docs/architecture.md`.
+    # Runs without the collector are faster. The result does not depend on it.
     gc.disable()
     control = Control(control_endpoint, run_id, lp)
     try:
@@ -224,7 +224,8 @@ class LpNode:
     def run(self) -> Done:
         """Run to the end of the run, or to a global deadlock, and report."""
         began_s = cpu_s()
-        statistics = self._loop.run()
+        with collections_suspended():
+            statistics = self._loop.run()
         if self._verify:
             self._report_contents()
         return Done(

@@ -3,18 +3,17 @@
 The addresses depend on the program alone, not on the moments at which Python deletes objects:
 
     dies by reference count    a point of the program: its memory is free at the next allocation
-    found by the collector     at any moment: its memory is never used again
+    in a reference cycle       never: its memory is never used again
 
-A tensor in a reference cycle is of the second kind, whether a collection finds it or not: so its
-memory is the same as that of a tensor which lives on.
+A collection during a run deletes nothing (`runtime.core.garbage_collection`). For the text of an
+`AllocationError` the tensors in cycles are finalised and counted; they keep their memory.
 """
 
-import gc
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runtime.core.errors import AllocationError
-from runtime.core.garbage_collection import is_collecting, watch_collections
+from runtime.core.garbage_collection import finalise_cycles, is_collecting, watch_collections
 from runtime.model.addresses import AddressMap
 from runtime.model.allocation import BufferKind, RangeAllocator, SipMemories, VirtualAllocator
 from runtime.model.placement import ShardSpec
@@ -124,8 +123,8 @@ class TensorMemory:
 
     def _explained(self, error: AllocationError) -> AllocationError:
         """The error with the memory that tensors in reference cycles keep, if they do."""
-        # Finds the tensors of all cycles, so that the numbers do not depend on earlier collections.
-        gc.collect()
+        # Collections of the run delete nothing, so this one finds the tensors of all cycles.
+        finalise_cycles()
         here = [
             sum(each.nbytes for each in ranges if each.allocator.memory == error.memory)
             for ranges in self._kept

@@ -29,7 +29,9 @@ MACHINE = variant_text(
 )
 ALONE = ((0, 1, 2),)
 DEALS = [ALONE, ((0, 2), (1,)), ((0,), (1,), (2,))]
-Action = Literal["make", "drop", "drop in a cycle", "launch", "reduce", "fail"]
+Action = Literal[
+    "make", "drop", "drop in a cycle", "put in a dead cycle", "launch", "reduce", "fail"
+]
 Cycle = Literal["itself", "object array", "function", "exception", "finaliser"]
 GARBAGE: list[Cycle] = ["itself", "object array", "function", "exception", "finaliser"]
 
@@ -62,7 +64,7 @@ steps = st.lists(
             [
                 *["make"] * 3,
                 *["drop in a cycle"] * 2,
-                *["drop", "launch", "reduce", "fail"],
+                *["drop", "put in a dead cycle", "launch", "reduce", "fail"],
             ]
         ),
         number=st.integers(0, 5),
@@ -173,6 +175,9 @@ def _take(step: Step, live: list[torch.Tensor], addresses: list[int]) -> None:
             del live[number]
         case "drop in a cycle":
             _forget(live.pop(number), step.cycle)
+        case "put in a dead cycle":
+            # A collection that deleted the cycle would leave one reference, which is dropped later.
+            _Node(live[number])
         case "launch":
             captured = torch.ones(step.numel)
 
@@ -215,6 +220,15 @@ def test_the_moment_of_garbage_collection_changes_no_address_time_or_digest(
     without_data, same_addresses = run_of(program, ALONE, collector, data=False)
     assert same_addresses == addresses
     assert [time_ps for _, time_ps, _ in without_data] == [time_ps for _, time_ps, _ in reports]
+
+
+def test_a_tensor_in_a_dead_cycle_keeps_its_memory_when_it_is_dropped_later() -> None:
+    program = [
+        Step(action=action, number=0, numel=100, cycle="itself", rank=None)
+        for action in ("make", "put in a dead cycle", "drop", "make", "make")
+    ]
+    expected = run_of(program, ALONE, OFF, data=False)
+    assert run_of(program, ALONE, Collector(1, frozenset({2})), data=False) == expected
 
 
 @pytest.mark.parametrize("cycle", GARBAGE)

@@ -5,6 +5,7 @@ a seed brings back.
 from collections.abc import Callable, Sequence
 
 from runtime.core.config_file import default_file
+from runtime.core.garbage_collection import collections_suspended
 from runtime.core.trace import OpRecord
 from runtime.wire.control import Job, Peers
 from runtime.wire.reports import SipReport
@@ -63,13 +64,17 @@ def reports_of(
         LpNode(lp, peers, Programs(job, program), transport, _NoObserver())
         for lp, transport in enumerate(transports)
     ]
+    with collections_suspended():
+        _take_turns(nodes, next_turn)
+    return sorted(
+        (report for node in nodes for report in node.run().sips), key=lambda report: report.sip
+    )
+
+
+def _take_turns(nodes: Sequence[LpNode], next_turn: Callable[[], int]) -> None:
     for _ in range(ROUNDS):
-        running = [node for node in nodes if not node._loop.ended]
-        if not running:
-            return sorted(
-                (report for node in nodes for report in node.run().sips),
-                key=lambda report: report.sip,
-            )
+        if all(node._loop.ended for node in nodes):
+            return
         node = nodes[next_turn()]
         if not node._loop.ended:
             node._loop.round()

@@ -1,8 +1,11 @@
 import gc
 from collections.abc import Callable
+from sys import getrefcount
 from threading import Thread
 
 from runtime.core.garbage_collection import (
+    collections_suspended,
+    finalise_cycles,
     is_collecting,
     refuse_in_collection,
     watch_collections,
@@ -29,6 +32,32 @@ def test_finalisers_of_cycles_run_in_a_collection() -> None:
     seen: list[bool] = []
     in_a_collection(lambda: seen.append(is_collecting()))
     assert (seen, is_collecting()) == ([True], False)
+
+
+def test_a_collection_inside_a_run_finds_no_cycle() -> None:
+    seen: list[str] = []
+    with collections_suspended():
+        in_a_collection(lambda: seen.append("dead"))
+        assert seen == []
+    gc.collect()
+    assert seen == ["dead"]
+
+
+def test_the_collection_of_a_run_finalises_cycles_and_keeps_what_they_refer_to() -> None:
+    class Used:
+        pass
+
+    seen: list[str] = []
+    used = Used()
+    with collections_suspended():
+        cycle = Cycle(lambda: seen.append("dead"))
+        cycle.used = used  # pyright: ignore[reportAttributeAccessIssue] - any attribute
+        del cycle
+        before = getrefcount(used)
+        finalise_cycles()
+        assert (seen, getrefcount(used)) == (["dead"], before)
+    gc.collect()
+    assert (seen, getrefcount(used)) == (["dead"], before - 1)
 
 
 def test_collections_are_observed_once() -> None:
