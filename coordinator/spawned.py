@@ -15,9 +15,9 @@ from coordinator.failure import Interrupted, LpDied, RankFailed
 from coordinator.launcher import SpawnLauncher
 from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.report.files import prepare_directory, write_ccl_trace, write_files
-from coordinator.report.output import UnwrittenOutputs
 from coordinator.session import RunResult, Session
 from runtime.core.errors import KernbenchError
+from runtime.core.output import UnwrittenOutputs
 from runtime.torch.process_errors import ProcessExitedException, ProcessRaisedException
 from runtime.wire.control import Status
 

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from coordinator.aggregate import LoggedOp, RunReport
-from coordinator.report.output import write_output
 from coordinator.report.trace_events import encode_trace
 from runtime.core.errors import UsageError
+from runtime.core.output import write_output
 from runtime.core.trace import Operand
 from runtime.wire.reports import SlotTransfer
 

@@ -6,13 +6,13 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from coordinator.report.output import STDOUT, OutputError, print_lines
 from kernbench.benches import load_entries
 from kernbench.cli.exit_codes import ExitCode, print_error
 from kernbench.cli.group import kernbench_group
 from kernbench.cli.options import CliContext
 from kernbench.cli.run import RunRequest, StudyRequest
 from runtime.core.errors import ConfigError, KernbenchError, UsageError
+from runtime.core.output import STDOUT, OutputError, print_lines
 from runtime.core.package_check import check_packages
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from coordinator.report.output import UnwrittenOutputs, clear_output
 from kernbench.cli.options import CONTEXT_SETTINGS
 from kernbench.probe.cases import NAMES, ProbeCase, ProbeCases
 from kernbench.probe.files import write_csv, write_json
@@ -13,6 +12,7 @@ from kernbench.probe.measure import SWEEP_BYTES, ProbeRow, ProbeTransfer, measur
 from kernbench.probe.tables import judgement, print_groups, print_sweeps, print_trace
 from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import UsageError, nearest
+from runtime.core.output import UnwrittenOutputs, clear_output
 from runtime.model.topology import parse_topology
 
 DEFAULT_BYTES = 4096

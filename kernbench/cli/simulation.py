@@ -11,7 +11,6 @@ from coordinator.failure import Interrupted, RankFailed
 from coordinator.launcher import Launcher
 from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.report.files import prepare_directory, write_ccl_trace, write_files
-from coordinator.report.output import OutputError, UnwrittenOutputs, print_lines
 from coordinator.report.progress import progress
 from coordinator.report.tables import bench_table, heading, nccl_table, pass_line, run_statistics
 from coordinator.session import RunResult, Session
@@ -21,6 +20,7 @@ from kernbench.cli.exit_codes import ExitCode, print_error, print_warning
 from kernbench.cli.options import SimulationOptions
 from kernbench.cli.run import RunRequest
 from runtime.core.errors import KernbenchError, UsageError
+from runtime.core.output import OutputError, UnwrittenOutputs, print_lines
 from runtime.core.package_check import check_packages
 from runtime.model.addresses import AddressMap
 from runtime.wire.reports import SipReport

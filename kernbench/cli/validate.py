@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from coordinator.report.output import clear_output
 from kernbench.cli.options import CONTEXT_SETTINGS, number
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import GROUPS
@@ -17,6 +16,7 @@ from kernbench.validate.plan import Part, missed, parts, run
 from kernbench.validate.report import print_tables, summary, write_csv
 from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import UsageError
+from runtime.core.output import clear_output
 from runtime.core.wallclock import now_s
 from runtime.model.topology import parse_topology
 

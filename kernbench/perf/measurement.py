@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, replace
 from coordinator.aggregate import RunReport
 from coordinator.launcher import Launcher
 from coordinator.plan import Plan, ProgramSpec
-from coordinator.report.output import clear_output
 from coordinator.report.tables import run_description
 from kernbench.benches.collective_perf.collective import PerfCase, PerfParameters, perf_cases
 from kernbench.benches.flags import check_algorithm
@@ -22,6 +21,7 @@ from kernbench.perf.table import (
     write_json,
 )
 from runtime.core.errors import UsageError
+from runtime.core.output import clear_output
 from runtime.wire.reports import SipReport
 
 PROGRAM = "kernbench.benches.collective_perf.program:collective_perf"

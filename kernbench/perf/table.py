@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from coordinator.report.output import write_output
 from coordinator.report.text_table import TextColumn, TextStyle, TextTable
 from kernbench.benches.collective_perf.collective import PerfCase, PerfParameters
 from kernbench.perf.arguments import AVERAGES
 from kernbench.perf.bound import TimeBound
 from runtime.core.bench_registry import PerfRow
+from runtime.core.output import write_output
 
 PS_PER_US = 1_000_000
 _FORM = (

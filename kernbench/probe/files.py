@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from coordinator.report.output import write_output
 from kernbench.probe.cases import NAMES
 from kernbench.probe.measure import ProbeRow
+from runtime.core.output import write_output
 
 FIELDS: tuple[str, ...] = (
     "case",

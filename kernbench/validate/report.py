@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from coordinator.report.output import write_output
 from coordinator.report.text_table import TextColumn, TextStyle, TextTable, print_table
 from kernbench.validate.check import GROUPS, Check, Relation
 from kernbench.validate.plan import missed
+from runtime.core.output import write_output
 
 COLUMNS = (
     "id",

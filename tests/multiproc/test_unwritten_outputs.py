@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from coordinator.directory import RunDirectory
-from coordinator.report.output import OutputError
 from kernbench.cli.simulation import run
 from runtime.core.errors import UsageError
+from runtime.core.output import OutputError
 from tests.support.sessions import ROOT, fake_launcher, plan
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.report.output import (
+from runtime.core.errors import UsageError
+from runtime.core.output import (
     OutputError,
     UnwrittenOutputs,
     clear_output,
     print_lines,
     write_output,
 )
-from runtime.core.errors import UsageError
 
 FULL = Path("/dev/full")
 NO_SPACE = "No space left on device"
