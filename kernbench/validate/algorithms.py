@@ -12,10 +12,10 @@ from kernbench.validate.all_reduce_runs import (
     AllReduce,
     AllReduceOutcome,
     AllReduceQueue,
+    closed_form_machine,
     on_a_grid,
     on_direct_links,
     outcome_of,
-    simplified,
     with_few_pes,
     with_scratch,
 )
@@ -30,7 +30,7 @@ COPIES = 24
 
 def algorithm(file: TopologyFile, seed: int, name: str) -> list[Check]:
     """All checks of one algorithm."""
-    file = simplified(file)
+    file = closed_form_machine(file)
     return [*_small(file, seed, name), *_large(file, name)]
 
 

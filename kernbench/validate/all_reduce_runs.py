@@ -104,7 +104,7 @@ def on_a_grid(file: TopologyFile, columns: int, rows: int) -> TopologyFile:
     return file.with_values({"system.sips": file["system.sips"] | grid})
 
 
-def simplified(file: TopologyFile) -> TopologyFile:
+def closed_form_machine(file: TopologyFile) -> TopologyFile:
     """One cube per SIP, credits as large as control packets, and a TCM port that delays no stream.
 
     The closed forms of the all-reduces assume this.

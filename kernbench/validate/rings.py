@@ -6,9 +6,9 @@ from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.all_reduce_runs import (
     AllReduce,
     AllReduceQueue,
+    closed_form_machine,
     on_direct_links,
     outcome_of,
-    simplified,
     with_scratch,
 )
 from kernbench.validate.check import Check, Relation
@@ -22,7 +22,7 @@ TOLERANCE = 0.01
 
 def rings(file: TopologyFile) -> list[Check]:
     """All checks of the ring, by number of SIPs."""
-    file = simplified(file)
+    file = closed_form_machine(file)
     return [check for sips in SIPS for check in (*_one_pe(file, sips), _all_pes(file, sips))]
 
 
