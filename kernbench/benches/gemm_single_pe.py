@@ -41,7 +41,7 @@ def gemm(
     left = operand(a, (product.m, product.k), product, loaded=product.loads[0])
     right = operand(b, (product.k, product.n), product, loaded=product.loads[1])
     row = None if bias is None else tl.load(bias, product.n)
-    result = tl.ref(out, (product.m, product.n), blocked=product.tiled)
+    result = tl.ref(out, (product.m, product.n), blocked=product.blocked)
     activation = None if product.activation == "none" else product.activation
     tl.wait(tl.composite("gemm", left, right, result, bias=row, activation=activation))
 
@@ -50,7 +50,7 @@ def operand(
     pointer: tl.Pointer, shape: tuple[int, int], product: BenchProduct, *, loaded: bool
 ) -> Value | Ref:
     """A matrix in TCM if it is loaded, else a reference from which the scheduler streams it."""
-    return tl.load(pointer, shape) if loaded else tl.ref(pointer, shape, blocked=product.tiled)
+    return tl.load(pointer, shape) if loaded else tl.ref(pointer, shape, blocked=product.blocked)
 
 
 @bench(
@@ -65,7 +65,8 @@ def operand(
         "ref_ref none, load_ref the left one, load_load both"
     ),
     layout=(
-        "streamed matrices in memory: tiled, each tile of the GEMM engine contiguous, or row_major"
+        "streamed matrices in memory: blocked, every tile of the GEMM engine contiguous, "
+        "or row_major"
     ),
     bias="add a row to every row of the result",
     activation=f"applied to every element of the result: {', '.join(ACTIVATIONS)}",
@@ -78,7 +79,7 @@ def gemm_single_pe(  # noqa: PLR0913 - a parameter is a flag
     k: int = 256,
     dtype: str = "float16",
     staging: str = "ref_ref",
-    layout: str = "tiled",
+    layout: str = "blocked",
     bias: bool = False,
     activation: str = "none",
 ) -> BenchOutcome:
@@ -100,7 +101,7 @@ def gemm_single_pe(  # noqa: PLR0913 - a parameter is a flag
         n=n,
         dtype=DTYPES[dtype],
         loads=STAGINGS[staging],
-        tiled=layout == "tiled",
+        blocked=layout == "blocked",
         activation=activation,
     )
     _check(product, biased=bias)

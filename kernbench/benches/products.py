@@ -16,13 +16,13 @@ from kernbench import Column, TableRow, tl, torch
 from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
 from runtime.core.rng import seeded
 from runtime.language.value import Array
-from runtime.model.tiling import Tiling
+from runtime.model.blocked_layout import BlockedLayout
 
 DTYPES: Mapping[str, DType] = {
     dtype.torch_name: dtype for dtype in (float16, bfloat16, float32, int8)
 }
 """The element types that the GEMM engine multiplies."""
-LAYOUTS = ("tiled", "row_major")
+LAYOUTS = ("blocked", "row_major")
 """Streamed matrices in memory: tile after tile of the GEMM engine, or row after row."""
 METRICS = (
     Column("rate", "TFLOPS"),
@@ -50,7 +50,7 @@ _STEEPEST = 1.13
 class BenchProduct:
     """activation(a @ b + bias) on a PE, `a` of shape (m, k) and `b` (k, n).
 
-    `loads`: which of the two a kernel loads to TCM as a whole; the others are streamed. `tiled`:
+    `loads`: which of the two a kernel loads to TCM as a whole; the others are streamed. `blocked`:
     whether streamed matrices are in memory tile after tile.
     """
 
@@ -59,7 +59,7 @@ class BenchProduct:
     n: int
     dtype: DType
     loads: tuple[bool, bool] = (False, False)
-    tiled: bool = True
+    blocked: bool = True
     activation: str = "none"
 
     @property
@@ -104,12 +104,12 @@ class BenchProduct:
         )
         return TableRow(labels, time_ps, metrics)
 
-    def layouts(self) -> tuple[Tiling | None, Tiling | None, Tiling | None]:
+    def layouts(self) -> tuple[BlockedLayout | None, BlockedLayout | None, BlockedLayout | None]:
         """The layouts of `a`, `b` and the result in memory; a loaded operand is row-major."""
         m, k, n = torch.ahbm.get_device_properties().gemm_tile
-        a = torch.tiled_row_major(m, k) if self.tiled and not self.loads[0] else None
-        b = torch.tiled_row_major(k, n) if self.tiled and not self.loads[1] else None
-        return a, b, torch.tiled_row_major(m, n) if self.tiled else None
+        a = torch.blocked_row_major(m, k) if self.blocked and not self.loads[0] else None
+        b = torch.blocked_row_major(k, n) if self.blocked and not self.loads[1] else None
+        return a, b, torch.blocked_row_major(m, n) if self.blocked else None
 
 
 def random_elements(shape: tuple[int, ...], dtype: DType, *seed: int) -> Array:

@@ -27,7 +27,7 @@ HELP = {
     "scale": f"d_model is {D_MODEL} of GPT-3 divided by this",
     "seq": "tokens, the rows of x",
     "dtype": f"element type: {', '.join(DTYPES)}",
-    "layout": "matrices in memory: tiled, each tile of the GEMM engine contiguous, or row_major",
+    "layout": "matrices in memory: blocked, each tile of the GEMM engine contiguous, or row_major",
 }
 
 
@@ -66,11 +66,11 @@ def project(  # noqa: PLR0913, PLR0917 - a parameter is a matrix
     """Kernel: the columns of x @ w_q, x @ w_k and x @ w_v whose weights are on this PE."""
     pe = tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)
     rows, depth, columns = product.m, product.k, product.n
-    left = tl.ref(x, (rows, depth), blocked=product.tiled)
+    left = tl.ref(x, (rows, depth), blocked=product.blocked)
     pending: list[tl.PendingResult] = []
     for weight, out in ((w_q, q), (w_k, k), (w_v, v)):
-        right = tl.ref(weight + pe * depth * columns, (depth, columns), blocked=product.tiled)
-        result = tl.ref(out + pe * rows * columns, (rows, columns), blocked=product.tiled)
+        right = tl.ref(weight + pe * depth * columns, (depth, columns), blocked=product.blocked)
+        result = tl.ref(out + pe * rows * columns, (rows, columns), blocked=product.blocked)
         pending.append(tl.composite("gemm", left, right, result))
         # Without this wait, the fetches of one product overlap the computation of another.
         if projections == IN_TURN:
@@ -92,7 +92,7 @@ def qkv_gemm(
     seq: int = 64,
     pes: int = 1,
     dtype: str = "float16",
-    layout: str = "tiled",
+    layout: str = "blocked",
 ) -> BenchOutcome:
     """Every rank projects its own random tokens with its own weights.
 
@@ -120,7 +120,7 @@ def projection_plan(
             f"--scale {scale}: {d_model} columns of a weight do not divide by {cubes * pes} PEs"
         )
     columns = d_model // (cubes * pes)
-    product = BenchProduct(seq, d_model, columns, DTYPES[dtype], tiled=layout == "tiled")
+    product = BenchProduct(seq, d_model, columns, DTYPES[dtype], blocked=layout == "blocked")
     return ProjectionPlan(product, cubes, pes)
 
 
@@ -141,7 +141,7 @@ def run_projections(label: str, rank: int, plan: ProjectionPlan) -> BenchOutcome
         ok += sum(
             wrong_elements(product, x, *pair) == 0 for pair in zip(weights, results, strict=True)
         )
-        layout = "tiled" if product.tiled else "row_major"
+        layout = "blocked" if product.blocked else "row_major"
         labels = (seq, d_model, plan.cubes, plan.pes, product.dtype.torch_name, layout, order)
         rows.append(product.row(labels, time_ps, count=3, pes=plan.cubes * plan.pes))
     table = Table(LABELS, METRICS, tuple(rows))

@@ -20,7 +20,7 @@ def qkv_gemm_multi_pe(
     cubes: int = 0,
     pes: int = 0,
     dtype: str = "float16",
-    layout: str = "tiled",
+    layout: str = "blocked",
 ) -> BenchOutcome:
     """Every rank projects its own random tokens with its own weights, as in `qkv_gemm`."""
     plan = projection_plan(scale, seq, cubes, pes, dtype, layout)

@@ -16,7 +16,7 @@ from kernbench import BenchOutcome, Column, DPPolicy, Table, TableRow, bench, tl
 from kernbench.benches.flags import checked_count
 from runtime.core.errors import UsageError
 from runtime.language.value import Array
-from runtime.model.tiling import Tiling
+from runtime.model.blocked_layout import BlockedLayout
 
 ROWS = 8
 """Rows of the matrix on each PE."""
@@ -119,7 +119,7 @@ class AccessCase:
     name: str
     kernel: Callable[[tl.Pointer, tl.Pointer, int], None]
     expected: Callable[[Array, int], Array]
-    layout: Tiling | None = None
+    layout: BlockedLayout | None = None
 
 
 def _gathered(matrix: Array, pes: int) -> Array:
@@ -156,7 +156,7 @@ CASES = (
         "tiles",
         tiles,
         lambda matrix, _pes: matrix,
-        torch.tiled_column_major(TILE_ROWS, TILE_COLUMNS),
+        torch.blocked_column_major(TILE_ROWS, TILE_COLUMNS),
     ),
 )
 

@@ -32,7 +32,7 @@ class GemmCase:
 
     def __str__(self) -> str:
         m, k, n = self.shape
-        layout = "tiled" if self.blocked else "row-major"
+        layout = "blocked" if self.blocked else "row-major"
         target = "memory" if self.to_memory else "TCM"
         return f"({m} x {k}) ({k} x {n}) {self.dtype.name}, {self.staging}, {layout}, to {target}"
 

@@ -7,9 +7,9 @@ from typing import Literal, get_args
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import nearest
+from runtime.model.tile_placement import Span, TilePlacement
 
 Split = Literal["replicate", "column_wise", "row_wise"]
-Span = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +36,8 @@ class DPPolicy:
 
 ONE_PE = DPPolicy(num_cubes=1, num_pes=1)
 """The default placement: one shard, on PE 0 of cube 0."""
+Placement = DPPolicy | TilePlacement
+"""What `dp=` accepts."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class ShardSpec:
     """One shard: the PE that holds it, its offset in the tensor's virtual range, its elements.
 
     `spans[axis]` is the (start, stop) of the shard along an axis. Copies of the same elements have
-    the same offset.
+    the same offset. A PE has one shard of a tensor, or one for each of its tiles.
     """
 
     sip: int
@@ -65,7 +67,7 @@ class ShardSpec:
 
 
 def resolve_dp_policy(
-    policy: DPPolicy,
+    policy: Placement,
     shape: tuple[int, ...],
     itemsize: int,
     *,
@@ -73,13 +75,16 @@ def resolve_dp_policy(
     pes: int,
     target_sip: int,
 ) -> tuple[ShardSpec, ...]:
-    """The shards of a tensor of `shape` on a SIP with `cubes` x `pes` PEs, in (cube, pe) order.
+    """The shards of a tensor of `shape` on a SIP with `cubes` x `pes` PEs, in (cube, pe) order, or
+    tile by tile in the order of a `TilePlacement`.
 
     Shards with different elements are consecutive in the virtual range in that order. `ValueError`
-    if an axis does not divide evenly: shards of unequal size are not modelled.
+    if an axis does not divide evenly by a `DPPolicy`: only tiles may have unequal sizes.
     """
-    num_cubes = _limit("num_cubes", policy.num_cubes, cubes)
-    num_pes = _limit("num_pes", policy.num_pes, pes)
+    num_cubes = _limit(policy, "num_cubes", policy.num_cubes, cubes)
+    num_pes = _limit(policy, "num_pes", policy.num_pes, pes)
+    if isinstance(policy, TilePlacement):
+        return tuple(_dealt(policy, shape, itemsize, target_sip, num_cubes, num_pes))
     whole = tuple((0, length) for length in shape)
     shards: list[ShardSpec] = []
     offsets: dict[tuple[Span, ...], int] = {}
@@ -107,11 +112,29 @@ def resolve_dp_policy(
     return tuple(shards)
 
 
-def _limit(name: str, given: int | None, available: int) -> int:
+def _dealt(
+    placement: TilePlacement,
+    shape: tuple[int, ...],
+    itemsize: int,
+    sip: int,
+    num_cubes: int,
+    num_pes: int,
+) -> Iterator[ShardSpec]:
+    """One shard for each tile."""
+    end = 0
+    for tile, spans in enumerate(placement.tiles(shape)):
+        cube, pe = divmod(tile % (num_cubes * num_pes), num_pes)
+        nbytes = itemsize * prod(stop - start for start, stop in spans)
+        yield ShardSpec(sip=sip, cube=cube, pe=pe, offset_bytes=end, nbytes=nbytes, spans=spans)
+        end += nbytes
+
+
+def _limit(policy: Placement, name: str, given: int | None, available: int) -> int:
     if given is None:
         return available
     if not 1 <= given <= available:
-        raise ValueError(f"DPPolicy({name}={given}): this topology has 1 to {available}")
+        call = "DPPolicy" if isinstance(policy, DPPolicy) else f"tiled_{policy.order}"
+        raise ValueError(f"{call}({name}={given}): this topology has 1 to {available}")
     return given
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 from runtime.core.dtypes import DType as dtype  # noqa: N813 - PyTorch's name
 from runtime.core.dtypes import bfloat16, float16, float32, int8, int32
+from runtime.model.blocked_layout import blocked_column_major, blocked_row_major
 from runtime.model.placement import DPPolicy
-from runtime.model.tiling import tiled_column_major, tiled_row_major
+from runtime.model.tile_placement import tiled_column_major, tiled_row_major
 from runtime.torch import accelerator, ahbm, distributed, multiprocessing
 from runtime.torch.absent import absent_in_torch
 from runtime.torch.creation import empty, from_numpy, full, ones, tensor, zeros
@@ -25,6 +26,8 @@ __all__ = [
     "accelerator",
     "ahbm",
     "bfloat16",
+    "blocked_column_major",
+    "blocked_row_major",
     "distributed",
     "dtype",
     "empty",

@@ -1,10 +1,10 @@
 """Constructors of tensors: `empty`, `zeros`, `ones`, `full`, `from_numpy` and `tensor`.
 
 Arguments are PyTorch's, and so are the beginnings of error messages. Two keywords are kernbench's
-own: `dp` places the elements on PEs (by default all of them on PE 0 of cube 0), and `layout` orders
-the elements of a matrix in the memory of a PE: row-major (None), or tile after tile as
-`torch.tiled_row_major(rows, columns)` or `torch.tiled_column_major(rows, columns)`. The host sees
-the same matrix with every layout.
+own: `dp` places the elements on PEs (by default all of them on PE 0 of cube 0) by a `DPPolicy`, or
+deals the tiles of a matrix to PEs (`torch.tiled_row_major(rows, columns)`). `layout` orders the
+elements of a shard of a matrix in the memory of its PE: row-major (None), or tile after tile
+(`torch.blocked_row_major(rows, columns)`). The host sees the same matrix with each of them.
 """
 
 from collections.abc import Sequence
@@ -18,8 +18,9 @@ import numpy as np
 from runtime.core import dtypes
 from runtime.core.dtypes import DType, float32, int32
 from runtime.language.value import Array
-from runtime.model.placement import ONE_PE, DPPolicy
-from runtime.model.tiling import Tiling
+from runtime.model.blocked_layout import BlockedLayout
+from runtime.model.placement import ONE_PE, DPPolicy, Placement
+from runtime.model.tile_placement import TilePlacement
 from runtime.torch.rank_state import running_rank
 from runtime.torch.tensor import Tensor
 
@@ -29,8 +30,8 @@ _TYPES = ", ".join(repr(dtype) for dtype in dtypes.ALL)
 def empty(
     *size: int | Sequence[int],
     dtype: DType = float32,
-    dp: DPPolicy = ONE_PE,
-    layout: Tiling | None = None,
+    dp: Placement = ONE_PE,
+    layout: BlockedLayout | None = None,
 ) -> Tensor:
     """A tensor that is not initialised: its elements are the bytes that the memory holds."""
     return _allocated("empty", size, dtype, dp, layout)
@@ -41,8 +42,8 @@ def full(
     fill_value: float,
     *,
     dtype: DType = float32,
-    dp: DPPolicy = ONE_PE,
-    layout: Tiling | None = None,
+    dp: Placement = ONE_PE,
+    layout: BlockedLayout | None = None,
 ) -> Tensor:
     """A tensor with the same value everywhere; `RuntimeError` for a value outside the range of an
     integer type.
@@ -53,8 +54,8 @@ def full(
 def zeros(
     *size: int | Sequence[int],
     dtype: DType = float32,
-    dp: DPPolicy = ONE_PE,
-    layout: Tiling | None = None,
+    dp: Placement = ONE_PE,
+    layout: BlockedLayout | None = None,
 ) -> Tensor:
     """A tensor of zeros."""
     return _filled("zeros", size, 0, dtype, dp, layout)
@@ -63,14 +64,16 @@ def zeros(
 def ones(
     *size: int | Sequence[int],
     dtype: DType = float32,
-    dp: DPPolicy = ONE_PE,
-    layout: Tiling | None = None,
+    dp: Placement = ONE_PE,
+    layout: BlockedLayout | None = None,
 ) -> Tensor:
     """A tensor of ones."""
     return _filled("ones", size, 1, dtype, dp, layout)
 
 
-def from_numpy(array: Array, *, dp: DPPolicy = ONE_PE, layout: Tiling | None = None) -> Tensor:
+def from_numpy(
+    array: Array, *, dp: Placement = ONE_PE, layout: BlockedLayout | None = None
+) -> Tensor:
     """A tensor with the elements of `array`; `TypeError` for an element type that the hardware does
     not have.
     """
@@ -85,8 +88,8 @@ def tensor(
     data: object,
     *,
     dtype: DType | None = None,
-    dp: DPPolicy = ONE_PE,
-    layout: Tiling | None = None,
+    dp: Placement = ONE_PE,
+    layout: BlockedLayout | None = None,
 ) -> Tensor:
     """A tensor with the elements of a number, a nested sequence of numbers, a numpy array or
     another tensor.
@@ -114,8 +117,8 @@ def _allocated(
     function: str, size: Sequence[object], dtype: object, dp: object, layout: object
 ) -> Tensor:
     element = _check_dtype(function, dtype)
-    policy, tiling = _check_placement(function, dp, layout)
-    return Tensor(_shape(function, size), element, policy, running_rank(), tiling)
+    policy, order = _check_placement(function, dp, layout)
+    return Tensor(_shape(function, size), element, policy, running_rank(), order)
 
 
 def _filled(
@@ -147,15 +150,30 @@ def _check_dtype(function: str, dtype: object) -> DType:
     raise TypeError(f"{function}(): argument 'dtype' must be torch.dtype, not {given}; {advice}")
 
 
-def _check_placement(function: str, dp: object, layout: object) -> tuple[DPPolicy, Tiling | None]:
-    if not isinstance(dp, DPPolicy):
-        problem = f"must be torch.DPPolicy, not {type(dp).__name__}"
+def _check_placement(
+    function: str, dp: object, layout: object
+) -> tuple[Placement, BlockedLayout | None]:
+    if not isinstance(dp, DPPolicy | TilePlacement):
+        problem = f"must be torch.DPPolicy or torch.tiled_row_major(...), not {_described(dp)}"
         raise TypeError(f"{function}(): argument 'dp' {problem}")
-    if layout is not None and not isinstance(layout, Tiling):
-        advice = "torch.tiled_row_major(...), torch.tiled_column_major(...) or None"
-        problem = f"must be {advice}, not {type(layout).__name__}"
+    if layout is not None and not isinstance(layout, BlockedLayout):
+        advice = "torch.blocked_row_major(...), torch.blocked_column_major(...) or None"
+        problem = f"must be {advice}, not {_described(layout)}"
         raise TypeError(f"{function}(): argument 'layout' {problem}")
     return dp, layout
+
+
+def _described(given: object) -> str:
+    """The type of an argument; for the two kinds of tiles, the argument that they belong to."""
+    match given:
+        case TilePlacement():
+            call = f"torch.tiled_{given.order}(...)"
+            return f"{call}, which deals tiles to PEs: dp={call}"
+        case BlockedLayout():
+            call = f"torch.blocked_{given.order}(...)"
+            return f"{call}, which orders the elements of a shard: layout={call}"
+        case _:
+            return type(given).__name__
 
 
 def _shape(function: str, size: Sequence[object]) -> tuple[int, ...]:

@@ -10,8 +10,8 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from runtime.model.blocked_layout import BlockedLayout, Indices
 from runtime.model.placement import Span
-from runtime.model.tiling import Indices, Tiling
 
 Index = int | slice | EllipsisType | tuple[int | slice | EllipsisType, ...]
 
@@ -70,7 +70,7 @@ def select(index: Index, shape: tuple[int, ...]) -> Selection:
 
 
 def block_of(
-    selected: Sequence[Span], shard: Sequence[Span], tiling: Tiling | None
+    selected: Sequence[Span], shard: Sequence[Span], layout: BlockedLayout | None
 ) -> Block | None:
     """The part of the selected spans that lies in a shard with these spans; None if there is
     none.
@@ -88,13 +88,13 @@ def block_of(
     )
     # The common case, a whole row-major shard, needs no table of positions.
     whole = spans == list(shard)
-    if whole and tiling is None:
+    if whole and layout is None:
         return Block(index, shape, ((0, prod(shape)),), slice(None))
     of_shard = tuple(stop - start for start, stop in shard)
     positions = (
         np.arange(prod(of_shard)).reshape(of_shard)
-        if tiling is None
-        else tiling.positions(of_shard)
+        if layout is None
+        else layout.positions(of_shard)
     )
     flat = positions[local].reshape(-1)
     # Sorted by position, elements that are adjacent in memory form runs, and each run is one

@@ -9,6 +9,7 @@ import numpy as np
 from runtime.core.requests import Handle, KernelLaunchMsg, PerPe, Request, StreamOrder
 from runtime.language.caller import program_line
 from runtime.language.value import Pointer
+from runtime.model.tile_placement import TilePlacement
 from runtime.torch.rank_state import running_rank
 from runtime.torch.tensor import Tensor
 
@@ -40,7 +41,11 @@ def launch(name: str, kernel: Callable[..., object], *arguments: object) -> Hand
 
 
 def shard_pointers(tensor: Tensor) -> PerPe:
-    """The kernel argument with which every PE gets the virtual address of its own shard."""
+    """The kernel argument with which every PE gets the virtual address of its own shard.
+
+    `ValueError` for tiles of which a PE holds several, or which differ in size.
+    """
+    _check_tiles(tensor)
     return PerPe(
         {
             (shard.spec.cube, shard.spec.pe): Pointer(
@@ -48,6 +53,25 @@ def shard_pointers(tensor: Tensor) -> PerPe:
             )
             for shard in tensor.shards
         }
+    )
+
+
+def _check_tiles(tensor: Tensor) -> None:
+    """Kernels of collectives, sends and receives take one pointer and one size."""
+    if not isinstance(tensor.policy, TilePlacement):
+        return
+    sizes = {shard.spec.nbytes for shard in tensor.shards}
+    pes = {(shard.spec.cube, shard.spec.pe) for shard in tensor.shards}
+    if len(sizes) == 1 and len(pes) == len(tensor.shards):
+        return
+    problem = (
+        f"{len(tensor.shards)} tiles on {len(pes)} PEs"
+        if len(sizes) == 1
+        else f"tiles of {max(sizes)} bytes and partial tiles of {min(sizes)}"
+    )
+    raise ValueError(
+        f"{tensor.name} has {problem}: collectives, send and recv take one shard of one size from "
+        "each PE; deal tiles that divide the matrix, not more than PEs, or use a DPPolicy"
     )
 
 

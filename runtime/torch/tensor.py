@@ -11,8 +11,8 @@ from runtime.core.errors import nearest
 from runtime.core.garbage_collection import refuse_in_collection
 from runtime.core.requests import Extent, MemoryReadMsg, MemoryWriteMsg, MmuMapMsg
 from runtime.language.value import Array
-from runtime.model.placement import DPPolicy, Span, resolve_dp_policy
-from runtime.model.tiling import Tiling
+from runtime.model.blocked_layout import BlockedLayout
+from runtime.model.placement import Placement, Span, resolve_dp_policy
 from runtime.torch.indexing import Block, Index, Selection, block_of, select
 from runtime.torch.rank_state import RankState
 from runtime.torch.tensor_memory import Shard
@@ -29,9 +29,9 @@ class Tensor:
         self,
         shape: tuple[int, ...],
         dtype: DType,
-        policy: DPPolicy,
+        policy: Placement,
         state: RankState,
-        layout: Tiling | None = None,
+        layout: BlockedLayout | None = None,
     ) -> None:
         """Allocate without writing. `ValueError` if the shape does not divide over the PEs,
         `AllocationError` if a slice is full.

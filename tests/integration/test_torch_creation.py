@@ -155,14 +155,32 @@ def test_tensor_copies_a_tensor_to_another_placement() -> None:
         (
             lambda: torch.zeros(2, dp="replicate"),
             TypeError,
-            "zeros(): argument 'dp' must be torch.DPPolicy, not str",
+            "zeros(): argument 'dp' must be torch.DPPolicy or torch.tiled_row_major(...), not str",
         ),
         (
-            lambda: torch.zeros(2, 2, layout="tiled"),
+            lambda: torch.zeros(2, 2, dp=torch.blocked_row_major(1, 1)),
             TypeError,
             (
-                "zeros(): argument 'layout' must be torch.tiled_row_major(...), "
-                "torch.tiled_column_major(...) or None, not str"
+                "zeros(): argument 'dp' must be torch.DPPolicy or torch.tiled_row_major(...), not "
+                "torch.blocked_row_major(...), which orders the elements of a shard: "
+                "layout=torch.blocked_row_major(...)"
+            ),
+        ),
+        (
+            lambda: torch.from_numpy(np.zeros((2, 2)), layout=torch.tiled_column_major(1, 1)),
+            TypeError,
+            (
+                "from_numpy(): argument 'layout' must be torch.blocked_row_major(...), "
+                "torch.blocked_column_major(...) or None, not torch.tiled_column_major(...), "
+                "which deals tiles to PEs: dp=torch.tiled_column_major(...)"
+            ),
+        ),
+        (
+            lambda: torch.zeros(2, 2, layout="stored"),
+            TypeError,
+            (
+                "zeros(): argument 'layout' must be torch.blocked_row_major(...), "
+                "torch.blocked_column_major(...) or None, not str"
             ),
         ),
         (lambda: torch.from_numpy([1.0]), TypeError, "expected np.ndarray (got list)"),

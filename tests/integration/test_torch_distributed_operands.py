@@ -349,7 +349,7 @@ def test_a_list_of_all_gather_has_the_placement_of_the_tensor() -> None:
 
 def test_tensors_in_tiles_cannot_be_divided() -> None:
     def call() -> None:
-        tiles = torch.tiled_row_major(2, 2)
+        tiles = torch.blocked_row_major(2, 2)
         dist.all_gather_into_tensor(
             torch.empty(8, 4, layout=tiles), torch.empty(4, 4, layout=tiles)
         )

@@ -24,7 +24,7 @@ TOPOLOGY = variant_text(
 MATRIX = np.arange(6 * 8, dtype=np.int32).reshape(6, 8)
 ROWS = DPPolicy(cube="row_wise", num_pes=1)
 COLUMNS = DPPolicy(cube="column_wise", pe="column_wise")
-LAYOUTS = [None, torch.tiled_row_major(4, 3), torch.tiled_column_major(2, 5)]
+LAYOUTS = [None, torch.blocked_row_major(4, 3), torch.blocked_column_major(2, 5)]
 
 
 def on_a_rank(program: Callable[[], Any], *, data: bool = True) -> Any:
@@ -89,7 +89,7 @@ def test_a_matrix_in_tiles_is_read_as_it_was_written_in_every_placement(
     )
 
 
-def test_each_shard_is_tiled_by_itself():
+def test_each_shard_is_blocked_by_itself():
     """A kernel without tiles reads the memory of its shard in the order of addresses."""
 
     def copy(source: tl.Pointer, target: tl.Pointer) -> None:
@@ -98,7 +98,9 @@ def test_each_shard_is_tiled_by_itself():
 
     def program() -> list[int]:
         source = torch.from_numpy(
-            np.arange(24, dtype=np.int32).reshape(4, 6), dp=ROWS, layout=torch.tiled_row_major(2, 4)
+            np.arange(24, dtype=np.int32).reshape(4, 6),
+            dp=ROWS,
+            layout=torch.blocked_row_major(2, 4),
         )
         target = torch.zeros(24, dtype=torch.int32, dp=ROWS)
         torch.launch("copy", copy, source, target)
@@ -236,4 +238,4 @@ def test_a_layout_in_tiles_is_for_matrices():
         ValueError,
         match=re.escape("a layout in tiles is for matrices; a tensor of shape (6,) has 1 axes"),
     ):
-        on_a_rank(lambda: torch.zeros(6, layout=torch.tiled_row_major(2, 2)))
+        on_a_rank(lambda: torch.zeros(6, layout=torch.blocked_row_major(2, 2)))

@@ -7,7 +7,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from runtime.model.placement import DPPolicy, ShardSpec, resolve_dp_policy
+from runtime import torch
+from runtime.model.blocked_layout import ORDERS, BlockedLayout
+from runtime.model.placement import DPPolicy, Placement, ShardSpec, resolve_dp_policy
+from runtime.model.tile_placement import TilePlacement
+from tests.support.topologies import variant_text
+from tests.support.world import simulate
 
 SPLITS = ["replicate", "column_wise", "row_wise"]
 policies = st.builds(
@@ -20,7 +25,7 @@ policies = st.builds(
 CUBES, PES, ITEMSIZE = 4, 4, 2
 
 
-def resolve(policy: DPPolicy, shape: tuple[int, ...]) -> tuple[ShardSpec, ...]:
+def resolve(policy: Placement, shape: tuple[int, ...]) -> tuple[ShardSpec, ...]:
     """The shards, for shapes that divide."""
     try:
         return resolve_dp_policy(policy, shape, ITEMSIZE, cubes=CUBES, pes=PES, target_sip=3)
@@ -82,3 +87,83 @@ def test_an_axis_that_does_not_divide_is_refused(length: int, split: str) -> Non
         resolve_dp_policy(
             DPPolicy(cube=split, num_pes=1), (length, length), 4, cubes=CUBES, pes=PES, target_sip=0
         )
+
+
+TOPOLOGY = variant_text(
+    sip__cube_mesh={"w": 2, "h": 2},
+    cube__pe_layout__pe_per_corner=1,
+    cube__pe_layout__corners=["NW", "NE", "SW", "SE"],
+)
+sides = st.integers(1, 9)
+tile_placements = st.builds(
+    TilePlacement,
+    rows=sides,
+    columns=sides,
+    order=st.sampled_from(ORDERS),
+    num_cubes=st.none() | st.integers(1, CUBES),
+    num_pes=st.none() | st.integers(1, PES),
+)
+
+
+@given(tile_placements, sides, sides)
+def test_tiles_are_dealt_round_robin_and_lie_in_the_order_of_the_deal(
+    placement: TilePlacement, rows: int, columns: int
+) -> None:
+    shards = resolve(placement, (rows, columns))
+    pes = [
+        (3, cube, pe)
+        for cube in range(placement.num_cubes or CUBES)
+        for pe in range(placement.num_pes or PES)
+    ]
+    assert [shard.coordinates for shard in shards] == [
+        pes[tile % len(pes)] for tile in range(len(shards))
+    ]
+    # The virtual range is a blocked matrix: every tile is one row-major piece of it.
+    blocked = BlockedLayout(placement.rows, placement.columns, placement.order)
+    positions = blocked.positions((rows, columns)) * ITEMSIZE
+    for shard in shards:
+        tile = positions[shard.index].reshape(-1)
+        assert tile.tolist() == list(
+            range(shard.offset_bytes, shard.offset_bytes + shard.nbytes, ITEMSIZE)
+        )
+
+
+@given(tile_placements, sides, sides)
+def test_every_element_is_in_one_tile_of_the_full_size_or_at_an_end(
+    placement: TilePlacement, rows: int, columns: int
+) -> None:
+    copies = np.zeros((rows, columns), int)
+    for shard in resolve(placement, (rows, columns)):
+        copies[shard.index] += 1
+        for (start, stop), side, length in zip(
+            shard.spans, (placement.rows, placement.columns), (rows, columns), strict=True
+        ):
+            assert start % side == 0
+            assert stop == min(start + side, length)
+    assert (copies == 1).all()
+
+
+@settings(max_examples=15)
+@given(
+    tile_placements,
+    sides,
+    sides,
+    st.none() | st.builds(BlockedLayout, sides, sides, st.sampled_from(ORDERS)),
+)
+def test_the_host_reads_what_it_wrote_in_every_tile_and_layout(
+    placement: TilePlacement, rows: int, columns: int, layout: BlockedLayout | None
+) -> None:
+    matrix = np.arange(rows * columns, dtype=np.int32).reshape(rows, columns)
+
+    def program() -> list[np.ndarray]:
+        tensor = torch.from_numpy(matrix, dp=placement, layout=layout)
+        first = next(iter(tensor.shards)).spec.index
+        before = tensor.numpy()
+        tensor[first] = -1
+        return [before, tensor.numpy(), tensor[first]]
+
+    simulated = simulate(lambda _rank: program(), 1, topology=TOPOLOGY)
+    before, after, tile = simulated.returned[0]
+    np.testing.assert_array_equal(before, matrix)
+    assert (tile == -1).all()
+    assert (after == -1).sum() == tile.size

@@ -11,8 +11,8 @@ from runtime import tl, torch
 from runtime.core.dtypes import DType, float16, int8
 from runtime.core.trace import Operand, OpRecord
 from runtime.language.gemm import accumulator_type
+from runtime.model.blocked_layout import blocked_row_major
 from runtime.model.tiles import TilePlan
-from runtime.model.tiling import tiled_row_major
 from runtime.model.topology import Topology, parse_topology
 from sip_node.local_run import World, simulate
 from tests.support.topologies import SOURCE, variant_text
@@ -135,10 +135,10 @@ def _program(products: tuple[Product, ...], topology: Topology) -> tuple[list[np
     tensors: list[dict[str, Any]] = []
     for product in products:
         arrays = product.arrays()
-        a = tiled_row_major(tile.m, tile.k) if product.blocked and not product.stage_a else None
-        b = tiled_row_major(tile.k, tile.n) if product.blocked and not product.stage_b else None
+        a = blocked_row_major(tile.m, tile.k) if product.blocked and not product.stage_a else None
+        b = blocked_row_major(tile.k, tile.n) if product.blocked and not product.stage_b else None
         out = (
-            tiled_row_major(tile.m, tile.n)
+            blocked_row_major(tile.m, tile.n)
             if product.blocked and not product.stage_result
             else None
         )

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from kernbench import tl, torch
 from kernbench.studies.milestone_1h_gemm.shapes import DTYPE, ProductShape, Staging
 from runtime.language.value import Array
+from runtime.model.blocked_layout import blocked_row_major
 from runtime.model.tiles import TileSize
-from runtime.model.tiling import tiled_row_major
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ def product(a: Array, b: Array, staging: Staging, tile: TileSize) -> Callable[[i
     def main(rank: int) -> GemmOutcome:
         torch.ahbm.set_device(rank)
         # The tile scheduler streams whole tiles, so a streamed matrix lies tile by tile.
-        a_layout = None if staging.loads_a else tiled_row_major(tile.m, tile.k)
-        b_layout = None if staging.loads_b else tiled_row_major(tile.k, tile.n)
+        a_layout = None if staging.loads_a else blocked_row_major(tile.m, tile.k)
+        b_layout = None if staging.loads_b else blocked_row_major(tile.k, tile.n)
         left, right = torch.from_numpy(a, layout=a_layout), torch.from_numpy(b, layout=b_layout)
-        out = torch.empty(shape.m, shape.n, dtype=DTYPE, layout=tiled_row_major(tile.m, tile.n))
+        out = torch.empty(shape.m, shape.n, dtype=DTYPE, layout=blocked_row_major(tile.m, tile.n))
         launched = torch.launch("gemm", gemm, left, right, out, shape, staging)
         return GemmOutcome(out.numpy(), launched.pe_exec_ps)
 

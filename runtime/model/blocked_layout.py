@@ -12,12 +12,20 @@ TileOrder = Literal["row_major", "column_major"]
 ORDERS: tuple[TileOrder, ...] = ("row_major", "column_major")
 
 
+def check_tiles(rows: int, columns: int, order: str) -> None:
+    """`ValueError` for tiles without elements, or in an unknown order."""
+    if rows < 1 or columns < 1:
+        raise ValueError(f"tiles of {rows} x {columns} elements: both lengths must be at least 1")
+    if order not in ORDERS:
+        raise ValueError(f"tiles in {order!r} order: unknown order{nearest(order, ORDERS)}")
+
+
 @dataclass(frozen=True)
-class Tiling:
+class BlockedLayout:
     """A matrix stored as tiles of `rows` x `columns` elements, in row- or column-major order.
 
     Each tile is row-major without gaps, and tiles at the ends are partial. So a tile is one
-    contiguous piece of memory, and the matrix takes no more space than without tiling.
+    contiguous piece of memory, and the matrix takes no more space than in row-major order.
     """
 
     rows: int
@@ -25,14 +33,7 @@ class Tiling:
     order: TileOrder
 
     def __post_init__(self) -> None:
-        if self.rows < 1 or self.columns < 1:
-            raise ValueError(
-                f"tiles of {self.rows} x {self.columns} elements: both lengths must be at least 1"
-            )
-        if self.order not in ORDERS:
-            raise ValueError(
-                f"tiles in {self.order!r} order: unknown order{nearest(self.order, ORDERS)}"
-            )
+        check_tiles(self.rows, self.columns, self.order)
 
     def positions(self, shape: tuple[int, ...]) -> Indices:
         """The position in memory, in elements, of each element of a matrix of `shape`.
@@ -41,7 +42,7 @@ class Tiling:
         """
         if len(shape) != 2:
             raise ValueError(
-                f"a tiling is of matrices, with 2 axes; shape {shape} has {len(shape)}"
+                f"a blocked layout is of matrices, with 2 axes; shape {shape} has {len(shape)}"
             )
         rows, columns = shape
         row, column = np.arange(rows)[:, None], np.arange(columns)[None, :]
@@ -59,11 +60,11 @@ class Tiling:
         return before + (row - top) * width + (column - left)
 
 
-def tiled_row_major(rows: int, columns: int) -> Tiling:
-    """Tiles in row-major order: the layout that `tl.ref(..., blocked=True)` streams."""
-    return Tiling(rows, columns, "row_major")
+def blocked_row_major(rows: int, columns: int) -> BlockedLayout:
+    """Tiles in row-major order, for `layout=`: what `tl.ref(..., blocked=True)` streams."""
+    return BlockedLayout(rows, columns, "row_major")
 
 
-def tiled_column_major(rows: int, columns: int) -> Tiling:
-    """Tiles in column-major order."""
-    return Tiling(rows, columns, "column_major")
+def blocked_column_major(rows: int, columns: int) -> BlockedLayout:
+    """Tiles in column-major order, for `layout=`."""
+    return BlockedLayout(rows, columns, "column_major")

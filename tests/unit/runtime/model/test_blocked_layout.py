@@ -1,4 +1,4 @@
-"""The positions of elements in tiled matrices."""
+"""The positions of elements in blocked matrices."""
 
 import re
 
@@ -8,23 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime import torch
+from runtime.model.blocked_layout import ORDERS, BlockedLayout
 from runtime.model.tiles import blocked_offset
-from runtime.model.tiling import ORDERS, Tiling
 
 sides = st.integers(1, 40)
-tilings = st.builds(Tiling, sides, sides, st.sampled_from(ORDERS))
+layouts = st.builds(BlockedLayout, sides, sides, st.sampled_from(ORDERS))
 
 
-def in_memory(tiling: Tiling, matrix: np.ndarray) -> list:
+def in_memory(layout: BlockedLayout, matrix: np.ndarray) -> list:
     """The elements in the order of memory."""
     flat = np.empty(matrix.size, matrix.dtype)
-    flat[tiling.positions(matrix.shape)] = matrix
+    flat[layout.positions(matrix.shape)] = matrix
     return flat.tolist()
 
 
 def test_tiles_follow_each_other_row_by_row_or_column_by_column_of_tiles():
     matrix = np.arange(15).reshape(3, 5)
-    assert in_memory(torch.tiled_row_major(2, 2), matrix) == [
+    assert in_memory(torch.blocked_row_major(2, 2), matrix) == [
         0,
         1,
         5,
@@ -41,7 +41,7 @@ def test_tiles_follow_each_other_row_by_row_or_column_by_column_of_tiles():
         13,
         14,
     ]
-    assert in_memory(torch.tiled_column_major(2, 2), matrix) == [
+    assert in_memory(torch.blocked_column_major(2, 2), matrix) == [
         0,
         1,
         5,
@@ -60,19 +60,19 @@ def test_tiles_follow_each_other_row_by_row_or_column_by_column_of_tiles():
     ]
 
 
-@given(tilings, sides, sides)
+@given(layouts, sides, sides)
 def test_every_element_has_its_own_position_and_none_is_unused(
-    tiling: Tiling, rows: int, columns: int
+    layout: BlockedLayout, rows: int, columns: int
 ):
-    assert sorted(tiling.positions((rows, columns)).reshape(-1)) == list(range(rows * columns))
+    assert sorted(layout.positions((rows, columns)).reshape(-1)) == list(range(rows * columns))
 
 
-@given(tilings, sides, sides)
-def test_a_tile_is_one_row_major_piece_of_memory(tiling: Tiling, rows: int, columns: int):
-    positions = tiling.positions((rows, columns))
-    for top in range(0, rows, tiling.rows):
-        for left in range(0, columns, tiling.columns):
-            tile = positions[top : top + tiling.rows, left : left + tiling.columns].reshape(-1)
+@given(layouts, sides, sides)
+def test_a_tile_is_one_row_major_piece_of_memory(layout: BlockedLayout, rows: int, columns: int):
+    positions = layout.positions((rows, columns))
+    for top in range(0, rows, layout.rows):
+        for left in range(0, columns, layout.columns):
+            tile = positions[top : top + layout.rows, left : left + layout.columns].reshape(-1)
             assert tile.tolist() == list(range(tile[0], tile[0] + tile.size))
 
 
@@ -80,7 +80,7 @@ def test_a_tile_is_one_row_major_piece_of_memory(tiling: Tiling, rows: int, colu
 def test_row_major_tiles_begin_where_the_scheduler_of_a_pe_looks_for_them(
     rows: int, columns: int, height: int, width: int
 ):
-    positions = torch.tiled_row_major(height, width).positions((rows, columns))
+    positions = torch.blocked_row_major(height, width).positions((rows, columns))
     for top in range(0, rows, height):
         for left in range(0, columns, width):
             assert positions[top, left] == blocked_offset(
@@ -89,27 +89,29 @@ def test_row_major_tiles_begin_where_the_scheduler_of_a_pe_looks_for_them(
 
 
 def test_a_tile_as_large_as_the_matrix_is_the_matrix():
-    assert in_memory(torch.tiled_row_major(99, 99), np.arange(12).reshape(3, 4)) == list(range(12))
+    assert in_memory(torch.blocked_row_major(99, 99), np.arange(12).reshape(3, 4)) == list(
+        range(12)
+    )
 
 
 def test_an_empty_matrix_has_no_positions():
-    assert torch.tiled_row_major(2, 2).positions((0, 4)).shape == (0, 4)
+    assert torch.blocked_row_major(2, 2).positions((0, 4)).shape == (0, 4)
 
 
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
         (
-            lambda: torch.tiled_row_major(0, 4),
+            lambda: torch.blocked_row_major(0, 4),
             "tiles of 0 x 4 elements: both lengths must be at least 1",
         ),
         (
-            lambda: Tiling(2, 2, "rowmajor"),
+            lambda: BlockedLayout(2, 2, "rowmajor"),
             "tiles in 'rowmajor' order: unknown order; did you mean 'row_major'?",
         ),
         (
-            lambda: torch.tiled_row_major(2, 2).positions((2, 2, 2)),
-            "a tiling is of matrices, with 2 axes; shape (2, 2, 2) has 3",
+            lambda: torch.blocked_row_major(2, 2).positions((2, 2, 2)),
+            "a blocked layout is of matrices, with 2 axes; shape (2, 2, 2) has 3",
         ),
     ],
 )
