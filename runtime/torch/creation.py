@@ -10,7 +10,6 @@ elements of a shard of a matrix in the memory of its PE: row-major (None), or ti
 from collections.abc import Sequence
 from math import isfinite
 from numbers import Real
-from operator import index
 from typing import Any, cast
 
 import numpy as np
@@ -22,6 +21,7 @@ from runtime.model.blocked_layout import BlockedLayout
 from runtime.model.placement import ONE_PE, DPPolicy, Placement
 from runtime.model.tile_placement import TilePlacement
 from runtime.torch.rank_state import running_rank
+from runtime.torch.sizes import shape_of
 from runtime.torch.tensor import Tensor
 
 _TYPES = ", ".join(repr(dtype) for dtype in dtypes.ALL)
@@ -81,7 +81,7 @@ def from_numpy(
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     _check_placement("from_numpy", dp, layout)
     dtype = dtypes.from_numpy(array.dtype)
-    return Tensor(tuple(array.shape), dtype, dp, running_rank(), layout).copy_(array)
+    return Tensor.allocate(tuple(array.shape), dtype, dp, running_rank(), layout).copy_(array)
 
 
 def tensor(
@@ -110,7 +110,7 @@ def tensor(
         _check_range(values, element)
     # PyTorch wraps and truncates where an array is converted, as numpy does.
     converted = values.astype(element.numpy)
-    return Tensor(converted.shape, element, dp, running_rank(), layout).copy_(converted)
+    return Tensor.allocate(converted.shape, element, dp, running_rank(), layout).copy_(converted)
 
 
 def _allocated(
@@ -118,7 +118,7 @@ def _allocated(
 ) -> Tensor:
     element = _check_dtype(function, dtype)
     policy, order = _check_placement(function, dp, layout)
-    return Tensor(_shape(function, size), element, policy, running_rank(), order)
+    return Tensor.allocate(shape_of(function, size), element, policy, running_rank(), order)
 
 
 def _filled(
@@ -174,24 +174,6 @@ def _described(given: object) -> str:
             return f"{call}, which orders the elements of a shard: layout={call}"
         case _:
             return type(given).__name__
-
-
-def _shape(function: str, size: Sequence[object]) -> tuple[int, ...]:
-    """The shape of `zeros(2, 3)` and of `zeros((2, 3))`."""
-    single = size[0] if len(size) == 1 else None
-    lengths = cast("Sequence[object]", single) if isinstance(single, Sequence) else size
-    if isinstance(lengths, str) or not all(_is_length(length) for length in lengths):
-        wrong = next((length for length in lengths if not _is_length(length)), lengths)
-        given = type(lengths if isinstance(lengths, str) else wrong).__name__
-        raise TypeError(f"{function}(): argument 'size' must be tuple of ints, not {given}")
-    shape = tuple(index(cast("int", length)) for length in lengths)
-    if any(length < 0 for length in shape):
-        raise RuntimeError(f"Trying to create tensor with negative dimension: {shape}")
-    return shape
-
-
-def _is_length(length: object) -> bool:
-    return hasattr(length, "__index__") and not isinstance(length, bool)
 
 
 def _as_array(data: object) -> Array:

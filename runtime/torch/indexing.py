@@ -10,6 +10,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from runtime.language.value import row_major
 from runtime.model.blocked_layout import BlockedLayout, Indices
 from runtime.model.placement import Span
 
@@ -31,9 +32,10 @@ class Selection:
 class Block:
     """The part of a selection that lies in one shard.
 
-    `index` locates the block in the selection, before axes are left out. `runs` are the contiguous
-    (start, stop) that hold it, in elements of the shard's memory. `order` lists the elements of the
-    flat, row-major block in the order of memory.
+    `index` locates the block in the selection, before axes are left out; a block of `in_range` has
+    one axis and is located in the flattened selection. `runs` are the contiguous (start, stop) that
+    hold it, in elements of the shard's memory. `order` lists the elements of the flat, row-major
+    block in the order of memory.
     """
 
     index: tuple[slice, ...]
@@ -67,6 +69,46 @@ def select(index: Index, shape: tuple[int, ...]) -> Selection:
         if isinstance(each, slice)
     )
     return Selection(spans, tuple(kept))
+
+
+def positions_of(selected: Sequence[Span], shape: Sequence[int]) -> Indices | range:
+    """The ascending positions of the selected elements among the row-major elements of `shape`."""
+    strides = row_major(shape)
+    lengths = [stop - start for start, stop in selected]
+    count = prod(lengths)
+    if not count:
+        return range(0)
+    first = sum(start * stride for (start, _), stride in zip(selected, strides, strict=True))
+    last = sum((stop - 1) * stride for (_, stop), stride in zip(selected, strides, strict=True))
+    # Without gaps, no table of positions is needed.
+    if last - first + 1 == count:
+        return range(first, last + 1)
+    positions = np.zeros((1,) * len(shape), np.int64)
+    for axis, ((start, stop), stride) in enumerate(zip(selected, strides, strict=True)):
+        along = np.arange(start, stop) * stride
+        positions = positions + along.reshape(
+            [-1 if each == axis else 1 for each in range(len(shape))]
+        )
+    return positions.reshape(-1)
+
+
+def in_range(positions: Indices | range, first: int, last: int) -> Block | None:
+    """The part of a selection in a shard that holds the row-major elements [first, last) in their
+    order; None if there is none.
+    """
+    if isinstance(positions, range):
+        low, high = max(positions.start, first), min(positions.stop, last)
+        start, stop, runs = (
+            low - positions.start,
+            high - positions.start,
+            ((low - first, high - first),),
+        )
+    else:
+        start, stop = (int(each) for each in np.searchsorted(positions, (first, last)))
+        runs = () if start == stop else _runs(positions[start:stop] - first)
+    if start >= stop:
+        return None
+    return Block((slice(start, stop),), (stop - start,), runs, slice(None))
 
 
 def block_of(

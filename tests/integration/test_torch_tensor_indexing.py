@@ -144,30 +144,21 @@ def test_a_slice_of_whole_shards_or_inside_one_shard_can_be_read(index: Any):
     )
 
 
-@pytest.mark.parametrize(
-    ("policy", "index", "problem"),
-    [
-        (
-            ROWS,
-            slice(2, 4),
-            (
-                "t1[6, 8][2:4, 0:8] crosses the shards [0:3, 0:8] and [3:6, 0:8] and takes a "
-                "part of one"
-            ),
-        ),
-        (ROWS, (..., 0), "t1[6, 8][0:6, 0:1] crosses the shards [0:3, 0:8] and [3:6, 0:8]"),
-        (COLUMNS, 0, "t1[6, 8][0:1, 0:8] crosses the shards [0:6, 0:2] and [0:6, 2:4]"),
-    ],
-)
-def test_a_slice_across_shards_is_an_error(policy: DPPolicy, index: Any, problem: str):
-    def program() -> None:
-        tensor = torch.from_numpy(MATRIX, dp=policy)
-        with pytest.raises(IndexError, match=re.escape(problem)):
-            tensor[index]
-        with pytest.raises(IndexError, match="index whole shards, or elements of one shard"):
-            tensor[index] = 0
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("policy", [DPPolicy(), ROWS, COLUMNS])
+@pytest.mark.parametrize("index", [slice(2, 4), (..., 0), 0, (slice(1, 5), slice(1, 7))])
+def test_a_slice_across_shards_is_read_and_written(policy: DPPolicy, layout: Any, index: Any):
+    def program() -> list[Any]:
+        tensor = torch.from_numpy(MATRIX, dp=policy, layout=layout)
+        part = tensor[index]
+        tensor[index] = -part
+        return [part, tensor.numpy()]
 
-    on_a_rank(program)
+    part, written = on_a_rank(program)
+    np.testing.assert_array_equal(part, MATRIX[index])
+    expected = MATRIX.copy()
+    expected[index] *= -1
+    np.testing.assert_array_equal(written, expected)
 
 
 @pytest.mark.parametrize(
