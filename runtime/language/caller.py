@@ -11,9 +11,9 @@ from types import FrameType, TracebackType
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import KernelError
 
-_INSIDE = ("runtime.language.", "sip_node.", "contextlib.")
+_INSIDE = ("runtime.language.", "sip_node.", "contextlib.", "copy.")
 """Packages between a kernel and an error that it causes; `contextlib` is the frame of `with
-tl.scratch()`.
+tl.scratch()`, `copy` that of a copied value.
 """
 _VOCABULARY = ("runtime.", "contextlib.")
 
@@ -55,7 +55,7 @@ def call_kernel(
         return kernel(*arguments)
     # The types that the language raises. A kernel may catch them, since they are ordinary
     # exceptions until they leave it.
-    except (TypeError, ValueError, LookupError) as error:
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
         line = _refused_line(error.__traceback__)
         if line is None:
             raise

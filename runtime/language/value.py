@@ -3,18 +3,29 @@ TCM.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import accumulate
 from math import prod
-from operator import mul
+from operator import index, mul
 from types import EllipsisType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 import numpy as np
 
 from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
 from runtime.language.context import running_kernel
+from runtime.language.refusals import (
+    POINTER,
+    POINTER_ADVICE,
+    REF,
+    REF_ADVICE,
+    VALUE,
+    VALUE_ADVICE,
+    absent_attribute,
+    refuse_assignments,
+    refuse_operators,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Shape = tuple[int, ...]
@@ -25,21 +36,46 @@ Index = slice | EllipsisType | None
 class Pointer:
     """A virtual address with an element type. Arithmetic counts elements: `p + 1` is the next
     element.
+
+    Pointers are equal if address and type are. A pointer is never equal or unequal to something
+    else: that is a `TypeError`.
     """
 
     address: int
     dtype: DType
 
     def __add__(self, elements: int) -> "Pointer":
-        return Pointer(self.address + elements * self.dtype.itemsize, self.dtype)
+        return self._moved(elements, 1)
 
     __radd__ = __add__
 
     def __sub__(self, elements: int) -> "Pointer":
-        return self + -elements
+        return self._moved(elements, -1)
 
     def __int__(self) -> int:
         return self.address
+
+    def __eq__(self, other: object) -> bool:
+        return _equal(self, other, POINTER)
+
+    def __hash__(self) -> int:
+        return hash(_fields(self))
+
+    def __bool__(self) -> bool:
+        # `if bias:` separates a pointer from None.
+        return True
+
+    def _moved(self, elements: int, sign: int) -> "Pointer":
+        # A fraction of an element, or elements chosen by a value, would be a wrong address.
+        if isinstance(elements, Value | Pointer | Ref) or not isinstance(elements, SupportsIndex):  # pyright: ignore[reportUnnecessaryIsInstance] - kernels are not type-checked
+            given = f"{type(elements).__name__} {elements!r}"
+            raise TypeError(f"a pointer is moved by a whole number of elements, not by {given}")
+        return Pointer(self.address + sign * index(elements) * self.dtype.itemsize, self.dtype)
+
+    if not TYPE_CHECKING:
+        # With this method in sight, a type checker would accept every attribute.
+        def __getattr__(self, name: str) -> NoReturn:
+            raise absent_attribute(POINTER, name, _OF_TENSORS, ("address", "dtype"))
 
 
 @dataclass(frozen=True)
@@ -67,19 +103,35 @@ class Ref:
         """Bytes of all elements."""
         return prod(self.shape) * self.dtype.itemsize
 
+    def __eq__(self, other: object) -> bool:
+        return _equal(self, other, REF)
+
+    def __hash__(self) -> int:
+        return hash(_fields(self))
+
+    def __bool__(self) -> bool:
+        return True
+
+    if not TYPE_CHECKING:
+        # With this method in sight, a type checker would accept every attribute.
+        def __getattr__(self, name: str) -> NoReturn:
+            raise absent_attribute(REF, name, {}, (each.name for each in fields(self)))
+
 
 class Value:
     """A block of elements in a PE's TCM, from physical address `address` on; `strides` count
     elements.
 
     `data` is None in a run without data; shape and type always exist. Operators (`+ - * /`, unary
-    `-`) run on the PE's math engine and take simulated time.
+    `-`) run on the PE's math engine and take simulated time. Every other operator, and each use of
+    elements in Python or numpy, is a `TypeError` with advice.
     """
 
     __slots__ = ("address", "data", "dtype", "shape", "strides")
-    # Makes `array + value` a TypeError; numpy would otherwise apply the operator element by
-    # element.
-    __array_ufunc__ = None
+    shape: Shape
+    dtype: DType
+    address: int
+    strides: tuple[int, ...]
 
     def __init__(
         self,
@@ -89,8 +141,12 @@ class Value:
         address: int = 0,
         strides: tuple[int, ...] | None = None,
     ) -> None:
-        self.shape, self.dtype, self.data, self.address = shape, dtype, data, address
-        self.strides = row_major(shape) if strides is None else strides
+        self.data = data
+        # The others describe memory that exists: `__setattr__` refuses to change them.
+        strides = row_major(shape) if strides is None else strides
+        facts = {"shape": shape, "dtype": dtype, "address": address, "strides": strides}
+        for name, fact in facts.items():
+            object.__setattr__(self, name, fact)
 
     @property
     def numel(self) -> int:
@@ -136,8 +192,9 @@ class Value:
     def __getitem__(self, index: Index | tuple[Index, ...]) -> "Value":
         """A view of contiguous ranges; `None` makes an axis of length 1. It takes no time."""
         axes = list(index) if isinstance(index, tuple) else [index]
-        if ... in axes:
-            first, named = axes.index(...), sum(isinstance(each, slice) for each in axes)
+        # By identity: `in` would compare.
+        if any(each is ... for each in axes):
+            first, named = _first_ellipsis(axes), sum(isinstance(each, slice) for each in axes)
             axes[first : first + 1] = [slice(None)] * (len(self.shape) - named)
         shape, strides, address, axis = list[int](), list[int](), self.address, 0
         for each in axes:
@@ -155,14 +212,27 @@ class Value:
         shape += self.shape[axis:]
         strides += self.strides[axis:]
         data = None if self.data is None else self.data[index]
-        return Value(tuple(shape), self.dtype, data, address, tuple(strides))
+        return _ValuePart(tuple(shape), self.dtype, data, address, tuple(strides))
 
     def __repr__(self) -> str:
         return f"Value(shape={self.shape}, dtype={self.dtype.name})"
 
-    def __bool__(self) -> bool:
-        # A branch on data would differ in a run without data, and its time would be wrong.
-        raise TypeError("a value in TCM has no truth value: kernels cannot branch on data")
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise TypeError(f"{VALUE} has no format {spec!r}: its elements are not known here")
+        return repr(self)
+
+    def __setattr__(self, name: str, fact: object) -> None:
+        if name != "data":
+            advice = "x.to(dtype) converts, x[...] selects"
+            raise TypeError(f"{name!r} of a value in TCM cannot be set: {advice}")
+        object.__setattr__(self, name, fact)
+
+    if not TYPE_CHECKING:
+        # With this method in sight, a type checker would accept every attribute.
+        def __getattr__(self, name: str) -> NoReturn:
+            known = [each for each in dir(type(self)) if not each.startswith("_")]
+            raise absent_attribute(VALUE, name, _OF_VALUES, known)
 
     def __add__(self, other: "Value | float") -> "Value":
         return running_kernel().math("add", (self, other))
@@ -191,15 +261,70 @@ class Value:
     def __neg__(self) -> "Value":
         return running_kernel().math("mul", (self, -1))
 
+    def __pos__(self) -> "Value":
+        return self
+
     def _axis(self, axis: int) -> tuple[int, int]:
         if axis == len(self.shape):
             raise IndexError(f"a value of shape {self.shape} has {axis} axes, more are indexed")
         return self.shape[axis], self.strides[axis]
 
 
+class _ValuePart(Value):
+    """A view of a value, whose elements it shares."""
+
+    __slots__ = ()
+
+
+refuse_operators(Pointer, POINTER, POINTER_ADVICE)
+refuse_operators(Ref, REF, REF_ADVICE)
+refuse_operators(Value, VALUE, VALUE_ADVICE)
+refuse_assignments(_ValuePart)
+
+
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     """The strides, in elements, of a block of `shape` without gaps."""
     return tuple(accumulate(reversed(shape[1:]), mul, initial=1))[::-1] if shape else ()
+
+
+_OF_TENSORS = dict.fromkeys(
+    ("shape", "numel", "nbytes", "size", "dim", "ndim", "strides", "stride"),
+    "pass what the kernel needs of the tensor as an argument of the launch",
+) | {"to": "load a block with tl.load and convert that", "T": "load a block and transpose that"}
+_OF_VALUES = {
+    name: f"use tl.{name}(x)"
+    for name in (
+        *("abs", "cat", "clamp", "cos", "exp", "log", "max", "maximum", "min", "minimum"),
+        *("relu", "sigmoid", "sin", "softmax", "sqrt", "sum", "tanh"),
+    )
+} | {
+    "item": "kernels cannot branch on data; store it with tl.store and read it on the host",
+    "numpy": "store it with tl.store and read the tensor on the host",
+    "ndim": "use len(x.shape)",
+    "size": "use x.shape or x.numel",
+    "reshape": "x[:, None] adds an axis; tl.cat([x]) makes the elements flat",
+    "view": "x[:, None] adds an axis; tl.cat([x]) makes the elements flat",
+    "float": "use x.to(tl.float32)",
+    "half": "use x.to(tl.float16)",
+    "astype": "use x.to(dtype)",
+    "mean": "use tl.sum(x) / x.numel",
+}
+"""Advice for attributes of tensors and arrays."""
+
+
+def _equal(operand: Pointer | Ref, other: object, what: str) -> bool:
+    if type(other) is not type(operand):
+        given = f"{type(other).__name__} {other!r}"
+        raise TypeError(f"== and != of {what} are defined with another one, not with {given}")
+    return _fields(operand) == _fields(other)
+
+
+def _fields(operand: Pointer | Ref) -> tuple[object, ...]:
+    return tuple(getattr(operand, each.name) for each in fields(operand))
+
+
+def _first_ellipsis(axes: Sequence[object]) -> int:
+    return next(number for number, each in enumerate(axes) if each is ...)
 
 
 def _range(index: object, length: int) -> tuple[int, int]:

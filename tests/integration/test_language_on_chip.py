@@ -124,8 +124,33 @@ def nobody_at_all(x: Pointer) -> None:
     tl.recv(None, 3, tl.float32)
 
 
+def branch_on_data(x: Pointer) -> None:
+    if tl.load(x, 1) == 1:
+        tl.store(x, tl.zeros(1, tl.float32))
+
+
+def loop_on_data(x: Pointer) -> None:
+    while tl.load(x, 1):
+        tl.store(x, tl.zeros(1, tl.float32))
+
+
+def identity_of_pointers(x: Pointer) -> None:
+    assert x != 0
+
+
 @pytest.mark.parametrize(
-    "kernel", [beyond_scratch, mixed_types, wrong_depth, third_axis, no_neighbour, nobody_at_all]
+    "kernel",
+    [
+        beyond_scratch,
+        mixed_types,
+        wrong_depth,
+        third_axis,
+        no_neighbour,
+        nobody_at_all,
+        branch_on_data,
+        loop_on_data,
+        identity_of_pointers,
+    ],
 )
 def test_a_kernel_is_refused_with_the_same_error(kernel: Callable[..., object]) -> None:
     told: list[Any] = []
