@@ -56,7 +56,10 @@ class LpProcess:
 
 
 class RankFailed(KernbenchError):  # noqa: N818 - it is the rank that failed
-    """A rank, a kernel or an LP raised an exception. Fields: the LP, its `Failed` message."""
+    """A rank, a kernel or an LP raised an exception, or a rank exited with a code other than 0.
+
+    Fields: the LP, its `Failed` message.
+    """
 
     def __init__(self, process: LpProcess, failed: Failed) -> None:
         super().__init__(process, failed)
@@ -72,6 +75,8 @@ class RankFailed(KernbenchError):  # noqa: N818 - it is the rank that failed
         failed = self.failed
         # An error outside of any rank, for example in the chip, has the rank -1.
         source = f"rank {failed.rank}" if failed.rank >= 0 else str(self.process)
+        if failed.exit_code:
+            return f"{source} exited with code {failed.exit_code} at {format_ps(failed.time_ps)}"
         return f"{source} raised {failed.error} at {format_ps(failed.time_ps)}: {failed.message}"
 
 

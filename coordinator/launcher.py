@@ -12,9 +12,10 @@ import sys
 import sysconfig
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
+from pickle import PicklingError  # noqa: TID251 - the exception only; multiprocessing pickles
 from typing import TYPE_CHECKING, Protocol, Self
 
 from coordinator.relay import Relay
@@ -23,41 +24,29 @@ from runtime.wire.environment import COORDINATOR_PID, RUN_DIRECTORY
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
-_TERMINATE_S = 1.0
+GRACE_S = 1.0
+"""Time that the processes of a run that fails have to exit by themselves, then after SIGTERM."""
 _KILL_S = 1.0
-_MASTER_PORT = "29500"
 
 
 @dataclass(frozen=True)
 class LpSpec:
-    """What the process of one LP needs to join the run."""
+    """What the process of one LP needs to join the run. `lone`: it is the only LP."""
 
     control_endpoint: str
     run_id: str
     lp: int
-    sips: tuple[int, ...]
-    world_size: int
+    lone: bool
     directory: Path
     coordinator_pid: int
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables for the process: those of the lifeline and, for a single rank, of torchrun.
+        """Variables for the process: those of the lifeline.
 
         The lifeline in the LP watches the coordinator's process and removes the run directory.
         """
-        lifeline = {COORDINATOR_PID: str(self.coordinator_pid), RUN_DIRECTORY: str(self.directory)}
-        # Several ranks share the process: no single RANK would be right.
-        if len(self.sips) != 1:
-            return lifeline
-        rank = str(self.sips[0])
-        return lifeline | {
-            "RANK": rank,
-            "LOCAL_RANK": rank,
-            "WORLD_SIZE": str(self.world_size),
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": _MASTER_PORT,
-        }
+        return {COORDINATOR_PID: str(self.coordinator_pid), RUN_DIRECTORY: str(self.directory)}
 
 
 class Child(Protocol):
@@ -112,8 +101,7 @@ class InterpreterLauncher:
         # Python buffers its output to a pipe in blocks; a rank's lines must appear when printed.
         environment = _with_import_path(os.environ) | spec.environment | {"PYTHONUNBUFFERED": "1"}
         # A single LP inherits the terminal, so that a debugger works in it.
-        lone = len(spec.sips) == spec.world_size
-        stdin, stdout = (None, None) if lone else (subprocess.DEVNULL, subprocess.PIPE)
+        stdin, stdout = (None, None) if spec.lone else (subprocess.DEVNULL, subprocess.PIPE)
         with _interrupts_blocked():
             process = subprocess.Popen(  # noqa: S603 - our own command
                 [*self.command, *arguments],
@@ -156,16 +144,17 @@ class SpawnLauncher:
 
     The function travels through the private pipe between parent and child. `entry` names the
     function that the child imports and calls with `(endpoint, run id, lp, function, args)`; this
-    process does not import the code of LPs.
+    process does not import the code of LPs. `processes` has the children that were started.
     """
 
     function: Callable[..., object]
     args: tuple[object, ...]
     daemon: bool = False
     entry: str = "sip_node.__main__:enter"
+    processes: "list[BaseProcess]" = field(default_factory=list["BaseProcess"])
 
     def start(self, spec: LpSpec) -> Child:
-        """Start the LP at `spec`."""
+        """Start the LP at `spec`; `PicklingError` if the function or an argument cannot be sent."""
         import multiprocessing
 
         process = multiprocessing.get_context("spawn").Process(
@@ -174,9 +163,27 @@ class SpawnLauncher:
             name=f"LP {spec.lp}",
             daemon=self.daemon,
         )
-        with _interrupts_blocked():
+        with _interrupts_blocked(), _explained_pickling():
             process.start()
+        self.processes.append(process)
         return _Spawned(process)
+
+
+@contextmanager
+def _explained_pickling() -> Generator[None]:
+    """Raise what the pickling of a function or an argument raises as a `PicklingError` with a hint.
+
+    Python raises three types for it: one for a lambda, one for a local function, one for a lock.
+    """
+    try:
+        yield
+    except (PicklingError, AttributeError, TypeError) as error:
+        hint = (
+            "torch.multiprocessing.spawn sends fn and args to other processes by pickle. Define fn "
+            "at the top level of a module, not as a lambda or inside a function, and pass as args "
+            "what its ranks read from variables of an enclosing function"
+        )
+        raise PicklingError(f"{error}: {hint}") from error
 
 
 def _enter(
@@ -206,11 +213,15 @@ class _Spawned:
 
 
 class Children:
-    """The processes of a run, by LP. Leaving the context ends them: SIGTERM first, then SIGKILL."""
+    """The processes of a run, by LP.
+
+    Leaving the context ends them: SIGTERM first, and after `terminate_s` SIGKILL.
+    """
 
     def __init__(self, launcher: Launcher) -> None:
         self._launcher = launcher
         self._children: dict[int, Child] = {}
+        self.terminate_s = GRACE_S
 
     def start(self, spec: LpSpec) -> None:
         """Start the process of one LP."""
@@ -249,7 +260,7 @@ class Children:
 
     def __exit__(self, *_: object) -> None:
         # SIGTERM first, for handlers of the user's program. A stopped process needs SIGKILL.
-        self._end(lambda child: child.terminate(), _TERMINATE_S)
+        self._end(lambda child: child.terminate(), self.terminate_s)
         self._end(lambda child: child.kill(), _KILL_S)
 
     def _end(self, signal_child: Callable[[Child], None], timeout_s: float) -> None:

@@ -104,11 +104,18 @@ class Plan:
                 f"procs is {self.procs}: {self.sips} SIPs can be dealt to 1 to {self.sips} "
                 "processes"
             )
+        # More ranks than SIPs end the command before the run.
+        self.config.ccl.world_size(self.sips, self.program.arguments.get("algorithm"))
 
     @property
     def sips(self) -> int:
-        """Number of SIPs, and of ranks."""
+        """Number of SIPs."""
         return self.config.topology.system.sips.count
+
+    @property
+    def world_size(self) -> int:
+        """Number of ranks, which the first SIPs have."""
+        return self.config.ccl.world_size(self.sips, self.program.arguments.get("algorithm"))
 
     @property
     def sips_of_lp(self) -> tuple[tuple[int, ...], ...]:

@@ -24,7 +24,7 @@ from types import FrameType
 from coordinator.code import RunCode
 from coordinator.directory import RunDirectory
 from coordinator.failure import LpExitFailed, SlowExit
-from coordinator.launcher import Children, Launcher, LpSpec
+from coordinator.launcher import GRACE_S, Children, Launcher, LpSpec
 from coordinator.plan import Plan
 from coordinator.rendezvous import Rendezvous
 from coordinator.watch import Collected, RunObserver, Watch
@@ -60,7 +60,9 @@ class RunResult:
 class Session:
     """One run of `plan` on processes that `launcher` starts.
 
-    No process, socket or file of it remains when `run` returns or raises.
+    No process, socket or file of it remains when `run` returns or raises. After a failure the other
+    processes have `grace_s` to exit by themselves, then as long to handle SIGTERM; it can be set
+    while the session runs.
     """
 
     def __init__(self, plan: Plan, launcher: Launcher, observer: RunObserver) -> None:
@@ -68,6 +70,7 @@ class Session:
         self._launcher = launcher
         self._observer = observer
         self._stop_signal: int | None = None
+        self.grace_s = GRACE_S
 
     def run(self) -> RunResult:
         """Run to the end. An error of the user, a rank or a peer is `RunResult.error`.
@@ -108,7 +111,8 @@ class Session:
                 watch.require_clean_exits()
             except KernbenchError as problem:
                 error = problem
-                watch.abort(problem)
+                children.terminate_s = self.grace_s
+                watch.abort(problem, self.grace_s)
         ended_s = ended_s or now_s()
         started_s = started_s or ended_s
         return RunResult(
@@ -128,14 +132,13 @@ class Session:
         self._stop_signal = signum
 
     def _launch(self, children: Children, directory: RunDirectory, run_id: str) -> None:
-        for lp, sips in enumerate(self._plan.sips_of_lp):
+        for lp in range(self._plan.procs):
             children.start(
                 LpSpec(
                     control_endpoint=directory.control_endpoint,
                     run_id=run_id,
                     lp=lp,
-                    sips=sips,
-                    world_size=self._plan.sips,
+                    lone=self._plan.procs == 1,
                     directory=directory.path,
                     coordinator_pid=getpid(),
                 )

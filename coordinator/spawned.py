@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from coordinator.aggregate import merge_op_log, summarise
 from coordinator.failure import Interrupted, LpDied, RankFailed
@@ -16,10 +16,13 @@ from coordinator.launcher import SpawnLauncher
 from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.report.files import prepare_directory, write_ccl_trace, write_files
 from coordinator.session import RunResult, Session
-from runtime.core.errors import KernbenchError
+from runtime.core.errors import ConfigError, KernbenchError
 from runtime.core.output import UnwrittenOutputs
 from runtime.torch.process_errors import ProcessExitedException, ProcessRaisedException
 from runtime.wire.control import Status
+
+if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
 
 
 class SpawnedSession:
@@ -47,11 +50,14 @@ class SpawnedSession:
         self._plan = Plan(
             config, program, nprocs if procs is None else procs, trace=out is not None
         )
+        if self._plan.world_size != nprocs:
+            key_path = config.ccl.world_size_key(config.ccl.resolve().name)
+            problem = f"is {self._plan.world_size}, but the program spawns {nprocs} ranks"
+            raise ConfigError(config.ccl.source, key_path, problem)
         self._out = None if out is None else prepare_directory(out, program.name)
         self._launched = _Launched()
-        self._session = Session(
-            self._plan, SpawnLauncher(function, args, daemon=daemon), self._launched
-        )
+        self._launcher = SpawnLauncher(function, args, daemon=daemon)
+        self._session = Session(self._plan, self._launcher, self._launched)
 
     def run(self) -> None:
         """Run to the end; raises as PyTorch if a rank fails, `KeyboardInterrupt` on Ctrl-C."""
@@ -76,29 +82,40 @@ class SpawnedSession:
         """End the run from another thread."""
         self._session.stop()
 
-    def pids(self) -> tuple[int, ...]:
-        """The process ids, by LP; waits until the processes have been started."""
-        self._launched.event.wait()
-        return self._launched.pids
+    def set_grace_period(self, seconds: float) -> None:
+        """After a failure, give the other processes this time to exit by themselves, and then to
+        handle SIGTERM.
+        """
+        self._session.grace_s = seconds
+
+    def wait_launched(self) -> bool:
+        """Wait until all processes have been started; False if the run has ended before."""
+        self._launched.decided.wait()
+        return self._launched.started
+
+    @property
+    def processes(self) -> "list[BaseProcess]":
+        """The processes, by LP."""
+        return self._launcher.processes
 
 
 class _Launched:
-    """Stores the process ids and shows no progress, because the terminal belongs to the caller."""
+    """Observes the start and shows no progress, because the terminal belongs to the caller."""
 
     def __init__(self) -> None:
-        self.event = Event()
-        self.pids: tuple[int, ...] = ()
+        self.decided = Event()
+        self.started = False
 
-    def launched(self, pids: tuple[int, ...]) -> None:
-        self.pids = pids
-        self.event.set()
+    def launched(self, pids: tuple[int, ...]) -> None:  # noqa: ARG002 - the launcher has them
+        self.started = True
+        self.decided.set()
 
     def status(self, status: Status, sips: tuple[int, ...]) -> None:
         pass
 
     def ended(self) -> None:
-        # A session that failed before its processes started releases `pids()`, too.
-        self.event.set()
+        # A session that failed before its processes started releases the waiting caller, too.
+        self.decided.set()
 
 
 def raise_as_torch_does(error: KernbenchError) -> NoReturn:
@@ -106,14 +123,25 @@ def raise_as_torch_does(error: KernbenchError) -> NoReturn:
 
     Ctrl-C and SIGTERM then take effect on the caller itself.
     """
+    # The texts are PyTorch's: programs search them. Rank, simulated time and process are in the
+    # cause, which Python prints as well.
     if isinstance(error, RankFailed):
-        index = error.failed.rank if error.failed.rank >= 0 else error.process.sips[0]
-        title = f"-- Process {index} terminated with the following error ({error}):"
-        text = f"\n\n{title}\n{error.failed.traceback}"
-        raise ProcessRaisedException(text, index, error.process.pid) from error
+        failed, pid = error.failed, error.process.pid
+        index = failed.rank if failed.rank >= 0 else error.process.sips[0]
+        if failed.exit_code:
+            text = f"process {index} terminated with exit code {failed.exit_code}"
+            raise ProcessExitedException(text, index, pid, failed.exit_code) from error
+        text = f"\n\n-- Process {index} terminated with the following error:\n{failed.traceback}"
+        raise ProcessRaisedException(text, index, pid) from error
     if isinstance(error, LpDied):
+        index, signal_name = error.process.sips[0], error.signal_name
+        end = f"signal {signal_name}" if signal_name else f"exit code {error.exit_code}"
         raise ProcessExitedException(
-            str(error), error.process.sips[0], error.process.pid, error.exit_code, error.signal_name
+            f"process {index} terminated with {end}",
+            index,
+            error.process.pid,
+            error.exit_code,
+            signal_name,
         ) from error
     if isinstance(error, Interrupted) and error.signum == signal.SIGINT:
         raise KeyboardInterrupt

@@ -52,8 +52,6 @@ POLL_S = 0.05
 """Longest time between two checks of processes, time limits and signals."""
 FINAL_MESSAGE_S = 0.3
 """Time from the exit of a process to the error, because its `Failed` may still be in transit."""
-ABORT_S = 1.0
-"""Time that the LPs have to exit after an `Abort` before they are terminated."""
 _SUSPENDED_S = 2.0
 """A longer gap between two checks means that the coordinator itself was suspended."""
 _DURING_A_RUN = "Status"
@@ -178,10 +176,13 @@ class Watch:
         exited = self._children.exited()
         return [lp for lp in self._lps if lp not in exited]
 
-    def abort(self, error: KernbenchError) -> None:
-        """Send `Abort`, and store the traces that the LPs send before they exit."""
+    def abort(self, error: KernbenchError, grace_s: float) -> None:
+        """Send `Abort`, and store the traces that the LPs send before they exit.
+
+        The caller ends the processes that still run after `grace_s`.
+        """
         self._rendezvous.broadcast(Abort(str(error).splitlines()[0]))
-        deadline = now_s() + ABORT_S
+        deadline = now_s() + grace_s
         while now_s() < deadline and len(self._children.exited()) < len(self._children.pids):
             self._store_trace_of_aborted_run()
         while self._store_trace_of_aborted_run():

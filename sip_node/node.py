@@ -35,7 +35,8 @@ from sip_node.pdes.transport_jitter import JitterTransport
 from sip_node.pdes.transport_zmq import ZmqTransport
 from sip_node.programs.kernel_run import start_kernel
 from sip_node.programs.rank import Rank
-from sip_node.programs.user_program import Function, Programs
+from sip_node.programs.rank_environment import provide_variables
+from sip_node.programs.user_program import Function, ProgramExited, Programs
 from sip_node.reporter import LpObserver, Reporter
 
 
@@ -79,6 +80,8 @@ def _run(
         peers = control.hello(transport.endpoint, _news(recorder))
         programs = Programs(peers.job, function, args, recorder.record)
         node = LpNode(lp, peers, programs, transport, Reporter(control, lp))
+        ranks = tuple(sip for sip in peers.sips_of_lp[lp] if sip < node.world_size)
+        provide_variables(ranks, node.world_size, script=peers.job.kind == "script")
         # The rules of the decoder follow from the topology, so the node is built first. Peers send
         # nothing before all LPs are ready.
         transport.connect(
@@ -132,15 +135,18 @@ def _fail(
         node.flush_logs()
     # A peer that broke the protocol is to blame, not this LP, which only received its message.
     blames_peer = isinstance(error, ProtocolError)
+    exited = isinstance(error, ProgramExited)
     control.send(
         Failed(
             lp=lp,
             rank=rank,
             error=type(error).__name__,
             message=error.problem if blames_peer else str(error),
-            traceback=user_traceback(error),
+            # An exit is no error of Python, and shows no traceback there either.
+            traceback="" if exited else user_traceback(error),
             time_ps=now_ps,
             sender=error.peer if blames_peer else "",
+            exit_code=error.code if exited else 0,
         )
     )
     control.finish()
@@ -162,6 +168,7 @@ class LpNode:
         ccl = parse_checked_ccl(job.ccl_yaml, "the ccl file")
         self.config_hash = config_hash(topology, ccl.file)
         self.ccl_modules = referenced_modules(ccl.file.algorithms.values())
+        self.world_size = ccl.world_size(topology.sips, job.arguments.get("algorithm"))
         self._lp, self._observer, self._verify = lp, observer, job.verify
         sips, lps = peers.sips_of_lp[lp], len(peers.sips_of_lp)
         self._spec = chip_spec(
@@ -196,10 +203,13 @@ class LpNode:
                 sip,
                 (topology, ccl),
                 data=job.data,
-                main=programs.of(sip),
+                main=programs.of(sip, self.world_size),
             )
             for sip in sips
+            if sip < self.world_size
         ]
+        for rank in self._ranks:
+            rank.state.world_size = self.world_size
 
     @property
     def now_ps(self) -> int:
@@ -230,7 +240,7 @@ class LpNode:
             self._report_contents()
         return Done(
             lp=self._lp,
-            sips=tuple(self._report(rank) for rank in self._ranks),
+            sips=tuple(self._report(sip) for sip in self.chips),
             events=statistics.events,
             rounds=statistics.rounds,
             messages=statistics.messages,
@@ -252,17 +262,18 @@ class LpNode:
             for address, data in chip.contents():
                 self._observer.contents(sip, address, data)
 
-    def _report(self, rank: Rank) -> SipReport:
-        chip = self.chips[rank.rank]
+    def _report(self, sip: int) -> SipReport:
+        # A SIP beyond the world size has no rank: its chip only forwards.
+        chip, rank = self.chips[sip], next((r for r in self._ranks if r.rank == sip), None)
         return SipReport(
-            sip=rank.rank,
+            sip=sip,
             digest=chip.log.digest(chip.memories),
             time_ps=chip.log.last_ps,
-            finished=rank.finished,
-            outcome=rank.outcome if isinstance(rank.outcome, BenchOutcome) else None,
+            finished=rank is None or rank.finished,
+            outcome=rank.outcome if rank and isinstance(rank.outcome, BenchOutcome) else None,
             counters=chip.counters(),
             blocked=chip.blocked(),
-            waiting_for=rank.waiting_for,
+            waiting_for="" if rank is None else rank.waiting_for,
             broken_law=chip.broken_law(),
             queues=_queues(chip),
         )

@@ -94,7 +94,7 @@ class BenchReportLines:
     def results(self, plan: Plan, report: RunReport, sips: Sequence[SipReport]) -> Iterable[str]:  # noqa: ARG002
         """The pass line, and the table of a bench."""
         outcome = merge_outcomes(sips)
-        yield pass_line(plan.program.name, plan.sips, outcome)
+        yield pass_line(plan.program.name, plan.world_size, outcome)
         if outcome and outcome.rows:
             yield from nccl_table(outcome.rows)
         if outcome and outcome.table:

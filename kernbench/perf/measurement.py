@@ -31,7 +31,7 @@ def measure(request: PerfRequest, launcher: Launcher) -> int:
     """Run the measurement; returns the exit code."""
     plan = plan_of(request)
     parameters = PerfParameters(**plan.program.arguments)  # pyright: ignore[reportArgumentType] - as `plan_of` made them
-    cases = tuple(perf_cases(parameters, plan.sips))
+    cases = tuple(perf_cases(parameters, plan.world_size))
     if not cases:
         raise UsageError(
             f"perf: no size from -b {parameters.min_bytes} to -e {parameters.max_bytes} "
@@ -55,7 +55,7 @@ def plan_of(request: PerfRequest) -> Plan:
     ):
         if value > available:
             raise UsageError(f"perf: --{option} {value}: there are {available}")
-    if parameters.root >= plan.sips:
+    if parameters.root >= plan.world_size:
         raise UsageError(f"perf: -r {parameters.root}: the ranks are 0 to {plan.sips - 1}")
     check_algorithm(plan.config.ccl, parameters.algorithm)
     program = replace(plan.program, arguments=asdict(parameters))

@@ -158,6 +158,32 @@ class CclConfig:
         inherited = defaults.model_dump(exclude={"algorithm"})
         return AlgorithmConfig(name=name, **(inherited | algorithm.model_dump(exclude_none=True)))
 
+    def world_size(self, sips: int, algorithm: object = None) -> int:
+        """The number of ranks of a run on `sips` SIPs: the override of the algorithm, else that of
+        the defaults, else one rank per SIP. The first SIPs have the ranks.
+
+        `algorithm` is the flag of that name of a bench, if it has one. A name that the file does
+        not have stands for `defaults.algorithm`: the bench refuses it. Raises `ConfigError` for
+        more ranks than SIPs.
+        """
+        known = isinstance(algorithm, str) and (
+            algorithm in self.file.algorithms or (algorithm == AUTO and self.file.selection)
+        )
+        config = self.resolve(str(algorithm) if known else None)
+        ranks = config.ranks(sips)
+        if ranks > sips:
+            problem = (
+                f"is {ranks}, but --sips is {sips}, and a SIP runs one rank; "
+                "null stands for one rank on every SIP"
+            )
+            raise ConfigError(self.source, self.world_size_key(config.name), problem)
+        return ranks
+
+    def world_size_key(self, algorithm: str) -> str:
+        """The key path of the world size of an algorithm."""
+        overridden = self.file.algorithms[algorithm].world_size is not None
+        return f"algorithms.{algorithm}.world_size" if overridden else "defaults.world_size"
+
     def used_by(self, name: str) -> tuple[str, ...]:
         """The algorithms that a group with algorithm `name` may run: `name` itself, or every choice
         of `auto`.

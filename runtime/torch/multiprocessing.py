@@ -2,12 +2,16 @@
 own SIP and event engine.
 """
 
+import atexit
 import os
+import sys
+import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from runtime.core.package_check import check_packages
 from runtime.torch.absent import absent_attribute
@@ -18,6 +22,9 @@ from runtime.torch.process_errors import (
 )
 from runtime.wire.environment import coordinator_pid
 
+if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
+
 __all__ = [
     "ProcessException",
     "ProcessExitedException",
@@ -25,6 +32,9 @@ __all__ = [
     "SpawnContext",
     "spawn",
 ]
+
+
+_T = TypeVar("_T")
 
 
 class _RunControl(Protocol):
@@ -38,47 +48,109 @@ class _RunControl(Protocol):
         """End the run from another thread."""
         ...
 
-    def pids(self) -> tuple[int, ...]:
-        """The process ids, once the processes run."""
+    def wait_launched(self) -> bool:
+        """Wait until all processes have been started; False if the run has ended before."""
+        ...
+
+    def set_grace_period(self, seconds: float) -> None:
+        """The time that the other processes have after a failure, before each signal."""
+        ...
+
+    @property
+    def processes(self) -> "list[BaseProcess]":
+        """The processes that have been started."""
         ...
 
 
+# Contexts whose runs failed and which only the exit of the interpreter has joined. Its exit code
+# cannot be set in any other way then.
+_failed_at_exit: "list[SpawnContext]" = []
+
+
+def _exit_with_failure() -> None:
+    if _failed_at_exit:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(1)
+
+
+# Registered with the import: functions that a program registers later run before it.
+atexit.register(_exit_with_failure)
+
+
 class SpawnContext:
-    """A run in the background, as `spawn(..., join=False)` returns it."""
+    """A run in the background, as `spawn(..., join=False)` returns it, with its processes started.
+
+    A context that the program does not join is joined when the interpreter exits: a failure is then
+    printed, and the exit code is 1. With `daemon`, the exit ends the processes instead.
+    """
 
     def __init__(self, session: _RunControl, *, daemon: bool) -> None:
-        self._session = session
+        self._session, self._daemon = session, daemon
         self._error: BaseException | None = None
-        self._thread = Thread(target=self._run, name="spawned session", daemon=daemon)
+        # A daemon thread: at the exit of the interpreter, `_join_at_exit` waits for the session.
+        self._thread = Thread(target=self._run, name="spawned session", daemon=True)
         self._thread.start()
+        if not self._interruptibly(session.wait_launched):
+            # The processes could not be started: that is an error of the caller.
+            self.join()
+        # After multiprocessing, which `session` has imported, has registered its own function, and
+        # so before that function waits for the processes.
+        atexit.register(self._join_at_exit)
+
+    @property
+    def processes(self) -> "list[BaseProcess]":
+        """The processes, by the number of their first rank."""
+        return self._session.processes
 
     def pids(self) -> list[int]:
-        """The process ids; waits until the processes have been started."""
-        return list(self._session.pids())
+        """The process ids."""
+        return [process.pid for process in self.processes if process.pid is not None]
 
-    def join(self, timeout: float | None = None) -> bool:
-        """Wait up to `timeout` seconds; True when every rank has finished. Raises as `spawn`
-        does.
+    def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
+        """Wait up to `timeout` seconds; True when every rank has finished. Raises as `spawn` does.
+
+        After a failure the other processes have `grace_period` seconds, by default 1, to exit by
+        themselves, and as long again to handle SIGTERM; then they are killed.
         """
+        if grace_period is not None:
+            self._session.set_grace_period(grace_period)
+        self._interruptibly(lambda: self._thread.join(timeout))
+        if self._thread.is_alive():
+            return False
+        atexit.unregister(self._join_at_exit)
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def _interruptibly(self, wait: Callable[[], _T]) -> _T:
         try:
-            self._thread.join(timeout)
+            return wait()
         except KeyboardInterrupt:
             # Ctrl-C reaches the main thread only; the session in the other thread must end first,
             # or its processes would stay.
             self._session.stop()
             self._thread.join()
+            atexit.unregister(self._join_at_exit)
             raise
-        if self._thread.is_alive():
-            return False
-        if self._error is not None:
-            raise self._error
-        return True
 
     def _run(self) -> None:
         try:
             self._session.run()
         except BaseException as error:  # noqa: BLE001 - `join` raises it in the caller's thread
             self._error = error
+
+    def _join_at_exit(self) -> None:
+        if self._daemon:
+            self._session.stop()
+            self._thread.join()
+            return
+        try:
+            self.join()
+        except BaseException:  # noqa: BLE001 - there is no caller any more
+            traceback.print_exc()
+            _failed_at_exit.append(self)
 
 
 def spawn(
@@ -94,14 +166,15 @@ def spawn(
     """Call `fn(rank, *args)` on `nprocs` ranks with one SIP and one process each; `procs` packs
     them into fewer processes.
 
-    Returns None when all ranks have finished, or a context at once if `join` is false. Raises
-    `ProcessRaisedException` if a rank raises and `ProcessExitedException` if a process exits or is
-    killed; the other processes are stopped. `fn` and `args` are pickled for other processes, so
-    `fn` must be defined at the top level of a module. The environment variables
+    Returns None when all ranks have finished; if `join` is false, a context as soon as the
+    processes have been started. Raises `ProcessRaisedException` if a rank raises, and
+    `ProcessExitedException` if it calls `sys.exit` with a code other than 0 or if its process exits
+    or is killed; the other processes are stopped. `fn` and `args` are pickled for other processes:
+    `PicklingError` where that is impossible, as for a lambda. The environment variables
     `KERNBENCH_TOPOLOGY` and `KERNBENCH_CCL` name the configuration files, `KERNBENCH_OUT` a
     directory for the report.
     """
-    _check(fn, nprocs, start_method)
+    _check(nprocs, start_method)
     check_packages()
     # The only import of the coordinator in this package, and it is one by name: the user's program
     # starts the run, while the import contracts keep `runtime` below `coordinator`.
@@ -122,7 +195,7 @@ def spawn(
     return None
 
 
-def _check(fn: Callable[..., object], nprocs: int, start_method: str) -> None:
+def _check(nprocs: int, start_method: str) -> None:
     # A spawned script is imported by its ranks. Without a `__main__` guard it would spawn again
     # there.
     if coordinator_pid() is not None:
@@ -136,11 +209,6 @@ def _check(fn: Callable[..., object], nprocs: int, start_method: str) -> None:
         )
     if nprocs < 1:
         raise ValueError(f"torch.multiprocessing.spawn: nprocs is at least 1, got {nprocs}")
-    name = getattr(fn, "__qualname__", "")
-    # `<lambda>` and `<locals>`: pickle sends the name of a function, and the child imports it.
-    if "<" in name:
-        problem = "cannot be imported in another process: define it at the top level of a module"
-        raise TypeError(f"torch.multiprocessing.spawn: {name!r} {problem}")
 
 
 def _path(variable: str) -> Path | None:

@@ -60,8 +60,9 @@ class RankState:
     """One rank: its device, the memory of its tensors, and its default process group once it is
     initialised.
 
-    `groups` counts the process groups besides the default one, which all ranks make in the same
-    order; `tensors` counts the tensors, which gives each a name.
+    `world_size` is the number of ranks of the run. `groups` counts the process groups besides the
+    default one, which all ranks make in the same order; `tensors` counts the tensors, which gives
+    each a name.
     """
 
     rank: int
@@ -72,6 +73,7 @@ class RankState:
     addresses: AddressMap = field(init=False)
     memory: TensorMemory = field(init=False)
     ring_allocator: RingAllocator = field(init=False)
+    world_size: int = 1
     process_group: ProcessGroup | None = None
     groups: int = 0
     tensors: int = 0

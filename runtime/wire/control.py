@@ -6,6 +6,7 @@ from runtime.wire.fields import (
     Address,
     Chunk,
     Count,
+    ExitCode,
     Flat,
     LpNumber,
     MaybeLp,
@@ -174,7 +175,8 @@ class Failed(Wire, frozen=True):
     """LP to coordinator: a rank, a kernel or the LP itself raised an error.
 
     `rank` is -1 where no rank is to blame. `sender` is empty, or the LP whose message broke the
-    protocol, as `LP 3`: then that LP is to blame, not the reporting LP.
+    protocol, as `LP 3`: then that LP is to blame, not the reporting LP. `exit_code` is that of a
+    rank which ended itself, as by `sys.exit(3)`; 0 for every other error.
     """
 
     lp: LpNumber
@@ -184,6 +186,7 @@ class Failed(Wire, frozen=True):
     traceback: str
     time_ps: TimePs
     sender: str = ""
+    exit_code: ExitCode = 0
 
 
 class Abort(Wire, frozen=True):

@@ -37,3 +37,31 @@ def run_directory() -> Path | None:
     """The private directory of the run that this process was started for, or None."""
     directory = os.environ.get(RUN_DIRECTORY)
     return Path(directory) if directory else None
+
+
+def rank_environment(rank: int, world_size: int, *, script: bool) -> dict[str, str]:
+    """The variables with which `torchrun` starts rank `rank` on a host of its own.
+
+    Those that name torchrun itself are for a `script` only: a spawned function has none.
+    """
+    variables = {
+        "RANK": rank,
+        "LOCAL_RANK": rank,
+        "WORLD_SIZE": world_size,
+        "LOCAL_WORLD_SIZE": world_size,
+        # The hosts of a run: there is one.
+        "GROUP_RANK": 0,
+        "GROUP_WORLD_SIZE": 1,
+        "ROLE_RANK": rank,
+        "ROLE_NAME": "default",
+        "ROLE_WORLD_SIZE": world_size,
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": 29500,
+    }
+    if script:
+        variables |= {
+            "TORCHELASTIC_RUN_ID": "none",
+            "TORCHELASTIC_RESTART_COUNT": 0,
+            "TORCHELASTIC_MAX_RESTARTS": 0,
+        }
+    return {name: str(value) for name, value in variables.items()}

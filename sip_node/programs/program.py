@@ -19,7 +19,7 @@ from contextvars import Context, copy_context
 from types import FrameType
 from typing import Any, TypeVar
 
-from greenlet import getcurrent, greenlet
+from greenlet import GreenletExit, getcurrent, greenlet
 
 from sip_node.chip.completion import Completion
 
@@ -66,7 +66,11 @@ class Program:
         assert main is not None
         try:
             value = main()
-        except Exception as error:  # noqa: BLE001 - the result of a program may be any exception
+        except GreenletExit:
+            # A program that waits is deleted at the end of a run.
+            raise
+        # SystemExit as well: it would end the process without a report.
+        except BaseException as error:  # noqa: BLE001 - the result of a program may be any exception
             self.finished.fail(error)
         else:
             self.finished.complete(value)

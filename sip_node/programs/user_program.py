@@ -11,6 +11,8 @@ from runtime.core.bench_source import import_source, is_file, split_source
 from runtime.core.imported_code import SCRIPT
 from runtime.core.package_check import put_first
 from runtime.wire.control import Job
+from runtime.wire.environment import rank_environment
+from sip_node.programs.rank_environment import own_variables
 
 Function = Callable[..., object]
 
@@ -54,20 +56,63 @@ class Programs:
             return Path(source), Path(source).stem
         return None
 
-    def of(self, rank: int) -> Callable[[], object]:
+    def of(self, rank: int, world_size: int) -> Callable[[], object]:
         """The program of one rank, ready to be called without arguments."""
+        main = self._main(rank)
+
+        def run() -> object:
+            own_variables.set(rank_environment(rank, world_size, script=self.job.kind == "script"))
+            return main()
+
+        return run
+
+    def _main(self, rank: int) -> Callable[[], object]:
         if self.job.kind == "script":
-            return lambda: _script(self.job, self.script_starts)
+            return lambda: _until_exit(lambda: _script(self.job, self.script_starts))
         if self.job.kind == "bench":
             return lambda: _bench(self.job, rank)
         function = self.function
         assert function is not None, "a function comes through the private pipe of the parent"
-        return lambda: function(rank, *self.args)
+        return lambda: _until_exit(lambda: function(rank, *self.args))
+
+
+class ProgramExited(Exception):  # noqa: N818 - it is the program that exited
+    """A rank ended itself with an exit code other than 0. Field: the code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+    def __str__(self) -> str:
+        return f"exit code {self.code}"
+
+
+def _until_exit(main: Callable[[], object]) -> object:
+    """What `main` returns; None if it ends with `sys.exit()` or `sys.exit(0)`, as by returning."""
+    try:
+        return main()
+    except SystemExit as end:
+        code = _exit_code(end.code)
+        if code:
+            raise ProgramExited(code) from end
+        return None
+
+
+def _exit_code(value: object) -> int:
+    """The exit code that Python gives a process which ends with `sys.exit(value)`."""
+    if value is None:
+        return 0
+    if isinstance(value, int):
+        # A process has an exit code of eight bits.
+        return value & 0xFF
+    sys.stderr.write(f"{value}\n")
+    return 1
 
 
 def _bench(job: Job, rank: int) -> BenchOutcome:
     source, name = split_source(job.program)
-    outcome = getattr(import_source(source), name)(rank, **job.arguments)
+    bench = getattr(import_source(source), name)
+    outcome = _until_exit(lambda: bench(rank, **job.arguments))
     if not isinstance(outcome, BenchOutcome):
         raise TypeError(
             f"bench {job.program} returned {type(outcome).__name__}; a bench returns a BenchOutcome"
@@ -84,9 +129,4 @@ def _script(job: Job, script_starts: Callable[[Path], None]) -> None:
     sys.argv = [job.program, *job.argv]
     put_first(path.resolve().parent)
     script_starts(path)
-    try:
-        runpy.run_path(job.program, run_name="__main__")
-    except SystemExit as end:
-        # sys.exit() and sys.exit(0) are the normal end of a script.
-        if end.code not in (None, 0):
-            raise RuntimeError(f"{path.name} ended with sys.exit({end.code!r})") from end
+    runpy.run_path(job.program, run_name="__main__")

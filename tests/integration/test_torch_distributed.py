@@ -111,25 +111,46 @@ def test_an_unknown_algorithm_names_the_nearest() -> None:
         ranks(lambda rank: dist.init_process_group(algorithm="rings"))
 
 
-def test_a_world_larger_than_the_system_is_an_error_of_the_file() -> None:
+def test_an_algorithm_with_another_world_size_than_that_of_the_run_is_an_error_of_its_key() -> None:
+    content = yaml.safe_load(default_file("ccl.yaml").read_text())
+    content["algorithms"]["tree"]["world_size"] = 1
+    problem = (
+        "algorithms.tree.world_size: is 1, but the run has started 2 ranks; with another algorithm "
+        "than defaults.algorithm, its world size must be that of the run"
+    )
+    with pytest.raises(ConfigError, match=re.escape(problem)):
+        simulate(
+            lambda rank: dist.init_process_group(algorithm="tree"),
+            2,
+            topology=TOPOLOGY,
+            ccl=yaml.safe_dump(content),
+        )
+
+
+def test_more_ranks_than_sips_are_an_error_of_the_key() -> None:
+    text = default_file("ccl.yaml").read_text().replace("world_size: null", "world_size: 3", 1)
     with pytest.raises(
         ConfigError,
         match=re.escape(
-            "algorithms.ring.world_size: is 3, but rank 0 of 2 joins; null stands for all SIPs"
+            "defaults.world_size: is 3, but --sips is 2, and a SIP runs one rank; null stands for "
+            "one rank on every SIP"
         ),
     ):
-        ranks(lambda rank: dist.init_process_group(algorithm="ring"), world_size=3)
+        simulate(lambda rank: None, 2, topology=TOPOLOGY, ccl=text)
 
 
-def test_a_world_without_this_rank_is_an_error_of_its_key() -> None:
-    text = default_file("ccl.yaml").read_text().replace("world_size: null", "world_size: 1", 1)
-    with pytest.raises(
-        ConfigError,
-        match=re.escape(
-            "defaults.world_size: is 1, but rank 1 of 2 joins; null stands for all SIPs"
-        ),
-    ):
-        simulate(lambda rank: dist.init_process_group(), 2, topology=TOPOLOGY, ccl=text)
+def test_the_sips_beyond_the_world_size_have_no_rank_and_forward_for_the_others() -> None:
+    text = default_file("ccl.yaml").read_text().replace("world_size: null", "world_size: 2", 1)
+
+    def program(rank: int) -> tuple[int, list[float]]:
+        dist.init_process_group()
+        x = torch.full((4,), rank + 1.0)
+        dist.all_reduce(x)
+        return dist.get_world_size(), x.numpy().tolist()
+
+    world = simulate(program, 4, topology=TOPOLOGY, ccl=text)
+    assert world.returned == {rank: (2, [3.0] * 4) for rank in (0, 1)}
+    assert [report.finished for report in world.done.sips] == [True] * 4
 
 
 def test_a_root_cube_that_does_not_exist_is_an_error_of_the_file() -> None:

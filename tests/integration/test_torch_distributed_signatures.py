@@ -77,11 +77,11 @@ def test_true_arguments_about_the_ranks_may_stay_in_a_port() -> None:
     [
         (
             {"world_size": 3},
-            "rank -1 of world size 3, but this process is rank 0 of 2; omit both",
+            "world_size is 3, but the run has started 2 ranks; omit it",
         ),
         (
             {"rank": 2, "world_size": 2},
-            "rank 2 of world size 2, but this process is rank 0 of 2; omit both",
+            "rank is 2, but this process is rank 0 of 2; omit it",
         ),
         (
             {"init_method": "tcp://localhost:23456"},

@@ -61,18 +61,19 @@ def init_process_group(
         raise ValueError("trying to initialize the default process group twice!")
     name = algorithm or state.ccl.file.defaults.algorithm
     config = state.ccl.resolve(name)
-    configured, sips = config.ranks(state.topology.sips), state.topology.sips
-    # A rank outside the configured world raises here, which ends the run.
-    if configured > sips or state.rank >= configured:
-        overridden = state.ccl.file.algorithms[config.name].world_size is not None
-        key_path = f"algorithms.{config.name}.world_size" if overridden else "defaults.world_size"
+    configured, started = config.ranks(state.topology.sips), state.world_size
+    if configured != started:
         problem = (
-            f"is {configured}, but rank {state.rank} of {sips} joins; null stands for all SIPs"
+            f"is {configured}, but the run has started {_ranks_counted(started)}; with another "
+            "algorithm than defaults.algorithm, its world size must be that of the run"
         )
-        raise ConfigError(state.ccl.source, key_path, problem)
-    if world_size not in {-1, configured} or rank not in {-1, state.rank}:
-        problem = f"but this process is rank {state.rank} of {configured}; omit both"
-        raise ValueError(f"init_process_group: rank {rank} of world size {world_size}, {problem}")
+        raise ConfigError(state.ccl.source, state.ccl.world_size_key(config.name), problem)
+    if world_size not in {-1, configured}:
+        problem = f"but the run has started {_ranks_counted(configured)}; omit it"
+        raise ValueError(f"init_process_group: world_size is {world_size}, {problem}")
+    if rank not in {-1, state.rank}:
+        problem = f"but this process is rank {state.rank} of {configured}; omit it"
+        raise ValueError(f"init_process_group: rank is {rank}, {problem}")
     state.process_group = _make_group(state, "world", tuple(range(configured)), name)
 
 
@@ -270,6 +271,10 @@ def _member(group: Group) -> ProcessGroup:
     if process_group is None:
         raise ValueError(f"rank {running_rank().rank} is not a member of this group")
     return process_group
+
+
+def _ranks_counted(number: int) -> str:
+    return "1 rank" if number == 1 else f"{number} ranks"
 
 
 def _check_backend(backend: str | None) -> None:

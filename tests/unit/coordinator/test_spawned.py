@@ -2,6 +2,7 @@
 
 import pickle
 import signal
+from threading import Lock
 
 import pytest
 
@@ -21,16 +22,32 @@ def _rank_program(rank: int) -> None:
 
 def test_a_rank_that_raised_is_torchs_exception_with_its_traceback():
     failed = Failed(1, 3, "ValueError", "no", "Traceback: ValueError: no", 5_000)
-    with pytest.raises(
-        ProcessRaisedException, match="-- Process 3 terminated with the following error"
-    ) as caught:
+    with pytest.raises(ProcessRaisedException) as caught:
         raise_as_torch_does(RankFailed(PROCESS, failed))
     assert (caught.value.error_index, caught.value.error_pid) == (3, 4711)
-    assert caught.value.msg.endswith("Traceback: ValueError: no")
+    assert str(caught.value) == (
+        "\n\n-- Process 3 terminated with the following error:\nTraceback: ValueError: no"
+    )
+    assert str(caught.value.__cause__) == "rank 3 raised ValueError at 5.000 ns: no"
+
+
+def test_a_rank_that_exits_with_a_code_is_torchs_exception_with_the_code():
+    failed = Failed(1, 3, "ProgramExited", "", "", 5_000, exit_code=7)
+    with pytest.raises(ProcessExitedException) as caught:
+        raise_as_torch_does(RankFailed(PROCESS, failed))
+    assert str(caught.value) == "process 3 terminated with exit code 7"
+    assert (caught.value.error_index, caught.value.exit_code, caught.value.signal_name) == (
+        3,
+        7,
+        None,
+    )
+    assert str(caught.value.__cause__) == "rank 3 exited with code 7 at 5.000 ns"
 
 
 def test_a_process_that_was_killed_is_torchs_exception_with_the_signal():
-    with pytest.raises(ProcessExitedException, match="was killed by SIGKILL") as caught:
+    with pytest.raises(
+        ProcessExitedException, match=r"^process 2 terminated with signal SIGKILL$"
+    ) as caught:
         raise_as_torch_does(LpDied(PROCESS, -9, 5_000))
     assert (caught.value.error_index, caught.value.exit_code, caught.value.signal_name) == (
         2,
@@ -63,9 +80,10 @@ def test_a_function_that_no_other_process_can_import_is_refused():
     def local(rank: int) -> None:
         pass
 
-    for function in (local, lambda rank: None):
-        with pytest.raises(TypeError, match="define it at the top level of a module"):
-            spawn(function, nprocs=2)
+    for function, args in ((local, ()), (lambda rank: None, ()), (_rank_program, (Lock(),))):
+        for join in (True, False):
+            with pytest.raises(pickle.PicklingError, match="Define fn at the top level of a mod"):
+                spawn(function, args, nprocs=2, join=join)
 
 
 def test_a_rank_cannot_spawn_ranks(monkeypatch: pytest.MonkeyPatch):

@@ -1,6 +1,7 @@
 """The program of a run, before it is imported."""
 
 import sys
+from contextvars import copy_context
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,6 @@ def test_a_script_is_announced_before_it_runs(tmp_path: Path, monkeypatch: pytes
     programs = Programs(
         job("script", str(script)), script_starts=lambda file: contents.append(file.read_text())
     )
-    programs.of(0)()
+    copy_context().run(programs.of(0, 1))
     assert script.read_text() == "edited"
     assert contents == ["import pathlib\npathlib.Path(__file__).write_text('edited')\n"]
