@@ -5,10 +5,12 @@ Run it with `kernbench --sips 4 examples/overlap.py`.
 
 import numpy as np
 
-from kernbench import tl, torch
+from kernbench import DPPolicy, tl, torch
 
 dist = torch.distributed
 LAYERS, N = 4, 64
+# The kernel computes a whole product: its tensors lie on one PE.
+PE_0 = DPPolicy(num_cubes=1, num_pes=1)
 
 
 def product(x: tl.Pointer, y: tl.Pointer, z: tl.Pointer) -> None:
@@ -18,8 +20,8 @@ def product(x: tl.Pointer, y: tl.Pointer, z: tl.Pointer) -> None:
 
 def backward(data: np.ndarray, *, overlapped: bool) -> tuple[float, list[np.ndarray]]:
     """The simulated time in ns, and the gradients of all layers, summed over the ranks."""
-    errors, *inputs = [torch.from_numpy(each) for each in data]
-    gradients = [torch.zeros(N, N) for _ in inputs]
+    errors, *inputs = [torch.from_numpy(each, dp=PE_0) for each in data]
+    gradients = [torch.zeros(N, N, dp=PE_0) for _ in inputs]
     began_ps = torch.ahbm.elapsed_ps()
     for layer, gradient in zip(inputs, gradients, strict=True):
         torch.launch("gradient", product, layer, errors, gradient)

@@ -1,6 +1,6 @@
 """Resolves the placement of a tensor on the PEs of one SIP: from a policy to shards."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Literal, get_args
@@ -16,7 +16,8 @@ Split = Literal["replicate", "column_wise", "row_wise"]
 class DPPolicy:
     """Data placement inside one SIP: a tensor is split over cubes, each cube's part over its PEs.
 
-    `row_wise` splits the first axis, `column_wise` the last axis, `replicate` copies. `num_cubes`
+    `row_wise` splits the first axis that is longer than 1, `column_wise` the last axis, `replicate`
+    copies. `num_cubes`
     and `num_pes` limit the placement to the first cubes and the first PEs of each (None: all).
     There is no placement across SIPs: every rank owns one SIP and its own tensors.
     """
@@ -35,7 +36,9 @@ class DPPolicy:
 
 
 ONE_PE = DPPolicy(num_cubes=1, num_pes=1)
-"""The default placement: one shard, on PE 0 of cube 0."""
+"""One shard, on PE 0 of cube 0: where tensors lie that are too small to be spread."""
+SPREAD_BYTES = 4096
+"""The least that a PE holds of a tensor that is spread: one packet."""
 Placement = DPPolicy | TilePlacement
 """What `dp=` accepts."""
 
@@ -64,6 +67,30 @@ class ShardSpec:
     def index(self) -> tuple[slice, ...]:
         """The shard as an index into the whole array."""
         return tuple(slice(*span) for span in self.spans)
+
+
+def default_placement(shape: tuple[int, ...], itemsize: int, *, cubes: int, pes: int) -> DPPolicy:
+    """The placement of a tensor without `dp`, on a SIP with `cubes` x `pes` PEs.
+
+    A tensor is split `row_wise` over cubes and their PEs, over as many PEs as divide it evenly and
+    hold at least `SPREAD_BYTES` each; of equal numbers of PEs, those of fewer cubes are taken. So a
+    small tensor lies on PE 0 of cube 0, and a large one on up to all PEs, in row-major order of the
+    virtual addresses.
+    """
+    most = itemsize * prod(shape) // SPREAD_BYTES
+    parts, fewest = max(
+        (
+            (number * each, -number)
+            for number in range(1, min(cubes, most) + 1)
+            if (rest := _divided(shape, number)) is not None
+            for each in range(1, min(pes, most // number) + 1)
+            if _divided(rest, each) is not None
+        ),
+        default=(1, -1),
+    )
+    if parts == 1:
+        return ONE_PE
+    return DPPolicy(cube="row_wise", pe="row_wise", num_cubes=-fewest, num_pes=parts // -fewest)
 
 
 def resolve_dp_policy(
@@ -129,6 +156,21 @@ def _dealt(
         end += nbytes
 
 
+def _row_axis(lengths: Sequence[int]) -> int:
+    """The first axis longer than 1, which is the outermost one that can be split."""
+    return next((axis for axis, length in enumerate(lengths) if length != 1), 0)
+
+
+def _divided(shape: tuple[int, ...], parts: int) -> tuple[int, ...] | None:
+    """The shape of one of `parts` equal parts by rows; None if there are none."""
+    if parts == 1:
+        return shape
+    axis = _row_axis(shape)
+    if not shape or shape[axis] % parts:
+        return None
+    return (*shape[:axis], shape[axis] // parts, *shape[axis + 1 :])
+
+
 def _limit(policy: Placement, name: str, given: int | None, available: int) -> int:
     if given is None:
         return available
@@ -147,7 +189,11 @@ def _split(
         return
     if not spans:
         raise ValueError(f"a 0-d tensor cannot be placed {split} over {over}; use replicate")
-    axis = 0 if split == "row_wise" else len(spans) - 1
+    axis = (
+        _row_axis([stop - start for start, stop in spans])
+        if split == "row_wise"
+        else len(spans) - 1
+    )
     # The span of this cube, if the tensor has been split over cubes already.
     start, stop = spans[axis]
     step, rest = divmod(stop - start, parts)

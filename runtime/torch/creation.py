@@ -1,7 +1,7 @@
 """Constructors of tensors: `empty`, `zeros`, `ones`, `full`, `from_numpy` and `tensor`.
 
 Arguments are PyTorch's, and so are the beginnings of error messages. Two keywords are kernbench's
-own: `dp` places the elements on PEs (by default all of them on PE 0 of cube 0) by a `DPPolicy`, or
+own: `dp` places the elements on PEs by a `DPPolicy` (by default as `default_placement` does), or
 deals the tiles of a matrix to PEs (`torch.tiled_row_major(rows, columns)`). `layout` orders the
 elements of a shard of a matrix in the memory of its PE: row-major (None), or tile after tile
 (`torch.blocked_row_major(rows, columns)`). The host sees the same matrix with each of them.
@@ -18,7 +18,7 @@ from runtime.core import dtypes
 from runtime.core.dtypes import DType, float32, int32
 from runtime.language.value import Array
 from runtime.model.blocked_layout import BlockedLayout
-from runtime.model.placement import ONE_PE, DPPolicy, Placement
+from runtime.model.placement import ONE_PE, DPPolicy, Placement, default_placement
 from runtime.model.tile_placement import TilePlacement
 from runtime.torch.rank_state import running_rank
 from runtime.torch.sizes import shape_of
@@ -30,7 +30,7 @@ _TYPES = ", ".join(repr(dtype) for dtype in dtypes.ALL)
 def empty(
     *size: int | Sequence[int],
     dtype: DType = float32,
-    dp: Placement = ONE_PE,
+    dp: Placement | None = None,
     layout: BlockedLayout | None = None,
 ) -> Tensor:
     """A tensor that is not initialised: its elements are the bytes that the memory holds."""
@@ -42,7 +42,7 @@ def full(
     fill_value: float,
     *,
     dtype: DType = float32,
-    dp: Placement = ONE_PE,
+    dp: Placement | None = None,
     layout: BlockedLayout | None = None,
 ) -> Tensor:
     """A tensor with the same value everywhere; `RuntimeError` for a value outside the range of an
@@ -54,7 +54,7 @@ def full(
 def zeros(
     *size: int | Sequence[int],
     dtype: DType = float32,
-    dp: Placement = ONE_PE,
+    dp: Placement | None = None,
     layout: BlockedLayout | None = None,
 ) -> Tensor:
     """A tensor of zeros."""
@@ -64,7 +64,7 @@ def zeros(
 def ones(
     *size: int | Sequence[int],
     dtype: DType = float32,
-    dp: Placement = ONE_PE,
+    dp: Placement | None = None,
     layout: BlockedLayout | None = None,
 ) -> Tensor:
     """A tensor of ones."""
@@ -72,23 +72,22 @@ def ones(
 
 
 def from_numpy(
-    array: Array, *, dp: Placement = ONE_PE, layout: BlockedLayout | None = None
+    array: Array, *, dp: Placement | None = None, layout: BlockedLayout | None = None
 ) -> Tensor:
     """A tensor with the elements of `array`; `TypeError` for an element type that the hardware does
     not have.
     """
     if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance] - user code is not type-checked
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
-    _check_placement("from_numpy", dp, layout)
-    dtype = dtypes.from_numpy(array.dtype)
-    return Tensor.allocate(tuple(array.shape), dtype, dp, running_rank(), layout).copy_(array)
+    placed = _check_placement("from_numpy", dp, layout)
+    return _new(tuple(array.shape), dtypes.from_numpy(array.dtype), placed).copy_(array)
 
 
 def tensor(
     data: object,
     *,
     dtype: DType | None = None,
-    dp: Placement = ONE_PE,
+    dp: Placement | None = None,
     layout: BlockedLayout | None = None,
 ) -> Tensor:
     """A tensor with the elements of a number, a nested sequence of numbers, a numpy array or
@@ -101,7 +100,7 @@ def tensor(
     """
     if dtype is not None:
         _check_dtype("tensor", dtype)
-    _check_placement("tensor", dp, layout)
+    placed = _check_placement("tensor", dp, layout)
     values = data.numpy() if isinstance(data, Tensor) else _as_array(data)
     if values.dtype.kind not in "biuf" and not _is_known(values.dtype):
         raise TypeError(f"Could not infer dtype of {_element_type(data)}")
@@ -110,15 +109,32 @@ def tensor(
         _check_range(values, element)
     # PyTorch wraps and truncates where an array is converted, as numpy does.
     converted = values.astype(element.numpy)
-    return Tensor.allocate(converted.shape, element, dp, running_rank(), layout).copy_(converted)
+    return _new(converted.shape, element, placed).copy_(converted)
 
 
 def _allocated(
     function: str, size: Sequence[object], dtype: object, dp: object, layout: object
 ) -> Tensor:
     element = _check_dtype(function, dtype)
-    policy, order = _check_placement(function, dp, layout)
-    return Tensor.allocate(shape_of(function, size), element, policy, running_rank(), order)
+    placed = _check_placement(function, dp, layout)
+    return _new(shape_of(function, size), element, placed)
+
+
+def _new(
+    shape: tuple[int, ...], dtype: DType, placed: tuple[Placement | None, BlockedLayout | None]
+) -> Tensor:
+    state, (policy, layout) = running_rank(), placed
+    if policy is None:
+        # The tiles of a `layout` are counted in one shard: it is divided only by an explicit `dp`.
+        topology = state.topology
+        policy = (
+            ONE_PE
+            if layout
+            else default_placement(
+                shape, dtype.itemsize, cubes=topology.cubes, pes=topology.pes_per_cube
+            )
+        )
+    return Tensor.allocate(shape, dtype, policy, state, layout)
 
 
 def _filled(
@@ -152,8 +168,8 @@ def _check_dtype(function: str, dtype: object) -> DType:
 
 def _check_placement(
     function: str, dp: object, layout: object
-) -> tuple[Placement, BlockedLayout | None]:
-    if not isinstance(dp, DPPolicy | TilePlacement):
+) -> tuple[Placement | None, BlockedLayout | None]:
+    if dp is not None and not isinstance(dp, DPPolicy | TilePlacement):
         problem = f"must be torch.DPPolicy or torch.tiled_row_major(...), not {_described(dp)}"
         raise TypeError(f"{function}(): argument 'dp' {problem}")
     if layout is not None and not isinstance(layout, BlockedLayout):

@@ -9,6 +9,7 @@ import pytest
 from runtime import DPPolicy, tl, torch
 from runtime.core.dtypes import ALL, DType
 from runtime.core.errors import AllocationError
+from runtime.model.placement import ONE_PE
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
 
@@ -169,7 +170,7 @@ def test_a_tensor_larger_than_its_slice_names_the_memory() -> None:
     with pytest.raises(
         AllocationError, match=r"hbm of sip 0 cube 0 pe 0: cannot allocate 8,589,934,592 bytes"
     ):
-        on_a_rank(lambda: torch.empty(1 << 31))
+        on_a_rank(lambda: torch.empty(1 << 31, dp=ONE_PE))
 
 
 def test_the_memory_of_a_dead_tensor_is_used_again() -> None:

@@ -1,5 +1,6 @@
 """Placement: every element of a tensor is in exactly the shards of the policy."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,15 @@ from hypothesis import strategies as st
 
 from runtime import torch
 from runtime.model.blocked_layout import ORDERS, BlockedLayout
-from runtime.model.placement import DPPolicy, Placement, ShardSpec, resolve_dp_policy
+from runtime.model.placement import (
+    ONE_PE,
+    SPREAD_BYTES,
+    DPPolicy,
+    Placement,
+    ShardSpec,
+    default_placement,
+    resolve_dp_policy,
+)
 from runtime.model.tile_placement import TilePlacement
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
@@ -167,3 +176,53 @@ def test_the_host_reads_what_it_wrote_in_every_tile_and_layout(
     np.testing.assert_array_equal(before, matrix)
     assert (tile == -1).all()
     assert (after == -1).sum() == tile.size
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(0, 40) | st.sampled_from([1, 64, 96]), max_size=3).map(tuple))
+def test_a_tensor_without_a_placement_is_spread_in_packets_and_in_row_major_order(
+    shape: tuple[int, ...],
+) -> None:
+    policy = default_placement(shape, ITEMSIZE, cubes=CUBES, pes=PES)
+    shards = resolve(policy, shape)
+    whole = ITEMSIZE * math.prod(shape)
+    assert sum(shard.nbytes for shard in shards) == whole
+    if whole < 2 * SPREAD_BYTES:
+        assert policy == ONE_PE
+    if len(shards) > 1:
+        assert min(shard.nbytes for shard in shards) >= SPREAD_BYTES
+    start = 0
+    elements = np.arange(math.prod(shape)).reshape(shape)
+    for shard in shards:
+        part = elements[shard.index].reshape(-1)
+        np.testing.assert_array_equal(part, np.arange(start, start + part.size))
+        assert shard.offset_bytes == start * ITEMSIZE
+        start += part.size
+
+
+@pytest.mark.parametrize(
+    ("shape", "pes"),
+    [
+        ((2, 2047), 1),
+        ((2, 2048), 2),
+        ((4096,), 2),
+        ((1, 1, 65536), 16),
+        ((16, 4096), 16),
+        # 3 rows: one on each of 3 cubes, whose PEs divide it.
+        ((3, 65536), 12),
+        # No number of PEs divides 131 rows.
+        ((131, 4096), 1),
+        ((), 1),
+    ],
+)
+def test_as_many_pes_as_divide_a_tensor_hold_a_packet_of_it_or_more(
+    shape: tuple[int, ...], pes: int
+) -> None:
+    policy = default_placement(shape, ITEMSIZE, cubes=CUBES, pes=PES)
+    assert len(resolve(policy, shape)) == pes
+
+
+def test_of_equal_numbers_of_pes_those_of_fewer_cubes_hold_a_tensor() -> None:
+    assert default_placement((4, 2048), ITEMSIZE, cubes=4, pes=4) == DPPolicy(
+        cube="row_wise", pe="row_wise", num_cubes=1, num_pes=4
+    )
