@@ -11,6 +11,7 @@ from runtime.core.coordinates import PeCoordinates
 from runtime.core.requests import HardwareThread, hardware_thread
 from runtime.wire.reports import BlockedPe
 from sip_node.chip.completion import Completion
+from sip_node.chip.stored_ranges import StoredRanges
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,8 @@ class PeLaunch:
     of this PE.
 
     `queues` names the queue table of the kernel, `call` the collective call that it belongs to, if
-    any, and `line` is the source line of the rank program that launched it.
+    any, and `line` is the source line of the rank program that launched it. `stored` is common to
+    all PEs of the launch; a launch on one PE has none.
     """
 
     name: str
@@ -31,6 +33,7 @@ class PeLaunch:
     queues: str = ""
     call: str = ""
     line: str = ""
+    stored: StoredRanges | None = None
 
     @property
     def thread(self) -> HardwareThread:

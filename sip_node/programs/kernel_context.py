@@ -40,7 +40,9 @@ class PeKernelContext:
         chip = pe.chip
         self._pe, self._launch, self._engine = pe, launch, chip.engine
         self._faults = KernelFaults(launch.name, pe.coordinates, launch.call)
-        self._memory = KernelMemory(chip.topology, launch.thread, pe.tcm.base, pe.mmu, self._faults)
+        self._memory = KernelMemory(
+            chip.topology, launch.thread, pe.tcm.base, pe.mmu, self._faults, launch.stored
+        )
         sink = chip.log.transferred
         trace = None if sink is None else SlotTrace(chip.addresses, pe.context, launch.name, sink)
         self._issuer = CommandIssuer(chip.engine, chip.topology, program)
@@ -90,7 +92,9 @@ class PeKernelContext:
             return
         data, start = value.tobytes(), 0
         writes: list[tuple[Operand, Operand, bytes]] = []
-        for near, far in self._memory.transfers(value.operand, pointer, strides):
+        transfers = self._memory.transfers(value.operand, pointer, strides)
+        self._memory.check_store(pointer, (far for _, far in transfers))
+        for near, far in transfers:
             end = start + nbytes_of(far)
             writes.append((near, far, data[start:end]))
             start = end
@@ -133,7 +137,9 @@ class PeKernelContext:
             if isinstance(matrix, Ref):
                 # A page fault belongs to this line of the kernel. The scheduler translates tile by
                 # tile later, where no line is known.
-                self._memory.translate(matrix.pointer, matrix.shape, matrix.strides)
+                blocks = self._memory.translate(matrix.pointer, matrix.shape, matrix.strides)
+                if matrix is gemm.out:
+                    self._memory.check_store(matrix.pointer, blocks)
         result = None if gemm.out is not None else self._memory.new(gemm.shape, gemm.dtype)
         scheduler = self._pe.scheduler
         done = self._issuer.issue(
@@ -161,6 +167,7 @@ class PeKernelContext:
         if isinstance(target, Pointer):
             result = None
             blocks = self._memory.translate(target, shape, row_major(shape)) if prod(shape) else []
+            self._memory.check_store(target, blocks)
         else:
             result = self._memory.new(shape, dtype) if target is None else target
             blocks = [result.operand] if result.nbytes else []

@@ -2,10 +2,11 @@
 
 Scratch is a stack: values are allocated one behind the other, and a scope releases all of its own
 at once. Allocation takes no time. A block of virtual memory may lie in several physical extents; it
-becomes one DMA request for each piece that a descriptor can describe.
+becomes one DMA request for each piece that a descriptor can describe. Two PEs of a launch never
+store to the same bytes (`StoredRanges`).
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
 from runtime.core.dtypes import DType
@@ -15,6 +16,7 @@ from runtime.language.value import Pointer, Shape, Value, row_major
 from runtime.model.allocation import collective_scratch_offset, kernel_scratch_offset
 from runtime.model.topology import Topology
 from sip_node.chip.pe.mmu import PeMmu
+from sip_node.chip.stored_ranges import StoreConflict, StoredRanges
 from sip_node.chip.strided_block import StridedBlock, is_packed, layout_of, part_of
 from sip_node.programs.kernel_faults import KernelFaults
 
@@ -33,6 +35,7 @@ class KernelMemory:
         tcm_base: int,
         mmu: PeMmu,
         faults: KernelFaults,
+        stored: StoredRanges | None,
     ) -> None:
         if thread == "collectives":
             offset = collective_scratch_offset(topology)
@@ -42,7 +45,7 @@ class KernelMemory:
             self._scratch_bytes = topology.kernel_scratch_bytes
         self._scratch = tcm_base + offset
         self._used = 0
-        self._mmu, self._faults = mmu, faults
+        self._mmu, self._faults, self._stored = mmu, faults, stored
 
     def new(self, shape: Shape, dtype: DType) -> Value:
         """A value without data at the end of the scratch in use; `KernelError` when it is full."""
@@ -99,6 +102,30 @@ class KernelMemory:
         if whole is not None and len(whole) == 1:
             return [Operand(whole[0][0], shape, pointer.dtype.name, gaps)]
         return self._rows_in_extents(pointer, rows, count)
+
+    def check_store(self, pointer: Pointer, blocks: Iterable[Operand]) -> None:
+        """Record that the kernel stores to physical blocks, those of a block at `pointer`.
+
+        Raises `KernelError` where another PE of the launch stores, too.
+        """
+        if self._stored is None:
+            return
+        for block in blocks:
+            conflict = self._stored.add(block, self._faults.coordinates)
+            if conflict is not None:
+                raise self._faults.error(self._described(conflict, pointer))
+
+    def _described(self, conflict: StoreConflict, pointer: Pointer) -> str:
+        tensor, offset = self._mmu.tensor_at(pointer.address, conflict.start)
+        item, nbytes = pointer.dtype.itemsize, conflict.stop - conflict.start
+        first, end = offset // item, -(-(offset + nbytes) // item)
+        return (
+            f"stores to elements {first}:{end} of tensor {tensor}, and so does {conflict.writer} "
+            "in the same launch; a kernel runs on every PE that holds a part of its tensors: store "
+            "other elements on each PE (tl.program_id), give each PE a replica "
+            '(DPPolicy(cube="replicate", pe="replicate")), or place the tensors on one PE '
+            "(DPPolicy(num_cubes=1, num_pes=1))"
+        )
 
     def _rows_in_extents(self, pointer: Pointer, rows: StridedBlock, count: int) -> list[Operand]:
         """The physical blocks of rows in several extents.

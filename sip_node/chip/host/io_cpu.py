@@ -11,6 +11,7 @@ from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.host.commands import CubeCommand
 from sip_node.chip.host.relay_cpu import RelayCpu
 from sip_node.chip.kernel import PeLaunch
+from sip_node.chip.stored_ranges import StoredRanges
 
 
 class IoCpu(RelayCpu):
@@ -26,10 +27,12 @@ class IoCpu(RelayCpu):
         start_ps = now_ps + self._longest_route_ps(launch, nbytes) + margin_ps
         # From here on these PEs may send; until now the bound for launches to come covered them.
         chip.send_bounds.launched(launch.pes, start_ps, launch.thread, launch.queues)
+        # One PE cannot store to what another one stores to.
+        stored = StoredRanges() if len(launch.pes) > 1 else None
         parts: list[tuple[int, object, int]] = []
         for cube, pes in _by_cube(launch.pes).items():
             command = CubeCommand(
-                tuple((pe, _order(launch, (cube, pe), start_ps), nbytes) for pe in pes)
+                tuple((pe, _order(launch, (cube, pe), start_ps, stored), nbytes) for pe in pes)
             )
             parts.append((chip.graph.m_cpu(cube), command, command.nbytes))
         chip.log.add(OpRecord("io_cpu", f"launch {launch.name}", now_ps, start_ps))
@@ -72,7 +75,9 @@ def launch_bytes(launch: KernelLaunchMsg) -> int:
     return KernelLaunchMsg.HEADER_BYTES + KernelLaunchMsg.ARGUMENT_BYTES * len(launch.arguments)
 
 
-def _order(launch: KernelLaunchMsg, pe: tuple[int, int], start_ps: int) -> PeLaunch:
+def _order(
+    launch: KernelLaunchMsg, pe: tuple[int, int], start_ps: int, stored: StoredRanges | None
+) -> PeLaunch:
     """The command for the PE at (cube, pe), with its own arguments."""
     cubes = _by_cube(launch.pes)
     return PeLaunch(
@@ -87,6 +92,7 @@ def _order(launch: KernelLaunchMsg, pe: tuple[int, int], start_ps: int) -> PeLau
         queues=launch.queues,
         call=launch.call,
         line=launch.line,
+        stored=stored,
     )
 
 

@@ -39,6 +39,21 @@ class PeMmu:
             nbytes -= count
         return pieces
 
+    def tensor_at(self, address: int, physical: int) -> tuple[str, int]:
+        """The tensor with a byte at `physical` in a block that begins at virtual `address`, and the
+        offset of that byte in the virtual range of the tensor.
+        """
+        bytes_at = (
+            (extent.virtual + physical - extent.physical, extent.tensor)
+            for extent in self._extents
+            if 0 <= physical - extent.physical < extent.nbytes
+        )
+        # Mappings of dead tensors remain until their virtual range is used again, so the byte may
+        # have other virtual addresses.
+        virtual, tensor = min(bytes_at, key=lambda each: (each[0] < address, each[0]))
+        base = next(extent.virtual for extent in self._extents if extent.tensor == tensor)
+        return tensor, virtual - base
+
     def nearest(self, address: int) -> str:
         """The tensor below `address`, for the message of a page fault."""
         index = bisect_right(self._extents, address, key=_start) - 1

@@ -67,3 +67,10 @@ def test_a_fault_below_every_tensor_names_none() -> None:
         == PeMmu().nearest(0)
         == "no tensor is mapped below it"
     )
+
+
+def test_a_byte_in_memory_is_that_of_the_tensor_at_the_virtual_address() -> None:
+    mmu = PeMmu()
+    mmu.map([Extent(500, 50, 7000, "dead"), Extent(600, 20, 9000, "x"), Extent(620, 50, 7010, "x")])
+    assert mmu.tensor_at(630, 7025) == ("x", 35)
+    assert mmu.tensor_at(500, 7025) == ("dead", 25)
