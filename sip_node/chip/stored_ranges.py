@@ -61,10 +61,10 @@ class StoredRanges:
                 begin, end = max(start, self._starts[index]), min(stop, self._stops[index])
                 if begin < end:
                     return StoreConflict(begin, end, self._writers[index])
-        # Ranges that touch without an overlap are the neighbours: those of other PEs do not change.
-        while first < last and self._writers[first] != writer:
+        # Without an overlap only the outermost ranges can be those of other PEs: they touch.
+        if first < last and self._writers[first] != writer and self._stops[first] == start:
             first += 1
-        while first < last and self._writers[last - 1] != writer:
+        if first < last and self._writers[last - 1] != writer:
             last -= 1
         if first < last:
             start, stop = min(start, self._starts[first]), max(stop, self._stops[last - 1])
