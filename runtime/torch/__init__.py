@@ -15,6 +15,7 @@ from runtime.model.tile_placement import tiled_column_major, tiled_row_major
 from runtime.torch import accelerator, ahbm, distributed, multiprocessing
 from runtime.torch.absent import absent_in_torch
 from runtime.torch.creation import empty, from_numpy, full, ones, tensor, zeros
+from runtime.torch.matmul import matmul, mm
 from runtime.torch.ops import launch
 from runtime.torch.tensor import Tensor
 
@@ -39,6 +40,8 @@ __all__ = [
     "int8",
     "int32",
     "launch",
+    "matmul",
+    "mm",
     "multiprocessing",
     "ones",
     "tensor",

@@ -23,7 +23,7 @@ _ADVICE = {
     "tensor.numpy()": (
         "abs add addmm all allclose any argmax argmin baddbmm bmm cat chunk clamp concat cos "
         "cumsum div dot einsum eq equal erf exp flatten fma gather gelu isnan layer_norm log "
-        "log_softmax matmul max maximum mean min minimum mm mul mv neg norm pow prod reciprocal "
+        "log_softmax max maximum mean min minimum mul mv neg norm pow prod reciprocal "
         "relu reshape rsqrt scatter sigmoid silu sin softmax split sqrt square squeeze stack std "
         "sub sum tanh tensordot topk transpose unsqueeze var vmap where"
     ),

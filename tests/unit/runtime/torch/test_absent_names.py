@@ -23,9 +23,9 @@ TYPES = "torch.float16, torch.bfloat16, torch.float32, torch.int8, torch.int32"
         ),
         (
             torch,
-            "matmul",
+            "einsum",
             (
-                "kernbench's torch has no matmul; compute in a kernel started with "
+                "kernbench's torch has no einsum; compute in a kernel started with "
                 "torch.launch(name, kernel, ...), or in numpy with tensor.numpy()"
             ),
         ),
