@@ -1,6 +1,8 @@
 """Replays the merged op log of all SIPs in the order of time, on memories of its own.
 
-An operation reads its inputs at its start and writes its result at its end. Of all that happens at
+An operation reads its inputs at its start and writes its result at its end; a write of the host
+takes effect at its start, since its end is the acknowledgement, which arrives after the operations
+that waited for the write have begun. Of all that happens at
 the same time, writes precede reads, so that an operation sees the result of another that ends when
 it starts; apart from that the order is `(sip, index in its log)`. An operation without duration
 reads its inputs immediately before it writes.
@@ -141,7 +143,9 @@ class Replay:
         moments: list[tuple[int, int, int]] = []
         for operation in self.operations:
             record = operation.record
-            moments.append((record.end_ps, _RESULTS, operation.number))
+            from_host = (record.engine, record.name) == HOST_WRITE
+            result_ps = record.start_ps if from_host else record.end_ps
+            moments.append((result_ps, _RESULTS, operation.number))
             if not _reads_at_its_end(record):
                 moments.append((record.start_ps, _READS, operation.number))
         # The tuple order is the order of the replay: time, writes before reads, operation number.

@@ -4,17 +4,23 @@ Every request passes the modelled components and takes simulated time: host, PCI
 either a memory (`MemoryWriteMsg`, `MemoryReadMsg`) or the M_CPU of a cube and its PEs (`PeDmaMsg`,
 `MmuMapMsg`, `IpcqInitMsg`, `KernelLaunchMsg`).
 
-Requests are submitted in batches, the commands of a stream. The requests of a batch run together.
-As in CUDA, a rank has two streams, compute and collectives; `StreamOrder` defines which earlier
-commands a command waits for.
+Requests that are submitted together are a command of a stream; the requests of a command run side
+by side. A command is sent to the IO_CPU at once and waits there until these are complete:
+
+1. the command before it in its stream;
+2. commands that its stream was ordered to wait for (an event, another stream, a collective);
+3. of every other stream, the latest earlier command that uses one of its tensors;
+4. for a launch, earlier launches in the same hardware thread of one of its PEs.
+
+All of them are earlier in the program, so commands cannot wait for each other in a cycle.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Literal, Protocol
 
 from runtime.core.coordinates import PeCoordinates
+from runtime.core.trace import OpRecord
 
 
 @dataclass(frozen=True)
@@ -158,27 +164,37 @@ def hardware_thread(call: str) -> HardwareThread:
 Request = MemoryWriteMsg | MemoryReadMsg | PeDmaMsg | MmuMapMsg | IpcqInitMsg | KernelLaunchMsg
 
 
+DEFAULT_STREAM = 0
+"""The number of the stream of a rank that no program has made: its current stream at the start."""
+COMMUNICATION_STREAM = 1
+"""The number of the stream of the collectives of a rank."""
+
+
 @dataclass
 class Handle:
-    """A batch of requests on a stream; `results` align with `requests`, times are picoseconds.
+    """A command on a stream; `results` align with `requests`, times are picoseconds.
 
-    `submitted_ps` is the time at which the batch left the host, after the commands it waited for.
-    `kernels_ps` is the longest time that a kernel of the batch has run so far. The properties raise
-    `RuntimeError` until the batch is `done`. `holds` are objects that must live until then, such as
-    tensors whose memory the batch uses.
+    `submitted_ps` is the time of the submission, `completed_ps` that of the last answer at the
+    host, `device_done_ps` the time at which the IO_CPU had seen the end of all requests.
+    `queued_ps` is the time that the command waited in the host for its turn, and in the IO_CPU for
+    other commands. `kernels_ps` is the longest time that a kernel of the command has run so far.
+    The properties raise `RuntimeError` until the command is `done`. `holds` are objects that must
+    live until then, such as tensors whose memory the command uses.
     """
 
     requests: tuple[Request, ...]
     submitted_ps: int
     done: bool = False
     completed_ps: int = 0
+    device_done_ps: int = 0
+    queued_ps: int = 0
     kernels_ps: int = 0
     results: list[bytes] = field(default_factory=list[bytes])
     holds: tuple[object, ...] = ()
 
     @property
     def total_ps(self) -> int:
-        """From leaving the host to the last completion."""
+        """From the submission to the last answer."""
         self._check_done()
         return self.completed_ps - self.submitted_ps
 
@@ -190,8 +206,8 @@ class Handle:
 
     @property
     def network_ps(self) -> int:
-        """`total_ps` without kernel execution."""
-        return self.total_ps - self.pe_exec_ps
+        """`total_ps` without kernel execution and without waiting for other commands."""
+        return self.total_ps - self.pe_exec_ps - self.queued_ps
 
     def _check_done(self) -> None:
         if not self.done:
@@ -201,23 +217,13 @@ class Handle:
             )
 
 
-class StreamOrder(Enum):
-    """The stream of a batch, and which earlier batches must be complete before it begins.
+class Device(Protocol):
+    """The accelerator as the host program of one rank sees it.
 
-    Two streams, as in CUDA: compute and collectives. Work in a stream is serial. Across streams:
-
-    `COMPUTE` (compute stream) waits for an earlier `COLLECTIVE` only if both use a common tensor.
-    `COLLECTIVE` (collectives stream, `async_op=True`) waits for all earlier batches.
-    `BARRIER` (collectives stream) waits for all earlier batches, and all later ones wait for it.
+    `stream` is the number of the current stream, which takes the commands that name no stream.
     """
 
-    COMPUTE = "compute"
-    BARRIER = "barrier"
-    COLLECTIVE = "collective"
-
-
-class Device(Protocol):
-    """The accelerator as the host program of one rank sees it."""
+    stream: int
 
     def submit(
         self,
@@ -225,16 +231,46 @@ class Device(Protocol):
         why: str,
         *,
         tensors: frozenset[str] = frozenset(),
-        order: StreamOrder = StreamOrder.COMPUTE,
+        stream: int | None = None,
     ) -> Handle:
-        """Enqueue a batch that uses the tensors of these names; does not wait.
+        """Enqueue a command that uses the tensors of these names; does not wait.
 
-        `why` describes the batch in error messages.
+        `why` describes it in error messages. Without requests it is a control packet, which is
+        complete when all before it in its stream is. `ValueError` and `PhysAddrError` for a request
+        that moves bytes outside of a memory.
         """
         ...
 
+    def new_stream(self) -> int:
+        """The number of a new stream."""
+        ...
+
+    def order_after(self, stream: int, handles: Sequence[Handle]) -> None:
+        """The later commands of `stream` wait for these commands. Sends nothing."""
+        ...
+
+    def latest(self, stream: int) -> tuple[Handle, ...]:
+        """The commands that a new command of `stream` would wait for as the next in the stream."""
+        ...
+
     def wait(self, handle: Handle) -> Handle:
-        """Suspend the host program until the batch is complete in simulated time."""
+        """Suspend the host program until the answer to the command has arrived."""
+        ...
+
+    def synchronize(self, stream: int | None = None) -> None:
+        """Suspend the host program until all commands, or those of a stream, are answered."""
+        ...
+
+    def is_idle(self, stream: int) -> bool:
+        """Whether all commands of a stream are answered."""
+        ...
+
+    def begin_recording(self) -> list[OpRecord]:
+        """A list that receives every record of this SIP's op log from now on."""
+        ...
+
+    def end_recording(self, records: list[OpRecord]) -> None:
+        """Add nothing more to a list of `begin_recording`."""
         ...
 
     @property

@@ -1,7 +1,7 @@
 """The schema of `topology.yaml`: one frozen model per mapping; fields are the YAML keys.
 
-Every key is required, so that no parameter of the model is hidden in code; exceptions are `w`, `h`
-and `impl`. Units are part of the keys.
+Every key is required, so that no parameter of the model is hidden in code; exceptions are `w`, `h`,
+`impl`, and `launch_overhead_ns`, without which the host is ideal. Units are part of the keys.
 """
 
 from typing import Annotated, Literal
@@ -123,12 +123,19 @@ class IoChiplet(Section):
     noc: IoNoc
 
 
+class HostConfig(Section):
+    """The host: its overhead on the return path, and the time that it needs for each command."""
+
+    overhead_ns: Ns
+    launch_overhead_ns: Ns = 0.0
+
+
 class Sip(Section):
     """One package: a mesh of cubes and an IO chiplet."""
 
     cube_mesh: Grid
     cube_gap_mm: Mm
-    host: Overhead
+    host: HostConfig
     io_chiplet: IoChiplet
 
 

@@ -3,22 +3,32 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from runtime.core.requests import StreamOrder
 from runtime.core.simtime import exact
 from runtime.model.schema import Topology
 from runtime.model.tiles import TileSize
 from runtime.torch.absent import absent_attribute
+from runtime.torch.events import Event
+from runtime.torch.profiler import profile
 from runtime.torch.rank_state import running_rank
+from runtime.torch.streams import Stream, current_stream, default_stream, set_stream, stream
 
 __all__ = [
     "DeviceProperties",
+    "Event",
+    "Stream",
     "cube_count",
     "current_device",
+    "current_stream",
+    "default_stream",
     "device_count",
     "elapsed_ps",
     "get_device_properties",
     "has_data",
+    "now_ns",
+    "profile",
     "set_device",
+    "set_stream",
+    "stream",
     "synchronize",
 ]
 
@@ -91,14 +101,18 @@ def get_device_properties(device: int | None = None) -> DeviceProperties:
 
 
 def synchronize() -> None:
-    """Wait until all work queued on the device is complete."""
-    state = running_rank()
-    state.device.wait(state.device.submit([], "synchronize", order=StreamOrder.BARRIER))
+    """Wait in simulated time until all commands of all streams of this rank are complete."""
+    running_rank().device.synchronize()
 
 
 def elapsed_ps() -> int:
     """The simulated time of this rank in picoseconds."""
     return running_rank().device.now_ps
+
+
+def now_ns() -> float:
+    """The simulated time of this rank in nanoseconds."""
+    return elapsed_ps() / 1000
 
 
 def cube_count() -> int:

@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from runtime.core.requests import Handle, KernelLaunchMsg, PerPe, Request, StreamOrder
+from runtime.core.requests import DEFAULT_STREAM, Handle, KernelLaunchMsg, PerPe, Request
 from runtime.language.caller import program_line
 from runtime.language.value import Pointer
 from runtime.model.tile_placement import TilePlacement
@@ -22,10 +22,11 @@ def launch(name: str, kernel: Callable[..., object], *arguments: object) -> Hand
     argument unchanged. The kernel sends and receives through the queues of the default process
     group, if there is one. `name` stands in reports and error messages.
 
-    The call returns at once. Launches and tensor accesses of a rank take effect in the order of the
-    calls; only a collective with `async_op=True` overlaps with later launches that use none of its
-    tensors. The handle has the times of the launch once it is complete. `TypeError` if the kernel
-    does not accept the arguments, `ValueError` without a tensor among them.
+    The call returns at once: the launch is a command of the current stream (`torch.ahbm.stream`).
+    It begins when the commands before it in the stream are complete, and those of other streams
+    that use one of its tensors. The handle has the times of the launch once it is complete.
+    `TypeError` if the kernel does not accept the arguments, `ValueError` without a tensor among
+    them.
     """
     _check_launch(name, kernel, arguments)
     tensors = [argument for argument in arguments if isinstance(argument, Tensor)]
@@ -84,27 +85,29 @@ def launch_on(
     *,
     queue_table: str | None = None,
     call: str = "",
-    overlaps: bool = False,
+    stream: int | None = None,
 ) -> Handle:
-    """Queue a kernel on given PEs, after the mapping of `tensors` there.
+    """Queue a kernel on given PEs, after the mapping of `tensors` there, in a stream of the device,
+    by default the current one.
 
     It sends and receives through `queue_table`, by default that of the default process group, if
-    there is one. A kernel of a collective has a `call` and waits for everything submitted before;
-    with `overlaps`, later work that uses none of the tensors does not wait for it.
+    there is one; in this stream, the installation of the queues comes first. A kernel of a
+    collective has a `call`.
     """
-    assert call or not overlaps, "kernels of users run one after the other"
-    device, group = running_rank().device, running_rank().process_group
+    state = running_rank()
+    device, group = state.device, state.process_group
     if queue_table is None:
         queue_table = "" if group is None else group.base.name
+    if stream is None:
+        stream = device.stream
+    if queue_table in state.installs:
+        device.order_after(stream, (state.installs[queue_table],))
     names = frozenset(tensor.name for tensor in tensors)
     mapping: list[Request] = [request for tensor in tensors for request in tensor.map_requests(pes)]
-    # Page tables must be complete when the kernel starts: the mapping is an earlier batch, and the
-    # launch waits for it since both use the same tensors.
+    # Page tables must be complete when the kernel starts: the mapping is the command before it.
     if mapping:
-        device.submit(mapping, f"mapping the tensors of kernel {name!r}", tensors=names)
-    order = (
-        StreamOrder.COLLECTIVE if overlaps else StreamOrder.BARRIER if call else StreamOrder.COMPUTE
-    )
+        why = f"mapping the tensors of kernel {name!r}"
+        device.submit(mapping, why, tensors=names, stream=stream)
     request = KernelLaunchMsg(
         name=name,
         kernel=kernel,
@@ -114,10 +117,10 @@ def launch_on(
         call=call,
         line=program_line(),
     )
-    handle = device.submit([request], f"kernel {name!r}", tensors=names, order=order)
-    if overlaps:
-        # Freed memory can belong to a new tensor at once. Requests for that tensor would not wait
-        # for this kernel, since they have no tensor in common with it, and would overtake it.
+    handle = device.submit([request], f"kernel {name!r}", tensors=names, stream=stream)
+    if stream != DEFAULT_STREAM:
+        # Freed memory can belong to a new tensor at once. Commands of that tensor in another stream
+        # would not wait for this kernel, since they have no tensor in common with it.
         handle.holds = tuple(tensors)
     return handle
 

@@ -8,7 +8,7 @@ from runtime.ccl.call_signature import ranks_text
 from runtime.ccl.config import CclConfig
 from runtime.ccl.ring_allocator import QueueTableSpec, RingAllocator
 from runtime.core.garbage_collection import refuse_in_collection
-from runtime.core.requests import Device
+from runtime.core.requests import Device, Handle
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import Topology
 from runtime.torch.tensor_memory import TensorMemory
@@ -62,7 +62,7 @@ class RankState:
 
     `world_size` is the number of ranks of the run. `groups` counts the process groups besides the
     default one, which all ranks make in the same order; `tensors` counts the tensors, which gives
-    each a name.
+    each a name. `installs` are the installations of queue tables, by the name of the table.
     """
 
     rank: int
@@ -77,6 +77,7 @@ class RankState:
     process_group: ProcessGroup | None = None
     groups: int = 0
     tensors: int = 0
+    installs: dict[str, Handle] = field(default_factory=dict[str, Handle])
 
     def __post_init__(self) -> None:
         self.addresses = AddressMap(self.topology)

@@ -10,7 +10,13 @@ import numpy as np
 
 from runtime.core.dtypes import DType
 from runtime.core.garbage_collection import refuse_in_collection
-from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, MmuMapMsg
+from runtime.core.requests import (
+    DEFAULT_STREAM,
+    Handle,
+    MemoryReadMsg,
+    MemoryWriteMsg,
+    MmuMapMsg,
+)
 from runtime.language.value import Array
 from runtime.model.blocked_layout import BlockedLayout
 from runtime.model.placement import Placement, resolve_dp_policy
@@ -165,7 +171,7 @@ class StoredTensor:
             if self.is_flat
             else whole.reshape([stop - start for start, stop in selection.spans])
         )
-        self._wait(
+        self._submit(
             [
                 write
                 for shard, block in self._blocks(selection)
@@ -233,10 +239,15 @@ class StoredTensor:
     def _masked(self, array: Array) -> Array:
         return array if self._state.data else np.ma.array(array, mask=True)
 
-    def _wait(self, requests: Sequence[MemoryReadMsg | MemoryWriteMsg], why: str) -> list[bytes]:
+    def _wait(self, requests: Sequence[MemoryReadMsg], why: str) -> list[bytes]:
+        return self._state.device.wait(self._submit(requests, why)).results
+
+    def _submit(self, requests: Sequence[MemoryReadMsg | MemoryWriteMsg], why: str) -> Handle:
         # Before the submission, which would be part of the run.
         refuse_in_collection()
         device = self._state.device
-        return device.wait(
-            device.submit(requests, f"{why} ({self.name})", tensors=frozenset((self.name,)))
-        ).results
+        handle = device.submit(requests, f"{why} ({self.name})", tensors=frozenset((self.name,)))
+        # As in `launch_on`: the memory of a dead tensor is used again in the order of one stream.
+        if device.stream != DEFAULT_STREAM:
+            handle.holds = (self,)
+        return handle

@@ -42,8 +42,10 @@ class Tensor(TensorViews):
             raise AttributeError(f"kernbench's Tensor has no {name}{nearest(name, known)}")
 
     def copy_(self, source: "StoredTensor | Array | Sequence[Any] | float") -> Self:
-        """Write `source`, broadcast to the shape and converted to the element type, and wait until
-        it is written.
+        """Write `source`, broadcast to the shape and converted to the element type.
+
+        The write is a command of the current stream with the elements of now; the call does not
+        wait for it.
         """
         self[...] = source
         return self

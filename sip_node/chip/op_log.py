@@ -29,6 +29,7 @@ class OpLog:
     ) -> None:
         self._sink, self._written, self.transferred = sink, written, transferred
         self._chunk: list[OpRecord] = []
+        self._recordings: list[list[OpRecord]] = []
         self._hash = hashlib.sha256()
         self.last_ps = 0
 
@@ -36,9 +37,21 @@ class OpLog:
         """Append one completed operation."""
         self.last_ps = max(self.last_ps, record.end_ps)
         self._chunk.append(record)
+        for recording in self._recordings:
+            recording.append(record)
         # Long runs have more records than fit into memory.
         if len(self._chunk) >= CHUNK_RECORDS:
             self.flush()
+
+    def begin_recording(self) -> list[OpRecord]:
+        """A list that receives every record that is added from now on, with or without a sink."""
+        self._recordings.append([])
+        return self._recordings[-1]
+
+    def end_recording(self, records: list[OpRecord]) -> None:
+        """Add nothing more to a list of `begin_recording`."""
+        # By identity: two recordings that have received nothing are equal.
+        self._recordings = [each for each in self._recordings if each is not records]
 
     def add_written(self, data: bytes) -> None:
         """Pass on the bytes of a write of the host, before its record is added.

@@ -8,13 +8,14 @@ from contextvars import copy_context
 from typing import TypeVar
 
 from runtime.ccl.config import CclConfig
-from runtime.core.requests import Handle, Request, StreamOrder
+from runtime.core.requests import DEFAULT_STREAM, Handle, Request
+from runtime.core.trace import OpRecord
 from runtime.model.topology import Topology
 from runtime.torch.rank_state import RankState, current_rank
 from sip_node.chip.completion import Completion, completed
 from sip_node.chip.failure import ProgramRaised
-from sip_node.chip.host.batch import Batch
 from sip_node.chip.host.host import Host
+from sip_node.chip.host.streams import Command
 from sip_node.pdes.engine import Engine
 from sip_node.programs.program import Program
 
@@ -27,6 +28,7 @@ class RankDevice:
     def __init__(self, engine: Engine, host: Host) -> None:
         self._engine, self._host = engine, host
         self.program: Program | None = None
+        self.stream = DEFAULT_STREAM
 
     @property
     def now_ps(self) -> int:
@@ -39,18 +41,50 @@ class RankDevice:
         why: str,
         *,
         tensors: frozenset[str] = frozenset(),
-        order: StreamOrder = StreamOrder.COMPUTE,
+        stream: int | None = None,
     ) -> Handle:
-        """Append a batch to a stream of the host; does not wait for it."""
+        """Append a command to a stream of the host; does not wait for it."""
+        chosen = self.stream if stream is None else stream
         return self._program_wait(
-            lambda: completed(self._host.submit(requests, why, tensors=tensors, order=order))
+            lambda: completed(self._host.submit(requests, why, tensors=tensors, stream=chosen))
         )
 
+    def new_stream(self) -> int:
+        """The number of a new stream."""
+        return self._host.streams.new_stream()
+
+    def order_after(self, stream: int, handles: Sequence[Handle]) -> None:
+        """The later commands of `stream` wait for these commands."""
+        self._host.streams.order_after(stream, handles)
+
+    def latest(self, stream: int) -> tuple[Handle, ...]:
+        """The commands that a new command of `stream` would wait for as the next in the stream."""
+        return self._host.streams.latest(stream)
+
     def wait(self, handle: Handle) -> Handle:
-        """Sleep until the batch has completed."""
-        assert isinstance(handle, Batch)
+        """Sleep until the command is answered."""
+        assert isinstance(handle, Command)
         self._program_wait(lambda: handle.finished)
         return handle
+
+    def synchronize(self, stream: int | None = None) -> None:
+        """Sleep until all commands, or those of a stream, are answered."""
+        streams = self._host.streams
+        # The last command of each stream is the last to be answered.
+        for command in streams.all_latest() if stream is None else streams.latest(stream):
+            self.wait(command)
+
+    def is_idle(self, stream: int) -> bool:
+        """Whether all commands of a stream are answered."""
+        return not self._host.streams.latest(stream)
+
+    def begin_recording(self) -> list[OpRecord]:
+        """A list that receives every record of this SIP's op log from now on."""
+        return self._host.log.begin_recording()
+
+    def end_recording(self, records: list[OpRecord]) -> None:
+        """Add nothing more to a list of `begin_recording`."""
+        self._host.log.end_recording(records)
 
     def _program_wait(self, start: Callable[[], Completion[_T]]) -> _T:
         assert self.program is not None
@@ -86,12 +120,12 @@ class Rank:
 
     @property
     def finished(self) -> bool:
-        """Whether the program has returned and all batches of its device have completed."""
+        """Whether the program has returned and all commands of its device have completed."""
         return self._returned and not self._host.current
 
     @property
     def waiting_for(self) -> str:
-        """The purpose of the batch that the device of a rank that has not finished works on."""
+        """The purpose of the earliest command that is not complete."""
         return self._host.current
 
     def _ended(self, completion: Completion[object]) -> None:

@@ -1,10 +1,12 @@
 """The collectives: checks of the operands, and the launch of the algorithm's kernel on the PEs that
 hold the tensors.
 
-A collective is queued like a kernel, and the call returns at once. A later access to one of its
-tensors waits for it, and the collectives of a rank run one after the other, in the order of the
-calls. Every rank must make the same calls in the same order, with the same shapes, types and
-placements. Each PE exchanges its shards with the PEs that have the same coordinates in other SIPs.
+A collective is a command of the rank's communication stream, and the call returns at once. It waits
+for the current stream, and unless it is called with `async_op=True`, the current stream waits for
+it. A later access to one of its tensors waits for it, and the collectives of a rank run one after
+the other, in the order of the calls. Every rank must make the same calls in the same order, with
+the same shapes, types and placements. Each PE exchanges its shards with the PEs that have the same
+coordinates in other SIPs.
 
 Signatures are PyTorch's. `group` is a result of `new_group`, by default the default group. Ranks in
 arguments are global ranks; those of arguments whose names begin with `group_` are ranks of the
@@ -38,7 +40,7 @@ from runtime.torch.distributed.operands import (
     rank_in_group,
 )
 from runtime.torch.distributed.process_group import Group, install, resolve_group
-from runtime.torch.distributed.work import Work
+from runtime.torch.distributed.work import Work, communication_stream
 from runtime.torch.ops import launch_on, shard_pointers
 from runtime.torch.rank_state import ProcessGroup, running_rank
 from runtime.torch.tensor import Tensor
@@ -265,7 +267,7 @@ def barrier(
     assert work is not None
     if async_op:
         return work
-    work.wait()
+    running_rank().device.wait(work.handle)
     return None
 
 
@@ -286,7 +288,7 @@ def _launch(
     )
     for tensor in tensors:
         check_placement(collective, table, tensor)
-    # Queued, not waited for: the installation precedes the kernel on the same stream.
+    # Queued, not waited for: the launch waits for it.
     install(table)
     # Counted after all checks: a refused call must not shift the numbers of later ones against the
     # other ranks.
@@ -296,17 +298,22 @@ def _launch(
     call = call_signature(
         f"{process_group.title} #{process_group.calls}", f"{description} by {config.name}"
     )
-    handle = launch_on(
-        f"{collective}.{config.name}",
-        kernel,
-        arguments,
-        tensors,
-        [(shard.spec.cube, shard.spec.pe) for shard in tensors[0].shards],
-        queue_table=table.name,
-        call=call,
-        overlaps=async_op,
+    work = Work(
+        launch_on(
+            f"{collective}.{config.name}",
+            kernel,
+            arguments,
+            tensors,
+            [(shard.spec.cube, shard.spec.pe) for shard in tensors[0].shards],
+            queue_table=table.name,
+            call=call,
+            stream=communication_stream(),
+        )
     )
-    return Work(handle) if async_op else None
+    if async_op:
+        return work
+    work.wait()
+    return None
 
 
 def _chosen(

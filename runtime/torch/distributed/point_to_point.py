@@ -22,7 +22,7 @@ from runtime.torch.distributed.operands import (
     rank_in_group,
 )
 from runtime.torch.distributed.process_group import Group, install, resolve_group
-from runtime.torch.distributed.work import Work
+from runtime.torch.distributed.work import Work, communication_stream
 from runtime.torch.ops import launch_on, shard_pointers
 from runtime.torch.rank_state import running_rank
 from runtime.torch.tensor import Tensor
@@ -161,7 +161,7 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
                 pes,
                 queue_table=table.name,
                 call=call,
-                overlaps=True,
+                stream=communication_stream(),
             )
         )
     ]
@@ -237,7 +237,7 @@ def _launch(transfer: _PeerTransfer, *, overlaps: bool) -> Work:
         f"{kernel.__name__}.{transfer.direction}",
     )
     pes, call = transfer.pes, transfer.call()
-    return Work(
+    work = Work(
         launch_on(
             name,
             kernel,
@@ -246,9 +246,12 @@ def _launch(transfer: _PeerTransfer, *, overlaps: bool) -> Work:
             pes,
             queue_table=table.name,
             call=call,
-            overlaps=overlaps,
+            stream=communication_stream(),
         )
     )
+    if not overlaps:
+        work.wait()
+    return work
 
 
 def _installed(transfers: Sequence[_PeerTransfer]) -> QueueTableSpec:

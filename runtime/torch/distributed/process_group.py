@@ -141,7 +141,7 @@ def install(table: QueueTableSpec) -> Handle | None:
     if table.installed:
         return None
     state = running_rank()
-    # Set before the request completes: later calls of this rank queue behind it.
+    # Set before the request completes: the launches of later calls wait for it.
     table.installed = True
     installs = table.plan.of_sip(state.rank)
     for cube, pe in installs:
@@ -159,7 +159,10 @@ def install(table: QueueTableSpec) -> Handle | None:
         )
         for cube in cubes
     ]
-    return state.device.submit(requests, f"installing the queues {table.name!r}")
+    installing = state.device.submit(requests, f"installing the queues {table.name!r}")
+    # Kernels in other streams, too, wait for it.
+    state.installs[table.name] = installing
+    return installing
 
 
 def destroy_process_group(group: Group = None) -> None:

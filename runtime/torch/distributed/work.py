@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from runtime.core.requests import Handle
+from runtime.core.requests import COMMUNICATION_STREAM, Handle
 from runtime.torch.rank_state import running_rank
 
 
@@ -10,15 +10,18 @@ from runtime.torch.rank_state import running_rank
 class Work:
     """A queued or running collective. The collectives of a rank run in the order of the calls.
 
-    Later work waits for it exactly if it uses one of its tensors; that needs no `wait`. `handle`
-    has the times of the launch of its kernel once it is complete.
+    Later work waits for it if it uses one of its tensors; that needs no `wait`. `handle` has the
+    times of the launch of its kernel once it is complete.
     """
 
     handle: Handle
 
     def wait(self) -> bool:
-        """Wait in simulated time until the collective is complete on this rank; always True."""
-        running_rank().device.wait(self.handle)
+        """Make the current stream wait for the collective; always True. The rank goes on at
+        once.
+        """
+        device = running_rank().device
+        device.order_after(device.stream, (self.handle,))
         return True
 
     def is_completed(self) -> bool:
@@ -26,3 +29,10 @@ class Work:
         it never ends.
         """
         return self.handle.done
+
+
+def communication_stream() -> int:
+    """The stream of collectives; its later commands wait for the current stream."""
+    device = running_rank().device
+    device.order_after(COMMUNICATION_STREAM, device.latest(device.stream))
+    return COMMUNICATION_STREAM

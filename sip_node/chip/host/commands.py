@@ -1,15 +1,16 @@
 """The commands between the CPUs of a SIP, and their answers.
 
-    host --KernelLaunchMsg--> IO_CPU --CubeCommand--> M_CPU --PeCommand--> PE_CPU
-    host --------------------CubeCommand------------> M_CPU
-         <---------- CommandDone, in the opposite direction ---------------
+    host --HostRequest--> IO_CPU --CubeCommand--> M_CPU --PeCommand--> PE_CPU
+         <--RequestDone--        <---------- CommandDone ------------
 
-A CPU that forwards a command collects the answers of all parts before it answers.
+The IO_CPU is the command processor: it holds the requests of a command until the commands are
+complete for which that waits. A CPU that forwards a command to several others collects their
+answers before it answers itself.
 """
 
 from dataclasses import dataclass
 
-from runtime.core.requests import Extent, PeDmaMsg, QueuePair
+from runtime.core.requests import Extent, KernelLaunchMsg, PeDmaMsg, QueuePair
 from sip_node.chip.kernel import PeLaunch
 
 
@@ -59,6 +60,46 @@ class CommandDone:
 
     start_ps: int = 0
     end_ps: int = 0
+
+
+@dataclass(frozen=True)
+class CommandHeader:
+    """What the IO_CPU needs of a command: its number, the numbers of the earlier commands
+    that it waits for, and how many requests it has.
+
+    It is part of the first packet of each request; its bytes are not modelled.
+    """
+
+    number: int
+    waits_for: tuple[int, ...]
+    requests: int
+
+
+@dataclass(frozen=True)
+class HostRequest:
+    """To the IO_CPU, with every packet of a request: the command, and what to do on its release.
+
+    A launch is carried out by the IO_CPU. Other packets continue to the node `target`, (sip, node),
+    with `order` as their body. None as target: the request is a point in its stream, an event.
+    """
+
+    command: CommandHeader
+    target: tuple[int, int] | None = None
+    order: KernelLaunchMsg | CubeCommand | None = None
+
+
+@dataclass(frozen=True)
+class RequestDone:
+    """From the IO_CPU, with the last packet of the answer to a request.
+
+    The IO_CPU held the first packet of the command for `held_ps`, until `released_ps`, and had seen
+    the end of the request at `end_ps`.
+    """
+
+    done: CommandDone
+    released_ps: int
+    held_ps: int
+    end_ps: int
 
 
 class Gathering:

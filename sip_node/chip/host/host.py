@@ -1,7 +1,12 @@
-"""The host side of a SIP: sends batches of requests, in the order of two streams.
+"""The host side of a SIP: sends commands to its IO_CPU, without waiting for earlier ones.
 
-A request travels the modelled path: host, PCIe endpoint, IO_CPU and on. A batch begins when the
-earlier batches for which it waits are complete (`Streams`); its requests run together.
+A command leaves the host as soon as that is free: it needs `launch_overhead_ns` for each. Its
+packets travel to the IO_CPU, where they wait until the command may begin (`io_cpu`). The host
+computes for which commands it waits (`Streams`), and sends their numbers along.
+
+    program   submit C1, C2, C3
+    host      C1 --> C2 --> C3 -->                        launch_overhead_ns each, one after another
+    IO_CPU          C1 |=== runs ===| C2 |=== runs ===|   C2 is there when C1 ends
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,22 +21,31 @@ from runtime.core.requests import (
     MmuMapMsg,
     PeDmaMsg,
     Request,
-    StreamOrder,
 )
+from runtime.core.simtime import ps_from_ns
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Kind, Packet
-from sip_node.chip.host.batch import Batch, Streams
-from sip_node.chip.host.commands import CommandDone, CubeCommand, PeInstall, PeMap
+from sip_node.chip.host.commands import (
+    CommandHeader,
+    CubeCommand,
+    HostRequest,
+    PeInstall,
+    PeMap,
+    RequestDone,
+)
 from sip_node.chip.host.io_cpu import launch_bytes
 from sip_node.chip.host.request_record import check_request, record_of
+from sip_node.chip.host.streams import Command, Streams, resources_of
+from sip_node.chip.op_log import OpLog
 
 
-class _OpenRequest(Struct):
-    """A request that was sent: its index in its batch, and the bytes that it has received."""
+class _SentRequest(Struct):
+    """A request that was sent: its index in its command (-1 for a command without requests), and
+    the bytes that it has received.
+    """
 
-    batch: Batch
+    command: Command
     index: int
-    start_ps: int
     data: bytes = b""
 
 
@@ -40,15 +54,22 @@ class Host:
 
     def __init__(self, chip: ChipContext, node: int) -> None:
         self._chip, self._node, self._engine = chip, node, chip.engine
-        self._streams = Streams()
-        self._open: dict[int, _OpenRequest] = {}
+        self._overhead_ps = ps_from_ns(chip.topology.sip.host.launch_overhead_ns)
+        self._free_ps = 0
+        self.streams = Streams()
+        self._open: dict[int, _SentRequest] = {}
         self._tags = 0
 
     @property
     def current(self) -> str:
-        """The purpose of the earliest batch that is not complete; empty when there is none."""
-        batch = self._streams.earliest
-        return "" if batch is None else batch.why
+        """The purpose of the earliest command that is not complete; empty when there is none."""
+        command = self.streams.earliest
+        return "" if command is None else command.why
+
+    @property
+    def log(self) -> OpLog:
+        """The op log of the SIP."""
+        return self._chip.log
 
     def submit(
         self,
@@ -56,23 +77,32 @@ class Host:
         why: str,
         *,
         tensors: frozenset[str] = frozenset(),
-        order: StreamOrder = StreamOrder.COMPUTE,
-    ) -> Batch:
-        """Append a batch to a stream."""
+        stream: int,
+    ) -> Command:
+        """Append a command to a stream and send it.
+
+        Raises what `check_request` raises, before anything is sent.
+        """
+        for request in requests:
+            check_request(request, self._chip, why)
         now_ps, count = self._engine.now_ps, len(requests)
-        batch = Batch(
+        # One command after the other: the host is a server with a fixed time of service.
+        departs_ps = self._free_ps = max(now_ps, self._free_ps) + self._overhead_ps
+        command = Command(
             requests=tuple(requests),
             submitted_ps=now_ps,
             results=[b""] * count,
             why=why,
-            tensors=tensors,
-            order=order,
-            left=count,
+            stream=stream,
+            resources=resources_of(requests, tensors),
+            # A command without requests is one packet, which has an answer too.
+            left=max(count, 1),
+            departed_ps=departs_ps,
         )
-        if self._streams.submit(batch):
-            # As an event of its own: the rank program that submits is not in the event loop.
-            self._engine.at(now_ps, self._begin, batch)
-        return batch
+        self.streams.submit(command)
+        # As an event of its own: the rank program that submits is not in the event loop.
+        self._engine.at(departs_ps, self._send, command)
+        return command
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Take an answer to one of our requests."""
@@ -82,35 +112,41 @@ class Host:
         if packet.last:
             self._engine.at(tail_ps, self._answered, packet)
 
-    def _begin(self, batch: Batch) -> None:
-        # The time of a batch starts now: it has only waited for its stream so far.
-        batch.submitted_ps = self._engine.now_ps
-        # A batch without requests marks a point in its stream, as an event does.
-        if not batch.left:
-            self._complete(batch)
-        for index, request in enumerate(batch.requests):
-            check_request(request, self._chip)
-            self._tags += 1
-            self._open[self._tags] = _OpenRequest(batch, index, self._engine.now_ps)
-            for packet in self._packets(request, self._tags):
+    def _send(self, command: Command) -> None:
+        header = CommandHeader(command.number, command.waits_for, command.left)
+        if not command.requests:
+            tag = self._opened(command, -1)
+            self._chip.fabric.send(
+                self._control(HostRequest(header), 0, tag), self._node, self._engine.now_ps
+            )
+        for index, request in enumerate(command.requests):
+            tag = self._opened(command, index)
+            for packet in self._packets(request, header, tag):
                 self._chip.fabric.send(packet, self._node, self._engine.now_ps)
 
-    def _packets(self, request: Request, tag: int) -> Iterator[Packet]:
+    def _opened(self, command: Command, index: int) -> int:
+        self._tags += 1
+        self._open[self._tags] = _SentRequest(command, index)
+        return self._tags
+
+    def _packets(self, request: Request, header: CommandHeader, tag: int) -> Iterator[Packet]:
+        chip = self._chip
         match request:
             case MemoryWriteMsg():
-                yield from self._write(request, tag)
+                target = chip.locate(request.address)
+                yield from self._write(request, HostRequest(header, target), tag)
             case MemoryReadMsg():
-                yield self._read(request, tag)
+                target = chip.locate(request.address)
+                yield self._read(request, HostRequest(header, target), tag)
             case KernelLaunchMsg():
-                io_cpu = self._chip.graph.io_cpu
-                yield self._control(io_cpu, request, launch_bytes(request), tag)
+                order = HostRequest(header, (chip.sip, chip.graph.io_cpu), request)
+                yield self._control(order, launch_bytes(request), tag)
             case PeDmaMsg() | MmuMapMsg() | IpcqInitMsg():
                 command = _cube_command(request)
-                m_cpu = self._chip.graph.m_cpu(request.cube)
-                yield self._control(m_cpu, command, command.nbytes, tag)
+                target = (chip.sip, chip.graph.m_cpu(request.cube))
+                yield self._control(HostRequest(header, target, command), command.nbytes, tag)
 
-    def _write(self, request: MemoryWriteMsg, tag: int) -> Iterator[Packet]:
-        sip, node = self._chip.locate(request.address)
+    def _write(self, request: MemoryWriteMsg, body: HostRequest, tag: int) -> Iterator[Packet]:
         step = self._chip.topology.packet_bytes
         for start in range(0, request.nbytes, step):
             end = min(start + step, request.nbytes)
@@ -118,8 +154,8 @@ class Host:
                 kind=Kind.WRITE,
                 source_sip=self._chip.sip,
                 source_node=self._node,
-                sip=sip,
-                node=node,
+                sip=self._chip.sip,
+                node=self._chip.graph.io_cpu,
                 size=end - start,
                 address=request.address + start,
                 tag=tag,
@@ -127,31 +163,32 @@ class Host:
                 last=end == request.nbytes,
                 sent_ps=self._engine.now_ps,
                 payload=request.data[start:end],
+                body=body,
             )
 
-    def _read(self, request: MemoryReadMsg, tag: int) -> Packet:
-        sip, node = self._chip.locate(request.address)
+    def _read(self, request: MemoryReadMsg, body: HostRequest, tag: int) -> Packet:
         return Packet(
             kind=Kind.READ,
             source_sip=self._chip.sip,
             source_node=self._node,
-            sip=sip,
-            node=node,
+            sip=self._chip.sip,
+            node=self._chip.graph.io_cpu,
             size=self._chip.topology.control_bytes,
             address=request.address,
             tag=tag,
             total=request.nbytes,
             sent_ps=self._engine.now_ps,
+            body=body,
         )
 
-    def _control(self, node: int, body: object, nbytes: int, tag: int) -> Packet:
+    def _control(self, body: HostRequest, nbytes: int, tag: int) -> Packet:
         size = max(nbytes, self._chip.topology.control_bytes)
         return Packet(
             kind=Kind.CONTROL,
             source_sip=self._chip.sip,
             source_node=self._node,
             sip=self._chip.sip,
-            node=node,
+            node=self._chip.graph.io_cpu,
             size=size,
             tag=tag,
             total=size,
@@ -161,27 +198,36 @@ class Host:
 
     def _answered(self, packet: Packet) -> None:
         """The last byte of the last answer to a request has arrived."""
-        answered = self._open.pop(packet.tag)
-        batch, now_ps = answered.batch, self._engine.now_ps
-        request = batch.requests[answered.index]
-        batch.results[answered.index] = answered.data
-        if isinstance(packet.body, CommandDone):
-            # The longest kernel: those of one batch run side by side.
-            batch.kernels_ps = max(batch.kernels_ps, packet.body.end_ps - packet.body.start_ps)
-        if isinstance(request, MemoryWriteMsg):
-            self._chip.log.add_written(request.data)
-        self._chip.log.add(record_of(request, answered.start_ps, now_ps, answered.data))
-        batch.left -= 1
-        if not batch.left:
-            self._complete(batch)
+        answered, answer = self._open.pop(packet.tag), packet.body
+        assert isinstance(answer, RequestDone)
+        command = answered.command
+        # The longest kernel: those of one command run side by side.
+        kernel_ps = answer.done.end_ps - answer.done.start_ps
+        command.kernels_ps = max(command.kernels_ps, kernel_ps)
+        command.device_done_ps = max(command.device_done_ps, answer.end_ps)
+        command.queued_ps = command.departed_ps - command.submitted_ps + answer.held_ps
+        if command.requests:
+            self._record(answered, answer)
+        command.left -= 1
+        if not command.left:
+            self._complete(command)
 
-    def _complete(self, batch: Batch) -> None:
-        # What the batch held may be freed now, and the next batches of its streams begin before
-        # the rank program that waits for it goes on.
-        batch.done, batch.completed_ps, batch.holds = True, self._engine.now_ps, ()
-        for later in self._streams.complete(batch):
-            self._begin(later)
-        batch.finished.complete(None)
+    def _record(self, answered: _SentRequest, answer: RequestDone) -> None:
+        command = answered.command
+        request = command.requests[answered.index]
+        command.results[answered.index] = answered.data
+        if isinstance(request, MemoryWriteMsg):
+            self.log.add_written(request.data)
+        # A request that waited for others begins at its release: before that, the memory need not
+        # have what it reads, and others may still read what it writes.
+        start_ps = answer.released_ps if command.waits_for else command.departed_ps
+        self.log.add(record_of(request, start_ps, self._engine.now_ps, answered.data))
+
+    def _complete(self, command: Command) -> None:
+        # What the command held may be freed now, before a rank program that waits for it goes on.
+        command.done, command.completed_ps, command.holds = True, self._engine.now_ps, ()
+        self.streams.complete(command)
+        command.finished.complete(None)
 
 
 def _cube_command(request: PeDmaMsg | MmuMapMsg | IpcqInitMsg) -> CubeCommand:

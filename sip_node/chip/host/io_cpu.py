@@ -1,26 +1,178 @@
-"""The IO_CPU: distributes a kernel launch over the cubes, with one start time for all PEs.
+"""The IO_CPU, the command processor: holds commands until they may begin, and launches kernels.
 
-The commands reach the PEs at different times. So that a kernel starts on all of them together, the
-IO_CPU stamps a time that no command can miss: now + longest route + margin.
+The host sends commands without waiting for answers. Links are FIFO, so when a command arrives, all
+earlier ones have. It is released when the commands that it names are complete here: the last
+M_CPU has reported the end of a kernel, or the last acknowledgement or byte has passed on its way to
+the host. Those of one stream follow each other without a round trip to the host.
+
+    host   --A, B-->  IO_CPU  --A-->         PEs or memory
+                      holds B <--answer A--
+           <--done A--        --B-->
+
+A command that waits for nothing is relayed cut-through: its packets pass as they would pass a
+router. The memory for commands that wait, and for the data of writes among them, is unlimited.
+
+The launch commands reach the PEs at different times. So that a kernel starts on all of them
+together, the IO_CPU stamps a time that no command can miss: now + longest route + margin.
 """
+
+from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from runtime.core.requests import KernelLaunchMsg, PerPe
 from runtime.core.simtime import ps_from_ns, serialisation_ps
 from runtime.core.trace import OpRecord
-from sip_node.chip.fabric.packet import Packet
-from sip_node.chip.host.commands import CubeCommand
-from sip_node.chip.host.relay_cpu import RelayCpu
+from sip_node.chip.context import ChipContext
+from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.host.commands import (
+    CommandDone,
+    CommandHeader,
+    CubeCommand,
+    Gathering,
+    HostRequest,
+    RequestDone,
+)
+from sip_node.chip.host.cpu_port import CpuPort
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.stored_ranges import StoredRanges
 
 
-class IoCpu(RelayCpu):
-    """One IO_CPU. The margin, `launch_margin_ns`, covers contention: no PE receives it too late."""
+@dataclass(eq=False)
+class _HostCommand:
+    """A command that is not complete: its packets that wait, and the commands that wait for it.
 
-    def _commanded(self, packet: Packet) -> None:
-        assert isinstance(packet.body, KernelLaunchMsg)
-        launch = packet.body
-        chip, now_ps = self._chip, self._chip.engine.now_ps
+    It waits for `waits_for` commands; `left` of its requests are not complete.
+    """
+
+    header: CommandHeader
+    received_ps: int
+    left: int
+    waits_for: int = 0
+    released_ps: int = 0
+    held: list[tuple[Packet, int]] = field(default_factory=list[tuple[Packet, int]])
+    waiters: "list[_HostCommand]" = field(default_factory=list["_HostCommand"])
+
+
+class _ReleasedRequest(Struct):
+    """A request that was released; `answers` are those of the M_CPUs to a launch."""
+
+    command: _HostCommand
+    answers: Gathering | None = None
+
+
+class IoCpu:
+    """One IO_CPU. The margin, `launch_margin_ns`, covers contention: no PE receives it too late.
+
+    Its overhead is part of the route: the fabric adds it when a packet enters the node.
+    """
+
+    def __init__(self, chip: ChipContext, node: int) -> None:
+        self._chip, self._node, self._engine = chip, node, chip.engine
+        self._port = CpuPort(chip, node)
+        self._commands: dict[int, _HostCommand] = {}
+        # By the tag of the host, which no two requests share.
+        self._requests: dict[int, _ReleasedRequest] = {}
+
+    def accept(self, packet: Packet, tail_ps: int) -> None:
+        """Take a request of the host, or an answer to one."""
+        if packet.source_node == self._chip.graph.host:
+            self._requested(packet, tail_ps)
+        else:
+            self._answered(packet, tail_ps)
+
+    def _requested(self, packet: Packet, tail_ps: int) -> None:
+        assert isinstance(packet.body, HostRequest)
+        header = packet.body.command
+        command = self._commands.get(header.number) or self._received(header)
+        if command.waits_for:
+            command.held.append((packet, tail_ps))
+        else:
+            self._release(command, packet, tail_ps)
+
+    def _received(self, header: CommandHeader) -> _HostCommand:
+        """The first packet of a command has arrived."""
+        now_ps = self._engine.now_ps
+        command = _HostCommand(header, now_ps, header.requests, released_ps=now_ps)
+        self._commands[header.number] = command
+        for number in header.waits_for:
+            # All earlier commands have arrived; one that is not here is complete.
+            earlier = self._commands.get(number)
+            if earlier is not None:
+                earlier.waiters.append(command)
+                command.waits_for += 1
+        return command
+
+    def _release(self, command: _HostCommand, packet: Packet, tail_ps: int) -> None:
+        """Carry out a request, or relay a packet of it, whose last byte is here at `tail_ps`."""
+        request, tail_ps = packet.body, max(tail_ps, self._engine.now_ps)
+        assert isinstance(request, HostRequest)
+        opened = self._requests.get(packet.tag)
+        if opened is None:
+            opened = self._requests[packet.tag] = _ReleasedRequest(command)
+        if request.target is None:
+            self._engine.at(tail_ps, self._reached, packet.tag)
+        elif isinstance(request.order, KernelLaunchMsg):
+            self._engine.at(tail_ps, self._launch, packet.tag, request.order)
+        else:
+            # The answer comes here, and not past the command processor to the host.
+            packet.source_node = self._node
+            packet.sip, packet.node = request.target
+            packet.body = request.order
+            self._chip.fabric.send(packet, self._node, tail_ps)
+
+    def _reached(self, tag: int) -> None:
+        """All before a command without requests is complete: answer with the time."""
+        now_ps = self._engine.now_ps
+        self._finish(tag, CommandDone(now_ps, now_ps))
+
+    def _answered(self, packet: Packet, tail_ps: int) -> None:
+        request = self._requests[packet.tag]
+        if request.answers is not None:
+            self._engine.at(tail_ps, self._gathered, packet)
+            return
+        done = packet.body if packet.kind is Kind.CONTROL else CommandDone()
+        assert isinstance(done, CommandDone)
+        packet.sip, packet.node = self._chip.sip, self._chip.graph.host
+        if packet.last:
+            packet.body = _request_done(request.command, done, tail_ps)
+            self._engine.at(tail_ps, self._complete, packet.tag)
+        self._chip.fabric.send(packet, self._node, tail_ps)
+
+    def _gathered(self, packet: Packet) -> None:
+        """An M_CPU has reported that the kernels of its cube have ended."""
+        answers = self._requests[packet.tag].answers
+        assert isinstance(packet.body, CommandDone)
+        assert answers is not None
+        done = answers.add(packet.body)
+        if done is not None:
+            self._finish(packet.tag, done)
+
+    def _finish(self, tag: int, done: CommandDone) -> None:
+        """Answer a request that this CPU has carried out."""
+        command = self._requests[tag].command
+        answer = _request_done(command, done, self._engine.now_ps)
+        self._port.send(self._chip.graph.host, answer, 0, tag)
+        self._complete(tag)
+
+    def _complete(self, tag: int) -> None:
+        """A request is complete; with the last one of its command, release those that waited."""
+        command = self._requests.pop(tag).command
+        command.left -= 1
+        if command.left:
+            return
+        del self._commands[command.header.number]
+        # In order of submission, as they have arrived.
+        for later in command.waiters:
+            later.waits_for -= 1
+            if not later.waits_for:
+                later.released_ps = self._engine.now_ps
+                held, later.held = later.held, []
+                for packet, tail_ps in held:
+                    self._release(later, packet, tail_ps)
+
+    def _launch(self, tag: int, launch: KernelLaunchMsg) -> None:
+        chip, now_ps = self._chip, self._engine.now_ps
         # The command for every PE has the size of the launch.
         nbytes = launch_bytes(launch)
         margin_ps = ps_from_ns(chip.topology.sip.io_chiplet.io_cpu.launch_margin_ns)
@@ -29,14 +181,14 @@ class IoCpu(RelayCpu):
         chip.send_bounds.launched(launch.pes, start_ps, launch.thread, launch.queues)
         # One PE cannot store to what another one stores to.
         stored = StoredRanges() if len(launch.pes) > 1 else None
-        parts: list[tuple[int, object, int]] = []
-        for cube, pes in _by_cube(launch.pes).items():
+        chip.log.add(OpRecord("io_cpu", f"launch {launch.name}", now_ps, start_ps))
+        cubes = _by_cube(launch.pes)
+        self._requests[tag].answers = Gathering(len(cubes))
+        for cube, pes in cubes.items():
             command = CubeCommand(
                 tuple((pe, _order(launch, (cube, pe), start_ps, stored), nbytes) for pe in pes)
             )
-            parts.append((chip.graph.m_cpu(cube), command, command.nbytes))
-        chip.log.add(OpRecord("io_cpu", f"launch {launch.name}", now_ps, start_ps))
-        self._port.forward(packet, parts)
+            self._port.send(chip.graph.m_cpu(cube), command, command.nbytes, tag)
 
     def _longest_route_ps(self, launch: KernelLaunchMsg, nbytes: int) -> int:
         """An upper bound for the time of the last command, were it alone on the chip.
@@ -68,6 +220,11 @@ class IoCpu(RelayCpu):
             )
 
         return all_down_ps + max(cube_ps(cube, pes) for cube, pes in cubes.items())
+
+
+def _request_done(command: _HostCommand, done: CommandDone, end_ps: int) -> RequestDone:
+    released_ps = command.released_ps
+    return RequestDone(done, released_ps, released_ps - command.received_ps, end_ps)
 
 
 def launch_bytes(launch: KernelLaunchMsg) -> int:

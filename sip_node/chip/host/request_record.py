@@ -9,20 +9,22 @@ from sip_node.chip.context import ChipContext
 from sip_node.chip.strided_block import BYTES, bytes_at
 
 
-def check_request(request: Request, chip: ChipContext) -> None:
-    """Raise `ValueError` or `PhysAddrError` for bytes that are in no memory, or in two."""
+def check_request(request: Request, chip: ChipContext, why: str) -> None:
+    """Raise `ValueError` or `PhysAddrError` for bytes that are in no memory, or in two; `why` is
+    the purpose of the command.
+    """
     if not isinstance(request, MemoryWriteMsg | MemoryReadMsg | PeDmaMsg):
         return
     if request.nbytes < 1:
-        raise ValueError(f"{request}: a request moves at least one byte")
+        raise ValueError(f"{why}: {request}: a request moves at least one byte")
     if chip.locate(request.address) != chip.locate(request.address + request.nbytes - 1):
         raise PhysAddrError(
             f"{request.address:#x}",
-            f"{request.nbytes:,} bytes from there run past the end of the memory",
+            f"{why}: {request.nbytes:,} bytes from there run past the end of the memory",
         )
     tcm_bytes = chip.topology.tcm_bytes
     if isinstance(request, PeDmaMsg) and not 0 <= request.tcm_offset <= tcm_bytes - request.nbytes:
-        raise ValueError(f"{request}: it leaves the TCM, which has {tcm_bytes:,} bytes")
+        raise ValueError(f"{why}: {request}: it leaves the TCM, which has {tcm_bytes:,} bytes")
 
 
 def record_of(request: Request, start_ps: int, end_ps: int, read: bytes) -> OpRecord:

@@ -115,7 +115,7 @@ CORRUPTIONS: dict[str, tuple[Callable[[OpRecord], OpRecord], tuple[int, ...]]] =
         lambda record: replace(record, end_ps=record.start_ps - 1),
         (LOAD,),
     ),
-    "too early": (lambda record: replace(record, start_ps=0, end_ps=0), (LOAD,)),
+    "too early": (lambda record: replace(record, start_ps=0, end_ps=0), (GEMM,)),
     "too late": (lambda record: replace(record, end_ps=record.end_ps + 10**6), (LOAD,)),
 }
 

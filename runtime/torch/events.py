@@ -1,0 +1,77 @@
+"""Events: points in a stream that other streams and the host wait for, with the simulated time.
+
+An event is recorded by a control packet to the IO_CPU, which notes the time at which all before it
+in its stream is complete.
+"""
+
+from typing import TYPE_CHECKING
+
+from runtime.core.requests import Handle
+from runtime.torch.rank_state import running_rank
+
+if TYPE_CHECKING:
+    from runtime.torch.streams import Stream
+
+_PS_PER_MS = 1_000_000_000
+
+
+class Event:
+    """A point in a stream, once it is recorded; with `enable_timing` its time can be compared.
+
+    `recorded` is its command, None before the first `record`.
+    """
+
+    def __init__(self, enable_timing: bool = False) -> None:  # noqa: FBT001, FBT002 - as in PyTorch
+        self.enable_timing = enable_timing
+        self.recorded: Handle | None = None
+
+    def __repr__(self) -> str:
+        """Whether it is recorded, and complete."""
+        state = "complete" if self.query() else "recorded"
+        return f"<torch.ahbm.Event {'not recorded' if self.recorded is None else state}>"
+
+    def record(self, stream: "Stream | None" = None) -> None:
+        """Record the event behind the commands of `stream`, by default the current stream. A second
+        call replaces the first.
+        """
+        device = running_rank().device
+        number = device.stream if stream is None else stream.number
+        self.recorded = device.submit([], "an event", stream=number)
+
+    def wait(self, stream: "Stream | None" = None) -> None:
+        """Later commands of `stream`, by default the current one, wait for the event. The rank goes
+        on at once. An event that is not recorded changes nothing.
+        """
+        device = running_rank().device
+        if self.recorded is not None:
+            number = device.stream if stream is None else stream.number
+            device.order_after(number, (self.recorded,))
+
+    def query(self) -> bool:
+        """Whether the recorded commands are complete; True if nothing is recorded. The call takes
+        no simulated time, so a loop around it never ends.
+        """
+        return self.recorded is None or self.recorded.done
+
+    def synchronize(self) -> None:
+        """Wait in simulated time until the event is complete; at once if nothing is recorded."""
+        if self.recorded is not None:
+            running_rank().device.wait(self.recorded)
+
+    def elapsed_time(self, end_event: "Event") -> float:
+        """The simulated milliseconds from this event to `end_event`, between the times at which the
+        IO_CPU saw them complete.
+
+        `ValueError` for events without `enable_timing` and for events that are not recorded,
+        `RuntimeError` for events that are not complete.
+        """
+        if not (self.enable_timing and end_event.enable_timing):
+            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+        if self.recorded is None or end_event.recorded is None:
+            raise ValueError("Both events must be recorded before calculating elapsed time.")
+        if not (self.query() and end_event.query()):
+            raise RuntimeError(
+                "Both events must be completed before calculating elapsed time. Wait for the later "
+                "one with synchronize()."
+            )
+        return (end_event.recorded.device_done_ps - self.recorded.device_done_ps) / _PS_PER_MS

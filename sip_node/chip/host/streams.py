@@ -1,0 +1,138 @@
+"""The streams of a rank, and which command waits for which.
+
+A command is what CUDA calls one: requests that run together. Work in a stream is serial. Across
+streams a command waits for commands that it was ordered to wait for, and for earlier ones that use
+one of its resources: a tensor, or a hardware thread of a PE.
+
+    default         C1 --> C2 --------------> C3    C3 waits for C2, for A1 if they share a tensor
+                            |                 ^
+    communication           '--> A1 - - - - - '     A1 was ordered to wait for C2
+
+Of every stream only the latest of those commands counts, because it completes last. What the host
+has an answer to is complete and forgotten here; at the IO_CPU more may be complete by then.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from runtime.core.requests import (
+    COMMUNICATION_STREAM,
+    DEFAULT_STREAM,
+    Handle,
+    KernelLaunchMsg,
+    Request,
+)
+from sip_node.chip.completion import Completion
+
+Resource = str | tuple[str, int, int]
+"""The name of a tensor; or (hardware thread, cube, pe)."""
+
+
+@dataclass
+class Command(Handle):
+    """A command of a stream; `finished` completes with the answer to the last of its requests.
+
+    `left` of its requests are not answered. The numbers of a rank rise in the order of submission.
+    The value of `finished` is None, not the command: in a reference cycle, a command and its kernel
+    would never be deleted.
+    """
+
+    number: int = 0
+    why: str = ""
+    stream: int = DEFAULT_STREAM
+    resources: frozenset[Resource] = frozenset()
+    waits_for: tuple[int, ...] = ()
+    left: int = 0
+    departed_ps: int = 0
+    finished: Completion[None] = field(default_factory=Completion[None])
+
+
+class Streams:
+    """The commands of a rank that are not answered, by stream, in the order of submission."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, Command] = {}
+        self._latest: dict[int, Command] = {}
+        # Of every resource in use, the latest command of each stream.
+        self._users: dict[Resource, dict[int, Command]] = {}
+        # What the next command of a stream was ordered to wait for, by number.
+        self._ordered: dict[int, dict[int, Command]] = {}
+        self._numbers = 0
+        self._streams = COMMUNICATION_STREAM
+
+    @property
+    def earliest(self) -> Command | None:
+        """The command that was submitted first."""
+        return next(iter(self._open.values()), None)
+
+    def new_stream(self) -> int:
+        """The number of a new stream."""
+        self._streams += 1
+        return self._streams
+
+    def submit(self, command: Command) -> None:
+        """Append a command to its stream: sets its number, and the commands that it waits for."""
+        self._numbers += 1
+        command.number = self._numbers
+        # Only a number is sent to the IO_CPU; it rises, so the greatest of a stream is the latest.
+        latest: dict[int, int] = {}
+        for earlier in self._conflicts(command):
+            latest[earlier.stream] = max(earlier.number, latest.get(earlier.stream, 0))
+        command.waits_for = tuple(sorted(latest.values()))
+        self._open[command.number] = self._latest[command.stream] = command
+        for resource in command.resources:
+            self._users.setdefault(resource, {})[command.stream] = command
+
+    def complete(self, command: Command) -> None:
+        """Remove a command that is answered."""
+        del self._open[command.number]
+        # Streams come and go, so nothing is kept of a stream without open commands.
+        if self._latest[command.stream] is command:
+            del self._latest[command.stream]
+        for resource in command.resources:
+            users = self._users[resource]
+            if users[command.stream] is command:
+                del users[command.stream]
+                if not users:
+                    del self._users[resource]
+        for ordered in self._ordered.values():
+            ordered.pop(command.number, None)
+
+    def order_after(self, stream: int, handles: Sequence[Handle]) -> None:
+        """The next command of `stream`, and with it all later ones, waits for `handles`."""
+        ordered = self._ordered.setdefault(stream, {})
+        for each in handles:
+            assert isinstance(each, Command), "the handles of a rank are the commands of its host"
+            if not each.done:
+                ordered[each.number] = each
+
+    def latest(self, stream: int) -> tuple[Command, ...]:
+        """The open commands that the next command of `stream` waits for by rules 1 and 2."""
+        own = self._latest.get(stream)
+        return (*(() if own is None else (own,)), *self._ordered.get(stream, {}).values())
+
+    def all_latest(self) -> tuple[Command, ...]:
+        """The last open command of every stream."""
+        return tuple(self._latest.values())
+
+    def _conflicts(self, command: Command) -> list[Command]:
+        found = [*self.latest(command.stream)]
+        # The commands after this one wait for it, and so for those too.
+        self._ordered.pop(command.stream, None)
+        for resource in command.resources:
+            found.extend(self._users.get(resource, {}).values())
+        return found
+
+
+def resources_of(requests: Sequence[Request], tensors: frozenset[str]) -> frozenset[Resource]:
+    """The resources that a command uses: its tensors, and the threads of the PEs of its launches.
+
+    A thread runs one kernel at a time, so launches that share one run in the order of submission.
+    """
+    threads = (
+        (request.thread, *pe)
+        for request in requests
+        if isinstance(request, KernelLaunchMsg)
+        for pe in request.pes
+    )
+    return tensors.union(threads)

@@ -1,0 +1,119 @@
+"""The streams of a rank without a chip: which command waits for which."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runtime.core.requests import COMMUNICATION_STREAM, DEFAULT_STREAM, KernelLaunchMsg
+from sip_node.chip.host.streams import Command, Resource, Streams, resources_of
+
+Kind = tuple[int, frozenset[str]]
+KINDS = st.tuples(
+    st.sampled_from((DEFAULT_STREAM, COMMUNICATION_STREAM, 2)),
+    st.frozensets(st.sampled_from("abc"), max_size=2),
+)
+
+
+def command(kind: Kind) -> Command:
+    stream, resources = kind
+    return Command((), 0, stream=stream, resources=frozenset[Resource](resources))
+
+
+def uses(stream: int, *tensors: str) -> Kind:
+    return stream, frozenset(tensors)
+
+
+def waits_of(*kinds: Kind) -> list[tuple[int, ...]]:
+    """The commands that each command waits for; they are numbered from 1 on, and none completes."""
+    streams = Streams()
+    commands = [command(kind) for kind in kinds]
+    for each in commands:
+        streams.submit(each)
+    return [each.waits_for for each in commands]
+
+
+def test_a_stream_is_serial() -> None:
+    assert waits_of(uses(0, "a"), uses(0, "b"), uses(0)) == [(), (1,), (2,)]
+
+
+def test_streams_run_side_by_side() -> None:
+    assert waits_of(uses(0, "a"), uses(2, "b"), uses(0, "c"), uses(2)) == [(), (), (1,), (2,)]
+
+
+def test_a_command_waits_for_the_latest_command_of_every_stream_with_a_common_tensor() -> None:
+    kinds = uses(0, "a"), uses(0, "a", "b"), uses(0, "c"), uses(2, "b"), uses(3, "a", "b")
+    assert waits_of(*kinds)[3:] == [(2,), (2, 4)]
+
+
+def test_later_commands_of_a_stream_wait_for_what_it_was_ordered_to_wait_for() -> None:
+    streams = Streams()
+    first, second, third = (command(uses(stream)) for stream in (0, 2, 2))
+    streams.submit(first)
+    streams.order_after(2, streams.latest(0))
+    assert streams.latest(2) == (first,)
+    streams.submit(second)
+    streams.submit(third)
+    assert (second.waits_for, third.waits_for) == ((1,), (2,))
+
+
+def test_what_is_answered_is_waited_for_by_no_later_command() -> None:
+    streams = Streams()
+    first, second = (command(uses(stream, "a")) for stream in (0, 2))
+    streams.submit(first)
+    streams.order_after(2, (first,))
+    first.done = True
+    streams.complete(first)
+    streams.order_after(2, (first,))
+    assert streams.latest(2) == ()
+    streams.submit(second)
+    assert second.waits_for == ()
+
+
+def test_launches_share_the_threads_of_their_pes_and_no_others() -> None:
+    def launch(call: str, *pes: tuple[int, int]) -> frozenset[Resource]:
+        return resources_of([KernelLaunchMsg("k", print, (), pes, call=call)], frozenset())
+
+    assert launch("", (0, 0), (0, 1)) & launch("", (0, 1))
+    assert not launch("", (0, 0)) & launch("", (0, 1))
+    assert not launch("", (0, 0)) & launch("world #1", (0, 0))
+
+
+def test_the_numbers_of_new_streams_are_new() -> None:
+    streams = Streams()
+    numbers = {streams.new_stream() for _ in range(3)}
+    assert len(numbers | {DEFAULT_STREAM, COMMUNICATION_STREAM}) == 5
+
+
+def waits(earlier: Kind, later: Kind) -> bool:
+    """The rule for two commands."""
+    return earlier[0] == later[0] or bool(earlier[1] & later[1])
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(KINDS, max_size=9), st.data())
+def test_a_command_waits_directly_or_through_others_for_all_that_conflict(
+    kinds: list[Kind], data: st.DataObject
+) -> None:
+    """Commands complete while others are submitted, in any order that their waits allow."""
+    streams, submitted = Streams(), list[Command]()
+    left = dict[int, Command]()
+    for kind in kinds:
+        each = command(kind)
+        streams.submit(each)
+        submitted.append(each)
+        left[each.number] = each
+        reached, frontier = set[int](), [*each.waits_for]
+        while frontier:
+            number = frontier.pop()
+            reached.add(number)
+            frontier.extend(submitted[number - 1].waits_for)
+        conflicts = {number for number in left if waits(kinds[number - 1], kind)} - {each.number}
+        assert conflicts <= reached
+        assert set(each.waits_for) <= left.keys()
+        assert all(number < each.number for number in each.waits_for)
+        ready = [number for number in left if not left.keys() & set(left[number].waits_for)]
+        for number in data.draw(st.lists(st.sampled_from(ready), unique=True)):
+            done = left.pop(number)
+            done.done = True
+            streams.complete(done)
+    earliest = min(left, default=None)
+    assert streams.earliest is (None if earliest is None else left[earliest])
