@@ -175,7 +175,8 @@ class Handle:
     """A command on a stream; `results` align with `requests`, times are picoseconds.
 
     `submitted_ps` is the time of the submission, `completed_ps` that of the last answer at the
-    host, `device_done_ps` the time at which the IO_CPU had seen the end of all requests.
+    host. The IO_CPU released it at `released_ps`, and had seen the end of all requests at
+    `device_done_ps`.
     `queued_ps` is the time that the command waited in the host for its turn, and in the IO_CPU for
     other commands. `kernels_ps` is the longest time that a kernel of the command has run so far.
     The properties raise `RuntimeError` until the command is `done`. `holds` are objects that must
@@ -186,6 +187,7 @@ class Handle:
     submitted_ps: int
     done: bool = False
     completed_ps: int = 0
+    released_ps: int = 0
     device_done_ps: int = 0
     queued_ps: int = 0
     kernels_ps: int = 0

@@ -256,6 +256,7 @@ def test_a_barrier_ends_after_the_last_rank_has_called_it() -> None:
         dist.init_process_group("ahbm", algorithm="ring")
         if rank == 0:
             torch.zeros(100_000)
+            torch.ahbm.synchronize()
         came_ps = torch.ahbm.elapsed_ps()
         dist.barrier()
         return came_ps, torch.ahbm.elapsed_ps()
@@ -271,6 +272,7 @@ def test_a_barrier_works_for_intercube_too() -> None:
     def program(rank: int) -> tuple[int, int]:
         dist.init_process_group("ahbm", algorithm="intercube")
         torch.ones(1 + 10_000 * rank)
+        torch.ahbm.synchronize()
         came_ps = torch.ahbm.elapsed_ps()
         dist.barrier()
         return came_ps, torch.ahbm.elapsed_ps()

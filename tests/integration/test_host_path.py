@@ -12,7 +12,7 @@ from tests.support.world import simulate
 SMALL = variant_text(sip__cube_mesh={"w": 2, "h": 2}, cube__pe_layout__pe_per_corner=1)
 
 
-def test_a_batch_starts_when_the_previous_batch_is_complete() -> None:
+def test_a_command_is_released_when_the_one_before_it_is_complete_at_the_io_cpu() -> None:
     def program(rank: int) -> list[Handle]:
         state = running_rank()
         address = state.addresses.pe_hbm_addr(0, 0, 0, 0)
@@ -25,10 +25,46 @@ def test_a_batch_starts_when_the_previous_batch_is_complete() -> None:
 
     handles = simulate(program, 1, topology=SMALL).returned[0]
     assert all(handle.done for handle in handles)
-    assert [handle.submitted_ps for handle in handles[1:]] == [
-        handle.completed_ps for handle in handles[:-1]
+    assert [handle.submitted_ps for handle in handles] == [0, 0, 0]
+    assert [handle.released_ps for handle in handles[1:]] == [
+        handle.device_done_ps for handle in handles[:-1]
     ]
-    assert len({handle.total_ps for handle in handles}) == 1
+    # The first one is not held; the others have waited in the IO_CPU when they are released.
+    first, second, third = handles
+    assert (first.queued_ps, first.network_ps) == (0, first.total_ps)
+    assert third.completed_ps - second.completed_ps == third.device_done_ps - second.device_done_ps
+
+
+def test_commands_leave_a_host_with_a_launch_overhead_one_after_the_other() -> None:
+    def program(rank: int) -> list[Handle]:
+        device = running_rank().device
+        handles = [device.submit([], "a point in a stream") for _ in range(4)]
+        device.wait(handles[-1])
+        return handles
+
+    overhead_ps = 700_000
+    ideal, busy = (
+        simulate(program, 1, topology=variant_text(sip__host__launch_overhead_ns=ns)).returned[0]
+        for ns in (0.0, overhead_ps / 1000)
+    )
+    # It is longer than the answer takes, so no command finds another one before it.
+    assert [handle.completed_ps for handle in busy] == [
+        ideal[0].completed_ps + overhead_ps * (index + 1) for index in range(4)
+    ]
+    assert [handle.queued_ps for handle in busy] == [overhead_ps * index for index in range(1, 5)]
+
+
+def test_a_refused_request_names_its_command_and_nothing_of_it_is_sent() -> None:
+    def program(rank: int) -> int:
+        state = running_rank()
+        address = state.addresses.pe_hbm_addr(0, 0, 0, 0)
+        requests = [MemoryWriteMsg(address, 4, bytes(4)), MemoryReadMsg(address, 0)]
+        with pytest.raises(ValueError, match=r"copying nothing: MemoryReadMsg.* at least one byte"):
+            state.device.submit(requests, "copying nothing")
+        torch.ahbm.synchronize()
+        return torch.ahbm.elapsed_ps()
+
+    assert simulate(program, 1, topology=SMALL).returned[0] == 0
 
 
 def test_the_requests_of_a_batch_run_together_and_their_results_align() -> None:
@@ -50,18 +86,19 @@ def test_the_requests_of_a_batch_run_together_and_their_results_align() -> None:
     assert written.total_ps == max(singles) < sum(singles)
 
 
-def test_an_empty_batch_waits_for_its_turn_only() -> None:
-    def program(rank: int) -> tuple[int, int, int]:
+def test_a_command_without_requests_is_a_control_packet_behind_those_before_it() -> None:
+    def program(rank: int) -> tuple[Handle, Handle, Handle]:
         device = running_rank().device
-        idle = device.wait(device.submit([], "nothing")).completed_ps
-        tensor = torch.empty(1000).copy_(1)
-        before = device.now_ps
-        tensor.copy_(2)
-        torch.ahbm.synchronize()
-        return idle, before, device.now_ps
+        idle = device.wait(device.submit([], "nothing"))
+        address = running_rank().addresses.pe_hbm_addr(0, 0, 0, 0)
+        write = device.submit([MemoryWriteMsg(address, 4096, bytes(4096))], "a write")
+        return idle, write, device.wait(device.submit([], "nothing more"))
 
-    idle_ps, before_ps, after_ps = simulate(program, 1, topology=SMALL).returned[0]
-    assert idle_ps == 0 < before_ps < after_ps
+    idle, write, point = simulate(program, 1, topology=SMALL).returned[0]
+    assert idle.queued_ps == 0 < idle.device_done_ps < idle.completed_ps
+    assert point.device_done_ps == point.released_ps == write.device_done_ps
+    # The answers are two control packets of 16 B, one behind the other on the 64 GB/s of PCIe.
+    assert point.completed_ps == write.completed_ps + 250
 
 
 @pytest.mark.parametrize("arguments", [0, 100])

@@ -103,11 +103,13 @@ def test_a_kernel_runs_while_an_asynchronous_collective_does() -> None:
 
 
 @pytest.mark.slow
-def test_a_synchronous_collective_and_a_kernel_take_the_sum_of_their_times() -> None:
+def test_a_kernel_behind_a_synchronous_collective_is_on_its_way_while_that_runs() -> None:
     alone = [took_ps(run(steps(collective="sync"))), took_ps(run(steps(kernel=True)))]
     world = run(steps(collective="sync", kernel=True))
     check(world)
-    assert took_ps(world) == sum(alone)
+    # The kernel and the mapping of its tensors do not start later; their way from the host to the
+    # IO_CPU and the answer of the collective, 110 and 100 ns, are not added.
+    assert sum(alone) - 3 * 210_000 < took_ps(world) < sum(alone) - 210_000
 
 
 def test_a_collective_alone_takes_the_same_time_with_and_without_async_op() -> None:
@@ -128,7 +130,9 @@ def test_overlapped_runs_have_one_digest_for_every_partition_into_lps(
 ) -> None:
     def program(rank: int) -> np.ndarray:
         dist.init_process_group("ahbm", algorithm="ring")
-        tensor, x, y = torch.from_numpy(drawn(rank)), torch.ones(64, 64), torch.zeros(64, 64)
+        pe_0 = DPPolicy(num_cubes=1, num_pes=1)
+        tensor = torch.from_numpy(drawn(rank), dp=pe_0)
+        x, y = torch.ones(64, 64, dp=pe_0), torch.zeros(64, 64, dp=pe_0)
         torch.launch("product", product, x, y)
         dist.all_reduce(tensor, async_op=True)
         torch.launch("product", product, x, y)
@@ -163,7 +167,7 @@ def test_a_kernel_on_the_tensor_that_is_reduced_waits_for_the_collective() -> No
         return work, handle, y.numpy()
 
     for work, handle, y in run(program).returned.values():
-        assert handle.submitted_ps >= work.handle.completed_ps > 0
+        assert handle.released_ps >= work.handle.device_done_ps > 0
         np.testing.assert_array_equal(y, summed(2) ** 2)
 
 
@@ -189,7 +193,7 @@ def test_writing_a_tensor_waits_for_its_collective() -> None:
         )
         work = reduced(tensor)
         tensor.copy_(other)
-        assert work.is_completed()
+        assert not work.is_completed()
         return tensor.numpy(), drawn(rank, 1)
 
     for found, expected in run(program).returned.values():
@@ -212,11 +216,11 @@ def kernels(world: World, component: str) -> list[OpRecord]:
 def test_collectives_of_a_rank_run_one_after_the_other() -> None:
     def program(rank: int) -> list[Work]:
         works = [reduced(torch.from_numpy(drawn(rank, seed), dp=TWO_PES)) for seed in range(3)]
-        works[-1].wait()
+        torch.ahbm.synchronize()
         return works
 
     for works in run(program).returned.values():
-        times = [(work.handle.submitted_ps, work.handle.completed_ps) for work in works]
+        times = [(work.handle.released_ps, work.handle.device_done_ps) for work in works]
         assert all(done_ps <= begun_ps for (_, done_ps), (begun_ps, _) in pairwise(times))
         assert all(work.is_completed() for work in works)
 
@@ -226,26 +230,29 @@ def test_a_collective_waits_for_the_kernels_before_it() -> None:
         tensor, x, y = (torch.from_numpy(drawn(rank, seed), dp=TWO_PES) for seed in range(3))
         handle = torch.launch("square", square, x, y)
         work = reduced(tensor)
-        work.wait()
+        torch.ahbm.synchronize()
         return handle, work
 
     for handle, work in run(program).returned.values():
-        assert work.handle.submitted_ps >= handle.completed_ps > 0
+        assert work.handle.released_ps >= handle.device_done_ps > 0
 
 
-def test_wait_ends_exactly_when_the_collective_is_complete() -> None:
-    def program(rank: int) -> tuple[bool, int, int, Work]:
-        work = reduced(torch.from_numpy(drawn(rank), dp=TWO_PES))
-        first, began_ps = work.is_completed(), torch.ahbm.elapsed_ps()
+def test_wait_makes_the_stream_wait_and_not_the_rank() -> None:
+    def program(rank: int) -> tuple[int, int, Work, list[Handle]]:
+        x, y = torch.from_numpy(drawn(rank, 1), dp=TWO_PES), torch.zeros(COUNT, dp=TWO_PES)
+        torch.launch("square", square, x, y)
+        torch.ahbm.synchronize()
+        work, began_ps = reduced(torch.from_numpy(drawn(rank), dp=TWO_PES)), torch.ahbm.elapsed_ps()
+        beside = torch.launch("square", square, x, y)
         assert work.wait()
-        ended_ps = torch.ahbm.elapsed_ps()
-        assert work.wait()
-        assert began_ps < ended_ps == torch.ahbm.elapsed_ps()
-        return first, ended_ps, torch.ahbm.elapsed_ps(), work
+        waited_ps = torch.ahbm.elapsed_ps() - began_ps
+        behind = torch.launch("square", square, x, y)
+        torch.ahbm.synchronize()
+        return waited_ps, torch.ahbm.elapsed_ps() - began_ps, work, [beside, behind]
 
-    for first, ended_ps, after_ps, work in run(program).returned.values():
-        assert (first, work.is_completed()) == (False, True)
-        assert ended_ps == after_ps == work.handle.completed_ps
+    for waited_ps, took_ps_, work, (beside, behind) in run(program).returned.values():
+        assert waited_ps == 0 < took_ps_
+        assert beside.released_ps < work.handle.device_done_ps <= behind.released_ps
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["the end of the program", "synchronize"])
@@ -271,7 +278,8 @@ def test_a_tensor_that_the_program_drops_keeps_its_memory_until_its_collective_i
         work = reduced(tensor)
         del tensor
         addresses = [torch.zeros(COUNT, dp=TWO_PES).shards[0].address]
-        work.wait()
+        torch.ahbm.synchronize()
+        assert work.is_completed()
         addresses.append(torch.zeros(COUNT, dp=TWO_PES).shards[0].address)
         return address, addresses
 

@@ -10,6 +10,7 @@ import pytest
 
 from runtime import DPPolicy, tl, torch
 from runtime.core.errors import KernelError, PageFaultError
+from runtime.core.requests import Handle
 from runtime.language.value import Pointer
 from tests.support.joined import ccl_text
 from tests.support.topologies import variant_text
@@ -138,18 +139,20 @@ def test_launches_and_accesses_of_a_rank_take_effect_in_their_order() -> None:
 
 
 def test_a_handle_has_the_time_of_a_launch_after_its_end() -> None:
-    def program() -> tuple[bool, bool, int, int, int]:
+    def program() -> tuple[bool, bool, Handle]:
         handle = torch.launch("load", lambda at: tl.load(at, 1), torch.zeros(1))
         pending = handle.done
         with pytest.raises(RuntimeError, match="the launch is not complete"):
             _ = handle.pe_exec_ps
         torch.ahbm.synchronize()
-        return pending, handle.done, handle.total_ps, handle.pe_exec_ps, handle.network_ps
+        return pending, handle.done, handle
 
-    pending, done, total_ps, pe_exec_ps, network_ps = on_a_rank(program)
+    pending, done, handle = on_a_rank(program)
     assert (pending, done) == (False, True)
-    assert total_ps == pe_exec_ps + network_ps
-    assert 0 < pe_exec_ps < network_ps
+    assert handle.total_ps == handle.pe_exec_ps + handle.network_ps + handle.queued_ps
+    # It waits for the write and the mapping of its tensor.
+    assert 0 < handle.pe_exec_ps < handle.network_ps
+    assert handle.queued_ps > 0
 
 
 def test_a_scalar_passes_through() -> None:

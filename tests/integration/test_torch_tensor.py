@@ -222,7 +222,7 @@ def test_without_data_tensors_have_shape_and_time_but_no_values() -> None:
     assert without_ps > 0
 
 
-def test_host_access_takes_simulated_time_and_allocation_takes_none() -> None:
+def test_reading_waits_for_the_copy_before_it_and_neither_allocation_nor_a_copy_blocks() -> None:
     def program() -> list[int]:
         times = [torch.ahbm.elapsed_ps()]
         tensor = torch.empty(10)
@@ -233,8 +233,8 @@ def test_host_access_takes_simulated_time_and_allocation_takes_none() -> None:
         times.append(torch.ahbm.elapsed_ps())
         return times
 
-    start, allocated, written, read = on_a_rank(program)
-    assert start == allocated == 0 < written < read
+    start, allocated, queued, read = on_a_rank(program)
+    assert start == allocated == queued == 0 < read
 
 
 def test_torch_outside_of_a_rank_is_an_error_with_the_command_to_start_one() -> None:

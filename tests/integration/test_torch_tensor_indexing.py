@@ -208,6 +208,7 @@ def test_rows_can_be_iterated():
 def test_reading_a_row_moves_a_row():
     def program() -> tuple[int, int]:
         tensor = torch.zeros(64, 4096)
+        torch.ahbm.synchronize()
         start_ps = torch.ahbm.elapsed_ps()
         tensor[5]
         row_ps = torch.ahbm.elapsed_ps() - start_ps

@@ -204,6 +204,7 @@ class Host:
         # The longest kernel: those of one command run side by side.
         kernel_ps = answer.done.end_ps - answer.done.start_ps
         command.kernels_ps = max(command.kernels_ps, kernel_ps)
+        command.released_ps = answer.released_ps
         command.device_done_ps = max(command.device_done_ps, answer.end_ps)
         command.queued_ps = command.departed_ps - command.submitted_ps + answer.held_ps
         if command.requests:
