@@ -14,13 +14,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runtime.ccl.references import COLLECTIVES, POINT_TO_POINT, unresolved_references
+from runtime.ccl.references import COLLECTIVES, PAIRWISE, POINT_TO_POINT, unresolved_references
 from runtime.core.config_file import Section, default_file, parse, raise_first, read_text
 from runtime.core.errors import ConfigError, nearest
 
 __all__ = [
     "AUTO",
     "COLLECTIVES",
+    "PAIRWISE",
     "POINT_TO_POINT",
     "AlgorithmConfig",
     "BufferKind",
@@ -188,16 +189,16 @@ class CclConfig:
         """The algorithms that a group with algorithm `name` may run: `name` itself, or every choice
         of `auto`.
 
-        The first one is that of `resolve`. The algorithm of send and receive is the last one, if
-        the file has it.
+        The first one is that of `resolve`. The algorithms of send and receive and of all-to-all
+        with parts of any sizes are the last ones, if the file has them.
         """
         chosen = [self.resolve(name).name]
         if name == AUTO and self.file.selection is not None:
             chosen += [
                 row.algorithm for rows in self.file.selection.by_size.values() for row in rows
             ]
-        if POINT_TO_POINT in self.file.algorithms:
-            chosen.append(POINT_TO_POINT)
+        always = (POINT_TO_POINT, PAIRWISE)
+        chosen += [algorithm for algorithm in always if algorithm in self.file.algorithms]
         # Every rank must compute the same order, since the addresses of the receive rings follow
         # from it; a dict keeps the first occurrence of each name, a set would keep no order.
         return tuple(dict.fromkeys(chosen))

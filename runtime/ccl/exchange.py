@@ -65,6 +65,18 @@ def blocks(numel: int, block: int) -> Iterator[tuple[int, int]]:
     return ((start, min(block, numel - start)) for start in range(0, numel, block))
 
 
+def blocks_from_rest(numel: int, block: int) -> Iterator[tuple[int, int]]:
+    """(start, count) of consecutive blocks of at most `block` elements, with the smaller one first.
+
+    Two ranks with different ideas of the number of elements differ in the first message already,
+    unless the numbers differ by whole blocks.
+    """
+    rest = numel % block
+    if rest:
+        yield 0, rest
+    yield from ((start, block) for start in range(rest, numel, block))
+
+
 def chunk_bounds(numel: int, chunks: int) -> list[tuple[int, int]]:
     """`chunks` consecutive (start, stop) that cover `numel` elements; sizes differ by at most
     one.

@@ -2,6 +2,7 @@
 
 from enum import Enum
 
+from runtime.core.dtypes import DType
 from runtime.language import tl
 from runtime.language.value import Value
 
@@ -10,7 +11,7 @@ class ReduceOp(Enum):
     """An elementwise reduction in the element type of the tensor; integers wrap round.
 
     `AVG` sums and divides once at the end, so a sum that overflows is an infinite average. It is
-    defined for floating-point types.
+    defined for floating-point types, `BAND`, `BOR` and `BXOR` (bit by bit) for the others.
     """
 
     SUM = "sum"
@@ -18,19 +19,36 @@ class ReduceOp(Enum):
     MAX = "max"
     MIN = "min"
     PRODUCT = "product"
+    BAND = "band"
+    BOR = "bor"
+    BXOR = "bxor"
+
+    @property
+    def is_bitwise(self) -> bool:
+        """Whether the operation combines bits and not numbers."""
+        return self in {ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR}
+
+    def is_defined_for(self, dtype: DType) -> bool:
+        """Whether elements of this type can be combined."""
+        return not self.is_bitwise if dtype.is_floating_point else self is not ReduceOp.AVG
 
     def combine(self, own: Value, received: Value) -> Value:
         """Kernel: combine two contributions, or partial results of several."""
-        match self:
-            case ReduceOp.SUM | ReduceOp.AVG:
-                return own + received
-            case ReduceOp.MAX:
-                return tl.maximum(own, received)
-            case ReduceOp.MIN:
-                return tl.minimum(own, received)
-            case ReduceOp.PRODUCT:
-                return own * received
+        if self in {ReduceOp.SUM, ReduceOp.AVG}:
+            return own + received
+        if self is ReduceOp.PRODUCT:
+            return own * received
+        return _COMBINED[self](own, received)
 
     def finish(self, combined: Value, contributions: int) -> Value:
         """Kernel: the result, from the combination of all contributions."""
         return combined / contributions if self is ReduceOp.AVG and contributions > 1 else combined
+
+
+_COMBINED = {
+    ReduceOp.MAX: tl.maximum,
+    ReduceOp.MIN: tl.minimum,
+    ReduceOp.BAND: tl.bitwise_and,
+    ReduceOp.BOR: tl.bitwise_or,
+    ReduceOp.BXOR: tl.bitwise_xor,
+}

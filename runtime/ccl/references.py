@@ -19,6 +19,9 @@ COLLECTIVES = (
     "all_gather_into_tensor",
     "reduce_scatter_tensor",
     "all_to_all_single",
+    "all_to_all",
+    "gather",
+    "scatter",
 )
 """The collectives of which an algorithm may have a kernel, which is a function of its module with
 that name.
@@ -28,6 +31,9 @@ POINT_TO_POINT = "point_to_point"
 """The algorithm of send and receive. Its queues connect every rank of a group with every other
 one.
 """
+
+PAIRWISE = "pairwise"
+"""The algorithm of all-to-all with parts of any sizes. Its queues connect every two ranks, too."""
 
 SYSTEM = "system"
 """The topology key that stands for `system.sips.topology` of the topology file."""

@@ -48,11 +48,14 @@ def _softmax(x: Array, axis: int) -> Array:
 
 
 class Elementwise(NamedTuple):
-    """An operation on corresponding elements, broadcast as in numpy."""
+    """An operation on corresponding elements, broadcast as in numpy, and the kinds of types for
+    which it is defined.
+    """
 
     function: Callable[..., Array]
     operands: int
     integers: bool = True
+    floats: bool = True
 
 
 ELEMENTWISE = {
@@ -62,6 +65,9 @@ ELEMENTWISE = {
     "div": Elementwise(np.divide, 2, integers=False),
     "maximum": Elementwise(np.maximum, 2),
     "minimum": Elementwise(np.minimum, 2),
+    "bitwise_and": Elementwise(np.bitwise_and, 2, floats=False),
+    "bitwise_or": Elementwise(np.bitwise_or, 2, floats=False),
+    "bitwise_xor": Elementwise(np.bitwise_xor, 2, floats=False),
     "fma": Elementwise(_fma, 3),
     "clamp": Elementwise(_clamp, 3),
     "abs": Elementwise(np.abs, 1),
@@ -234,6 +240,8 @@ def _elementwise(
 ) -> tuple[Shape, DType]:
     if not ELEMENTWISE[name].integers:
         _check_floating(name, dtype)
+    if not ELEMENTWISE[name].floats and dtype.is_floating_point:
+        raise TypeError(f"{name}: not defined for {dtype.name}, only for integers")
     for operand in operands:
         if not isinstance(operand, Value):
             _check_held(name, operand, dtype, f"beside a value of {dtype.name}")

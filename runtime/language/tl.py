@@ -31,6 +31,9 @@ from runtime.language.value import Pointer, Ref, Shape, Value
 from runtime.language.vector import (
     abs,  # noqa: A004 - Triton's names
     add,
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
     cat,
     clamp,
     cos,
@@ -69,6 +72,9 @@ __all__ = [
     "abs",
     "add",
     "bfloat16",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
     "cat",
     "cdiv",
     "clamp",

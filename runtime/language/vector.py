@@ -46,6 +46,21 @@ def minimum(a: Operand, b: Operand) -> Value:
     return running_kernel().math("minimum", (a, b))
 
 
+def bitwise_and(a: Operand, b: Operand) -> Value:
+    """Bitwise and of corresponding elements, integer types only."""
+    return running_kernel().math("bitwise_and", (a, b))
+
+
+def bitwise_or(a: Operand, b: Operand) -> Value:
+    """Bitwise or of corresponding elements, integer types only."""
+    return running_kernel().math("bitwise_or", (a, b))
+
+
+def bitwise_xor(a: Operand, b: Operand) -> Value:
+    """Bitwise exclusive or of corresponding elements, integer types only."""
+    return running_kernel().math("bitwise_xor", (a, b))
+
+
 def fma(a: Operand, b: Operand, c: Operand) -> Value:
     """Elementwise `a * b + c`; the product is not rounded."""
     return running_kernel().math("fma", (a, b, c))

@@ -158,6 +158,7 @@ def test_any_two_choices_occur_together_and_every_algorithm_has_every_kind() -> 
 def test_all_algorithms_of_the_file_are_among_the_runs() -> None:
     assert {*yaml.safe_load(default_file("ccl.yaml").read_text())["algorithms"]} == {
         *ALGORITHMS,
+        "pairwise",
         "point_to_point",
     }
 

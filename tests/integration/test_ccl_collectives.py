@@ -15,7 +15,7 @@ from coordinator.verify.check import verify
 from examples import sharded_sgd
 from runtime import DPPolicy, torch
 from runtime.core.config_file import default_file
-from runtime.core.dtypes import ALL, DType, bfloat16, int8
+from runtime.core.dtypes import ALL, DType, bfloat16, int8, int32
 from runtime.model.addresses import AddressMap
 from runtime.model.placement import ONE_PE
 from runtime.model.topology import parse_topology
@@ -47,6 +47,9 @@ NUMPY = {
     ReduceOp.MAX: np.maximum,
     ReduceOp.MIN: np.minimum,
     ReduceOp.PRODUCT: np.multiply,
+    ReduceOp.BAND: np.bitwise_and,
+    ReduceOp.BOR: np.bitwise_or,
+    ReduceOp.BXOR: np.bitwise_xor,
 }
 COLUMNS = DPPolicy(cube="column_wise", pe="column_wise")
 PLACEMENTS = {
@@ -61,12 +64,12 @@ Worker = Callable[[int], np.ndarray]
 
 def combined(op: torch.distributed.ReduceOp, arrays: list[np.ndarray]) -> np.ndarray:
     """The reduction of the contributions in float64; an average is rounded once, as a quotient."""
-    total = reduce(NUMPY[op], [array.astype(np.float64) for array in arrays])
-    return (
-        (total / len(arrays) if op is ReduceOp.AVG else total)
-        .astype(np.float32)
-        .astype(arrays[0].dtype)
-    )
+    wide = np.int64 if op.is_bitwise else np.float64
+    total = reduce(NUMPY[op], [array.astype(wide) for array in arrays])
+    if op.is_bitwise:
+        return total.astype(arrays[0].dtype)
+    whole = total / len(arrays) if op is ReduceOp.AVG else total
+    return whole.astype(np.float32).astype(arrays[0].dtype)
 
 
 def queues(**values: object) -> str:
@@ -94,12 +97,7 @@ def results(
 
 @pytest.mark.parametrize(
     ("dtype", "op"),
-    [
-        (dtype, op)
-        for dtype in ALL
-        for op in ReduceOp
-        if dtype.is_floating_point or op is not ReduceOp.AVG
-    ],
+    [(dtype, op) for dtype in ALL for op in ReduceOp if op.is_defined_for(dtype)],
     ids=lambda each: repr(each) if isinstance(each, DType) else each.value,
 )
 def test_all_reduce_combines_every_type_with_every_operation_it_has(
@@ -237,10 +235,11 @@ def test_reduce_scatter_gives_every_rank_its_rows_wherever_the_shards_are(
 
 @pytest.mark.parametrize("op", ReduceOp)
 def test_reduce_and_reduce_scatter_have_every_operation(op: torch.distributed.ReduceOp) -> None:
-    contributions = [contribution(rank, (21,), bfloat16) for rank in range(3)]
+    dtype = int32 if op.is_bitwise else bfloat16
+    contributions = [contribution(rank, (21,), dtype) for rank in range(3)]
 
     def worker(rank: int) -> np.ndarray:
-        whole, part = torch.from_numpy(contributions[rank]), torch.zeros(7, dtype=torch.bfloat16)
+        whole, part = torch.from_numpy(contributions[rank]), torch.zeros(7, dtype=dtype)
         dist.reduce_scatter_tensor(part, whole, op)
         dist.reduce(whole, 1, op)
         return np.concatenate([part.numpy(), whole.numpy()])

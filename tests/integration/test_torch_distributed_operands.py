@@ -1,6 +1,5 @@
 """Operands that collectives refuse, with the errors of PyTorch and the values."""
 
-import re
 from collections.abc import Callable
 
 import pytest
@@ -19,11 +18,6 @@ FOUR_PES = variant_text(
     cube__pe_layout__pe_per_corner=1,
     cube__pe_layout__corners=["NW", "NE"],
 )
-ROWS, COLUMNS = (
-    DPPolicy(cube="row_wise", pe="row_wise"),
-    DPPolicy(cube="column_wise", pe="column_wise"),
-)
-TWO_PES, TWO_CUBES = DPPolicy(num_cubes=1, num_pes=2), DPPolicy(num_cubes=2, num_pes=1)
 ARGUMENT = "Invalid function argument. Expected parameter"
 
 
@@ -55,6 +49,10 @@ CALLS: dict[str, Callable[[], object]] = {
     "all_gather_into_tensor": lambda: dist.all_gather_into_tensor(tensor(4), tensor(4)),
     "reduce_scatter_tensor": lambda: dist.reduce_scatter_tensor(tensor(4), tensor(4)),
     "all_to_all_single": lambda: dist.all_to_all_single(tensor(4), tensor(4)),
+    "all_to_all": lambda: dist.all_to_all([tensor(4)], [tensor(4)]),
+    "reduce_scatter": lambda: dist.reduce_scatter(tensor(4), [tensor(4)]),
+    "gather": lambda: dist.gather(tensor(4), [tensor(4)]),
+    "scatter": lambda: dist.scatter(tensor(4), [tensor(4)]),
     "barrier": dist.barrier,
     "send": lambda: dist.send(tensor(4), 1),
     "recv": lambda: dist.recv(tensor(4), 1),
@@ -122,10 +120,11 @@ def test_a_module_that_cannot_be_imported_is_an_error_of_the_file() -> None:
     "name", ["broadcast", "reduce", "all_gather_into_tensor", "all_to_all_single"]
 )
 def test_a_collective_that_an_algorithm_lacks_is_an_error_that_lists_algorithms(name: str) -> None:
+    known = "ring, pairwise" if name == "all_to_all_single" else "ring"
     kind, text = refused(CALLS[name], sips=1, algorithm="intercube")
     assert (kind, text) == (
         RuntimeError,
-        f"algorithm 'intercube' does not support {name}; those that do: ring",
+        f"algorithm 'intercube' does not support {name}; those that do: {known}",
     )
 
 
@@ -184,8 +183,18 @@ def test_integers_have_no_average(name: str, kind: torch.dtype) -> None:
         ),
     }
     problem = f"Cannot use ReduceOp.AVG with integral inputs ({kind!r})"
-    known = "it has ReduceOp.SUM, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.PRODUCT"
+    known = (
+        "it has ReduceOp.SUM, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.PRODUCT, ReduceOp.BAND, "
+        "ReduceOp.BOR, ReduceOp.BXOR"
+    )
     assert refused(calls[name]) == (TypeError, f"{problem}; {known}")
+
+
+def test_bits_of_floating_point_elements_are_not_combined() -> None:
+    problem = "Cannot use ReduceOp.BXOR with non-integral inputs (torch.float32)"
+    known = "it has ReduceOp.SUM, ReduceOp.AVG, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.PRODUCT"
+    text = f"{problem}; {known}"
+    assert refused(lambda: dist.all_reduce(tensor(4), ReduceOp.BXOR)) == (TypeError, text)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +203,10 @@ def test_integers_have_no_average(name: str, kind: torch.dtype) -> None:
         ("ReduceOp.MX", "; did you mean 'ReduceOp.MAX'?"),
         (
             "sum",
-            "; known: ReduceOp.AVG, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.PRODUCT, ReduceOp.SUM",
+            (
+                "; known: ReduceOp.AVG, ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR, ReduceOp.MAX, "
+                "ReduceOp.MIN, ReduceOp.PRODUCT, ReduceOp.SUM"
+            ),
         ),
     ],
 )
@@ -217,11 +229,23 @@ SIZES: dict[str, tuple[Callable[[], object], str]] = {
         "Tensor's dim 0 does not divide equally across group size: shape (5,), 2 ranks",
     ),
     "output of all_to_all": (
-        lambda: dist.all_to_all_single(tensor(2, 2), tensor(4)),
+        lambda: dist.all_to_all_single(tensor(2, 3), tensor(4)),
         (
-            "all_to_all_single with equal splits: both tensors must have one shape; the "
-            "output has shape (2, 2), the input (4,)"
+            "all_to_all_single with equal splits: both tensors must have one number of elements; "
+            "the output has shape (2, 3), the input (4,)"
         ),
+    ),
+    "sum of split sizes": (
+        lambda: dist.all_to_all_single(tensor(5), tensor(5), [2, 3], [2, 2]),
+        ("Split sizes doesn't match total dim 0 size: input_split_sizes [2, 2], shape (5,)"),
+    ),
+    "number of split sizes": (
+        lambda: dist.all_to_all_single(tensor(5), tensor(5), [5]),
+        "Number of tensor splits not equal to group size: output_split_sizes [5], 2 ranks",
+    ),
+    "part for the own rank": (
+        lambda: dist.all_to_all([tensor(2), tensor(2)], [tensor(3), tensor(3)]),
+        "all_to_all: rank 0 sends itself a part of 3 elements and receives 2",
     ),
     "length of a list": (
         lambda: dist.all_gather([tensor(4)], tensor(4)),
@@ -245,6 +269,22 @@ SIZES: dict[str, tuple[Callable[[], object], str]] = {
         ),
     ),
 }
+ROOTS: dict[str, tuple[Callable[[], object], str]] = {
+    "list beside the root": (
+        lambda: dist.gather(tensor(4), [tensor(4), tensor(4)], 0),
+        (
+            "Argument ``gather_list`` must NOT be specified on non-destination ranks.: rank 1 "
+            "is not the destination rank 0"
+        ),
+    ),
+    "list beside the source": (
+        lambda: dist.scatter(tensor(4), [tensor(4), tensor(4)], 0),
+        (
+            "Argument ``scatter_list`` must NOT be specified on non-source ranks.: rank 1 is not "
+            "the source rank 0"
+        ),
+    ),
+}
 KINDS: dict[str, tuple[Callable[[], object], str]] = {
     "type of the output": (
         lambda: dist.all_gather_into_tensor(tensor(8), tensor(4, dtype=torch.half)),
@@ -261,6 +301,10 @@ KINDS: dict[str, tuple[Callable[[], object], str]] = {
         lambda: dist.all_reduce([tensor(4)]),
         f"{ARGUMENT} `tensor` of type torch.Tensor but got <class 'list'> instead.",
     ),
+    "no list at the root": (
+        lambda: dist.gather(tensor(4), None, dist.get_rank()),
+        f"{ARGUMENT} `gather_list` of type List[torch.Tensor] but got <class 'NoneType'> instead.",
+    ),
     "nothing in a list": (
         lambda: dist.all_gather([tensor(4), None], tensor(4)),
         f"{ARGUMENT} `tensor_list[1]` of type torch.Tensor but got <class 'NoneType'> instead.",
@@ -271,6 +315,12 @@ KINDS: dict[str, tuple[Callable[[], object], str]] = {
 @pytest.mark.parametrize("case", SIZES)
 def test_sizes_that_do_not_match_are_errors_of_pytorch(case: str) -> None:
     call, text = SIZES[case]
+    assert refused(call) == (ValueError, text)
+
+
+@pytest.mark.parametrize("case", ROOTS)
+def test_a_list_is_for_the_root_alone(case: str) -> None:
+    call, text = ROOTS[case]
     assert refused(call) == (ValueError, text)
 
 
@@ -286,75 +336,4 @@ def test_output_and_input_must_be_two_tensors() -> None:
         dist.all_to_all_single(one, one)
 
     problem = "all_to_all_single: output and input are one tensor; the output must be another one"
-    assert refused(call) == (ValueError, problem)
-
-
-MOVES: dict[str, Callable[[], object]] = {
-    "gathered rows": lambda: dist.all_gather_into_tensor(
-        tensor(8, 4, dp=ROWS), tensor(4, 4, dp=ROWS)
-    ),
-    "gathered vectors": lambda: dist.all_gather_into_tensor(
-        tensor(8, dp=COLUMNS), tensor(4, dp=COLUMNS)
-    ),
-    "another placement": lambda: dist.all_gather_into_tensor(
-        tensor(8, 4, dp=COLUMNS), tensor(4, 4, dp=TWO_PES)
-    ),
-    "joined columns": lambda: dist.all_gather_into_tensor(
-        tensor(4, 8, dp=COLUMNS), tensor(4, 4, dp=COLUMNS)
-    ),
-    "other axes": lambda: dist.all_gather_into_tensor(
-        tensor(8, 2, 8, dp=COLUMNS), tensor(4, 4, 4, dp=COLUMNS)
-    ),
-    "copies on other PEs": lambda: dist.all_gather_into_tensor(
-        tensor(8, dp=TWO_PES), tensor(4, dp=TWO_CUBES)
-    ),
-    "scattered rows": lambda: dist.reduce_scatter_tensor(
-        tensor(4, 4, dp=ROWS), tensor(8, 4, dp=ROWS)
-    ),
-    "fewer PEs": lambda: dist.reduce_scatter_tensor(tensor(4, 4, dp=TWO_PES), tensor(8, 4)),
-    "exchanged rows": lambda: dist.all_to_all_single(tensor(8, 4, dp=ROWS), tensor(8, 4, dp=ROWS)),
-    "columns from one PE": lambda: dist.all_to_all_single(tensor(8, 4, dp=COLUMNS), tensor(8, 4)),
-}
-
-
-@pytest.mark.parametrize("case", MOVES)
-def test_a_placement_that_moves_elements_between_pes_is_an_error_that_lists_placements(
-    case: str,
-) -> None:
-    kind, text = refused(MOVES[case])
-    assert kind is ValueError
-    assert re.match(
-        (
-            r"\w+: a PE splits and concatenates along axis 0 only what it holds itself, "
-            r"which shapes \("
-        ),
-        text,
-    )
-    advice = (
-        'place both tensors alike, on one PE, with "replicate", or with "column_wise" and at '
-        "least two axes"
-    )
-    assert text.endswith(advice)
-
-
-def test_a_list_of_all_gather_has_the_placement_of_the_tensor() -> None:
-    _, text = refused(
-        lambda: dist.all_gather([tensor(4, 4, dp=COLUMNS), tensor(4, 4)], tensor(4, 4, dp=COLUMNS))
-    )
-    assert text.startswith(
-        "all_gather: tensor_list[1] is not placed like tensor: "
-        "DPPolicy(cube='replicate', pe='replicate'"
-    )
-
-
-def test_tensors_in_tiles_cannot_be_divided() -> None:
-    def call() -> None:
-        tiles = torch.blocked_row_major(2, 2)
-        dist.all_gather_into_tensor(
-            torch.empty(8, 4, layout=tiles), torch.empty(4, 4, layout=tiles)
-        )
-
-    problem = (
-        "all_gather_into_tensor: tensors that are stored in tiles cannot be split; omit `layout`"
-    )
     assert refused(call) == (ValueError, problem)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.ccl import point_to_point
-from runtime.ccl.algorithms import ring
+from runtime.ccl.algorithms import pairwise, ring
 from runtime.ccl.config import AlgorithmConfig, load_ccl
 from runtime.ccl.group import Group
 from runtime.ccl.plan import InstallPlan
@@ -21,6 +21,7 @@ from runtime.ccl.reduction import ReduceOp
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.dtypes import ALL, DType
 from runtime.language.mock import MockPe, join, run
+from runtime.language.value import Pointer
 from tests.support.topologies import variant
 
 CCL = load_ccl()
@@ -30,6 +31,9 @@ COMBINED: dict[ReduceOp, Callable[..., np.ndarray]] = {
     ReduceOp.MAX: np.maximum,
     ReduceOp.MIN: np.minimum,
     ReduceOp.PRODUCT: np.multiply,
+    ReduceOp.BAND: np.bitwise_and,
+    ReduceOp.BOR: np.bitwise_or,
+    ReduceOp.BXOR: np.bitwise_xor,
 }
 
 
@@ -40,10 +44,9 @@ class World(NamedTuple):
     slots: int
     slot_bytes: int
 
-    @property
-    def groups(self) -> list[Group]:
+    def groups(self, name: str = "ring") -> list[Group]:
         algorithm = AlgorithmConfig(
-            **(vars(CCL.resolve("ring")) | {"n_slots": self.slots, "slot_size": self.slot_bytes})
+            **(vars(CCL.resolve(name)) | {"n_slots": self.slots, "slot_size": self.slot_bytes})
         )
         return [
             Group(rank, tuple(range(self.ranks)), algorithm, topology(self.ranks))
@@ -54,12 +57,13 @@ class World(NamedTuple):
         self,
         kernel: Callable[..., None],
         arguments: Callable[[int, Callable[[np.ndarray], Any]], tuple[Any, ...]],
+        algorithm: str = "ring",
     ) -> int:
-        """Run `kernel` on every rank; return the bytes sent.
+        """Run `kernel` on every rank with the queues of an algorithm; return the bytes sent.
 
         `arguments(rank, place)` stores the arrays of a rank in its memory with `place`.
         """
-        groups = self.groups
+        groups = self.groups(algorithm)
         pes = {
             PeCoordinates(rank, 0, 0): MockPe(
                 PeCoordinates(rank, 0, 0), topology=topology(self.ranks)
@@ -81,14 +85,16 @@ class World(NamedTuple):
         name: str,
         arguments: Callable[[int, Callable[[np.ndarray], Any]], tuple[Any, ...]],
         size: int,
+        algorithm: str = "ring",
     ) -> int:
         """Run the kernel of a collective with the arguments of its module; elements have `size`
         bytes.
         """
-        groups = self.groups
+        groups, module = self.groups(algorithm), MODULES[algorithm]
         return self.run(
-            getattr(ring, name),
-            lambda rank, place: (*arguments(rank, place), *ring.arguments(groups[rank], size)),
+            getattr(module, name),
+            lambda rank, place: (*arguments(rank, place), *module.arguments(groups[rank], size)),
+            algorithm,
         )
 
 
@@ -102,6 +108,11 @@ def topology(ranks: int):
     )
 
 
+def by_rank(whole: Pointer, numel: int, ranks: int) -> tuple[Pointer, ...]:
+    """The parts of a contiguous tensor."""
+    return tuple(whole + rank * numel for rank in range(ranks))
+
+
 def integers(seed: int, numel: int, dtype: DType) -> np.ndarray:
     """Small integers: sums, and products of a few of them, are exact in every type."""
     return np.random.default_rng(seed).integers(-2, 3, numel).astype(dtype.numpy)
@@ -109,23 +120,21 @@ def integers(seed: int, numel: int, dtype: DType) -> np.ndarray:
 
 def combined(op: ReduceOp, arrays: list[np.ndarray]) -> np.ndarray:
     """The reduction of the contributions in float64; an average is rounded once, as a quotient."""
-    total = reduce(COMBINED[op], [array.astype(np.float64) for array in arrays])
+    wide = np.int64 if op.is_bitwise else np.float64
+    total = reduce(COMBINED[op], [array.astype(wide) for array in arrays])
     whole = total / len(arrays) if op is ReduceOp.AVG else total
-    return whole.astype(np.float32).astype(arrays[0].dtype)
+    return (whole if op.is_bitwise else whole.astype(np.float32)).astype(arrays[0].dtype)
 
 
 worlds = st.builds(World, st.integers(1, 6), st.integers(1, 4), st.just(64))
 sizes = st.integers(1, 150)
 types = st.sampled_from(ALL)
+algorithms = st.sampled_from(["ring", "pairwise"])
+MODULES = {"ring": ring, "pairwise": pairwise}
 
 
 operations = st.sampled_from(
-    [
-        (dtype, op)
-        for dtype in ALL
-        for op in ReduceOp
-        if dtype.is_floating_point or op is not ReduceOp.AVG
-    ]
+    [(dtype, op) for dtype in ALL for op in ReduceOp if op.is_defined_for(dtype)]
 )
 
 
@@ -184,12 +193,7 @@ def test_all_gather_gives_every_rank_the_parts_in_the_order_of_the_ranks(
     outputs = [np.zeros((ranks, numel), dtype.numpy) for _ in shards]
 
     def arguments(rank: int, place: Callable[[np.ndarray], Any]) -> tuple[Any, ...]:
-        whole = place(outputs[rank])
-        return (
-            place(shards[rank]),
-            numel,
-            whole if into_one else tuple(whole + each * numel for each in range(ranks)),
-        )
+        return place(shards[rank]), numel, by_rank(place(outputs[rank]), numel, ranks)
 
     sent = world.collective(
         "all_gather_into_tensor" if into_one else "all_gather", arguments, dtype.itemsize
@@ -208,7 +212,7 @@ def test_reduce_scatter_gives_every_rank_its_own_part(
     outputs = [np.zeros(numel, dtype.numpy) for _ in shards]
 
     def arguments(rank: int, place: Callable[[np.ndarray], Any]) -> tuple[Any, ...]:
-        return place(shards[rank]), numel, op, place(outputs[rank])
+        return by_rank(place(shards[rank]), numel, ranks), numel, op, place(outputs[rank])
 
     sent = world.collective("reduce_scatter_tensor", arguments, dtype.itemsize)
     np.testing.assert_array_equal(np.concatenate(outputs), combined(op, shards))
@@ -217,23 +221,104 @@ def test_reduce_scatter_gives_every_rank_its_own_part(
 
 
 @settings(deadline=None, max_examples=20)
-@given(worlds, sizes, types)
-def test_all_to_all_transposes_the_parts(world: World, numel: int, dtype: DType) -> None:
+@given(worlds, sizes, types, algorithms)
+def test_all_to_all_transposes_the_parts(
+    world: World, numel: int, dtype: DType, algorithm: str
+) -> None:
     ranks = world.ranks
     shards = [integers(rank, ranks * numel, dtype) for rank in range(ranks)]
     outputs = [np.zeros((ranks, numel), dtype.numpy) for _ in shards]
 
     def arguments(rank: int, place: Callable[[np.ndarray], Any]) -> tuple[Any, ...]:
-        return place(shards[rank]), numel, place(outputs[rank])
+        return (
+            by_rank(place(shards[rank]), numel, ranks),
+            numel,
+            by_rank(place(outputs[rank]), numel, ranks),
+        )
 
-    sent = world.collective("all_to_all_single", arguments, dtype.itemsize)
+    sent = world.collective("all_to_all_single", arguments, dtype.itemsize, algorithm)
     np.testing.assert_array_equal(
         outputs, np.array(shards).reshape(ranks, ranks, numel).swapaxes(0, 1)
     )
-    # Every part takes the shorter direction: the distance of each pair of ranks on the ring, times
+    # On the ring every part takes the shorter direction: the distance of each pair of ranks, times
     # the bytes of a part.
-    hops = sum(min((a - b) % ranks, (b - a) % ranks) for a in range(ranks) for b in range(ranks))
+    distances = {
+        "ring": lambda a, b: min((a - b) % ranks, (b - a) % ranks),
+        "pairwise": lambda a, b: int(a != b),
+    }
+    hops = sum(distances[algorithm](a, b) for a in range(ranks) for b in range(ranks))
     assert sent == hops * numel * dtype.itemsize
+
+
+@settings(deadline=None, max_examples=30)
+@given(worlds, st.data(), types)
+def test_all_to_all_of_parts_of_any_sizes_gives_each_rank_its_parts(
+    world: World, data: st.DataObject, dtype: DType
+) -> None:
+    ranks = world.ranks
+    sizes = np.array(data.draw(st.lists(st.integers(0, 90), min_size=ranks**2, max_size=ranks**2)))
+    sizes = sizes.reshape(ranks, ranks)
+    parts = [
+        [integers(ranks * a + b, sizes[a, b], dtype) for b in range(ranks)] for a in range(ranks)
+    ]
+    outputs = [[np.zeros(sizes[a, b], dtype.numpy) for a in range(ranks)] for b in range(ranks)]
+
+    def arguments(rank: int, place: Callable[[np.ndarray], Any]) -> tuple[Any, ...]:
+        sent, received = (
+            tuple((place(array), array.size) for array in arrays[rank])
+            for arrays in (parts, outputs)
+        )
+        return sent, received
+
+    sent = world.collective("all_to_all", arguments, dtype.itemsize, "pairwise")
+    for a, b in np.ndindex(ranks, ranks):
+        np.testing.assert_array_equal(outputs[b][a], parts[a][b])
+    assert sent == (sizes.sum() - np.trace(sizes)) * dtype.itemsize
+
+
+@settings(deadline=None, max_examples=20)
+@given(worlds, sizes, types, st.integers(0, 5), algorithms)
+def test_gather_gives_the_parts_of_all_ranks_to_the_root(
+    world: World, numel: int, dtype: DType, root: int, algorithm: str
+) -> None:
+    root %= world.ranks
+    ranks = world.ranks
+    shards = [integers(rank, numel, dtype) for rank in range(ranks)]
+    output = np.zeros((ranks, numel), dtype.numpy)
+
+    def arguments(rank: int, place: Callable[[np.ndarray], Any]) -> tuple[Any, ...]:
+        outputs = by_rank(place(output), numel, ranks) if rank == root else ()
+        return place(shards[rank]), numel, outputs, root
+
+    sent = world.collective("gather", arguments, dtype.itemsize, algorithm)
+    np.testing.assert_array_equal(output, shards)
+    assert sent == numel * dtype.itemsize * hops_from(root, ranks, algorithm)
+
+
+@settings(deadline=None, max_examples=20)
+@given(worlds, sizes, types, st.integers(0, 5), algorithms)
+def test_scatter_gives_every_rank_its_part_of_the_root(
+    world: World, numel: int, dtype: DType, root: int, algorithm: str
+) -> None:
+    root %= world.ranks
+    ranks = world.ranks
+    whole = integers(0, ranks * numel, dtype)
+    outputs = [np.zeros(numel, dtype.numpy) for _ in range(ranks)]
+
+    def arguments(rank: int, place: Callable[[np.ndarray], Any]) -> tuple[Any, ...]:
+        inputs = by_rank(place(whole), numel, ranks) if rank == root else ()
+        return inputs, numel, place(outputs[rank]), root
+
+    sent = world.collective("scatter", arguments, dtype.itemsize, algorithm)
+    np.testing.assert_array_equal(np.concatenate(outputs), whole)
+    assert sent == numel * dtype.itemsize * hops_from(root, ranks, algorithm)
+
+
+def hops_from(root: int, ranks: int, algorithm: str) -> int:
+    """Sends of one part per rank between the root and the others."""
+    if algorithm == "pairwise":
+        return ranks - 1
+    return sum(min((rank - root) % ranks, (root - rank) % ranks) for rank in range(ranks))
 
 
 @settings(deadline=None, max_examples=20)
@@ -270,15 +355,19 @@ def test_no_kernel_exceeds_its_scratch_with_queues_of_any_size(
     world, size = World(ranks, 4, 1 << 20), 4
     # Two messages and a rest of every part: the scratch limits the message, since the rings are
     # far larger.
-    numel = 2 * ring.arguments(world.groups[0], size)[1] + 5
+    numel = 2 * ring.arguments(world.groups()[0], size)[1] + 5
     op, shape = ReduceOp.AVG, ranks * numel
     operands: dict[str, Callable[..., tuple[Any, ...]]] = {
         "all_reduce": lambda a, b: (a, shape, op),
         "reduce": lambda a, b: (a, shape, op, 0),
         "broadcast": lambda a, b: (a, shape, 0),
-        "all_gather_into_tensor": lambda a, b: (a, numel, b),
-        "reduce_scatter_tensor": lambda a, b: (a, numel, op, b),
-        "all_to_all_single": lambda a, b: (a, numel, b),
+        "all_gather_into_tensor": lambda a, b: (a, numel, by_rank(b, numel, ranks)),
+        "reduce_scatter_tensor": lambda a, b: (by_rank(a, numel, ranks), numel, op, b),
+        "all_to_all_single": lambda a, b: (
+            by_rank(a, numel, ranks),
+            numel,
+            by_rank(b, numel, ranks),
+        ),
     }
     arrays = [(np.ones(shape, np.float32), np.zeros(shape, np.float32)) for _ in range(ranks)]
     for name, of_arrays in operands.items():

@@ -9,12 +9,16 @@ module returns:
     reduce(shard, numel, op, root, *arguments)
     broadcast(shard, numel, root, *arguments)
     all_gather(shard, numel, outputs, *arguments)
-    all_gather_into_tensor(shard, numel, output, *arguments)
-    reduce_scatter_tensor(shard, numel, op, output, *arguments)
-    all_to_all_single(shard, numel, output, *arguments)
+    all_gather_into_tensor(shard, numel, outputs, *arguments)
+    reduce_scatter_tensor(inputs, numel, op, output, *arguments)
+    all_to_all_single(inputs, numel, outputs, *arguments)
+    all_to_all(parts_sent, parts_received, *arguments)
+    gather(shard, numel, outputs, root, *arguments)
+    scatter(inputs, numel, output, root, *arguments)
 
-`op` is a `ReduceOp`, `root` a rank of the group, an output a pointer to the same PE's shard of the
-output tensor. Where a tensor is split into parts or concatenated of parts, `numel` counts the
-elements of one part. A module may leave out collectives; nothing else in it may have one of these
-names.
+`op` is a `ReduceOp`, `root` a rank of the group. `inputs` and `outputs` are tuples of pointers by
+rank, to the elements that this PE moves of the part for that rank or from it; `numel` is their
+number in one part. Only the root of `gather` and of `scatter` has outputs and inputs: elsewhere the
+tuple is empty. The parts of `all_to_all` are tuples of (pointer, number of elements) by rank. A
+module may leave out collectives; nothing else in it may have one of these names.
 """

@@ -131,26 +131,31 @@ def all_gather(
 
 
 def all_gather_into_tensor(
-    shard: Pointer, numel: int, output: Pointer, ring: RingRank, message: int
+    shard: Pointer, numel: int, outputs: tuple[Pointer, ...], ring: RingRank, message: int
 ) -> None:
-    """Kernel: write the `numel` elements at `shard` of all ranks to consecutive parts of `output`,
-    as `all_gather` does.
+    """Kernel: write the `numel` elements at `shard` of every rank r to `outputs[r]`, in one
+    tensor.
     """
-    all_gather(shard, numel, tuple(output + rank * numel for rank in range(ring[1])), ring, message)
+    all_gather(shard, numel, outputs, ring, message)
 
 
 def reduce_scatter_tensor(
-    shard: Pointer, numel: int, op: ReduceOp, output: Pointer, ring: RingRank, message: int
+    inputs: tuple[Pointer, ...],
+    numel: int,
+    op: ReduceOp,
+    output: Pointer,
+    ring: RingRank,
+    message: int,
 ) -> None:
-    """Kernel: combine part r, of p parts of `numel` elements at `shard`, over all ranks, and write
-    it to `output` of rank r.
+    """Kernel: combine the `numel` elements at `inputs[r]` over all ranks, and write them to
+    `output` of rank r.
 
-    (p-1)/p n bytes a link, in p - 1 steps for a message of each part.
+    (p-1)/p of p `numel` elements a link, in p - 1 steps for a message of each part.
     """
     rank, size = ring
     for start, count in blocks(numel, message):
         with tl.scratch():
-            chunks = [tl.load(shard + part * numel + start, count) for part in range(size)]
+            chunks = [tl.load(part + start, count) for part in inputs]
             # The reduce-scatter completes chunk i + 1 at position i. A rank needs its own chunk, so
             # it takes the position before.
             ring_reduce_scatter(chunks, (rank - 1) % size, DIRECTIONS, op)
@@ -158,21 +163,24 @@ def reduce_scatter_tensor(
 
 
 def all_to_all_single(
-    shard: Pointer, numel: int, output: Pointer, ring: RingRank, message: int
+    inputs: tuple[Pointer, ...],
+    numel: int,
+    outputs: tuple[Pointer, ...],
+    ring: RingRank,
+    message: int,
 ) -> None:
-    """Kernel: send part r, of p parts of `numel` elements at `shard`, to rank r; the part from rank
-    r is part r of `output`.
+    """Kernel: send the `numel` elements at `inputs[r]` to rank r; those from rank r go to
+    `outputs[r]`.
 
-    A part takes the shorter direction round the ring, from rank to rank: p/8 n bytes a link and
-    direction, or (p*p - 1)/8p n for odd p.
+    A part takes the shorter direction round the ring, from rank to rank. With n bytes in the parts
+    of a rank, p/8 n bytes a link and direction, or (p*p - 1)/8p n for odd p.
     """
     rank, size = ring
     for start, count in blocks(numel, message):
-        source, target = shard + start, output + start
         with tl.scratch():
-            tl.store(target + rank * numel, tl.load(source + rank * numel, count))
+            tl.store(outputs[rank] + start, tl.load(inputs[rank] + start, count))
         for distance in range(1, size // 2 + 1):
-            after, before = (rank + distance) % size * numel, (rank - distance) % size * numel
+            after, before = (rank + distance) % size, (rank - distance) % size
             # At distance p/2 both directions are equally long: half of the elements takes each.
             middle = (count + 1) // 2
             # `forth` has the elements up to `stop`, `back` those from `begin` on: all of them in
@@ -180,12 +188,104 @@ def all_to_all_single(
             stop, begin = (count, 0) if 2 * distance < size else (middle, middle)
             with tl.scratch():
                 forth, back = (
-                    tl.load(source + after, stop),
-                    tl.load(source + before + begin, count - begin),
+                    tl.load(inputs[after] + start, stop),
+                    tl.load(inputs[before] + start + begin, count - begin),
                 )
                 forth, back = _travel(forth, back, distance)
-                tl.store(target + before, forth)
-                tl.store(target + after + begin, back)
+                tl.store(outputs[before] + start, forth)
+                tl.store(outputs[after] + start + begin, back)
+
+
+def gather(
+    shard: Pointer,
+    numel: int,
+    outputs: tuple[Pointer, ...],
+    root: int,
+    ring: RingRank,
+    message: int,
+) -> None:
+    """Kernel: write the `numel` elements at `shard` of every rank r to `outputs[r]` of rank `root`.
+
+    Two chains end at the root, one from each side. The last link of the longer one carries
+    floor(p/2) n bytes, that of the other one the parts of the other ranks.
+    """
+    rank, size = ring
+    arms = _arms(root, size)
+    if rank == root:
+        # Straight from the rings to memory, from both sides at once.
+        incoming = [
+            tl.recv_async(direction, count, dst_addr=outputs[source] + start)
+            for start, count in blocks(numel, message)
+            for direction, arm in arms
+            for source in arm
+        ]
+        _copy(shard, outputs[root], numel, message)
+        for pending in incoming:
+            tl.wait(pending)
+        return
+    outwards, farther = _place(rank, arms)
+    inwards = AHEAD if outwards == BEHIND else BEHIND
+    for start, count in blocks(numel, message):
+        with tl.scratch():
+            tl.send(inwards, tl.load(shard + start, count))
+        for _ in range(farther):
+            with tl.scratch():
+                tl.send(inwards, tl.recv(outwards, count, shard.dtype))
+
+
+def scatter(
+    inputs: tuple[Pointer, ...],
+    numel: int,
+    output: Pointer,
+    root: int,
+    ring: RingRank,
+    message: int,
+) -> None:
+    """Kernel: write the `numel` elements at `inputs[r]` of rank `root` to `output` of rank r.
+
+    Two chains begin at the root, one to each side: the bytes on the links are those of `gather`.
+    """
+    rank, size = ring
+    arms = _arms(root, size)
+    if rank == root:
+        for start, count in blocks(numel, message):
+            # The farthest ranks first, and both sides in turn: their parts travel meanwhile.
+            for step in range(size // 2):
+                for direction, arm in arms:
+                    if step < len(arm):
+                        with tl.scratch():
+                            tl.send(direction, tl.load(inputs[arm[-1 - step]] + start, count))
+        _copy(inputs[root], output, numel, message)
+        return
+    outwards, farther = _place(rank, arms)
+    inwards = AHEAD if outwards == BEHIND else BEHIND
+    for start, count in blocks(numel, message):
+        for _ in range(farther):
+            with tl.scratch():
+                tl.send(outwards, tl.recv(inwards, count, output.dtype))
+        with tl.scratch():
+            tl.store(output + start, tl.recv(inwards, count, output.dtype))
+
+
+def _arms(root: int, size: int) -> list[tuple[str, list[int]]]:
+    """The direction from the root to each side, and the ranks there, the nearest one first."""
+    behind = [(root - distance) % size for distance in range(1, size // 2 + 1)]
+    ahead = [(root + distance) % size for distance in range(1, (size - 1) // 2 + 1)]
+    return [(BEHIND, behind), (AHEAD, ahead)]
+
+
+def _place(rank: int, arms: list[tuple[str, list[int]]]) -> tuple[str, int]:
+    """The direction away from the root, and the number of ranks farther away from it."""
+    for direction, arm in arms:
+        if rank in arm:
+            return direction, len(arm) - 1 - arm.index(rank)
+    raise AssertionError("every rank but the root is on one side of it")
+
+
+def _copy(source: Pointer, target: Pointer, numel: int, message: int) -> None:
+    for start, count in blocks(numel, message):
+        with tl.scratch():
+            tl.store(target + start, tl.load(source + start, count))
 
 
 def _travel(forth: Value, back: Value, distance: int) -> tuple[Value, Value]:

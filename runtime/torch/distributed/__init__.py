@@ -4,15 +4,13 @@ from typing import TYPE_CHECKING, NoReturn
 
 from runtime.ccl.reduction import ReduceOp
 from runtime.torch.absent import absent_attribute
-from runtime.torch.distributed.collectives import (
+from runtime.torch.distributed.exchanges import all_to_all, all_to_all_single
+from runtime.torch.distributed.gathers import (
     all_gather,
     all_gather_into_tensor,
-    all_reduce,
-    all_to_all_single,
-    barrier,
     broadcast,
-    reduce,
-    reduce_scatter_tensor,
+    gather,
+    scatter,
 )
 from runtime.torch.distributed.point_to_point import (
     P2POp,
@@ -39,6 +37,13 @@ from runtime.torch.distributed.process_group import (
     is_initialized,
     new_group,
 )
+from runtime.torch.distributed.reductions import (
+    all_reduce,
+    barrier,
+    reduce,
+    reduce_scatter,
+    reduce_scatter_tensor,
+)
 from runtime.torch.distributed.work import Work
 
 __all__ = [
@@ -50,11 +55,13 @@ __all__ = [
     "all_gather",
     "all_gather_into_tensor",
     "all_reduce",
+    "all_to_all",
     "all_to_all_single",
     "barrier",
     "batch_isend_irecv",
     "broadcast",
     "destroy_process_group",
+    "gather",
     "get_algorithm",
     "get_backend",
     "get_global_rank",
@@ -71,7 +78,9 @@ __all__ = [
     "new_group",
     "recv",
     "reduce",
+    "reduce_scatter",
     "reduce_scatter_tensor",
+    "scatter",
     "send",
 ]
 

@@ -2,7 +2,8 @@
 values.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import cast
 
 from runtime.ccl.call_signature import ranks_text
@@ -13,6 +14,14 @@ from runtime.ccl.validators import VALIDATORS
 from runtime.core.errors import nearest
 from runtime.core.registry import look_up
 from runtime.model.placement import ShardSpec
+from runtime.torch.distributed.movers import (
+    concatenates_locally,
+    is_alike,
+    is_window,
+    movers_of,
+    shard_specs,
+    writing_movers,
+)
 from runtime.torch.distributed.process_group import BACKEND
 from runtime.torch.rank_state import ProcessGroup, running_rank
 from runtime.torch.tensor import Tensor
@@ -61,15 +70,24 @@ def check_op(collective: str, op: object, tensor: Tensor) -> None:
         raise ValueError(  # noqa: TRY004 - PyTorch raises ValueError
             f"op {op!r} is not supported by {collective} on {BACKEND}{nearest(str(op), _OPS)}"
         )
-    if op is ReduceOp.AVG and not tensor.dtype.is_floating_point:
-        others = ", ".join(name for name in _OPS if name != "ReduceOp.AVG")
-        raise TypeError(
-            f"Cannot use ReduceOp.AVG with integral inputs ({tensor.dtype!r}); it has {others}"
-        )
+    if op.is_defined_for(tensor.dtype):
+        return
+    others = ", ".join(
+        f"ReduceOp.{each.name}" for each in ReduceOp if each.is_defined_for(tensor.dtype)
+    )
+    kind = "non-integral" if op.is_bitwise else "integral"
+    raise TypeError(
+        f"Cannot use ReduceOp.{op.name} with {kind} inputs ({tensor.dtype!r}); it has {others}"
+    )
 
 
 def check_placement(collective: str, table: QueueTableSpec, tensor: Tensor) -> None:
     """`ValueError` if the validator of the algorithm refuses the placement."""
+    check_shards(collective, table, shard_specs(tensor))
+
+
+def check_shards(collective: str, table: QueueTableSpec, shards: Sequence[ShardSpec]) -> None:
+    """`ValueError` if the validator of the algorithm refuses that these PEs move elements."""
     config = table.group.algorithm
     validate = look_up(
         config.validator,
@@ -79,143 +97,157 @@ def check_placement(collective: str, table: QueueTableSpec, tensor: Tensor) -> N
     )
     functions = CheckedFunctions(running_rank().ccl.source, config.name)
     try:
-        functions.validate(
-            validate, [shard.spec for shard in tensor.shards], table.plan.mapping.participants
-        )
+        functions.validate(validate, shards, table.plan.mapping.participants)
     except ValueError as error:
         raise ValueError(f"{collective} with algorithm {config.name!r}: {error}") from None
 
 
-def check_list(tensors: object, like: Tensor, world_size: int) -> None:
-    """The list of `all_gather` has one tensor per rank, with the shape, type and placement of the
-    input.
-    """
+def check_pair(output: object, source: object, collective: str) -> None:
+    """Output and input are two tensors of one type."""
+    check_tensor("output", output)
+    check_tensor("input", source)
+    assert isinstance(output, Tensor)
+    assert isinstance(source, Tensor)
+    if output is source:
+        raise ValueError(
+            f"{collective}: output and input are one tensor; the output must be another one"
+        )
+    if output.dtype != source.dtype:
+        problem = f"{output.dtype!r} is not {source.dtype!r}"
+        raise TypeError(f"output tensor must have the same type as input tensor: {problem}")
+
+
+def check_tensors(name: str, tensors: object, world_size: int) -> tuple[Tensor, ...]:
+    """The argument `name` as a list of one tensor per rank."""
     if not isinstance(tensors, list | tuple):
         problem = f"of type List[torch.Tensor] but got {type(tensors)} instead."
-        raise TypeError(f"Invalid function argument. Expected parameter `tensor_list` {problem}")
-    outputs = cast("Sequence[object]", tensors)
-    if len(outputs) != world_size:
+        raise TypeError(f"Invalid function argument. Expected parameter `{name}` {problem}")
+    each_rank = cast("Sequence[object]", tensors)
+    if len(each_rank) != world_size:
         problem = "Tensor list input to scatter/gather must match number of collective participants"
-        raise ValueError(f"{problem}: {len(outputs)} tensors, {world_size} ranks")
-    for index, output in enumerate(outputs):
-        check_tensor(f"tensor_list[{index}]", output)
-        assert isinstance(output, Tensor)
-        if output.dtype != like.dtype:
-            problem = f"tensor_list[{index}] has {output.dtype!r}, tensor has {like.dtype!r}"
+        raise ValueError(f"{problem}: {len(each_rank)} tensors, {world_size} ranks")
+    for index, each in enumerate(each_rank):
+        check_tensor(f"{name}[{index}]", each)
+    return tuple(cast("Sequence[Tensor]", each_rank))
+
+
+def check_list(
+    name: str, tensors: object, like_name: str, like: Tensor, world_size: int
+) -> tuple[Tensor, ...]:
+    """The argument `name` as a list of one tensor per rank, with the shape and type of another
+    argument.
+    """
+    found = check_tensors(name, tensors, world_size)
+    for index, each in enumerate(found):
+        if each.dtype != like.dtype:
+            problem = f"{name}[{index}] has {each.dtype!r}, {like_name} has {like.dtype!r}"
             raise ValueError(f"Invalid usage of tensors with different dtypes: {problem}")
-        if output.shape != like.shape:
-            problem = (
-                f"tensor_list[{index}] has shape {output.shape}, tensor has shape {like.shape}"
-            )
+        if each.shape != like.shape:
+            problem = f"{name}[{index}] has shape {each.shape}, {like_name} has shape {like.shape}"
             raise ValueError(
                 f"All tensor operands to scatter/gather must have the same size: {problem}"
             )
-        if _layout(output) != _layout(like):
-            raise ValueError(
-                f"all_gather: tensor_list[{index}] is not placed like tensor: {output.policy}, "
-                f"{like.policy}"
-            )
+    return found
 
 
-def check_parts(collective: str, whole: Tensor, part: Tensor, parts: int) -> None:
-    """`ValueError` unless every PE can concatenate `parts` shards of `part` to its shard of
-    `whole`.
-
-    `whole` has the shape of `torch.cat` of the parts along axis 0 or of `torch.stack`, or any shape
-    if every PE holds all elements of both tensors.
-    """
-    specs = [
-        (each.spec, other.spec) for each, other in zip(whole.shards, part.shards, strict=False)
-    ]
-    fits = len(whole.shards) == len(part.shards) and (
-        all(_is_all(spec, whole) and _is_all(of_part, part) for spec, of_part in specs)
-        or all(_concatenates(spec, of_part, part.shape, parts) for spec, of_part in specs)
-    )
-    _check_local(
-        collective,
-        (whole, part),
-        fits=fits and all(a.coordinates == b.coordinates for a, b in specs),
-        parts=parts,
-    )
-
-
-def check_split(output: Tensor, source: Tensor, parts: int) -> None:
-    """`ValueError` unless every PE can cut its shards of the tensors of all-to-all into `parts`
-    along axis 0.
-    """
-    if output.shape != source.shape:
-        problem = f"the output has shape {output.shape}, the input {source.shape}"
+def check_absent(name: str, tensors: object, kind: str, root: int) -> None:
+    """`ValueError` for a list on a rank that is not the root."""
+    if tensors:
+        problem = f"rank {running_rank().rank} is not the {kind} rank {root}"
         raise ValueError(
-            f"all_to_all_single with equal splits: both tensors must have one shape; {problem}"
+            f"Argument ``{name}`` must NOT be specified on non-{kind} ranks.: {problem}"
         )
-    if not source.shape or source.shape[0] % parts:
-        problem = f"shape {source.shape}, {parts} ranks"
-        raise ValueError(f"Tensor's dim 0 does not divide equally across group size: {problem}")
-    whole = all(shard.spec.spans[0] == (0, source.shape[0]) for shard in source.shards)
-    fits = _shard_specs(output) == _shard_specs(source) and (whole or parts == 1)
-    _check_local("all_to_all_single", (output, source), fits=fits, parts=parts)
 
 
-def check_equal_splits(name: str, sizes: object, tensor: Tensor, parts: int) -> None:
-    """`ValueError` for split sizes that are not those of equal parts; None and an empty list stand
-    for equal parts.
+def check_reads(
+    collective: str, name: str, part: Tensor, sources: Mapping[str, Sequence[Tensor]]
+) -> None:
+    """`ValueError` unless every PE that holds elements of `part` can address the corresponding
+    ones of all sources.
     """
-    if sizes is None or not tensor.shape:
-        return
-    # PyTorch accepts an empty list for equal parts, too.
-    given = list(cast("Sequence[int]", sizes))
-    if given and given != [tensor.shape[0] // parts] * parts:
-        lengths = f"axis 0 of shape {tensor.shape} is cut into {parts} equal parts"
-        advice = f"{lengths}; pad them to one size, or use send and recv"
-        raise ValueError(f"all_to_all_single with {name} {given}: {advice}")
+    for argument, index, source in _each(sources):
+        if not (is_alike(part, source) or (part.is_flat and source.is_flat)):
+            raise _not_placed_like(collective, f"{argument}[{index}]", source, name, part)
+
+
+def check_writes(
+    collective: str, name: str, part: Tensor, outputs: Mapping[str, Sequence[Tensor]]
+) -> tuple[ShardSpec, ...]:
+    """The movers of `part` that write all elements of all outputs; `ValueError` if there are
+    none.
+    """
+    movers = movers_of(part)
+    if all(is_alike(part, output) for _, _, output in _each(outputs)) and not is_window(part):
+        return movers
+    check_reads(collective, name, part, outputs)
+    written = writing_movers(movers, [each for _, _, each in _each(outputs)], part.nbytes)
+    if written is None:
+        for argument, index, output in _each(outputs):
+            if writing_movers(movers, [output], part.nbytes) is None:
+                raise _not_placed_like(collective, f"{argument}[{index}]", output, name, part)
+        raise ValueError(
+            f"{collective}: some tensors of {', '.join(outputs)} are replicated and some are not; "
+            "place them alike"
+        )
+    return written
+
+
+def check_parts(
+    collective: str, whole: Tensor, part: Tensor, parts: int, *, writes: bool = False
+) -> tuple[ShardSpec, ...]:
+    """The movers of `part`, which reach all its elements in `whole`: a tensor of `parts` parts,
+    which they write if `writes`. `ValueError` for placements with which they cannot.
+    """
+    movers = movers_of(part)
+    if concatenates_locally(whole, part, parts):
+        return movers
+    if parts > 1 and (whole.layout is not None or part.layout is not None):
+        raise ValueError(
+            f"{collective}: tensors that are stored in tiles cannot be split; omit `layout`"
+        )
+    found = movers if whole.is_flat and part.is_flat else None
+    if found and writes:
+        found = writing_movers(movers, [whole], part.nbytes, parts)
+    if found is None:
+        raise ValueError(
+            f"{collective}: the elements of shapes {whole.shape} and {part.shape}, placed by "
+            f"{whole.policy} and {part.policy}, do not correspond in memory; place both tensors on "
+            'one PE, with "row_wise", or both alike, with "replicate" or with "column_wise" and at '
+            "least two axes"
+        )
+    return found
+
+
+def shards_text(specs: Sequence[ShardSpec]) -> str:
+    """The PEs that hold or move elements, and their bytes, in one line."""
+    first, last = (f"cube {spec.cube} pe {spec.pe}" for spec in (specs[0], specs[-1]))
+    if len(specs) == 1:
+        return first
+    # Runs of equal sizes: ranks agree on the size of every shard.
+    sizes = [(nbytes, len(list(run))) for nbytes, run in groupby(spec.nbytes for spec in specs)]
+    text = (
+        f"{sizes[0][0]} B"
+        if len(sizes) == 1
+        else ", ".join(f"{count} x {nbytes} B" for nbytes, count in sizes)
+    )
+    return f"{len(specs)} PEs with {text}, {first} to {last}"
 
 
 def placement_text(tensor: Tensor) -> str:
     """The coordinates of the shards of a tensor, in one line."""
-    specs = [shard.spec for shard in tensor.shards]
-    first, last = (f"cube {spec.cube} pe {spec.pe}" for spec in (specs[0], specs[-1]))
-    return (
-        first
-        if len(specs) == 1
-        else f"{len(specs)} PEs with {specs[0].nbytes} B, {first} to {last}"
+    return shards_text(shard_specs(tensor))
+
+
+def _each(tensors: Mapping[str, Sequence[Tensor]]) -> list[tuple[str, int, Tensor]]:
+    return [
+        (name, index, each) for name, listed in tensors.items() for index, each in enumerate(listed)
+    ]
+
+
+def _not_placed_like(
+    collective: str, name: str, tensor: Tensor, like_name: str, like: Tensor
+) -> ValueError:
+    return ValueError(
+        f"{collective}: {name} is not placed like {like_name}: {tensor.policy}, {like.policy}; "
+        'tensors on one PE or placed with "row_wise" need not be placed alike'
     )
-
-
-def _check_local(
-    collective: str, tensors: tuple[Tensor, Tensor], *, fits: bool, parts: int
-) -> None:
-    first, second = tensors
-    if not fits:
-        raise ValueError(
-            f"{collective}: a PE splits and concatenates along axis 0 only what it holds itself, "
-            f"which shapes {first.shape} and {second.shape} placed by {first.policy} and "
-            f"{second.policy} do not allow; place both tensors alike, on one PE, "
-            'with "replicate", or with "column_wise" and at least two axes'
-        )
-    if first.layout != second.layout or (parts > 1 and first.layout is not None):
-        raise ValueError(
-            f"{collective}: tensors that are stored in tiles cannot be split; omit `layout`"
-        )
-
-
-def _concatenates(whole: ShardSpec, part: ShardSpec, shape: tuple[int, ...], parts: int) -> bool:
-    along, *across = whole.spans or ((0, 1),)
-    concatenated = bool(shape) and part.spans[0] == (0, shape[0]) and along == (0, parts * shape[0])
-    stacked = along == (0, parts) and tuple(across) == part.spans
-    return (
-        (concatenated and tuple(across) == part.spans[1:])
-        or stacked
-        or (parts == 1 and whole.spans == part.spans)
-    )
-
-
-def _is_all(spec: ShardSpec, tensor: Tensor) -> bool:
-    return spec.spans == tuple((0, length) for length in tensor.shape)
-
-
-def _shard_specs(tensor: Tensor) -> list[ShardSpec]:
-    return [shard.spec for shard in tensor.shards]
-
-
-def _layout(tensor: Tensor) -> object:
-    return _shard_specs(tensor), tensor.layout

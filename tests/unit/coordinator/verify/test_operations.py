@@ -89,6 +89,14 @@ def test_functions_of_two_operands_broadcast(name: str, function: Any, dtype: st
     assert not verdict_of(name, [a, b], right.T.copy()).passed
 
 
+@pytest.mark.parametrize("dtype", ["i8", "i32"])
+def test_functions_of_bits(dtype: str):
+    a, b = array([12, -1, 7], dtype), array([10, 5, -8], dtype)
+    assert verdict_of("bitwise_and", [a, b], array([8, 5, 0], dtype)).passed
+    assert verdict_of("bitwise_or", [a, b], array([14, -1, -1], dtype)).passed
+    assert verdict_of("bitwise_xor", [a, b], array([6, -6, -1], dtype)).passed
+
+
 def test_a_quotient_a_clamp_and_a_fused_product():
     x, y, z = array(X), array(Y), array([1.0, 2.0, 3.0, 4.0])
     assert verdict_of("div", [x, y], array([-0.75, -0.0, 2.0, -3 / 7])).passed

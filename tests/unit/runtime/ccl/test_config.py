@@ -313,7 +313,8 @@ def test_a_reference_that_leads_nowhere_is_an_error_when_the_file_is_read(
             "arguments = lambda group, itemsize: ()\ndef allreduce(): ...\n",
             (
                 "'star' has no kernel, a function named like one of all_reduce, reduce, broadcast, "
-                "all_gather, all_gather_into_tensor, reduce_scatter_tensor, all_to_all_single"
+                "all_gather, all_gather_into_tensor, reduce_scatter_tensor, all_to_all_single, "
+                "all_to_all, gather, scatter"
             ),
         ),
         ("def arguments(:\n", "'star' cannot be imported: invalid syntax (%s, line 1)"),

@@ -46,8 +46,8 @@ TYPES = "torch.float16, torch.bfloat16, torch.float32, torch.int8, torch.int32"
         (torch, "zeroes", "kernbench's torch has no zeroes; did you mean 'zeros'?"),
         (
             torch.distributed,
-            "gather",
-            "kernbench's torch.distributed has no gather; did you mean 'all_gather'?",
+            "gatherr",
+            "kernbench's torch.distributed has no gatherr; did you mean 'gather'?",
         ),
         (
             torch.ahbm,
