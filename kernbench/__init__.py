@@ -1,4 +1,4 @@
-"""The public interface: `from kernbench import DPPolicy, bench, mock, study, tl, torch`.
+"""The public interface: `from kernbench import DPPolicy, bench, mock, study, tl, tp, torch`.
 
 A name is imported on first use: a process that needs one of them does not load the others. Where
 a `runtime` of the user's hides the package of kernbench, the import fails with the paths of both.
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kernbench.own_runtime import hidden_runtime
 
 if TYPE_CHECKING:
-    from runtime import torch
+    from runtime import torch, tp
     from runtime.core.bench_registry import (
         BenchOutcome,
         Column,
@@ -35,9 +35,15 @@ __all__ = [
     "study",
     "tl",
     "torch",
+    "tp",
 ]
 
-_MODULES = {"mock": "runtime.language.mock", "tl": "runtime.language.tl", "torch": "runtime.torch"}
+_MODULES = {
+    "mock": "runtime.language.mock",
+    "tl": "runtime.language.tl",
+    "tp": "runtime.tp",
+    "torch": "runtime.torch",
+}
 _OBJECTS = {"DPPolicy": "runtime.model.placement"}
 _REGISTRY = "runtime.core.bench_registry"
 

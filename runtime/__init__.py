@@ -1,8 +1,8 @@
 """What both sides of a run share: the user's API, the model of the machine, and the wire format.
 
-The public names are those of `kernbench`; `from runtime import DPPolicy, bench, mock, tl, torch`
-gives the same objects. A name is imported on first use: a process that needs only the wire format
-does not load the rest.
+The public names are those of `kernbench`; `from runtime import DPPolicy, bench, mock, tl, tp,
+torch` gives the same objects. A name is imported on first use: a process that needs only the wire
+format does not load the rest.
 """
 
 from importlib import import_module
@@ -15,10 +15,11 @@ _EXPORTS = {
     "bench": ("runtime.core.bench_registry", "bench"),
     "mock": ("runtime.language.mock", None),
     "tl": ("runtime.language.tl", None),
+    "tp": ("runtime.tp", None),
     "torch": ("runtime.torch", None),
 }
 
-__all__ = ["DPPolicy", "bench", "mock", "tl", "torch"]  # pyright: ignore[reportUnsupportedDunderAll] - defined by __getattr__
+__all__ = ["DPPolicy", "bench", "mock", "tl", "torch", "tp"]  # pyright: ignore[reportUnsupportedDunderAll] - defined by __getattr__
 
 
 def __getattr__(name: str) -> Any:

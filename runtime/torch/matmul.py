@@ -13,11 +13,12 @@ from typing import NamedTuple
 from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
 from runtime.core.requests import PerPe
 from runtime.language.value import Pointer
-from runtime.model.placement import ONE_PE, Placement, Span
+from runtime.model.placement import Placement, Span
 from runtime.torch.ahbm import get_device_properties
+from runtime.torch.block_copy import flat_copy
 from runtime.torch.creation import empty
 from runtime.torch.ops import launch_on
-from runtime.torch.product_kernel import ProductTask, ResultMatrix, flatten, multiply
+from runtime.torch.product_kernel import ProductTask, ResultMatrix, multiply
 from runtime.torch.product_operands import (
     MatrixPart,
     ProductOperand,
@@ -171,47 +172,18 @@ def _new(shape: tuple[int, ...], dtype: DType, dp: Placement | None) -> Tensor:
     return empty(shape, dtype=dtype) if dp is None else empty(shape, dtype=dtype, dp=dp)
 
 
-def _flat(shape: tuple[int, int], dtype: DType) -> Tensor:
-    """A matrix that every PE can address by rows and columns: on many PEs, if they hold rows."""
-    spread = empty(shape, dtype=dtype)
-    return spread if spread.is_flat else empty(shape, dtype=dtype, dp=ONE_PE)
-
-
 def _operand(
     tensor: Tensor, stored: tuple[int, int], *, free_in_rows: bool, used_in_rows: bool
 ) -> tuple[Tensor, ProductOperand]:
     """The operand, and the tensor that it is in: a flat copy where the depth is divided."""
     operand = product_operand(tensor, stored, free_in_rows=free_in_rows, used_in_rows=used_in_rows)
     if operand is None:
-        tensor = _flat_copy(tensor, stored)
+        tensor = flat_copy(tensor, stored)
         operand = product_operand(
             tensor, stored, free_in_rows=free_in_rows, used_in_rows=used_in_rows
         )
         assert operand is not None, "a flat tensor is one piece"
     return tensor, operand
-
-
-def _flat_copy(tensor: Tensor, stored: tuple[int, int]) -> Tensor:
-    parts = parts_of(tensor, stored)
-    if parts is None:
-        raise ValueError(
-            f"matmul: a shard of {tensor.name} is no block of a matrix of {stored[0]} x "
-            f"{stored[1]}; place it on one PE, row_wise, column_wise or replicated"
-        )
-    of_pe: dict[_Pe, list[MatrixPart]] = {}
-    for part in parts:
-        of_pe.setdefault(part.pes[0], []).append(part)
-    target = _flat(stored, tensor.dtype)
-    scratch = get_device_properties().kernel_scratch_bytes_per_pe
-    arguments = (
-        PerPe({pe: tuple(each) for pe, each in of_pe.items()}),
-        Pointer(tensor.address, tensor.dtype),
-        Pointer(target.address, target.dtype),
-        stored[1],
-        scratch // 2 // tensor.itemsize,
-    )
-    launch_on("flatten", flatten, arguments, [tensor, target], sorted(of_pe))
-    return target
 
 
 class _ResultBlock(NamedTuple):
@@ -255,7 +227,7 @@ def _launch(
     tensors = [result, a[0], b[0]] + ([] if bias is None else [bias[0]])
     sums = None
     if any(len(task.plan.depths) > 1 for each in tasks.values() for task in each):
-        whole = _flat((product.m, product.n), int32 if result.dtype == int8 else float32)
+        whole = empty(product.m, product.n, dtype=int32 if result.dtype == int8 else float32)
         tensors.append(whole)
         sums = ResultMatrix(Pointer(whole.address, whole.dtype), product.n)
     arguments = (

@@ -1,6 +1,4 @@
-"""The kernels behind `matmul`: the product of one PE's block, and the copy of a matrix to a flat
-one.
-"""
+"""The kernel behind `matmul`: the products of one PE."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +7,7 @@ from typing import NamedTuple
 from runtime.language import tl
 from runtime.language.value import Pointer, Ref, Value
 from runtime.model.placement import Span
-from runtime.torch.product_operands import MatrixPart, ProductOperand
+from runtime.torch.product_operands import ProductOperand
 from runtime.torch.product_plan import ScratchPlan
 
 
@@ -149,22 +147,3 @@ def _turned(panels: Sequence[Span], first: int) -> list[Span]:
     first %= len(panels)
     # Stable: equal lengths keep their order.
     return sorted([*panels[first:], *panels[:first]], key=lambda span: span[0] - span[1])
-
-
-def flatten(
-    parts: Sequence[MatrixPart], source: Pointer, target: Pointer, columns: int, at_most: int
-) -> None:
-    """Kernel: copy parts of a matrix to their positions in a flat one with `columns` columns.
-
-    At most `at_most` elements are in TCM at once.
-    """
-    for part in parts:
-        for left in range(*part.columns, at_most):
-            right = min(left + at_most, part.columns[1])
-            step = max(at_most // (right - left), 1)
-            for top in range(*part.rows, step):
-                shape = (min(step, part.rows[1] - top), right - left)
-                start = part.offset + (top - part.rows[0]) * part.pitch + left - part.columns[0]
-                with tl.scratch():
-                    block = tl.load(source + start, shape, strides=(part.pitch, 1))
-                    tl.store(target + top * columns + left, block, strides=(columns, 1))

@@ -1,0 +1,169 @@
+"""Linear layers whose weight is divided over the ranks of the tensor parallel group.
+
+A weight is (in, out), as `x @ weight` uses it, and lies column by column on the PEs of the device:
+a PE reads the weights of its own columns from its own memory. Layers have no gradients; a backward
+pass multiplies with `transpose_input` and `transpose_other` (`runtime.torch.matmul`).
+"""
+
+from collections.abc import Callable
+
+from runtime.core.dtypes import DType, float16
+from runtime.core.requests import PerPe
+from runtime.language import tl
+from runtime.language.value import Pointer
+from runtime.model.placement import ONE_PE, DPPolicy
+from runtime.torch.ahbm import get_device_properties
+from runtime.torch.creation import zeros
+from runtime.torch.matmul import matmul
+from runtime.torch.ops import launch_on
+from runtime.torch.product_operands import parts_of
+from runtime.torch.tensor import Tensor
+from runtime.tp.parallel_state import get_tensor_model_parallel_world_size
+from runtime.tp.regions import (
+    copy_to_tp_region,
+    divided,
+    gather_from_tp_region,
+    reduce_from_tp_region,
+    scatter_to_tp_region,
+)
+
+InitMethod = Callable[..., Tensor]
+"""A constructor such as `torch.zeros`: `init_method(rows, columns, dtype=..., dp=...)`."""
+
+
+class ColumnParallelLinear:
+    """y = x @ weight + bias, with the columns of `weight` divided over the ranks.
+
+    `weight` is (in_features, out_features / ranks) and `bias` (out_features / ranks), both written
+    by `copy_`; every rank has the whole x (..., in_features). The result has the rank's own
+    columns, or all of them with `gather_output`. `ValueError` if the ranks do not divide
+    `out_features`.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = False,  # noqa: FBT001, FBT002 - as in PyTorch
+        gather_output: bool = False,  # noqa: FBT001, FBT002
+        *,
+        dtype: DType = float16,
+        init_method: InitMethod = zeros,
+    ) -> None:
+        size = get_tensor_model_parallel_world_size()
+        own = divided(out_features, size, "out_features")
+        self.in_features, self.out_features = in_features, out_features
+        self.gather_output = gather_output
+        placement = weight_placement(own)
+        self.weight = init_method(in_features, own, dtype=dtype, dp=placement)
+        self.bias = zeros(own, dtype=dtype, dp=placement) if bias else None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """The rank's columns of the product, or all columns."""
+        y = matmul(copy_to_tp_region(x), self.weight, bias=self.bias)
+        return gather_from_tp_region(y) if self.gather_output else y
+
+    forward = __call__
+
+    def __repr__(self) -> str:
+        sizes = f"in_features={self.in_features}, out_features={self.out_features}"
+        options = f"bias={self.bias is not None}, gather_output={self.gather_output}"
+        return f"ColumnParallelLinear({sizes}, {options})"
+
+
+class RowParallelLinear:
+    """y = x @ weight + bias, with the rows of `weight` divided over the ranks.
+
+    `weight` is (in_features / ranks, out_features), `bias` (out_features) is equal on all ranks,
+    both are written by `copy_`. x has the rank's own columns, or all of them with
+    `input_is_parallel=False`. The products of the ranks are added up in the type of the layer, and
+    the bias is added once, to the sum; every rank gets the same elements. `ValueError` if the ranks
+    do not divide `in_features`.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = False,  # noqa: FBT001, FBT002 - as in PyTorch
+        input_is_parallel: bool = True,  # noqa: FBT001, FBT002
+        *,
+        dtype: DType = float16,
+        init_method: InitMethod = zeros,
+    ) -> None:
+        size = get_tensor_model_parallel_world_size()
+        own = divided(in_features, size, "in_features")
+        self.in_features, self.out_features = in_features, out_features
+        self.input_is_parallel = input_is_parallel
+        placement = weight_placement(out_features)
+        self.weight = init_method(own, out_features, dtype=dtype, dp=placement)
+        self.bias = zeros(out_features, dtype=dtype) if bias else None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """The product with the whole weight, on every rank."""
+        own = x if self.input_is_parallel else scatter_to_tp_region(x)
+        y = reduce_from_tp_region(matmul(own, self.weight))
+        if self.bias is not None:
+            _add_row(y, self.bias)
+        return y
+
+    forward = __call__
+
+    def __repr__(self) -> str:
+        sizes = f"in_features={self.in_features}, out_features={self.out_features}"
+        options = f"bias={self.bias is not None}, input_is_parallel={self.input_is_parallel}"
+        return f"RowParallelLinear({sizes}, {options})"
+
+
+def weight_placement(columns: int) -> DPPolicy:
+    """Columns on as many PEs as divide them into whole tiles of the GEMM engine; of equal numbers
+    of PEs, those of fewer cubes.
+    """
+    properties = get_device_properties()
+    tiles, rest = divmod(columns, properties.gemm_tile.n)
+    counts = [
+        (cubes * pes, -cubes)
+        for cubes in range(1, properties.cubes + 1)
+        for pes in range(1, properties.pes_per_cube + 1)
+        if not rest and tiles and not tiles % (cubes * pes)
+    ]
+    count, fewest = max(counts, default=(1, -1))
+    if count == 1:
+        return ONE_PE
+    return DPPolicy(
+        cube="column_wise", pe="column_wise", num_cubes=-fewest, num_pes=count // -fewest
+    )
+
+
+def _add_row(y: Tensor, bias: Tensor) -> None:
+    """Add `bias` to every row of a new tensor, each PE to the rows that it holds."""
+    columns = y.shape[-1]
+    parts = parts_of(y, (y.numel() // columns, columns)) if y.numel() else ()
+    assert parts is not None, "a new tensor has whole rows on each PE, or parts of one"
+    scratch_bytes = get_device_properties().kernel_scratch_bytes_per_pe
+    start = Pointer(y.address, y.dtype)
+    blocks = {
+        part.pes[0]: (start + part.offset, part.rows[1] - part.rows[0], part.columns)
+        for part in parts
+    }
+    # A block, its sum, and the row.
+    at_most = scratch_bytes // 4 // y.itemsize
+    row = Pointer(bias.address, bias.dtype)
+    if blocks:
+        launch_on("add bias", add_row, (PerPe(blocks), row, at_most), [y, bias], sorted(blocks))
+
+
+def add_row(block: tuple[Pointer, int, tuple[int, int]], row: Pointer, at_most: int) -> None:
+    """Kernel: add a row to the rows of a block, with at most `at_most` elements of it in TCM."""
+    start, rows, (left, right) = block
+    width = right - left
+    for first in range(0, width, at_most):
+        columns = min(at_most, width - first)
+        step = max(at_most // columns, 1)
+        with tl.scratch():
+            addend = tl.load(row + left + first, (1, columns))
+            for top in range(0, rows, step):
+                shape, at = (min(step, rows - top), columns), start + top * width + first
+                with tl.scratch():
+                    total = tl.load(at, shape, strides=(width, 1)) + addend
+                    tl.store(at, total, strides=(width, 1))
