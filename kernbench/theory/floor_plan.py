@@ -61,6 +61,10 @@ class CubeFloorPlan:
         """The router of the SRAM."""
         return self._stem(self._file["cube.sram.pos_mm"])
 
+    def m_cpu(self) -> Stem:
+        """The router of the M_CPU."""
+        return self._stem(self._file["cube.m_cpu.pos_mm"])
+
     def port(self, side: str) -> Stem:
         """The router of the UCIe port on a side: `N`, `E`, `S` or `W`."""
         return self._stem(self._file["cube.ucie_pos_mm"][side])

@@ -92,6 +92,10 @@ class KernelCosts:
         """Addition of two operands of `nbytes`: fetch both, compute, store the sum."""
         return self._math_ps(2 * nbytes, nbytes)
 
+    def fill_ps(self, nbytes: int) -> int:
+        """An operand of `nbytes` that is computed from nothing: compute, store."""
+        return self._math_ps(0, nbytes)
+
     def join_ps(self, nbytes: int) -> int:
         """Concatenation of pieces to one operand of `nbytes`: fetch, move, store."""
         return self._math_ps(nbytes, nbytes)

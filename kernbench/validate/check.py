@@ -15,6 +15,7 @@ GROUPS = {
     "i": "IPCQ: credits and rates; all-reduce: time, bytes on links, integer sums",
     "j": "matrix products: bounds, pipeline, padding, a systolic array against SCALE-Sim",
     "k": "numerics of the kernel language, and independence of times from data",
+    "l": "launches and copies on streams: the closed form, to the picosecond",
 }
 """The groups of checks, by the first letter of their ids."""
 

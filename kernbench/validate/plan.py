@@ -15,6 +15,8 @@ from kernbench.validate.conservation import conservation
 from kernbench.validate.cube_links import cube_links
 from kernbench.validate.drawn_all_reduces import ALGORITHMS, drawn
 from kernbench.validate.gemm import bounded, fed, padded, staged, systolic
+from kernbench.validate.launches import TOPOLOGIES as LAUNCH_TOPOLOGIES
+from kernbench.validate.launches import launches
 from kernbench.validate.mesh_checks import DEFAULT_LOADS, loaded, reference, unloaded
 from kernbench.validate.metamorphic import metamorphic
 from kernbench.validate.numerics import numerics
@@ -69,6 +71,10 @@ def parts(seed: int, *, full: bool) -> list[Part]:
         Part("j.pad.", padded),
         Part("j.systolic.", systolic, (seed,)),
         Part("k.", numerics, (seed,)),
+        *(
+            Part(f"l.{number}.", launches, (seed, number))
+            for number in range(LAUNCH_TOPOLOGIES + 1)
+        ),
     ]
 
 

@@ -58,6 +58,7 @@ PREFIXES = [
     "i.tree.",
     "j.",
     "k.",
+    "l.",
 ]
 
 
