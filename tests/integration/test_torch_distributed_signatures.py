@@ -46,6 +46,12 @@ DOCUMENTED = {
     "gather": "tensor gather_list dst group async_op group_dst",
     "scatter": "tensor scatter_list src group async_op group_src",
     "reduce_scatter": "output input_list op group async_op",
+    "broadcast_object_list": "object_list src group device group_src",
+    "all_gather_object": "object_list obj group",
+    "gather_object": "obj object_gather_list dst group group_dst",
+    "scatter_object_list": (
+        "scatter_object_output_list scatter_object_input_list src group group_src"
+    ),
     "barrier": "group async_op device_ids",
 }
 

@@ -12,6 +12,12 @@ from runtime.torch.distributed.gathers import (
     gather,
     scatter,
 )
+from runtime.torch.distributed.objects import (
+    all_gather_object,
+    broadcast_object_list,
+    gather_object,
+    scatter_object_list,
+)
 from runtime.torch.distributed.point_to_point import (
     P2POp,
     batch_isend_irecv,
@@ -54,14 +60,17 @@ __all__ = [
     "Work",
     "all_gather",
     "all_gather_into_tensor",
+    "all_gather_object",
     "all_reduce",
     "all_to_all",
     "all_to_all_single",
     "barrier",
     "batch_isend_irecv",
     "broadcast",
+    "broadcast_object_list",
     "destroy_process_group",
     "gather",
+    "gather_object",
     "get_algorithm",
     "get_backend",
     "get_global_rank",
@@ -81,6 +90,7 @@ __all__ = [
     "reduce_scatter",
     "reduce_scatter_tensor",
     "scatter",
+    "scatter_object_list",
     "send",
 ]
 

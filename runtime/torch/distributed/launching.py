@@ -129,15 +129,15 @@ def chosen_kernel(
     return process_group.tables[name], kernel
 
 
-def member(collective: str, group: Group) -> ProcessGroup | None:
-    """The process group of a call; on a rank outside it None, and a warning at the caller's
-    line.
+def member(collective: str, group: Group, *, stacklevel: int = 3) -> ProcessGroup | None:
+    """The process group of a call; on a rank outside it None, and a warning at the line of the
+    caller, `stacklevel` - 1 calls up.
     """
     process_group = resolve_group(group)
     if process_group is None:
         rank = running_rank().rank
         warn(
             f"Running {collective} on global rank {rank} which does not belong to the given group.",
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
     return process_group

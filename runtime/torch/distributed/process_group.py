@@ -281,5 +281,6 @@ def _ranks_counted(number: int) -> str:
 
 
 def _check_backend(backend: str | None) -> None:
-    if backend not in {None, BACKEND}:
+    # PyTorch accepts names of backends in any case.
+    if backend is not None and str(backend).lower() != BACKEND:
         raise ValueError(f"Invalid backend: {backend!r}{nearest(str(backend), [BACKEND])}")
