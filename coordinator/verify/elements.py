@@ -20,13 +20,16 @@ NUMPY: dict[str, np.dtype[Any]] = {
     "f32": np.dtype(np.float32),
     "i8": np.dtype(np.int8),
     "i32": np.dtype(np.int32),
+    "i64": np.dtype(np.int64),
     "u8": np.dtype(np.uint8),
+    "bool": np.dtype(np.bool_),
+    "f64": np.dtype(np.float64),
 }
-"""The element types of the op log; `u8` stands for bytes of no particular type."""
+"""The element types of the op log; `u8` also stands for bytes of no particular type."""
 
-EPS = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23}
+EPS = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52}
 """The distance from 1 to the next number of a floating-point type; other types are exact."""
-LEAST_NORMAL = {"f16": 2.0**-14, "bf16": 2.0**-126, "f32": 2.0**-126}
+LEAST_NORMAL = {"f16": 2.0**-14, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022}
 """The least normal magnitude: below it the spacing of the numbers of a type is constant."""
 
 

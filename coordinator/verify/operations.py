@@ -2,8 +2,9 @@
 
 It is written from the specification and shares no code with `runtime.language`, so that an error in
 either of them shows as a difference. Floating-point results are computed in float64, rounded to
-float32 and then to the element type. A sum is rounded once. A tile product is summed in float64
-with its accumulator and rounded once to the accumulator's type. Integers wrap around.
+float32 and then to the element type; those of float64 are not rounded again. A sum is rounded once.
+A tile product is summed in float64 with its accumulator and rounded once to the accumulator's type.
+Integers wrap around.
 """
 
 from collections.abc import Callable, Sequence
@@ -183,8 +184,8 @@ def _elementwise(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
 
 def _reduce(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
     (x,) = _arrays(inputs, 1)
-    # A sum of int8 has the type int32 in the kernel language, since it would overflow at once.
-    widens = record.name == "sum" and x.dtype == np.int8
+    # A sum of bytes has the type int32 in the kernel language, since it would overflow at once.
+    widens = record.name == "sum" and x.dtype.kind in "iub" and x.dtype.itemsize == 1
     dtype = np.dtype(np.int32) if widens else x.dtype
     wide = np.dtype(np.float64) if is_float(record.dtype) else dtype
     _check_axis(x, record.axis)
@@ -261,7 +262,8 @@ def _widened(
 
 
 def _narrowed(exact: Array, dtype: str) -> Array:
-    if is_float(dtype):
+    # The engine rounds to float32 first, except where the elements have more digits.
+    if is_float(dtype) and dtype != "f64":
         exact = exact.astype(np.float32)
     return exact.astype(NUMPY[dtype])
 
@@ -272,10 +274,13 @@ def _converted(x: Array, dtype: str) -> Array:
     A fraction becomes an integer by truncation and saturation; NaN becomes 0.
     """
     target = NUMPY[dtype]
-    if is_float(dtype) or x.dtype.kind == "i":
+    if is_float(dtype) or target == np.bool_ or x.dtype.kind in "iub":
         return x.astype(target)
     limits = np.iinfo(target)
     wide = x.astype(np.float64)
-    return np.clip(np.where(np.isnan(wide), 0.0, np.trunc(wide)), limits.min, limits.max).astype(
-        target
-    )
+    whole = np.where(np.isnan(wide), 0.0, np.trunc(wide))
+    # The greatest int64 has no float64, so the bounds are compared before the conversion.
+    low, high = whole <= float(limits.min), whole >= float(limits.max)
+    result = np.where(low | high, 0.0, whole).astype(target)
+    result[low], result[high] = limits.min, limits.max
+    return result

@@ -2,7 +2,7 @@
 
 from enum import Enum
 
-from runtime.core.dtypes import DType
+from runtime.core.dtypes import DType, boolean
 from runtime.language import tl
 from runtime.language.value import Value
 
@@ -34,6 +34,9 @@ class ReduceOp(Enum):
 
     def combine(self, own: Value, received: Value) -> Value:
         """Kernel: combine two contributions, or partial results of several."""
+        if own.dtype == boolean and self in {ReduceOp.SUM, ReduceOp.PRODUCT}:
+            # As in PyTorch: a sum of bools is whether one is true, a product whether all are.
+            return (tl.maximum if self is ReduceOp.SUM else tl.minimum)(own, received)
         if self in {ReduceOp.SUM, ReduceOp.AVG}:
             return own + received
         if self is ReduceOp.PRODUCT:

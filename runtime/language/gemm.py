@@ -10,11 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from runtime.core.dtypes import DType, float32, int8, int32
+from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
 from runtime.core.errors import nearest
 from runtime.language.operations import ACTIVATIONS, compute
 from runtime.language.value import Array, Ref, Shape, Value
 from runtime.model.tiles import TilePlan, TileSize
+
+_OPERANDS = (float16, bfloat16, float32, int8)
+_RESULTS = (*_OPERANDS, int32)
+_KNOWN = "the engine has f16, bf16, f32, i8 and i32: convert with x.to(dtype)"
 
 
 @dataclass(frozen=True)
@@ -150,8 +154,10 @@ def _checked_operands(a: object, b: object) -> tuple[int, int]:
             f"gemm: a is {a.dtype.name} and b is {b.dtype.name}; they must be equal: "
             "convert with x.to(dtype)"
         )
-    if a.dtype == int32:
-        raise TypeError("gemm: operands are i32; the engine multiplies f16, bf16, f32 and i8 only")
+    if a.dtype not in _OPERANDS:
+        raise TypeError(
+            f"gemm: operands are {a.dtype.name}; the engine multiplies f16, bf16, f32 and i8 only"
+        )
     return a.shape[0], b.shape[1]
 
 
@@ -196,6 +202,8 @@ def _check_bias(bias: object, shape: Shape, accumulator: DType) -> None:
             f"gemm: bias has shape {bias.shape}; a product of shape {shape} takes {(shape[1],)} or "
             f"{(1, shape[1])}"
         )
+    if bias.dtype not in _RESULTS:
+        raise TypeError(f"gemm: bias is {bias.dtype.name}; {_KNOWN}")
     if bias.dtype.is_floating_point and not accumulator.is_floating_point:
         raise TypeError(
             f"gemm: bias is {bias.dtype.name}; a sum in {accumulator.name} takes a bias of i8 or "
@@ -218,6 +226,8 @@ def _check_activation(activation: str | None, accumulator: DType) -> None:
 
 def _result_type(out: Ref | None, out_dtype: DType | None, accumulator: DType) -> DType:
     dtype = out_dtype or (accumulator if out is None else out.dtype)
+    if dtype not in _RESULTS:
+        raise TypeError(f"gemm: a result of {dtype.name}; {_KNOWN}")
     if dtype.is_floating_point != accumulator.is_floating_point:
         kind = "floating-point" if accumulator.is_floating_point else "integer"
         raise TypeError(

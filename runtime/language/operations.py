@@ -2,8 +2,10 @@
 
 Floating-point results are those of an engine that evaluates an operation exactly, rounds to
 float32, and then rounds to the type of the operands: numpy computes in float64, which gives the
-same float32 on every machine. A sum is rounded once, to its type. Integers keep their type and wrap
-round; only sums of i8 widen, to i32. A Python number takes the type of the value operand.
+same float32 on every machine. f64 is rounded once, by numpy. A sum is rounded once, to its type.
+Integers keep their type and wrap round; only sums of i8, u8 and bool widen, to i32. bool has
+maxima, minima, sums, bitwise operations and copies, and no other arithmetic. A Python number takes
+the type of the value operand.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runtime.core.dtypes import DType, float32, int8, int32
+from runtime.core.dtypes import DType, boolean, float32, float64, int8, int32, uint8
 from runtime.core.errors import nearest
 from runtime.language.value import Array, Shape, Value
 
@@ -90,6 +92,7 @@ REDUCTIONS = frozenset({"sum", "max", "min"})
 ACTIVATIONS = ("relu", "gelu", "silu", "sigmoid", "tanh")
 """The elementwise operations that may follow a matrix product."""
 
+_OF_BOOL = frozenset({"maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor"})
 _NAMES = frozenset(ELEMENTWISE) | REDUCTIONS | {"softmax", "trans", "cat", "cast", "full"}
 _SOFTMAX_PASSES = 4  # maximum, exponential of the difference, sum, quotient
 
@@ -159,14 +162,18 @@ def converted(array: Array, dtype: DType) -> Array:
     """A copy in another type, rounded once.
 
     Floating-point to integer drops the fraction and saturates, NaN becomes 0; integer to integer
-    wraps round.
+    wraps round; bool is whether an element is not 0.
     """
     # numpy wraps integers; for floats to integers its result outside the range is undefined.
-    if dtype.is_floating_point or array.dtype.kind == "i":
+    if dtype.is_floating_point or dtype == boolean or array.dtype.kind in "iub":
         return np.array(array.astype(dtype.numpy), order="C")
     limits = np.iinfo(dtype.numpy.name)
-    whole = np.clip(np.trunc(array.astype(np.float64)), limits.min, limits.max)
-    return np.nan_to_num(whole, copy=False).astype(dtype.numpy)
+    whole = np.nan_to_num(np.trunc(array.astype(np.float64)), posinf=np.inf, neginf=-np.inf)
+    # float64 does not hold the greatest int64, only the number after it, to which it rounds.
+    above, below = whole >= float(limits.max), whole < float(limits.min)
+    inside = np.where(above | below, 0, whole).astype(dtype.numpy)
+    saturated = np.where(above, limits.max, np.where(below, limits.min, inside))
+    return np.array(saturated.astype(dtype.numpy), order="C")
 
 
 def _moved(
@@ -197,8 +204,10 @@ def _evaluated(
     # float64 has more than twice the digits of float32, so for + - * / and sqrt the second rounding
     # gives the correctly rounded float32 (S. A. Figueroa, When is double rounding innocuous?,
     # 1995).
-    exact = function(*(array.astype(np.float64) for array in arrays))
-    return np.asarray(exact).astype(float32.numpy).astype(dtype.numpy, copy=False)
+    exact = np.asarray(function(*(array.astype(np.float64) for array in arrays)))
+    if dtype == float64:
+        return exact
+    return exact.astype(float32.numpy).astype(dtype.numpy, copy=False)
 
 
 def _reduce(name: str, array: Array, dtype: DType, axis: int | None, *, keep_dims: bool) -> Array:
@@ -242,6 +251,11 @@ def _elementwise(
         _check_floating(name, dtype)
     if not ELEMENTWISE[name].floats and dtype.is_floating_point:
         raise TypeError(f"{name}: not defined for {dtype.name}, only for integers")
+    if dtype == boolean and name not in _OF_BOOL:
+        raise TypeError(
+            f"{name}: not defined for bool, which has maximum and minimum; convert with "
+            "x.to(tl.int32)"
+        )
     for operand in operands:
         if not isinstance(operand, Value):
             _check_held(name, operand, dtype, f"beside a value of {dtype.name}")
@@ -276,8 +290,15 @@ def _check_floating(name: str, dtype: DType) -> None:
 
 
 def _check_held(name: str, number: float, dtype: DType, where: str) -> None:
-    if not dtype.is_floating_point and not (np.isfinite(number) and dtype.holds(number)):
+    if dtype.is_floating_point:
+        return
+    if not (np.isfinite(number) and dtype.holds(number)):
         raise TypeError(f"{name}: {number} {where} is not an {dtype.name} itself")
+    # The engine gets numbers as float64, and so does the op log.
+    if int(float(number)) != number:
+        raise TypeError(
+            f"{name}: {number} {where} is beyond 2^53; the engine takes numbers as float64"
+        )
 
 
 def _along_axis(
@@ -287,8 +308,8 @@ def _along_axis(
         _check_floating(name, dtype)
         _reduced(name, shape, -1 if axis is None else axis, keep_dims=False)
         return shape, dtype
-    # Sums of i8 soon leave the range of i8, so the engine accumulates in i32.
-    widened = int32 if name == "sum" and dtype == int8 else dtype
+    # Sums of bytes soon leave the range of a byte, so the engine accumulates in i32.
+    widened = int32 if name == "sum" and dtype in (int8, uint8, boolean) else dtype
     return _reduced(name, shape, axis, keep_dims=keep_dims), widened
 
 

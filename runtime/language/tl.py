@@ -16,7 +16,18 @@ the kernel, its line and the PE.
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Literal, NoReturn, overload
 
-from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
+from runtime.core.dtypes import (
+    DType,
+    bfloat16,
+    float16,
+    float32,
+    float64,
+    int8,
+    int32,
+    int64,
+    uint8,
+)
+from runtime.core.dtypes import boolean as int1
 from runtime.core.errors import nearest
 from runtime.language.context import PendingResult, running_kernel
 from runtime.language.gemm import checked_gemm
@@ -85,12 +96,15 @@ __all__ = [
     "exp",
     "float16",
     "float32",
+    "float64",
     "fma",
     "full",
     "gelu",
     "gemm_tile",
+    "int1",
     "int8",
     "int32",
+    "int64",
     "load",
     "log",
     "max",
@@ -116,6 +130,7 @@ __all__ = [
     "sum",
     "tanh",
     "trans",
+    "uint8",
     "wait",
     "zeros",
 ]

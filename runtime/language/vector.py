@@ -132,8 +132,8 @@ def sum(x: Value, axis: int | None = None, *, keep_dims: bool = False) -> Value:
     """The sum along `axis`, by default of all elements (shape `()`); `keep_dims` keeps an axis of
     length 1.
 
-    Floating-point elements are summed in float64 and rounded once. i8 sums are i32, i32 sums wrap
-    round.
+    Floating-point elements are summed in float64 and rounded once. Sums of i8, u8 and bool are
+    i32; i32 and i64 sums wrap round.
     """
     return running_kernel().math("sum", (x,), axis=axis, keep_dims=keep_dims)
 

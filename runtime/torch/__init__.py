@@ -8,46 +8,109 @@ of `runtime.language.tl`.
 from typing import TYPE_CHECKING, NoReturn
 
 from runtime.core.dtypes import DType as dtype  # noqa: N813 - PyTorch's name
-from runtime.core.dtypes import bfloat16, float16, float32, int8, int32
+from runtime.core.dtypes import (
+    bfloat16,
+    float16,
+    float32,
+    float64,
+    int8,
+    int32,
+    int64,
+    uint8,
+)
+from runtime.core.dtypes import boolean as bool  # noqa: A004 - PyTorch's name
 from runtime.model.blocked_layout import blocked_column_major, blocked_row_major
 from runtime.model.placement import DPPolicy
 from runtime.model.tile_placement import tiled_column_major, tiled_row_major
 from runtime.torch import accelerator, ahbm, distributed, multiprocessing
 from runtime.torch.absent import absent_in_torch
-from runtime.torch.creation import empty, from_numpy, full, ones, tensor, zeros
+from runtime.torch.creation import (
+    empty,
+    empty_like,
+    from_numpy,
+    full,
+    full_like,
+    ones,
+    ones_like,
+    tensor,
+    zeros,
+    zeros_like,
+)
+from runtime.torch.device import device
 from runtime.torch.matmul import matmul, mm
 from runtime.torch.ops import launch
+from runtime.torch.random_tensors import (
+    Generator,
+    initial_seed,
+    manual_seed,
+    rand,
+    rand_like,
+    randint,
+    randn,
+    randn_like,
+    randperm,
+)
+from runtime.torch.sequences import arange, eye, linspace
 from runtime.torch.tensor import Tensor
 
 half = float16
+float = float32  # noqa: A001 - PyTorch's names
+double = float64
+int = int32  # noqa: A001
+long = int64
 
 __all__ = [
     "DPPolicy",
+    "Generator",
     "Tensor",
     "accelerator",
     "ahbm",
+    "arange",
     "bfloat16",
     "blocked_column_major",
     "blocked_row_major",
+    "bool",
+    "device",
     "distributed",
+    "double",
     "dtype",
     "empty",
+    "empty_like",
+    "eye",
+    "float",
     "float16",
     "float32",
+    "float64",
     "from_numpy",
     "full",
+    "full_like",
     "half",
+    "initial_seed",
+    "int",
     "int8",
     "int32",
+    "int64",
     "launch",
+    "linspace",
+    "long",
+    "manual_seed",
     "matmul",
     "mm",
     "multiprocessing",
     "ones",
+    "ones_like",
+    "rand",
+    "rand_like",
+    "randint",
+    "randn",
+    "randn_like",
+    "randperm",
     "tensor",
     "tiled_column_major",
     "tiled_row_major",
+    "uint8",
     "zeros",
+    "zeros_like",
 ]
 
 if not TYPE_CHECKING:

@@ -1,4 +1,5 @@
-"""Constructors of tensors: `empty`, `zeros`, `ones`, `full`, `from_numpy` and `tensor`.
+"""Constructors of tensors: `empty`, `zeros`, `ones`, `full`, `from_numpy`, `tensor`, and those like
+another tensor.
 
 Arguments are PyTorch's, and so are the beginnings of error messages. Two keywords are kernbench's
 own: `dp` places the elements on PEs by a `DPPolicy` (by default as `default_placement` does), or
@@ -15,72 +16,146 @@ from typing import Any, cast
 import numpy as np
 
 from runtime.core import dtypes
-from runtime.core.dtypes import DType, float32, int32
+from runtime.core.dtypes import DType, boolean, float32, int64
 from runtime.language.value import Array
 from runtime.model.blocked_layout import BlockedLayout
-from runtime.model.placement import ONE_PE, DPPolicy, Placement, default_placement
-from runtime.model.tile_placement import TilePlacement
-from runtime.torch.rank_state import running_rank
+from runtime.model.placement import Placement
+from runtime.torch.creation_options import TYPES, Options, checked_options
+from runtime.torch.device import device as Device  # noqa: N812 - PyTorch's class has a small letter
 from runtime.torch.sizes import shape_of
 from runtime.torch.tensor import Tensor
 
-_TYPES = ", ".join(repr(dtype) for dtype in dtypes.ALL)
+_Device = Device | str | int | None
 
 
 def empty(
     *size: int | Sequence[int],
-    dtype: DType = float32,
+    dtype: DType | None = None,
     dp: Placement | None = None,
     layout: BlockedLayout | None = None,
+    device: _Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """A tensor that is not initialised: its elements are the bytes that the memory holds."""
-    return _allocated("empty", size, dtype, dp, layout)
+    options = checked_options(
+        "empty", dtype=dtype, dp=dp, layout=layout, device=device, requires_grad=requires_grad
+    )
+    return options.new(shape_of("empty", size), float32)
 
 
 def full(
     size: int | Sequence[int],
     fill_value: float,
     *,
-    dtype: DType = float32,
+    dtype: DType | None = None,
     dp: Placement | None = None,
     layout: BlockedLayout | None = None,
+    device: _Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor with the same value everywhere; `RuntimeError` for a value outside the range of an
-    integer type.
+    """A tensor with the same value everywhere, by default of the type that PyTorch infers: float32,
+    int64 or bool. `RuntimeError` for a value outside the range of an integer type.
     """
-    return _filled("full", (size,), fill_value, dtype, dp, layout)
+    options = checked_options(
+        "full", dtype=dtype, dp=dp, layout=layout, device=device, requires_grad=requires_grad
+    )
+    return _filled("full", (size,), fill_value, options)
 
 
 def zeros(
     *size: int | Sequence[int],
-    dtype: DType = float32,
+    dtype: DType | None = None,
     dp: Placement | None = None,
     layout: BlockedLayout | None = None,
+    device: _Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of zeros."""
-    return _filled("zeros", size, 0, dtype, dp, layout)
+    options = checked_options(
+        "zeros", dtype=dtype, dp=dp, layout=layout, device=device, requires_grad=requires_grad
+    )
+    return _filled("zeros", size, 0.0, options)
 
 
 def ones(
     *size: int | Sequence[int],
-    dtype: DType = float32,
+    dtype: DType | None = None,
     dp: Placement | None = None,
     layout: BlockedLayout | None = None,
+    device: _Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of ones."""
-    return _filled("ones", size, 1, dtype, dp, layout)
+    options = checked_options(
+        "ones", dtype=dtype, dp=dp, layout=layout, device=device, requires_grad=requires_grad
+    )
+    return _filled("ones", size, 1.0, options)
+
+
+def empty_like(
+    input: Tensor,  # noqa: A002 - PyTorch's name
+    *,
+    dtype: DType | None = None,
+    dp: Placement | None = None,
+    device: _Device = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor that is not initialised, with the shape, type and placement of `input`."""
+    return like("empty_like", input, dtype=dtype, dp=dp, device=device, requires_grad=requires_grad)
+
+
+def zeros_like(
+    input: Tensor,  # noqa: A002 - PyTorch's name
+    *,
+    dtype: DType | None = None,
+    dp: Placement | None = None,
+    device: _Device = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of zeros with the shape, type and placement of `input`."""
+    new = like("zeros_like", input, dtype=dtype, dp=dp, device=device, requires_grad=requires_grad)
+    return new.copy_(0)
+
+
+def ones_like(
+    input: Tensor,  # noqa: A002 - PyTorch's name
+    *,
+    dtype: DType | None = None,
+    dp: Placement | None = None,
+    device: _Device = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of ones with the shape, type and placement of `input`."""
+    new = like("ones_like", input, dtype=dtype, dp=dp, device=device, requires_grad=requires_grad)
+    return new.copy_(1)
+
+
+def full_like(
+    input: Tensor,  # noqa: A002 - PyTorch's name
+    fill_value: float,
+    *,
+    dtype: DType | None = None,
+    dp: Placement | None = None,
+    device: _Device = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of one value with the shape, type and placement of `input`."""
+    options = checked_options(
+        "full_like", dtype=dtype, dp=dp, device=device, requires_grad=requires_grad
+    ).of(checked_tensor("full_like", input))
+    return _filled("full_like", (input.shape,), fill_value, options)
 
 
 def from_numpy(
     array: Array, *, dp: Placement | None = None, layout: BlockedLayout | None = None
 ) -> Tensor:
-    """A tensor with the elements of `array`; `TypeError` for an element type that the hardware does
-    not have.
+    """A tensor with a copy of the elements of `array`; `TypeError` for an element type that the
+    hardware does not have.
     """
     if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance] - user code is not type-checked
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
-    placed = _check_placement("from_numpy", dp, layout)
-    return _new(tuple(array.shape), dtypes.from_numpy(array.dtype), placed).copy_(array)
+    options = checked_options("from_numpy", dp=dp, layout=layout)
+    return options.new(tuple(array.shape), dtypes.from_numpy(array.dtype)).copy_(array)
 
 
 def tensor(
@@ -89,107 +164,74 @@ def tensor(
     dtype: DType | None = None,
     dp: Placement | None = None,
     layout: BlockedLayout | None = None,
+    device: _Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """A tensor with the elements of a number, a nested sequence of numbers, a numpy array or
     another tensor.
 
-    Without `dtype`, Python floats become float32 as in PyTorch, and Python integers int32, since
-    the hardware has no int64; an array and a tensor keep their type. `TypeError` for a type that
-    the hardware does not have (bool, float64), `ValueError` for a ragged sequence, `RuntimeError`
-    for a number outside the range of an integer type.
+    Without `dtype`, Python floats become float32, integers int64 and bools bool, as in PyTorch; an
+    array and a tensor keep their type. `TypeError` for a type that the hardware does not have,
+    `ValueError` for a ragged sequence, `RuntimeError` for a number outside the range of an integer
+    type.
     """
-    if dtype is not None:
-        _check_dtype("tensor", dtype)
-    placed = _check_placement("tensor", dp, layout)
+    options = checked_options(
+        "tensor", dtype=dtype, dp=dp, layout=layout, device=device, requires_grad=requires_grad
+    )
     values = data.numpy() if isinstance(data, Tensor) else _as_array(data)
     if values.dtype.kind not in "biuf" and not _is_known(values.dtype):
         raise TypeError(f"Could not infer dtype of {_element_type(data)}")
-    element = dtype or _inferred(data, values)
+    element = options.dtype or _inferred(data, values)
     if not isinstance(data, Tensor | np.ndarray | np.generic):
         _check_range(values, element)
     # PyTorch wraps and truncates where an array is converted, as numpy does.
     converted = values.astype(element.numpy)
-    return _new(converted.shape, element, placed).copy_(converted)
+    return options.new(converted.shape, element).copy_(converted)
 
 
-def _allocated(
-    function: str, size: Sequence[object], dtype: object, dp: object, layout: object
-) -> Tensor:
-    element = _check_dtype(function, dtype)
-    placed = _check_placement(function, dp, layout)
-    return _new(shape_of(function, size), element, placed)
-
-
-def _new(
-    shape: tuple[int, ...], dtype: DType, placed: tuple[Placement | None, BlockedLayout | None]
-) -> Tensor:
-    state, (policy, layout) = running_rank(), placed
-    if policy is None:
-        # The tiles of a `layout` are counted in one shard: it is divided only by an explicit `dp`.
-        topology = state.topology
-        policy = (
-            ONE_PE
-            if layout
-            else default_placement(
-                shape, dtype.itemsize, cubes=topology.cubes, pes=topology.pes_per_cube
-            )
-        )
-    return Tensor.allocate(shape, dtype, policy, state, layout)
-
-
-def _filled(
+def like(
     function: str,
-    size: Sequence[object],
-    value: object,
-    dtype: object,
-    dp: object,
-    layout: object,
+    input: Tensor,  # noqa: A002 - PyTorch's name
+    *,
+    dtype: DType | None = None,
+    dp: Placement | None = None,
+    device: _Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
-    element = _check_dtype(function, dtype)
+    """A tensor that is not written, with the shape, type and placement of `input` where the
+    keywords of the call of `function` have no others.
+    """
+    options = checked_options(
+        function, dtype=dtype, dp=dp, device=device, requires_grad=requires_grad
+    ).of(checked_tensor(function, input))
+    return options.new(input.shape, input.dtype)
+
+
+def checked_tensor(function: str, given: object) -> Tensor:
+    """A tensor; `TypeError` for anything else."""
+    if isinstance(given, Tensor):
+        return given
+    problem = f"must be Tensor, not {type(given).__name__}"
+    raise TypeError(f"{function}(): argument 'input' (position 1) {problem}")
+
+
+def _filled(function: str, size: Sequence[object], value: object, options: Options) -> Tensor:
     if not isinstance(value, Real):
         problem = f"must be Number, not {type(value).__name__}"
         raise TypeError(f"{function}(): argument 'fill_value' (position 2) {problem}")
+    element = options.dtype or _type_of_number(value)
     # NaN and infinity have no integer value that `holds` could compare.
-    number = float(value)
-    if not element.is_floating_point and not (isfinite(number) and element.holds(number)):
+    number = value if isinstance(value, int) else float(value)
+    exact = element.is_floating_point or element == boolean
+    if not exact and not (isfinite(number) and element.holds(number)):
         raise _overflow(value, element)
-    return _allocated(function, size, element, dp, layout).copy_(np.asarray(number))
+    return options.new(shape_of(function, size), element).copy_(np.asarray(number))
 
 
-def _check_dtype(function: str, dtype: object) -> DType:
-    if isinstance(dtype, DType):
-        return dtype
-    name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", "")
-    match = [known for known in dtypes.ALL if known.torch_name == name]
-    advice = f"did you mean {match[0]!r}?" if match else f"known: {_TYPES}"
-    given = f"{type(dtype).__name__} {dtype!r}" if isinstance(dtype, str) else type(dtype).__name__
-    raise TypeError(f"{function}(): argument 'dtype' must be torch.dtype, not {given}; {advice}")
-
-
-def _check_placement(
-    function: str, dp: object, layout: object
-) -> tuple[Placement | None, BlockedLayout | None]:
-    if dp is not None and not isinstance(dp, DPPolicy | TilePlacement):
-        problem = f"must be torch.DPPolicy or torch.tiled_row_major(...), not {_described(dp)}"
-        raise TypeError(f"{function}(): argument 'dp' {problem}")
-    if layout is not None and not isinstance(layout, BlockedLayout):
-        advice = "torch.blocked_row_major(...), torch.blocked_column_major(...) or None"
-        problem = f"must be {advice}, not {_described(layout)}"
-        raise TypeError(f"{function}(): argument 'layout' {problem}")
-    return dp, layout
-
-
-def _described(given: object) -> str:
-    """The type of an argument; for the two kinds of tiles, the argument that they belong to."""
-    match given:
-        case TilePlacement():
-            call = f"torch.tiled_{given.order}(...)"
-            return f"{call}, which deals tiles to PEs: dp={call}"
-        case BlockedLayout():
-            call = f"torch.blocked_{given.order}(...)"
-            return f"{call}, which orders the elements of a shard: layout={call}"
-        case _:
-            return type(given).__name__
+def _type_of_number(value: Real) -> DType:
+    if isinstance(value, bool | np.bool_):
+        return boolean
+    return int64 if isinstance(value, int | np.integer) else float32
 
 
 def _as_array(data: object) -> Array:
@@ -200,17 +242,17 @@ def _as_array(data: object) -> Array:
 
 
 def _inferred(data: object, values: Array) -> DType:
-    """The element type of `data` in PyTorch, or its substitute: int32 for int64."""
+    """The element type of `data` in PyTorch."""
     if isinstance(data, Tensor):
         return data.dtype
-    if not isinstance(data, np.ndarray | np.generic):
-        # numpy gives Python numbers 64 bits.
-        if values.dtype == np.float64:
-            return float32
-        if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
-            return int32
+    # numpy gives Python floats 64 bits, PyTorch 32. A list of numbers of numpy keeps their type.
+    if not isinstance(data, np.ndarray | np.generic) and values.dtype == np.float64:
+        return float32
+    # Python integers beyond int64 are unsigned in numpy, and out of range in PyTorch.
+    if not isinstance(data, np.ndarray | np.generic) and values.dtype == np.uint64:
+        return int64
     if not _is_known(values.dtype):
-        advice = f"pass dtype, one of {_TYPES}"
+        advice = f"pass dtype, one of {TYPES}"
         raise TypeError(f"tensor(): dtype {values.dtype} does not exist on this hardware; {advice}")
     return dtypes.from_numpy(values.dtype)
 
@@ -230,7 +272,7 @@ def _check_range(values: Array, dtype: DType) -> None:
     """PyTorch refuses a Python number outside the range of an integer type; fractions are cut
     off.
     """
-    if dtype.is_floating_point or not values.size:
+    if dtype.is_floating_point or dtype == boolean or not values.size:
         return
     limits = np.iinfo(dtype.numpy.name)
     for value in (values.min(), values.max()):

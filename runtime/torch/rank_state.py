@@ -63,6 +63,7 @@ class RankState:
     `world_size` is the number of ranks of the run. `groups` counts the process groups besides the
     default one, which all ranks make in the same order; `tensors` counts the tensors, which gives
     each a name. `installs` are the installations of queue tables, by the name of the table.
+    `generator` is the stream of random numbers, from its first use on.
     """
 
     rank: int
@@ -78,6 +79,7 @@ class RankState:
     groups: int = 0
     tensors: int = 0
     installs: dict[str, Handle] = field(default_factory=dict[str, Handle])
+    generator: object = None
 
     def __post_init__(self) -> None:
         self.addresses = AddressMap(self.topology)

@@ -19,7 +19,7 @@ from runtime.core.requests import (
 )
 from runtime.language.value import Array
 from runtime.model.blocked_layout import BlockedLayout
-from runtime.model.placement import Placement, resolve_dp_policy
+from runtime.model.placement import Placement, default_placement, resolve_dp_policy
 from runtime.torch.indexing import Block, Index, Selection, block_of, in_range, positions_of, select
 from runtime.torch.rank_state import RankState
 from runtime.torch.storage import Storage, Window, is_flat, window_shards
@@ -101,6 +101,27 @@ class StoredTensor:
     def nbytes(self) -> int:
         """Bytes of all elements; replicas count once."""
         return self.numel() * self.itemsize
+
+    @property
+    def policy_of_copies(self) -> Placement:
+        """The placement of a new tensor like this one: the same, except for a window that its
+        policy does not describe, which has the default placement of its shape.
+        """
+        topology = self._state.topology
+        cubes, pes = topology.cubes, topology.pes_per_cube
+        default = default_placement(self.shape, self.itemsize, cubes=cubes, pes=pes)
+        try:
+            specs = resolve_dp_policy(
+                self.policy,
+                self.shape,
+                self.itemsize,
+                cubes=cubes,
+                pes=pes,
+                target_sip=self._state.rank,
+            )
+        except ValueError:
+            return default
+        return self.policy if specs == tuple(shard.spec for shard in self.shards) else default
 
     def numpy(self) -> Array:
         """The elements on the host, after all work queued before. Of replicas, the first one is

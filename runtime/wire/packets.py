@@ -60,7 +60,8 @@ class PacketHeader(Flat, frozen=True, gc=False):
     `last` marks the last packet of it. `tail_ps` is the time between the arrivals of its head and
     its tail. `tag` belongs to the sender, and a reply carries it back. A packet of a block with
     gaps has the address of the first row, and in `begin` the offset of its first byte in the packed
-    block. `element` is the element type: 0 for bytes, else 1 + its index in `runtime.core.dtypes`.
+    block. `element` is the element type: 0 for bytes and uint8, else 1 + its index in
+    `runtime.core.dtypes.ALL`.
     `call` names the collective call that the transfer is a part of.
     """
 

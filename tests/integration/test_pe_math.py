@@ -86,3 +86,14 @@ def test_a_result_is_in_tcm_when_the_operation_ends() -> None:
     content = pe.tcm.read(Operand(record.address, record.shape, record.dtype))
     assert np.frombuffer(content, np.float32).tolist() == [3 * i for i in range(16)]
     assert record.inputs[1] == 3
+
+
+def test_an_element_of_8_bytes_takes_two_cycles_of_a_lane() -> None:
+    def kernel(at: tl.Pointer) -> None:
+        _ = tl.load(at, 1000) + 1
+
+    busy = [
+        launched(kernel, np.ones(1000, dtype)).node.chips[0].pes[0].math.busy_ps
+        for dtype in (np.int32, np.int64, np.float64, np.uint8)
+    ]
+    assert busy == [(FILL + cycles) * 1000 for cycles in (8, 16, 16, 8)]

@@ -13,7 +13,10 @@ from tests.support.topologies import variant_text
 from tests.support.world import simulate
 
 TOPOLOGY = variant_text(sip__cube_mesh={"w": 1, "h": 1}, cube__pe_layout__pe_per_corner=1)
-TYPES = "torch.float16, torch.bfloat16, torch.float32, torch.int8, torch.int32"
+TYPES = (
+    "torch.float16, torch.bfloat16, torch.float32, torch.int8, torch.int32, torch.int64, "
+    "torch.uint8, torch.bool, torch.float64"
+)
 
 
 def on_a_rank(program: Callable[[], Any]) -> Any:
@@ -25,12 +28,15 @@ def on_a_rank(program: Callable[[], Any]) -> Any:
     ("data", "expected"),
     [
         (2.5, np.float32(2.5)),
-        (7, np.int32(7)),
+        (7, np.int64(7)),
         ([], np.zeros(0, np.float32)),
-        ([1, 2, 3], np.array([1, 2, 3], np.int32)),
+        ([1, 2, 3], np.array([1, 2, 3], np.int64)),
+        ([True, False], np.array([True, False])),
+        (np.zeros(2), np.zeros(2)),
+        (np.array([200], np.uint8), np.array([200], np.uint8)),
         ([1, 2.5], np.array([1, 2.5], np.float32)),
         ([[1.0, 2.0], [3.0, 4.0]], np.array([[1, 2], [3, 4]], np.float32)),
-        (((1,), (2,)), np.array([[1], [2]], np.int32)),
+        (((1,), (2,)), np.array([[1], [2]], np.int64)),
         (np.arange(3, dtype=np.int8), np.arange(3, dtype=np.int8)),
         (np.float16(1.5), np.float16(1.5)),
         ([np.float32(1), np.float32(2)], np.array([1, 2], np.float32)),
@@ -79,22 +85,22 @@ def test_tensor_copies_a_tensor_to_another_placement() -> None:
     ("make", "error", "message"),
     [
         (
-            lambda: torch.tensor([True]),
+            lambda: torch.tensor(np.zeros(2, np.uint16)),
             TypeError,
-            f"tensor(): dtype bool does not exist on this hardware; pass dtype, one of {TYPES}",
+            f"tensor(): dtype uint16 does not exist on this hardware; pass dtype, one of {TYPES}",
         ),
         (
-            lambda: torch.tensor(np.zeros(2)),
+            lambda: torch.tensor(np.zeros(2, ">f4")),
             TypeError,
-            f"tensor(): dtype float64 does not exist on this hardware; pass dtype, one of {TYPES}",
+            f"tensor(): dtype >f4 does not exist on this hardware; pass dtype, one of {TYPES}",
         ),
         (lambda: torch.tensor("abc"), TypeError, "Could not infer dtype of str"),
         (lambda: torch.tensor(None), TypeError, "Could not infer dtype of NoneType"),
         (lambda: torch.tensor([1j]), TypeError, "Could not infer dtype of complex"),
         (
-            lambda: torch.tensor([3_000_000_000]),
+            lambda: torch.tensor([1 << 63]),
             RuntimeError,
-            "value 3000000000 cannot be converted to type int32 without overflow",
+            "value 9223372036854775808 cannot be converted to type int64 without overflow",
         ),
         (
             lambda: torch.tensor([1.0, 200.0], dtype=torch.int8),
@@ -128,9 +134,9 @@ def test_tensor_copies_a_tensor_to_another_placement() -> None:
             "ones(): argument 'dtype' must be torch.dtype, not type; did you mean torch.float16?",
         ),
         (
-            lambda: torch.full((2,), 1, dtype=None),
+            lambda: torch.full((2,), 1, dtype=7),
             TypeError,
-            f"full(): argument 'dtype' must be torch.dtype, not NoneType; known: {TYPES}",
+            f"full(): argument 'dtype' must be torch.dtype, not int; known: {TYPES}",
         ),
         (
             lambda: torch.full((2,), "1"),
@@ -189,7 +195,7 @@ def test_tensor_copies_a_tensor_to_another_placement() -> None:
             TypeError,
             (
                 "dtype <U1 does not exist on this hardware; convert to one of float16, bfloat16, "
-                "float32, int8, int32"
+                "float32, int8, int32, int64, uint8, bool, float64"
             ),
         ),
     ],

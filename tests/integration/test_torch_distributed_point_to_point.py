@@ -35,7 +35,10 @@ def ranks(program: Callable[[int], Any], sips: int, algorithm: str = "ring") -> 
 def test_a_tensor_goes_to_either_neighbour_shard_by_shard(sips: int, step: int) -> None:
     def program(rank: int) -> np.ndarray:
         placement = DPPolicy(cube="row_wise", pe="column_wise")
-        mine, theirs = torch.full((4, 6), rank, dp=placement), torch.zeros(4, 6, dp=placement)
+        mine, theirs = (
+            torch.full((4, 6), float(rank), dp=placement),
+            torch.zeros(4, 6, dp=placement),
+        )
         dist.send(mine, (rank + step) % sips)
         assert dist.recv(theirs, (rank - step) % sips) == (rank - step) % sips
         return theirs.numpy()
@@ -191,7 +194,7 @@ def test_a_work_handle_is_complete_when_the_stream_that_waits_for_it_is_and_has_
     call: Callable[[torch.Tensor, torch.Tensor], Any],
 ) -> None:
     def program(rank: int) -> tuple[bool, int, bool, bool, int, bool]:
-        tensor, other = torch.full(4, rank), torch.zeros(4)
+        tensor, other = torch.full(4, float(rank)), torch.zeros(4)
         torch.ahbm.synchronize()
         before_ps = torch.ahbm.elapsed_ps()
         work = call(tensor, other)

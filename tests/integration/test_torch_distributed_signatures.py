@@ -122,7 +122,7 @@ def test_split_sizes_may_be_equal_empty_or_absent() -> None:
     def program(rank: int, *sizes: list[int]) -> list[float]:
         dist.init_process_group()
         output = torch.zeros(4)
-        dist.all_to_all_single(output, torch.full(4, rank), *sizes)
+        dist.all_to_all_single(output, torch.full(4, float(rank)), *sizes)
         return [float(value) for value in output.numpy()]
 
     for sizes in ([[2, 2], [2, 2]], [[], []], []):

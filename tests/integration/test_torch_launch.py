@@ -238,7 +238,7 @@ def test_a_scratch_scope_releases_its_bytes() -> None:
                 tl.store(at, value + 1)
 
     def program() -> float:
-        tensor = torch.zeros(1 << 17)
+        tensor = torch.zeros(1 << 17, dp=DPPolicy(num_cubes=1, num_pes=1))
         torch.launch("three rounds of a mebibyte", kernel, tensor)
         return float(tensor.numpy().sum())
 

@@ -139,3 +139,27 @@ def test_the_result_of_a_run_does_not_depend_on_its_verification() -> None:
     assert b"".join(data for _, data in verified.contents) == np.ones(
         100, np.float32
     ).tobytes().strip(b"\0")
+
+
+def test_every_element_type_is_replayed() -> None:
+    types = (dtypes.int64, dtypes.uint8, dtypes.float64, dtypes.boolean, dtypes.float32)
+
+    def kernel(*pointers: tl.Pointer) -> None:
+        for source in pointers:
+            block = tl.load(source, 40)
+            if block.dtype != dtypes.boolean:
+                block = (block + block) * 3
+            for target in pointers:
+                tl.store(target + 40, tl.maximum(block, block).to(target.dtype))
+            total = tl.sum(block)[None]
+            tl.store(source + 80, total.to(source.dtype))
+
+    def program(_rank: int) -> None:
+        values = np.random.default_rng(5).integers(-(1 << 40), 1 << 40, 100)
+        tensors = [torch.tensor(values, dtype=dtype) for dtype in types]
+        torch.launch("types", kernel, *tensors)
+        torch.ahbm.synchronize()
+
+    text = variant_text(**ONE_PE)
+    verdict = verdict_of(simulate(program, 1, topology=text, verify=True), text)
+    assert verdict.passed, verdict

@@ -14,7 +14,9 @@ from runtime.wire.packets import PacketFlow, PacketHeader, PacketKind, PacketRow
 from sip_node.chip.strided_block import BYTES, StridedBlock
 
 ELEMENTS = (BYTES, *(dtype.name for dtype in dtypes.ALL))
-"""The element types that the metadata of a slot names; a packet carries the index."""
+"""The element types that the metadata of a slot names; a packet carries the index. uint8 and bytes
+of no particular type have one name, and so the index 0.
+"""
 
 
 class Kind(IntEnum):

@@ -18,7 +18,9 @@ from sip_node.chip.pe.fetch_store import PeFetchStore
 from sip_node.chip.pe.operand_tiles import checksum_of
 from sip_node.chip.pe.tile_buffers import RegisterFile
 from sip_node.chip.pe.tile_token import TileToken
-from sip_node.chip.strided_block import nbytes_of
+from sip_node.chip.strided_block import item_bytes, nbytes_of
+
+_LANE_BYTES = 4
 
 
 class PeMath:
@@ -42,6 +44,8 @@ class PeMath:
 
     def compute_ps(self, name: str, numel: int) -> int:
         """Pipeline fill + passes x ceil(elements / lanes) cycles; a reduction takes more.
+
+        An element of 8 bytes counts as two, since a lane has 32 bits.
 
         The lanes keep `lanes` partial results, which a tree of depth ceil(log2(lanes)) combines.
         """
@@ -70,7 +74,7 @@ class PeMath:
             now_ps, now_ps, sum(map(nbytes_of, blocks))
         )
         # A reduction has more inputs than outputs, a broadcast the reverse: the larger one counts.
-        start_ps = self._occupy(name, max(prod(each.shape) for each in (*blocks, result)), ready_ps)
+        start_ps = self._occupy(name, max(map(_lane_elements, (*blocks, result))), ready_ps)
         _, end_ps = self._fetch_store.store.server.reserve(
             self.free_ps, self.free_ps, nbytes_of(result)
         )
@@ -150,6 +154,11 @@ class PeMath:
     def _end(self, record: OpRecord, result: Operand, data: bytes) -> None:
         self._context.tcm.write(result, data)
         self._context.record(record)
+
+
+def _lane_elements(block: Operand) -> int:
+    """The elements of a block in lanes of 32 bits."""
+    return prod(block.shape) * max(1, item_bytes(block.dtype) // _LANE_BYTES)
 
 
 def _computed(name: str, operands: Sequence[Array | None], dtype: DType) -> Array | None:

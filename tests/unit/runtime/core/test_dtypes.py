@@ -14,7 +14,18 @@ def test_every_type_is_found_by_the_numpy_type_it_stands_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "itemsize"), [("f16", 2), ("bf16", 2), ("f32", 4), ("i8", 1), ("i32", 4)]
+    ("name", "itemsize"),
+    [
+        ("f16", 2),
+        ("bf16", 2),
+        ("f32", 4),
+        ("f64", 8),
+        ("i8", 1),
+        ("i32", 4),
+        ("i64", 8),
+        ("u8", 1),
+        ("bool", 1),
+    ],
 )
 def test_the_sizes_of_the_types(name: str, itemsize: int) -> None:
     [dtype] = [dtype for dtype in ALL if dtype.name == name]
@@ -24,10 +35,13 @@ def test_the_sizes_of_the_types(name: str, itemsize: int) -> None:
 def test_types_show_the_name_that_pytorch_uses() -> None:
     assert repr(torch.bfloat16) == "torch.bfloat16"
     assert torch.half is torch.float16
+    assert (torch.float, torch.double) == (torch.float32, torch.float64)
+    assert (torch.int, torch.long) == (torch.int32, torch.int64)
+    assert repr(torch.bool) == "torch.bool"
     assert isinstance(torch.int8, torch.dtype)
 
 
-@pytest.mark.parametrize("unknown", [np.float64, np.int64, np.bool_, np.complex64])
+@pytest.mark.parametrize("unknown", [np.uint16, np.complex64])
 def test_an_unsupported_type_is_refused_with_the_supported_types(unknown: type) -> None:
     with pytest.raises(
         TypeError,
@@ -47,6 +61,12 @@ def test_an_unsupported_type_is_refused_with_the_supported_types(unknown: type) 
         (dtypes.int32, 1 << 31, False),
         (dtypes.float16, 0.1, True),
         (dtypes.bfloat16, 1e30, True),
+        (dtypes.int64, (1 << 63) - 1, True),
+        (dtypes.int64, 1 << 63, False),
+        (dtypes.uint8, 255, True),
+        (dtypes.uint8, -1, False),
+        (dtypes.boolean, 1, True),
+        (dtypes.boolean, 2, False),
     ],
 )
 def test_an_integer_type_holds_integers_in_its_range(

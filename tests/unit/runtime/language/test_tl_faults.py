@@ -110,7 +110,7 @@ def test_a_kernel_sees_the_python_exception_and_its_caller_the_kernel_error() ->
 @pytest.mark.parametrize(
     ("array", "problem"),
     [
-        (np.zeros(3), "x: dtype float64 does not exist on this hardware"),
+        (np.zeros(3, np.complex64), "x: dtype complex64 does not exist on this hardware"),
         (
             np.zeros((3, 3), np.float32).T[1:],
             "x: an array of shape (2, 3) with strides (4, 12) is not contiguous",

@@ -7,7 +7,10 @@ import pytest
 
 from kernbench import tl, torch
 
-TYPES = "torch.float16, torch.bfloat16, torch.float32, torch.int8, torch.int32"
+TYPES = (
+    "torch.float16, torch.bfloat16, torch.float32, torch.int8, torch.int32, torch.int64, "
+    "torch.uint8, torch.bool, torch.float64"
+)
 
 
 @pytest.mark.parametrize(
@@ -15,9 +18,9 @@ TYPES = "torch.float16, torch.bfloat16, torch.float32, torch.int8, torch.int32"
     [
         (
             torch,
-            "randn",
+            "normal",
             (
-                "kernbench's torch has no randn; make the values with numpy and "
+                "kernbench's torch has no normal; make the values with numpy and "
                 "torch.from_numpy(...) or torch.tensor(...)"
             ),
         ),
@@ -29,7 +32,7 @@ TYPES = "torch.float16, torch.bfloat16, torch.float32, torch.int8, torch.int32"
                 "torch.launch(name, kernel, ...), or in numpy with tensor.numpy()"
             ),
         ),
-        (torch, "float64", f"kernbench's torch has no float64; the element types are {TYPES}"),
+        (torch, "int16", f"kernbench's torch has no int16; the element types are {TYPES}"),
         (
             torch,
             "cuda",
@@ -76,7 +79,7 @@ def test_a_name_that_does_not_exist_is_an_attribute_error_with_what_exists(
 
 
 def test_every_name_without_a_near_one_lists_the_public_names() -> None:
-    with pytest.raises(AttributeError, match="has no xyzzy; known: DPPolicy, Tensor, accelerator"):
+    with pytest.raises(AttributeError, match="has no xyzzy; known: DPPolicy, Generator, Tensor"):
         torch.xyzzy  # noqa: B018
     assert not hasattr(torch, "xyzzy")
 
