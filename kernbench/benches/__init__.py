@@ -18,6 +18,7 @@ ENTRY_POINT_GROUP = "kernbench.benches"
 MODULES = (
     "kernbench.studies.ccl_algorithms.study",
     "kernbench.benches.ccl_allreduce",
+    "kernbench.benches.congestion",
     "kernbench.benches.gemm_single_pe",
     "kernbench.studies.milestone_1h_ccl.study",
     "kernbench.studies.milestone_1h_gemm.study",

@@ -12,6 +12,7 @@ from kernbench.validate.channels import channels
 from kernbench.validate.check import Check
 from kernbench.validate.collectives import credit_rounds, sums
 from kernbench.validate.conservation import conservation
+from kernbench.validate.contention import contention
 from kernbench.validate.cube_links import cube_links
 from kernbench.validate.drawn_all_reduces import ALGORITHMS, drawn
 from kernbench.validate.gemm import bounded, fed, padded, staged, systolic
@@ -51,6 +52,7 @@ def parts(seed: int, *, full: bool) -> list[Part]:
         *(Part(f"a.{number}.", uncontended, (seed, number)) for number in range(TOPOLOGIES + 1)),
         Part("b.", saturation),
         Part("c.", sharing),
+        Part("c.kernels.", contention),
         *(Part(f"d.md1.{load}", waiting, (seed, load)) for load in LOADS),
         Part("e.zero-load.", unloaded),
         *(Part(f"e.uniform.{load}.", loaded, (seed, load)) for load in loads),

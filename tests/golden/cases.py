@@ -8,6 +8,7 @@ from typing import Any
 from coordinator.aggregate import run_digest
 from examples import overlap, softmax
 from kernbench.benches.ccl_allreduce import ccl_allreduce
+from kernbench.benches.congestion import congestion
 from kernbench.benches.gemm_single_pe import gemm_single_pe
 from kernbench.benches.qkv_gemm import qkv_gemm
 from kernbench.benches.va_offset_verify import va_offset_verify
@@ -83,6 +84,7 @@ CASES: dict[str, GoldenCase] = {
         partial(gemm_single_pe, m=48, n=40, k=100, bias=True, activation="gelu"), 1
     ),
     "qkv-gemm": GoldenCase(partial(qkv_gemm, scale=128, seq=20, pes=2), 1),
+    "congestion": GoldenCase(congestion, 2, TWO_BY_TWO_CUBES),
     "va-offset-verify": GoldenCase(partial(va_offset_verify, columns=100, cubes=2, pes=4), 2),
     "examples/softmax.py": GoldenCase(lambda rank: softmax.run(2, 8), 1),
     "examples/overlap.py": GoldenCase(lambda rank: overlap.run(), 2),

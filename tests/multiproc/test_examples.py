@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 
 EXAMPLES = {"softmax": softmax.run, "fused_gemm": fused_gemm.run}
 SMALL = {
+    "congestion": ("--size", "4096"),
     "gemm-single-pe": ("--m", "48", "--n", "40", "--k", "100", "--bias", "--activation", "gelu"),
     "qkv-gemm": ("--scale", "128", "--seq", "20", "--pes", "2"),
     "qkv-gemm-multi-pe": ("--scale", "96", "--seq", "20", "--cubes", "2", "--pes", "4"),
