@@ -101,7 +101,7 @@ def test_tiles_are_dealt_read_written_launched_on_and_reduced(tmp_path: Path) ->
     for text in (
         "rank 0 is right",
         "rank 1 is right",
-        "256 tiles on 128 PEs: collectives, send and recv take one shard of one size from each",
+        "256 tiles on 128 PEs: collectives take one shard from each PE; deal not more tiles",
         "argument 'layout' must be torch.blocked_row_major(...)",
         "which orders the elements of a shard: layout=torch.blocked_row_major(...)",
     ):
