@@ -79,6 +79,14 @@ _ELEMENTWISE: dict[str, tuple[int, Callable[..., Array]]] = {
     "gelu": (1, _gelu),
     "silu": (1, _silu),
 }
+_COMPARISONS: dict[str, Callable[..., Array]] = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
 _REDUCTIONS: dict[str, Callable[..., Array]] = {"sum": np.sum, "max": np.amax, "min": np.amin}
 
 
@@ -118,12 +126,14 @@ def _function(record: OpRecord) -> Callable[[OpRecord, Sequence[Array | float]],
     if engine == "pe_math":
         if name in _ELEMENTWISE:
             return _elementwise
+        if name in _COMPARISONS:
+            return _compare
         if name in _REDUCTIONS:
             return _reduce
     known = sorted(
         {other for (of, other) in _FUNCTIONS if of == engine} | COPIES.get(engine, frozenset())
     )
-    known += [*_ELEMENTWISE, *_REDUCTIONS] if engine == "pe_math" else []
+    known += [*_ELEMENTWISE, *_COMPARISONS, *_REDUCTIONS] if engine == "pe_math" else []
     if not known:
         raise ValueError(f"engine {engine!r} computes nothing")
     raise ValueError(f"engine {engine} has no operation {name!r}{nearest(name, known)}")
@@ -180,6 +190,16 @@ def _elementwise(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
     # Integers are computed in their own type, in which they wrap around as in the hardware.
     operands = [_widened(each, dtype, wide) for each in inputs]
     return _narrowed(function(*operands), record.dtype)
+
+
+def _compare(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
+    dtypes = {each.dtype for each in inputs if isinstance(each, np.ndarray)}
+    if len(inputs) != 2 or len(dtypes) != 1 or record.dtype != "bool":
+        raise ValueError(f"it compares {len(inputs)} operands of {len(dtypes)} types")
+    (dtype,) = dtypes
+    # float64 holds every element of a smaller type exactly, also those that numpy cannot compare.
+    wide = dtype if dtype.kind in "iub" else np.dtype(np.float64)
+    return _COMPARISONS[record.name](*(_widened(each, dtype, wide) for each in inputs))
 
 
 def _reduce(record: OpRecord, inputs: Sequence[Array | float]) -> Array:

@@ -86,6 +86,18 @@ ELEMENTWISE = {
 }
 """Elementwise operations by name."""
 
+COMPARISONS: dict[str, Callable[..., Array]] = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+"""Elementwise comparisons, whose result is of type bool. Only the operators of tensors use them:
+the language has none.
+"""
+
 REDUCTIONS = frozenset({"sum", "max", "min"})
 """Operations that combine the elements along an axis into one."""
 
@@ -93,7 +105,12 @@ ACTIVATIONS = ("relu", "gelu", "silu", "sigmoid", "tanh")
 """The elementwise operations that may follow a matrix product."""
 
 _OF_BOOL = frozenset({"maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor"})
-_NAMES = frozenset(ELEMENTWISE) | REDUCTIONS | {"softmax", "trans", "cat", "cast", "full"}
+_NAMES = (
+    frozenset(ELEMENTWISE)
+    | frozenset(COMPARISONS)
+    | REDUCTIONS
+    | {"softmax", "trans", "cat", "cast", "full"}
+)
 _SOFTMAX_PASSES = 4  # maximum, exponential of the difference, sum, quotient
 
 
@@ -127,6 +144,8 @@ def infer(
     common = _common_type(name, values)
     if name in ELEMENTWISE:
         return _elementwise(name, operands, values, common)
+    if name in COMPARISONS:
+        return _broadcast(name, operands, values, common), boolean
     if name in REDUCTIONS or name == "softmax":
         return _along_axis(name, values[0].shape, common, axis, keep_dims=keep_dims)
     return _transposed(values[0].shape) if name == "trans" else (
@@ -151,6 +170,8 @@ def compute(
     with np.errstate(all="ignore"):
         if name in ELEMENTWISE:
             return _evaluated(ELEMENTWISE[name].function, operands, dtype)
+        if name in COMPARISONS:
+            return _compared(COMPARISONS[name], operands)
         if name in REDUCTIONS:
             return _reduce(name, np.asarray(operands[0]), dtype, axis, keep_dims=keep_dims)
         if name == "softmax":
@@ -210,6 +231,14 @@ def _evaluated(
     return exact.astype(float32.numpy).astype(dtype.numpy, copy=False)
 
 
+def _compared(function: Callable[..., Array], operands: Sequence[Array | float]) -> Array:
+    (dtype,) = {operand.dtype for operand in operands if isinstance(operand, np.ndarray)}
+    # A number takes the type of the elements, as in arithmetic; NaN is unequal to everything.
+    arrays = [np.asarray(operand).astype(dtype) for operand in operands]
+    wide = dtype if dtype.kind in "iub" else np.dtype(np.float64)
+    return np.asarray(function(*(array.astype(wide) for array in arrays)))
+
+
 def _reduce(name: str, array: Array, dtype: DType, axis: int | None, *, keep_dims: bool) -> Array:
     # The engine's adder is wide: a sum is rounded once, when it is converted to its type.
     wide = np.float64 if dtype.is_floating_point else dtype.numpy
@@ -256,11 +285,18 @@ def _elementwise(
             f"{name}: not defined for bool, which has maximum and minimum; convert with "
             "x.to(tl.int32)"
         )
+    return _broadcast(name, operands, values, dtype), dtype
+
+
+def _broadcast(
+    name: str, operands: Sequence[Value | float], values: Sequence[Value], dtype: DType
+) -> Shape:
+    """The common shape; a number must be one of the elements' type."""
     for operand in operands:
         if not isinstance(operand, Value):
             _check_held(name, operand, dtype, f"beside a value of {dtype.name}")
     try:
-        return np.broadcast_shapes(*(value.shape for value in values)), dtype
+        return np.broadcast_shapes(*(value.shape for value in values))
     except ValueError:
         shapes = " and ".join(str(value.shape) for value in values)
         raise ValueError(

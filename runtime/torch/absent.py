@@ -19,11 +19,11 @@ _ADVICE = {
     ),
     "compute in a kernel started with torch.launch(name, kernel, ...), or in numpy with "
     "tensor.numpy()": (
-        "abs add addmm all allclose any argmax argmin baddbmm bmm cat chunk clamp concat cos "
-        "cumsum div dot einsum eq equal erf exp flatten fma gather gelu isnan layer_norm log "
-        "log_softmax max maximum mean min minimum mul mv neg norm pow prod reciprocal "
-        "relu reshape rsqrt scatter sigmoid silu sin softmax split sqrt square squeeze stack std "
-        "sub sum tanh tensordot topk transpose unsqueeze var vmap where"
+        "addmm argmax argmin baddbmm bmm cat chunk concat "
+        "cumsum dot einsum erf flatten fma gather gelu isnan layer_norm "
+        "log_softmax mv norm prod reciprocal "
+        "reshape rsqrt scatter silu split square squeeze stack std "
+        "tensordot topk transpose unsqueeze var vmap where"
     ),
     "the device is torch.ahbm, and every tensor is on it": (
         "cpu cuda get_default_device mps set_default_device xpu"

@@ -7,15 +7,16 @@ import numpy as np
 
 from runtime.core.errors import nearest
 from runtime.language.value import Array
+from runtime.torch.operators import TensorOperators
 from runtime.torch.stored_tensor import StoredTensor
-from runtime.torch.tensor_views import TensorViews
 
 
-class Tensor(TensorViews):
+class Tensor(TensorOperators):
     """A tensor of one rank. Its elements are in simulated HBM, and the host accesses them by
     simulated requests.
 
-    Each base class has one idea: `StoredTensor` the memory, `TensorViews` the windows.
+    Each base class has one idea: `StoredTensor` the memory, `TensorViews` the windows,
+    `TensorOperators` arithmetic.
     """
 
     def __len__(self) -> int:

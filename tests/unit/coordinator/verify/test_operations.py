@@ -200,7 +200,12 @@ def test_the_epilogue_of_a_product_adds_a_bias_of_another_type():
 @pytest.mark.parametrize(
     ("name", "inputs", "result", "problem"),
     [
-        ("exq", [array(X)], array(X), "engine pe_math has no operation 'exq'; did you mean 'exp'?"),
+        (
+            "expp",
+            [array(X)],
+            array(X),
+            "engine pe_math has no operation 'expp'; did you mean 'exp'?",
+        ),
         ("add", [array(X)], array(X), "it takes 2 operands, not 1"),
         ("add", [array(X), array(Y, "f16")], array(X, "i32"), "none of its operands is i32"),
         ("add", [array(X), array([1.0, 2.0])], array(X), "could not be broadcast"),
