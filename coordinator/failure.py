@@ -3,6 +3,7 @@
 import signal
 from dataclasses import dataclass
 
+from coordinator.late_ranks import LateRanks
 from runtime.core.errors import ConfigError, KernbenchError, UsageError
 from runtime.core.simtime import format_ps
 from runtime.wire.control import Failed
@@ -148,6 +149,29 @@ class LpSilent(KernbenchError):  # noqa: N818 - it is the LP that is silent
         )
 
 
+class CollectiveTimeout(KernbenchError):  # noqa: N818 - PyTorch calls it a timeout
+    """A rank computes in Python while others wait for it in a collective, for too long.
+
+    Fields: the LP of the rank, what waits for which ranks, the time at which the LP stands in ps.
+    """
+
+    def __init__(self, process: LpProcess, late: LateRanks, time_ps: int) -> None:
+        super().__init__(process, late, time_ps)
+        self.process, self.late, self.time_ps = process, late, time_ps
+
+    def __str__(self) -> str:
+        late = self.late
+        by = "its process group" if late.by_group else "--timeout"
+        verb = "computes" if late.computes else "had computed"
+        return (
+            f"{late.name} (call {late.call} of {late.group}) timed out after {late.limit_s:g} s, "
+            f"the limit set by {by}: {_ranks(late.waiting)} waited, missing ranks: "
+            f"{', '.join(map(str, late.missing))}. The program of rank {late.late} {verb} "
+            f"in Python ({self.process}, last reported time {format_ps(self.time_ps)}); a longer "
+            "timeout of init_process_group allows that"
+        )
+
+
 @dataclass(frozen=True)
 class SlowExit:
     """A process that has not exited `waited_s` after the end of a run, and is killed.
@@ -192,6 +216,10 @@ class Interrupted(KernbenchError):  # noqa: N818 - the user did it
 
     def __str__(self) -> str:
         return f"stopped by {signal_name(self.signum)} at {format_ps(self.time_ps)}"
+
+
+def _ranks(ranks: tuple[int, ...]) -> str:
+    return f"{'rank' if len(ranks) == 1 else 'ranks'} {', '.join(map(str, ranks))}"
 
 
 def _listed(lines: tuple[str, ...]) -> str:

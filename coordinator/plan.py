@@ -76,7 +76,8 @@ class ProgramSpec:
 class Plan:
     """One run.
 
-    `timeout_s` limits the silence of an LP, 0 means no limit. After the end of the run its
+    `timeout_s` limits the silence of an LP, 0 means no limit, None that of `coordinator.watch` and
+    of the process groups. After the end of the run its
     processes have `exit_s` to exit before they are killed. The LPs send their op logs with
     `trace`, the memories and host writes that `coordinator.verify` replays with `verify`, and every
     slot that a kernel sends or receives with `ccl_trace`, which an environment variable sets.
@@ -87,7 +88,7 @@ class Plan:
     procs: int
     data: bool = True
     trace: bool = True
-    timeout_s: float = 60.0
+    timeout_s: float | None = None
     exit_s: float = 10.0
     jitter_ms: float = 0.0
     jitter_seed: int = 0

@@ -14,7 +14,7 @@ import zmq  # noqa: TID251 - this module owns the coordinator's socket
 
 from runtime.core.errors import ProtocolError
 from runtime.wire.codec import MAX_HEADER_BYTES, decode_from_lp, encode_control
-from runtime.wire.control import Abort, FromCoordinator, FromLp, Hello
+from runtime.wire.control import Abort, Busy, FromCoordinator, FromLp, Hello
 from runtime.wire.fields import PROTOCOL_VERSION
 
 _LINGER_MS = 500
@@ -52,7 +52,7 @@ class Rendezvous:
             return None
         identity, *parts = self._socket.recv_multipart()
         if identity not in self._lp_of:
-            return self._admit(identity, parts)
+            return self._busy(parts) or self._admit(identity, parts)
         lp = self._lp_of[identity]
         message = _decode(parts, f"LP {lp}")
         if message.lp != lp:
@@ -83,6 +83,14 @@ class Rendezvous:
     ) -> None:
         self._socket.close()
         self._context.term()
+
+    def _busy(self, parts: Sequence[bytes]) -> tuple[int, Busy] | None:
+        """The report of an LP that has joined, from its other connection."""
+        with suppress(ProtocolError):
+            message = _decode(parts, "a stranger")
+            if isinstance(message, Busy) and message.run_id == self._run_id:
+                return (message.lp, message) if message.lp in self._lp_of.values() else None
+        return None
 
     def _admit(self, identity: bytes, parts: Sequence[bytes]) -> tuple[int, Hello] | None:
         try:

@@ -7,6 +7,7 @@ least every `POLL_S` seconds the processes, the time limits and the stop signal 
     an exit before `Done`                   LpDied, after a short wait for a final message
     no message for `timeout_s`              LpSilent
     messages, but no progress of any LP     RunStalled
+    a rank computes, others wait for it     CollectiveTimeout, if a process group sets a limit
     Ctrl-C or SIGTERM                       Interrupted
 """
 
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from coordinator.failure import (
+    CollectiveTimeout,
     Interrupted,
     LpDied,
     LpExitFailed,
@@ -25,6 +27,7 @@ from coordinator.failure import (
     RunStalled,
     SlowExit,
 )
+from coordinator.late_ranks import CollectiveWaits
 from coordinator.launcher import Children
 from coordinator.liveness import Liveness
 from coordinator.rendezvous import Rendezvous
@@ -34,6 +37,7 @@ from runtime.core.wallclock import now_s
 from runtime.wire.codec import decode_records
 from runtime.wire.control import (
     Abort,
+    Busy,
     Bye,
     Done,
     Failed,
@@ -48,6 +52,8 @@ from runtime.wire.control import (
 )
 from runtime.wire.reports import SlotTransfer
 
+TIMEOUT_S = 60.0
+"""The longest silence of an LP, unless the command line or a process group sets a limit."""
 POLL_S = 0.05
 """Longest time between two checks of processes, time limits and signals."""
 FINAL_MESSAGE_S = 0.3
@@ -101,7 +107,8 @@ class Collected:
 class Watch:
     """Receives from the LPs of one run; LP k holds the SIPs `sips_of_lp[k]`.
 
-    `timeout_s` limits the silence of an LP, 0 means no limit. `stop_signal()` returns the number of
+    `timeout_s` limits the silence of an LP, 0 means no limit; None stands for `TIMEOUT_S` more
+    than the longest limit of a process group. `stop_signal()` returns the number of
     the signal that requested the end of the run, or None.
     """
 
@@ -110,7 +117,7 @@ class Watch:
         rendezvous: Rendezvous,
         children: Children,
         sips_of_lp: tuple[tuple[int, ...], ...],
-        timeout_s: float,
+        timeout_s: float | None,
         stop_signal: Callable[[], int | None],
         observer: RunObserver,
     ) -> None:
@@ -118,7 +125,8 @@ class Watch:
         self._rendezvous = rendezvous
         self._children = children
         self._sips_of_lp = sips_of_lp
-        self._timeout_s = timeout_s
+        self._given_timeout_s = timeout_s
+        self._waits = CollectiveWaits(timeout_s)
         self._stop_signal = stop_signal
         self._observer = observer
         now = now_s()
@@ -149,6 +157,8 @@ class Watch:
             if lp in done:
                 raise ProtocolError(f"LP {lp}", f"{type(message).__name__} after Done")
             self._store(lp, message)
+        # A rank may have been late shortly before the end.
+        self._check_collectives()
 
     def dismiss(self, exit_s: float) -> tuple[SlowExit, ...]:
         """Send `Bye`, and return the LPs that have not exited after `exit_s`.
@@ -241,7 +251,13 @@ class Watch:
             if received is None:
                 continue
             lp, message = received
+            if isinstance(message, Busy):
+                # Sent beside the LP: it shows neither progress of the LP nor that it reacts.
+                self._waits.received(message.ranks, message.stretch_s)
+                continue
             self._liveness.received(lp, message, now_s())
+            if isinstance(message, Status | Done):
+                self._waits.received(message.ranks)
             if isinstance(message, Failed):
                 self.collected.reached_ps[lp] = message.time_ps
                 if message.sender:
@@ -261,8 +277,24 @@ class Watch:
         if signum is not None:
             raise Interrupted(signum, self.collected.time_ps)
         self._check_exits(now)
-        if self._timeout_s:
-            self._check_silence(missing, due, now)
+        self._check_collectives()
+        self._check_silence(missing, due, now)
+
+    @property
+    def _timeout_s(self) -> float:
+        """The longest silence of an LP in seconds, 0 for no limit."""
+        if self._given_timeout_s is not None:
+            return self._given_timeout_s
+        # A rank may compute for some time before others begin to wait for it.
+        return TIMEOUT_S + self._waits.longest_limit_s
+
+    def _check_collectives(self) -> None:
+        late = self._waits.overdue()
+        if late is not None:
+            lp = next(lp for lp in self._lps if late.late in self._sips_of_lp[lp])
+            if late.computes:
+                self._children.show_stack(lp)
+            raise CollectiveTimeout(self._process(lp), late, self._reached_ps(lp))
 
     def _check_exits(self, now: float) -> None:
         for lp, code in self._children.exited().items():
@@ -272,6 +304,8 @@ class Watch:
 
     def _check_silence(self, missing: list[int], due: str, now: float) -> None:
         limit_s, running = self._timeout_s, due == _DURING_A_RUN
+        if not limit_s:
+            return
         hung = self._liveness.hung(missing, limit_s, now)
         if hung is not None:
             others = None

@@ -16,12 +16,14 @@ from runtime.core.wallclock import now_s
 from runtime.wire.codec import decode_from_coordinator, encode_control
 from runtime.wire.control import (
     Abort,
+    Busy,
     Bye,
     FromCoordinator,
     FromLp,
     Hello,
     ModuleCode,
     Peers,
+    RankActivity,
     Ready,
     Start,
     Status,
@@ -57,6 +59,7 @@ class Control:
             raise ConfigError(
                 "--connect", "", f"{endpoint!r} leaves this host, and connections are not encrypted"
             )
+        self._endpoint = endpoint
         self._run_id = run_id
         self._lp = lp
         self._patience_s = patience_s
@@ -115,6 +118,16 @@ class Control:
     def send(self, message: FromLp) -> None:
         """Send a message; never blocks."""
         self.socket.send(encode_control(message))
+
+    def send_busy(self, stretch_s: float, ranks: tuple[RankActivity, ...]) -> None:
+        """Report a program that computes. The only method for another thread than the LP's."""
+        # A socket belongs to one thread.
+        socket = self._context.socket(zmq.DEALER)
+        socket.set(zmq.LINGER, _LINGER_MS)
+        socket.connect(self._endpoint)
+        message = Busy(lp=self._lp, run_id=self._run_id, stretch_s=stretch_s, ranks=ranks)
+        socket.send(encode_control(message))
+        socket.close()
 
     def finish(self) -> None:
         """Wait for the coordinator's `Bye` after `Done`: it has received everything."""

@@ -19,7 +19,7 @@ from sip_node.chip.failure import ProgramRaised
 from sip_node.node import LpNode
 from sip_node.pdes.loop import LogicalProcess
 from sip_node.programs.user_program import Programs
-from sip_node.reporter import print_transfer
+from sip_node.reporter import Activities, print_transfer
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class _Recorder:
         self.memories: list[tuple[int, bytes]] = []
         self.transfers: list[SlotTransfer] = []
 
-    def round(self, time_ps: int, loop: LogicalProcess) -> None:
+    def round(self, time_ps: int, loop: LogicalProcess, ranks: Activities) -> None:
         pass
 
     def trace(self, sip: int, records: list[OpRecord]) -> None:

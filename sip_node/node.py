@@ -17,9 +17,10 @@ from runtime.core.imported_code import ImportRecorder
 from runtime.core.wallclock import cpu_s
 from runtime.model.topology import parse_topology
 from runtime.wire.codec import PeerDecoder
-from runtime.wire.control import Done, Failed, ModuleCode, Peers
+from runtime.wire.control import Done, Failed, ModuleCode, Peers, RankActivity
 from runtime.wire.environment import run_directory
 from runtime.wire.reports import QueuePointers, SipReport
+from sip_node.busy_report import busy_reports
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.chip_model import ChipModel
 from sip_node.chip.failure import ProgramRaised, user_traceback
@@ -33,6 +34,7 @@ from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport import Transport
 from sip_node.pdes.transport_jitter import JitterTransport
 from sip_node.pdes.transport_zmq import ZmqTransport
+from sip_node.programs.activity import activity
 from sip_node.programs.kernel_run import start_kernel
 from sip_node.programs.rank import Rank
 from sip_node.programs.rank_environment import provide_variables
@@ -91,7 +93,8 @@ def _run(
         _record_named_code(recorder, programs, node.ccl_modules)
         control.ready(node.config_hash, _news(recorder))
         control.wait_start()
-        done = node.run()
+        with busy_reports(node.stretch_s, node.activities, control.send_busy):
+            done = node.run()
         control.send(replace(done, code=_news(recorder)))
         control.finish()
     # The coordinator has the reason; it only lacks the rest of the trace.
@@ -221,6 +224,14 @@ class LpNode:
         """The chips by SIP."""
         return self._model.chips
 
+    def stretch_s(self) -> float:
+        """How long the program that runs has been computing; 0 if none runs."""
+        return max((rank.state.clock.stretch_s for rank in self._ranks), default=0.0)
+
+    def activities(self) -> tuple[RankActivity, ...]:
+        """What the ranks of this LP have done. Another thread may call it."""
+        return tuple(activity(rank) for rank in self._ranks)
+
     def decoder(self, run_id: str) -> PeerDecoder:
         """The decoder of what other LPs send, with the rules of this run."""
         lp_of = self._partition.lp_of
@@ -247,6 +258,7 @@ class LpNode:
             null_messages=statistics.null_messages,
             blocked_s=statistics.blocked_s,
             busy_s=cpu_s() - began_s,
+            ranks=self.activities(),
         )
 
     def flush_logs(self) -> None:
@@ -279,7 +291,7 @@ class LpNode:
         )
 
     def _round(self) -> None:
-        self._observer.round(self.now_ps, self._loop)
+        self._observer.round(self.now_ps, self._loop, self.activities)
 
 
 def _queues(chip: Chip) -> tuple[QueuePointers, ...]:

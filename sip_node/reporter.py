@@ -1,21 +1,31 @@
 """The reports of an LP while it runs: to the coordinator, or to a caller in its process."""
 
 import sys
+from collections.abc import Callable
 from typing import Protocol
 
 from runtime.core.trace import OpRecord
 from runtime.wire.codec import encode_records
-from runtime.wire.control import MemoryContents, Status, TraceChunk, Transferred, Written
+from runtime.wire.control import (
+    MemoryContents,
+    RankActivity,
+    Status,
+    TraceChunk,
+    Transferred,
+    Written,
+)
 from runtime.wire.fields import CHUNK_BYTES
 from runtime.wire.reports import SlotTransfer
 from sip_node.control import Control
 from sip_node.pdes.loop import LogicalProcess
 
+Activities = Callable[[], tuple[RankActivity, ...]]
+
 
 class LpObserver(Protocol):
     """Receives the progress of an LP and what it records."""
 
-    def round(self, time_ps: int, loop: LogicalProcess) -> None:
+    def round(self, time_ps: int, loop: LogicalProcess, ranks: Activities) -> None:
         """Called once a round of the loop; an error that it raises ends the run."""
         ...
 
@@ -42,7 +52,7 @@ class Reporter:
     def __init__(self, control: Control, lp: int) -> None:
         self._control, self._lp = control, lp
 
-    def round(self, time_ps: int, loop: LogicalProcess) -> None:
+    def round(self, time_ps: int, loop: LogicalProcess, ranks: Activities) -> None:
         """Send a status if one is due, and take an abort of the coordinator."""
         # Four times a second at most: a round may take microseconds.
         if self._control.status_is_due():
@@ -55,6 +65,7 @@ class Reporter:
                 next_ps=loop.next_ps,
                 safe_ps=loop.safe_ps,
                 waits_for=loop.waits_for,
+                ranks=ranks(),
             )
             self._control.report_status(status)
         self._control.check()

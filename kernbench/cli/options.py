@@ -32,7 +32,7 @@ class SimulationOptions:
     data: bool = True
     verify_data: bool = False
     out: Path | None = None
-    timeout: float = 60.0
+    timeout: float | None = None
     jitter_ms: float = 0.0
     jitter_seed: int = 0
 
@@ -163,7 +163,11 @@ SIMULATION_GROUPS: Mapping[str, tuple[click.Option, ...]] = {
     "how it runs": (
         option("--procs", "P", COUNT, "processes that share the SIPs  [default: one for each SIP]"),
         option(
-            "--timeout", "S", _DURATION, "longest silence of a process in seconds, 0: no limit", 60
+            "--timeout",
+            "S",
+            _DURATION,
+            "longest silence of a process in seconds, 0: no limit; it replaces the timeouts of "
+            "process groups  [default: 60 more than these]",
         ),
         option(
             "--jitter-ms",

@@ -12,6 +12,7 @@ from coordinator.launcher import Launcher
 from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.report.files import prepare_directory, write_ccl_trace, write_files
 from coordinator.report.progress import progress
+from coordinator.report.root_cause import root_cause
 from coordinator.report.tables import bench_table, heading, nccl_table, pass_line, run_statistics
 from coordinator.session import RunResult, Session
 from coordinator.verify.check import verify
@@ -133,7 +134,8 @@ def run(plan: Plan, launcher: Launcher, out: Path | None, lines: ReportLines | N
     for slow in result.slow_exits:
         print_warning(str(slow))
     if result.error is not None:
-        code = _explain(result.error, directory if unwritten.error is None else None)
+        script = plan.program.name if plan.program.kind == "script" else None
+        code = _explain(result.error, script, directory if unwritten.error is None else None)
         if isinstance(unwritten.error, OutputError):
             print_error(unwritten.error)
         return code
@@ -156,13 +158,16 @@ def _verdict(plan: Plan, result: RunResult) -> Verdict | None:
     )
 
 
-def _explain(error: KernbenchError, directory: Path | None) -> int:
+def _explain(error: KernbenchError, script: str | None, directory: Path | None) -> int:
     if isinstance(error, RankFailed):
         if error.is_about_input:
             # All ranks find the same problem, and a traceback of kernbench's code would not help.
             raise UsageError(error.failed.message) from error
-        sys.stderr.write(error.failed.traceback.rstrip() + "\n")
+        if error.failed.traceback:
+            sys.stderr.write(error.failed.traceback.rstrip() + "\n")
     print_error(error)
+    if script is not None:
+        sys.stderr.writelines(f"{line}\n" for line in root_cause(script, error))
     if directory is not None:
         sys.stderr.write(f"kernbench: the files until the error are in {directory}\n")
     return ExitCode.SIGNALLED + error.signum if isinstance(error, Interrupted) else ExitCode.FAILED

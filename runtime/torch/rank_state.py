@@ -8,10 +8,15 @@ from runtime.ccl.call_signature import ranks_text
 from runtime.ccl.config import CclConfig
 from runtime.ccl.ring_allocator import QueueTableSpec, RingAllocator
 from runtime.core.garbage_collection import refuse_in_collection
+from runtime.core.program_clock import ProgramClock
 from runtime.core.requests import Device, Handle
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import Topology
 from runtime.torch.tensor_memory import TensorMemory
+
+SLOW_CALL_S = 0.5
+"""A collective is slow when its rank has computed in Python for as long before the call."""
+_SLOW_CALLS_KEPT = 8
 
 
 @dataclass(eq=False, repr=False)
@@ -22,7 +27,11 @@ class ProcessGroup:
     name of `ccl.yaml` or `auto`; `tables` are the queue tables of the algorithms that the group may
     run, with the table of users' kernels first. `default` is the default group, None if it is this
     one. `destroyed` is set by `destroy_process_group`. `calls` counts the collectives of the group,
-    `messages` the sends and receives between each pair of global ranks.
+    `messages` the sends and receives between each pair of global ranks. `timeout_s` is the wall
+    time that a rank may keep the others waiting, 0 for the limit of the run; of a group with a
+    limit, `open_calls` has the number, name and handle of the collectives that are not complete,
+    `called_s` the clock of the program at the latest call, and `slow_calls` the number and name of
+    the latest calls before which the program computed for `SLOW_CALL_S` or longer, with that time.
     """
 
     name: str
@@ -33,11 +42,29 @@ class ProcessGroup:
     default: "ProcessGroup | None" = None
     destroyed: bool = False
     calls: int = 0
+    timeout_s: float = 0.0
+    called_s: float = 0.0
+    open_calls: tuple[tuple[int, str, Handle], ...] = ()
+    slow_calls: tuple[tuple[int, str, float], ...] = ()
     messages: Counter[tuple[int, int]] = field(default_factory=Counter[tuple[int, int]])
 
     def __repr__(self) -> str:
         """The title and the algorithm."""
         return f"<ProcessGroup {self.title}, algorithm {self.algorithm}>"
+
+    def opened(self, collective: str, handle: Handle, clock: ProgramClock) -> None:
+        """Record the latest call, if the group has a limit."""
+        if not self.timeout_s:
+            return
+        # Other tuples: a thread that reports the calls may be reading the former ones.
+        self.open_calls = (
+            *(call for call in self.open_calls if not call[2].done),
+            (self.calls, collective, handle),
+        )
+        computed_s, self.called_s = clock.total_s - self.called_s, clock.total_s
+        if computed_s >= SLOW_CALL_S:
+            slow = (*self.slow_calls, (self.calls, collective, computed_s))
+            self.slow_calls = slow[-_SLOW_CALLS_KEPT:]
 
     @property
     def title(self) -> str:
@@ -60,10 +87,11 @@ class RankState:
     """One rank: its device, the memory of its tensors, and its default process group once it is
     initialised.
 
-    `world_size` is the number of ranks of the run. `groups` counts the process groups besides the
-    default one, which all ranks make in the same order; `tensors` counts the tensors, which gives
-    each a name. `installs` are the installations of queue tables, by the name of the table.
-    `generator` is the stream of random numbers, from its first use on.
+    `world_size` is the number of ranks of the run, by default one per SIP. `groups` counts the
+    process groups besides the default one, which all ranks make in the same order; `tensors` counts
+    the tensors, which gives each a name. `installs` are the installations of queue tables, by the
+    name of the table. `generator` is the stream of random numbers, from its first use on.
+    `limited_groups` are the groups with a time limit. `clock` runs while the program does.
     """
 
     rank: int
@@ -74,14 +102,17 @@ class RankState:
     addresses: AddressMap = field(init=False)
     memory: TensorMemory = field(init=False)
     ring_allocator: RingAllocator = field(init=False)
-    world_size: int = 1
+    world_size: int = 0
     process_group: ProcessGroup | None = None
     groups: int = 0
     tensors: int = 0
     installs: dict[str, Handle] = field(default_factory=dict[str, Handle])
     generator: object = None
+    limited_groups: tuple[ProcessGroup, ...] = ()
+    clock: ProgramClock = field(default_factory=ProgramClock)
 
     def __post_init__(self) -> None:
+        self.world_size = self.world_size or self.topology.sips
         self.addresses = AddressMap(self.topology)
         self.memory = TensorMemory(self.topology, self.rank, self.addresses)
         self.ring_allocator = RingAllocator(self.rank, self.topology, self.ccl)

@@ -98,10 +98,43 @@ class Start(Wire, frozen=True):
     """Coordinator to LP: start the run."""
 
 
+class SlowCall(Flat, frozen=True):
+    """A collective before which a rank had computed for `python_s` since the collective before."""
+
+    call: Count
+    name: str
+    python_s: Seconds
+
+
+class GroupCalls(Flat, frozen=True):
+    """The collectives that a rank has called in a process group with a time limit.
+
+    `calls` counts them. `open_call` is the number of the earliest one that is not complete on this
+    rank, or 0, and `open_name` its name. `slow_calls` are the latest of those that came late.
+    """
+
+    group: str
+    ranks: tuple[SipNumber, ...]
+    timeout_s: Seconds
+    calls: Count
+    open_call: Count
+    open_name: str
+    slow_calls: tuple[SlowCall, ...] = ()
+
+
+class RankActivity(Flat, frozen=True):
+    """What a rank has done: wall time spent in its program, and calls in groups with a limit."""
+
+    rank: SipNumber
+    python_s: Seconds
+    groups: tuple[GroupCalls, ...]
+
+
 class Status(Wire, frozen=True):
     """LP to coordinator, a few times a second: the LP is alive, and has reached `time_ps`.
 
-    `blocked_s` is wall time spent in waiting for peers. An LP whose next event, at `next_ps`, is
+    `ranks` are the ranks of the LP. `blocked_s` is wall time spent in waiting for peers. An LP
+    whose next event, at `next_ps`, is
     not before its safe time waits for a promise: `safe_ps` is the least promise that it has
     received, and the sender was LP `waits_for`. An LP without peers waits for none, -1.
     """
@@ -113,6 +146,20 @@ class Status(Wire, frozen=True):
     next_ps: TimePs = NEVER_PS
     safe_ps: TimePs = NEVER_PS
     waits_for: MaybeLp = -1
+    ranks: tuple[RankActivity, ...] = ()
+
+
+class Busy(Wire, frozen=True):
+    """LP to coordinator, about twice a second while the program of one of its ranks computes.
+
+    Nothing else of the LP goes on meanwhile, so another thread sends it, on a connection of its
+    own. The program has been computing for `stretch_s`.
+    """
+
+    lp: LpNumber
+    run_id: str
+    stretch_s: Seconds
+    ranks: tuple[RankActivity, ...]
 
 
 class TraceChunk(Wire, frozen=True):
@@ -169,6 +216,7 @@ class Done(Wire, frozen=True):
     blocked_s: Seconds
     busy_s: Seconds
     code: tuple[ModuleCode, ...] = ()
+    ranks: tuple[RankActivity, ...] = ()
 
 
 class Failed(Wire, frozen=True):
@@ -200,6 +248,15 @@ class Bye(Wire, frozen=True):
 
 
 FromLp = (
-    Hello | Ready | Status | TraceChunk | Written | MemoryContents | Transferred | Done | Failed
+    Hello
+    | Ready
+    | Status
+    | Busy
+    | TraceChunk
+    | Written
+    | MemoryContents
+    | Transferred
+    | Done
+    | Failed
 )
 FromCoordinator = Peers | Start | Abort | Bye

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
+from runtime.core.program_clock import ProgramClock
 from sip_node.chip.completion import Completion
 
 _T = TypeVar("_T")
@@ -30,15 +31,22 @@ Call = tuple[Callable[..., Completion[Any]], tuple[object, ...]]
 class Program:
     """A greenlet that runs `main()` with the context variables of `context`.
 
-    `finished` completes with the value that `main` returns, or fails with what it raises.
+    `finished` completes with the value that `main` returns, or fails with what it raises. `clock`
+    measures how long `main` computes.
     """
 
-    def __init__(self, main: Callable[[], object], context: Context | None = None) -> None:
+    def __init__(
+        self,
+        main: Callable[[], object],
+        context: Context | None = None,
+        clock: ProgramClock | None = None,
+    ) -> None:
         self._main: Callable[[], object] | None = main
         self._greenlet = greenlet(self._body, parent=getcurrent())
         # Not `context or ...`: a context without variables is false.
         self._greenlet.gr_context = copy_context() if context is None else context
         self.finished = Completion[object]()
+        self._clock = clock
 
     @property
     def frame(self) -> FrameType | None:
@@ -82,10 +90,14 @@ class Program:
         """Switch to the program and make its calls, until one does not complete at once."""
         while True:
             call: Call | None
+            if self._clock is not None:
+                self._clock.enter()
             if completion is not None and completion.error is not None:
                 call = self._greenlet.throw(completion.error)
             else:
                 call = self._greenlet.switch(None if completion is None else completion.value)
+            if self._clock is not None:
+                self._clock.leave()
             # A greenlet that ends switches to its parent, with None.
             if self._greenlet.dead or call is None:
                 assert self._greenlet.dead, "a program that waits passes its call"

@@ -111,7 +111,7 @@ class Rank:
         # find its own.
         context = copy_context()
         context.run(current_rank.set, self.state)
-        self._program = device.program = Program(main, context)
+        self._program = device.program = Program(main, context, self.state.clock)
         self._program.finished.then(self._ended)
         self._returned = False
         self.outcome: object = None

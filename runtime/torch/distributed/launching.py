@@ -88,6 +88,7 @@ class CollectiveCall:
                 stream=communication_stream(),
             )
         )
+        process_group.opened(name, work.handle, running_rank().clock)
         if async_op:
             return work
         work.wait()

@@ -1,13 +1,15 @@
 """Process groups: the ranks that take part in collectives, their algorithm, and their queues."""
 
+import os
 from collections.abc import Sequence
+from datetime import timedelta
 from enum import Enum
 
 from runtime.ccl.config import AlgorithmConfig
 from runtime.ccl.ring_allocator import QueueTableSpec
 from runtime.core.errors import ConfigError, nearest
 from runtime.core.requests import Handle, IpcqInitMsg
-from runtime.torch.rank_state import ProcessGroup, RankState, running_rank
+from runtime.torch.rank_state import ProcessGroup, RankState, current_rank, running_rank
 
 BACKEND = "ahbm"
 
@@ -34,7 +36,7 @@ class group:  # noqa: N801 - PyTorch's name
 def init_process_group(
     backend: str | None = None,
     init_method: str | None = None,
-    timeout: object = None,  # noqa: ARG001 - PyTorch's
+    timeout: timedelta | None = None,
     world_size: int = -1,
     rank: int = -1,
     *,
@@ -43,8 +45,11 @@ def init_process_group(
     """Join the default process group and install its queues on the PEs, which takes simulated time.
 
     The run has started the ranks already, so the arguments of PyTorch must agree with it:
-    `init_method` is `env://`, and `world_size` and `rank` are those of the run. `timeout` has no
-    effect: a wait that cannot end is an error at once.
+    `init_method` is `env://`, and `world_size` and `rank` are those of the run.
+
+    `timeout` limits the wall time for which the program of a rank may compute while other ranks
+    wait for it in a collective; by default, and with a limit on the command line, the limit of the
+    run holds. A wait that cannot end is an error at once.
 
     `algorithm` is the algorithm of the group's collectives: one of `ccl.yaml`, or `auto` for its
     `selection`; by default `defaults.algorithm`. Queues outlive the group, and a later group with
@@ -52,8 +57,11 @@ def init_process_group(
     receive, are installed at their first use. `ValueError` for an unknown backend or a second call,
     `ConfigError` if the configuration files contradict each other.
     """
+    if current_rank.get(None) is None:
+        raise _not_started(init_method, rank, world_size)
     state = running_rank()
     _check_backend(backend)
+    limit_s = _seconds(timeout)
     if init_method not in {None, "env://"}:
         problem = "the run has started its ranks already; omit it or pass 'env://'"
         raise ValueError(f"init_method {init_method!r}: {problem}")
@@ -74,12 +82,12 @@ def init_process_group(
     if rank not in {-1, state.rank}:
         problem = f"but this process is rank {state.rank} of {configured}; omit it"
         raise ValueError(f"init_process_group: rank is {rank}, {problem}")
-    state.process_group = _make_group(state, "world", tuple(range(configured)), name)
+    state.process_group = _make_group(state, "world", tuple(range(configured)), name, limit_s)
 
 
 def new_group(
     ranks: Sequence[int] | None = None,
-    timeout: object = None,  # noqa: ARG001 - PyTorch's, see init_process_group
+    timeout: timedelta | None = None,
     backend: str | None = None,
     *,
     algorithm: str | None = None,
@@ -90,11 +98,13 @@ def new_group(
     As in PyTorch, every rank of the default group must make the same groups in the same order,
     members or not: every rank computes the addresses of receive rings from them. Members are
     numbered in rising order of their global ranks. On other ranks the result is
-    `GroupMember.NON_GROUP_MEMBER`. `algorithm` is by default that of the default group.
+    `GroupMember.NON_GROUP_MEMBER`. `algorithm` and `timeout` are by default those of the default
+    group.
     `ValueError` for ranks outside the default group, or twice in the list.
     """
     state, default = running_rank(), default_group()
     _check_backend(backend)
+    limit_s = default.timeout_s if timeout is None else _seconds(timeout)
     members = tuple(default.sips if ranks is None else sorted(ranks))
     if not members or len(set(members)) < len(members):
         raise ValueError(
@@ -107,13 +117,13 @@ def new_group(
     # Counted on every rank, members or not: the name must be equal everywhere.
     state.groups += 1
     return (
-        _make_group(state, f"group{state.groups}", members, algorithm or default.algorithm)
+        _make_group(state, f"group{state.groups}", members, algorithm or default.algorithm, limit_s)
         or GroupMember.NON_GROUP_MEMBER
     )
 
 
 def _make_group(
-    state: RankState, name: str, sips: tuple[int, ...], algorithm: str
+    state: RankState, name: str, sips: tuple[int, ...], algorithm: str, limit_s: float
 ) -> ProcessGroup | None:
     """The group, with the queues of its first algorithm installed; None on ranks outside it."""
     tables = state.ring_allocator.tables(name, sips, state.ccl.used_by(algorithm))
@@ -126,8 +136,18 @@ def _make_group(
     if state.rank not in sips:
         return None
     process_group = ProcessGroup(
-        name, sips.index(state.rank), sips, algorithm, tables, state.process_group
+        name=name,
+        rank=sips.index(state.rank),
+        sips=sips,
+        algorithm=algorithm,
+        tables=tables,
+        default=state.process_group,
+        timeout_s=limit_s,
+        # The ranks meet at the start of the run, and where they make another group.
+        called_s=0.0 if state.process_group is None else state.clock.total_s,
     )
+    if limit_s:
+        state.limited_groups = (*state.limited_groups, process_group)
     installing = install(process_group.base)
     if installing is not None:
         state.device.wait(installing)
@@ -173,6 +193,7 @@ def destroy_process_group(group: Group = None) -> None:
     if process_group is None:
         return
     process_group.destroyed = True
+    state.limited_groups = tuple(g for g in state.limited_groups if not _is_destroyed(g))
     if process_group is state.process_group:
         state.process_group = None
 
@@ -261,7 +282,7 @@ def resolve_group(group: Group = None) -> ProcessGroup | None:
 
 def _checked(group: object) -> ProcessGroup:
     if isinstance(group, ProcessGroup):
-        if group.destroyed or (group.default is not None and group.default.destroyed):
+        if _is_destroyed(group):
             problem = f"{group.title} was destroyed; make another one with new_group"
             raise ValueError(f"Invalid process group specified: {problem}")
         return group
@@ -269,11 +290,45 @@ def _checked(group: object) -> ProcessGroup:
     raise TypeError(f"Invalid function argument. Expected parameter `group` {problem}")
 
 
+def _is_destroyed(group: ProcessGroup) -> bool:
+    return group.destroyed or (group.default is not None and group.default.destroyed)
+
+
 def _member(group: Group) -> ProcessGroup:
     process_group = resolve_group(group)
     if process_group is None:
         raise ValueError(f"rank {running_rank().rank} is not a member of this group")
     return process_group
+
+
+def _not_started(init_method: str | None, rank: int, world_size: int) -> Exception:
+    """The error of PyTorch for the first variable that is missing outside a run, with a hint."""
+    hint = (
+        "start the script with `kernbench --sips N script.py`, or use torch.multiprocessing.spawn"
+    )
+    if init_method not in {None, "env://"}:
+        return ValueError(f"init_method {init_method!r}: ranks do not meet at an address; {hint}")
+    given = {"RANK": rank, "WORLD_SIZE": world_size}
+    for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        if name not in os.environ and given.get(name, -1) == -1:
+            problem = f"environment variable {name} expected, but not set"
+            return ValueError(
+                f"Error initializing torch.distributed using env:// rendezvous: {problem}; {hint}"
+            )
+    return RuntimeError(f"no rank is running here: {hint}")
+
+
+def _seconds(timeout: object) -> float:
+    """The seconds of a timeout, 0 for None."""
+    if timeout is None:
+        return 0.0
+    if not isinstance(timeout, timedelta):
+        raise TypeError(
+            f"Expected timeout argument to be of type datetime.timedelta, got {timeout!r}"
+        )
+    if timeout <= timedelta():
+        raise ValueError(f"Expected timeout argument to be positive, got {timeout!r}")
+    return timeout.total_seconds()
 
 
 def _ranks_counted(number: int) -> str:

@@ -1,0 +1,38 @@
+"""Reports that the program of a rank computes: the LP itself sends nothing until it waits again."""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from threading import Event, Thread
+
+from runtime.wire.control import RankActivity
+
+PERIOD_S = 0.5
+"""Time between two reports, and the time from which on a program counts as busy."""
+
+Send = Callable[[float, tuple[RankActivity, ...]], None]
+
+
+@contextmanager
+def busy_reports(
+    stretch_s: Callable[[], float], ranks: Callable[[], Sequence[RankActivity]], send: Send
+) -> Generator[None]:
+    """Call `send(stretch, ranks)` in another thread every `PERIOD_S` while a program is busy.
+
+    `stretch_s()` is how long the running program has not waited, 0 if none runs. All three are
+    called in the other thread.
+    """
+    left = Event()
+
+    def report() -> None:
+        while not left.wait(PERIOD_S):
+            stretch = stretch_s()
+            if stretch >= PERIOD_S:
+                send(stretch, tuple(ranks()))
+
+    thread = Thread(target=report, name="busy reports", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        left.set()
+        thread.join()
