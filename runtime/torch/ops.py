@@ -9,7 +9,6 @@ import numpy as np
 from runtime.core.requests import DEFAULT_STREAM, Handle, KernelLaunchMsg, PerPe, Request
 from runtime.language.caller import program_line
 from runtime.language.value import Pointer
-from runtime.model.tile_placement import TilePlacement
 from runtime.torch.rank_state import running_rank
 from runtime.torch.tensor import Tensor
 
@@ -44,9 +43,9 @@ def launch(name: str, kernel: Callable[..., object], *arguments: object) -> Hand
 def shard_pointers(tensor: Tensor) -> PerPe:
     """The kernel argument with which every PE gets the virtual address of its own shard.
 
-    `ValueError` for tiles of which a PE holds several, or which differ in size.
+    `ValueError` if a PE holds several shards, or if they differ in size.
     """
-    _check_tiles(tensor)
+    _check_shards(tensor)
     return PerPe(
         {
             (shard.spec.cube, shard.spec.pe): Pointer(
@@ -57,22 +56,20 @@ def shard_pointers(tensor: Tensor) -> PerPe:
     )
 
 
-def _check_tiles(tensor: Tensor) -> None:
-    """Kernels of collectives, sends and receives take one pointer and one size."""
-    if not isinstance(tensor.policy, TilePlacement):
-        return
+def _check_shards(tensor: Tensor) -> None:
+    """Kernels of send and recv take one pointer, and one size for all PEs."""
     sizes = {shard.spec.nbytes for shard in tensor.shards}
     pes = {(shard.spec.cube, shard.spec.pe) for shard in tensor.shards}
-    if len(sizes) == 1 and len(pes) == len(tensor.shards):
+    if len(pes) < len(tensor.shards):
+        problem = f"{len(tensor.shards)} tiles on {len(pes)} PEs"
+    elif len(sizes) > 1:
+        problem = f"shards of {min(sizes):,} to {max(sizes):,} bytes"
+    else:
         return
-    problem = (
-        f"{len(tensor.shards)} tiles on {len(pes)} PEs"
-        if len(sizes) == 1
-        else f"tiles of {max(sizes)} bytes and partial tiles of {min(sizes)}"
-    )
     raise ValueError(
-        f"{tensor.name} has {problem}: collectives, send and recv take one shard of one size from "
-        "each PE; deal tiles that divide the matrix, not more than PEs, or use a DPPolicy"
+        f"{tensor.name} of shape {tensor.shape} has {problem}: send and recv take one shard of "
+        "one size from each PE; place the tensor with a DPPolicy, or deal tiles that divide it, "
+        "not more than PEs"
     )
 
 

@@ -63,10 +63,19 @@ def main():
     one_each = torch.full((2, 2 * cubes * pes), rank + 1.0, dp=tiles)
     dist.all_reduce(one_each)
     assert (one_each.numpy() == 3).all()
-    try:
-        dist.all_reduce(torch.zeros(64, 64, dp=torch.tiled_row_major(4, 4)))
-    except ValueError as error:
-        print(f"refused: {error}")
+    odd = torch.full((5, 40), rank + 1.0, dp=torch.tiled_row_major(4, 4))
+    dist.all_reduce(odd)
+    assert (odd.numpy() == 3).all()
+    many = torch.zeros(64, 64, dp=torch.tiled_row_major(4, 4))
+    for call in (
+        lambda: dist.all_reduce(many),
+        lambda: dist.send(many, 1 - rank),
+        lambda: dist.send(odd, 1 - rank),
+    ):
+        try:
+            call()
+        except ValueError as error:
+            print(f"refused: {error}")
     # Replicas: each PE stores to its own, the host reads the first, `copies` shows all.
     replicas = torch.zeros(4, dp=DPPolicy(pe="replicate", **PES))
     torch.launch("number", number, replicas, 4)
@@ -101,7 +110,9 @@ def test_tiles_are_dealt_read_written_launched_on_and_reduced(tmp_path: Path) ->
     for text in (
         "rank 0 is right",
         "rank 1 is right",
-        "256 tiles on 128 PEs: collectives take one shard from each PE; deal not more tiles",
+        "has 256 tiles on 128 PEs: collectives take one shard from each PE",
+        "has 256 tiles on 128 PEs: send and recv take one shard of one size from each PE",
+        "has shards of 16 to 64 bytes: send and recv take one shard of one size from each PE",
         "argument 'layout' must be torch.blocked_row_major(...)",
         "which orders the elements of a shard: layout=torch.blocked_row_major(...)",
     ):
