@@ -16,7 +16,7 @@ The launch commands reach the PEs at different times. So that a kernel starts on
 together, the IO_CPU stamps a time that no command can miss: now + longest route + margin.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from msgspec import Struct
 
@@ -73,6 +73,9 @@ class IoCpu:
         self._commands: dict[int, _HostCommand] = {}
         # By the tag of the host, which no two requests share.
         self._requests: dict[int, _ReleasedRequest] = {}
+        self._margin_ps = ps_from_ns(chip.topology.sip.io_chiplet.io_cpu.launch_margin_ns)
+        # Programs launch on the same PEs again and again.
+        self._longest_ps: dict[tuple[tuple[tuple[int, int], ...], int], int] = {}
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Take a request of the host, or an answer to one."""
@@ -175,22 +178,26 @@ class IoCpu:
         chip, now_ps = self._chip, self._engine.now_ps
         # The command for every PE has the size of the launch.
         nbytes = launch_bytes(launch)
-        margin_ps = ps_from_ns(chip.topology.sip.io_chiplet.io_cpu.launch_margin_ns)
-        start_ps = now_ps + self._longest_route_ps(launch, nbytes) + margin_ps
+        cubes = _by_cube(launch.pes)
+        longest_ps = self._longest_ps.get((launch.pes, nbytes))
+        if longest_ps is None:
+            longest_ps = self._longest_route_ps(cubes, nbytes)
+            self._longest_ps[launch.pes, nbytes] = longest_ps
+        start_ps = now_ps + longest_ps + self._margin_ps
         # From here on these PEs may send; until now the bound for launches to come covered them.
         chip.send_bounds.launched(launch.pes, start_ps, launch.thread, launch.queues)
         # One PE cannot store to what another one stores to.
         stored = StoredRanges() if len(launch.pes) > 1 else None
         chip.log.add(OpRecord("io_cpu", f"launch {launch.name}", now_ps, start_ps))
-        cubes = _by_cube(launch.pes)
         self._requests[tag].answers = Gathering(len(cubes))
         for cube, pes in cubes.items():
+            order = _order(launch, start_ps, (len(pes), len(cubes)), stored)
             command = CubeCommand(
-                tuple((pe, _order(launch, (cube, pe), start_ps, stored), nbytes) for pe in pes)
+                tuple((pe, _on_pe(order, launch, (cube, pe)), nbytes) for pe in pes)
             )
             self._port.send(chip.graph.m_cpu(cube), command, command.nbytes, tag)
 
-    def _longest_route_ps(self, launch: KernelLaunchMsg, nbytes: int) -> int:
+    def _longest_route_ps(self, cubes: dict[int, list[int]], nbytes: int) -> int:
         """An upper bound for the time of the last command, were it alone on the chip.
 
         It serialises every copy at the narrowest link that copies share, on the way to the M_CPU
@@ -208,7 +215,6 @@ class IoCpu:
             topology.cube.noc.link_bw_gbs,
             topology.pe.to_router_bw_gbs,
         )
-        cubes = _by_cube(launch.pes)
         all_down_ps = sum(serialisation_ps(nbytes * len(pes), down_gbs) for pes in cubes.values())
 
         def cube_ps(cube: int, pes: list[int]) -> int:
@@ -233,24 +239,30 @@ def launch_bytes(launch: KernelLaunchMsg) -> int:
 
 
 def _order(
-    launch: KernelLaunchMsg, pe: tuple[int, int], start_ps: int, stored: StoredRanges | None
+    launch: KernelLaunchMsg, start_ps: int, size: tuple[int, int], stored: StoredRanges | None
 ) -> PeLaunch:
-    """The command for the PE at (cube, pe), with its own arguments."""
-    cubes = _by_cube(launch.pes)
+    """The command for the PEs of a cube; `size` is the number of these PEs, and that of cubes."""
+    pes, cubes = size
     return PeLaunch(
         name=launch.name,
         kernel=launch.kernel,
-        arguments=tuple(
-            each.values[pe] if isinstance(each, PerPe) else each for each in launch.arguments
-        ),
+        arguments=launch.arguments,
         start_ps=start_ps,
-        pes=len(cubes[pe[0]]),
-        cubes=len(cubes),
+        pes=pes,
+        cubes=cubes,
         queues=launch.queues,
         call=launch.call,
         line=launch.line,
         stored=stored,
     )
+
+
+def _on_pe(order: PeLaunch, launch: KernelLaunchMsg, pe: tuple[int, int]) -> PeLaunch:
+    """The command for the PE at (cube, pe), with its own arguments."""
+    if not any(isinstance(each, PerPe) for each in launch.arguments):
+        return order
+    own = (each.values[pe] if isinstance(each, PerPe) else each for each in launch.arguments)
+    return replace(order, arguments=tuple(own))
 
 
 def _by_cube(pes: tuple[tuple[int, int], ...]) -> dict[int, list[int]]:
