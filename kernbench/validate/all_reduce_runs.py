@@ -1,5 +1,6 @@
 """Runs any all-reduce on a whole system and collects the results which group i checks."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import nan
 
@@ -155,8 +156,16 @@ def outcome_of(file: TopologyFile, case: AllReduce) -> AllReduceOutcome:
             return 0
         return int(np.count_nonzero(tensor.numpy() != _right(case, sips, shape)))
 
+    return outcome_of_program(file, program, case.queue, data=has_data)
+
+
+def outcome_of_program(
+    file: TopologyFile, program: Callable[[int], int], queue: AllReduceQueue, *, data: bool
+) -> AllReduceOutcome:
+    """Run a rank program, which returns the number of its wrong elements."""
+    sips = int(file["system.sips.count"])
     try:
-        world = simulate(program, sips, topology=file.text, ccl=case.queue.ccl, data=has_data)
+        world = simulate(program, sips, topology=file.text, ccl=queue.ccl, data=data)
     except (IpcqDeadlock, InvariantError) as error:
         return AllReduceOutcome(problem=str(error).splitlines()[0])
     return _seen(world)

@@ -20,6 +20,7 @@ from kernbench.validate.launches import TOPOLOGIES as LAUNCH_TOPOLOGIES
 from kernbench.validate.launches import launches
 from kernbench.validate.mesh_checks import DEFAULT_LOADS, loaded, reference, unloaded
 from kernbench.validate.metamorphic import metamorphic
+from kernbench.validate.moves import moves
 from kernbench.validate.numerics import numerics
 from kernbench.validate.paths import TOPOLOGIES, saturation, uncontended
 from kernbench.validate.queueing import LOADS, little, waiting
@@ -65,6 +66,7 @@ def parts(seed: int, *, full: bool) -> list[Part]:
         Part("i.ring.", rings),
         *(Part(f"i.{name}.", algorithm, (seed, name)) for name in ALL_REDUCE_FORMS),
         Part("i.cubes.", cube_links),
+        Part("i.moves.", moves),
         *(Part(f"i.drawn.{name}.", drawn, (seed, name)) for name in ALGORITHMS),
         Part("i.sums.", sums, (seed,)),
         Part("j.b", bounded, (seed,)),

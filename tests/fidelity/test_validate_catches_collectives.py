@@ -13,6 +13,7 @@ from runtime.ccl.algorithms import (
     halving_doubling,
     intercube,
     mesh,
+    pairwise,
     recursive_doubling,
     ring,
     ring_naive,
@@ -259,6 +260,15 @@ def test_the_other_direction_of_a_ring_fails_where_both_are_equally_long(
     found = checks("i.ring_naive.", "i.tree.", "i.recursive_doubling.", "i.halving_doubling.")
     half_round = [f"i.{name}.bytes.{sips}" for name in ALGORITHMS[1:4] for sips in (4, 8)]
     assert missed_ids(found) == ids(found, *half_round)
+
+
+def test_parts_that_are_not_moved_or_moved_twice_fail_bytes_and_bounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pairwise, "all_to_all", lambda *_: None)
+    monkeypatch.setattr(ring, "gather", wrong_collectives.gathered_twice)
+    found = checks("i.moves.")
+    assert missed_ids(found) == ids(found, "i.moves.pairwise.", "i.moves.gather.bytes.")
 
 
 def test_a_superfluous_step_fails_time_and_bytes_but_not_sums(

@@ -11,6 +11,7 @@ from runtime.language.value import Pointer, Value
 
 broadcast = ring.broadcast
 ring_naive_all_reduce = ring_naive.all_reduce
+ring_gather = ring.gather
 
 
 def arguments(group: Group, itemsize: int) -> tuple[ring.RingRank, int]:
@@ -40,6 +41,19 @@ def all_the_way_round(
             value = tl.load(shard, count)
             tl.send(ring_naive.AHEAD, value)
             tl.recv(ring_naive.BEHIND, count, shard.dtype)
+
+
+def gathered_twice(
+    shard: Pointer,
+    numel: int,
+    outputs: tuple[Pointer, ...],
+    root: int,
+    line: ring.RingRank,
+    message: int,
+) -> None:
+    """The gather of the ring, but every part is sent a second time."""
+    for _ in range(2):
+        ring_gather(shard, numel, outputs, root, line, message)
 
 
 def without_the_last_child(
