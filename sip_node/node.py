@@ -288,6 +288,7 @@ class LpNode:
             waiting_for="" if rank is None else rank.waiting_for,
             broken_law=chip.broken_law(),
             queues=_queues(chip),
+            transfers=chip.host.open_transfers(),
         )
 
     def _round(self) -> None:

@@ -72,6 +72,14 @@ class Group:
         return max(min(self.algorithm.ring_bytes, per_copy) // 64 * 64, 64)
 
     @property
+    def message_bytes(self) -> int:
+        """The most bytes that a send moves at once: as many slots as a receive ring and the scratch
+        of sends both hold; 0 if the scratch does not hold one.
+        """
+        slot, room = self.algorithm.slot_size, self.topology.transfer_scratch_bytes
+        return min(self.algorithm.ring_bytes, room) // slot * slot
+
+    @property
     def root_cube(self) -> int:
         """The cube that exchanges with other SIPs on behalf of its SIP; by default the last one."""
         root = self.algorithm.root_cube

@@ -174,17 +174,30 @@ class CollectiveMismatchError(KernbenchError, RuntimeError):
     Fields: a rank, its call, another rank, its call.
     """
 
+    rule = "every rank of a group makes the same calls in one order"
+    verbs = "is in", "is in"
+
     def __init__(self, rank: int, call: str, peer: int, peer_call: str) -> None:
         super().__init__(rank, call, peer, peer_call)
         self.rank, self.call, self.peer, self.peer_call = rank, call, peer, peer_call
 
     def __str__(self) -> str:
+        own, other = self.verbs
         # In the order of ranks, independent of which one was found first.
-        ranks = sorted([(self.rank, self.call), (self.peer, self.peer_call)])
-        calls = "".join(f"\n  rank {rank} is in {call}" for rank, call in ranks)
-        rule = "every rank of a group makes the same calls in one order"
+        ranks = sorted([(self.rank, own, self.call), (self.peer, other, self.peer_call)])
+        calls = "".join(f"\n  rank {rank} {verb} {call}" for rank, verb, call in ranks)
         # The beginning is the text of PyTorch, which scripts and people search for.
-        return f"Detected mismatch between collectives on ranks: {rule}{calls}"
+        return f"Detected mismatch between collectives on ranks: {self.rule}{calls}"
+
+
+class TransferMismatchError(CollectiveMismatchError):
+    """The elements of a message are not those that its receive expects.
+
+    Fields: the sender, its message, the receiver, the message that it expects.
+    """
+
+    rule = "a message and its receive have one element type, number of elements and placement"
+    verbs = "sends", "receives"
 
 
 class IpcqInstallError(KernbenchError):

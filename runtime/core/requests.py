@@ -12,7 +12,9 @@ by side. A command is sent to the IO_CPU at once and waits there until these are
 3. of every other stream, the latest earlier command that uses one of its tensors;
 4. for a launch, earlier launches in the same hardware thread of one of its PEs.
 
-All of them are earlier in the program, so commands cannot wait for each other in a cycle.
+A transfer is in a stream of its own. Rule 3 does not order two transfers that share no byte or only
+send, nor a read after a send; rule 4 does not order transfers. A command waits only for what
+is earlier in the program, so commands cannot wait for each other in a cycle.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -124,8 +126,51 @@ class PerPe:
     values: Mapping[tuple[int, int], object]
 
 
-HardwareThread = Literal["kernels", "collectives"]
-"""The two hardware threads of a PE. Each runs one kernel at a time and has its own scratch."""
+HardwareThread = Literal["kernels", "collectives", "transfers"]
+"""The three hardware threads of a PE, each with its own scratch. The first two run one kernel at a
+time; `transfers` holds any number of sends and receives.
+"""
+
+
+_AT = ", at "
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One end of a message between two ranks: through the queue `direction`, with SIP `peer`.
+
+    `elements` describes the elements and how the PEs share them. Both ends must agree in it, and in
+    the `call` of their launches, which identifies the message. The elements lie at the virtual
+    addresses from `begin` to `stop`. `function` was called at `line`, with `tag`.
+    """
+
+    end: Literal["send", "recv"]
+    direction: str
+    peer: int
+    elements: str
+    begin: int
+    stop: int
+    tag: int
+    function: str
+    line: str
+
+    @property
+    def part(self) -> str:
+        """The elements and the line, as the notice of a posted receive names them."""
+        return f"{self.elements}{_AT}{self.line}"
+
+    def is_independent_of(self, earlier: "Transfer") -> bool:
+        """Whether the order of both does not matter: they share no byte, or only read."""
+        return (
+            self.end == earlier.end == "send"
+            or self.stop <= earlier.begin
+            or earlier.stop <= self.begin
+        )
+
+
+def elements_of(part: str) -> str:
+    """The `elements` of the transfer with this `part`."""
+    return part.rpartition(_AT)[0]
 
 
 @dataclass(frozen=True)
@@ -136,7 +181,8 @@ class KernelLaunchMsg:
     queue table that the kernel sends and receives through; empty means none. `call` is the
     signature of the collective call that the kernel is this rank's part of, empty for other
     kernels: a receiver checks that its peer makes the same call. `line` is the `file:line` of the
-    call in the rank program, for error messages.
+    call in the rank program, for error messages. A kernel that sends or receives the message of a
+    `transfer` has the id of the message as its `call`.
     """
 
     name: str
@@ -146,6 +192,7 @@ class KernelLaunchMsg:
     queues: str = ""
     call: str = ""
     line: str = ""
+    transfer: Transfer | None = None
 
     ARGUMENT_BYTES = 8
     HEADER_BYTES = 64
@@ -153,11 +200,13 @@ class KernelLaunchMsg:
     @property
     def thread(self) -> HardwareThread:
         """The hardware thread of the PEs that runs the kernel."""
-        return hardware_thread(self.call)
+        return hardware_thread(self.call, self.transfer)
 
 
-def hardware_thread(call: str) -> HardwareThread:
-    """The hardware thread for a kernel: collectives have their own, beside other kernels."""
+def hardware_thread(call: str, transfer: object | None) -> HardwareThread:
+    """The hardware thread for a kernel: collectives and transfers run beside other kernels."""
+    if transfer is not None:
+        return "transfers"
     return "collectives" if call else "kernels"
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from runtime.ccl.call_signature import call_id
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import CollectiveMismatchError, IpcqDeadlock
+from runtime.diagnosis.open_transfers import OpenTransfers
 from runtime.diagnosis.wait_for_graph import PathEnd, PeThread, WaitForGraph, WaitPath
 from runtime.wire.reports import BlockedPe, QueuePointers, SipReport
 
@@ -29,7 +30,8 @@ def deadlock(reports: Sequence[SipReport]) -> IpcqDeadlock | CollectiveMismatchE
     mismatch, which is the cause of everything else and therefore reported alone.
     """
     ordered = sorted(reports, key=lambda report: report.sip)
-    mismatch = _mismatch(ordered)
+    transfers = OpenTransfers(ordered)
+    mismatch = _mismatch(ordered) or transfers.mismatch()
     if mismatch is not None:
         return mismatch
     queues = [queue for report in ordered for queue in report.queues]
@@ -38,7 +40,11 @@ def deadlock(reports: Sequence[SipReport]) -> IpcqDeadlock | CollectiveMismatchE
         time_ps=max(report.time_ps for report in ordered),
         pes=tuple(str(pe) for report in ordered for pe in report.blocked),
         ranks=tuple(f"rank {report.sip}: {_rank_state(report)}" for report in unfinished),
-        waits=(*_path_lines(WaitForGraph(ordered)), *_never_received(queues)),
+        waits=(
+            *transfers.lines(),
+            *_path_lines(WaitForGraph(ordered)),
+            *_never_received(queues),
+        ),
         queues=tuple(map(str, queues)),
     )
 

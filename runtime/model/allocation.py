@@ -102,10 +102,11 @@ class RangeAllocator:
 class SipMemories:
     """The memories of one SIP. Offsets are those of `AddressMap`.
 
-    From the bottom, the TCM of a PE holds tensors and receive rings, the scratch of collectives,
-    the scratch of other kernels, and the part of the scheduler; only the first part is allocated
-    here. Receive rings lie at the top of their memory, at an offset that depends on the topology
-    and sizes alone (`ring_offset`): so a sender computes the address of its peer's ring itself.
+    From the bottom, the TCM of a PE holds tensors and receive rings, the scratch of sends, that of
+    collectives, that of other kernels, and the part of the scheduler; only the first part is
+    allocated here. Receive rings lie at the top of their memory, at an offset that depends on the
+    topology and sizes alone (`ring_offset`): so a sender computes the address of its peer's ring
+    itself.
     """
 
     def __init__(self, topology: Topology, sip: int) -> None:
@@ -156,7 +157,7 @@ def allocatable_bytes(topology: Topology, kind: BufferKind) -> int:
         case "sram":
             return topology.sram_bytes
         case "tcm":
-            return collective_scratch_offset(topology)
+            return transfer_scratch_offset(topology)
 
 
 def kernel_scratch_offset(topology: Topology) -> int:
@@ -167,6 +168,11 @@ def kernel_scratch_offset(topology: Topology) -> int:
 def collective_scratch_offset(topology: Topology) -> int:
     """The offset of the scratch of collectives, which may run beside another kernel."""
     return kernel_scratch_offset(topology) - topology.collective_scratch_bytes
+
+
+def transfer_scratch_offset(topology: Topology) -> int:
+    """The offset of the scratch of sends, which may run beside a collective and another kernel."""
+    return collective_scratch_offset(topology) - topology.transfer_scratch_bytes
 
 
 def tile_buffer_offset(topology: Topology) -> int:

@@ -24,6 +24,7 @@ class Tcm(Section):
     scheduler_reserved_mb: Annotated[int, Field(ge=0, le=1 << 20)]
     kernel_scratch_mb: Count
     collective_scratch_mb: Count
+    transfer_scratch_mb: Count
 
 
 class Scheduler(Section):

@@ -170,15 +170,14 @@ def _memories(topology: Topology) -> Iterator[Problem]:
             f"{topology.cube.sram_mb} MiB; an address reaches {MAX_SRAM_BYTES // MIB} MiB",
         )
     tcm = topology.pe.tcm
-    if (
-        tcm.scheduler_reserved_mb + tcm.kernel_scratch_mb + tcm.collective_scratch_mb
-        >= topology.pe.tcm_mb
-    ):
-        parts = (
-            f"scheduler_reserved_mb {tcm.scheduler_reserved_mb} + "
-            f"kernel_scratch_mb {tcm.kernel_scratch_mb} + "
-            f"collective_scratch_mb {tcm.collective_scratch_mb}"
-        )
+    taken = {
+        "scheduler_reserved_mb": tcm.scheduler_reserved_mb,
+        "kernel_scratch_mb": tcm.kernel_scratch_mb,
+        "collective_scratch_mb": tcm.collective_scratch_mb,
+        "transfer_scratch_mb": tcm.transfer_scratch_mb,
+    }
+    if sum(taken.values()) >= topology.pe.tcm_mb:
+        parts = " + ".join(f"{name} {megabytes}" for name, megabytes in taken.items())
         yield "pe.tcm_mb", f"{topology.pe.tcm_mb} MiB; {parts} leave nothing for tensors and queues"
 
 

@@ -251,3 +251,8 @@ class Topology(Section):
     def collective_scratch_bytes(self) -> int:
         """The part of a PE's TCM for the temporaries of a collective's kernel."""
         return self.pe.tcm.collective_scratch_mb * MIB
+
+    @property
+    def transfer_scratch_bytes(self) -> int:
+        """The part of a PE's TCM for the message that it sends to another rank."""
+        return self.pe.tcm.transfer_scratch_mb * MIB

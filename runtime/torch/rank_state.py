@@ -27,11 +27,12 @@ class ProcessGroup:
     name of `ccl.yaml` or `auto`; `tables` are the queue tables of the algorithms that the group may
     run, with the table of users' kernels first. `default` is the default group, None if it is this
     one. `destroyed` is set by `destroy_process_group`. `calls` counts the collectives of the group,
-    `messages` the sends and receives between each pair of global ranks. `timeout_s` is the wall
-    time that a rank may keep the others waiting, 0 for the limit of the run; of a group with a
-    limit, `open_calls` has the number, name and handle of the collectives that are not complete,
-    `called_s` the clock of the program at the latest call, and `slow_calls` the number and name of
-    the latest calls before which the program computed for `SLOW_CALL_S` or longer, with that time.
+    `messages` the sends and receives by (source, target, tag), with global ranks. `timeout_s` is
+    the wall time that a rank may keep the others waiting, 0 for the limit of the run; of a group
+    with a limit, `open_calls` has the number, name and handle of the collectives that are not
+    complete, `called_s` the clock of the program at the latest call, and `slow_calls` the number
+    and name of the latest calls before which the program computed for `SLOW_CALL_S` or longer, with
+    that time.
     """
 
     name: str
@@ -46,7 +47,7 @@ class ProcessGroup:
     called_s: float = 0.0
     open_calls: tuple[tuple[int, str, Handle], ...] = ()
     slow_calls: tuple[tuple[int, str, float], ...] = ()
-    messages: Counter[tuple[int, int]] = field(default_factory=Counter[tuple[int, int]])
+    messages: Counter[tuple[int, int, int]] = field(default_factory=Counter[tuple[int, int, int]])
 
     def __repr__(self) -> str:
         """The title and the algorithm."""
@@ -90,7 +91,8 @@ class RankState:
     `world_size` is the number of ranks of the run, by default one per SIP. `groups` counts the
     process groups besides the default one, which all ranks make in the same order; `tensors` counts
     the tensors, which gives each a name. `installs` are the installations of queue tables, by the
-    name of the table. `generator` is the stream of random numbers, from its first use on.
+    name of the table, and `mappings` the latest mapping of a tensor for a send or receive, by the
+    name of the tensor. `generator` is the stream of random numbers, from its first use on.
     `limited_groups` are the groups with a time limit. `clock` runs while the program does.
     """
 
@@ -107,6 +109,7 @@ class RankState:
     groups: int = 0
     tensors: int = 0
     installs: dict[str, Handle] = field(default_factory=dict[str, Handle])
+    mappings: dict[str, Handle] = field(default_factory=dict[str, Handle])
     generator: object = None
     limited_groups: tuple[ProcessGroup, ...] = ()
     clock: ProgramClock = field(default_factory=ProgramClock)

@@ -32,6 +32,8 @@ class PacketKind(IntEnum):
     IPCQ_DATA = 5
     # 6 is the arrival that a memory sends to a PE, inside a SIP.
     IPCQ_CREDIT = 7
+    # 8 is a command to a CPU, inside a SIP.
+    IPCQ_READY = 9
 
 
 CARRIERS = frozenset({PacketKind.WRITE, PacketKind.DATA, PacketKind.IPCQ_DATA})
@@ -61,8 +63,8 @@ class PacketHeader(Flat, frozen=True, gc=False):
     its tail. `tag` belongs to the sender, and a reply carries it back. A packet of a block with
     gaps has the address of the first row, and in `begin` the offset of its first byte in the packed
     block. `element` is the element type: 0 for bytes and uint8, else 1 + its index in
-    `runtime.core.dtypes.ALL`.
-    `call` names the collective call that the transfer is a part of.
+    `runtime.core.dtypes.ALL`. `call` names the collective call that the transfer is a part of; of
+    an IPCQ_READY it names the message and describes its receive.
     """
 
     kind: PacketKind

@@ -135,12 +135,36 @@ class BlockedPe(Flat, frozen=True):
         )
 
 
+class OpenTransfer(Flat, frozen=True):
+    """A send or receive of a rank that has not completed.
+
+    `sends` is false for a receive. `call` is the id of the message, equal at both ends, `function`
+    the function of `torch.distributed` that was called at `line`. `behind` is empty for a transfer
+    that is posted on its PEs; else it is what the transfer waits for in its rank: the `call` of
+    another transfer, or a description.
+    """
+
+    sip: SipNumber
+    peer: SipNumber
+    sends: bool
+    tag: int
+    call: str
+    elements: str
+    function: str
+    line: str
+    behind: str
+
+    def __str__(self) -> str:
+        return f"{self.function} {'to' if self.sends else 'from'} rank {self.peer}"
+
+
 class SipReport(Flat, frozen=True):
     """The end of one SIP: its digest, its time, the result of its rank, its counters.
 
     `time_ps` is the end of its last operation. `broken_law` is empty, or the law of the model that
     does not hold at the end; while a rank has not finished, that is to be expected. `queues` are
-    the queues of the PEs that wait, and of other PEs the queues that are not at rest.
+    the queues of the PEs that wait, and of other PEs the queues that are not at rest. `transfers`
+    are the sends and receives that have not completed, in the order of the calls.
     """
 
     sip: SipNumber
@@ -153,3 +177,4 @@ class SipReport(Flat, frozen=True):
     waiting_for: str
     broken_law: str = ""
     queues: tuple[QueuePointers, ...] = ()
+    transfers: tuple[OpenTransfer, ...] = ()

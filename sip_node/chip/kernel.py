@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from runtime.core.coordinates import PeCoordinates
-from runtime.core.requests import HardwareThread, hardware_thread
+from runtime.core.requests import HardwareThread, Transfer, hardware_thread
 from runtime.wire.reports import BlockedPe
 from sip_node.chip.completion import Completion
 from sip_node.chip.stored_ranges import StoredRanges
@@ -21,7 +21,8 @@ class PeLaunch:
 
     `queues` names the queue table of the kernel, `call` the collective call that it belongs to, if
     any, and `line` is the source line of the rank program that launched it. `stored` is common to
-    all PEs of the launch; a launch on one PE has none.
+    all PEs of the launch; a launch on one PE has none. A kernel with a `transfer` moves a part of
+    the message with the id `call`.
     """
 
     name: str
@@ -34,11 +35,12 @@ class PeLaunch:
     call: str = ""
     line: str = ""
     stored: StoredRanges | None = None
+    transfer: Transfer | None = None
 
     @property
     def thread(self) -> HardwareThread:
         """The hardware context of the PE that runs the kernel."""
-        return hardware_thread(self.call)
+        return hardware_thread(self.call, self.transfer)
 
 
 @dataclass(frozen=True)

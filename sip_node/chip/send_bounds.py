@@ -1,10 +1,10 @@
 """Send bounds: the earliest time of the next message from one SIP to each other SIP.
 
-They are the component promises of a chip. Only PEs with a running kernel send off the chip, and
-only to the SIPs to which the kernel's queues lead. Everything else takes time first: a launch has
-to reach a PE, a packet has to reach the IO chiplet. A message which this SIP only forwards has a
-bound here from the time at which it is put into the inbox; before that the promises of its channel
-bound it.
+They are the component promises of a chip. Only PEs with a running kernel or a posted transfer send
+off the chip, and only to the SIPs to which the kernel's queues lead, or to the SIP at the other end
+of the transfer. Everything else takes time first: a launch has to reach a PE, a packet has to reach
+the IO chiplet. A message which this SIP only forwards has a bound here from the time at which it is
+put into the inbox; before that the promises of its channel bound it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,6 +15,15 @@ from runtime.core.simtime import NEVER_PS
 from sip_node.pdes.sender import Sender
 
 Pe = tuple[int, int]
+
+
+@dataclass(slots=True)
+class _PostedTransfer:
+    """A send or receive that is posted, the SIP at its other end, and the PEs it is open on."""
+
+    sender: Sender
+    target: int
+    open_pes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,7 @@ class SendBounds:
         self._launches = Sender(0 if answers else launch_path_ps)
         self._reach: dict[tuple[Pe, str], Collection[int]] = {}
         self._running: dict[tuple[Pe, HardwareThread], _Running] = {}
+        self._transfers: dict[str, _PostedTransfer] = {}
         self._in_flight: dict[int, Sender] = {}
 
     def reaches(self, pe: Pe, table: str, sips: Collection[int]) -> None:
@@ -73,6 +83,24 @@ class SendBounds:
         """The kernel on a thread of a PE has ended."""
         self._running.pop((pe, thread), None)
 
+    def posted(self, call: str, pes: Sequence[Pe], start_ps: int, target: int) -> None:
+        """The transfer `call` with SIP `target` starts on `pes` at `start_ps`, not earlier.
+
+        From then on notices, data and credits may leave at any time until it has `transferred` on
+        all of them.
+        """
+        # One sender for all PEs, with the shortest path: a rank may have posted many transfers.
+        sender = Sender(min(self._port_path_ps[pe] for pe in pes))
+        sender.quiet_until(start_ps)
+        self._transfers[call] = _PostedTransfer(sender, target, len(pes))
+
+    def transferred(self, call: str) -> None:
+        """The transfer `call` has ended on one of its PEs."""
+        transfer = self._transfers[call]
+        transfer.open_pes -= 1
+        if not transfer.open_pes:
+            del self._transfers[call]
+
     def departed(self, target: int, entrance_ps: int) -> None:
         """A packet for SIP `target` is in flight to a link, and there at `entrance_ps` or later.
 
@@ -91,7 +119,7 @@ class SendBounds:
         """No message leaves this SIP earlier, if no event of its LP is executed before `base_ps`.
 
         The first bound holds for all launches to come and any target; the others, by target, for
-        running kernels and for packets in flight.
+        running kernels, for posted transfers and for packets in flight.
         """
         known = {
             target: sender.earliest_send_ps(base_ps) for target, sender in self._in_flight.items()
@@ -101,4 +129,7 @@ class SendBounds:
             bound_ps = running.sender.earliest_send_ps(base_ps)
             for target in running.targets:
                 known[target] = min(bound_ps, known.get(target, bound_ps))
+        for transfer in self._transfers.values():
+            bound_ps = transfer.sender.earliest_send_ps(base_ps)
+            known[transfer.target] = min(bound_ps, known.get(transfer.target, bound_ps))
         return self._launches.earliest_send_ps(base_ps), known

@@ -54,6 +54,7 @@ class PeKernelContext:
             issue_ps=self._issuer.issue_ps,
             faults=self._faults,
             trace=trace,
+            transfer=launch.transfer,
         )
         self.wait = KernelWait(pe, launch, program, self._queues, self.receives)
         self.operations = Operations(self._issuer, self.wait)
@@ -187,6 +188,11 @@ class PeKernelContext:
         else:
             # No element, no message: the sender of an empty value sends no slot either.
             receive.done.complete(b"")
+        transfer = self._launch.transfer
+        if transfer is not None and not blocks:
+            # Of a transfer without elements, the send still waits for the receive.
+            table, launch = self._queues.table, self._launch
+            self._issuer.issue(lambda: completed(table.ready(launch.call, transfer)))
         return self.operations.started(receive.done, result, peer=peer)
 
     def scratch(self) -> AbstractContextManager[None]:

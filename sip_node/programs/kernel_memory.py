@@ -13,7 +13,11 @@ from runtime.core.dtypes import DType
 from runtime.core.requests import HardwareThread
 from runtime.core.trace import Operand
 from runtime.language.value import Pointer, Shape, Value, row_major
-from runtime.model.allocation import collective_scratch_offset, kernel_scratch_offset
+from runtime.model.allocation import (
+    collective_scratch_offset,
+    kernel_scratch_offset,
+    transfer_scratch_offset,
+)
 from runtime.model.topology import Topology
 from sip_node.chip.pe.mmu import PeMmu
 from sip_node.chip.stored_ranges import StoreConflict, StoredRanges
@@ -37,13 +41,16 @@ class KernelMemory:
         faults: KernelFaults,
         stored: StoredRanges | None,
     ) -> None:
-        if thread == "collectives":
-            offset = collective_scratch_offset(topology)
-            self._scratch_bytes = topology.collective_scratch_bytes
-        else:
-            offset = kernel_scratch_offset(topology)
-            self._scratch_bytes = topology.kernel_scratch_bytes
-        self._scratch = tcm_base + offset
+        match thread:
+            case "kernels":
+                offset, nbytes = kernel_scratch_offset(topology), topology.kernel_scratch_bytes
+            case "collectives":
+                offset = collective_scratch_offset(topology)
+                nbytes = topology.collective_scratch_bytes
+            case "transfers":
+                # One scratch for all: a PE sends one message at a time, and a receive uses none.
+                offset, nbytes = transfer_scratch_offset(topology), topology.transfer_scratch_bytes
+        self._scratch, self._scratch_bytes = tcm_base + offset, nbytes
         self._used = 0
         self._mmu, self._faults, self._stored = mmu, faults, stored
 

@@ -32,6 +32,7 @@ from functools import partial
 
 from runtime.core.dtypes import DType
 from runtime.core.errors import KernbenchError
+from runtime.core.requests import Transfer
 from runtime.core.trace import Operand
 from sip_node.chip.completion import Completion, all_of
 from sip_node.chip.pe.dma import PeDma
@@ -94,7 +95,10 @@ class Receive:
 
 
 class Receives:
-    """All receives of one kernel. A command of the PE_CPU takes `issue_ps`."""
+    """All receives of one kernel. A command of the PE_CPU takes `issue_ps`.
+
+    A kernel with a `transfer` receives one message of its own.
+    """
 
     def __init__(
         self,
@@ -104,8 +108,11 @@ class Receives:
         issue_ps: int,
         faults: KernelFaults,
         trace: SlotTrace | None,
+        *,
+        transfer: Transfer | None = None,
     ) -> None:
         self._engine, self._dma, self._queues = engine, dma, queues
+        self._transfer = transfer
         self._issue_ps, self._faults, self._trace = issue_ps, faults, trace
         self._posted: list[Receive] = []
         self._matched: dict[str, Receive] = {}
@@ -118,10 +125,14 @@ class Receives:
 
     def post(self, receive: Receive) -> Completion[bytes]:
         """Queue a receive behind all earlier ones."""
+        self._posted.append(receive)
+        if self._transfer is not None:
+            self._queues.post(self._faults.call, self._slot_filled)
+            self._queues.ready(self._faults.call, self._transfer)
+            return receive.done
         # Not in the constructor: a kernel that never receives must not take the slots of a
         # collective, which may run beside it on the same queues.
         self._queues.listener = self._slot_filled
-        self._posted.append(receive)
         self._match()
         return receive.done
 
@@ -161,6 +172,9 @@ class Receives:
         return None
 
     def _has_message(self, direction: str) -> bool:
+        if self._transfer is not None:
+            # The head slot selects the receive, and other kernels receive from there, too.
+            return self._queues.begin_message(direction, self._faults.call)
         return direction not in self._matched and self._queues.full_slots(direction) > 0
 
     def _begin(self, receive: Receive) -> None:
@@ -208,6 +222,8 @@ class Receives:
             return
         receive.enter(ReceiveState.COMPLETE)
         del self._matched[receive.source]
+        if self._transfer is not None:
+            self._queues.end_message(receive.source, self._faults.call)
         # Before the kernel goes on: what it does next must find the earlier receives matched.
         self._match()
         receive.done.complete(b"".join(receive.received))

@@ -340,7 +340,7 @@ def test_a_tensor_forwarded_from_rank_to_rank_reaches_every_rank(
     def relay(shard: Any, rank: int) -> None:
         position = (rank - first) * step % world.ranks
         if position > 0:
-            point_to_point.recv(shard, numel, behind, 64 // dtype.itemsize)
+            point_to_point.recv(shard, numel, behind)
         if position < world.ranks - 1:
             point_to_point.send(shard, numel, ahead, 64 // dtype.itemsize)
 

@@ -1,6 +1,7 @@
 """Whole chips give one result for every partition into LPs and every delay of frames."""
 
 from collections.abc import Callable
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -151,6 +152,46 @@ def errands(trips: list[tuple[int, int, int, bool]]) -> Callable[[int], None]:
     return program
 
 
+def posted(trips: list[tuple[int, int, int, int]], seed: int) -> Callable[[int], None]:
+    """Messages between any two ranks: (source, target, tag, elements). Every rank posts its ends in
+    an order of its own, beside a collective, and waits for them in another order.
+    """
+
+    def program(rank: int) -> None:
+        dist.init_process_group("ahbm", algorithm="ring")
+        draw = Random(100 * seed + rank)
+        # Messages of one pair and tag match in the order of posting, so those keep theirs.
+        queues: dict[tuple[bool, int, int], list[int]] = {}
+        for number, (source, target, tag, _) in enumerate(trips):
+            if rank in (source, target):
+                peer = target if rank == source else source
+                queues.setdefault((rank == source, peer, tag), []).append(number)
+        tensors = {
+            number: torch.full((trips[number][3],), float(number + 1 if sends else 0))
+            for (sends, _, _), numbers in queues.items()
+            for number in numbers
+        }
+        works: list[dist.Work] = []
+        while queues:
+            sends, peer, tag = key = draw.choice(list(queues))
+            number = queues[key].pop(0)
+            post = dist.isend if sends else dist.irecv
+            works.append(post(tensors[number], peer, tag=tag))
+            if not queues[key]:
+                del queues[key]
+            if draw.random() < 0.3:
+                torch.zeros(3)
+        reduced = torch.ones(500)
+        dist.all_reduce(reduced, async_op=True)
+        draw.shuffle(works)
+        assert all(work.wait() for work in works)
+        for number, tensor in tensors.items():
+            assert (tensor.numpy() == number + 1).all()
+        assert (reduced.numpy() == SIPS).all()
+
+    return program
+
+
 def essence(reports: list[SipReport]) -> list[tuple[object, ...]]:
     assert [(report.finished, report.broken_law) for report in reports] == [(True, "")] * len(
         reports
@@ -213,6 +254,25 @@ def test_forwarded_messages_do_not_depend_on_the_partition_or_on_delays(
     program = errands(data.draw(st.lists(trip, min_size=1, max_size=6)))
     deal, seed = data.draw(st.sampled_from(OF_SIX)), data.draw(st.integers(0, 1 << 30))
     alone = essence(reports_of(program, (tuple(range(6)),), topology, seed=0))
+    assert essence(reports_of(program, deal, topology, seed=seed)) == alone
+
+
+@pytest.mark.slow
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_posted_messages_arrive_in_any_order_of_posting_with_one_result(
+    data: st.DataObject,
+) -> None:
+    topology = data.draw(st.sampled_from([RING, TORUS, SWITCH]), label="topology")
+    rank = st.integers(0, SIPS - 1)
+    trip = st.tuples(
+        rank, rank, st.integers(0, 2), st.sampled_from([0, 1, 1024, 5000, 12_000])
+    ).filter(lambda drawn: drawn[0] != drawn[1])
+    program = posted(
+        data.draw(st.lists(trip, min_size=1, max_size=10)), data.draw(st.integers(0, 1 << 16))
+    )
+    deal, seed = data.draw(st.sampled_from(DEALS)), data.draw(st.integers(0, 1 << 30))
+    alone = essence(reports_of(program, DEALS[0], topology, seed=0))
     assert essence(reports_of(program, deal, topology, seed=seed)) == alone
 
 

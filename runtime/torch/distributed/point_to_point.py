@@ -1,29 +1,28 @@
 """Send and receive between any two ranks of a group.
 
-They are queued like collectives. Those of a rank run one after the other in the order of the calls,
-`isend` and `irecv` too. A send of more bytes than the peer's receive rings hold waits for its
-receive, so ranks that all send before they receive deadlock. `batch_isend_irecv` runs several
-together and posts its receives first.
+A message is moved when its send and its receive are both posted (rendezvous). The k-th send with a
+tag from one rank to another matches the k-th receive with that tag there, in the same group; posted
+operations do not wait for each other. Each is a stream of its own, which waits for the current
+stream first.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Literal, cast
 
 from runtime.ccl import point_to_point
-from runtime.ccl.call_signature import call_signature
 from runtime.ccl.config import POINT_TO_POINT
 from runtime.ccl.ring_allocator import QueueTableSpec
-from runtime.core.requests import PerPe
-from runtime.language.value import Pointer
+from runtime.core.errors import ConfigError
+from runtime.core.requests import Handle, KernelLaunchMsg, PerPe, Transfer
+from runtime.language.caller import program_line
+from runtime.torch.distributed.message_parts import message_parts
 from runtime.torch.distributed.operands import (
     check_placement,
     check_tensor,
-    placement_text,
     rank_in_group,
 )
 from runtime.torch.distributed.process_group import Group, install, resolve_group
-from runtime.torch.distributed.work import Work, communication_stream
-from runtime.torch.ops import launch_on, shard_pointers
+from runtime.torch.distributed.work import Work
 from runtime.torch.rank_state import running_rank
 from runtime.torch.tensor import Tensor
 
@@ -38,15 +37,14 @@ def isend(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> Work:
-    """Send the elements of `tensor` to rank `dst`, which must receive into a tensor of the same
-    shape, type and placement.
+    """Send the elements of `tensor` to rank `dst`, which must receive as many elements of the same
+    type.
 
-    The send is complete when all elements are in the receive rings of the peer. The first call of a
-    rank in a group installs its queues to all other ranks. `ValueError` for a rank outside the
-    group. Messages between two ranks arrive in the order of the sends: a `tag` is compared with
-    that of the receive, but does not select a message.
+    The send is complete when all elements are in the receive rings of the peer, and it begins when
+    the receive is posted. The first call of a rank in a group installs its queues to all other
+    ranks. `ValueError` for a rank outside the group.
     """
-    return _launch(_PeerTransfer("dst", tensor, dst, group, tag, group_dst), overlaps=True)
+    return Work(_PeerTransfer("dst", tensor, dst, group, tag, group_dst).post("isend"))
 
 
 def irecv(
@@ -59,7 +57,7 @@ def irecv(
     """Replace the elements of `tensor` by those that rank `src` sends; the counterpart of
     `isend`.
     """
-    return _launch(_PeerTransfer("src", tensor, src, group, tag, group_src), overlaps=True)
+    return Work(_PeerTransfer("src", tensor, src, group, tag, group_src).post("irecv"))
 
 
 def send(
@@ -69,8 +67,8 @@ def send(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> None:
-    """`isend` without a handle: later work waits for it."""
-    _launch(_PeerTransfer("dst", tensor, dst, group, tag, group_dst), overlaps=False)
+    """`isend`, and the current stream waits for it."""
+    Work(_PeerTransfer("dst", tensor, dst, group, tag, group_dst).post("send")).wait()
 
 
 def recv(
@@ -80,9 +78,9 @@ def recv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> int:
-    """`irecv` without a handle; returns the sender's rank, as in PyTorch."""
+    """`irecv`, and the current stream waits for it; returns the sender's rank, as in PyTorch."""
     transfer = _PeerTransfer("src", tensor, src, group, tag, group_src)
-    _launch(transfer, overlaps=False)
+    Work(transfer.post("recv")).wait()
     return transfer.process_group.sips[transfer.peer]
 
 
@@ -110,11 +108,10 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
-    """Queue sends and receives that run together, in any order; the result is one `Work` for all of
-    them.
+    """Post sends and receives; the result is a `Work` for each, in their order.
 
-    A peer receives the sends of a batch in a batch, in the same order for each pair of ranks; tags
-    are not compared. `ValueError` for an empty list, and for operations of different groups.
+    It is the same as to call `isend` and `irecv` one after the other. `ValueError` for an empty
+    list, and for operations of different groups.
     """
     for each in cast("Sequence[object]", p2p_op_list):
         if not isinstance(each, P2POp):
@@ -124,47 +121,13 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
             )
             raise TypeError(f"Invalid ``p2p_op_list``. {problem}.")
     transfers = [each.transfer for each in p2p_op_list]
-    # By identity: two groups of the same ranks are different groups with queues of their own.
+    # By identity: two groups of the same ranks are different groups.
     if len({id(each.process_group) for each in transfers}) != 1:
         raise ValueError(
             f"batch_isend_irecv of {len(transfers)} operations: it takes at least one, all of one "
             "group"
         )
-    table = _installed(transfers)
-    # One launch on all PEs of the batch; a PE without a segment of an operation has an empty tuple.
-    pes = sorted({pe for each in transfers for pe in each.pes})
-    segments = {
-        end: PerPe(
-            {
-                pe: tuple(
-                    each.segment(pe) for each in transfers if each.end == end and pe in each.pes
-                )
-                for pe in pes
-            }
-        )
-        for end in _KINDS
-    }
-    message_bytes = table.group.ring_bytes_within_scratch(1)
-    tensors, call = (
-        [each.tensor for each in transfers],
-        call_signature(transfers[0].process_group.title, "batch_isend_irecv"),
-    )
-    arguments = (segments["dst"], segments["src"], message_bytes)
-    kernel = point_to_point.exchange
-    return [
-        Work(
-            launch_on(
-                "batch_isend_irecv",
-                kernel,
-                arguments,
-                tensors,
-                pes,
-                queue_table=table.name,
-                call=call,
-                stream=communication_stream(),
-            )
-        )
-    ]
+    return [Work(each.post("batch_isend_irecv")) for each in transfers]
 
 
 class _PeerTransfer:
@@ -193,77 +156,88 @@ class _PeerTransfer:
                 "current process."
             )
 
-    @property
-    def direction(self) -> str:
-        return f"global_rank_{self.peer}"
+    def post(self, function: str) -> Handle:
+        """Enqueue the operation, as a call of `function`."""
+        tensor, table = self.tensor, self._installed()
+        slot_bytes = table.group.algorithm.slot_size
+        message = message_parts(tensor, sorted(table.plan.mapping.participants), slot_bytes)
+        peer = self.process_group.sips[self.peer]
+        direction = f"global_rank_{self.peer}"
+        block = table.group.message_bytes // tensor.itemsize
+        sends = self.end == "dst"
+        pes = tuple(sorted(message.sizes))
+        arguments = (PerPe(message.starts), PerPe(message.sizes), direction)
+        request = KernelLaunchMsg(
+            name=f"{function} {'to' if sends else 'from'} {peer}",
+            kernel=point_to_point.send if sends else point_to_point.recv,
+            arguments=(*arguments, block) if sends else arguments,
+            pes=pes,
+            queues=table.name,
+            call=self._call(),
+            line=program_line(),
+            transfer=Transfer(
+                end="send" if sends else "recv",
+                direction=direction,
+                peer=peer,
+                elements=message.text,
+                begin=tensor.address,
+                stop=tensor.address + max(tensor.nbytes, 1),
+                tag=self.tag,
+                function=function,
+                line=program_line(),
+            ),
+        )
+        return self._submit(request, table)
 
-    @property
-    def pes(self) -> list[tuple[int, int]]:
-        return [(shard.spec.cube, shard.spec.pe) for shard in self.tensor.shards]
+    def _submit(self, request: KernelLaunchMsg, table: QueueTableSpec) -> Handle:
+        """Enqueue the launch in a stream of its own, which waits for the current stream."""
+        state, tensor = running_rank(), self.tensor
+        device, stream = state.device, state.device.new_stream()
+        device.order_after(stream, (*device.latest(device.stream), state.installs[table.name]))
+        mapping = tensor.map_requests(request.pes)
+        if mapping:
+            # Without the tensor's name: its elements do not matter here, and an open transfer of
+            # them must not hold up this one.
+            why = f"mapping the tensor of {request.name}"
+            known = {name: each for name, each in state.mappings.items() if not each.done}
+            handle = device.submit(mapping, why, stream=stream)
+            state.mappings = known | {tensor.name: handle}
+        elif tensor.name in state.mappings:
+            device.order_after(stream, (state.mappings[tensor.name],))
+        handle = device.submit(
+            [request], request.name, tensors=frozenset((tensor.name,)), stream=stream
+        )
+        # Freed memory can belong to a new tensor at once, whose commands would not wait.
+        handle.holds = (tensor,)
+        return handle
 
-    @property
-    def numel(self) -> int:
-        return self.tensor.shards[0].spec.nbytes // self.tensor.itemsize
-
-    def segment(self, pe: tuple[int, int]) -> tuple[str, object, int]:
-        """The operands of a PE: direction, pointer, number of elements."""
-        return self.direction, shard_pointers(self.tensor).values[pe], self.numel
-
-    def call(self) -> str:
-        """The signature of the next message between the two ranks."""
+    def _call(self) -> str:
+        """The id of the next message with this tag between the two ranks."""
         process_group, own = self.process_group, self.process_group.rank
         source, target = (own, self.peer) if self.end == "dst" else (self.peer, own)
         ends = process_group.sips[source], process_group.sips[target]
-        # Both ends count the messages of their pair, so sender and receiver compute equal
-        # signatures.
-        process_group.messages[ends] += 1
-        number = process_group.messages[ends]
-        call = f"{process_group.title} rank {ends[0]} to {ends[1]} #{number}"
-        tag = f", tag {self.tag}" if self.tag else ""
-        return call_signature(
-            call,
-            f"{self.tensor.dtype.name} {self.tensor.shape} on {placement_text(self.tensor)}{tag}",
-        )
+        # Both ends count the messages, so sender and receiver compute equal ids.
+        process_group.messages[*ends, self.tag] += 1
+        number = process_group.messages[*ends, self.tag]
+        tag = f" tag {self.tag}" if self.tag else ""
+        return f"{process_group.title} rank {ends[0]} to {ends[1]}{tag} #{number}"
 
-
-def _launch(transfer: _PeerTransfer, *, overlaps: bool) -> Work:
-    kernel: Callable[[Pointer, int, str, int], None] = (
-        point_to_point.send if transfer.end == "dst" else point_to_point.recv
-    )
-    tensor, table = transfer.tensor, _installed([transfer])
-    message = table.group.ring_bytes_within_scratch(1) // tensor.itemsize
-    arguments, name = (
-        (shard_pointers(tensor), transfer.numel, transfer.direction, message),
-        f"{kernel.__name__}.{transfer.direction}",
-    )
-    pes, call = transfer.pes, transfer.call()
-    work = Work(
-        launch_on(
-            name,
-            kernel,
-            arguments,
-            [tensor],
-            pes,
-            queue_table=table.name,
-            call=call,
-            stream=communication_stream(),
-        )
-    )
-    if not overlaps:
-        work.wait()
-    return work
-
-
-def _installed(transfers: Sequence[_PeerTransfer]) -> QueueTableSpec:
-    process_group = transfers[0].process_group
-    if POINT_TO_POINT not in process_group.tables:
+    def _installed(self) -> QueueTableSpec:
+        tables = self.process_group.tables
         source = running_rank().ccl.source
-        raise RuntimeError(
-            f"send and recv need the queues of the algorithm {POINT_TO_POINT!r}, which {source} "
-            "does not have"
-        )
-    table = process_group.tables[POINT_TO_POINT]
-    for transfer in transfers:
-        check_placement(f"send and recv of {transfer.tensor.name}", table, transfer.tensor)
-    install(table)
-    return table
+        if POINT_TO_POINT not in tables:
+            raise RuntimeError(
+                f"send and recv need the queues of the algorithm {POINT_TO_POINT!r}, which "
+                f"{source} does not have"
+            )
+        table = tables[POINT_TO_POINT]
+        check_placement(f"send and recv of {self.tensor.name}", table, self.tensor)
+        if not table.group.message_bytes:
+            raise ConfigError(
+                source,
+                f"algorithms.{POINT_TO_POINT}.slot_size",
+                f"is {table.group.algorithm.slot_size:,}, more than the scratch of sends, "
+                f"{table.group.topology.transfer_scratch_bytes:,} bytes (transfer_scratch_mb)",
+            )
+        install(table)
+        return table

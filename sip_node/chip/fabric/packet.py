@@ -37,6 +37,8 @@ class Kind(IntEnum):
     """The slot at `address` of a receive ring is free again."""
     CONTROL = 8
     """`body` is an object for a CPU; such packets stay inside a SIP."""
+    IPCQ_READY = PacketKind.IPCQ_READY
+    """The receive of the message that `call` names is posted."""
 
 
 class Packet(Struct):

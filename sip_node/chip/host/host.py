@@ -23,6 +23,7 @@ from runtime.core.requests import (
     Request,
 )
 from runtime.core.simtime import ps_from_ns
+from runtime.wire.reports import OpenTransfer
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.host.commands import (
@@ -65,6 +66,31 @@ class Host:
         """The purpose of the earliest command that is not complete; empty when there is none."""
         command = self.streams.earliest
         return "" if command is None else command.why
+
+    def open_transfers(self) -> tuple[OpenTransfer, ...]:
+        """The sends and receives that are not complete, in the order of the calls."""
+        return tuple(
+            OpenTransfer(
+                sip=self._chip.sip,
+                peer=transfer.peer,
+                sends=transfer.end == "send",
+                tag=transfer.tag,
+                call=launch.call,
+                elements=transfer.elements,
+                function=transfer.function,
+                line=transfer.line,
+                behind=self._behind(command),
+            )
+            for command in self.streams.open_commands
+            if (launch := command.launch) is not None and (transfer := launch.transfer) is not None
+        )
+
+    def _behind(self, command: Command) -> str:
+        holding = self.streams.holding(command)
+        if holding is None:
+            return ""
+        launch = holding.launch
+        return launch.call if launch is not None and launch.transfer is not None else holding.why
 
     @property
     def log(self) -> OpLog:

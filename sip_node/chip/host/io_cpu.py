@@ -185,7 +185,10 @@ class IoCpu:
             self._longest_ps[launch.pes, nbytes] = longest_ps
         start_ps = now_ps + longest_ps + self._margin_ps
         # From here on these PEs may send; until now the bound for launches to come covered them.
-        chip.send_bounds.launched(launch.pes, start_ps, launch.thread, launch.queues)
+        if launch.transfer is None:
+            chip.send_bounds.launched(launch.pes, start_ps, launch.thread, launch.queues)
+        else:
+            chip.send_bounds.posted(launch.call, launch.pes, start_ps, launch.transfer.peer)
         # One PE cannot store to what another one stores to.
         stored = StoredRanges() if len(launch.pes) > 1 else None
         chip.log.add(OpRecord("io_cpu", f"launch {launch.name}", now_ps, start_ps))
@@ -254,6 +257,7 @@ def _order(
         call=launch.call,
         line=launch.line,
         stored=stored,
+        transfer=launch.transfer,
     )
 
 

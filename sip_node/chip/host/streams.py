@@ -20,7 +20,9 @@ from runtime.core.requests import (
     DEFAULT_STREAM,
     Handle,
     KernelLaunchMsg,
+    MemoryReadMsg,
     Request,
+    Transfer,
 )
 from sip_node.chip.completion import Completion
 
@@ -46,6 +48,18 @@ class Command(Handle):
     departed_ps: int = 0
     finished: Completion[None] = field(default_factory=Completion[None])
 
+    @property
+    def transfer(self) -> Transfer | None:
+        """The send or receive that the command consists of, if it is one."""
+        launch = self.launch
+        return None if launch is None else launch.transfer
+
+    @property
+    def launch(self) -> KernelLaunchMsg | None:
+        """The launch that the command consists of, if it is one."""
+        first = self.requests[0] if self.requests else None
+        return first if isinstance(first, KernelLaunchMsg) else None
+
 
 class Streams:
     """The commands of a rank that are not answered, by stream, in the order of submission."""
@@ -64,6 +78,18 @@ class Streams:
     def earliest(self) -> Command | None:
         """The command that was submitted first."""
         return next(iter(self._open.values()), None)
+
+    def holding(self, command: Command) -> Command | None:
+        """The command that holds up an open one: the first of those that it waits for, directly or
+        not, that itself waits for none. None for a command that may run.
+        """
+        first = next((self._open[each] for each in command.waits_for if each in self._open), None)
+        return first and (self.holding(first) or first)
+
+    @property
+    def open_commands(self) -> tuple[Command, ...]:
+        """The commands that are not answered, in the order of submission."""
+        return tuple(self._open.values())
 
     def new_stream(self) -> int:
         """The number of a new stream."""
@@ -120,19 +146,36 @@ class Streams:
         # The commands after this one wait for it, and so for those too.
         self._ordered.pop(command.stream, None)
         for resource in command.resources:
-            found.extend(self._users.get(resource, {}).values())
+            users = self._users.get(resource, {}).values()
+            found.extend(each for each in users if not _independent(each, command))
         return found
+
+
+def _independent(earlier: Command, later: Command) -> bool:
+    """Whether a command need not wait for an earlier transfer that uses one of its tensors.
+
+    Only for transfers: each is alone in its stream. Of another stream, that of the latest command
+    would not do: the commands before it count, too.
+    """
+    sent, own = earlier.transfer, later.transfer
+    if sent is None:
+        return False
+    if own is not None:
+        return own.is_independent_of(sent)
+    reads = all(isinstance(request, MemoryReadMsg) for request in later.requests)
+    return sent.end == "send" and reads
 
 
 def resources_of(requests: Sequence[Request], tensors: frozenset[str]) -> frozenset[Resource]:
     """The resources that a command uses: its tensors, and the threads of the PEs of its launches.
 
     A thread runs one kernel at a time, so launches that share one run in the order of submission.
+    The thread of transfers holds any number of them.
     """
     threads = (
         (request.thread, *pe)
         for request in requests
-        if isinstance(request, KernelLaunchMsg)
+        if isinstance(request, KernelLaunchMsg) and request.transfer is None
         for pe in request.pes
     )
     return tensors.union(threads)

@@ -1,9 +1,12 @@
 """The PE_CPU: carries out the commands of the M_CPU, and runs kernels.
 
-It has two hardware threads, `kernels` and `collectives`. Each runs one kernel at a time and issues
-commands as if it were alone; the engines serve the commands of both in the order of their arrival.
-So a collective overlaps with the kernels of the compute stream, and competes with them for engines.
+It has three hardware threads: `kernels` and `collectives` run one kernel at a time, `transfers` all
+receives that are posted and one send. Each kernel issues commands as if it were alone; the engines
+serve the commands of all in the order of their arrival. So collectives and transfers overlap with
+the kernels of the compute stream, and compete with them for engines.
 """
+
+from functools import partial
 
 from runtime.core.requests import HardwareThread, PeDmaMsg
 from runtime.core.trace import OpRecord
@@ -21,7 +24,11 @@ from sip_node.chip.pe.ipcq import PeIpcq
 from sip_node.chip.pe.mmu import PeMmu
 from sip_node.chip.strided_block import bytes_at
 
-RECORDED_AS: dict[HardwareThread, str] = {"kernels": "pe_cpu", "collectives": "pe_cpu.collective"}
+RECORDED_AS: dict[HardwareThread, str] = {
+    "kernels": "pe_cpu",
+    "collectives": "pe_cpu.collective",
+    "transfers": "pe_cpu.transfer",
+}
 """The component of each thread in the op log: their runs overlap, so they need a row each."""
 
 
@@ -35,7 +42,8 @@ class PeCpu:
         self._dma, self._mmu, self._ipcq = dma, mmu, ipcq
         self._port = CpuPort(chip, context.node)
         self._pe = (context.coordinates.cube, context.coordinates.pe)
-        self._running: dict[HardwareThread, RunningKernel] = {}
+        # By thread, and for transfers by message: a thread of the others runs one kernel at a time.
+        self._running: dict[tuple[HardwareThread, str], RunningKernel] = {}
 
     def accept(self, packet: Packet) -> None:
         """Carry out a command of the M_CPU, whose last byte has arrived."""
@@ -55,7 +63,7 @@ class PeCpu:
                 # All PEs of the launch start at its stamp. A command that contention has delayed
                 # for longer than the margin starts at once.
                 start_ps = max(order.start_ps, self._context.engine.now_ps)
-                self._context.engine.at(start_ps, self._start, packet, order)
+                self._context.engine.at(start_ps, self._begin, packet, order)
 
     @property
     def running(self) -> int:
@@ -63,8 +71,13 @@ class PeCpu:
         return len(self._running)
 
     def blocked(self) -> tuple[BlockedPe, ...]:
-        """The wait of every kernel that waits for a peer, in the order of the threads."""
-        kernels = (self._running[thread] for thread in RECORDED_AS if thread in self._running)
+        """The wait of every kernel that waits for a peer, in the order of the threads.
+
+        Without transfers: they wait for calls of another rank, which the ranks report.
+        """
+        kernels = [
+            self._running[thread, ""] for thread in RECORDED_AS if (thread, "") in self._running
+        ]
         return tuple(wait for kernel in kernels if (wait := kernel.blocked()) is not None)
 
     def _transfer(self, packet: Packet, order: PeDmaMsg) -> None:
@@ -107,10 +120,17 @@ class PeCpu:
         if launch.thread == "collectives":
             self._ipcq.table(launch.queues).user = user
 
-    def _start(self, packet: Packet, launch: PeLaunch) -> None:
-        start_ps = self._context.engine.now_ps
+    def _begin(self, packet: Packet, launch: PeLaunch) -> None:
+        """The start time of a launch has come: start it, or post it if it is a send."""
+        start = partial(self._start, packet, launch, self._context.engine.now_ps)
+        if launch.transfer is not None and launch.transfer.end == "send":
+            self._ipcq.sends.post(launch.call, launch.transfer, start)
+        else:
+            start()
+
+    def _start(self, packet: Packet, launch: PeLaunch, start_ps: int) -> None:
         kernel = self._chip.start_kernel(self._context.coordinates, launch)
-        self._running[launch.thread] = kernel
+        self._running[_slot(launch)] = kernel
 
         def ended(finished: Completion[object]) -> None:
             self._ended(packet, launch, start_ps, finished)
@@ -120,11 +140,16 @@ class PeCpu:
     def _ended(
         self, packet: Packet, launch: PeLaunch, start_ps: int, finished: Completion[object]
     ) -> None:
-        self._running.pop(launch.thread).close()
+        self._running.pop(_slot(launch)).close()
         self._reserve_queues(launch, "")
-        self._chip.send_bounds.ended(self._pe, launch.thread)
+        if launch.transfer is None:
+            self._chip.send_bounds.ended(self._pe, launch.thread)
+        else:
+            self._chip.send_bounds.transferred(launch.call)
         if finished.error is not None:
             raise ProgramRaised(self._chip.sip, finished.error)
+        if launch.transfer is not None and launch.transfer.end == "send":
+            self._ipcq.sends.ended()
         now_ps, at = self._context.engine.now_ps, self._context.coordinates
         self._context.record(
             OpRecord(
@@ -137,3 +162,8 @@ class PeCpu:
             )
         )
         self._port.answer(packet, CommandDone(start_ps, now_ps))
+
+
+def _slot(launch: PeLaunch) -> tuple[HardwareThread, str]:
+    """What at most one running kernel of a PE has: its thread, or its message."""
+    return launch.thread, launch.call if launch.transfer is not None else ""

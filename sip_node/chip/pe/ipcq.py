@@ -20,6 +20,7 @@ from runtime.model.addresses import AddressMap
 from runtime.wire.reports import QueuePointers
 from sip_node.chip.fabric.packet import ELEMENTS, Kind, Packet
 from sip_node.chip.pe.context import PeContext
+from sip_node.chip.pe.posted_sends import PostedSends
 from sip_node.chip.pe.queue_state import QueueState, Slot
 from sip_node.chip.pe.queue_table import QueueTable
 
@@ -35,6 +36,7 @@ class PeIpcq:
         self._overhead_ps = ps_from_ns(context.topology.pe.ipcq.overhead_ns)
         self._tables = {_NO_QUEUES: QueueTable(_NO_QUEUES, (), context)}
         self._receive_rings, self._send_rings = _RingsByAddress(), _RingsByAddress()
+        self.sends = PostedSends(context)
 
     def install(self, table: str, pairs: Sequence[QueuePair]) -> None:
         """Install a table, once; its receive rings must not overlap those of any table."""
@@ -57,8 +59,16 @@ class PeIpcq:
         return self._tables.get(name, self._tables[_NO_QUEUES])
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
-        """Take an arrival in one of our rings, or a credit for the ring of a peer."""
-        handle = self._credited if packet.kind is Kind.IPCQ_CREDIT else self._arrived
+        """Take an arrival in one of our rings, a credit for the ring of a peer, or the notice of a
+        peer that it has posted a receive.
+        """
+        match packet.kind:
+            case Kind.IPCQ_CREDIT:
+                handle = self._credited
+            case Kind.IPCQ_READY:
+                handle = self.sends.ready
+            case _:
+                handle = self._arrived
         # Counters change when the whole packet is here and the IPCQ has processed it.
         self._context.engine.at(tail_ps + self._overhead_ps, handle, packet)
 
@@ -78,6 +88,7 @@ class PeIpcq:
         """At the end of a run every credit is back and every slot that arrived was taken."""
         for table in self._tables.values():
             table.check_idle()
+        self.sends.check_idle()
 
     def _add_receive_ring(self, base: int, queue: QueueState) -> None:
         other = self._receive_rings.add(base, queue)

@@ -73,6 +73,7 @@ class Pe:
             Kind.DATA: self.dma.answer,
             Kind.IPCQ_ARRIVAL: self.ipcq.accept,
             Kind.IPCQ_CREDIT: self.ipcq.accept,
+            Kind.IPCQ_READY: self.ipcq.accept,
             Kind.CONTROL: self._command,
         }
 

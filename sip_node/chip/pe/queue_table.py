@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from runtime.core.errors import InvariantError
-from runtime.core.requests import QueuePair
+from runtime.core.requests import QueuePair, Transfer
 from runtime.model.addresses import AddressMap
 from runtime.wire.reports import QueuePointers
 from sip_node.chip.completion import Completion
@@ -16,9 +16,10 @@ from sip_node.chip.pe.slot_trace import decoded
 class QueueTable:
     """The queues of table `name` of one PE, by direction.
 
-    `listener`, if there is one, receives the direction of every slot that has become full. `call`
-    is the collective call that used the queues last. `user` names the collective that reserves
-    them until it has ended: no other kernel may use them.
+    `listener`, if there is one, receives the direction of every slot that has become full, except
+    for the slots of messages whose receive is posted: those go to the listener of the receive.
+    `call` is the collective call that used the queues last. `user` names the collective that
+    reserves them until it has ended: no other kernel may use them.
     """
 
     def __init__(self, name: str, pairs: Sequence[QueuePair], context: PeContext) -> None:
@@ -30,6 +31,8 @@ class QueueTable:
         }
         self.listener: Callable[[str], None] | None = None
         self.call = self.user = ""
+        self._posted: dict[str, Callable[[str], None]] = {}
+        self._receiving: dict[str, Callable[[str], None]] = {}
 
     @property
     def queues(self) -> tuple[QueueState, ...]:
@@ -67,20 +70,38 @@ class QueueTable:
 
     def release(self, direction: str) -> None:
         """The oldest slot taken has been read: return its credit to the sender."""
-        queue, context = self._queues[direction], self._context
-        sip, node = context.locate_pe(queue.pair.peer)
-        # A credit is a packet like any other: it takes time, and competes for links with data.
-        credit = Packet(
-            kind=Kind.IPCQ_CREDIT,
-            source_sip=context.coordinates.sip,
-            source_node=context.node,
-            sip=sip,
-            node=node,
-            size=queue.pair.credit_bytes,
-            address=queue.release(),
-            sent_ps=context.engine.now_ps,
-        )
-        context.fabric.send(credit, context.node, context.engine.now_ps)
+        queue = self._queues[direction]
+        self._notify(queue.pair, Kind.IPCQ_CREDIT, queue.release())
+
+    def post(self, call: str, listener: Callable[[str], None]) -> None:
+        """Post the receive of the message `call`: `listener` receives the direction of its slots,
+        but for those that arrive before an earlier message of the same direction has ended.
+        """
+        self._posted[call] = listener
+
+    def ready(self, call: str, transfer: Transfer) -> None:
+        """Notify the sender of the message `call` that its receive is posted here."""
+        pair = self._queues[transfer.direction].pair
+        assert pair.rx_base is not None
+        self._notify(pair, Kind.IPCQ_READY, pair.rx_base, f"{call}: {transfer.part}")
+
+    def begin_message(self, direction: str, call: str) -> bool:
+        """Whether the next slot belongs to the message `call` and no other one is being received.
+
+        The message then has the direction to itself until `end_message`.
+        """
+        arrived = self._queues[direction].arrived
+        if direction in self._receiving or not arrived or arrived[0].call != call:
+            return False
+        self._receiving[direction] = self._posted[call]
+        return True
+
+    def end_message(self, direction: str, call: str) -> None:
+        """The last slot of the message `call` has been read."""
+        del self._receiving[direction], self._posted[call]
+        # Slots of the next message may have arrived behind those of this one.
+        if self._queues[direction].arrived:
+            self._announce(direction)
 
     def pointers(self, addresses: AddressMap) -> Iterator[QueuePointers]:
         """The registers of every direction, sorted, with the addresses of its rings."""
@@ -112,6 +133,8 @@ class QueueTable:
         for direction, queue in self._queues.items():
             if queue.arrived:
                 raise InvariantError(f"{where} {direction}", self._never_received(queue))
+        if self._posted:
+            raise InvariantError(where, f"a posted receive has no message: {min(self._posted)}")
         for direction, queue in self._queues.items():
             pair = queue.pair
             if queue.credits != pair.n_slots:
@@ -121,9 +144,31 @@ class QueueTable:
                 )
                 raise InvariantError(f"{where} {direction}", law)
 
+    def _notify(self, pair: QueuePair, kind: Kind, address: int, call: str = "") -> None:
+        """Send a control packet to the peer of a pair."""
+        context = self._context
+        sip, node = context.locate_pe(pair.peer)
+        # A packet like any other: it takes time, and competes for links with data.
+        packet = Packet(
+            kind=kind,
+            source_sip=context.coordinates.sip,
+            source_node=context.node,
+            sip=sip,
+            node=node,
+            size=pair.credit_bytes,
+            address=address,
+            sent_ps=context.engine.now_ps,
+            call=call,
+        )
+        context.fabric.send(packet, context.node, context.engine.now_ps)
+
     def _announce(self, direction: str) -> None:
-        if self.listener is not None:
-            self.listener(direction)
+        listener = self._receiving.get(direction)
+        if listener is None:
+            head = self._queues[direction].arrived[0]
+            listener = self._posted.get(head.call, self.listener)
+        if listener is not None:
+            listener(direction)
 
     def _never_received(self, queue: QueueState) -> str:
         count, call = len(queue.arrived), queue.arrived[0].call

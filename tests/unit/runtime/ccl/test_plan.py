@@ -10,7 +10,7 @@ from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import ConfigError
 from runtime.core.requests import QueuePair
 from runtime.model.addresses import AddressMap, PhysAddr
-from runtime.model.allocation import collective_scratch_offset
+from runtime.model.allocation import transfer_scratch_offset
 from runtime.model.topology import Topology
 from tests.support.joined import ccl_text
 from tests.support.topologies import small
@@ -78,7 +78,7 @@ def test_no_two_receive_rings_overlap_and_all_lie_in_their_memory(world: str, ki
             == (kind, pe.sip, pe.cube)
         )
         assert first.pe == last.pe
-        assert kind != "tcm" or last.offset < collective_scratch_offset(topology)
+        assert kind != "tcm" or last.offset < transfer_scratch_offset(topology)
         rings.append((pair.rx_base, pair.rx_base + pair.ring_bytes))
     assert all(end <= start for (_, end), (start, _) in pairwise(sorted(rings)))
 

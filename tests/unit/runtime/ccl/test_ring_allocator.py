@@ -93,7 +93,7 @@ def test_a_group_of_the_same_ranks_has_the_queues_of_the_first_one() -> None:
             {"n_slots": 4096},
             (
                 "2 receive rings a PE of 4096 slots of 4,096 bytes do not fit "
-                "the 10,485,760 bytes of tcm:"
+                "the 9,437,184 bytes of tcm:"
             ),
         ),
         (

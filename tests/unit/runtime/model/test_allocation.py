@@ -12,6 +12,7 @@ from runtime.model.allocation import (
     collective_scratch_offset,
     kernel_scratch_offset,
     ring_offset,
+    transfer_scratch_offset,
 )
 from tests.support.topologies import variant
 
@@ -82,7 +83,8 @@ def test_what_was_not_allocated_cannot_be_freed() -> None:
 
 def test_a_pe_has_its_tcm_without_scratch_and_scheduler_part() -> None:
     memories = SipMemories(TOPOLOGY, 1)
-    assert memories.tcm(0, 0).nbytes == collective_scratch_offset(TOPOLOGY) == 10 * MIB
+    assert memories.tcm(0, 0).nbytes == transfer_scratch_offset(TOPOLOGY) == 9 * MIB
+    assert collective_scratch_offset(TOPOLOGY) == 10 * MIB
     assert kernel_scratch_offset(TOPOLOGY) == 11 * MIB
     assert memories.hbm(0, 0).nbytes == 6 << 30
     assert memories.sram(0).nbytes == 32 * MIB
@@ -103,7 +105,7 @@ def test_each_pe_has_memories_of_its_own() -> None:
 def test_rings_lie_at_the_top_where_their_peers_expect_them() -> None:
     memories = SipMemories(TOPOLOGY, 0)
     assert (
-        memories.reserve_rings("tcm", 0, 3, MIB) == ring_offset(TOPOLOGY, "tcm", 3, MIB) == 9 * MIB
+        memories.reserve_rings("tcm", 0, 3, MIB) == ring_offset(TOPOLOGY, "tcm", 3, MIB) == 8 * MIB
     )
     assert memories.reserve_rings("hbm", 0, 3, MIB) == (6 << 30) - MIB
 
@@ -118,14 +120,14 @@ def test_rings_in_sram_lie_one_below_the_other() -> None:
 def test_a_tensor_never_gets_the_bytes_of_a_ring() -> None:
     memories = SipMemories(TOPOLOGY, 0)
     memories.reserve_rings("tcm", 0, 0, 3 * MIB)
-    assert memories.tcm(0, 0).alloc(7 * MIB) == 0
+    assert memories.tcm(0, 0).alloc(6 * MIB) == 0
     with pytest.raises(AllocationError, match="tcm of sip 0 cube 0 pe 0"):
         memories.tcm(0, 0).alloc(64)
 
 
 def test_rings_are_refused_where_a_tensor_lies_or_the_memory_ends() -> None:
     memories = SipMemories(TOPOLOGY, 0)
-    memories.tcm(0, 0).alloc(9 * MIB)
+    memories.tcm(0, 0).alloc(8 * MIB)
     with pytest.raises(AllocationError, match="overlaps"):
         memories.reserve_rings("tcm", 0, 0, 3 * MIB)
     with pytest.raises(

@@ -23,8 +23,12 @@ def test_the_default_file_describes_two_sips_of_16_cubes_with_8_pes() -> None:
     topology = load_topology()
     assert (topology.sips, topology.cubes, topology.pes_per_cube) == (2, 16, 8)
     assert topology.hbm_slice_bytes == 6 << 30
-    scratch_bytes = topology.kernel_scratch_bytes + topology.collective_scratch_bytes
-    assert topology.tcm_bytes - topology.scheduler_reserved_bytes - scratch_bytes == 10 << 20
+    scratch_bytes = (
+        topology.kernel_scratch_bytes
+        + topology.collective_scratch_bytes
+        + topology.transfer_scratch_bytes
+    )
+    assert topology.tcm_bytes - topology.scheduler_reserved_bytes - scratch_bytes == 9 << 20
 
 
 def test_the_command_line_overrides_the_sip_count() -> None:
@@ -163,10 +167,10 @@ def test_a_topology_cannot_be_changed_after_it_was_read() -> None:
             "cube.hbm_ctrl.efficiency: should be less than or equal to 1, got 1.1",
         ),
         (
-            {"pe__tcm_mb": 6},
+            {"pe__tcm_mb": 7},
             (
-                "pe.tcm_mb: 6 MiB; scheduler_reserved_mb 4 + kernel_scratch_mb 1 + "
-                "collective_scratch_mb 1 leave nothing"
+                "pe.tcm_mb: 7 MiB; scheduler_reserved_mb 4 + kernel_scratch_mb 1 + "
+                "collective_scratch_mb 1 + transfer_scratch_mb 1 leave nothing"
             ),
         ),
         ({"pe__tcm_mb": 129}, "pe.tcm_mb: 129 MiB; an address reaches 128 MiB"),

@@ -97,6 +97,21 @@ def test_a_kernel_that_has_ended_does_not_count() -> None:
     assert seen.earliest_send_ps(50) == (50 + LAUNCH_PS, {})
 
 
+def test_a_transfer_bounds_its_peer_until_it_has_ended_on_all_its_pes() -> None:
+    seen = send_bounds()
+    seen.posted("a", [THERE, HERE], 80, 2)
+    nearest_ps = min(PORT_PS.values())
+    assert seen.earliest_send_ps(50)[1] == {2: 80 + nearest_ps}
+    seen.posted("b", [HERE], 60, 2)
+    assert seen.earliest_send_ps(50)[1] == {2: 60 + PORT_PS[HERE]}
+    seen.transferred("b")
+    seen.transferred("a")
+    # Notices, data and credits of the other PE may leave at any time.
+    assert seen.earliest_send_ps(90)[1] == {2: 90 + nearest_ps}
+    seen.transferred("a")
+    assert seen.earliest_send_ps(90) == (90 + LAUNCH_PS, {})
+
+
 def test_a_packet_in_flight_bounds_until_it_has_been_posted() -> None:
     seen = send_bounds()
     seen.departed(2, 120)
@@ -126,9 +141,10 @@ class BoundCheck:
             for sip in range(topology.sips)
         }
         for sip, chip in self.chips.items():
-            Rank(
+            rank = Rank(
                 self.engine, chip.host, sip, (topology, ccl), data=False, main=partial(program, sip)
             )
+            rank.state.world_size = topology.sips
         self._bound_ps = {(sip, target): 0 for sip in self.chips for target in self.chips}
         self.margins_ps: list[int] = []
         self.forwarded = 0
@@ -163,6 +179,19 @@ def all_reduce(algorithm: str) -> Callable[[int], None]:
     return program
 
 
+def messages(rank: int) -> None:
+    """Every rank sends to all others and receives from all, beside a collective."""
+    torch.distributed.init_process_group("ahbm", algorithm="ring")
+    others = [each for each in range(torch.distributed.get_world_size()) if each != rank]
+    sent = torch.empty(3000)
+    for other in others:
+        torch.distributed.isend(sent, other, tag=rank % 2)
+    torch.distributed.all_reduce(torch.empty(700), async_op=True)
+    for other in reversed(others):
+        torch.distributed.recv(torch.empty(50, 60), other, tag=other % 2)
+    torch.ahbm.synchronize()
+
+
 RUNS: dict[str, tuple[str, int, dict[str, object]]] = {
     "two in a ring": ("ring", 2, {}),
     "three in a ring": ("intercube", 3, {}),
@@ -170,6 +199,8 @@ RUNS: dict[str, tuple[str, int, dict[str, object]]] = {
     "a ring over a torus": ("ring", 4, {"system__sips__topology": "torus_2d"}),
     "a switch": ("recursive_doubling", 3, {"system__sips__fabric": "switch"}),
     "a mesh": ("intercube", 4, {"system__sips__topology": "mesh_2d_no_wrap"}),
+    "messages on a ring": ("", 4, {}),
+    "messages through a switch": ("", 3, {"system__sips__fabric": "switch"}),
 }
 
 
@@ -180,13 +211,14 @@ def test_no_message_leaves_before_its_bound(run: str) -> None:
     text = variant_text(
         sip__cube_mesh={"w": 2, "h": 1}, cube__pe_layout__pe_per_corner=1, **changes
     )
-    check = BoundCheck(
-        parse_topology(text, "topology.yaml", sips), load_ccl(), all_reduce(algorithm)
-    )
+    program = all_reduce(algorithm) if algorithm else messages
+    check = BoundCheck(parse_topology(text, "topology.yaml", sips), load_ccl(), program)
     check.run()
     assert len(check.margins_ps) > 40
     assert min(check.margins_ps) >= 0
     # The bound is of use only if it is often reached: somebody's message leaves exactly when it
     # could at the earliest.
     assert 0 in check.margins_ps
-    assert (check.forwarded > 0) == (run in {"across a ring of four", "a ring over a torus"})
+    assert (check.forwarded > 0) == (
+        run in {"across a ring of four", "a ring over a torus", "messages on a ring"}
+    )
