@@ -1,8 +1,8 @@
 """The PyTorch-like interface of host programs: what a script imports as `torch`.
 
-It has PyTorch's names for tensors, collectives and process groups, and one way to compute:
-`torch.launch` starts a kernel on the PEs that hold its tensors. Kernels are written in the language
-of `runtime.language.tl`.
+It has PyTorch's names for tensors, their operators, collectives and process groups. `torch.launch`
+starts a kernel of the user on the PEs that hold its tensors. Kernels are written in the language of
+`runtime.language.tl`.
 """
 
 from typing import TYPE_CHECKING, NoReturn
