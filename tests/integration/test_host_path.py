@@ -12,7 +12,7 @@ from tests.support.world import simulate
 SMALL = variant_text(sip__cube_mesh={"w": 2, "h": 2}, cube__pe_layout__pe_per_corner=1)
 
 
-def test_a_command_is_released_when_the_one_before_it_is_complete_at_the_io_cpu() -> None:
+def test_a_command_is_released_when_the_command_before_it_is_complete_at_the_io_cpu() -> None:
     def program(rank: int) -> list[Handle]:
         state = running_rank()
         address = state.addresses.pe_hbm_addr(0, 0, 0, 0)

@@ -74,7 +74,7 @@ class IoCpu:
         # By the tag of the host, which no two requests share.
         self._requests: dict[int, _ReleasedRequest] = {}
         self._margin_ps = ps_from_ns(chip.topology.sip.io_chiplet.io_cpu.launch_margin_ns)
-        # Programs launch on the same PEs again and again.
+        # Most programs launch on few sets of PEs, many times.
         self._longest_ps: dict[tuple[tuple[tuple[int, int], ...], int], int] = {}
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
