@@ -35,6 +35,7 @@ from sip_node.pdes.transport import Transport
 from sip_node.pdes.transport_jitter import JitterTransport
 from sip_node.pdes.transport_zmq import ZmqTransport
 from sip_node.programs.activity import activity
+from sip_node.programs.clock_warning import watch_clocks
 from sip_node.programs.kernel_run import start_kernel
 from sip_node.programs.rank import Rank
 from sip_node.programs.rank_environment import provide_variables
@@ -84,6 +85,7 @@ def _run(
         node = LpNode(lp, peers, programs, transport, Reporter(control, lp))
         ranks = tuple(sip for sip in peers.sips_of_lp[lp] if sip < node.world_size)
         provide_variables(ranks, node.world_size, script=peers.job.kind == "script")
+        watch_clocks(len(ranks))
         # The rules of the decoder follow from the topology, so the node is built first. Peers send
         # nothing before all LPs are ready.
         transport.connect(

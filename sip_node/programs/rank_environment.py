@@ -16,14 +16,16 @@ own_variables: ContextVar[dict[str, str]] = ContextVar("own_variables")
 
 def provide_variables(ranks: Sequence[int], world_size: int, *, script: bool) -> None:
     """Set the variables of the ranks of this process, before their programs start."""
+    if not ranks:
+        return
+    variables = rank_environment(ranks[0], world_size, script=script)
+    if not script:
+        # A program that spawns its ranks sets the address itself, as PyTorch requires.
+        variables |= {name: os.environ[name] for name in _ADDRESS if name in os.environ}
     if len(ranks) == 1:
-        variables = rank_environment(ranks[0], world_size, script=script)
-        if not script:
-            # A program that spawns its ranks sets the address itself, as PyTorch requires.
-            inherited = {name: os.environ[name] for name in _ADDRESS if name in os.environ}
-            variables |= inherited
         os.environ.update(variables)
-    elif ranks:
+    else:
+        os.environ.update({name: variables[name] for name in _ADDRESS})
         # In place: modules hold references to `os.environ`.
         os.environ.__class__ = _SharedEnviron
 

@@ -65,6 +65,7 @@ def test_ranks_that_share_a_process_see_and_change_their_own_variables():
     provide_variables([0, 1], 2, script=True)
     assert [as_rank(rank, lambda: environ["RANK"]) for rank in (0, 1)] == ["0", "1"]
     assert as_rank(1, lambda: (getenv("LOCAL_RANK"), environ.copy()["RANK"])) == ("1", "1")
+    assert as_rank(1, lambda: getenv("MASTER_PORT")) == "29500"
 
     def change() -> tuple[str | None, bool]:
         environ["RANK"] = "7"
