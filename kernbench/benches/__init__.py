@@ -24,6 +24,9 @@ MODULES = (
     "kernbench.studies.milestone_1h_gemm.study",
     "kernbench.benches.qkv_gemm",
     "kernbench.benches.qkv_gemm_multi_pe",
+    "kernbench.benches.ipcq_allreduce",
+    "kernbench.benches.tp_attention_block",
+    "kernbench.benches.tp_mlp",
     "kernbench.benches.va_offset_verify",
 )
 """The modules that register the benches and studies of kernbench."""

@@ -4,6 +4,7 @@ They launch the shipped kernels of `runtime.torch.elementwise` and `runtime.torc
 `bool` reads the tensor.
 """
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -273,9 +274,11 @@ def _reductions() -> ModuleType:
 
 
 def _product(name: str, a: object, b: object) -> Any:
-    from runtime.torch import matmul
+    # The package has a function with the name of the module.
+    from runtime.torch.matmul import matmul, mm
 
-    return getattr(matmul, name)(a, b) if isinstance(b, StoredTensor) else NotImplemented
+    products: dict[str, Callable[..., object]] = {"matmul": matmul, "mm": mm}
+    return products[name](a, b) if isinstance(b, StoredTensor) else NotImplemented
 
 
 def _operator(name: str, a: object, b: object, **options: object) -> Any:

@@ -10,7 +10,9 @@ from examples import overlap, softmax
 from kernbench.benches.ccl_allreduce import ccl_allreduce
 from kernbench.benches.congestion import congestion
 from kernbench.benches.gemm_single_pe import gemm_single_pe
+from kernbench.benches.ipcq_allreduce import ipcq_allreduce
 from kernbench.benches.qkv_gemm import qkv_gemm
+from kernbench.benches.tp_mlp import tp_mlp
 from kernbench.benches.va_offset_verify import va_offset_verify
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
@@ -85,6 +87,10 @@ CASES: dict[str, GoldenCase] = {
     ),
     "qkv-gemm": GoldenCase(partial(qkv_gemm, scale=128, seq=20, pes=2), 1),
     "congestion": GoldenCase(congestion, 2, TWO_BY_TWO_CUBES),
+    "tp-mlp": GoldenCase(partial(tp_mlp, tokens=20, width=96, hidden=160), 2, TWO_BY_TWO_CUBES),
+    "ipcq-allreduce": GoldenCase(
+        partial(ipcq_allreduce, elements=9000, dtype="float16", cubes=2), 3, TWO_BY_TWO_CUBES
+    ),
     "va-offset-verify": GoldenCase(partial(va_offset_verify, columns=100, cubes=2, pes=4), 2),
     "examples/softmax.py": GoldenCase(lambda rank: softmax.run(2, 8), 1),
     "examples/overlap.py": GoldenCase(lambda rank: overlap.run(), 2),

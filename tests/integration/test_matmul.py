@@ -60,6 +60,16 @@ def test_the_elements_do_not_depend_on_the_placements_of_operands_and_result():
         np.testing.assert_array_equal(other, first)
 
 
+def test_the_operator_and_the_methods_are_the_functions():
+    def program() -> list[np.ndarray]:
+        a, b = torch.from_numpy(draw(4, 3)), torch.from_numpy(draw(3, 5))
+        return [each.numpy() for each in (torch.matmul(a, b), a @ b, a.matmul(b), a.mm(b))]
+
+    first, *others = on_a_rank(program)
+    for other in others:
+        np.testing.assert_array_equal(other, first)
+
+
 def test_each_replica_of_a_result_is_complete():
     a, b = draw(4, 64), draw(64, 32)
 

@@ -1,0 +1,113 @@
+"""The benches of tensor parallel layers: flags that they refuse, and errors that they detect."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kernbench.benches import ipcq_allreduce as ipcq
+from kernbench.benches import tp_attention_block as attention
+from kernbench.benches import tp_mlp as mlp
+from kernbench.benches.tensor_parallel import timed
+from runtime.ccl.config import CclConfig
+from runtime.core.bench_registry import BenchOutcome
+from runtime.core.errors import UsageError
+from tests.support.topologies import variant_text
+from tests.support.world import simulate
+
+TWO_PES = variant_text(
+    sip__cube_mesh={"w": 1, "h": 1},
+    cube__pe_layout__pe_per_corner=1,
+    cube__pe_layout__corners=["NW", "SE"],
+)
+MLP = partial(mlp.tp_mlp, tokens=4, width=32, hidden=64)
+ATTENTION = partial(attention.tp_attention_block, tokens=40, width=32, heads=4)
+ALL_REDUCE = partial(ipcq.ipcq_allreduce, elements=9000)
+
+
+def outcomes(
+    bench: Callable[..., BenchOutcome], sips: int = 2, *, data: bool = True
+) -> list[BenchOutcome]:
+    world = simulate(bench, sips, topology=TWO_PES, data=data)
+    return [world.returned[rank] for rank in range(sips)]
+
+
+@pytest.mark.parametrize("sips", [1, 2, 3])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_benches_are_right_in_every_type(sips: int, dtype: str):
+    for bench in (partial(MLP, hidden=66), partial(ATTENTION, width=48, heads=6), ALL_REDUCE):
+        for outcome in outcomes(partial(bench, dtype=dtype), sips):
+            assert (outcome.wrong, outcome.unchecked) == (0, 0)
+            assert outcome.ok > 0
+            assert outcome.table is not None
+
+
+def test_without_data_nothing_is_checked_and_the_times_are_the_same():
+    for bench in (MLP, ATTENTION, ALL_REDUCE):
+        with_data, without = outcomes(bench), outcomes(bench, data=False)
+        for one, other in zip(with_data, without, strict=True):
+            assert other.unchecked == one.ok
+            assert one.table == other.table
+
+
+def test_a_wrong_element_of_one_rank_is_detected(monkeypatch: pytest.MonkeyPatch):
+    def spoiled(call: Callable[[], Any], warmup: int) -> Any:
+        result, time_ps = timed(call, warmup)
+        first = result.numpy()
+        first[0, 0] += np.float16(1)
+        result.copy_(first)
+        return result, time_ps
+
+    for module, bench, checks in (
+        (mlp, MLP, mlp.CHECKS),
+        (attention, ATTENTION, attention.CHECKS),
+        (ipcq, ALL_REDUCE, 2),
+    ):
+        monkeypatch.setattr(module, "timed", spoiled)
+        for outcome in outcomes(bench):
+            assert (outcome.ok, outcome.wrong) == (checks - 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("bench", "message"),
+    [
+        (partial(MLP, hidden=33), "--hidden 33: does not divide by 2 ranks"),
+        (partial(ATTENTION, heads=1), "--heads 1: does not divide by 2 ranks"),
+        (partial(ATTENTION, tokens=9000), "--tokens 9000: a head needs "),
+        (partial(ALL_REDUCE, pes=3), "--pes 3: a cube has 2; 0 means all"),
+    ],
+    ids=["hidden", "heads", "tokens", "pes"],
+)
+def test_flags_that_do_not_fit_the_run_are_refused(
+    bench: Callable[[int], BenchOutcome], message: str
+):
+    with pytest.raises(UsageError) as caught:
+        outcomes(bench)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("check", "flags", "message"),
+    [
+        (mlp.check_flags, {"tokens": 0, "warmup": 0}, "--tokens 0: must be at least 1"),
+        (mlp.check_flags, {"tokens": 1, "warmup": -1}, "--warmup -1: must be at least 0"),
+        (
+            attention.check_flags,
+            {"tokens": 1, "width": 10, "heads": 4, "warmup": 0},
+            "--width 10: does not divide by 4 heads",
+        ),
+        (ipcq.check_flags, {"elements": 0, "warmup": 0}, "--elements 0: must be at least 1"),
+    ],
+    ids=["tokens", "warmup", "width", "elements"],
+)
+def test_wrong_sizes_are_refused_before_a_process_starts(
+    check: Callable[..., None], flags: dict[str, int], message: str
+):
+    ccl = CclConfig.__new__(CclConfig)
+    with pytest.raises(UsageError) as caught:
+        check(ccl, dtype="float16", **flags)
+    assert str(caught.value).startswith(message)
+    with pytest.raises(UsageError, match=r"--dtype: 'float8' is not known"):
+        check(ccl, dtype="float8", **flags)
