@@ -63,6 +63,7 @@ from runtime.torch.elementwise import (
     sub,
     tanh,
 )
+from runtime.torch.joining import cat, chunk, split, stack
 from runtime.torch.matmul import matmul, mm
 from runtime.torch.ops import launch
 from runtime.torch.random_tensors import (
@@ -116,6 +117,8 @@ __all__ = [
     "blocked_column_major",
     "blocked_row_major",
     "bool",
+    "cat",
+    "chunk",
     "clamp",
     "cos",
     "device",
@@ -175,7 +178,9 @@ __all__ = [
     "sigmoid",
     "sin",
     "softmax",
+    "split",
     "sqrt",
+    "stack",
     "sub",
     "sum",
     "tanh",

@@ -19,10 +19,10 @@ _ADVICE = {
     ),
     "compute in a kernel started with torch.launch(name, kernel, ...), or in numpy with "
     "tensor.numpy()": (
-        "addmm argmax argmin baddbmm bmm cat chunk concat "
+        "addmm argmax argmin baddbmm bmm concat "
         "cumsum dot einsum erf flatten fma gather gelu isnan layer_norm "
         "log_softmax mv norm prod reciprocal "
-        "reshape rsqrt scatter silu split square squeeze stack std "
+        "reshape rsqrt scatter silu square squeeze std "
         "tensordot topk transpose unsqueeze var vmap where"
     ),
     "the device is torch.ahbm, and every tensor is on it": (

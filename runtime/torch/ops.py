@@ -10,7 +10,7 @@ from runtime.core.requests import DEFAULT_STREAM, Handle, KernelLaunchMsg, PerPe
 from runtime.language.caller import program_line
 from runtime.language.value import Pointer
 from runtime.torch.rank_state import running_rank
-from runtime.torch.tensor import Tensor
+from runtime.torch.stored_tensor import StoredTensor
 
 
 def launch(name: str, kernel: Callable[..., object], *arguments: object) -> Handle:
@@ -28,19 +28,19 @@ def launch(name: str, kernel: Callable[..., object], *arguments: object) -> Hand
     them.
     """
     _check_launch(name, kernel, arguments)
-    tensors = [argument for argument in arguments if isinstance(argument, Tensor)]
+    tensors = [argument for argument in arguments if isinstance(argument, StoredTensor)]
     # Sorted, so that requests do not depend on the order of arguments.
     pes = sorted(
         {(shard.spec.cube, shard.spec.pe) for tensor in tensors for shard in tensor.shards}
     )
     passed = tuple(
-        Pointer(each.address, each.dtype) if isinstance(each, Tensor) else each
+        Pointer(each.address, each.dtype) if isinstance(each, StoredTensor) else each
         for each in arguments
     )
     return launch_on(name, kernel, passed, tensors, pes)
 
 
-def shard_pointers(tensor: Tensor) -> PerPe:
+def shard_pointers(tensor: StoredTensor) -> PerPe:
     """The kernel argument with which every PE gets the virtual address of its own shard.
 
     `ValueError` if a PE holds several shards, or if they differ in size.
@@ -56,7 +56,7 @@ def shard_pointers(tensor: Tensor) -> PerPe:
     )
 
 
-def _check_shards(tensor: Tensor) -> None:
+def _check_shards(tensor: StoredTensor) -> None:
     """Kernels of send and recv take one pointer, and one size for all PEs."""
     sizes = {shard.spec.nbytes for shard in tensor.shards}
     pes = {(shard.spec.cube, shard.spec.pe) for shard in tensor.shards}
@@ -77,7 +77,7 @@ def launch_on(
     name: str,
     kernel: Callable[..., object],
     arguments: tuple[object, ...],
-    tensors: Sequence[Tensor],
+    tensors: Sequence[StoredTensor],
     pes: Sequence[tuple[int, int]],
     *,
     queue_table: str | None = None,
@@ -134,7 +134,7 @@ def _check_launch(name: object, kernel: object, arguments: Sequence[object]) -> 
         if _holds_tensor(argument):
             problem = f"argument {index} is a {type(argument).__name__} with a tensor in it"
             raise TypeError(f"launch of {name!r}: {problem}; pass tensors one by one")
-    if not any(isinstance(argument, Tensor) for argument in arguments):
+    if not any(isinstance(argument, StoredTensor) for argument in arguments):
         problem = "a kernel runs where its tensors are, so one argument must be a tensor"
         is_array = any(isinstance(argument, np.ndarray) for argument in arguments)
         advice = "; make one with torch.from_numpy(array)" if is_array else ""
@@ -145,10 +145,12 @@ def _check_launch(name: object, kernel: object, arguments: Sequence[object]) -> 
 def _holds_tensor(argument: object) -> bool:
     match argument:
         case list() | tuple():
-            return any(isinstance(each, Tensor) for each in cast("Sequence[object]", argument))
+            return any(
+                isinstance(each, StoredTensor) for each in cast("Sequence[object]", argument)
+            )
         case Mapping():
             values = cast("Mapping[object, object]", argument).values()
-            return any(isinstance(each, Tensor) for each in values)
+            return any(isinstance(each, StoredTensor) for each in values)
         case _:
             return False
 

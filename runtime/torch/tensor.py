@@ -1,22 +1,21 @@
 """Tensors on the accelerator: a shape, an element type, and shards in the HBM slices of PEs."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
 from runtime.core.errors import nearest
-from runtime.language.value import Array
 from runtime.torch.operators import TensorOperators
-from runtime.torch.stored_tensor import StoredTensor
+from runtime.torch.tensor_conversions import TensorConversions
 
 
-class Tensor(TensorOperators):
+class Tensor(TensorOperators, TensorConversions):
     """A tensor of one rank. Its elements are in simulated HBM, and the host accesses them by
     simulated requests.
 
     Each base class has one idea: `StoredTensor` the memory, `TensorViews` the windows,
-    `TensorOperators` arithmetic.
+    `TensorReads` what the host reads, `TensorMethods` and `TensorConversions` the work on the
+    device, `TensorOperators` arithmetic.
     """
 
     def __len__(self) -> int:
@@ -41,12 +40,3 @@ class Tensor(TensorOperators):
             # The methods and properties, without the attributes that `__init__` sets.
             known = [each for each in dir(type(self)) if not each.startswith("_")]
             raise AttributeError(f"kernbench's Tensor has no {name}{nearest(name, known)}")
-
-    def copy_(self, source: "StoredTensor | Array | Sequence[Any] | float") -> Self:
-        """Write `source`, broadcast to the shape and converted to the element type.
-
-        The write is a command of the current stream with the elements of now; the call does not
-        wait for it.
-        """
-        self[...] = source
-        return self
