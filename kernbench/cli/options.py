@@ -166,8 +166,8 @@ SIMULATION_GROUPS: Mapping[str, tuple[click.Option, ...]] = {
             "--timeout",
             "S",
             _DURATION,
-            "longest silence of a process in seconds, 0: no limit; it replaces the timeouts of "
-            "process groups  [default: 60 more than these]",
+            "longest silence of a process in seconds, 0: no limit; replaces the timeouts of "
+            "process groups  [default: 60 + the longest of them]",
         ),
         option(
             "--jitter-ms",
