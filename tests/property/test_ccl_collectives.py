@@ -119,11 +119,18 @@ def integers(seed: int, numel: int, dtype: DType) -> np.ndarray:
 
 
 def combined(op: ReduceOp, arrays: list[np.ndarray]) -> np.ndarray:
-    """The reduction of the contributions in float64; an average is rounded once, as a quotient."""
-    wide = np.int64 if op.is_bitwise else np.float64
+    """The reduction of the contributions in float64, of integers and bools in int64.
+
+    An average is rounded once, as a quotient.
+    """
+    dtype = arrays[0].dtype
+    wide = np.int64 if dtype.kind in "iub" else np.float64
     total = reduce(COMBINED[op], [array.astype(wide) for array in arrays])
+    if wide is np.int64:
+        # Integers wrap round; a bool is whether the number is not 0.
+        return total.astype(dtype)
     whole = total / len(arrays) if op is ReduceOp.AVG else total
-    return (whole if op.is_bitwise else whole.astype(np.float32)).astype(arrays[0].dtype)
+    return (whole if dtype == np.float64 else whole.astype(np.float32)).astype(dtype)
 
 
 worlds = st.builds(World, st.integers(1, 6), st.integers(1, 4), st.just(64))
