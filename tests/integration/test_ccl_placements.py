@@ -99,6 +99,30 @@ def test_flat_tensors_need_not_be_placed_alike(case: str) -> None:
         np.testing.assert_array_equal(found, np.concatenate(expected))
 
 
+@pytest.mark.parametrize(
+    "algorithm", ["ring", "ring_naive", "mesh", "tree", "recursive_doubling", "halving_doubling"]
+)
+def test_a_tensor_that_is_spread_by_default_is_reduced_by_every_algorithm(algorithm: str) -> None:
+    def program(rank: int) -> np.ndarray:
+        dist.init_process_group("ahbm", algorithm=algorithm)
+        even, uneven = (torch.from_numpy(contribution(rank, (n,))) for n in (4096, 6144))
+        assert [len(even.shards), len(uneven.shards)] == [4, 4]
+        # A window with other elements on each of its PEs.
+        for each in (even, uneven.narrow(0, 5, 6100)):
+            dist.all_reduce(each)
+        return np.concatenate([even.numpy(), uneven.numpy()])
+
+    world = simulate(program, 3, topology=FOUR_PES)
+    total = sum(contribution(rank, (6144,)) for rank in range(3))
+    for rank, found in world.returned.items():
+        expected = contribution(rank, (6144,))
+        expected[5:6105] = total[5:6105]
+        np.testing.assert_array_equal(found[4096:], expected)
+        np.testing.assert_array_equal(
+            found[:4096], sum(contribution(each, (4096,)) for each in range(3))
+        )
+
+
 def test_windows_that_begin_elsewhere_on_every_rank_are_combined_and_gathered_in_place() -> None:
     sips, count = 3, 3000
 

@@ -48,6 +48,17 @@ def bits(rank, world):
         dist.all_reduce(flags, getattr(dist.ReduceOp, op))
         expected = combine.reduce([numbers(a, 9, dtype=np.int32) for a in range(world)])
         assert (flags.numpy() == expected).all(), op
+    # A sum of bools is whether one is true, a product whether all are; integers wrap round.
+    mask = torch.tensor([True, rank == 1, False])
+    dist.all_reduce(mask)
+    assert mask.numpy().tolist() == [True, True, False]
+    dist.all_reduce(mask, dist.ReduceOp.PRODUCT)
+    assert mask.numpy().tolist() == [True, True, False]
+    total, least = torch.tensor([100, 7], dtype=torch.uint8), torch.tensor([2 ** 40 + rank])
+    dist.all_reduce(total)
+    dist.all_reduce(least, dist.ReduceOp.MIN)
+    assert total.numpy().tolist() == [100 * world % 256, 7 * world]
+    assert least.numpy().tolist() == [2 ** 40]
 
 def placements(rank, world):
     # By default a tensor of 16 KiB lies on four PEs, one of 4 KiB on one: 16 and 4 here.

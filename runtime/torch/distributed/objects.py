@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from runtime.core.dtypes import int8, int32
+from runtime.core.dtypes import int64, uint8
 from runtime.language.value import Array
 from runtime.torch.creation import empty, from_numpy
 from runtime.torch.distributed.gathers import all_gather_into_tensor, broadcast, gather, scatter
@@ -46,7 +46,7 @@ def broadcast_object_list(
         if root == process_group.rank
         else []
     )
-    sizes = _int32([len(each) for each in encoded] or [0] * len(object_list))
+    sizes = _int64([len(each) for each in encoded] or [0] * len(object_list))
     broadcast(sizes, group=process_group, group_src=root)
     counts = [int(count) for count in sizes.numpy()]
     content = _bytes(b"".join(encoded), sum(counts))
@@ -134,11 +134,11 @@ def scatter_object_list(
         _check_list("scatter_object_list", name, scatter_object_input_list, ranks)
         objects = cast("Sequence[object]", scatter_object_input_list)
         encoded = [encode(each, f"{name}[{index}]") for index, each in enumerate(objects)]
-    largest = _int32([max(map(len, encoded), default=0)])
+    largest = _int64([max(map(len, encoded), default=0)])
     broadcast(largest, group=process_group, group_src=root)
     width = int(largest.numpy()[0])
-    size, own = _int32([0]), _bytes(b"", width)
-    counts = [_int32([len(each)]) for each in encoded] if is_root else None
+    size, own = _int64([0]), _bytes(b"", width)
+    counts = [_int64([len(each)]) for each in encoded] if is_root else None
     scatter(size, counts, group=process_group, group_src=root)
     rows = [_bytes(each, width) for each in encoded] if is_root else None
     scatter(own, rows, group=process_group, group_src=root)
@@ -164,8 +164,8 @@ def _check_list(collective: str, name: str, objects: object, length: int) -> Non
 
 def _all_sizes(encoded: bytes, process_group: ProcessGroup) -> list[int]:
     """The bytes of the object of every rank."""
-    sizes = empty(process_group.world_size, dtype=int32)
-    all_gather_into_tensor(sizes, _int32([len(encoded)]), process_group)
+    sizes = empty(process_group.world_size, dtype=int64)
+    all_gather_into_tensor(sizes, _int64([len(encoded)]), process_group)
     return [int(size) for size in sizes.numpy()]
 
 
@@ -175,15 +175,15 @@ def _decode_rows(objects: list[object], whole: Tensor, sizes: Sequence[int]) -> 
 
 
 def _rows(count: int, length: int) -> Tensor:
-    return empty(count, length, dtype=int8)
+    return empty(count, length, dtype=uint8)
 
 
-def _int32(numbers: Sequence[int]) -> Tensor:
-    return from_numpy(np.array(numbers, np.int32))
+def _int64(numbers: Sequence[int]) -> Tensor:
+    return from_numpy(np.array(numbers, np.int64))
 
 
 def _bytes(content: bytes, length: int) -> Tensor:
     """A tensor of `length` bytes that begins with `content`."""
-    array: Array = np.zeros(length, np.int8)
-    array[: len(content)] = np.frombuffer(content, np.int8)
+    array: Array = np.zeros(length, np.uint8)
+    array[: len(content)] = np.frombuffer(content, np.uint8)
     return from_numpy(array)
