@@ -63,10 +63,7 @@ Worker = Callable[[int], np.ndarray]
 
 
 def combined(op: torch.distributed.ReduceOp, arrays: list[np.ndarray]) -> np.ndarray:
-    """The reduction of the contributions in float64, of integers and bools in int64.
-
-    An average is rounded once, as a quotient.
-    """
+    """The reduction in float64, of integers in int64; an average is rounded once, as a quotient."""
     dtype = arrays[0].dtype
     wide = np.int64 if dtype.kind in "iub" else np.float64
     total = reduce(NUMPY[op], [array.astype(wide) for array in arrays])
