@@ -221,7 +221,8 @@ COMMUNICATION_STREAM = 1
 
 @dataclass
 class Handle:
-    """A command on a stream; `results` align with `requests`, times are picoseconds.
+    """A command on the stream with number `stream`; `results` align with `requests`, times are
+    picoseconds.
 
     `submitted_ps` is the time of the submission, `completed_ps` that of the last answer at the
     host. The IO_CPU released it at `released_ps`, and had seen the end of all requests at
@@ -234,6 +235,7 @@ class Handle:
 
     requests: tuple[Request, ...]
     submitted_ps: int
+    stream: int = DEFAULT_STREAM
     done: bool = False
     completed_ps: int = 0
     released_ps: int = 0
@@ -300,8 +302,10 @@ class Device(Protocol):
         """The later commands of `stream` wait for these commands. Sends nothing."""
         ...
 
-    def latest(self, stream: int) -> tuple[Handle, ...]:
-        """The commands that a new command of `stream` would wait for as the next in the stream."""
+    def latest(self, stream: int | None = None) -> tuple[Handle, ...]:
+        """The commands that a new command of `stream` would wait for as the next in the stream;
+        without a stream, the last command of every stream that is not complete.
+        """
         ...
 
     def wait(self, handle: Handle) -> Handle:

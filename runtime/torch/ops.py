@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from runtime.core.requests import DEFAULT_STREAM, Handle, KernelLaunchMsg, PerPe, Request
+from runtime.core.requests import Handle, KernelLaunchMsg, PerPe, Request
 from runtime.language.caller import program_line
 from runtime.language.value import Pointer
 from runtime.torch.rank_state import running_rank
@@ -115,10 +115,7 @@ def launch_on(
         line=program_line(),
     )
     handle = device.submit([request], f"kernel {name!r}", tensors=names, stream=stream)
-    if stream != DEFAULT_STREAM:
-        # Freed memory can belong to a new tensor at once. Commands of that tensor in another stream
-        # would not wait for this kernel, since they have no tensor in common with it.
-        handle.holds = tuple(tensors)
+    state.hold(handle, tensors)
     return handle
 
 

@@ -1,6 +1,7 @@
 """The state of a rank behind `torch`. A context variable distinguishes the ranks of one process."""
 
 from collections import Counter
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -9,7 +10,7 @@ from runtime.ccl.config import CclConfig
 from runtime.ccl.ring_allocator import QueueTableSpec, RingAllocator
 from runtime.core.garbage_collection import refuse_in_collection
 from runtime.core.program_clock import ProgramClock
-from runtime.core.requests import Device, Handle
+from runtime.core.requests import DEFAULT_STREAM, Device, Handle
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import Topology
 from runtime.torch.tensor_memory import TensorMemory
@@ -93,6 +94,7 @@ class RankState:
     the tensors, which gives each a name. `installs` are the installations of queue tables, by the
     name of the table, and `mappings` the latest mapping of a tensor for a send or receive, by the
     name of the tensor. `generator` is the stream of random numbers, from its first use on.
+    `has_streams` is whether the program has made a stream.
     `limited_groups` are the groups with a time limit. `clock` runs while the program does.
     """
 
@@ -109,6 +111,7 @@ class RankState:
     groups: int = 0
     tensors: int = 0
     installs: dict[str, Handle] = field(default_factory=dict[str, Handle])
+    has_streams: bool = False
     mappings: dict[str, Handle] = field(default_factory=dict[str, Handle])
     generator: object = None
     limited_groups: tuple[ProcessGroup, ...] = ()
@@ -119,6 +122,16 @@ class RankState:
         self.addresses = AddressMap(self.topology)
         self.memory = TensorMemory(self.topology, self.rank, self.addresses)
         self.ring_allocator = RingAllocator(self.rank, self.topology, self.ccl)
+
+    def hold(self, handle: Handle, tensors: Sequence[object]) -> None:
+        """Keep the memory of `tensors` until the command is answered, where that is necessary.
+
+        Freed memory can belong to a new tensor at once, and a command of that in another stream
+        would not wait for this one: they have no tensor in common. In the default stream alone,
+        what uses the memory again comes later.
+        """
+        if self.has_streams or handle.stream != DEFAULT_STREAM:
+            handle.holds = tuple(tensors)
 
 
 # Each rank program is a greenlet with its own context, so the variable has one value per rank even

@@ -11,7 +11,6 @@ import numpy as np
 from runtime.core.dtypes import DType
 from runtime.core.garbage_collection import refuse_in_collection
 from runtime.core.requests import (
-    DEFAULT_STREAM,
     Handle,
     MemoryReadMsg,
     MemoryWriteMsg,
@@ -268,7 +267,5 @@ class StoredTensor:
         refuse_in_collection()
         device = self._state.device
         handle = device.submit(requests, f"{why} ({self.name})", tensors=frozenset((self.name,)))
-        # As in `launch_on`: the memory of a dead tensor is used again in the order of one stream.
-        if device.stream != DEFAULT_STREAM:
-            handle.holds = (self,)
+        self._state.hold(handle, (self,))
         return handle

@@ -15,13 +15,20 @@ from runtime.torch.rank_state import running_rank
 
 
 class Stream:
-    """A stream of a device: `number` on the device of `rank`."""
+    """A stream of a device: `number` on the device of `rank`.
+
+    It begins behind the commands that the rank has submitted before it made the stream.
+    """
 
     def __init__(self, device: object = None) -> None:
         """Make a new stream of this rank's device; `RuntimeError` for another device."""
         _check_own(device)
-        self.rank = running_rank().rank
-        self.number = running_rank().device.new_stream()
+        state = running_rank()
+        self.rank, self.number = state.rank, state.device.new_stream()
+        # From here on commands hold their tensors. Memory that was freed before may be that of a
+        # new tensor already: the stream begins behind the commands that may still use it.
+        state.has_streams = True
+        state.device.order_after(self.number, state.device.latest())
         self._outer: list[Stream] = []
 
     def __eq__(self, other: object) -> bool:

@@ -57,9 +57,12 @@ class RankDevice:
         """The later commands of `stream` wait for these commands."""
         self._host.streams.order_after(stream, handles)
 
-    def latest(self, stream: int) -> tuple[Handle, ...]:
-        """The commands that a new command of `stream` would wait for as the next in the stream."""
-        return self._host.streams.latest(stream)
+    def latest(self, stream: int | None = None) -> tuple[Handle, ...]:
+        """The commands that a new command of `stream` would wait for as the next in the stream;
+        without a stream, the last command of every stream that is not complete.
+        """
+        streams = self._host.streams
+        return streams.all_latest() if stream is None else streams.latest(stream)
 
     def wait(self, handle: Handle) -> Handle:
         """Sleep until the command is answered."""

@@ -96,12 +96,12 @@ def test_streams_run_side_by_side_where_they_share_no_pe(
     other: Callable[[], torch.Tensor], serial: bool
 ) -> None:
     def program() -> list[Handle]:
-        x, y = zeros(), other()
+        x, y, side = zeros(), other(), ahbm.Stream()
         for tensor in (x, y):
             launch(tensor)
         ahbm.synchronize()
         first = launch(x, 50)
-        with ahbm.stream(ahbm.Stream()):
+        with ahbm.stream(side):
             second = launch(y, 50)
         ahbm.synchronize()
         return [first, second]
@@ -280,3 +280,41 @@ def test_a_deadlock_names_the_blocked_kernel_with_commands_queued_behind_it() ->
         "sip 0 cube 0 pe 0: kernel 'listen'"
     ]
     assert raised.value.ranks == ("rank 0: waits for kernel 'listen'",)
+
+
+def test_memory_that_a_stream_may_still_use_is_not_that_of_another_tensor() -> None:
+    """The kernel takes long, and the tensor dies while it waits for its turn."""
+
+    def program() -> tuple[list[int], list[float]]:
+        side, x = ahbm.Stream(), zeros()
+        launch(x, 200)
+        y = torch.full((COUNT,), 3.0, dp=ON_ONE)
+        addresses = [y.shards[0].address]
+        del y
+        with ahbm.stream(side):
+            z = torch.full((COUNT,), 7.0, dp=ON_ONE)
+        addresses.append(z.shards[0].address)
+        read = z[:2].tolist()
+        ahbm.synchronize()
+        addresses.append(zeros().shards[0].address)
+        return addresses, [*read, *z[:2].tolist()]
+
+    addresses, values = result(program)
+    assert addresses[0] == addresses[2] != addresses[1]
+    assert values == [7, 7, 7, 7]
+
+
+def test_a_new_stream_begins_behind_what_was_submitted_before_it_was_made() -> None:
+    def program() -> list[Handle]:
+        x, y = zeros(), zeros()
+        ahbm.synchronize()
+        first = launch(x, 50)
+        with ahbm.Stream() as side:
+            event = side.record_event()
+        y.copy_(1)
+        ahbm.synchronize()
+        assert event.recorded is not None
+        return [first, event.recorded]
+
+    first, event = result(program)
+    assert event.released_ps == first.device_done_ps

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 
 from runtime.core.requests import (
     COMMUNICATION_STREAM,
-    DEFAULT_STREAM,
     Handle,
     KernelLaunchMsg,
     MemoryReadMsg,
@@ -41,7 +40,6 @@ class Command(Handle):
 
     number: int = 0
     why: str = ""
-    stream: int = DEFAULT_STREAM
     resources: frozenset[Resource] = frozenset()
     waits_for: tuple[int, ...] = ()
     left: int = 0
