@@ -150,3 +150,29 @@ def test_a_name_that_does_not_exist_is_an_error_with_the_nearest_name(name: str,
         match=rf"^kernbench's torch\.distributed has no {name}; did you mean '{near}'\?$",
     ):
         getattr(dist, name)
+
+
+@pytest.mark.parametrize("timeout", [30, "30 s", 2.5])
+def test_a_timeout_of_another_type_is_the_error_of_pytorch(timeout: Any) -> None:
+    text = "Expected timeout argument to be of type datetime.timedelta, got"
+    with pytest.raises(TypeError, match=text):
+        ranks(lambda rank: dist.init_process_group("ahbm", timeout=timeout))
+
+
+def test_outside_a_run_the_missing_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    for name in names:
+        problem = f"environment variable {name} expected, but not set; start the script with"
+        with pytest.raises(ValueError, match=rf"^Error initializing .* env:// .*: {problem}"):
+            dist.init_process_group("ahbm")
+        monkeypatch.setenv(name, "1")
+    with pytest.raises(RuntimeError, match="no rank is running here"):
+        dist.init_process_group("ahbm")
+    monkeypatch.delenv("RANK")
+    monkeypatch.delenv("WORLD_SIZE")
+    with pytest.raises(ValueError, match="environment variable WORLD_SIZE expected"):
+        dist.init_process_group("ahbm", rank=0)
+    with pytest.raises(ValueError, match="'tcp://host:1': ranks do not meet at an address"):
+        dist.init_process_group("ahbm", "tcp://host:1")

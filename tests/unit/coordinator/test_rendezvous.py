@@ -7,7 +7,7 @@ import pytest
 
 from coordinator.rendezvous import Rendezvous
 from runtime.core.errors import ConfigError, ProtocolError, RunAborted
-from runtime.wire.control import Abort, Bye, Hello, Ready, Start, Status
+from runtime.wire.control import Abort, Busy, Bye, Hello, RankActivity, Ready, Start, Status
 from runtime.wire.environment import COORDINATOR_PID
 from runtime.wire.fields import PROTOCOL_VERSION
 from sip_node.control import Control
@@ -193,3 +193,21 @@ def test_sending_to_an_lp_that_has_not_joined_has_no_effect(
     control.send(hello())
     receive(rendezvous)
     assert control.socket.poll(50) == 0
+
+
+def test_a_report_of_a_busy_lp_comes_on_another_connection(
+    rendezvous: Rendezvous, control: Control
+):
+    control.send(hello())
+    receive(rendezvous)
+    ranks = (RankActivity(1, 2.5, ()),)
+    control.send_busy(2.0, ranks)
+    assert receive(rendezvous) == (1, Busy(1, RUN, 2.0, ranks))
+    control.send(Ready(1, "cafe"))
+    assert receive(rendezvous) == (1, Ready(1, "cafe"))
+
+
+def test_a_busy_stranger_is_refused(rendezvous: Rendezvous, endpoint: str, control: Control):
+    control.send_busy(2.0, ())
+    assert receive(rendezvous) is None
+    assert rendezvous.refusals == ["Busy before Hello"]
