@@ -266,3 +266,18 @@ def test_ends_on_different_pes_are_a_mismatch_too() -> None:
 
     with pytest.raises(CollectiveMismatchError, match="rank 0 sends world rank 0 to 1 #1: shape"):
         ranks(program, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (dist.recv, ValueError, "recv from any rank is not supported"),
+        (lambda x: dist.isend(x, 1, tag="a"), TypeError, "tag 'a' of a message must be int"),
+    ],
+    ids=["any rank", "tag"],
+)
+def test_what_a_message_cannot_be_is_an_error_of_the_call(
+    call: Callable[[torch.Tensor], object], error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=text):
+        ranks(lambda rank: None if rank else call(torch.zeros(2)), 2)

@@ -148,6 +148,13 @@ class _PeerTransfer:
                 f"Invalid {kind} rank: rank {running_rank().rank} is not in the given group"
             )
         check_tensor("tensor", tensor)
+        if not isinstance(cast("object", tag), int):
+            raise TypeError(f"tag {tag!r} of a message must be int, not {type(tag).__name__}")
+        if end == "src" and rank is None and group_rank is None:
+            raise ValueError(
+                "recv from any rank is not supported: a receive is announced to its sender; "
+                "specify src or group_src, the source rank"
+            )
         self.end, self.tensor, self.process_group, self.tag = end, tensor, process_group, tag
         self.peer = rank_in_group(process_group, kind, end, rank, group_rank)
         if self.peer == process_group.rank:
