@@ -10,6 +10,7 @@ from types import FrameType, TracebackType
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import KernelError
+from runtime.language.context import Scope, current_scope
 
 _INSIDE = ("runtime.language.", "sip_node.", "contextlib.", "copy.")
 """Packages between a kernel and an error that it causes; `contextlib` is the frame of `with
@@ -51,6 +52,7 @@ def call_kernel(
 
     An exception that the kernel itself raises passes through unchanged.
     """
+    scope = current_scope.set(Scope())
     try:
         return kernel(*arguments)
     # The types that the language raises. A kernel may catch them, since they are ordinary
@@ -60,6 +62,8 @@ def call_kernel(
         if line is None:
             raise
         raise KernelError(name, coordinates, line, str(error)) from error
+    finally:
+        current_scope.reset(scope)
 
 
 def _refused_line(trace: TracebackType | None) -> str | None:

@@ -5,6 +5,7 @@ implement it.
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from runtime.core.dtypes import DType
@@ -102,7 +103,22 @@ class KernelContext(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """A kernel, or a block `with tl.scratch():` of it; values made inside exist until its end."""
+
+    outer: "Scope | None" = None
+
+    def has(self, inner: "Scope | None") -> bool:
+        """Whether this scope is `inner`, or one around it."""
+        while inner is not None and inner is not self:
+            inner = inner.outer
+        return inner is self
+
+
 current_pe: ContextVar[KernelContext] = ContextVar("current_pe")
+current_scope: ContextVar[Scope | None] = ContextVar("current_scope", default=None)
+"""The innermost scope of the running kernel; None outside a kernel."""
 
 
 def running_kernel() -> KernelContext:

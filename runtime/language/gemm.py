@@ -13,7 +13,7 @@ import numpy as np
 from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
 from runtime.core.errors import nearest
 from runtime.language.operations import ACTIVATIONS, compute
-from runtime.language.value import Array, Ref, Shape, Value
+from runtime.language.value import Array, Ref, Shape, Value, check_exists
 from runtime.model.tiles import TilePlan, TileSize
 
 _OPERANDS = (float16, bfloat16, float32, int8)
@@ -74,6 +74,9 @@ def checked_gemm(
     The type of the result is `out_dtype`, else that of `out`, else that of the accumulator.
     """
     shape = _checked_operands(a, b)
+    for operand in (a, b, acc, bias):
+        if isinstance(operand, Value):
+            check_exists(operand, "gemm")
     accumulator = accumulator_type(a.dtype)
     _check_out(out, shape, out_dtype)
     _check_acc(acc, shape, accumulator)

@@ -17,7 +17,7 @@ import numpy as np
 
 from runtime.core.dtypes import DType, boolean, float32, float64, int8, int32, uint8
 from runtime.core.errors import nearest
-from runtime.language.value import Array, Shape, Value
+from runtime.language.value import Array, Shape, Value, check_exists
 
 
 def _fma(a: Array, b: Array, c: Array) -> Array:
@@ -252,6 +252,7 @@ def _values(name: str, operands: Sequence[Value | float]) -> list[Value]:
     values: list[Value] = []
     for operand in operands:
         if isinstance(operand, Value):
+            check_exists(operand, name)
             values.append(operand)
         elif not isinstance(operand, Real):  # pyright: ignore[reportUnnecessaryIsInstance] - kernels are not type-checked
             given = f"{type(operand).__name__} {operand!r}"

@@ -6,7 +6,7 @@ from operator import index
 from typing import SupportsIndex
 
 from runtime.core.dtypes import DType
-from runtime.language.value import Pointer, Shape, Value, row_major
+from runtime.language.value import Pointer, Shape, Value, check_exists, row_major
 
 
 def checked_shape(shape: Shape | int) -> Shape:
@@ -55,6 +55,7 @@ def checked_pointer(pointer: object, operation: str) -> Pointer:
 def checked_value(value: object, operation: str) -> Value:
     """A value in TCM; `operation` names the caller in the message."""
     if isinstance(value, Value):
+        check_exists(value, operation)
         return value
     raise TypeError(
         f"{operation} takes a value in TCM, such as tl.load returns, "

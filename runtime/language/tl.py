@@ -13,7 +13,8 @@ elements. An operation that the hardware or the language does not support is a `
 the kernel, its line and the PE.
 """
 
-from contextlib import AbstractContextManager
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, NoReturn, overload
 
 from runtime.core.dtypes import (
@@ -29,7 +30,7 @@ from runtime.core.dtypes import (
 )
 from runtime.core.dtypes import boolean as int1
 from runtime.core.errors import nearest
-from runtime.language.context import PendingResult, running_kernel
+from runtime.language.context import PendingResult, Scope, current_scope, running_kernel
 from runtime.language.gemm import checked_gemm
 from runtime.language.shapes import (
     checked_dtype,
@@ -38,7 +39,7 @@ from runtime.language.shapes import (
     checked_strides,
     checked_value,
 )
-from runtime.language.value import Pointer, Ref, Shape, Value
+from runtime.language.value import Pointer, Ref, Shape, Value, check_exists
 from runtime.language.vector import (
     abs,  # noqa: A004 - Triton's names
     add,
@@ -340,11 +341,17 @@ def recv_async(
     return running_kernel().recv(direction, whole, element, target)
 
 
-def scratch() -> AbstractContextManager[None]:
-    """`with tl.scratch():` frees, at the end of the block, the TCM of values made inside; they must
-    not be used after it.
+@contextmanager
+def scratch() -> Generator[None]:
+    """`with tl.scratch():` frees, at the end of the block, the TCM of values made inside; using
+    them after it is a `KernelError`.
     """
-    return running_kernel().scratch()
+    with running_kernel().scratch():
+        before = current_scope.set(Scope(current_scope.get()))
+        try:
+            yield
+        finally:
+            current_scope.reset(before)
 
 
 def _direction(direction: object, operation: str) -> str:
@@ -362,6 +369,8 @@ def _target(dst_addr: object, dst_space: object) -> Value | Pointer | None:
                 f"tl.recv with dst_space {dst_space!r} needs dst_addr, the target of the copy"
             )
         return None
+    if isinstance(dst_addr, Value):
+        check_exists(dst_addr, "tl.recv")
     if not isinstance(dst_addr, Value | Pointer):
         given = f"{type(dst_addr).__name__} {dst_addr!r}"
         raise TypeError(f"tl.recv: dst_addr is a value in TCM or a pointer to memory, not {given}")

@@ -14,7 +14,7 @@ import numpy as np
 
 from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
-from runtime.language.context import running_kernel
+from runtime.language.context import Scope, current_scope, running_kernel
 from runtime.language.refusals import (
     POINTER,
     POINTER_ADVICE,
@@ -127,11 +127,12 @@ class Value:
     elements in Python or numpy, is a `TypeError` with advice.
     """
 
-    __slots__ = ("address", "data", "dtype", "shape", "strides")
+    __slots__ = ("address", "data", "dtype", "scope", "shape", "strides")
     shape: Shape
     dtype: DType
     address: int
     strides: tuple[int, ...]
+    scope: Scope | None
 
     def __init__(
         self,
@@ -140,11 +141,18 @@ class Value:
         data: Array | None,
         address: int = 0,
         strides: tuple[int, ...] | None = None,
+        scope: Scope | None = None,
     ) -> None:
         self.data = data
         # The others describe memory that exists: `__setattr__` refuses to change them.
         strides = row_major(shape) if strides is None else strides
-        facts = {"shape": shape, "dtype": dtype, "address": address, "strides": strides}
+        facts = {
+            "shape": shape,
+            "dtype": dtype,
+            "address": address,
+            "strides": strides,
+            "scope": scope or current_scope.get(),
+        }
         for name, fact in facts.items():
             object.__setattr__(self, name, fact)
 
@@ -212,7 +220,7 @@ class Value:
         shape += self.shape[axis:]
         strides += self.strides[axis:]
         data = None if self.data is None else self.data[index]
-        return _ValuePart(tuple(shape), self.dtype, data, address, tuple(strides))
+        return _ValuePart(tuple(shape), self.dtype, data, address, tuple(strides), self.scope)
 
     def __repr__(self) -> str:
         return f"Value(shape={self.shape}, dtype={self.dtype.name})"
@@ -280,6 +288,16 @@ refuse_operators(Pointer, POINTER, POINTER_ADVICE)
 refuse_operators(Ref, REF, REF_ADVICE)
 refuse_operators(Value, VALUE, VALUE_ADVICE)
 refuse_assignments(_ValuePart)
+
+
+def check_exists(value: Value, operation: str) -> None:
+    """`ValueError` for a value whose scratch has been freed, or is that of another kernel."""
+    if value.scope is not None and not value.scope.has(current_scope.get()):
+        raise ValueError(
+            f"{operation}: {value!r} does not exist here: the kernel, or its block `with "
+            "tl.scratch():`, in which it was made has ended, and its memory may hold other values; "
+            "make it before the block, or store it inside"
+        )
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:

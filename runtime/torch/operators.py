@@ -283,7 +283,8 @@ def _product(name: str, a: object, b: object) -> Any:
 
 def _operator(name: str, a: object, b: object, **options: object) -> Any:
     """Call a function of two operands; Python's own answer if one of them is no operand."""
-    for each in (a, b):
+    operands = [_as_number(each) for each in (a, b)]
+    for each in operands:
         if isinstance(each, np.ndarray):
             # Python would compare identities, and `==` would be False.
             shape = np.shape(cast("Array", each))
@@ -293,4 +294,10 @@ def _operator(name: str, a: object, b: object, **options: object) -> Any:
             )
         if not isinstance(each, StoredTensor | int | float | np.number | np.bool):
             return NotImplemented
-    return getattr(_elementwise(), name)(a, b, **options)
+    return getattr(_elementwise(), name)(*operands, **options)
+
+
+def _as_number(operand: object) -> object:
+    """The element of an array without axes, as the host reads it from a tensor."""
+    array = cast("Any", operand)
+    return array.item() if isinstance(operand, np.ndarray) and not array.ndim else operand

@@ -35,6 +35,7 @@ def main():
         (x * torch.from_numpy(b[:, :1].copy()), a * b[:, :1]),
         (x == y, a == b), (x != x, a != a), (x < 0, a < 0), (y >= x, b >= a),
         (torch.maximum(x, y), np.maximum(a, b)), (x ** 2, a * a), (x.relu(), np.maximum(a, 0)),
+        (x * y[0, 0], a * b[0, 0]),
         (torch.add(x, y, alpha=2), (a + 2.0 * b.astype(np.float64)).astype(np.float32)),
     ):
         # Placed like the larger operand.

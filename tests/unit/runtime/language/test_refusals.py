@@ -203,3 +203,35 @@ def test_pointers_are_equal_by_address_and_type_and_always_true() -> None:
         return tl.full(1, all(facts), tl.float32)
 
     assert computed(kernel, ARRAY).tolist() == [1]
+
+
+def test_a_value_is_not_used_after_the_block_or_the_kernel_that_made_it() -> None:
+    kept: list[Value] = []
+
+    def kernel(p: Pointer) -> None:
+        with tl.scratch():
+            v = tl.load(p, 4)
+            with tl.scratch():
+                inner = v + 1
+            assert (v + 1).shape == (4,)
+        kept.append(tl.load(p, 4))
+        for number, use in enumerate(uses(p, v, inner)):
+            with pytest.raises(ValueError, match=r"does not exist here: .* has ended") as raised:
+                use()
+            assert str(raised.value).startswith(
+                ("add: ", "mul: ", "sub: ", "tl.store: ", "gemm: ", "cat: ", "tl.recv: ")
+            ), number
+
+    mock.launch(kernel, ARRAY)
+    assert refused(lambda: kept[0] + 1).startswith("add: Value(shape=(4,), dtype=f32) does not")
+
+
+def uses(p: Pointer, v: Value, inner: Value) -> list[Callable[[], object]]:
+    return [
+        lambda: v + 1,
+        lambda: v[1:3] * 2,
+        lambda: tl.zeros(4, tl.float32) - inner,
+        lambda: tl.store(p, v),
+        lambda: tl.dot(v[:, None], v[None, :]),
+        lambda: tl.recv(None, dst_addr=v),
+    ]
