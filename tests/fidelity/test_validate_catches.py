@@ -12,6 +12,7 @@ from runtime.model.schema import NodeKind
 from runtime.model.topology import Topology
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.server import Server
+from sip_node.chip.host.io_cpu import IoCpu
 from sip_node.chip.memory.hbm import PseudoChannels
 from sip_node.chip.memory.storage import HbmController
 from tests.support.topologies import default_text, variant_text
@@ -56,11 +57,28 @@ class PairedHbm(HbmController):
         self.port._serve = self.banks.serve
 
 
+class LateIoCpu(IoCpu):
+    """Releases a command a picosecond after the commands that it waited for are complete."""
+
+    def _complete(self, tag: int) -> None:
+        self._engine.at(self._engine.now_ps + 1, super()._complete, tag)
+
+
+LATE = variant_text(impl={"io_cpu": f"{__name__}:LateIoCpu"})
 PAIRED = variant_text(impl={"hbm_ctrl": f"{__name__}:PairedHbm"})
 
 
 def test_the_correct_model_fails_no_check() -> None:
     assert not missed(checks("a.0.", "b.", "c.", "e.zero-load", "h."))
+
+
+def test_a_release_that_is_late_by_a_picosecond_fails_the_launches_that_wait_for_others() -> None:
+    # The host-bound launches find no other before them, and neither does the copy.
+    assert missed_ids(checks("a.0.00", "l.0.", text=LATE)) == {
+        "l.0.stream.first",
+        "l.0.stream.last",
+        "l.0.beside",
+    }
 
 
 def test_a_wrong_map_of_channels_fails_the_strides_which_it_changes() -> None:

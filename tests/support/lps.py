@@ -12,13 +12,14 @@ from runtime.wire.reports import SipReport
 from sip_node.node import LpNode
 from sip_node.pdes.loop import LogicalProcess
 from sip_node.programs.user_program import Programs
+from sip_node.reporter import Activities
 from tests.support.pdes_network import scrambled
 
 ROUNDS = 200_000
 
 
 class _NoObserver:
-    def round(self, time_ps: int, loop: LogicalProcess) -> None:
+    def round(self, time_ps: int, loop: LogicalProcess, ranks: Activities) -> None:
         pass
 
     def trace(self, sip: int, records: list[OpRecord]) -> None:
