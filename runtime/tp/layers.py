@@ -8,15 +8,10 @@ pass multiplies with `transpose_input` and `transpose_other` (`runtime.torch.mat
 from collections.abc import Callable
 
 from runtime.core.dtypes import DType, float16
-from runtime.core.requests import PerPe
-from runtime.language import tl
-from runtime.language.value import Pointer
 from runtime.model.placement import ONE_PE, DPPolicy
 from runtime.torch.ahbm import get_device_properties
 from runtime.torch.creation import zeros
 from runtime.torch.matmul import matmul
-from runtime.torch.ops import launch_on
-from runtime.torch.product_operands import parts_of
 from runtime.torch.tensor import Tensor
 from runtime.tp.parallel_state import get_tensor_model_parallel_world_size
 from runtime.tp.regions import (
@@ -103,9 +98,7 @@ class RowParallelLinear:
         """The product with the whole weight, on every rank."""
         own = x if self.input_is_parallel else scatter_to_tp_region(x)
         y = reduce_from_tp_region(matmul(own, self.weight))
-        if self.bias is not None:
-            _add_row(y, self.bias)
-        return y
+        return y if self.bias is None else y.add_(self.bias)
 
     forward = __call__
 
@@ -133,37 +126,3 @@ def weight_placement(columns: int) -> DPPolicy:
     return DPPolicy(
         cube="column_wise", pe="column_wise", num_cubes=-fewest, num_pes=count // -fewest
     )
-
-
-def _add_row(y: Tensor, bias: Tensor) -> None:
-    """Add `bias` to every row of a new tensor, each PE to the rows that it holds."""
-    columns = y.shape[-1]
-    parts = parts_of(y, (y.numel() // columns, columns)) if y.numel() else ()
-    assert parts is not None, "a new tensor has whole rows on each PE, or parts of one"
-    scratch_bytes = get_device_properties().kernel_scratch_bytes_per_pe
-    start = Pointer(y.address, y.dtype)
-    blocks = {
-        part.pes[0]: (start + part.offset, part.rows[1] - part.rows[0], part.columns)
-        for part in parts
-    }
-    # A block, its sum, and the row.
-    at_most = scratch_bytes // 4 // y.itemsize
-    row = Pointer(bias.address, bias.dtype)
-    if blocks:
-        launch_on("add bias", add_row, (PerPe(blocks), row, at_most), [y, bias], sorted(blocks))
-
-
-def add_row(block: tuple[Pointer, int, tuple[int, int]], row: Pointer, at_most: int) -> None:
-    """Kernel: add a row to the rows of a block, with at most `at_most` elements of it in TCM."""
-    start, rows, (left, right) = block
-    width = right - left
-    for first in range(0, width, at_most):
-        columns = min(at_most, width - first)
-        step = max(at_most // columns, 1)
-        with tl.scratch():
-            addend = tl.load(row + left + first, (1, columns))
-            for top in range(0, rows, step):
-                shape, at = (min(step, rows - top), columns), start + top * width + first
-                with tl.scratch():
-                    total = tl.load(at, shape, strides=(width, 1)) + addend
-                    tl.store(at, total, strides=(width, 1))

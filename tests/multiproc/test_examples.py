@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from examples import fused_gemm, overlap, softmax
+from examples import fused_gemm, overlap, softmax, tensor_parallel, tensor_parallel_mlp
 from tests.support.runs import ROOT, kernbench
 from tests.support.world import simulate
 
@@ -68,6 +68,28 @@ def test_overlap_takes_less_time_and_gives_in_two_processes_what_it_gives_in_one
         for _, apart, overlapped in lines
     )
     alone = simulate(lambda rank: overlap.run(), 2)
+    assert tuple(rank["digest"] for rank in run.report["ranks"]) == alone.digests
+
+
+@pytest.mark.parametrize(("sips", "size"), [(2, 2), (4, 2)])
+def test_a_hand_written_backward_pass_gives_the_weights_of_float64(
+    sips: int, size: int, capsys: pytest.CaptureFixture[str]
+):
+    simulate(lambda rank: tensor_parallel.run(size), sips)
+    expected = f": 2 steps, {sips // size} x {size} ranks, weights and dx equal to float64, "
+    assert capsys.readouterr().out.count(expected) == sips
+
+
+def test_the_program_of_the_tutorial_checks_its_closed_form(capsys: pytest.CaptureFixture[str]):
+    simulate(tensor_parallel_mlp.main, tensor_parallel_mlp.RANKS)
+    assert capsys.readouterr().out.startswith("y of (4, 16): [0.03")
+
+
+def test_the_backward_pass_gives_in_two_processes_what_it_gives_in_one(tmp_path: Path):
+    script = str(ROOT / "examples" / "tensor_parallel.py")
+    run = kernbench(tmp_path / "run", "--sips", "2", script)
+    assert run.code == 0, run.err
+    alone = simulate(lambda rank: tensor_parallel.run(), 2)
     assert tuple(rank["digest"] for rank in run.report["ranks"]) == alone.digests
 
 
