@@ -1,23 +1,13 @@
 """The order of a matrix's elements in memory if the matrix is stored tile after tile."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from runtime.core.errors import nearest
+from runtime.model.tile_placement import TileOrder, check_tiles
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
-TileOrder = Literal["row_major", "column_major"]
-ORDERS: tuple[TileOrder, ...] = ("row_major", "column_major")
-
-
-def check_tiles(rows: int, columns: int, order: str) -> None:
-    """`ValueError` for tiles without elements, or in an unknown order."""
-    if rows < 1 or columns < 1:
-        raise ValueError(f"tiles of {rows} x {columns} elements: both lengths must be at least 1")
-    if order not in ORDERS:
-        raise ValueError(f"tiles in {order!r} order: unknown order{nearest(order, ORDERS)}")
 
 
 @dataclass(frozen=True)

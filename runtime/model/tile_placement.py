@@ -10,10 +10,21 @@ in the memories of different PEs. A kernel takes its tiles as they were dealt:
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
-from runtime.model.blocked_layout import TileOrder, check_tiles
+from runtime.core.errors import nearest
 
 Span = tuple[int, int]
+TileOrder = Literal["row_major", "column_major"]
+ORDERS: tuple[TileOrder, ...] = ("row_major", "column_major")
+
+
+def check_tiles(rows: int, columns: int, order: str) -> None:
+    """`ValueError` for tiles without elements, or in an unknown order."""
+    if rows < 1 or columns < 1:
+        raise ValueError(f"tiles of {rows} x {columns} elements: both lengths must be at least 1")
+    if order not in ORDERS:
+        raise ValueError(f"tiles in {order!r} order: unknown order{nearest(order, ORDERS)}")
 
 
 @dataclass(frozen=True)

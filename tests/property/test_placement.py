@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from runtime import torch
-from runtime.model.blocked_layout import ORDERS, BlockedLayout
+from runtime.model.blocked_layout import BlockedLayout
 from runtime.model.placement import (
     ONE_PE,
     SPREAD_BYTES,
@@ -19,7 +19,7 @@ from runtime.model.placement import (
     default_placement,
     resolve_dp_policy,
 )
-from runtime.model.tile_placement import TilePlacement
+from runtime.model.tile_placement import ORDERS, TilePlacement
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
 

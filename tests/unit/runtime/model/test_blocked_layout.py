@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime import torch
-from runtime.model.blocked_layout import ORDERS, BlockedLayout
+from runtime.model.blocked_layout import BlockedLayout
+from runtime.model.tile_placement import ORDERS
 from runtime.model.tiles import blocked_offset
 
 sides = st.integers(1, 40)
