@@ -8,6 +8,13 @@ from runtime.model.schema import Topology
 from runtime.model.tiles import TileSize
 from runtime.torch.absent import absent_attribute
 from runtime.torch.events import Event
+from runtime.torch.memory_statistics import (
+    empty_cache,
+    max_memory_allocated,
+    memory_allocated,
+    memory_reserved,
+    reset_peak_memory_stats,
+)
 from runtime.torch.profiler import profile
 from runtime.torch.rank_state import running_rank
 from runtime.torch.streams import Stream, current_stream, default_stream, set_stream, stream
@@ -22,10 +29,15 @@ __all__ = [
     "default_stream",
     "device_count",
     "elapsed_ps",
+    "empty_cache",
     "get_device_properties",
     "has_data",
+    "max_memory_allocated",
+    "memory_allocated",
+    "memory_reserved",
     "now_ns",
     "profile",
+    "reset_peak_memory_stats",
     "set_device",
     "set_stream",
     "stream",

@@ -120,7 +120,9 @@ class RankState:
     def __post_init__(self) -> None:
         self.world_size = self.world_size or self.topology.sips
         self.addresses = AddressMap(self.topology)
-        self.memory = TensorMemory(self.topology, self.rank, self.addresses)
+        self.memory = TensorMemory(
+            self.topology, self.rank, self.addresses, self.device.synchronize
+        )
         self.ring_allocator = RingAllocator(self.rank, self.topology, self.ccl)
 
     def hold(self, handle: Handle, tensors: Sequence[object]) -> None:

@@ -15,15 +15,19 @@ from runtime.torch.tensor_memory import Allocation, Shard
 
 
 class Storage:
-    """The memory of one allocation. `name` stands in error messages and in the order of commands;
-    `address` is virtual, the shards are in (cube, pe) order.
+    """The memory of one allocation. `name` stands in error messages and in the order of commands:
+    that of the first tensor in this memory. `address` is virtual, the shards are in (cube, pe)
+    order.
     """
 
     def __init__(self, name: str, allocation: Allocation) -> None:
-        # Freed after the last window has died, and so after its requests were submitted.
+        # Dropped after the last window has died, and so after its requests were submitted.
         self._allocation = allocation
-        self.name, self.address, self.shards = name, allocation.address, allocation.shards
-        self._mapped: set[tuple[int, int]] = set()
+        # Memory of a dead tensor keeps its name, in whose order its last commands are.
+        block = allocation.block
+        block.name = block.name or name
+        self.name, self.address, self.shards = block.name, block.address, block.shards
+        self._mapped = block.mapped
         # Without replicas, all PEs map the same extents.
         self._common: tuple[Extent, ...] | None = None
 

@@ -1,16 +1,23 @@
 """The simulated memory of the tensors of a rank: ranges of HBM slices, and virtual pages.
 
+The memory of a dead tensor is cached, as in PyTorch: the next tensor with equal shards takes it
+over, with its virtual range, its name in the order of commands, and the PEs that have mapped it. So
+a fresh tensor in a loop costs no new mapping, and its commands wait for those of its predecessor.
+If a memory is full, the device is synchronised, and cached memory is freed: then no command uses
+it.
+
 The addresses depend on the program alone, not on the moments at which Python deletes objects:
 
-    dies by reference count    a point of the program: its memory is free at the next allocation
+    dies by reference count    a point of the program: its memory is cached at the next allocation
     in a reference cycle       never: its memory is never used again
 
 A collection during a run deletes nothing (`runtime.core.garbage_collection`). For the text of an
 `AllocationError` the tensors in cycles are finalised and counted; they keep their memory.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from runtime.core.errors import AllocationError
 from runtime.core.garbage_collection import finalise_cycles, is_collecting, watch_collections
@@ -18,6 +25,8 @@ from runtime.model.addresses import AddressMap
 from runtime.model.allocation import BufferKind, RangeAllocator, SipMemories, VirtualAllocator
 from runtime.model.placement import ShardSpec
 from runtime.model.topology import Topology
+
+_Reserved = TypeVar("_Reserved")
 
 
 @dataclass(frozen=True)
@@ -40,45 +49,134 @@ class _AllocatedRange:
         self.allocator.free(self.address)
 
 
-class Allocation:
-    """The memory of one tensor, which is dropped when the last reference to this object dies.
+@dataclass(eq=False)
+class Block:
+    """Memory that tensors with equal shards use one after the other.
 
-    `address` is virtual.
+    `address` is virtual. `name` is that of the first tensor, empty before it has one; `mapped` are
+    the PEs, as (cube, pe), whose page tables have the virtual range.
     """
 
-    def __init__(
-        self,
-        memory: "TensorMemory",
-        ranges: tuple[_AllocatedRange, ...],
-        address: int,
-        shards: tuple[Shard, ...],
-    ) -> None:
-        self._memory, self._ranges = memory, ranges
-        self.address, self.shards = address, shards
+    ranges: tuple[_AllocatedRange, ...]
+    address: int
+    shards: tuple[Shard, ...]
+    key: "_Key"
+    name: str = ""
+    mapped: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in all slices; every replica counts."""
+        return sum(shard.spec.nbytes for shard in self.shards)
+
+    def free(self) -> None:
+        """Free the ranges."""
+        for each in self.ranges:
+            each.free()
+
+
+_Key = tuple[tuple[ShardSpec, ...], int]
+
+
+class Allocation:
+    """The memory of one tensor, which is dropped when the last reference to this object dies."""
+
+    def __init__(self, memory: "TensorMemory", block: Block) -> None:
+        self._memory, self.block = memory, block
+        self.address, self.shards = block.address, block.shards
 
     def __del__(self) -> None:
         # May run in a collection, in the greenlet of another rank, or after the end of the run: so
         # it frees nothing itself.
-        self._memory.drop(self._ranges)
+        self._memory.drop(self.block)
 
 
 class TensorMemory:
-    """The memories of one SIP and the virtual addresses of its rank."""
+    """The memories of one SIP and the virtual addresses of its rank.
 
-    def __init__(self, topology: Topology, sip: int, addresses: AddressMap) -> None:
+    `synchronize` waits until the device uses no memory of a dead tensor. `allocated_bytes` are
+    those of tensors, in cycles too, `peak_bytes` the most since the start or `reset_peak`.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        sip: int,
+        addresses: AddressMap,
+        synchronize: Callable[[], None] = lambda: None,
+    ) -> None:
         self._addresses = addresses
         self._memories = SipMemories(topology, sip)
         self._virtual = VirtualAllocator(f"sip {sip}")
-        # The ranges of each dead tensor: those to free, and those never to use again.
-        self._dropped: list[tuple[_AllocatedRange, ...]] = []
-        self._kept: list[tuple[_AllocatedRange, ...]] = []
+        self._synchronize = synchronize
+        # The blocks of dead tensors: those to cache, those in the cache, and those never to use
+        # again.
+        self._dropped: list[Block] = []
+        self._cached: dict[_Key, list[Block]] = {}
+        self._kept: list[Block] = []
+        self._allocated = self.peak_bytes = 0
         watch_collections()
 
+    @property
+    def allocated_bytes(self) -> int:
+        """Bytes of the tensors that live."""
+        self._cache_dropped()
+        return self._allocated
+
+    @property
+    def reserved_bytes(self) -> int:
+        """Bytes of the tensors that live, and of cached memory."""
+        cached = (block.nbytes for blocks in self._cached.values() for block in blocks)
+        return self.allocated_bytes + sum(cached)
+
+    def reset_peak(self) -> None:
+        """Count the peak from now on."""
+        self.peak_bytes = self.allocated_bytes
+
     def allocate(self, specs: Sequence[ShardSpec], nbytes: int) -> Allocation:
-        """Allocate a virtual range of `nbytes` and every shard; `AllocationError` if a memory is
-        full.
+        """Allocate a virtual range of `nbytes` and every shard, or take over cached memory;
+        `AllocationError` if a memory is full.
         """
-        self._free_dropped()
+        self._cache_dropped()
+        key = (tuple(specs), nbytes)
+        cached = self._cached.get(key)
+        if cached:
+            # The lowest one: then the order in which tensors have died has no effect.
+            block = min(cached, key=lambda each: each.address)
+            cached.remove(block)
+        else:
+            block = self._retried(lambda: self._new(key))
+        self._allocated += block.nbytes
+        self.peak_bytes = max(self.peak_bytes, self._allocated)
+        return Allocation(self, block)
+
+    def reserve_rings(
+        self, kind: BufferKind, cube: int, pe: int, nbytes: int, above_bytes: int
+    ) -> None:
+        """Reserve the receive rings of a queue table, as `SipMemories.reserve_rings` does."""
+        self._cache_dropped()
+        self._retried(lambda: self._memories.reserve_rings(kind, cube, pe, nbytes, above_bytes))
+
+    def empty_cache(self) -> None:
+        """Free the memory of dead tensors, after a synchronisation if there is any."""
+        self._cache_dropped()
+        blocks = [block for cached in self._cached.values() for block in cached]
+        self._cached.clear()
+        if not blocks:
+            return
+        # A command may still use the memory, in a stream that later tensors do not wait for.
+        self._synchronize()
+        for block in blocks:
+            block.free()
+
+    def drop(self, block: Block) -> None:
+        """Give up the memory of a tensor that has died; it is not cached before the next
+        allocation.
+        """
+        (self._kept if is_collecting() else self._dropped).append(block)
+
+    def _new(self, key: _Key) -> Block:
+        specs, nbytes = key
         ranges: list[_AllocatedRange] = []
         try:
             # Every rank allocates virtual addresses by itself: a pointer is valid on one SIP only.
@@ -87,47 +185,41 @@ class TensorMemory:
             ranges.extend(
                 _allocated(self._memories.hbm(spec.cube, spec.pe), spec.nbytes) for spec in specs
             )
-        except AllocationError as error:
+        except AllocationError:
             for each in ranges:
                 each.free()
-            raise self._explained(error) from None
+            raise
         virtual, *physical = ranges
         shards = tuple(
             Shard(spec, self._addresses.pe_hbm_addr(*spec.coordinates, each.address))
             for spec, each in zip(specs, physical, strict=True)
         )
-        return Allocation(self, tuple(ranges), virtual.address, shards)
+        return Block(tuple(ranges), virtual.address, shards, key)
 
-    def reserve_rings(
-        self, kind: BufferKind, cube: int, pe: int, nbytes: int, above_bytes: int
-    ) -> None:
-        """Reserve the receive rings of a queue table, as `SipMemories.reserve_rings` does."""
-        self._free_dropped()
+    def _retried(self, reserve: Callable[[], _Reserved]) -> _Reserved:
+        """Reserve memory; if there is none, again without cached memory."""
         try:
-            self._memories.reserve_rings(kind, cube, pe, nbytes, above_bytes)
+            return reserve()
+        except AllocationError:
+            self.empty_cache()
+        try:
+            return reserve()
         except AllocationError as error:
             raise self._explained(error) from None
 
-    def drop(self, ranges: tuple[_AllocatedRange, ...]) -> None:
-        """Give up the memory of a tensor that has died; it is not free before the next
-        allocation.
-        """
-        (self._kept if is_collecting() else self._dropped).append(ranges)
-
-    def _free_dropped(self) -> None:
-        # First fit depends on the set of free ranges, so the order in which they are freed has no
-        # effect.
+    def _cache_dropped(self) -> None:
         while self._dropped:
-            for each in self._dropped.pop():
-                each.free()
+            block = self._dropped.pop()
+            self._allocated -= block.nbytes
+            self._cached.setdefault(block.key, []).append(block)
 
     def _explained(self, error: AllocationError) -> AllocationError:
         """The error with the memory that tensors in reference cycles keep, if they do."""
         # Collections of the run delete nothing, so this one finds the tensors of all cycles.
         finalise_cycles()
         here = [
-            sum(each.nbytes for each in ranges if each.allocator.memory == error.memory)
-            for ranges in self._kept
+            sum(each.nbytes for each in block.ranges if each.allocator.memory == error.memory)
+            for block in self._kept
         ]
         kept = [nbytes for nbytes in here if nbytes]
         if not kept:

@@ -6,6 +6,7 @@ import pytest
 from runtime.core.errors import AllocationError
 from runtime.model.addresses import AddressMap
 from runtime.model.placement import ShardSpec
+from runtime.torch.storage import Storage
 from runtime.torch.tensor_memory import Allocation, TensorMemory
 from tests.support.topologies import small
 
@@ -44,12 +45,13 @@ def addresses(allocation: Allocation) -> tuple[int, int]:
     return allocation.address, allocation.shards[0].address
 
 
-def test_dropped_memory_is_free_at_the_next_allocation() -> None:
+def test_dropped_memory_is_taken_over_by_the_next_allocation_of_equal_shards() -> None:
     memory = memory_of_sip_0()
     first = allocate(memory, 100)
     taken = addresses(first)
     del first
-    assert addresses(allocate(memory, 50)) == taken
+    assert addresses(allocate(memory, 50)) != taken
+    assert addresses(allocate(memory, 100)) == taken
 
 
 def test_memory_is_in_use_as_long_as_something_refers_to_it() -> None:
@@ -132,3 +134,42 @@ def test_a_failed_allocation_takes_no_memory() -> None:
     with pytest.raises(AllocationError, match="pe 1: cannot allocate"):
         memory.allocate([copy_on(0, 64), copy_on(1, SLICE + 1)], 64)
     assert addresses(allocate(memory, 64)) == taken
+
+
+class TestTheCache:
+    def test_memory_is_taken_over_with_its_name_and_its_mapping(self) -> None:
+        memory = memory_of_sip_0()
+        first = Storage("first", allocate(memory, 100))
+        taken = (first.address, first.shards)
+        assert [request.cube for request in first.map_requests([(0, 0)])] == [0]
+        del first
+        again = Storage("second", allocate(memory, 100))
+        assert ((again.address, again.shards), again.name) == (taken, "first")
+        assert again.map_requests([(0, 0)]) == []
+        other = Storage("third", allocate(memory, 100))
+        assert (other.name, len(other.map_requests([(0, 0)]))) == ("third", 1)
+
+    def test_the_order_in_which_tensors_die_has_no_effect(self) -> None:
+        def next_address(order: list[int]) -> int:
+            memory = memory_of_sip_0()
+            tensors = {number: allocate(memory, 100) for number in range(3)}
+            for number in order:
+                del tensors[number]
+            return allocate(memory, 100).address - allocate(memory, 100).address
+
+        assert next_address([0, 2]) == next_address([2, 0])
+
+    def test_a_full_memory_is_freed_of_the_cache_after_a_synchronisation(self) -> None:
+        waits: list[int] = []
+        memory = TensorMemory(TOPOLOGY, 0, AddressMap(TOPOLOGY), lambda: waits.append(1))
+        allocate(memory, SLICE // 2)
+        assert not waits
+        assert (memory.allocated_bytes, memory.reserved_bytes) == (0, SLICE // 2)
+        kept = allocate(memory, SLICE)
+        assert (len(waits), memory.reserved_bytes, memory.peak_bytes) == (1, SLICE, SLICE)
+        del kept
+        memory.empty_cache()
+        memory.empty_cache()
+        assert (len(waits), memory.reserved_bytes) == (2, 0)
+        memory.reset_peak()
+        assert memory.peak_bytes == 0
