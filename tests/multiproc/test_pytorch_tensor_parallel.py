@@ -95,3 +95,17 @@ def test_the_bench_of_the_command_line_and_the_spawned_program_are_one_run(
     assert done.stdout == "tp_mlp (ws=2): 6 OK\n"
     spawned = json.loads((tmp_path / "spawned" / "run.json").read_text())
     assert (spawned["digest"], spawned["sim_time_ns"]) == (report["digest"], report["sim_time_ns"])
+
+
+def test_an_independent_replay_confirms_panels_that_share_the_slots_of_a_ring(tmp_path: Path):
+    script = tmp_path / "ring.py"
+    script.write_text(
+        "from kernbench import DPPolicy, torch\n"
+        "one = DPPolicy(num_cubes=1, num_pes=1)\n"
+        "a = torch.randn(640, 896, dtype=torch.float16)\n"
+        "b = torch.randn(896, 256, dtype=torch.float16)\n"
+        "torch.matmul(a, b, dp=one)\n"
+    )
+    run = kernbench(tmp_path / "run", "--sips", "1", "--verify-data", str(script))
+    assert run.code == 0, run.err
+    assert "every bit equal  OK" in run.out

@@ -6,7 +6,7 @@ import kernbench
 import runtime
 
 
-@pytest.mark.parametrize("name", ["DPPolicy", "bench", "mock", "tl", "torch"])
+@pytest.mark.parametrize("name", ["DPPolicy", "bench", "mock", "tl", "torch", "tp"])
 def test_runtime_has_the_public_names_of_kernbench(name: str) -> None:
     assert getattr(runtime, name) is getattr(kernbench, name)
     assert name in runtime.__all__
