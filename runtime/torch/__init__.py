@@ -40,6 +40,10 @@ from runtime.torch.device import device
 from runtime.torch.elementwise import (
     abs,  # noqa: A004 - a name of PyTorch
     add,
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
     clamp,
     cos,
     div,
@@ -114,6 +118,10 @@ __all__ = [
     "any",
     "arange",
     "bfloat16",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
     "blocked_column_major",
     "blocked_row_major",
     "bool",

@@ -7,8 +7,7 @@ exactly and rounded once to float32 and then to its type.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from math import isnan, prod
+from math import isnan
 from typing import NoReturn, cast
 
 import numpy as np
@@ -16,22 +15,27 @@ import numpy as np
 from runtime.core.dtypes import DType, boolean, float32, float64, uint8
 from runtime.core.requests import PerPe
 from runtime.language.value import Pointer
-from runtime.model.placement import ShardSpec
-from runtime.torch.creation import empty, full
+from runtime.torch.creation import full
 from runtime.torch.elementwise_kernel import Formula, Loaded, elementwise
 from runtime.torch.ops import launch_on
 from runtime.torch.promotion import is_number, kind, result_type, type_name, wrapped
 from runtime.torch.rank_state import running_rank
 from runtime.torch.regions import regions
-from runtime.torch.storage import Storage, Window
+from runtime.torch.result_placement import placed, placed_like
 from runtime.torch.stored_tensor import StoredTensor
 from runtime.torch.tensor import Tensor
 
 Operand = StoredTensor | float
 _ALIGNMENT_BYTES = 256
 """Scratch that the alignment of the values of a block may take."""
-_OF_BOOL = {"add": "maximum", "mul": "minimum"}
-"""A sum of bool is `or`, a product is `and`."""
+_OF_BOOL = {
+    "add": "maximum",
+    "mul": "minimum",
+    "bitwise_or": "maximum",
+    "bitwise_and": "minimum",
+    "bitwise_xor": "ne",
+}
+"""Operations of bool: a sum is `or`, a product is `and`."""
 
 
 def add(input: Operand, other: Operand, *, alpha: float = 1, out: Tensor | None = None) -> Tensor:  # noqa: A002 - PyTorch's name
@@ -86,16 +90,17 @@ def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
 def pow(input: Tensor, exponent: float, *, out: Tensor | None = None) -> Tensor:  # noqa: A001, A002 - PyTorch's names
     """`input ** exponent` for the exponents 1, 2 and 0.5, which the vector engine has."""
     (x,) = _tensors("pow", input)
+    if not is_number(exponent):
+        _must_be("pow", "exponent", 2, exponent, "Number")
     if exponent == 2:
         return _computed("pow", "mul", (x, x, exponent), out=out)
     if exponent == 1:
         return _computed("pow", "", (x, exponent), out=out)
     if exponent == 0.5:
         return _computed("pow", "sqrt", (x, exponent), out=out, floating=True)
-    given = exponent if is_number(exponent) else type(exponent).__name__
     raise NotImplementedError(
-        f"pow(): the vector engine has the exponents 0.5, 1 and 2, not {given}; multiply, or use "
-        "torch.exp and torch.log"
+        f"pow(): the vector engine has the exponents 0.5, 1 and 2, not {exponent}; multiply, or "
+        "use torch.exp and torch.log"
     )
 
 
@@ -120,9 +125,32 @@ def clamp(
 
 def converted(input: Tensor, dtype: DType, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
     """The elements in another type, computed on the device: a copy that is placed like `input`."""
-    target = _like(input, input.shape, dtype) if out is None else out
+    target = placed_like(input, input.shape, dtype) if out is None else out
     _launch("to", Formula("", (Loaded(0),), input.dtype), target, [input])
     return target
+
+
+def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
+    """`~input`, of integers and bool."""
+    (x,) = _tensors("bitwise_not", input)
+    return _bits("bitwise_xor", "bitwise_not")(x, x.dtype == boolean or -1, out=out)
+
+
+def _bits(name: str, function: str = "") -> Callable[..., Tensor]:
+    def apply(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
+        called = function or name
+        dtype = result_type(_checked(called, (input, other)))
+        if kind(dtype) == 2:
+            raise NotImplementedError(f"\"{called}\" not implemented for '{type_name(dtype)}'")
+        return _computed(called, name, (input, other), out=out)
+
+    apply.__name__ = apply.__qualname__ = name
+    return apply
+
+
+bitwise_and = _bits("bitwise_and")
+bitwise_or = _bits("bitwise_or")
+bitwise_xor = _bits("bitwise_xor")
 
 
 def filled(shape: tuple[int, ...], value: float, dtype: DType) -> Tensor:
@@ -205,6 +233,9 @@ def _computed(
     inner = _inner_type(dtype, checked)
     if inner == boolean and name in _OF_BOOL:
         name = _OF_BOOL[name]
+    for each in checked:
+        if not isinstance(each, StoredTensor) and kind(inner) < 2 and int(float(each)) != each:
+            raise RuntimeError(f"{function}(): {each} is beyond 2^53: engines take float64 numbers")
     # The second operand of `pow` only promotes.
     used = checked[:2] if name == "mul" else checked[:1] if name in ("", "sqrt") else checked
     formula = Formula(
@@ -218,9 +249,7 @@ def _computed(
         inner,
     )
     result = boolean if compares else dtype
-    target = (
-        _placed(tensors, shape, result) if out is None else _target(out, shape, result, tensors)
-    )
+    target = placed(tensors, shape, result) if out is None else _target(out, shape, result, tensors)
     _launch(function, formula, target, tensors)
     return target
 
@@ -276,35 +305,6 @@ def _inner_type(dtype: DType, operands: Sequence[Operand]) -> DType:
             float(dtype.numpy.type(number)) == number or isnan(number) for number in numbers
         )
     return dtype if exact else float32
-
-
-def _placed(tensors: Sequence[StoredTensor], shape: tuple[int, ...], dtype: DType) -> Tensor:
-    """A new tensor that lies where the first operand of its shape lies, which for operands that
-    are not flat is the first of those.
-    """
-    whole = [each for each in tensors if each.shape == shape]
-    if not whole:
-        return empty(shape, dtype=dtype)
-    return _like(next((each for each in whole if not each.is_flat), whole[0]), shape, dtype)
-
-
-def _like(model: StoredTensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
-    """A new tensor with the shards of another one, in its own type."""
-    state, old, new = running_rank(), model.itemsize, dtype.itemsize
-
-    def resized(spec: ShardSpec) -> ShardSpec:
-        return replace(
-            spec,
-            offset_bytes=spec.offset_bytes // old * new,
-            nbytes=spec.nbytes // old * new,
-        )
-
-    state.tensors += 1
-    specs = [resized(shard.spec) for shard in model.shards]
-    allocation = state.memory.allocate(specs, prod(shape) * new)
-    storage = Storage(f"t{state.tensors}{list(shape)}", allocation)
-    window = Window(storage, storage.address, storage.shards, model.is_flat)
-    return Tensor(state, window, shape=shape, dtype=dtype, policy=model.policy, layout=model.layout)
 
 
 def _target(

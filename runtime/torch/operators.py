@@ -92,6 +92,27 @@ class TensorOperators(TensorViews):
     def __pos__(self) -> Self:
         return self
 
+    def __and__(self, other: "Operand") -> "Tensor":
+        return _operator("bitwise_and", self, other)
+
+    def __rand__(self, other: "Operand") -> "Tensor":
+        return _operator("bitwise_and", other, self)
+
+    def __or__(self, other: "Operand") -> "Tensor":
+        return _operator("bitwise_or", self, other)
+
+    def __ror__(self, other: "Operand") -> "Tensor":
+        return _operator("bitwise_or", other, self)
+
+    def __xor__(self, other: "Operand") -> "Tensor":
+        return _operator("bitwise_xor", self, other)
+
+    def __rxor__(self, other: "Operand") -> "Tensor":
+        return _operator("bitwise_xor", other, self)
+
+    def __invert__(self) -> "Tensor":
+        return _elementwise().bitwise_not(self)
+
     def __abs__(self) -> "Tensor":
         return _elementwise().abs(self)
 
@@ -299,5 +320,7 @@ def _operator(name: str, a: object, b: object, **options: object) -> Any:
 
 def _as_number(operand: object) -> object:
     """The element of an array without axes, as the host reads it from a tensor."""
-    array = cast("Any", operand)
-    return array.item() if isinstance(operand, np.ndarray) and not array.ndim else operand
+    if not isinstance(operand, np.ndarray):
+        return operand
+    array = cast("Array", operand)
+    return array if array.ndim else array.item()

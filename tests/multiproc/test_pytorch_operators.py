@@ -46,6 +46,13 @@ def main():
     assert (x == "a") is False and x in [x] and len({x: 1, y: 2}) == 2
     assert bool(torch.tensor([1]) == 1) and not bool(torch.zeros(()))
     assert torch.equal(x, x) and not torch.equal(x, y) and torch.allclose(x, x + 1e-9)
+    low, high = x < 1, x > -1
+    for mask, exact in ((low & high, abs(a) < 1), (low ^ high, abs(a) >= 1), (~low, a >= 1),
+                        (low | high, a == a), (~low | ~high, abs(a) >= 1)):
+        assert mask.dtype == torch.bool and (mask.numpy() == exact).all()
+    bits = torch.arange(16)
+    assert ((bits & 5) | 8).tolist() == [n & 5 | 8 for n in range(16)]
+    assert (~bits ^ bits).tolist() == [-1] * 16
     # In place, on the same memory.
     before = x.address
     x += y
@@ -70,7 +77,7 @@ def main():
         lambda: bool(x), lambda: x + torch.ones(3), lambda: whole.add_(1.5), lambda: x + "a",
         lambda: x < None, lambda: x + a, lambda: a == x, lambda: torch.ones(2).add_(y),
         lambda: torch.add("a", x), lambda: flag - flag, lambda: -flag, lambda: whole.mean(),
-        lambda: y.max(0), lambda: y.sum(7), lambda: half ** 3, lambda: y.view(-1)[:3] + y,
+        lambda: y.max(0), lambda: y.sum(7), lambda: x & 1, lambda: half ** 3,
         lambda: y.view(-1).narrow(0, 1, 9).add_(y.view(-1).narrow(0, 0, 9)),
         lambda: torch.ones(8, 128, dp=DPPolicy(cube="column_wise")) + torch.ones(8, 128, dp=
             DPPolicy(pe="column_wise")),
@@ -100,6 +107,7 @@ TEXTS = (
     "RuntimeError: unsupported operation: some elements of the input tensor and the written-to ",
     "is split by DPPolicy(cube='replicate', pe='column_wise'",
     "types float16 float32 float32 float32 int32 float16 int64 bool float16 int64 float16 float16",
+    "NotImplementedError: \"bitwise_and\" not implemented for 'Float'",
     "rank 0 is right",
     "rank 1 is right",
 )
