@@ -2,8 +2,8 @@
 implement it.
 """
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -119,6 +119,16 @@ class Scope:
 current_pe: ContextVar[KernelContext] = ContextVar("current_pe")
 current_scope: ContextVar[Scope | None] = ContextVar("current_scope", default=None)
 """The innermost scope of the running kernel; None outside a kernel."""
+
+
+@contextmanager
+def inner_scope() -> Generator[None]:
+    """A scope inside the current one."""
+    before = current_scope.set(Scope(current_scope.get()))
+    try:
+        yield
+    finally:
+        current_scope.reset(before)
 
 
 def running_kernel() -> KernelContext:

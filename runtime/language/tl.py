@@ -30,7 +30,7 @@ from runtime.core.dtypes import (
 )
 from runtime.core.dtypes import boolean as int1
 from runtime.core.errors import nearest
-from runtime.language.context import PendingResult, Scope, current_scope, running_kernel
+from runtime.language.context import PendingResult, inner_scope, running_kernel
 from runtime.language.gemm import checked_gemm
 from runtime.language.shapes import (
     checked_dtype,
@@ -346,12 +346,8 @@ def scratch() -> Generator[None]:
     """`with tl.scratch():` frees, at the end of the block, the TCM of values made inside; using
     them after it is a `KernelError`.
     """
-    with running_kernel().scratch():
-        before = current_scope.set(Scope(current_scope.get()))
-        try:
-            yield
-        finally:
-            current_scope.reset(before)
+    with running_kernel().scratch(), inner_scope():
+        yield
 
 
 def _direction(direction: object, operation: str) -> str:
