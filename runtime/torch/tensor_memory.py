@@ -50,7 +50,7 @@ class _AllocatedRange:
 
 
 @dataclass(eq=False)
-class Block:
+class MemoryBlock:
     """Memory that tensors with equal shards use one after the other.
 
     `address` is virtual. `name` is that of the first tensor, empty before it has one; `mapped` are
@@ -81,7 +81,7 @@ _Key = tuple[tuple[ShardSpec, ...], int]
 class Allocation:
     """The memory of one tensor, which is dropped when the last reference to this object dies."""
 
-    def __init__(self, memory: "TensorMemory", block: Block) -> None:
+    def __init__(self, memory: "TensorMemory", block: MemoryBlock) -> None:
         self._memory, self.block = memory, block
         self.address, self.shards = block.address, block.shards
 
@@ -111,9 +111,9 @@ class TensorMemory:
         self._synchronize = synchronize
         # The blocks of dead tensors: those to cache, those in the cache, and those never to use
         # again.
-        self._dropped: list[Block] = []
-        self._cached: dict[_Key, list[Block]] = {}
-        self._kept: list[Block] = []
+        self._dropped: list[MemoryBlock] = []
+        self._cached: dict[_Key, list[MemoryBlock]] = {}
+        self._kept: list[MemoryBlock] = []
         self._allocated = self.peak_bytes = 0
         watch_collections()
 
@@ -169,13 +169,13 @@ class TensorMemory:
         for block in blocks:
             block.free()
 
-    def drop(self, block: Block) -> None:
+    def drop(self, block: MemoryBlock) -> None:
         """Give up the memory of a tensor that has died; it is not cached before the next
         allocation.
         """
         (self._kept if is_collecting() else self._dropped).append(block)
 
-    def _new(self, key: _Key) -> Block:
+    def _new(self, key: _Key) -> MemoryBlock:
         specs, nbytes = key
         ranges: list[_AllocatedRange] = []
         try:
@@ -194,7 +194,7 @@ class TensorMemory:
             Shard(spec, self._addresses.pe_hbm_addr(*spec.coordinates, each.address))
             for spec, each in zip(specs, physical, strict=True)
         )
-        return Block(tuple(ranges), virtual.address, shards, key)
+        return MemoryBlock(tuple(ranges), virtual.address, shards, key)
 
     def _retried(self, reserve: Callable[[], _Reserved]) -> _Reserved:
         """Reserve memory; if there is none, again without cached memory."""
