@@ -13,6 +13,7 @@ simulator, so that a comparison of a simulated time with a formula compares two 
     floor_plan        the same routes derived from the floor plan in the topology file
     kernel_costs      time of one command of a kernel: load, store, send, copy, add
     alpha_beta        messages of alpha + n/B, and the textbook times of collectives
+    messages          a send and a receive between two SIPs
     ring_all_reduce   time of the ring all-reduce, and the rate of one queue pair
     all_reduce_times  time of each other all-reduce
     all_reduce_traffic  bytes on each link between SIPs

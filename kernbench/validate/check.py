@@ -16,6 +16,7 @@ GROUPS = {
     "j": "matrix products: bounds, pipeline, padding, a systolic array against SCALE-Sim",
     "k": "numerics of the kernel language, and independence of times from data",
     "l": "launches and copies on streams: the closed form, to the picosecond",
+    "m": "a send and a receive between two SIPs: the closed form, to the picosecond",
 }
 """The groups of checks, by the first letter of their ids."""
 

@@ -19,6 +19,8 @@ from kernbench.validate.gemm import bounded, fed, padded, staged, systolic
 from kernbench.validate.launches import TOPOLOGIES as LAUNCH_TOPOLOGIES
 from kernbench.validate.launches import launches
 from kernbench.validate.mesh_checks import DEFAULT_LOADS, loaded, reference, unloaded
+from kernbench.validate.messages import TOPOLOGIES as MESSAGE_TOPOLOGIES
+from kernbench.validate.messages import messages
 from kernbench.validate.metamorphic import metamorphic
 from kernbench.validate.moves import moves
 from kernbench.validate.numerics import numerics
@@ -78,6 +80,10 @@ def parts(seed: int, *, full: bool) -> list[Part]:
         *(
             Part(f"l.{number}.", launches, (seed, number))
             for number in range(LAUNCH_TOPOLOGIES + 1)
+        ),
+        *(
+            Part(f"m.{number}.", messages, (seed, number))
+            for number in range(MESSAGE_TOPOLOGIES + 1)
         ),
     ]
 
