@@ -1,4 +1,4 @@
-"""The handle of a collective that was called with `async_op=True`."""
+"""The handle of a collective that was called with `async_op=True`, of a send or of a receive."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,8 @@ from runtime.torch.rank_state import running_rank
 
 @dataclass(frozen=True)
 class Work:
-    """A queued or running collective. The collectives of a rank run in the order of the calls.
+    """A queued or running operation. The collectives of a rank run in the order of the calls; sends
+    and receives run side by side.
 
     Later work waits for it if it uses one of its tensors; that needs no `wait`. `handle` has the
     times of the launch of its kernel once it is complete.
@@ -17,7 +18,7 @@ class Work:
     handle: Handle
 
     def wait(self) -> bool:
-        """Make the current stream wait for the collective; always True. The rank goes on at
+        """Make the current stream wait for the operation; always True. The rank goes on at
         once.
         """
         device = running_rank().device

@@ -1,9 +1,19 @@
 """The streams of a rank without a chip: which command waits for which."""
 
+from typing import Literal
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.core.requests import COMMUNICATION_STREAM, DEFAULT_STREAM, KernelLaunchMsg
+from runtime.core.requests import (
+    COMMUNICATION_STREAM,
+    DEFAULT_STREAM,
+    KernelLaunchMsg,
+    MemoryReadMsg,
+    MemoryWriteMsg,
+    Transfer,
+)
 from sip_node.chip.host.streams import Command, Resource, Streams, resources_of
 
 Kind = tuple[int, frozenset[str]]
@@ -117,3 +127,65 @@ def test_a_command_waits_directly_or_through_others_for_all_that_conflict(
             streams.complete(done)
     earliest = min(left, default=None)
     assert streams.earliest is (None if earliest is None else left[earliest])
+
+
+def transfer(stream: int, end: Literal["send", "recv"], begin: int, stop: int) -> Command:
+    """A send or receive of bytes of tensor `x`."""
+    message = Transfer(
+        end=end,
+        direction="global_rank_1",
+        peer=1,
+        elements="",
+        begin=begin,
+        stop=stop,
+        tag=0,
+        function="isend",
+        line="",
+    )
+    launch = KernelLaunchMsg(end, print, (), ((0, 0),), transfer=message)
+    used = resources_of([launch], frozenset("x"))
+    assert used == {"x"}, "the thread of transfers holds any number of them"
+    return Command((launch,), 0, stream=stream, resources=used)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "waits"),
+    [
+        (("send", 0, 8), ("send", 0, 8), False),
+        (("recv", 0, 8), ("recv", 8, 16), False),
+        (("recv", 0, 8), ("send", 8, 16), False),
+        (("recv", 0, 9), ("send", 8, 16), True),
+        (("send", 8, 16), ("recv", 0, 9), True),
+        (("recv", 0, 8), ("recv", 0, 8), True),
+    ],
+)
+def test_transfers_wait_for_each_other_only_if_they_share_bytes_and_one_receives(
+    first: tuple[Literal["send", "recv"], int, int],
+    second: tuple[Literal["send", "recv"], int, int],
+    waits: bool,
+) -> None:
+    streams, later = Streams(), transfer(3, *second)
+    streams.submit(transfer(2, *first))
+    streams.submit(later)
+    assert later.waits_for == ((1,) if waits else ())
+
+
+def test_a_read_waits_for_receives_and_anything_else_for_sends_too() -> None:
+    streams, resources = Streams(), frozenset[Resource]("x")
+    streams.submit(transfer(2, "send", 0, 8))
+    streams.submit(transfer(3, "recv", 8, 16))
+    read = Command((MemoryReadMsg(0, 4),), 0, resources=resources)
+    write = Command((MemoryWriteMsg(0, 4, b""),), 0, stream=4, resources=resources)
+    for each in (read, write):
+        streams.submit(each)
+    assert (read.waits_for, write.waits_for) == ((2,), (1, 2, 3))
+
+
+def test_what_holds_up_a_command_is_the_first_one_that_waits_for_none() -> None:
+    streams = Streams()
+    first, second, third = (command(uses(0, "a")) for _ in range(3))
+    for each in (first, second, third):
+        streams.submit(each)
+    assert [streams.holding(each) for each in (first, second, third)] == [None, first, first]
+    streams.complete(first)
+    assert streams.holding(second) is None
