@@ -55,7 +55,7 @@ def collectives(numel: int, algorithm: str) -> Callable[[int], None]:
 
     def program(rank: int) -> None:
         dist.init_process_group("ahbm", algorithm=algorithm)
-        x = torch.full((numel,), rank + 1, dp=DPPolicy(num_pes=1))
+        x = torch.full((numel,), float(rank + 1), dp=DPPolicy(num_pes=1))
         dist.all_reduce(x)
         if rank % 2:
             torch.launch("triple", triple, x, numel)
@@ -115,7 +115,7 @@ def conversations(steps: list[tuple[bool, bool, bool]], algorithm: str) -> Calla
 
     def program(rank: int) -> None:
         dist.init_process_group("ahbm", algorithm=algorithm)
-        x = torch.full((40, 40), rank, dp=DPPolicy(num_cubes=1, num_pes=1))
+        x = torch.full((40, 40), float(rank), dp=DPPolicy(num_cubes=1, num_pes=1))
         torch.launch("converse", kernel, x)
         assert (x.numpy() == origin(rank, len(steps)) + len(steps)).all()
 
@@ -134,7 +134,7 @@ def errands(trips: list[tuple[int, int, int, bool]]) -> Callable[[int], None]:
     def program(rank: int) -> None:
         dist.init_process_group("ahbm", algorithm="ring")
         carried = [
-            torch.full((numel,), number, dp=DPPolicy(num_pes=1))
+            torch.full((numel,), float(number), dp=DPPolicy(num_pes=1))
             for number, (_, _, numel, _) in enumerate(trips)
         ]
         transfers: list[dist.Work] = []
