@@ -16,6 +16,7 @@ from kernbench.benches.products import (
 from runtime.core.dtypes import int32
 from runtime.core.errors import UsageError
 from runtime.language.value import Array, Ref, Value
+from runtime.model.placement import ONE_PE
 
 STAGINGS: Mapping[str, tuple[bool, bool]] = {
     "ref_ref": (False, False),
@@ -121,9 +122,10 @@ def _measure(rank: int, product: BenchProduct, *, biased: bool) -> tuple[int, in
     b = random_elements((product.k, product.n), product.dtype, rank, 1)
     bias: Array | None = random_elements((product.n,), product.dtype, rank, 2) if biased else None
     of_a, of_b, of_out = product.layouts()
-    left, right = torch.from_numpy(a, layout=of_a), torch.from_numpy(b, layout=of_b)
-    out = torch.zeros(product.m, product.n, dtype=product.result, layout=of_out)
-    row = None if bias is None else torch.from_numpy(bias)
+    left = torch.from_numpy(a, dp=ONE_PE, layout=of_a)
+    right = torch.from_numpy(b, dp=ONE_PE, layout=of_b)
+    out = torch.zeros(product.m, product.n, dtype=product.result, dp=ONE_PE, layout=of_out)
+    row = None if bias is None else torch.from_numpy(bias, dp=ONE_PE)
     launched = torch.launch("gemm", gemm, left, right, out, row, product)
     result = out.numpy()
     wrong = wrong_elements(product, a, b, result, bias) if torch.ahbm.has_data() else 0

@@ -24,7 +24,7 @@ def all_reduce(text: str, ccl: str | None = None) -> World:
         tensor = torch.empty(
             cubes, ELEMENTS, dtype=dtypes.int32, dp=DPPolicy(cube="row_wise", num_pes=1)
         )
-        tensor.copy_(torch.from_numpy(_numbers(rank, cubes)))
+        tensor.copy_(_numbers(rank, cubes))
         torch.distributed.all_reduce(tensor)
         right = np.sum([_numbers(other, cubes).sum(axis=0) for other in range(SIPS)], axis=0)
         return int(np.count_nonzero(tensor.numpy() != right))

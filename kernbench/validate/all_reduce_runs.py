@@ -149,7 +149,7 @@ def outcome_of(file: TopologyFile, case: AllReduce) -> AllReduceOutcome:
         policy = DPPolicy(cube="row_wise", pe="column_wise", num_pes=case.pes)
         tensor = torch.empty(*shape, dtype=dtypes.int32, dp=policy)
         if case.seed is not None:
-            tensor.copy_(torch.from_numpy(_drawn(case.seed, rank, shape)))
+            tensor.copy_(_drawn(case.seed, rank, shape))
         torch.distributed.all_reduce(tensor)
         torch.ahbm.synchronize()
         if not has_data:

@@ -8,6 +8,7 @@ from kernbench.theory.topology_file import TopologyFile
 from runtime.core.dtypes import DType, float16
 from runtime.core.trace import OpRecord
 from runtime.language.value import Pointer, Ref, Value
+from runtime.model.placement import ONE_PE
 from sip_node.local_run import World, simulate
 
 MIB = 1 << 20
@@ -88,8 +89,11 @@ def measure(file: TopologyFile, case: GemmCase) -> GemmMeasurement:
 
     def program(_rank: int) -> None:
         m, k, n = case.shape
-        a, b = torch.empty(m, k, dtype=case.dtype), torch.empty(k, n, dtype=case.dtype)
-        torch.launch("gemm", _kernel, case, a, b, torch.empty(m, n, dtype=case.result))
+        a, b, out = (
+            torch.empty(*shape, dtype=dtype, dp=ONE_PE)
+            for shape, dtype in (((m, k), case.dtype), ((k, n), case.dtype), ((m, n), case.result))
+        )
+        torch.launch("gemm", _kernel, case, a, b, out)
         torch.ahbm.synchronize()
 
     needed_mb = max(-(-case.scratch_bytes // MIB), file["pe.tcm.kernel_scratch_mb"])

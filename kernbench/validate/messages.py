@@ -7,6 +7,7 @@ from kernbench.validate.check import Check
 from kernbench.validate.drawn import drawn
 from runtime.core.config_file import default_file
 from runtime.core.rng import seeded
+from runtime.model.placement import ONE_PE
 from sip_node.local_run import simulate
 
 TOPOLOGIES = 3
@@ -57,7 +58,7 @@ def _posted_ps(file: TopologyFile, nbytes: int, late: int) -> int:
     def program(rank: int) -> None:
         dist = torch.distributed
         dist.init_process_group("ahbm", algorithm="ring")
-        tensor = torch.zeros(nbytes, dtype=torch.int8)
+        tensor = torch.zeros(nbytes, dtype=torch.int8, dp=ONE_PE)
         torch.ahbm.synchronize()
         if rank == late:
             # Reads of the host: they end long before the rank posts its end.

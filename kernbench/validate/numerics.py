@@ -15,6 +15,7 @@ from kernbench.validate.numbers import NumericCase, cases, ulp
 from runtime.core.rng import seeded
 from runtime.language import mock
 from runtime.language.value import Array
+from runtime.model.placement import ONE_PE
 from runtime.model.topology import parse_topology
 from sip_node.local_run import World, simulate
 
@@ -128,6 +129,7 @@ def _simulated(file: TopologyFile, everything: Sequence[NumericCase], *, data: b
 
 
 def _launched(case: NumericCase) -> Array:
-    out = torch.empty(len(case.exact), dtype=case.result)
-    torch.launch(case.name, case.kernel, out, *map(torch.from_numpy, case.operands))
+    out = torch.empty(len(case.exact), dtype=case.result, dp=ONE_PE)
+    operands = [torch.from_numpy(operand, dp=ONE_PE) for operand in case.operands]
+    torch.launch(case.name, case.kernel, out, *operands)
     return out.numpy()

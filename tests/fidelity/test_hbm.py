@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from runtime import DPPolicy, torch
 from runtime.language import tl
 from runtime.language.value import Pointer
+from runtime.model.placement import ONE_PE
 from runtime.model.topology import Topology
 from sip_node.chip.memory.hbm import PseudoChannels
 from sip_node.chip.strided_block import StridedBlock
@@ -157,7 +158,7 @@ def load_gbs(*, one_slice: bool) -> float:
         tl.load(shared if one_slice else spread + tl.program_id(0) * PART, PART)
 
     def program(rank: int) -> None:
-        shared = torch.empty(PART, dtype=torch.int8)
+        shared = torch.empty(PART, dtype=torch.int8, dp=ONE_PE)
         spread = torch.empty(8, PART, dtype=torch.int8, dp=DPPolicy(pe="row_wise"))
         torch.launch("load", kernel, shared, spread)
         torch.ahbm.synchronize()

@@ -9,6 +9,7 @@ from runtime.core.trace import OpRecord
 from runtime.language import tl
 from runtime.language.value import Pointer
 from runtime.model.addresses import AddressMap
+from runtime.model.placement import ONE_PE
 from runtime.model.topology import parse_topology
 from runtime.torch.rank_state import running_rank
 from tests.support.closed_form import (
@@ -48,7 +49,7 @@ def own_access(nbytes: int, text: str) -> dict[str, OpRecord]:
     """A load and a store of PE 0 at the start of its own slice: the DMA records by name."""
 
     def program(rank: int) -> None:
-        tensor = torch.empty(nbytes, dtype=torch.int8)
+        tensor = torch.empty(nbytes, dtype=torch.int8, dp=ONE_PE)
 
         def kernel(at: Pointer) -> None:
             tl.store(at, tl.load(at, nbytes))

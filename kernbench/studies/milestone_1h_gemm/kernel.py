@@ -7,6 +7,7 @@ from kernbench import tl, torch
 from kernbench.studies.milestone_1h_gemm.shapes import DTYPE, ProductShape, Staging
 from runtime.language.value import Array
 from runtime.model.blocked_layout import blocked_row_major
+from runtime.model.placement import ONE_PE
 from runtime.model.tiles import TileSize
 
 
@@ -40,8 +41,10 @@ def product(a: Array, b: Array, staging: Staging, tile: TileSize) -> Callable[[i
         # The tile scheduler streams whole tiles, so a streamed matrix lies tile by tile.
         a_layout = None if staging.loads_a else blocked_row_major(tile.m, tile.k)
         b_layout = None if staging.loads_b else blocked_row_major(tile.k, tile.n)
-        left, right = torch.from_numpy(a, layout=a_layout), torch.from_numpy(b, layout=b_layout)
-        out = torch.empty(shape.m, shape.n, dtype=DTYPE, layout=blocked_row_major(tile.m, tile.n))
+        left = torch.from_numpy(a, dp=ONE_PE, layout=a_layout)
+        right = torch.from_numpy(b, dp=ONE_PE, layout=b_layout)
+        out_layout = blocked_row_major(tile.m, tile.n)
+        out = torch.empty(shape.m, shape.n, dtype=DTYPE, dp=ONE_PE, layout=out_layout)
         launched = torch.launch("gemm", gemm, left, right, out, shape, staging)
         return GemmOutcome(out.numpy(), launched.pe_exec_ps)
 
