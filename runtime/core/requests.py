@@ -316,8 +316,14 @@ class Device(Protocol):
         """Suspend the host program until all commands, or those of a stream, are answered."""
         ...
 
-    def is_idle(self, stream: int) -> bool:
-        """Whether all commands of a stream are answered."""
+    def poll(self, kind: str, handles: Callable[[], Sequence[Handle]]) -> bool:
+        """Whether all commands that `handles` returns are answered.
+
+        The first call that returns False takes no simulated time. A repeated call of a `kind`
+        for the same commands, with nothing submitted in between, suspends the program until the
+        next answer to any of its commands: so a loop around a poll ends when what it waits for is
+        complete.
+        """
         ...
 
     def begin_recording(self) -> list[OpRecord]:

@@ -27,8 +27,9 @@ class Event:
 
     def __repr__(self) -> str:
         """Whether it is recorded, and complete."""
-        state = "complete" if self.query() else "recorded"
-        return f"<torch.ahbm.Event {'not recorded' if self.recorded is None else state}>"
+        if self.recorded is None:
+            return "<torch.ahbm.Event not recorded>"
+        return f"<torch.ahbm.Event {'complete' if self.recorded.done else 'recorded'}>"
 
     def record(self, stream: "Stream | None" = None) -> None:
         """Record the event behind the commands of `stream`, by default the current stream. A second
@@ -48,10 +49,11 @@ class Event:
             device.order_after(number, (self.recorded,))
 
     def query(self) -> bool:
-        """Whether the recorded commands are complete; True if nothing is recorded. The call takes
-        no simulated time, so a loop around it never ends.
+        """Whether the recorded commands are complete; True if nothing is recorded. A loop around it
+        lets simulated time pass: a repeated call waits for the next answer of the device.
         """
-        return self.recorded is None or self.recorded.done
+        recorded = self.recorded
+        return recorded is None or running_rank().device.poll("event", lambda: (recorded,))
 
     def synchronize(self) -> None:
         """Wait in simulated time until the event is complete; at once if nothing is recorded."""
@@ -69,7 +71,7 @@ class Event:
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if self.recorded is None or end_event.recorded is None:
             raise ValueError("Both events must be recorded before calculating elapsed time.")
-        if not (self.query() and end_event.query()):
+        if not (self.recorded.done and end_event.recorded.done):
             raise RuntimeError(
                 "Both events must be completed before calculating elapsed time. Wait for the later "
                 "one with synchronize()."

@@ -72,10 +72,11 @@ class Stream:
         running_rank().device.synchronize(_own(self).number)
 
     def query(self) -> bool:
-        """Whether all commands of this stream are complete. The call takes no simulated time, so a
-        loop around it never ends.
+        """Whether all commands of this stream are complete. A loop around it lets simulated time
+        pass: a repeated call waits for the next answer of the device.
         """
-        return running_rank().device.is_idle(_own(self).number)
+        device, number = running_rank().device, _own(self).number
+        return device.poll("stream", lambda: device.latest(number))
 
 
 class _ExistingStream(Stream):

@@ -29,6 +29,8 @@ class RankDevice:
         self._engine, self._host = engine, host
         self.program: Program | None = None
         self.stream = DEFAULT_STREAM
+        # What was polled in vain since the last command or answer.
+        self._polled = set[tuple[str, tuple[int, ...]]]()
 
     @property
     def now_ps(self) -> int:
@@ -45,6 +47,7 @@ class RankDevice:
     ) -> Handle:
         """Append a command to a stream of the host; does not wait for it."""
         chosen = self.stream if stream is None else stream
+        self._polled.clear()
         return self._program_wait(
             lambda: completed(self._host.submit(requests, why, tensors=tensors, stream=chosen))
         )
@@ -77,9 +80,17 @@ class RankDevice:
         for command in streams.all_latest() if stream is None else streams.latest(stream):
             self.wait(command)
 
-    def is_idle(self, stream: int) -> bool:
-        """Whether all commands of a stream are answered."""
-        return not self._host.streams.latest(stream)
+    def poll(self, kind: str, handles: Callable[[], Sequence[Handle]]) -> bool:
+        """Whether the commands are answered; a repeated poll first waits for the next answer."""
+        open_commands = _open(handles())
+        if (kind, open_commands) in self._polled:
+            # A loop around a poll submits nothing. It waits here, as the loop of a real host does.
+            self._program_wait(self._host.next_answer)
+            self._polled.clear()
+            open_commands = _open(handles())
+        if open_commands:
+            self._polled.add((kind, open_commands))
+        return not open_commands
 
     def begin_recording(self) -> list[OpRecord]:
         """A list that receives every record of this SIP's op log from now on."""
@@ -92,6 +103,11 @@ class RankDevice:
     def _program_wait(self, start: Callable[[], Completion[_T]]) -> _T:
         assert self.program is not None
         return self.program.wait(start)
+
+
+def _open(handles: Sequence[Handle]) -> tuple[int, ...]:
+    """The numbers of the commands that are not answered."""
+    return tuple(each.number for each in handles if isinstance(each, Command) and not each.done)
 
 
 class Rank:

@@ -164,6 +164,47 @@ def test_a_stream_and_an_event_are_awaited_on_their_own() -> None:
     assert result(program) == [False, False, True, True, False, True, False, True]
 
 
+def test_a_loop_around_a_poll_lets_time_pass_until_what_it_waits_for_is_complete() -> None:
+    def program() -> list[tuple[int, int, bool]]:
+        x, y = zeros(), zeros()
+        ahbm.synchronize()
+        found: list[tuple[int, int, bool]] = []
+        for wait in (False, True):
+            start_ps = ahbm.elapsed_ps()
+            launch(x, 200)
+            side = ahbm.Stream()
+            with ahbm.stream(side):
+                y.copy_(1)
+            launch(x, 200)
+            event, polls = ahbm.default_stream().record_event(), 0
+            if wait:
+                event.synchronize()
+            while not event.query():
+                polls += 1
+            found.append((ahbm.elapsed_ps() - start_ps, polls, side.query()))
+        return found
+
+    (polled_ps, polls, side), (waited_ps, none, _) = result(program)
+    assert side
+    # One poll takes no time, and one is made after the answers to a mapping, to two launches and to
+    # a copy; the answer to the event ends the loop.
+    assert (polls, none) == (5, 0)
+    # Only the first round maps the tensors.
+    assert 0 < waited_ps <= polled_ps
+
+
+def test_a_loop_around_a_poll_for_what_never_comes_is_a_deadlock() -> None:
+    def program(rank: int) -> None:
+        torch.distributed.init_process_group("ahbm")
+        if rank == 0:
+            work = torch.distributed.irecv(zeros(), src=1)
+            while not work.is_completed():
+                pass
+
+    with pytest.raises(IpcqDeadlock, match="irecv"):
+        simulate(program, 2)
+
+
 def test_a_tensor_orders_streams_without_an_event() -> None:
     def program() -> list[float]:
         x = zeros()

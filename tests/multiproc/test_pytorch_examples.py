@@ -78,7 +78,7 @@ def test_the_page_states_how_many_lines_differ_from_the_original(name: str):
     row = re.search(rf"^\| \[pytorch_{name}\.py\].*\| (\d+) of (\d+) \|", page, re.MULTILINE)
     assert row is not None
     assert (int(row[1]), int(row[2])) == (changed, len(original.splitlines()))
-    # Without its marks it is a program for PyTorch, which knows nothing of kernbench.
+    # Without its marks it is a program for PyTorch, in which nothing is of kernbench.
     imported = [
         alias.name
         for node in ast.walk(ast.parse(original))

@@ -26,10 +26,10 @@ class Work:
         return True
 
     def is_completed(self) -> bool:
-        """Whether it is complete on this rank. The call takes no simulated time, so a loop around
-        it never ends.
+        """Whether it is complete on this rank. A loop around it lets simulated time pass: a
+        repeated call waits for the next answer of the device.
         """
-        return self.handle.done
+        return running_rank().device.poll("work", lambda: (self.handle,))
 
 
 def communication_stream() -> int:

@@ -24,6 +24,7 @@ from runtime.core.requests import (
 )
 from runtime.core.simtime import ps_from_ns
 from runtime.wire.reports import OpenTransfer
+from sip_node.chip.completion import Completion
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.host.commands import (
@@ -60,6 +61,7 @@ class Host:
         self.streams = Streams()
         self._open: dict[int, _SentRequest] = {}
         self._tags = 0
+        self._next_answer = Completion[None]()
 
     @property
     def current(self) -> str:
@@ -91,6 +93,10 @@ class Host:
             return ""
         launch = holding.launch
         return launch.call if launch is not None and launch.transfer is not None else holding.why
+
+    def next_answer(self) -> Completion[None]:
+        """Completes when the next command is answered."""
+        return self._next_answer
 
     @property
     def log(self) -> OpLog:
@@ -254,7 +260,9 @@ class Host:
         # What the command held may be freed now, before a rank program that waits for it goes on.
         command.done, command.completed_ps, command.holds = True, self._engine.now_ps, ()
         self.streams.complete(command)
+        answered, self._next_answer = self._next_answer, Completion[None]()
         command.finished.complete(None)
+        answered.complete(None)
 
 
 def _cube_command(request: PeDmaMsg | MmuMapMsg | IpcqInitMsg) -> CubeCommand:
