@@ -35,7 +35,7 @@ def test_it_is_right_in_the_mock_runtime(ranks: int, numel: int) -> None:
 def test_it_is_right_on_the_chip_as_one_more_algorithm_of_the_file() -> None:
     def program(rank: int) -> np.ndarray:
         dist.init_process_group("ahbm", algorithm="star")
-        tensor = torch.full(700, rank + 1)
+        tensor = torch.full(700, rank + 1.0)
         dist.all_reduce(tensor, dist.ReduceOp.AVG)
         return tensor.numpy()
 

@@ -47,9 +47,9 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> World:
 def test_every_slot_sent_and_received_is_reported_with_kernel_peer_and_address(
     traced: World,
 ) -> None:
-    # Below the 4 MiB of the scheduler and the 2 x 1 MiB of scratch of a TCM of 16 MiB: one
+    # Below the 4 MiB of the scheduler and the 3 x 1 MiB of scratch of a TCM of 16 MiB: one
     # ring of 2 slots of 64 B.
-    offset = (16 - 4 - 2) * 2**20 - 2 * 64
+    offset = (16 - 4 - 3) * 2**20 - 2 * 64
     ring = 0x1000_0000 + offset
     told = [str(each).partition("  ")[2] for each in traced.transfers]
     expected = [(0, 64), (1, 64), (0, 32)]

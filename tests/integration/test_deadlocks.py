@@ -137,9 +137,9 @@ def test_the_pointers_of_a_full_ring_are_those_counted_by_hand() -> None:
             topology=TOPOLOGY,
             ccl=ccl_text("tests.support.joined.pair_0_0_0_1", n_slots=2, slot_size=64),
         )
-    # Below the 4 MiB of the scheduler and the 2 x 1 MiB of scratch of a TCM of 16 MiB: one
+    # Below the 4 MiB of the scheduler and the 3 x 1 MiB of scratch of a TCM of 16 MiB: one
     # ring of 2 slots of 64 B.
-    offset = (16 - 4 - 1 - 1) * 2**20 - 2 * 64
+    offset = (16 - 4 - 3) * 2**20 - 2 * 64
     assert raised.value.queues == (
         (
             "sip 0 cube 0 pe 0 world/joined E: sends head 4, peer's tail 2, 0 of 2 credits, "

@@ -6,17 +6,25 @@ import numpy as np
 
 from kernbench.benches.collective_perf.values import combined
 from runtime.ccl.reduction import ReduceOp
-from runtime.core.dtypes import ALL, DType
+from runtime.core.dtypes import ALL, DType, boolean
 
 Kind = tuple[DType, ReduceOp]
 
-KINDS: list[Kind] = [
-    (dtype, op)
-    for dtype in ALL
-    for op in ReduceOp
-    if dtype.is_floating_point or op is not ReduceOp.AVG
-]
+KINDS: list[Kind] = [(dtype, op) for dtype in ALL for op in ReduceOp if op.is_defined_for(dtype)]
 """Every element type with every operation that it has."""
+
+
+BITWISE = {
+    ReduceOp.BAND: np.bitwise_and,
+    ReduceOp.BOR: np.bitwise_or,
+    ReduceOp.BXOR: np.bitwise_xor,
+}
+LOGICAL = {
+    ReduceOp.SUM: np.logical_or,
+    ReduceOp.MAX: np.logical_or,
+    ReduceOp.PRODUCT: np.logical_and,
+    ReduceOp.MIN: np.logical_and,
+}
 
 
 def drawn(
@@ -29,6 +37,8 @@ def drawn(
             (draw.choice((-1.0, 1.0), shape) * draw.uniform(0.7, 1.4, shape)).astype(dtype.numpy)
             for _ in range(contributions)
         ]
+    if dtype is boolean:
+        return [draw.integers(0, 2, shape).astype(np.bool_) for _ in range(contributions)]
     least, most = np.iinfo(dtype.numpy.name).min, np.iinfo(dtype.numpy.name).max
     return [
         draw.integers(least, most, shape, dtype.numpy.name, endpoint=True)
@@ -42,10 +52,16 @@ def assert_combined(kind: Kind, given: Sequence[np.ndarray], results: Sequence[n
     Integers are equal bit by bit, other numbers within the error bound that `perf` checks.
     """
     dtype, op = kind
-    name = {ReduceOp.PRODUCT: "prod"}.get(op, op.value)
-    right, tolerance = combined(name, dtype, np.stack(given))
-    first = results[0]
-    exact = right.dtype == dtype.numpy
+    first, bitwise = results[0], BITWISE.get(op)
+    if bitwise is not None:
+        right, tolerance = bitwise.reduce(np.stack(given), axis=0), 0.0
+    elif dtype is boolean:
+        # As in PyTorch: the sum of bools is whether one is true, the product whether all are.
+        right, tolerance = LOGICAL[op].reduce(np.stack(given), axis=0), 0.0
+    else:
+        name = {ReduceOp.PRODUCT: "prod"}.get(op, op.value)
+        right, tolerance = combined(name, dtype, np.stack(given))
+    exact = not dtype.is_floating_point
     off = np.abs(first.astype(np.float64) - right.astype(np.float64))
     assert (off <= (0.0 if exact else tolerance)).all()
     assert {result.tobytes() for result in results} == {first.tobytes()}
