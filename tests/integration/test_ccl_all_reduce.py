@@ -251,9 +251,10 @@ def test_a_run_without_data_takes_the_same_time() -> None:
     }
 
 
-def test_a_barrier_ends_after_the_last_rank_has_called_it() -> None:
+@pytest.mark.parametrize("algorithm", ["ring", "pairwise"])
+def test_a_barrier_ends_after_the_last_rank_has_called_it(algorithm: str) -> None:
     def program(rank: int) -> tuple[int, int]:
-        dist.init_process_group("ahbm", algorithm="ring")
+        dist.init_process_group("ahbm", algorithm=algorithm)
         if rank == 0:
             torch.zeros(100_000)
             torch.ahbm.synchronize()

@@ -1,14 +1,23 @@
 """The collectives that combine elements: all-reduce, reduce, reduce-scatter, and the barrier, which
-is an all-reduce.
+is an all-reduce where the algorithm has one.
 """
 
 from collections.abc import Sequence
 
+from runtime.ccl.algorithm_module import kernel_of
+from runtime.ccl.config import PAIRWISE
 from runtime.ccl.reduction import ReduceOp
 from runtime.model.placement import DPPolicy
 from runtime.torch.creation import empty
 from runtime.torch.distributed.launching import CollectiveCall, chosen_kernel, member
-from runtime.torch.distributed.movers import movers_of, numels, parts_of, pointers, pointers_by_rank
+from runtime.torch.distributed.movers import (
+    movers_of,
+    numels,
+    parts_of,
+    pointers,
+    pointers_by_rank,
+    spread,
+)
 from runtime.torch.distributed.operands import (
     check_list,
     check_op,
@@ -20,7 +29,7 @@ from runtime.torch.distributed.operands import (
 )
 from runtime.torch.distributed.process_group import Group
 from runtime.torch.distributed.work import Work
-from runtime.torch.rank_state import running_rank
+from runtime.torch.rank_state import ProcessGroup, running_rank
 from runtime.torch.tensor import Tensor
 
 _BARRIER_BYTES = 4
@@ -141,7 +150,8 @@ def barrier(
     group: Group = None, async_op: bool = False, device_ids: Sequence[int] | None = None
 ) -> Work | None:
     """Return when every rank has called it: an all-reduce of one element per PE, through the same
-    queues.
+    queues; if the algorithm of the group has no all-reduce, an exchange of one element by
+    `pairwise`.
 
     With `async_op=True` it returns a `Work` that completes then. `ValueError` for a device that is
     not the rank's own.
@@ -154,19 +164,46 @@ def barrier(
     process_group = member("barrier", group)
     if process_group is None:
         return None
+    work = _barrier_call(process_group).launch(process_group, async_op=True)
+    assert work is not None
+    if async_op:
+        return work
+    running_rank().device.wait(work.handle)
+    return None
+
+
+def _barrier_call(process_group: ProcessGroup) -> CollectiveCall:
+    ccl = running_rank().ccl
+    name = ccl.choose(process_group.algorithm, "all_reduce", _BARRIER_BYTES)
+    if kernel_of(name, "all_reduce", ccl) is None:
+        return _barrier_by_pairs(process_group.world_size)
     # The smallest tensor that the algorithm supports: one element on every PE that has neighbours
     # in its SIP, or on one PE if none has.
     table, _ = chosen_kernel(process_group, "all_reduce", _BARRIER_BYTES)
     local = table.plan.mapping.local
     cubes, pes = (len({coordinates[axis] for coordinates in local}) or 1 for axis in (0, 1))
     tensor = empty(1, dp=DPPolicy(num_cubes=cubes, num_pes=pes))
-    call = _all_reduce(tensor, ReduceOp.SUM, called="barrier", detail="")
-    work = call.launch(process_group, async_op=True)
-    assert work is not None
-    if async_op:
-        return work
-    running_rank().device.wait(work.handle)
-    return None
+    return _all_reduce(tensor, ReduceOp.SUM, called="barrier", detail="")
+
+
+def _barrier_by_pairs(ranks: int) -> CollectiveCall:
+    """Every rank receives an element of every other one, by `pairwise`, which each group has."""
+    tensors = [empty(ranks, dp=DPPolicy(num_cubes=1, num_pes=1)) for _ in range(2)]
+    movers = spread(1, _BARRIER_BYTES)
+    sent, received = (
+        pointers_by_rank(
+            [pointers(tensor, movers, rank * _BARRIER_BYTES) for rank in range(ranks)], movers
+        )
+        for tensor in tensors
+    )
+    return CollectiveCall(
+        collective="all_to_all_single",
+        called="barrier",
+        tensors=tensors,
+        movers=movers,
+        operands=(sent, numels(movers, _BARRIER_BYTES), received),
+        algorithm=PAIRWISE,
+    )
 
 
 def _all_reduce(
