@@ -1,9 +1,8 @@
 """The bench `congestion`: loads that compete for an HBM slice or a link, and single accesses.
 
 Each measurement has its closed form beside it, from `kernbench.theory` and the topology file alone.
-Measurement loads are measured in the steady state: the time that a second `size` bytes for each PE
-adds to the first. Single accesses are kernels on one PE of an otherwise idle
-SIP.
+Loads that compete are measured in the steady state: the time that a second `size` bytes for each PE
+adds to the first. Single accesses are kernels on one PE of an otherwise idle SIP.
 """
 
 from collections.abc import Callable, Iterator
