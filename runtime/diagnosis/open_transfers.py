@@ -16,6 +16,10 @@ _TOGETHER = "post both with batch_isend_irecv, or with isend and irecv before th
 _SENDS = f"each of these ranks sends before its receive is posted: {_TOGETHER}"
 _RECEIVES = f"each of these ranks waits for a receive before it sends: {_TOGETHER}"
 _BOTH = f"each of these operations is called behind another one of the cycle: {_TOGETHER}"
+_OVERLAP = (
+    ", and receive into other elements than those sent: operations on the same elements of a "
+    "tensor run in the order of the calls"
+)
 
 
 class OpenTransfers:
@@ -43,7 +47,9 @@ class OpenTransfers:
             steps = (f"rank {each.sip} {each}" for each in cycle)
             yield f"cycle: {' -> '.join(steps)} -> (back)"
             sends = sum(each.sends for each in cycle)
-            yield f"hint: {_SENDS if sends == len(cycle) else _BOTH if sends else _RECEIVES}"
+            hint = _SENDS if sends == len(cycle) else _BOTH if sends else _RECEIVES
+            overlap = any(other and other.overlaps for other in map(self._other_end, cycle))
+            yield f"hint: {hint}{_OVERLAP if overlap else ''}"
         for transfer in self._all:
             if not transfer.behind:
                 called = f"{transfer}, tag {transfer.tag}, {transfer.elements}, at {transfer.line}"
@@ -61,6 +67,9 @@ class OpenTransfers:
         if report is None:
             return f"rank {peer} is not part of the run"
         tags = self._other_tags(transfer)
+        if transfer.tag in tags:
+            own, others = _group(transfer), ", ".join(self._groups(transfer))
+            return f"rank {peer} calls {missing}s in {others} that wait, not in {own}"
         if tags:
             plural = "s" if len(tags) > 1 else ""
             numbers = ", ".join(map(str, tags))
@@ -69,17 +78,23 @@ class OpenTransfers:
         return f"rank {peer} calls no {missing} for it and {state}"
 
     def _other_tags(self, transfer: OpenTransfer) -> list[int]:
-        """The tags of the peer's ends that would match a transfer but for the tag."""
+        """The tags of the peer's ends that would match a transfer but for the tag or the group."""
+        return sorted({each.tag for each in self._unmatched(transfer)})
+
+    def _groups(self, transfer: OpenTransfer) -> list[str]:
+        """The groups of the peer's ends that would match a transfer but for the group."""
+        unmatched = self._unmatched(transfer)
+        return sorted({_group(each) for each in unmatched if each.tag == transfer.tag})
+
+    def _unmatched(self, transfer: OpenTransfer) -> list[OpenTransfer]:
         report = self._reports.get(transfer.peer)
-        return sorted(
-            {
-                each.tag
-                for each in (report.transfers if report else ())
-                if each.peer == transfer.sip
-                and each.sends != transfer.sends
-                and self._other_end(each) is None
-            }
-        )
+        return [
+            each
+            for each in (report.transfers if report else ())
+            if each.peer == transfer.sip
+            and each.sends != transfer.sends
+            and self._other_end(each) is None
+        ]
 
     def _cycle(self) -> list[OpenTransfer]:
         """The first cycle of dependencies between posted transfers."""
@@ -107,3 +122,8 @@ class OpenTransfers:
 
     def _other_end(self, transfer: OpenTransfer) -> OpenTransfer | None:
         return self._ends.get((transfer.peer, transfer.call))
+
+
+def _group(transfer: OpenTransfer) -> str:
+    """The title of the process group, with which the id of a message begins."""
+    return transfer.call.rpartition(" rank ")[0]

@@ -7,6 +7,7 @@ from runtime.core.simtime import exact
 from runtime.model.schema import Topology
 from runtime.model.tiles import TileSize
 from runtime.torch.absent import absent_attribute
+from runtime.torch.device import check_device
 from runtime.torch.events import Event
 from runtime.torch.memory_statistics import (
     empty_cache,
@@ -32,6 +33,7 @@ __all__ = [
     "empty_cache",
     "get_device_properties",
     "has_data",
+    "is_available",
     "max_memory_allocated",
     "memory_allocated",
     "memory_reserved",
@@ -71,11 +73,16 @@ class DeviceProperties:
         return self.cubes * self.pes_per_cube
 
 
-def set_device(device: int) -> None:
-    """Select the SIP of this rank; `RuntimeError` for another one, which a rank cannot access."""
-    own = running_rank().rank
-    if device != own:
-        raise RuntimeError(f"invalid device ordinal {device}: this rank owns SIP {own}")
+def is_available() -> bool:
+    """True: every rank has a device."""
+    return True
+
+
+def set_device(device: object) -> None:
+    """Select the SIP of this rank, by its number, as "ahbm:1" or as `torch.device`; `RuntimeError`
+    for another one, which a rank cannot access.
+    """
+    check_device("set_device", device)
 
 
 def current_device() -> int:
@@ -112,8 +119,11 @@ def get_device_properties(device: int | None = None) -> DeviceProperties:
     )
 
 
-def synchronize() -> None:
-    """Wait in simulated time until all commands of all streams of this rank are complete."""
+def synchronize(device: object = None) -> None:
+    """Wait in simulated time until all commands of all streams of this rank are complete.
+    `RuntimeError` for the device of another rank.
+    """
+    check_device("synchronize", device)
     running_rank().device.synchronize()
 
 

@@ -81,7 +81,7 @@ def profile() -> Generator[Profile]:
     """Yield a `Profile` of the block, which begins and ends with `synchronize`.
 
     The op log of the run has the same records, and no others; a run without traces has a profile,
-    too.
+    too. An exception in the block ends the profile at once, without `synchronize`.
     """
     device = running_rank().device
     device.synchronize()

@@ -126,11 +126,12 @@ class RankState:
         self.ring_allocator = RingAllocator(self.rank, self.topology, self.ccl)
 
     def hold(self, handle: Handle, tensors: Sequence[object]) -> None:
-        """Keep the memory of `tensors` until the command is answered, where that is necessary.
+        """Keep the memory of `tensors` until the command is answered, where another stream could
+        use it before.
 
-        Freed memory can belong to a new tensor at once, and a command of that in another stream
-        would not wait for this one: they have no tensor in common. In the default stream alone,
-        what uses the memory again comes later.
+        Memory keeps its name in the order of commands, so the results would be the same. But a new
+        tensor in freed memory would make its stream wait for this command. In the default stream
+        alone, what uses the memory again comes later anyway.
         """
         if self.has_streams or handle.stream != DEFAULT_STREAM:
             handle.holds = tuple(tensors)

@@ -10,25 +10,21 @@ from contextlib import contextmanager
 from typing import Self
 
 from runtime.core.requests import DEFAULT_STREAM
+from runtime.torch.device import check_device
 from runtime.torch.events import Event
 from runtime.torch.rank_state import running_rank
 
 
 class Stream:
-    """A stream of a device: `number` on the device of `rank`.
-
-    It begins behind the commands that the rank has submitted before it made the stream.
-    """
+    """A stream of a device: `number` on the device of `rank`."""
 
     def __init__(self, device: object = None) -> None:
         """Make a new stream of this rank's device; `RuntimeError` for another device."""
-        _check_own(device)
+        check_device("Stream", device)
         state = running_rank()
         self.rank, self.number = state.rank, state.device.new_stream()
-        # From here on commands hold their tensors. Memory that was freed before may be that of a
-        # new tensor already: the stream begins behind the commands that may still use it.
+        # From here on commands hold their tensors.
         state.has_streams = True
-        state.device.order_after(self.number, state.device.latest())
         self._outer: list[Stream] = []
 
     def __eq__(self, other: object) -> bool:
@@ -88,13 +84,13 @@ class _ExistingStream(Stream):
 
 def current_stream(device: object = None) -> Stream:
     """The stream that takes the commands of this rank now."""
-    _check_own(device)
+    check_device("current_stream", device)
     return _ExistingStream(running_rank().device.stream)
 
 
 def default_stream(device: object = None) -> Stream:
     """The stream that is current at the start of a program."""
-    _check_own(device)
+    check_device("default_stream", device)
     return _ExistingStream(DEFAULT_STREAM)
 
 
@@ -113,13 +109,6 @@ def stream(stream: Stream | None) -> Generator[None]:
         yield
     finally:
         set_stream(outer)
-
-
-def _check_own(device: object) -> None:
-    own = running_rank().rank
-    if device not in {None, own, "ahbm", f"ahbm:{own}"}:
-        problem = f"this rank owns SIP {own}, and its streams are those of that device"
-        raise RuntimeError(f"invalid device {device!r} of a stream: {problem}")
 
 
 def _own(stream: object) -> Stream:

@@ -141,7 +141,8 @@ class OpenTransfer(Flat, frozen=True):
     `sends` is false for a receive. `call` is the id of the message, equal at both ends, `function`
     the function of `torch.distributed` that was called at `line`. `behind` is empty for a transfer
     that is posted on its PEs; else it is what the transfer waits for in its rank: the `call` of
-    another transfer, or a description.
+    another transfer, or a description. `overlaps` is whether it is behind a transfer that uses
+    common elements of its tensor.
     """
 
     sip: SipNumber
@@ -153,6 +154,7 @@ class OpenTransfer(Flat, frozen=True):
     function: str
     line: str
     behind: str
+    overlaps: bool = False
 
     def __str__(self) -> str:
         return f"{self.function} {'to' if self.sends else 'from'} rank {self.peer}"

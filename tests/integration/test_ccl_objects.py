@@ -68,6 +68,25 @@ def test_objects_are_gathered_and_scattered_by_one_rank() -> None:
     ]
 
 
+def test_a_list_of_objects_is_sent_to_one_rank_of_a_group() -> None:
+    def worker(rank: int) -> tuple[list[int], list[Any]] | None:
+        group = dist.new_group([0, 2])
+        if rank == 0:
+            # A send returns before its receive is called, and its bytes live on.
+            dist.send_object_list((config(2), [], "é"), 2, group)
+            dist.send_object_list([1], group=group, group_dst=1)
+        if rank != 2:
+            return None
+        first, second = [None] * 3, [None]
+        senders = [
+            dist.recv_object_list(first, 0, group),
+            dist.recv_object_list(second, 0, group),
+        ]
+        return senders, [*first, *second]
+
+    assert returned(worker) == [None, None, ([0, 0], [config(2), [], "é", 1])]
+
+
 @pytest.mark.parametrize(
     ("call", "complaint"),
     [
@@ -90,6 +109,18 @@ def test_objects_are_gathered_and_scattered_by_one_rank() -> None:
         (
             lambda: dist.scatter_object_list([], [1, 2]),
             "Expected argument scatter_object_output_list to be a list of size at least 1.",
+        ),
+        (
+            lambda: dist.send_object_list({1: 2}, 1),
+            "send_object_list: object_list must be a list, not dict",
+        ),
+        (
+            lambda: dist.recv_object_list((1,), 1),
+            "recv_object_list: object_list must be a list, not tuple",
+        ),
+        (
+            lambda: dist.recv_object_list([], 1),
+            "recv_object_list: object_list is empty",
         ),
     ],
 )

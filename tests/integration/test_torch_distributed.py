@@ -186,6 +186,10 @@ def test_a_wrong_placement_is_an_error_with_the_requirement_of_the_algorithm() -
 def test_a_rank_can_set_its_own_device_only() -> None:
     def program(rank: int) -> tuple[int, int, int]:
         torch.ahbm.set_device(rank)
+        torch.ahbm.set_device(f"ahbm:{rank}")
+        torch.ahbm.set_device(torch.device("ahbm", rank))
+        torch.ahbm.synchronize(rank)
+        assert torch.ahbm.is_available()
         torch.accelerator.set_device_index(rank)
         with pytest.raises(
             RuntimeError, match=f"invalid device ordinal {1 - rank}: this rank owns SIP {rank}"

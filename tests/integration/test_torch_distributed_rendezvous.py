@@ -60,7 +60,8 @@ def test_the_ring_of_the_tutorial_sends_to_the_right_and_receives_from_the_left(
 
 
 def test_tags_select_messages_in_any_order_and_equal_tags_keep_theirs() -> None:
-    tags = [4, 2, 4, 0]
+    # A tag of numpy, or True, is the integer that it equals.
+    tags = [4, True, np.int64(4), 0]
 
     def program(rank: int) -> list[float]:
         tensors = [torch.full((5000,), 0.0 if rank else number + 1.0) for number in range(4)]
@@ -273,8 +274,9 @@ def test_ends_on_different_pes_are_a_mismatch_too() -> None:
     [
         (dist.recv, ValueError, "recv from any rank is not supported"),
         (lambda x: dist.isend(x, 1, tag="a"), TypeError, "tag 'a' of a message must be int"),
+        (lambda x: dist.isend(x, 1, tag=-1), RuntimeError, "Tag must be nonnegative, not -1"),
     ],
-    ids=["any rank", "tag"],
+    ids=["any rank", "tag", "negative tag"],
 )
 def test_what_a_message_cannot_be_is_an_error_of_the_call(
     call: Callable[[torch.Tensor], object], error: type[Exception], text: str

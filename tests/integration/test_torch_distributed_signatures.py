@@ -52,6 +52,8 @@ DOCUMENTED = {
     "scatter_object_list": (
         "scatter_object_output_list scatter_object_input_list src group group_src"
     ),
+    "send_object_list": "object_list dst group device group_dst",
+    "recv_object_list": "object_list src group device group_src",
     "barrier": "group async_op device_ids",
 }
 

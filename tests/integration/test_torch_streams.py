@@ -253,9 +253,7 @@ def test_events_without_a_time_raise_the_errors_of_pytorch() -> None:
 
 def test_a_stream_of_another_device_is_refused() -> None:
     def program() -> None:
-        with pytest.raises(
-            RuntimeError, match="invalid device 1 of a stream: this rank owns SIP 0"
-        ):
+        with pytest.raises(RuntimeError, match="invalid device ordinal 1: this rank owns SIP 0"):
             ahbm.Stream(1)
         with pytest.raises(TypeError, match=r"expected a torch.ahbm.Stream, but got str"):
             ahbm.set_stream("a stream")  # pyright: ignore[reportArgumentType]
@@ -345,17 +343,22 @@ def test_memory_that_a_stream_may_still_use_is_not_that_of_another_tensor() -> N
     assert values == [7, 7, 7, 7]
 
 
-def test_a_new_stream_begins_behind_what_was_submitted_before_it_was_made() -> None:
-    def program() -> list[Handle]:
+def test_a_new_stream_waits_for_nothing_but_the_memory_that_it_uses_again() -> None:
+    """As in PyTorch. `y` is dead when the stream is made, and `z` takes over its memory."""
+
+    def program() -> tuple[list[Handle], list[float]]:
         x, y = zeros(), zeros()
         ahbm.synchronize()
-        first = launch(x, 50)
+        launches, address = [launch(x, 50), launch(y, 50)], y.address
+        del y
         with ahbm.Stream() as side:
             event = side.record_event()
-        y.copy_(1)
-        ahbm.synchronize()
+            z = torch.full((COUNT,), 7.0, dp=ON_ONE)
+        assert z.address == address
+        values = z[:2].tolist()
         assert event.recorded is not None
-        return [first, event.recorded]
+        return [*launches, event.recorded], values
 
-    first, event = result(program)
-    assert event.released_ps == first.device_done_ps
+    (first, last, event), values = result(program)
+    assert event.device_done_ps < first.device_done_ps < last.device_done_ps
+    assert values == [7, 7]

@@ -1,5 +1,5 @@
-"""The collectives of Python objects: they travel as bytes through the simulated fabric, after their
-sizes.
+"""Python objects in collectives and messages: they travel as bytes through the simulated fabric,
+after their sizes.
 
 As in PyTorch, every call exchanges the sizes first, then the bytes, padded to the largest object
 where all ranks send; it returns when the objects have arrived. Objects are plain data, see
@@ -18,6 +18,7 @@ from runtime.torch.distributed.gathers import all_gather_into_tensor, broadcast,
 from runtime.torch.distributed.launching import member
 from runtime.torch.distributed.object_codec import decode, encode
 from runtime.torch.distributed.operands import check_absent, rank_in_group
+from runtime.torch.distributed.point_to_point import recv, send
 from runtime.torch.distributed.process_group import Group
 from runtime.torch.rank_state import ProcessGroup, running_rank
 from runtime.torch.tensor import Tensor
@@ -52,10 +53,7 @@ def broadcast_object_list(
     content = _bytes(b"".join(encoded), sum(counts))
     broadcast(content, group=process_group, group_src=root)
     if not encoded:
-        ends = np.cumsum(counts)
-        arrived = content.numpy()
-        for index, (end, count) in enumerate(zip(ends, counts, strict=True)):
-            object_list[index] = decode(arrived[end - count : end].tobytes())
+        _decode_list(object_list, content, counts)
 
 
 def all_gather_object(object_list: list[object], obj: object, group: Group = None) -> None:
@@ -145,12 +143,69 @@ def scatter_object_list(
     scatter_object_output_list[0] = decode(own.numpy()[: int(size.numpy()[0])].tobytes())
 
 
+def send_object_list(
+    object_list: Sequence[object],
+    dst: int | None = None,
+    group: Group = None,
+    device: object = None,  # noqa: ARG001 - PyTorch's, a rank has one device
+    group_dst: int | None = None,
+) -> None:
+    """Send the objects in the list to rank `dst`, which receives as many with `recv_object_list`.
+
+    The current stream waits for it. `device` has no effect: a rank has one.
+    """
+    _check_message("send_object_list", object_list, (list, tuple))
+    encoded = [encode(each, f"object_list[{index}]") for index, each in enumerate(object_list)]
+    content = b"".join(encoded)
+    send(_int64([len(each) for each in encoded]), dst, group, group_dst=group_dst)
+    send(_bytes(content, len(content)), dst, group, group_dst=group_dst)
+
+
+def recv_object_list(
+    object_list: list[object],
+    src: int | None = None,
+    group: Group = None,
+    device: object = None,  # noqa: ARG001 - PyTorch's, a rank has one device
+    group_src: int | None = None,
+) -> int:
+    """Replace the objects in the list by those that rank `src` sends with `send_object_list`, and
+    wait for them; returns the sender's rank. `device` has no effect: a rank has one.
+    """
+    _check_message("recv_object_list", object_list, (list,))
+    sizes = empty(len(object_list), dtype=int64)
+    recv(sizes, src, group, group_src=group_src)
+    counts = [int(count) for count in sizes.numpy()]
+    content = _bytes(b"", sum(counts))
+    sender = recv(content, src, group, group_src=group_src)
+    _decode_list(object_list, content, counts)
+    return sender
+
+
+def _check_message(function: str, object_list: object, types: tuple[type, ...]) -> None:
+    if not isinstance(object_list, types):
+        raise TypeError(f"{function}: object_list must be a list, not {type(object_list).__name__}")
+    if not object_list:
+        raise ValueError(f"{function}: object_list is empty: it has one element per object")
+    _check_data(function)
+
+
+def _decode_list(objects: list[object], content: Tensor, counts: Sequence[int]) -> None:
+    arrived, ends = content.numpy(), np.cumsum(counts)
+    for index, (end, count) in enumerate(zip(ends, counts, strict=True)):
+        objects[index] = decode(arrived[end - count : end].tobytes())
+
+
+def _check_data(function: str) -> None:
+    if not running_rank().data:
+        raise RuntimeError(
+            f"{function}: a run without data (--no-data) moves no bytes, so objects do not arrive"
+        )
+
+
 def _joined(collective: str, group: Group) -> ProcessGroup | None:
     process_group = member(collective, group, stacklevel=4)
-    if process_group is not None and not running_rank().data:
-        raise RuntimeError(
-            f"{collective}: a run without data (--no-data) moves no bytes, so objects do not arrive"
-        )
+    if process_group is not None:
+        _check_data(collective)
     return process_group
 
 

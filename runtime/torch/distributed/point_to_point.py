@@ -7,6 +7,7 @@ stream first.
 """
 
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Literal, cast
 
 from runtime.ccl import point_to_point
@@ -148,14 +149,12 @@ class _PeerTransfer:
                 f"Invalid {kind} rank: rank {running_rank().rank} is not in the given group"
             )
         check_tensor("tensor", tensor)
-        if not isinstance(cast("object", tag), int):
-            raise TypeError(f"tag {tag!r} of a message must be int, not {type(tag).__name__}")
         if end == "src" and rank is None and group_rank is None:
             raise ValueError(
                 "recv from any rank is not supported: a receive is announced to its sender; "
                 "specify src or group_src, the source rank"
             )
-        self.end, self.tensor, self.process_group, self.tag = end, tensor, process_group, tag
+        self.end, self.tensor, self.process_group, self.tag = end, tensor, process_group, _tag(tag)
         self.peer = rank_in_group(process_group, kind, end, rank, group_rank)
         if self.peer == process_group.rank:
             raise ValueError(
@@ -214,8 +213,7 @@ class _PeerTransfer:
         handle = device.submit(
             [request], request.name, tensors=frozenset((tensor.name,)), stream=stream
         )
-        # Freed memory can belong to a new tensor at once, whose commands would not wait.
-        handle.holds = (tensor,)
+        state.hold(handle, (tensor,))
         return handle
 
     def _call(self) -> str:
@@ -248,3 +246,16 @@ class _PeerTransfer:
             )
         install(table)
         return table
+
+
+def _tag(given: object) -> int:
+    """`TypeError` for what is no integer, `RuntimeError` for a negative one, as with gloo."""
+    try:
+        # True is 1, and an integer of numpy one of Python: both ends compare the text of the tag.
+        tag = index(cast("int", given))
+    except TypeError:
+        problem = f"must be int, not {type(given).__name__}"
+        raise TypeError(f"tag {given!r} of a message {problem}") from None
+    if tag < 0:
+        raise RuntimeError(f"Tag must be nonnegative, not {tag}")
+    return tag

@@ -21,6 +21,7 @@ from runtime.core.requests import (
     MmuMapMsg,
     PeDmaMsg,
     Request,
+    Transfer,
 )
 from runtime.core.simtime import ps_from_ns
 from runtime.wire.reports import OpenTransfer
@@ -82,6 +83,7 @@ class Host:
                 function=transfer.function,
                 line=transfer.line,
                 behind=self._behind(command),
+                overlaps=self._overlaps(command, transfer),
             )
             for command in self.streams.open_commands
             if (launch := command.launch) is not None and (transfer := launch.transfer) is not None
@@ -93,6 +95,12 @@ class Host:
             return ""
         launch = holding.launch
         return launch.call if launch is not None and launch.transfer is not None else holding.why
+
+    def _overlaps(self, command: Command, transfer: Transfer) -> bool:
+        holding = self.streams.holding(command)
+        earlier = None if holding is None else holding.transfer
+        # Addresses are those of the rank, so different tensors share none.
+        return earlier is not None and not transfer.is_independent_of(earlier)
 
     def next_answer(self) -> Completion[None]:
         """Completes when the next command is answered."""

@@ -1,5 +1,7 @@
 """The lines of sends and receives that never meet, from reports that the test builds."""
 
+from msgspec.structs import replace
+
 from runtime.core.errors import TransferMismatchError
 from runtime.diagnosis.open_transfers import OpenTransfers
 from runtime.wire.reports import OpenTransfer, SipReport
@@ -129,3 +131,30 @@ def test_two_posted_ends_of_one_message_are_a_mismatch_and_no_others() -> None:
     calls = ("0-1/0: 4 elements, at r0.py:1", "0-1/0: 5 elements, at r1.py:2")
     assert mismatch.args == (0, calls[0], 1, calls[1])
     assert opened(*(sends_then_receives(sip, 2) for sip in range(2))).mismatch() is None
+
+
+def test_an_end_in_another_group_names_both_groups() -> None:
+    ends = [transfer(0, 1, sends=True), transfer(1, 0, sends=False)]
+    titles = ("world", "group1 of ranks 0 to 1")
+    named = [
+        [replace(each, call=f"{title} rank 0 to 1 #1")]
+        for each, title in zip(ends, titles, strict=True)
+    ]
+    first, second = opened(*named).lines()
+    assert first.endswith("rank 1 calls receives in group1 of ranks 0 to 1 that wait, not in world")
+    assert second.endswith("rank 0 calls sends in world that wait, not in group1 of ranks 0 to 1")
+
+
+def test_a_send_of_what_a_receive_replaces_has_the_hint_to_another_tensor() -> None:
+    ranks = [
+        [
+            transfer(sip, 1 - sip, sends=False),
+            replace(transfer(sip, 1 - sip, sends=True, behind=f"{1 - sip}-{sip}/0"), overlaps=True),
+        ]
+        for sip in (0, 1)
+    ]
+    _, hint, *_ = opened(*ranks).lines()
+    assert hint.endswith(
+        "before the first wait, and receive into other elements than those sent: operations on the "
+        "same elements of a tensor run in the order of the calls"
+    )
