@@ -30,6 +30,7 @@ from kernbench.benches.tensor_parallel import (
 )
 from runtime.ccl.config import CclConfig
 from runtime.core.dtypes import DType
+from runtime.core.errors import UsageError
 from runtime.language.value import Array
 from runtime.tp import ColumnParallelLinear, RowParallelLinear
 
@@ -138,14 +139,24 @@ def run_spawned(rank: int, flags: dict[str, Any]) -> None:
 
 def main() -> None:
     """Spawn the ranks, and report when all of them have passed their checks."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m kernbench.benches.tp_mlp",
+        description="Run two linear layers divided over SIPs, each rank in a spawned process.",
+    )
     parser.add_argument("--nprocs", type=int, default=2, help="ranks, one SIP each [2]")
     parser.add_argument("--procs", type=int, help="processes [one for each rank]")
-    parser.add_argument("--tokens", type=int, default=64)
-    parser.add_argument("--width", type=int, default=256)
-    parser.add_argument("--hidden", type=int, default=1024)
+    parser.add_argument("--tokens", type=int, default=64, help="rows of x [64]")
+    parser.add_argument("--width", type=int, default=256, help="columns of x and the result [256]")
+    parser.add_argument(
+        "--hidden", type=int, default=1024, help="columns between the layers [1024]"
+    )
     flags = vars(parser.parse_args())
     nprocs, procs = flags.pop("nprocs"), flags.pop("procs")
+    try:
+        check_least(1, nprocs=nprocs, **flags)
+        check_divides("hidden", flags["hidden"], nprocs)
+    except UsageError as error:
+        parser.error(str(error))
     torch.multiprocessing.spawn(run_spawned, args=(flags,), nprocs=nprocs, procs=procs)
     # A rank whose check fails raises, so all checks have passed.
     sys.stdout.write(f"tp_mlp (ws={nprocs}): {CHECKS * nprocs} OK\n")

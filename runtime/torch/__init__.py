@@ -203,4 +203,4 @@ __all__ = [
 if not TYPE_CHECKING:
     # With this function in sight, a type checker would accept every attribute.
     def __getattr__(name: str) -> NoReturn:
-        raise absent_in_torch(name, __all__)
+        raise absent_in_torch(name, __all__, dir(Tensor))

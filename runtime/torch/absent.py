@@ -9,7 +9,7 @@ from runtime.core.errors import nearest
 
 _TYPES = ", ".join(repr(dtype) for dtype in ALL)
 
-_ADVICE = {
+ADVICE = {
     "make the values with numpy and torch.from_numpy(...) or torch.tensor(...)": (
         "asarray bernoulli complex logspace meshgrid multinomial normal randint_like seed tril triu"
     ),
@@ -19,18 +19,23 @@ _ADVICE = {
     ),
     "compute in a kernel started with torch.launch(name, kernel, ...), or in numpy with "
     "tensor.numpy()": (
-        "addmm argmax argmin baddbmm bmm concat "
-        "cumsum dot einsum erf flatten fma gather gelu isnan layer_norm "
-        "log_softmax mv norm prod reciprocal "
-        "reshape rsqrt scatter silu square squeeze std "
-        "tensordot topk transpose unsqueeze var vmap where"
+        "addmm argmax argmin argsort cumprod cumsum dot einsum erf expand expand_as fma gather "
+        "gelu index_select isnan layer_norm log_softmax masked_fill mv norm prod reciprocal repeat "
+        "roll rsqrt scatter silu sort square std tensordot topk unique var vmap where"
     ),
+    "multiply the matrices of a batch one by one with torch.matmul": "baddbmm bmm",
+    "x.t() transposes a matrix; other orders of axes are left to kernels": (
+        "mT movedim permute swapaxes transpose"
+    ),
+    "torch.cat and torch.stack join tensors": "concat concatenate dstack hstack vstack",
+    "the shape of a tensor is a tuple": "Size",
     "the device is torch.ahbm, and every tensor is on it": (
         "cpu cuda get_default_device mps set_default_device xpu"
     ),
     "kernbench runs kernels and collectives, and has neither modules nor gradients": (
-        "Size amp autocast autograd compile enable_grad export fx inference_mode jit library load "
-        "nn no_grad onnx optim profiler save set_grad_enabled utils"
+        "amp autocast autograd backward compile enable_grad export fx grad grad_fn inference_mode "
+        "jit library load nn no_grad onnx optim requires_grad_ retain_grad save set_grad_enabled "
+        "utils"
     ),
 }
 """What to use instead of the names of PyTorch in each group."""
@@ -41,11 +46,22 @@ def absent_attribute(module: str, name: str, known: Sequence[str]) -> AttributeE
     return AttributeError(f"kernbench's {module} has no {name}{nearest(name, known)}")
 
 
-def absent_in_torch(name: str, known: Sequence[str]) -> AttributeError:
-    """The error for an attribute that `torch` lacks: advice for names of PyTorch, else the nearest
-    of the `known` names.
+def absent_in_torch(name: str, known: Sequence[str], methods: Sequence[str]) -> AttributeError:
+    """The error for an attribute that `torch` lacks: advice for names of PyTorch and of the
+    `methods` of tensors, else the nearest of the `known` names.
     """
-    for advice, names in _ADVICE.items():
+    if name in methods and not name.startswith("_"):
+        return AttributeError(f"kernbench's torch has no {name}; tensors have it: x.{name}")
+    return _absent("torch", name, known)
+
+
+def absent_in_tensor(name: str, known: Sequence[str]) -> AttributeError:
+    """The error for an attribute that tensors lack, with the same advice."""
+    return _absent("Tensor", name, known)
+
+
+def _absent(owner: str, name: str, known: Sequence[str]) -> AttributeError:
+    for advice, names in ADVICE.items():
         if name in names.split():
-            return AttributeError(f"kernbench's torch has no {name}; {advice}")
-    return absent_attribute("torch", name, known)
+            return AttributeError(f"kernbench's {owner} has no {name}; {advice}")
+    return absent_attribute(owner, name, known)

@@ -116,9 +116,9 @@ def clamp(
     bounds = [each for each in (min, max) if each is not None]
     if not bounds:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    for each in bounds:
-        if not is_number(each):
-            _must_be("clamp", "min", 2, each, "Number")
+    for position, (bound, each) in enumerate((("min", min), ("max", max)), 2):
+        if each is not None and not is_number(each):
+            _must_be("clamp", bound, position, each, "Number")
     name = "clamp" if len(bounds) == 2 else "maximum" if max is None else "minimum"
     return _computed("clamp", name, (x, *bounds), out=out)
 

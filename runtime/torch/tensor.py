@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from runtime.core.errors import nearest
+from runtime.torch.absent import absent_in_tensor
 from runtime.torch.operators import TensorOperators
 from runtime.torch.tensor_conversions import TensorConversions
 
@@ -39,4 +39,4 @@ class Tensor(TensorOperators, TensorConversions):
         def __getattr__(self, name: str) -> NoReturn:
             # The methods and properties, without the attributes that `__init__` sets.
             known = [each for each in dir(type(self)) if not each.startswith("_")]
-            raise AttributeError(f"kernbench's Tensor has no {name}{nearest(name, known)}")
+            raise absent_in_tensor(name, known)

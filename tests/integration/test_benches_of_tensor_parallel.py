@@ -111,3 +111,24 @@ def test_wrong_sizes_are_refused_before_a_process_starts(
     assert str(caught.value).startswith(message)
     with pytest.raises(UsageError, match=r"--dtype: 'float8' is not known"):
         check(ccl, dtype="float8", **flags)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--nprocs", "0"], "--nprocs 0: must be at least 1"),
+        (["--tokens", "0"], "--tokens 0: must be at least 1"),
+        (["--hidden", "63"], "--hidden 63: does not divide by 2 ranks"),
+    ],
+    ids=["nprocs", "tokens", "hidden"],
+)
+def test_the_module_refuses_wrong_sizes_in_one_line(
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    monkeypatch.setattr("sys.argv", ["tp_mlp", *arguments])
+    with pytest.raises(SystemExit, match="2"):
+        mlp.main()
+    assert capsys.readouterr().err.endswith(f"error: {message}\n")

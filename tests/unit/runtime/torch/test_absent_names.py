@@ -6,6 +6,7 @@ from types import ModuleType
 import pytest
 
 from kernbench import tl, torch
+from runtime.torch.absent import ADVICE, absent_in_tensor
 
 TYPES = (
     "torch.float16, torch.bfloat16, torch.float32, torch.int8, torch.int32, torch.int64, "
@@ -46,6 +47,7 @@ TYPES = (
                 "neither modules nor gradients"
             ),
         ),
+        (torch, "reshape", "kernbench's torch has no reshape; tensors have it: x.reshape"),
         (torch, "zeroes", "kernbench's torch has no zeroes; did you mean 'zeros'?"),
         (
             torch.distributed,
@@ -76,6 +78,29 @@ def test_a_name_that_does_not_exist_is_an_attribute_error_with_what_exists(
 ) -> None:
     with pytest.raises(AttributeError, match=f"^{re.escape(message)}$"):
         getattr(module, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        (
+            "backward",
+            "kernbench runs kernels and collectives, and has neither modules nor gradients",
+        ),
+        ("cuda", "the device is torch.ahbm, and every tensor is on it"),
+        ("permute", "x.t() transposes a matrix; other orders of axes are left to kernels"),
+        ("reshapee", "did you mean 'reshape'?"),
+    ],
+)
+def test_a_tensor_gives_the_same_advice(name: str, advice: str) -> None:
+    error = absent_in_tensor(name, dir(torch.Tensor))
+    assert str(error) == f"kernbench's Tensor has no {name}; {advice}"
+
+
+def test_no_name_with_advice_exists() -> None:
+    for names in ADVICE.values():
+        for name in names.split():
+            assert name not in torch.__all__, name
 
 
 def test_every_name_without_a_near_one_lists_the_public_names() -> None:
