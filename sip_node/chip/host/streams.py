@@ -81,8 +81,11 @@ class Streams:
         """The command that holds up an open one: the first of those that it waits for, directly or
         not, that itself waits for none. None for a command that may run.
         """
-        first = next((self._open[each] for each in command.waits_for if each in self._open), None)
-        return first and (self.holding(first) or first)
+        found = None
+        # A loop: a chain of waits is as long as a program without waits of its own.
+        while waits := [self._open[each] for each in command.waits_for if each in self._open]:
+            command = found = waits[0]
+        return found
 
     @property
     def open_commands(self) -> tuple[Command, ...]:

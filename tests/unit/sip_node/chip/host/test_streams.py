@@ -1,5 +1,6 @@
 """The streams of a rank without a chip: which command waits for which."""
 
+from sys import getrecursionlimit
 from typing import Literal
 
 import pytest
@@ -189,3 +190,11 @@ def test_what_holds_up_a_command_is_the_first_one_that_waits_for_none() -> None:
     assert [streams.holding(each) for each in (first, second, third)] == [None, first, first]
     streams.complete(first)
     assert streams.holding(second) is None
+
+
+def test_a_chain_of_waits_may_be_longer_than_the_stack_of_python() -> None:
+    streams = Streams()
+    commands = [command(uses(0)) for _ in range(2 * getrecursionlimit())]
+    for each in commands:
+        streams.submit(each)
+    assert streams.holding(commands[-1]) is commands[0]
