@@ -216,6 +216,14 @@ def test_an_operation_that_does_not_exist_names_those_that_do(op: object, advice
 
 
 SIZES: dict[str, tuple[Callable[[], object], str]] = {
+    "no list at the root of a gather": (
+        lambda: dist.gather(tensor(4), None, dist.get_rank()),
+        "Argument ``gather_list`` must be specified on destination rank.",
+    ),
+    "no list at the root of a scatter": (
+        lambda: dist.scatter(tensor(4), None, dist.get_rank()),
+        "Argument ``scatter_list`` must be specified on source rank.",
+    ),
     "output of all_gather": (
         lambda: dist.all_gather_into_tensor(tensor(9), tensor(4)),
         "output tensor size must be equal to world_size times input tensor size: 9 is not 2 x 4",
@@ -300,10 +308,6 @@ KINDS: dict[str, tuple[Callable[[], object], str]] = {
     "a list for a tensor": (
         lambda: dist.all_reduce([tensor(4)]),
         f"{ARGUMENT} `tensor` of type torch.Tensor but got <class 'list'> instead.",
-    ),
-    "no list at the root": (
-        lambda: dist.gather(tensor(4), None, dist.get_rank()),
-        f"{ARGUMENT} `gather_list` of type List[torch.Tensor] but got <class 'NoneType'> instead.",
     ),
     "nothing in a list": (
         lambda: dist.all_gather([tensor(4), None], tensor(4)),

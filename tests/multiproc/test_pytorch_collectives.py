@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.runs import kernbench
+from tests.support.topologies import variant_text
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 
@@ -139,7 +140,9 @@ def test_every_collective_of_the_page_is_right_on_four_ranks(tmp_path: Path) -> 
 def test_split_sizes_that_differ_between_two_ranks_are_an_error_with_both(tmp_path: Path) -> None:
     script = tmp_path / "mismatch.py"
     script.write_text(MISMATCH)
-    run = kernbench(tmp_path / "run", "--sips", "2", str(script))
+    topology = tmp_path / "small.yaml"
+    topology.write_text(variant_text(sip__cube_mesh={"w": 1, "h": 1}))
+    run = kernbench(tmp_path / "run", "--topology", str(topology), "--sips", "2", str(script))
     assert run.code != 0
     text = " ".join(run.err.split())
     assert "recv from global_rank_1 expects 8 bytes of f32 in this slot" in text

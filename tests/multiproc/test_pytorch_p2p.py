@@ -103,12 +103,17 @@ if __name__ == "__main__":
 """
 
 
+def one_cube(tmp_path: Path) -> str:
+    """The path of a topology file whose SIPs start fast."""
+    topology = tmp_path / "small.yaml"
+    topology.write_text(variant_text(sip__cube_mesh={"w": 1, "h": 1}))
+    return str(topology)
+
+
 def test_every_order_of_posting_that_can_end_does_with_one_digest(tmp_path: Path) -> None:
     script = tmp_path / "works.py"
     script.write_text(WORKS)
-    topology = tmp_path / "small.yaml"
-    topology.write_text(variant_text(sip__cube_mesh={"w": 1, "h": 1}))
-    bench = ("--bench", f"{script}:posted", "--sips", "3", "--topology", str(topology))
+    bench = ("--bench", f"{script}:posted", "--sips", "3", "--topology", one_cube(tmp_path))
     runs = [
         kernbench(tmp_path / procs, *bench, "--procs", procs, *options)
         for procs, options in (("1", ()), ("2", ("--verify-data",)))
@@ -151,7 +156,8 @@ def test_what_cannot_end_names_ranks_tags_and_lines(
     tmp_path: Path, case: str, texts: list[str]
 ) -> None:
     (tmp_path / "never.py").write_text(NEVER)
-    run = kernbench(tmp_path / "run", "--sips", "2", str(tmp_path / "never.py"), case)
+    chips = ("--sips", "2", "--topology", one_cube(tmp_path))
+    run = kernbench(tmp_path / "run", *chips, str(tmp_path / "never.py"), case)
     assert run.code != 0
     said = run.err
     for text in texts:

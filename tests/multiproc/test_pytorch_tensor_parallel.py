@@ -1,7 +1,6 @@
 """Tensor parallel layers and their benches in real processes: closed forms, one digest."""
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +21,19 @@ SMALL = {
 }
 CHECKS = {"tp-mlp": 3, "tp-attention-block": 2, "ipcq-allreduce": 2}
 ULP = 2.0**-10
+
+
+def chips(tmp_path: Path) -> str:
+    """The path of a topology file with SIPs of two cubes with two PEs."""
+    topology = tmp_path / "chips.yaml"
+    topology.write_text(
+        variant_text(
+            sip__cube_mesh={"w": 2, "h": 1},
+            cube__pe_layout__pe_per_corner=1,
+            cube__pe_layout__corners=["NW", "SE"],
+        )
+    )
+    return str(topology)
 
 
 def layers(rank: int, directory: str) -> None:
@@ -51,17 +63,8 @@ def test_spawned_ranks_give_the_closed_forms_of_column_and_row_parallel_layers(t
 
 
 def bench(where: Path, name: str, sips: int, *words: str) -> Run:
-    """A run on SIPs of two cubes with two PEs."""
-    topology = where.parent / "chips.yaml"
-    topology.write_text(
-        variant_text(
-            sip__cube_mesh={"w": 2, "h": 1},
-            cube__pe_layout__pe_per_corner=1,
-            cube__pe_layout__corners=["NW", "SE"],
-        )
-    )
-    chips = ("--topology", str(topology), "--sips", str(sips))
-    run = kernbench(where, "--bench", name, *chips, *SMALL[name], *words)
+    machine = ("--topology", chips(where.parent), "--sips", str(sips))
+    run = kernbench(where, "--bench", name, *machine, *SMALL[name], *words)
     assert run.code == 0, run.err
     label = name.replace("-", "_")
     assert f"{label} (ws={sips}): {CHECKS[name] * sips} OK\n" in run.out
@@ -76,12 +79,12 @@ def test_a_bench_gives_one_digest_for_every_number_of_processes(name: str, tmp_p
     assert many["sync"]["messages"] > 0
 
 
-@pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("sips", [2, 8])
+@pytest.mark.parametrize(
+    ("name", "sips"), [("tp-mlp", 8), ("tp-attention-block", 2), ("tp-attention-block", 8)]
+)
 def test_a_bench_is_right_on_two_and_on_eight_sips(name: str, sips: int, tmp_path: Path):
     run = bench(tmp_path / "run", name, sips, "--procs", "1")
-    header = r"of bound\n" if name != "ipcq-allreduce" else r"bound\n"
-    assert re.search(header, run.out)
+    assert "of bound\n" in run.out
 
 
 def test_the_bench_of_the_command_line_and_the_spawned_program_are_one_run(
@@ -106,6 +109,7 @@ def test_an_independent_replay_confirms_panels_that_share_the_slots_of_a_ring(tm
         "b = torch.randn(896, 256, dtype=torch.float16)\n"
         "torch.matmul(a, b, dp=one)\n"
     )
-    run = kernbench(tmp_path / "run", "--sips", "1", "--verify-data", str(script))
+    machine = ("--topology", chips(tmp_path), "--sips", "1")
+    run = kernbench(tmp_path / "run", *machine, "--verify-data", str(script))
     assert run.code == 0, run.err
     assert "every bit equal  OK" in run.out

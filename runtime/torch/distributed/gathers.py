@@ -8,6 +8,7 @@ from runtime.torch.distributed.launching import CollectiveCall, member
 from runtime.torch.distributed.movers import movers_of, numels, parts_of, pointers, pointers_by_rank
 from runtime.torch.distributed.operands import (
     check_absent,
+    check_given,
     check_list,
     check_pair,
     check_parts,
@@ -121,6 +122,7 @@ def gather(
     root = rank_in_group(process_group, "root", "dst", default, group_dst)
     movers, outputs = movers_of(tensor), tuple[Tensor, ...]()
     if root == process_group.rank:
+        check_given("gather_list", gather_list, "destination")
         outputs = check_list("gather_list", gather_list, "tensor", tensor, process_group.world_size)
         written = check_writes("gather", "tensor", tensor, {"gather_list": outputs})
         if written != movers:
@@ -164,6 +166,7 @@ def scatter(
     root = rank_in_group(process_group, "root", "src", default, group_src)
     movers, inputs = movers_of(tensor), tuple[Tensor, ...]()
     if root == process_group.rank:
+        check_given("scatter_list", scatter_list, "source")
         inputs = check_list(
             "scatter_list", scatter_list, "tensor", tensor, process_group.world_size
         )

@@ -150,6 +150,12 @@ def check_list(
     return found
 
 
+def check_given(name: str, tensors: object, kind: str) -> None:
+    """`ValueError` for a missing list on the root."""
+    if tensors is None:
+        raise ValueError(f"Argument ``{name}`` must be specified on {kind} rank.")
+
+
 def check_absent(name: str, tensors: object, kind: str, root: int) -> None:
     """`ValueError` for a list on a rank that is not the root."""
     if tensors:
