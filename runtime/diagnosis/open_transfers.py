@@ -16,6 +16,7 @@ _TOGETHER = "post both with batch_isend_irecv, or with isend and irecv before th
 _SENDS = f"each of these ranks sends before its receive is posted: {_TOGETHER}"
 _RECEIVES = f"each of these ranks waits for a receive before it sends: {_TOGETHER}"
 _BOTH = f"each of these operations is called behind another one of the cycle: {_TOGETHER}"
+_THROUGH = " or launch that uses a received tensor"
 _OVERLAP = (
     ", and receive into other elements than those sent: operations on the same elements of a "
     "tensor run in the order of the calls"
@@ -49,7 +50,8 @@ class OpenTransfers:
             sends = sum(each.sends for each in cycle)
             hint = _SENDS if sends == len(cycle) else _BOTH if sends else _RECEIVES
             overlap = any(other and other.overlaps for other in map(self._other_end, cycle))
-            yield f"hint: {hint}{_OVERLAP if overlap else ''}"
+            through = any(other and other.through for other in map(self._other_end, cycle))
+            yield f"hint: {hint}{_THROUGH * through}{_OVERLAP * overlap}"
         for transfer in self._all:
             if not transfer.behind:
                 called = f"{transfer}, tag {transfer.tag}, {transfer.elements}, at {transfer.line}"
@@ -61,6 +63,7 @@ class OpenTransfers:
         if other is not None:
             behind = self._ends.get((peer, other.behind))
             before = other.behind if behind is None else f"its {behind} at {behind.line}"
+            before = f"{other.through} and {before}" if other.through else before
             return f"rank {peer} calls {other.function} at {other.line}, behind {before}"
         missing = "receive" if transfer.sends else "send"
         report = self._reports.get(peer)

@@ -142,7 +142,7 @@ class OpenTransfer(Flat, frozen=True):
     the function of `torch.distributed` that was called at `line`. `behind` is empty for a transfer
     that is posted on its PEs; else it is what the transfer waits for in its rank: the `call` of
     another transfer, or a description. `overlaps` is whether it is behind a transfer that uses
-    common elements of its tensor.
+    common elements of its tensor. `through` is the command between both, if it is no transfer.
     """
 
     sip: SipNumber
@@ -155,6 +155,7 @@ class OpenTransfer(Flat, frozen=True):
     line: str
     behind: str
     overlaps: bool = False
+    through: str = ""
 
     def __str__(self) -> str:
         return f"{self.function} {'to' if self.sends else 'from'} rank {self.peer}"

@@ -283,3 +283,27 @@ def test_what_a_message_cannot_be_is_an_error_of_the_call(
 ) -> None:
     with pytest.raises(error, match=text):
         ranks(lambda rank: None if rank else call(torch.zeros(2)), 2)
+
+
+def test_a_launch_between_a_receive_and_a_send_is_named_in_the_deadlock() -> None:
+    def program(rank: int) -> None:
+        sent, received = torch.zeros(4), torch.zeros(4)
+        dist.irecv(received, 1 - rank)
+        received.fill_(1)
+        dist.isend(sent, 1 - rank)
+
+    with pytest.raises(IpcqDeadlock) as raised:
+        ranks(program, 2)
+    _, hint, first, _ = raised.value.waits
+    assert hint.endswith("before the first wait or launch that uses a received tensor")
+    assert " and its irecv from rank 0 at " in first
+
+
+def test_a_send_of_elements_that_an_open_receive_replaces_gets_a_hint() -> None:
+    def program(rank: int) -> None:
+        tensor = torch.zeros(4)
+        dist.irecv(tensor, 1 - rank)
+        dist.isend(tensor, 1 - rank)
+
+    with pytest.raises(IpcqDeadlock, match="receive into other elements than those sent"):
+        ranks(program, 2)

@@ -84,6 +84,7 @@ class Host:
                 line=transfer.line,
                 behind=self._behind(command),
                 overlaps=self._overlaps(command, transfer),
+                through=self._through(command),
             )
             for command in self.streams.open_commands
             if (launch := command.launch) is not None and (transfer := launch.transfer) is not None
@@ -95,6 +96,15 @@ class Host:
             return ""
         launch = holding.launch
         return launch.call if launch is not None and launch.transfer is not None else holding.why
+
+    def _through(self, command: Command) -> str:
+        first = self.streams.first_of(command)
+        # The mapping of the tensor is a command of the same stream.
+        while first is not None and first.stream == command.stream:
+            first = self.streams.first_of(first)
+        if first is None or first.transfer is not None:
+            return ""
+        return first.why if first is not self.streams.holding(command) else ""
 
     def _overlaps(self, command: Command, transfer: Transfer) -> bool:
         holding = self.streams.holding(command)

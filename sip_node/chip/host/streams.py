@@ -83,9 +83,13 @@ class Streams:
         """
         found = None
         # A loop: a chain of waits is as long as a program without waits of its own.
-        while waits := [self._open[each] for each in command.waits_for if each in self._open]:
-            command = found = waits[0]
+        while (first := self.first_of(command)) is not None:
+            command = found = first
         return found
+
+    def first_of(self, command: Command) -> Command | None:
+        """The first of the commands that an open one itself waits for."""
+        return next((self._open[each] for each in command.waits_for if each in self._open), None)
 
     @property
     def open_commands(self) -> tuple[Command, ...]:

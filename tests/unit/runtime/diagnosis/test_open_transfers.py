@@ -158,3 +158,21 @@ def test_a_send_of_what_a_receive_replaces_has_the_hint_to_another_tensor() -> N
         "before the first wait, and receive into other elements than those sent: operations on the "
         "same elements of a tensor run in the order of the calls"
     )
+
+
+def test_a_command_between_a_receive_and_a_send_is_named() -> None:
+    ranks = [
+        [
+            transfer(sip, 1 - sip, sends=False),
+            replace(
+                transfer(sip, 1 - sip, sends=True, behind=f"{1 - sip}-{sip}/0"),
+                through="kernel 'scale'",
+            ),
+        ]
+        for sip in (0, 1)
+    ]
+    _, hint, first, _ = opened(*ranks).lines()
+    assert hint.endswith("before the first wait or launch that uses a received tensor")
+    assert first.endswith(
+        "rank 1 calls send at r1.py:1, behind kernel 'scale' and its recv from rank 0 at r1.py:2"
+    )
