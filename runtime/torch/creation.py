@@ -9,8 +9,6 @@ elements of a shard of a matrix in the memory of its PE: row-major (None), or ti
 """
 
 from collections.abc import Sequence
-from math import isfinite
-from numbers import Real
 from typing import Any, cast
 
 import numpy as np
@@ -22,6 +20,7 @@ from runtime.model.blocked_layout import BlockedLayout
 from runtime.model.placement import Placement
 from runtime.torch.creation_options import TYPES, Options, checked_options
 from runtime.torch.device import device as Device  # noqa: N812 - PyTorch's class has a small letter
+from runtime.torch.promotion import check_range, is_number, kind, number_type
 from runtime.torch.sizes import shape_of
 from runtime.torch.tensor import Tensor
 
@@ -216,22 +215,16 @@ def checked_tensor(function: str, given: object) -> Tensor:
 
 
 def _filled(function: str, size: Sequence[object], value: object, options: Options) -> Tensor:
-    if not isinstance(value, Real):
+    if not is_number(value):
         problem = f"must be Number, not {type(value).__name__}"
         raise TypeError(f"{function}(): argument 'fill_value' (position 2) {problem}")
-    element = options.dtype or _type_of_number(value)
-    # NaN and infinity have no integer value that `holds` could compare.
-    number = value if isinstance(value, int) else float(value)
-    exact = element.is_floating_point or element == boolean
-    if not exact and not (isfinite(number) and element.holds(number)):
-        raise _overflow(value, element)
-    return options.new(shape_of(function, size), element).copy_(np.asarray(number))
-
-
-def _type_of_number(value: Real) -> DType:
-    if isinstance(value, bool | np.bool_):
-        return boolean
-    return int64 if isinstance(value, int | np.integer) else float32
+    number = cast("float", value)
+    element = options.dtype or number_type(number)
+    check_range(number, element)
+    # Of an integer type, the fraction is cut off.
+    exact = int(number) if kind(element) == 1 else number
+    array = np.asarray(exact).astype(element.numpy)
+    return options.new(shape_of(function, size), element).copy_(array)
 
 
 def _as_array(data: object) -> Array:
@@ -274,13 +267,5 @@ def _check_range(values: Array, dtype: DType) -> None:
     """
     if dtype.is_floating_point or dtype == boolean or not values.size:
         return
-    limits = np.iinfo(dtype.numpy.name)
     for value in (values.min(), values.max()):
-        # The comparison is false for NaN, too.
-        if not limits.min <= value <= limits.max:
-            raise _overflow(value, dtype)
-
-
-def _overflow(value: object, dtype: DType) -> RuntimeError:
-    problem = f"cannot be converted to type {dtype.torch_name} without overflow"
-    return RuntimeError(f"value {value} {problem}")
+        check_range(value, dtype)

@@ -44,11 +44,13 @@ def add(input: Operand, other: Operand, *, alpha: float = 1, out: Tensor | None 
 
 
 def sub(input: Operand, other: Operand, *, alpha: float = 1, out: Tensor | None = None) -> Tensor:  # noqa: A002
-    """`input - alpha * other`; not for two bool tensors."""
-    if all(_type_of(each) == boolean for each in (input, other)):
+    """`input - alpha * other`; not with a bool tensor."""
+    of_bool = [_type_of(each) == boolean for each in (input, other)]
+    if np.any(of_bool):
+        which, use = ("two bool tensors", "`^`") if np.all(of_bool) else ("a bool tensor", "`~`")
         raise NotImplementedError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `!=` "
-            "operator instead."
+            f"Subtraction, the `-` operator, with {which} is not supported. Use the {use} "
+            "operator, or convert with x.int()."
         )
     return _scaled("sub", input, other, alpha, out)
 
@@ -79,7 +81,7 @@ def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
     if x.dtype == boolean:
         raise NotImplementedError(
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
-            "invert a mask, use `mask == False` instead."
+            "invert a mask, use the `~` operator instead."
         )
     # An unsigned type has no -1, a product keeps the sign of a zero.
     if x.dtype == uint8:
@@ -119,6 +121,11 @@ def clamp(
     for position, (bound, each) in enumerate((("min", min), ("max", max)), 2):
         if each is not None and not is_number(each):
             _must_be("clamp", bound, position, each, "Number")
+    dtype = result_type((x, *bounds))
+    if kind(dtype) == 1:
+        # A bound beyond the range of the type bounds nothing; wrapped round, it would.
+        limits = np.iinfo(dtype.numpy.name)
+        bounds = [int(np.clip(int(each), limits.min, limits.max)) for each in bounds]
     name = "clamp" if len(bounds) == 2 else "maximum" if max is None else "minimum"
     return _computed("clamp", name, (x, *bounds), out=out)
 
@@ -230,6 +237,9 @@ def _computed(
     dtype = result_type(checked)
     if floating and kind(dtype) < 2:
         dtype = float32
+    if compares:
+        # Two numbers that are one element are equal: `half == 0.1` compares with a half.
+        checked = tuple(_as_element(each, dtype) for each in checked)
     inner = _inner_type(dtype, checked)
     if inner == boolean and name in _OF_BOOL:
         name = _OF_BOOL[name]
@@ -307,14 +317,20 @@ def _inner_type(dtype: DType, operands: Sequence[Operand]) -> DType:
     return dtype if exact else float32
 
 
+def _as_element(operand: Operand, dtype: DType) -> Operand:
+    if isinstance(operand, StoredTensor) or kind(dtype) < 2:
+        return operand
+    with np.errstate(over="ignore"):
+        return float(dtype.numpy.type(operand))
+
+
 def _target(
     out: Tensor, shape: tuple[int, ...], result: DType, tensors: Sequence[StoredTensor]
 ) -> Tensor:
     """`out`, if it can take the result."""
-    if out.shape != shape and broadcast_shape([out.shape, shape]) != out.shape:
+    if out.shape != shape:
         raise RuntimeError(
-            f"output with shape {list(out.shape)} doesn't match the broadcast shape "
-            f"{list(broadcast_shape([out.shape, shape]))}"
+            f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(shape)}"
         )
     if kind(result) > kind(out.dtype):
         raise RuntimeError(
@@ -350,7 +366,12 @@ def _checked(function: str, operands: Sequence[object]) -> tuple[Operand, ...]:
             "Expected all tensors to be on the same device, but found at least two devices, "
             f"ahbm:{first} and ahbm:{second}!"
         )
-    return tuple(cast("Sequence[Operand]", operands))
+    for each in operands:
+        if isinstance(each, int) and not -(1 << 63) <= each < 1 << 64:
+            raise OverflowError(f"int too big to convert: {each} is beyond 64 bits")
+    return tuple(
+        bool(each) if isinstance(each, np.bool) else cast("Operand", each) for each in operands
+    )
 
 
 def _tensors(function: str, *operands: object) -> list[Tensor]:

@@ -10,6 +10,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from runtime.core.dtypes import boolean
 from runtime.language.value import row_major
 from runtime.model.blocked_layout import BlockedLayout, Indices
 from runtime.model.placement import Span
@@ -157,9 +158,17 @@ def _span(index: object, axis: int, length: int) -> Span:
         if step != 1:
             raise ValueError(f"slices of tensors have step 1, not {step}")
         return start, max(start, stop)
-    # bool is a subclass of int, and an array of one element converts to int; PyTorch gives both a
-    # meaning (masks, gathers) that kernbench does not have.
-    if isinstance(index, bool | np.bool | np.ndarray) or not isinstance(index, SupportsIndex):
+    # bool is a subclass of int, and an array or a tensor of one element converts to int; PyTorch
+    # gives them a meaning (masks, gathers) that kernbench does not have.
+    shape = getattr(index, "shape", None)
+    if isinstance(shape, tuple) and (shape or getattr(index, "dtype", None) == boolean):
+        # A tensor of one element converts to an int, as an array does.
+        problem = f"not with a tensor or an array of shape {shape}"
+        advice = "x.numpy()[mask.numpy()] reads with a mask or a list of positions"
+        raise IndexError(
+            f"a tensor is indexed with integers, slices and an ellipsis, {problem}; {advice}"
+        )
+    if isinstance(index, bool | np.bool) or not isinstance(index, SupportsIndex):
         raise IndexError(
             f"a tensor is indexed with integers, slices and an ellipsis, not with {index!r}"
         )

@@ -134,6 +134,30 @@ class TensorOperators(TensorViews):
     def __ge__(self, other: "Operand") -> "Tensor":
         return _operator("ge", self, other)
 
+    def eq(self, other: "Operand") -> "Tensor":
+        """`self == other`, elementwise."""
+        return _elementwise().eq(self, other)
+
+    def ne(self, other: "Operand") -> "Tensor":
+        """`self != other`, elementwise."""
+        return _elementwise().ne(self, other)
+
+    def lt(self, other: "Operand") -> "Tensor":
+        """`self < other`, elementwise."""
+        return _elementwise().lt(self, other)
+
+    def le(self, other: "Operand") -> "Tensor":
+        """`self <= other`, elementwise."""
+        return _elementwise().le(self, other)
+
+    def gt(self, other: "Operand") -> "Tensor":
+        """`self > other`, elementwise."""
+        return _elementwise().gt(self, other)
+
+    def ge(self, other: "Operand") -> "Tensor":
+        """`self >= other`, elementwise."""
+        return _elementwise().ge(self, other)
+
     def add(self, other: "Operand", *, alpha: float = 1) -> "Tensor":
         """`self + alpha * other`."""
         return _elementwise().add(self, other, alpha=alpha)

@@ -7,8 +7,10 @@ counts only if its kind is higher than that of all others.
 
 from collections.abc import Iterable
 from functools import reduce
+from math import isfinite
 from numbers import Real
 
+import ml_dtypes
 import numpy as np
 
 from runtime.core.dtypes import DType, boolean, float32, int8, int64, uint8
@@ -76,6 +78,23 @@ def number_type(number: float) -> DType:
 def is_number(operand: object) -> bool:
     """Whether an operand is a number of Python or numpy that is not complex."""
     return isinstance(operand, Real | np.bool)
+
+
+def check_range(number: float, dtype: DType) -> None:
+    """`RuntimeError` for a number that an element type cannot take. As in PyTorch, a fraction is
+    cut off, a small negative number wraps round in uint8, and bool takes every number.
+    """
+    if dtype == boolean:
+        return
+    if dtype.is_floating_point:
+        fits = not isfinite(number) or abs(number) <= float(ml_dtypes.finfo(dtype.numpy).max)
+    else:
+        limits = np.iinfo(dtype.numpy.name)
+        # A comparison with NaN is false.
+        fits = (limits.min or -int(limits.max)) <= number <= limits.max
+    if not fits:
+        problem = f"cannot be converted to type {dtype.torch_name} without overflow"
+        raise RuntimeError(f"value {number} {problem}")
 
 
 def wrapped(number: float, dtype: DType) -> float:

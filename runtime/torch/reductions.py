@@ -105,6 +105,8 @@ def softmax(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:  
     result = dtype or input.dtype
     if kind(result) < 2:
         raise NotImplementedError(f"\"softmax\" not implemented for '{type_name(result)}'")
+    if axis_of(dim, len(input.shape)) >= 0 and not input.numel():
+        return empty(input.shape, dtype=result)
     wide = _converted(input, _sum_type(result))
     powers = elementwise.exp(elementwise.sub(wide, amax(wide, dim, keepdim=True)))
     return _converted(elementwise.div(powers, sum(powers, dim, keepdim=True)), result)
@@ -112,6 +114,7 @@ def softmax(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:  
 
 def equal(input: Tensor, other: Tensor) -> bool:  # noqa: A002
     """Whether shape and elements are equal, compared on the host: both tensors are read."""
+    _check_tensor("equal", other)
     a, b = _read("equal", input, other)
     return a.shape == b.shape and bool(np.array_equal(a, b))
 
@@ -126,12 +129,21 @@ def allclose(
     """Whether `|input - other| <= atol + rtol * |other|` for all elements, computed in float64 on
     the host: both tensors are read.
     """
+    _check_tensor("allclose", other)
     if input.dtype != other.dtype:
         names = type_name(input.dtype), type_name(other.dtype)
         raise RuntimeError(f"{names[0]} did not match {names[1]}")
     elementwise.broadcast_shape([input.shape, other.shape])
     a, b = (each.astype(np.float64) for each in _read("allclose", input, other))
     return bool(np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan))
+
+
+def _check_tensor(function: str, other: object) -> None:
+    if not isinstance(other, StoredTensor):
+        raise TypeError(
+            f"{function}(): argument 'other' (position 2) must be Tensor, not "
+            f"{type(other).__name__}"
+        )
 
 
 def _read(function: str, *tensors: Tensor) -> list[np.ndarray]:
@@ -143,12 +155,12 @@ def _read(function: str, *tensors: Tensor) -> list[np.ndarray]:
 def _extreme(name: str, x: Tensor, dim: Axes, keepdim: bool) -> Tensor:
     axes = _axes(x, dim)
     if not prod(x.shape[axis] for axis in axes):
-        raise IndexError(
-            f"{name}(): Expected reduction dim {axes[0] if axes else 0} to have non-zero size."
-            if dim is not None
-            else f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
-            "Specify the reduction dim with the 'dim' argument."
-        )
+        if dim is None:
+            raise RuntimeError(
+                f"a{name}(): Expected reduction dim to be specified for input.numel() == 0. "
+                "Specify the reduction dim with the 'dim' argument."
+            )
+        raise IndexError(f"a{name}(): Expected reduction dim {axes[0]} to have non-zero size.")
     return _reduced(name, x, dim, keepdim, x.dtype)
 
 
@@ -179,7 +191,8 @@ def _axes(x: StoredTensor, dim: Axes) -> tuple[int, ...]:
     for axis in axes:
         if axes.count(axis) > 1:
             raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
-    return tuple(axes) if axes or not x.shape else tuple(range(len(x.shape)))
+    # A tensor without axes has the axis 0 for `dim` only.
+    return tuple(axes) if axes and x.shape else tuple(range(len(x.shape)))
 
 
 def _reduced(name: str, x: Tensor, dim: Axes, keepdim: bool, dtype: DType) -> Tensor:
@@ -228,9 +241,10 @@ def _row(source: int, target: int, count: int) -> Piece:
 def _along(name: str, x: Tensor, axis: int, dtype: DType) -> Tensor:
     """The reduction along one axis, without the axis."""
     if not x.is_flat:
+        stored = f"stored in tiles ({x.layout})" if x.layout else f"split by {x.policy}"
         raise RuntimeError(
-            f"{name}: {x.name} is split by {x.policy}, so its memory is not in row-major order; "
-            "split it by rows to reduce it along an axis"
+            f"{name}: {x.name} is {stored}, so its memory is not in row-major order; "
+            "x.contiguous() is a copy that can be reduced along an axis"
         )
     length, inner = x.shape[axis], prod(x.shape[axis + 1 :])
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])

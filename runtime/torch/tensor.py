@@ -1,12 +1,16 @@
 """Tensors on the accelerator: a shape, an element type, and shards in the HBM slices of PEs."""
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from runtime.torch.absent import absent_in_tensor
 from runtime.torch.operators import TensorOperators
 from runtime.torch.tensor_conversions import TensorConversions
+
+_INTERNAL = ("allocate", "map_requests", "policy_of_copies")
+"""Attributes for the modules of kernbench, which errors do not suggest."""
+_FIXED = ("shape", "dtype", "address", "shards", "policy", "layout", "storage", "is_flat")
 
 
 class Tensor(TensorOperators, TensorConversions):
@@ -17,6 +21,28 @@ class Tensor(TensorOperators, TensorConversions):
     `TensorReads` what the host reads, `TensorMethods` and `TensorConversions` the work on the
     device, `TensorOperators` arithmetic.
     """
+
+    def __init__(self, *memory: Any, **description: Any) -> None:
+        if not description:
+            raise TypeError(
+                "torch.Tensor is the class of tensors; torch.tensor(data) and torch.empty(size) "
+                "make one"
+            )
+        super().__init__(*memory, **description)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name == "data" or (name in _FIXED and name in vars(self)):
+            advice = "copy_() writes elements, view() and to() give another shape and type"
+            raise AttributeError(f"attribute {name!r} of a Tensor is not writable: {advice}")
+        super().__setattr__(name, value)
+
+    def __deepcopy__(self, _: dict[int, Any]) -> "Tensor":
+        return self.clone()
+
+    def __reduce_ex__(self, _: object) -> NoReturn:
+        raise TypeError(
+            "a tensor in simulated memory is not pickled; send x.numpy(), or copy it with x.clone()"
+        )
 
     def __len__(self) -> int:
         if not self.shape:
@@ -38,5 +64,9 @@ class Tensor(TensorOperators, TensorConversions):
         # With this method in sight, a type checker would accept every attribute.
         def __getattr__(self, name: str) -> NoReturn:
             # The methods and properties, without the attributes that `__init__` sets.
-            known = [each for each in dir(type(self)) if not each.startswith("_")]
+            known = [
+                each
+                for each in dir(type(self))
+                if not each.startswith("_") and each not in _INTERNAL
+            ]
             raise absent_in_tensor(name, known)

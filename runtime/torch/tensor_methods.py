@@ -6,18 +6,20 @@ reads the one and writes the other; they are listed at `copy_`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
-from runtime.core.dtypes import DType
+from runtime.core.dtypes import DType, float16
 from runtime.core.requests import PerPe
 from runtime.language.value import Array, Pointer
 from runtime.model.placement import DPPolicy, Placement, default_placement
 from runtime.model.tile_placement import TilePlacement
 from runtime.torch import tensor_kernels
 from runtime.torch.device import check_device, device
+from runtime.torch.indexing import Index
 from runtime.torch.ops import launch_on
+from runtime.torch.promotion import check_range, is_number
 from runtime.torch.stored_tensor import StoredTensor
 from runtime.torch.tensor_reads import HostCopy, TensorReads
 
@@ -31,6 +33,8 @@ class TensorMethods(TensorReads):
     def fill_(self, value: float) -> Self:
         """Set all elements, of every replica, to a number."""
         number = value.item() if isinstance(value, TensorReads) else value
+        if is_number(value):
+            check_range(value, self.dtype)
         element = np.asarray(number).astype(self.dtype.numpy).reshape(-1)
         exact = int(element[0]) if not self.dtype.is_floating_point else float(element[0])
         if isinstance(exact, int) and int(float(exact)) != exact:
@@ -120,7 +124,7 @@ class TensorMethods(TensorReads):
                 dtype = each.dtype
             elif isinstance(each, DPPolicy | TilePlacement):
                 dp = each
-            elif not isinstance(each, bool):
+            elif each is not None and not isinstance(each, bool):
                 device = _as_device(each)
         changed = self._changed(dtype or self.dtype, dp, copy=copy)
         if device is not None and _is_cpu(device):
@@ -181,6 +185,16 @@ class TensorMethods(TensorReads):
         cubes, pes = topology.cubes, topology.pes_per_cube
         policy = default_placement(shape, dtype.itemsize, cubes=cubes, pes=pes)
         return type(self).allocate(shape, dtype, policy, self._state)
+
+    def __setitem__(
+        self, index: Index, source: "StoredTensor | Array | Sequence[Any] | float"
+    ) -> None:
+        """As that of `StoredTensor`; `RuntimeError` for a number that the type cannot take. A
+        float16 element becomes infinite, as in PyTorch.
+        """
+        if is_number(source) and self.dtype != float16:
+            check_range(cast("float", source), self.dtype)
+        super().__setitem__(index, source)
 
     def _from_host(self, source: "StoredTensor | Array | Sequence[Any] | float") -> Self:
         self[...] = source

@@ -6,6 +6,7 @@ before it; iteration over a tensor reads it once.
 """
 
 from collections.abc import Iterator
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from runtime.language.value import Array, row_major
 from runtime.torch.device import device, own_device
 from runtime.torch.sizes import axis_of
+from runtime.torch.stored_tensor import StoredTensor
 from runtime.torch.tensor_views import TensorViews
 
 
@@ -81,14 +83,20 @@ class TensorReads(TensorViews):
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the length of an axis."""
-        return self.shape if dim is None else self.shape[axis_of(dim, len(self.shape))]
+        return self.shape if dim is None else self.shape[self._axis(dim)]
 
     def stride(self, dim: int | None = None) -> Any:
         """The distances, in elements, of neighbours along every axis, or along one: those of
         row-major order, which every tensor has for the host.
         """
         strides = row_major(self.shape)
-        return strides if dim is None else strides[axis_of(dim, len(self.shape))]
+        return strides if dim is None else strides[self._axis(dim)]
+
+    def _axis(self, dim: int) -> int:
+        axis = axis_of(dim, len(self.shape))
+        if not self.shape:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        return axis
 
     def element_size(self) -> int:
         """Bytes of one element."""
@@ -134,18 +142,39 @@ class TensorReads(TensorViews):
         return iter(self.numpy())
 
     def __contains__(self, element: object) -> bool:
-        return bool((self.numpy() == element).any())
+        """Whether an element is equal to a number, or to a tensor with a shape that broadcasts."""
+        if not isinstance(element, StoredTensor | Real | np.bool):
+            raise RuntimeError(  # noqa: TRY004 - as in PyTorch
+                "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+                f"{type(element)}."
+            )
+        other: Any = element.numpy() if isinstance(element, StoredTensor) else element
+        return bool((self.numpy() == other).any())
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._scalar())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._scalar())
+
+    def __format__(self, spec: str) -> str:
+        """A tensor without axes is formatted as its number; of others only `repr` exists."""
+        if self.shape or not self._state.data:
+            return object.__format__(self, spec)
+        return format(self.item(), spec)
 
     def __index__(self) -> int:
         if self.dtype.is_floating_point or self.numel() != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
+
+    def _scalar(self) -> Any:
+        if self.numel() != 1:
+            raise ValueError(
+                "only one element tensors can be converted to Python scalars, not one of "
+                f"{self.numel()} elements"
+            )
+        return self.item()
 
     def _check_single(self) -> None:
         if self.numel() != 1:
