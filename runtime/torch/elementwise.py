@@ -6,7 +6,7 @@ virtual addresses. Types are promoted and shapes broadcast as in PyTorch. A resu
 exactly and rounded once to float32 and then to its type.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import isnan
 from typing import NoReturn, cast
 
@@ -369,9 +369,8 @@ def _checked(function: str, operands: Sequence[object]) -> tuple[Operand, ...]:
     for each in operands:
         if isinstance(each, int) and not -(1 << 63) <= each < 1 << 64:
             raise OverflowError(f"int too big to convert: {each} is beyond 64 bits")
-    return tuple(
-        bool(each) if isinstance(each, np.bool) else cast("Operand", each) for each in operands
-    )
+    plain = (bool(cast("int", each)) if isinstance(each, np.bool) else each for each in operands)
+    return tuple(cast("Iterable[Operand]", plain))
 
 
 def _tensors(function: str, *operands: object) -> list[Tensor]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from functools import reduce
 from math import isfinite
 from numbers import Real
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -87,7 +88,7 @@ def check_range(number: float, dtype: DType) -> None:
     if dtype == boolean:
         return
     if dtype.is_floating_point:
-        fits = not isfinite(number) or abs(number) <= float(ml_dtypes.finfo(dtype.numpy).max)
+        fits = not isfinite(number) or abs(number) <= _greatest(dtype)
     else:
         limits = np.iinfo(dtype.numpy.name)
         # A comparison with NaN is false.
@@ -95,6 +96,11 @@ def check_range(number: float, dtype: DType) -> None:
     if not fits:
         problem = f"cannot be converted to type {dtype.torch_name} without overflow"
         raise RuntimeError(f"value {number} {problem}")
+
+
+def _greatest(dtype: DType) -> float:
+    limits = cast("Any", ml_dtypes.finfo)(dtype.numpy)
+    return float(limits.max)
 
 
 def wrapped(number: float, dtype: DType) -> float:

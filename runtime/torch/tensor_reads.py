@@ -7,7 +7,7 @@ before it; iteration over a tensor reads it once.
 
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -148,8 +148,9 @@ class TensorReads(TensorViews):
                 "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
                 f"{type(element)}."
             )
-        other: Any = element.numpy() if isinstance(element, StoredTensor) else element
-        return bool((self.numpy() == other).any())
+        if isinstance(element, StoredTensor):
+            return bool((self.numpy() == element.numpy()).any())
+        return bool((self.numpy() == cast("float", element)).any())
 
     def __float__(self) -> float:
         return float(self._scalar())
