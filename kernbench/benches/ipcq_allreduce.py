@@ -14,7 +14,7 @@ from kernbench.benches.flags import check_choice, check_least, checked_count
 from kernbench.benches.tensor_parallel import FLOATS, all_reduce_bound_ps, timed
 from runtime.ccl.config import CclConfig
 from runtime.language.value import Array
-from runtime.torch.tensor import Tensor
+from runtime.torch.tensors.tensor import Tensor
 
 dist = torch.distributed
 LABELS = tuple(Column(name) for name in ("cubes", "pes", "elements", "dtype"))

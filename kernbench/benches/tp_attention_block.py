@@ -33,7 +33,7 @@ from runtime.core.dtypes import DType
 from runtime.core.errors import UsageError
 from runtime.language.value import Array, Pointer
 from runtime.torch.ops import launch_on
-from runtime.torch.tensor import Tensor
+from runtime.torch.tensors.tensor import Tensor
 from runtime.tp import ColumnParallelLinear, RowParallelLinear
 
 CHECKS = 2

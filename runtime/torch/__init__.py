@@ -24,20 +24,7 @@ from runtime.model.placement import DPPolicy
 from runtime.model.tile_placement import tiled_column_major, tiled_row_major
 from runtime.torch import accelerator, ahbm, distributed, multiprocessing
 from runtime.torch.absent import absent_in_torch
-from runtime.torch.creation import (
-    empty,
-    empty_like,
-    from_numpy,
-    full,
-    full_like,
-    ones,
-    ones_like,
-    tensor,
-    zeros,
-    zeros_like,
-)
-from runtime.torch.device import device
-from runtime.torch.elementwise import (
+from runtime.torch.arithmetic.elementwise import (
     abs,  # noqa: A004 - a name of PyTorch
     add,
     bitwise_and,
@@ -67,21 +54,7 @@ from runtime.torch.elementwise import (
     sub,
     tanh,
 )
-from runtime.torch.joining import cat, chunk, split, stack
-from runtime.torch.matmul import matmul, mm
-from runtime.torch.ops import launch
-from runtime.torch.random_tensors import (
-    Generator,
-    initial_seed,
-    manual_seed,
-    rand,
-    rand_like,
-    randint,
-    randn,
-    randn_like,
-    randperm,
-)
-from runtime.torch.reductions import (
+from runtime.torch.arithmetic.reductions import (
     all,  # noqa: A004 - a name of PyTorch
     allclose,
     amax,
@@ -94,8 +67,35 @@ from runtime.torch.reductions import (
     softmax,
     sum,  # noqa: A004 - a name of PyTorch
 )
-from runtime.torch.sequences import arange, eye, linspace
-from runtime.torch.tensor import Tensor
+from runtime.torch.device import device
+from runtime.torch.ops import launch
+from runtime.torch.products.matmul import matmul, mm
+from runtime.torch.tensors.creation import (
+    empty,
+    empty_like,
+    from_numpy,
+    full,
+    full_like,
+    ones,
+    ones_like,
+    tensor,
+    zeros,
+    zeros_like,
+)
+from runtime.torch.tensors.joining import cat, chunk, split, stack
+from runtime.torch.tensors.random_tensors import (
+    Generator,
+    initial_seed,
+    manual_seed,
+    rand,
+    rand_like,
+    randint,
+    randn,
+    randn_like,
+    randperm,
+)
+from runtime.torch.tensors.sequences import arange, eye, linspace
+from runtime.torch.tensors.tensor import Tensor
 
 half = float16
 float = float32  # noqa: A001 - PyTorch's names

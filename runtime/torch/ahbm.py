@@ -9,16 +9,16 @@ from runtime.model.tiles import TileSize
 from runtime.torch.absent import absent_attribute
 from runtime.torch.device import check_device
 from runtime.torch.events import Event
-from runtime.torch.memory_statistics import (
+from runtime.torch.profiler import profile
+from runtime.torch.rank_state import running_rank
+from runtime.torch.streams import Stream, current_stream, default_stream, set_stream, stream
+from runtime.torch.tensors.memory_statistics import (
     empty_cache,
     max_memory_allocated,
     memory_allocated,
     memory_reserved,
     reset_peak_memory_stats,
 )
-from runtime.torch.profiler import profile
-from runtime.torch.rank_state import running_rank
-from runtime.torch.streams import Stream, current_stream, default_stream, set_stream, stream
 
 __all__ = [
     "DeviceProperties",

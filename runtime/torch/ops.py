@@ -10,7 +10,7 @@ from runtime.core.requests import Handle, KernelLaunchMsg, PerPe, Request
 from runtime.language.caller import program_line
 from runtime.language.value import Pointer
 from runtime.torch.rank_state import running_rank
-from runtime.torch.stored_tensor import StoredTensor
+from runtime.torch.tensors.stored_tensor import StoredTensor
 
 
 def launch(name: str, kernel: Callable[..., object], *arguments: object) -> Handle:

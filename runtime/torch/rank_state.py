@@ -13,7 +13,7 @@ from runtime.core.program_clock import ProgramClock
 from runtime.core.requests import DEFAULT_STREAM, Device, Handle
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import Topology
-from runtime.torch.tensor_memory import TensorMemory
+from runtime.torch.tensors.tensor_memory import TensorMemory
 
 SLOW_CALL_S = 0.5
 """A collective is slow when its rank has computed in Python for as long before the call."""

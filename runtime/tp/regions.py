@@ -13,10 +13,10 @@ from math import prod
 
 from runtime.language.value import Pointer
 from runtime.torch import distributed as dist
-from runtime.torch.block_copy import BlockCopy, Pe, flat_copy, launch_copies
-from runtime.torch.creation import empty
-from runtime.torch.product_operands import MatrixPart, parts_of
-from runtime.torch.tensor import Tensor
+from runtime.torch.products.block_copy import BlockCopy, Pe, flat_copy, launch_copies
+from runtime.torch.products.product_operands import MatrixPart, parts_of
+from runtime.torch.tensors.creation import empty
+from runtime.torch.tensors.tensor import Tensor
 from runtime.tp.parallel_state import (
     get_tensor_model_parallel_group,
     get_tensor_model_parallel_rank,

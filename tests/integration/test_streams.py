@@ -15,7 +15,7 @@ from runtime.model.addresses import AddressMap
 from runtime.model.allocation import collective_scratch_offset, kernel_scratch_offset
 from runtime.model.topology import parse_topology
 from runtime.torch.distributed.work import Work
-from runtime.torch.tensor import Tensor
+from runtime.torch.tensors.tensor import Tensor
 from sip_node.chip.send_bounds import SendBounds
 from tests.support.lps import reports_of
 from tests.support.topologies import variant_text

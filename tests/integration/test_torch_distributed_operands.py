@@ -302,7 +302,7 @@ KINDS: dict[str, tuple[Callable[[], object], str]] = {
         lambda: dist.all_gather(tensor(8), tensor(4)),
         (
             f"{ARGUMENT} `tensor_list` of type List[torch.Tensor] but got <class "
-            f"'runtime.torch.tensor.Tensor'> instead."
+            f"'runtime.torch.tensors.tensor.Tensor'> instead."
         ),
     ),
     "a list for a tensor": (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from runtime import DPPolicy, torch
-from runtime.torch.tensor import Tensor
+from runtime.torch.tensors.tensor import Tensor
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
 

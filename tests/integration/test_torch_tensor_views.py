@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime import DPPolicy, tl, torch
-from runtime.torch.tensor import Tensor
+from runtime.torch.tensors.tensor import Tensor
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
 

@@ -16,8 +16,8 @@ from coordinator.verify.check import verify
 from runtime import DPPolicy, torch
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import parse_topology
-from runtime.torch import elementwise, reductions
-from runtime.torch.regions import Region, blocks
+from runtime.torch.arithmetic import elementwise, reductions
+from runtime.torch.arithmetic.regions import Region, blocks
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
 

@@ -12,7 +12,7 @@ from runtime.torch.distributed.operands import check_placement
 from runtime.torch.distributed.process_group import install
 from runtime.torch.ops import launch_on, shard_pointers
 from runtime.torch.rank_state import running_rank
-from runtime.torch.tensor import Tensor
+from runtime.torch.tensors.tensor import Tensor
 
 dist = torch.distributed
 OPS: Mapping[str, dist.ReduceOp] = {

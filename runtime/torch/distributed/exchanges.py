@@ -32,7 +32,7 @@ from runtime.torch.distributed.operands import check_pair, check_tensors
 from runtime.torch.distributed.process_group import Group
 from runtime.torch.distributed.work import Work
 from runtime.torch.rank_state import ProcessGroup
-from runtime.torch.tensor import Tensor
+from runtime.torch.tensors.tensor import Tensor
 
 
 class _RankPart(NamedTuple):

@@ -19,7 +19,7 @@ from runtime.torch.distributed.operands import (
 )
 from runtime.torch.distributed.process_group import Group
 from runtime.torch.distributed.work import Work
-from runtime.torch.tensor import Tensor
+from runtime.torch.tensors.tensor import Tensor
 
 
 def broadcast(

@@ -29,7 +29,7 @@ from runtime.torch.distributed.process_group import Group, install, resolve_grou
 from runtime.torch.distributed.work import Work, communication_stream
 from runtime.torch.ops import launch_on
 from runtime.torch.rank_state import ProcessGroup, running_rank
-from runtime.torch.tensor import Tensor
+from runtime.torch.tensors.tensor import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from zlib import crc32
 
 from runtime.language.value import Pointer
 from runtime.torch.distributed.operands import placement_text
-from runtime.torch.tensor import Tensor
+from runtime.torch.tensors.tensor import Tensor
 
 Pe = tuple[int, int]
 

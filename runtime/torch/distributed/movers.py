@@ -23,7 +23,7 @@ from runtime.core.requests import PerPe
 from runtime.language.value import Pointer
 from runtime.model.placement import ShardSpec
 from runtime.torch.rank_state import running_rank
-from runtime.torch.tensor import Tensor
+from runtime.torch.tensors.tensor import Tensor
 
 _BYTES_A_PE = 4096
 

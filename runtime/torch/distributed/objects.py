@@ -13,7 +13,6 @@ import numpy as np
 
 from runtime.core.dtypes import int64, uint8
 from runtime.language.value import Array
-from runtime.torch.creation import empty, from_numpy
 from runtime.torch.distributed.gathers import all_gather_into_tensor, broadcast, gather, scatter
 from runtime.torch.distributed.launching import member
 from runtime.torch.distributed.object_codec import decode, encode
@@ -21,7 +20,8 @@ from runtime.torch.distributed.operands import check_absent, rank_in_group
 from runtime.torch.distributed.point_to_point import recv, send
 from runtime.torch.distributed.process_group import Group
 from runtime.torch.rank_state import ProcessGroup, running_rank
-from runtime.torch.tensor import Tensor
+from runtime.torch.tensors.creation import empty, from_numpy
+from runtime.torch.tensors.tensor import Tensor
 
 
 def broadcast_object_list(

@@ -24,7 +24,7 @@ from runtime.torch.distributed.movers import (
 )
 from runtime.torch.distributed.process_group import BACKEND
 from runtime.torch.rank_state import ProcessGroup, running_rank
-from runtime.torch.tensor import Tensor
+from runtime.torch.tensors.tensor import Tensor
 
 _OPS = [f"ReduceOp.{op.name}" for op in ReduceOp]
 

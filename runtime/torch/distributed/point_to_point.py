@@ -25,7 +25,7 @@ from runtime.torch.distributed.operands import (
 from runtime.torch.distributed.process_group import Group, install, resolve_group
 from runtime.torch.distributed.work import Work
 from runtime.torch.rank_state import running_rank
-from runtime.torch.tensor import Tensor
+from runtime.torch.tensors.tensor import Tensor
 
 _End = Literal["dst", "src"]
 _KINDS = {"dst": "destination", "src": "source"}

@@ -8,7 +8,6 @@ from runtime.ccl.algorithm_module import kernel_of
 from runtime.ccl.config import PAIRWISE
 from runtime.ccl.reduction import ReduceOp
 from runtime.model.placement import DPPolicy
-from runtime.torch.creation import empty
 from runtime.torch.distributed.launching import CollectiveCall, chosen_kernel, member
 from runtime.torch.distributed.movers import (
     movers_of,
@@ -30,7 +29,8 @@ from runtime.torch.distributed.operands import (
 from runtime.torch.distributed.process_group import Group
 from runtime.torch.distributed.work import Work
 from runtime.torch.rank_state import ProcessGroup, running_rank
-from runtime.torch.tensor import Tensor
+from runtime.torch.tensors.creation import empty
+from runtime.torch.tensors.tensor import Tensor
 
 _BARRIER_BYTES = 4
 

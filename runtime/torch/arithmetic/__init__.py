@@ -1,0 +1,1 @@
+"""Operators, comparisons and reductions of tensors, and the kernels that compute them."""

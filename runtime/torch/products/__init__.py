@@ -1,0 +1,1 @@
+"""Matrix products of tensors: their plan, their operands, and the kernel that computes them."""

@@ -1,0 +1,317 @@
+"""Matrix products of device tensors: `matmul` and `mm`.
+
+A product is one launch of a shipped kernel. Every PE computes blocks of the result and reads its
+operands through their virtual addresses, wherever they lie; panels of them are loaded once into
+TCM and used for many tiles (`product_plan`). Products are summed in float32, or in
+int32 for int8, and rounded once to the type of the operands, which is PyTorch's type of the result.
+"""
+
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
+from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
+from runtime.core.requests import PerPe
+from runtime.language.value import Pointer
+from runtime.model.placement import Placement, Span
+from runtime.torch.ahbm import get_device_properties
+from runtime.torch.ops import launch_on
+from runtime.torch.products.block_copy import flat_copy
+from runtime.torch.products.product_kernel import ProductTask, ResultMatrix, multiply
+from runtime.torch.products.product_operands import (
+    MatrixPart,
+    ProductOperand,
+    parts_of,
+    product_operand,
+)
+from runtime.torch.products.product_plan import (
+    PeMemory,
+    PeRates,
+    ProductDepth,
+    ProductSize,
+    divided,
+    grid,
+    scratch_plan,
+)
+from runtime.torch.rank_state import running_rank
+from runtime.torch.tensors.creation import empty
+from runtime.torch.tensors.tensor import Tensor
+
+_TYPES = (float16, bfloat16, float32, int8)
+"""The types that the GEMM engine multiplies."""
+_Pe = tuple[int, int]
+
+
+def matmul(
+    input: Tensor,  # noqa: A002 - PyTorch's name
+    other: Tensor,
+    *,
+    bias: Tensor | None = None,
+    transpose_input: bool = False,
+    transpose_other: bool = False,
+    dp: Placement | None = None,
+) -> Tensor:
+    """The matrix product of `input` (..., m, k) and `other` (k, n), on as many PEs as help.
+
+    A vector is a row of `input` or a column of `other`, without that axis in the result. The last
+    four arguments are kernbench's own: `bias` (n,) is added to every row before the one rounding;
+    an operand of two axes can be transposed, panel by panel in TCM; `dp` places the result, and
+    each PE of it computes the elements that it holds. Without `dp` the result is placed as any new
+    tensor, and the blocks are on the PEs that hold whole columns of `other` or rows of `input`,
+    else in a grid over all PEs.
+
+    The call returns at once, like a launch. An operand whose sums are divided over PEs, such as
+    `other` placed row by row and column by column at once, is first copied to a flat tensor.
+    `RuntimeError` as in PyTorch for shapes and types that do not match.
+    """
+    for position, operand in enumerate((input, other), start=1):
+        if not isinstance(operand, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance] - user code is not type-checked
+            name = ("input", "other")[position - 1]
+            problem = f"must be Tensor, not {type(operand).__name__}"
+            raise TypeError(f"matmul(): argument '{name}' (position {position}) {problem}")
+    product = _Product.of(input, other, transpose_input, transpose_other)
+    _check_types(input, other)
+    _check_bias(bias, product.n, input.dtype)
+    result = _new(product.shape, input.dtype, dp)
+    if not result.numel():
+        return result
+    if not product.k:
+        return result.copy_(0 if bias is None else bias)
+    a = _operand(input, product.stored_a, free_in_rows=not transpose_input, used_in_rows=True)
+    b = _operand(other, product.stored_b, free_in_rows=transpose_other, used_in_rows=False)
+    row = (
+        None
+        if bias is None
+        else _operand(bias, (1, product.n), free_in_rows=False, used_in_rows=False)
+    )
+    blocks = _blocks(product, result, a, b, by_owner=dp is not None)
+    _launch(product, result, a, b, row, blocks)
+    return result
+
+
+def mm(input: Tensor, mat2: Tensor) -> Tensor:  # noqa: A002 - PyTorch's name
+    """The product of two matrices, `matmul` without vectors and folded axes."""
+    for name, operand in (("self", input), ("mat2", mat2)):
+        if isinstance(operand, Tensor) and len(operand.shape) != 2:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise RuntimeError(f"{name} must be a matrix")
+    return matmul(input, mat2)
+
+
+class _Product(NamedTuple):
+    """The sizes of a product: of its result, and of the operands as they are in memory."""
+
+    m: int
+    k: int
+    n: int
+    shape: tuple[int, ...]
+    stored_a: tuple[int, int]
+    stored_b: tuple[int, int]
+
+    @classmethod
+    def of(cls, a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> "_Product":  # noqa: FBT001
+        axes = len(a.shape), len(b.shape)
+        if 0 in axes:
+            raise RuntimeError(
+                "both arguments to matmul need to be at least 1D, but they are "
+                f"{axes[0]}D and {axes[1]}D"
+            )
+        if axes[1] > 2:
+            raise NotImplementedError(
+                f"matmul of {a.shape} and {b.shape}: other has at most 2 axes here; multiply the "
+                "matrices of a batch one by one"
+            )
+        for tensor, transposed in ((a, transpose_a), (b, transpose_b)):
+            if transposed and len(tensor.shape) != 2:
+                raise ValueError(f"a tensor of shape {tensor.shape} is no matrix to transpose")
+        stored_a = (prod(a.shape[:-1]), a.shape[-1])
+        stored_b = (b.shape[0], 1 if len(b.shape) == 1 else b.shape[1])
+        m, k = stored_a[::-1] if transpose_a else stored_a
+        depth, n = stored_b[::-1] if transpose_b else stored_b
+        if k != depth:
+            raise RuntimeError(_mismatch(a.shape, b.shape, (m, k), (depth, n)))
+        shape: tuple[int, ...] = ((m,) if transpose_a else a.shape[:-1]) + (
+            () if len(b.shape) == 1 else (n,)
+        )
+        return cls(m=m, k=k, n=n, shape=shape, stored_a=stored_a, stored_b=stored_b)
+
+
+def _mismatch(
+    a: Sequence[int], b: Sequence[int], left: tuple[int, int], right: tuple[int, int]
+) -> str:
+    if len(b) > 1:
+        (m, k), (depth, n) = left, right
+        return f"mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {depth}x{n})"
+    if len(a) == 1:
+        return (
+            f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the "
+            f"same number of elements, but got {a[0]} and {b[0]} elements respectively"
+        )
+    return f"size mismatch, got input ({left[0]}), mat ({left[0]}x{left[1]}), vec ({b[0]})"
+
+
+def _check_types(a: Tensor, b: Tensor) -> None:
+    if a.dtype != b.dtype:
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {a.dtype!r} != {b.dtype!r}"
+        )
+    if a.dtype not in _TYPES:
+        known = ", ".join(repr(dtype) for dtype in _TYPES)
+        raise RuntimeError(f"matmul: the GEMM engine multiplies {known}, not {a.dtype!r}")
+
+
+def _check_bias(bias: Tensor | None, n: int, dtype: DType) -> None:
+    if bias is None:
+        return
+    if bias.shape != (n,):
+        raise RuntimeError(f"matmul: the bias has shape {bias.shape}; the product takes {(n,)}")
+    if bias.dtype != dtype:
+        raise RuntimeError(f"matmul: the bias is {bias.dtype!r}, the operands are {dtype!r}")
+
+
+def _new(shape: tuple[int, ...], dtype: DType, dp: Placement | None) -> Tensor:
+    return empty(shape, dtype=dtype) if dp is None else empty(shape, dtype=dtype, dp=dp)
+
+
+def _operand(
+    tensor: Tensor, stored: tuple[int, int], *, free_in_rows: bool, used_in_rows: bool
+) -> tuple[Tensor, ProductOperand]:
+    """The operand, and the tensor that it is in: a flat copy where the depth is divided."""
+    operand = product_operand(tensor, stored, free_in_rows=free_in_rows, used_in_rows=used_in_rows)
+    if operand is None:
+        tensor = flat_copy(tensor, stored)
+        operand = product_operand(
+            tensor, stored, free_in_rows=free_in_rows, used_in_rows=used_in_rows
+        )
+        assert operand is not None, "a flat tensor is one piece"
+    return tensor, operand
+
+
+class _ResultBlock(NamedTuple):
+    """A block of the result on a PE; element (0, 0) of its matrix would be `origin` elements from
+    the start of the tensor.
+    """
+
+    rows: Span
+    columns: Span
+    origin: int
+    pitch: int
+
+
+def _launch(
+    product: _Product,
+    result: Tensor,
+    a: tuple[Tensor, ProductOperand],
+    b: tuple[Tensor, ProductOperand],
+    bias: tuple[Tensor, ProductOperand] | None,
+    blocks: Sequence[tuple[_Pe, _ResultBlock]],
+) -> None:
+    properties, start = get_device_properties(), Pointer(result.address, result.dtype)
+    tile, hbm = properties.gemm_tile, running_rank().topology.hbm
+    depth = ProductDepth(product.k, tile.k, result.itemsize)
+    memory = PeMemory(
+        properties.kernel_scratch_bytes_per_pe,
+        hbm.burst_bytes * hbm.num_pcs,
+        properties.hbm_gbs_per_pe,
+    )
+    tasks: dict[_Pe, list[ProductTask]] = {}
+    for turn, (pe, block) in enumerate(blocks):
+        plan = scratch_plan(
+            a[1].size(block.rows, tile.m),
+            b[1].size(block.columns, tile.n),
+            depth,
+            _step_ns(),
+            memory,
+        )
+        matrix = ResultMatrix(start + block.origin, block.pitch)
+        tasks.setdefault(pe, []).append(ProductTask(plan, matrix, turn))
+    tensors = [result, a[0], b[0]] + ([] if bias is None else [bias[0]])
+    sums = None
+    if any(len(task.plan.depths) > 1 for each in tasks.values() for task in each):
+        whole = empty(product.m, product.n, dtype=int32 if result.dtype == int8 else float32)
+        tensors.append(whole)
+        sums = ResultMatrix(Pointer(whole.address, whole.dtype), product.n)
+    arguments = (
+        PerPe({pe: tuple(each) for pe, each in tasks.items()}),
+        a[1],
+        b[1],
+        sums,
+        None if bias is None else bias[1],
+    )
+    launch_on("matmul", multiply, arguments, tensors, sorted(tasks))
+
+
+def _blocks(
+    product: _Product,
+    result: Tensor,
+    a: tuple[Tensor, ProductOperand],
+    b: tuple[Tensor, ProductOperand],
+    *,
+    by_owner: bool,
+) -> list[tuple[_Pe, _ResultBlock]]:
+    """The blocks of each PE that takes part."""
+    m, n = product.m, product.n
+    parts = parts_of(result, (m, n)) or ()
+    if by_owner or not result.is_flat:
+        return [
+            (pe, _ResultBlock(part.rows, part.columns, _origin(part), part.pitch))
+            for part in parts
+            for pe in part.pes
+        ]
+    if len(b[1].pieces) > 1:
+        owners = _owners(b[0], product.stored_b)
+        return [
+            (pe, _ResultBlock((0, m), span, 0, n))
+            for pe, span in zip(owners, _spans(b[1]), strict=True)
+        ]
+    if len(a[1].pieces) > 1:
+        owners = _owners(a[0], product.stored_a)
+        return [
+            (pe, _ResultBlock(span, (0, n), 0, n))
+            for pe, span in zip(owners, _spans(a[1]), strict=True)
+        ]
+    return _grid_blocks(product, (_slices(a[0]), _slices(b[0])), result.itemsize)
+
+
+def _origin(part: MatrixPart) -> int:
+    return part.offset - part.rows[0] * part.pitch - part.columns[0]
+
+
+def _grid_blocks(
+    product: _Product, slices: tuple[int, int], itemsize: int
+) -> list[tuple[_Pe, _ResultBlock]]:
+    properties = get_device_properties()
+    tile = properties.gemm_tile
+    rates = PeRates(properties.pe_count, tile, _step_ns(), properties.hbm_gbs_per_pe)
+    size = ProductSize(product.m, product.k, product.n, itemsize)
+    rows, columns = grid(size, rates, slices)
+    spans = [
+        (row, column)
+        for row in divided(product.m, rows, tile.m)
+        for column in divided(product.n, columns, tile.n)
+    ]
+    return [
+        (divmod(number, properties.pes_per_cube), _ResultBlock(*span, 0, product.n))
+        for number, span in enumerate(spans)
+    ]
+
+
+def _step_ns() -> float:
+    """The time of the engine for a full tile."""
+    properties = get_device_properties()
+    # 1 TFLOPS is 1000 operations a nanosecond.
+    return 2 * prod(properties.gemm_tile) / (properties.peak_gemm_tflops_per_pe * 1000)
+
+
+def _owners(tensor: Tensor, stored: tuple[int, int]) -> Sequence[_Pe]:
+    """The first holder of each part, in the order of the pieces of the operand."""
+    parts = parts_of(tensor, stored) or ()
+    return [part.pes[0] for part in sorted(parts, key=lambda part: (part.rows, part.columns))]
+
+
+def _spans(operand: ProductOperand) -> Sequence[Span]:
+    return [piece.span for piece in operand.pieces]
+
+
+def _slices(tensor: Tensor) -> int:
+    """The number of PEs that hold a part of a tensor."""
+    return len({(shard.spec.cube, shard.spec.pe) for shard in tensor.shards if shard.spec.nbytes})

@@ -1,0 +1,1 @@
+"""Tensors in simulated memory: storages and their windows, constructors, copies and reads."""
