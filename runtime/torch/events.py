@@ -35,18 +35,15 @@ class Event:
         """Record the event behind the commands of `stream`, by default the current stream. A second
         call replaces the first.
         """
-        device = running_rank().device
-        number = device.stream if stream is None else stream.number
-        self.recorded = device.submit([], "an event", stream=number)
+        self.recorded = running_rank().device.submit([], "an event", stream=_number(stream))
 
     def wait(self, stream: "Stream | None" = None) -> None:
         """Later commands of `stream`, by default the current one, wait for the event. The rank goes
         on at once. An event that is not recorded changes nothing.
         """
-        device = running_rank().device
+        number = _number(stream)
         if self.recorded is not None:
-            number = device.stream if stream is None else stream.number
-            device.order_after(number, (self.recorded,))
+            running_rank().device.order_after(number, (self.recorded,))
 
     def query(self) -> bool:
         """Whether the recorded commands are complete; True if nothing is recorded. A loop around it
@@ -64,9 +61,11 @@ class Event:
         """The simulated milliseconds from this event to `end_event`, between the times at which the
         IO_CPU saw them complete.
 
-        `ValueError` for events without `enable_timing` and for events that are not recorded,
-        `RuntimeError` for events that are not complete.
+        `TypeError` for what is no event, `ValueError` for events without `enable_timing` and for
+        events that are not recorded, `RuntimeError` for events that are not complete.
         """
+        if not isinstance(end_event, Event):  # pyright: ignore[reportUnnecessaryIsInstance] - user code is not type-checked
+            raise TypeError(f"expected a torch.ahbm.Event, but got {type(end_event).__name__}")
         if not (self.enable_timing and end_event.enable_timing):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if self.recorded is None or end_event.recorded is None:
@@ -77,3 +76,18 @@ class Event:
                 "one with synchronize()."
             )
         return (end_event.recorded.device_done_ps - self.recorded.device_done_ps) / _PS_PER_MS
+
+
+def _number(stream: "Stream | None") -> int:
+    """The number of a stream, by default the current one. `TypeError` for what is no stream,
+    `RuntimeError` for a stream of another rank.
+    """
+    state = running_rank()
+    if stream is None:
+        return state.device.stream
+    # Streams record events: their module imports this one.
+    if not isinstance(getattr(stream, "number", None), int):
+        raise TypeError(f"expected a torch.ahbm.Stream, but got {type(stream).__name__}")
+    if stream.rank != state.rank:
+        raise RuntimeError(f"{stream} is used by rank {state.rank}, which cannot access it")
+    return stream.number

@@ -164,6 +164,19 @@ def test_a_stream_and_an_event_are_awaited_on_their_own() -> None:
     assert result(program) == [False, False, True, True, False, True, False, True]
 
 
+def test_what_is_no_stream_and_no_event_is_a_type_error() -> None:
+    def program() -> None:
+        event = ahbm.Event(enable_timing=True)
+        for call in (event.record, event.wait):
+            with pytest.raises(TypeError, match=r"expected a torch\.ahbm\.Stream, but got int"):
+                call(3)
+        event.record()
+        with pytest.raises(TypeError, match=r"expected a torch\.ahbm\.Event, but got NoneType"):
+            event.elapsed_time(None)
+
+    run(program)
+
+
 def test_a_loop_around_a_poll_lets_time_pass_until_what_it_waits_for_is_complete() -> None:
     def program() -> list[tuple[int, int, bool]]:
         x, y = zeros(), zeros()
