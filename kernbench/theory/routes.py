@@ -43,7 +43,7 @@ HOST_TO_IO: Route = (
 IO_TO_HOST: Route = (
     KeyedHop("0", IO + "io_cpu.overhead_ns", IO + "noc.bw_gbs"),
     KeyedHop("0", IO + "pcie_ep.overhead_ns", IO + "io_cpu.bw_gbs"),
-    KeyedHop("0", "sip.host.overhead_ns", IO + "pcie_ep.bw_gbs"),
+    KeyedHop("0", "host.overhead_ns", IO + "pcie_ep.bw_gbs"),
 )
 TO_NEXT_SIP: Route = (
     KeyedHop("0", UCIE_NS),

@@ -8,7 +8,7 @@ from runtime.core.rng import Random
 OVERHEADS = (
     "ucie.overhead_ns",
     "xbar.overhead_ns",
-    "sip.host.overhead_ns",
+    "host.overhead_ns",
     "sip.io_chiplet.pcie_ep.overhead_ns",
     "sip.io_chiplet.io_cpu.overhead_ns",
     "sip.io_chiplet.noc.overhead_ns",

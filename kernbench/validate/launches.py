@@ -59,7 +59,7 @@ class _Cases:
         """N launches of a host that needs two periods for each."""
         times, kernel_ps = LaunchTimes(self._file, 0, 0, arguments=1), self._kernel_ps(1)
         overhead_ps = 2 * times.period_ps(kernel_ps)
-        changes = {"sip.host.launch_overhead_ns": overhead_ps / 1000}
+        changes = {"host.launch_overhead_ns": overhead_ps / 1000}
         yield self._check(
             "host",
             f"{LAUNCHES} launches, launch_overhead_ns of two periods",

@@ -175,7 +175,11 @@ def _problem(detail: ErrorDetails, model: type[BaseModel]) -> str:
     match detail["type"]:
         case "extra_forbidden":
             *section, key = detail["loc"]
-            return f"unknown key{nearest(str(key), _known_keys(model, tuple(section)))}"
+            hint = nearest(str(key), _known_keys(model, tuple(section)))
+            # Most likely a section of the file that was indented too far.
+            if section and key in model.model_fields and "did you mean" not in hint:
+                hint = f"; {key!r} is a key of the top level"
+            return f"unknown key{hint}"
         case "missing":
             return "this key is missing"
         case "model_type" | "dict_type":

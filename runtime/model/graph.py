@@ -257,7 +257,7 @@ class _Draft:
 def _overheads_ns(topology: Topology) -> dict[NodeKind, float]:
     io, cube = topology.sip.io_chiplet, topology.cube
     return {
-        "host": topology.sip.host.overhead_ns,
+        "host": topology.host.overhead_ns,
         "pcie_ep": io.pcie_ep.overhead_ns,
         "io_cpu": io.io_cpu.overhead_ns,
         "io_noc": io.noc.overhead_ns,

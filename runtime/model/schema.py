@@ -1,7 +1,8 @@
 """The schema of `topology.yaml`: one frozen model per mapping; fields are the YAML keys.
 
 Every key is required, so that no parameter of the model is hidden in code; exceptions are `w`, `h`,
-`impl`, and `launch_overhead_ns`, without which the host is ideal. Units are part of the keys.
+`impl`, `launch_overhead_ns`, without which the host is ideal, and `copy_overhead_ns`, without which
+a copy costs the host what a launch does. Units are part of the keys.
 """
 
 from typing import Annotated, Literal
@@ -84,6 +85,21 @@ class Hbm(Section):
     slice_gib: Count
 
 
+class HostConfig(Section):
+    """The host of a SIP: its overhead on the return path, and the time that it needs for each
+    command, which may be another one for copies.
+    """
+
+    overhead_ns: Ns
+    launch_overhead_ns: Ns = 0.0
+    copy_overhead_ns: Ns | None = None
+
+    @property
+    def of_a_copy_ns(self) -> float:
+        """The time that the host needs for a copy."""
+        return self.launch_overhead_ns if self.copy_overhead_ns is None else self.copy_overhead_ns
+
+
 class Grid(Section):
     """Columns and rows."""
 
@@ -123,19 +139,11 @@ class IoChiplet(Section):
     noc: IoNoc
 
 
-class HostConfig(Section):
-    """The host: its overhead on the return path, and the time that it needs for each command."""
-
-    overhead_ns: Ns
-    launch_overhead_ns: Ns = 0.0
-
-
 class Sip(Section):
     """One package: a mesh of cubes and an IO chiplet."""
 
     cube_mesh: Grid
     cube_gap_mm: Mm
-    host: HostConfig
     io_chiplet: IoChiplet
 
 
@@ -185,6 +193,7 @@ class Topology(Section):
     ucie: Ucie
     xbar: Xbar
     hbm: Hbm
+    host: HostConfig
     sip: Sip
     cube: CubeConfig
     pe: PeConfig

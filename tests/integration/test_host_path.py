@@ -1,10 +1,19 @@
 """Requests of the host: order, records, and the common start which the IO_CPU stamps."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from runtime import DPPolicy, tl, torch
-from runtime.core.requests import Handle, MemoryReadMsg, MemoryWriteMsg, PeDmaMsg
+from runtime.core.requests import (
+    Extent,
+    Handle,
+    MemoryReadMsg,
+    MemoryWriteMsg,
+    MmuMapMsg,
+    PeDmaMsg,
+)
 from runtime.torch.rank_state import running_rank
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
@@ -44,7 +53,7 @@ def test_commands_leave_a_host_with_a_launch_overhead_one_after_the_other() -> N
 
     overhead_ps = 700_000
     ideal, busy = (
-        simulate(program, 1, topology=variant_text(sip__host__launch_overhead_ns=ns)).returned[0]
+        simulate(program, 1, topology=variant_text(host__launch_overhead_ns=ns)).returned[0]
         for ns in (0.0, overhead_ps / 1000)
     )
     # It is longer than the answer takes, so no command finds another one before it.
@@ -52,6 +61,23 @@ def test_commands_leave_a_host_with_a_launch_overhead_one_after_the_other() -> N
         ideal[0].completed_ps + overhead_ps * (index + 1) for index in range(4)
     ]
     assert [handle.queued_ps for handle in busy] == [overhead_ps * index for index in range(1, 5)]
+
+
+def test_a_copy_has_an_overhead_of_its_own_and_other_commands_have_that_of_a_launch() -> None:
+    def program(rank: int) -> list[int]:
+        state = running_rank()
+        address = state.addresses.pe_hbm_addr(0, 0, 0, 0)
+        write = MemoryWriteMsg(address, 16, bytes(16))
+        copies = [write], [MemoryReadMsg(address, 16)], [PeDmaMsg(0, 0, "read", address, 16)]
+        others = [], [MmuMapMsg(0, ((0, (Extent(1 << 32, 4096, address, "t"),)),))]
+        handles = [state.device.submit(each, "") for each in (*copies, [write] * 3, *others)]
+        state.device.wait(handles[-1])
+        departed = [0, *(handle.departed_ps for handle in handles)]  # type: ignore[attr-defined]
+        return [end - start for start, end in pairwise(departed)]
+
+    for copy_ns, each_ps in ((None, 700_000), (300.0, 300_000), (0.0, 0)):
+        text = variant_text(host__launch_overhead_ns=700.0, host__copy_overhead_ns=copy_ns)
+        assert simulate(program, 1, topology=text).returned[0] == [each_ps] * 4 + [700_000] * 2
 
 
 def test_a_refused_request_names_its_command_and_nothing_of_it_is_sent() -> None:

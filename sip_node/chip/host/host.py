@@ -1,11 +1,12 @@
 """The host side of a SIP: sends commands to its IO_CPU, without waiting for earlier ones.
 
-A command leaves the host as soon as that is free: it needs `launch_overhead_ns` for each. Its
-packets travel to the IO_CPU, where they wait until the command may begin (`io_cpu`). The host
-computes for which commands it waits (`Streams`), and sends their numbers along.
+A command leaves the host as soon as that is free: it needs `copy_overhead_ns` for a copy and
+`launch_overhead_ns` for any other one. Its packets travel to the IO_CPU, where they wait until the
+command may begin (`io_cpu`). The host computes for which commands it waits (`Streams`), and sends
+their numbers along.
 
     program   submit C1, C2, C3
-    host      C1 --> C2 --> C3 -->                        launch_overhead_ns each, one after another
+    host      C1 --> C2 --> C3 -->                        an overhead each, one after another
     IO_CPU          C1 |=== runs ===| C2 |=== runs ===|   C2 is there when C1 ends
 """
 
@@ -57,7 +58,9 @@ class Host:
 
     def __init__(self, chip: ChipContext, node: int) -> None:
         self._chip, self._node, self._engine = chip, node, chip.engine
-        self._overhead_ps = ps_from_ns(chip.topology.sip.host.launch_overhead_ns)
+        host = chip.topology.host
+        self._launch_ps = ps_from_ns(host.launch_overhead_ns)
+        self._copy_ps = ps_from_ns(host.of_a_copy_ns)
         self._free_ps = 0
         self.streams = Streams()
         self._open: dict[int, _SentRequest] = {}
@@ -136,8 +139,10 @@ class Host:
         for request in requests:
             check_request(request, self._chip, why)
         now_ps, count = self._engine.now_ps, len(requests)
-        # One command after the other: the host is a server with a fixed time of service.
-        departs_ps = self._free_ps = max(now_ps, self._free_ps) + self._overhead_ps
+        # One command after the other: the host is a server whose time of service does not depend
+        # on the number of requests, as a driver rings one doorbell for all of them.
+        overhead_ps = self._copy_ps if _moves_data(requests) else self._launch_ps
+        departs_ps = self._free_ps = max(now_ps, self._free_ps) + overhead_ps
         command = Command(
             requests=tuple(requests),
             submitted_ps=now_ps,
@@ -281,6 +286,13 @@ class Host:
         answered, self._next_answer = self._next_answer, Completion[None]()
         command.finished.complete(None)
         answered.complete(None)
+
+
+def _moves_data(requests: Sequence[Request]) -> bool:
+    """Whether a command is a copy: its requests move bytes of tensors, and launch nothing."""
+    return any(
+        isinstance(request, MemoryWriteMsg | MemoryReadMsg | PeDmaMsg) for request in requests
+    )
 
 
 def _cube_command(request: PeDmaMsg | MmuMapMsg | IpcqInitMsg) -> CubeCommand:

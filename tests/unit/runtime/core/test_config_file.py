@@ -79,6 +79,10 @@ def test_lists_become_tuples_so_that_a_model_is_immutable_throughout() -> None:
         (GOOD + "sizes: [1, x]\n", "chip.yaml: sizes[1]: should be a valid integer, got 'x'"),
         (GOOD + "engines: {a: {lanez: 1}}\n", "unknown key; did you mean 'lanes'?"),
         (
+            GOOD.replace("lanes: 8", "lanes: 8, sizes: [1]"),
+            "chip.yaml: engine.sizes: unknown key; 'sizes' is a key of the top level",
+        ),
+        (
             GOOD + "engines: {1: {lanes: 1, clock_ghz: 1}}\n",
             "chip.yaml: line 3: keys are strings, got 1",
         ),

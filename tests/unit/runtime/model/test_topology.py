@@ -76,6 +76,11 @@ def test_a_topology_cannot_be_changed_after_it_was_read() -> None:
     ("changes", "message"),
     [
         ({"system__sips__cuont": 3}, "system.sips.cuont: unknown key; did you mean 'count'?"),
+        ({"sip__host": {"overhead_ns": 0}}, "sip.host: unknown key; 'host' is a key of the top"),
+        ({"host__launch_ns": 5}, "host.launch_ns: unknown key; did you mean 'launch_overhead_ns'?"),
+        ({"host__copy_overhead_ns": -1}, "host.copy_overhead_ns: should be greater than or equal"),
+        ({"host__copy_overhead_ns": "5"}, "host.copy_overhead_ns: should be a valid number"),
+        ({"host": None}, "host: should be a mapping of keys, got null"),
         ({"system__sips__count": 0}, "system.sips.count: 0 SIPs; an address names 1 to 256"),
         ({"system__sips__count": 257}, "system.sips.count: 257 SIPs; an address names 1 to 256"),
         (
