@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test test-fast test-nightly lint bench figures setup clean
+.PHONY: run test test-fast test-nightly mutants lint bench figures setup clean
 
 run: setup
 	$(BIN)/python launch.py --sips 2
@@ -21,6 +21,10 @@ test-fast: setup
 # The transcripts that `make test` leaves out: whole studies, all of `validate`, large collectives.
 test-nightly: setup
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup -m nightly --timeout 1200
+
+# Small edits of the timing code, each of which `validate` must notice; takes about 15 minutes.
+mutants: setup
+	$(BIN)/python -m tests.mutants
 
 lint: setup
 	$(BIN)/ruff check .

@@ -51,6 +51,9 @@ LOAD = number(float, "a number above 0 and at most 1", sys.float_info.min, 1.0)
 @click.option(
     "--csv", "csv_path", type=click.Path(path_type=Path), help="Write the checks to this file."
 )
+@click.option(
+    "--fail-fast", is_flag=True, help="End behind the first part with a check out of tolerance."
+)
 @click.option("--list", "lists", is_flag=True, help="List the checks and end.")
 @click.option(
     "--mesh",
@@ -86,6 +89,7 @@ def validate_command(  # noqa: PLR0913 - a parameter for each option
     full: bool,
     procs: int | None,
     csv_path: Path | None,
+    fail_fast: bool,
     lists: bool,
     mesh: bool,
     pattern: str,
@@ -108,16 +112,23 @@ def validate_command(  # noqa: PLR0913 - a parameter for each option
         return _mesh(text, pattern, loads, flits, seed)
     if loads:
         raise UsageError("validate: --load belongs to --mesh")
-    return _validate(text, chosen, only, procs or os.cpu_count() or 1, csv_path)
+    count = min(procs or os.cpu_count() or 1, max(len(chosen), 1))
+    return _validate(text, chosen, only, count, csv_path, fail_fast=fail_fast)
 
 
 def _validate(
-    text: str, chosen: Sequence[Part], only: str, procs: int, csv_path: Path | None
+    text: str,
+    chosen: Sequence[Part],
+    only: str,
+    procs: int,
+    csv_path: Path | None,
+    *,
+    fail_fast: bool,
 ) -> int:
     if csv_path is not None:
         clear_output(csv_path, "validate: --csv")
     began_s = now_s()
-    checks = run(text, chosen, only, min(procs, max(len(chosen), 1)))
+    checks = run(text, chosen, only, procs, fail_fast=fail_fast)
     if not checks:
         raise UsageError(
             f"validate: --only {only}: no check has an id that starts with this; --list shows them"

@@ -1,7 +1,7 @@
 """The parts of `validate`: each yields some checks, in any process; the order of rows is fixed."""
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
 
@@ -88,33 +88,54 @@ def parts(seed: int, *, full: bool) -> list[Part]:
     ]
 
 
-def run(text: str, chosen: Sequence[Part], prefix: str, procs: int) -> list[Check]:
+def run(
+    text: str, chosen: Sequence[Part], prefix: str, procs: int, *, fail_fast: bool = False
+) -> list[Check]:
     """The checks of the chosen parts whose ids start with `prefix`, on the topology file `text`.
 
-    With `procs` 1, all run in this process. The result does not depend on `procs`.
+    With `procs` 1, all run in this process. The result does not depend on `procs`, unless
+    `fail_fast` ends the run behind the first part with a check that is out of tolerance: then it
+    has the checks of the parts that are complete.
     """
     if procs == 1:
-        found = [_checks(text, part) for part in chosen]
+        found = _in_this_process(text, chosen, prefix, fail_fast=fail_fast)
     else:
         # Fresh interpreters: a fork of a process with threads inherits locks which no thread
         # releases.
         with ProcessPoolExecutor(procs, mp_context=get_context("spawn")) as pool:
-            found = [future.result() for future in _submitted(pool, text, chosen)]
-    return [check for checks in found for check in checks if check.id.startswith(prefix)]
+            futures = _submitted(pool, text, chosen, prefix)
+            for future in as_completed(futures) if fail_fast else ():
+                if missed(future.result()):
+                    pool.shutdown(cancel_futures=True)
+                    break
+            found = [future.result() for future in futures if not future.cancelled()]
+    return [check for checks in found for check in checks]
+
+
+def _in_this_process(
+    text: str, chosen: Sequence[Part], prefix: str, *, fail_fast: bool
+) -> list[list[Check]]:
+    found: list[list[Check]] = []
+    for part in chosen:
+        found.append(_checks(text, part, prefix))
+        if fail_fast and missed(found[-1]):
+            break
+    return found
 
 
 def _submitted(
-    pool: ProcessPoolExecutor, text: str, chosen: Sequence[Part]
+    pool: ProcessPoolExecutor, text: str, chosen: Sequence[Part], prefix: str
 ) -> list[Future[list[Check]]]:
     """Futures in the order of the parts; the long parts, groups d and e, start first."""
     futures: dict[int, Future[list[Check]]] = {}
     for part in sorted(chosen, key=lambda part: not part.prefix.startswith(("d", "e"))):
-        futures[id(part)] = pool.submit(_checks, text, part)
+        futures[id(part)] = pool.submit(_checks, text, part, prefix)
     return [futures[id(part)] for part in chosen]
 
 
-def _checks(text: str, part: Part) -> list[Check]:
-    return part.function(TopologyFile.of(text).on_a_ring(SIPS), *part.args)
+def _checks(text: str, part: Part, prefix: str) -> list[Check]:
+    found = part.function(TopologyFile.of(text).on_a_ring(SIPS), *part.args)
+    return [check for check in found if check.id.startswith(prefix)]
 
 
 def missed(checks: Iterable[Check]) -> list[Check]:

@@ -1,0 +1,80 @@
+"""`python -m tests.mutants [NAME ...]` runs `validate` on each mutant and prints the score.
+
+A NAME selects the mutants whose name or file contains it. The exit code is 1 if less than 95 % of
+the mutants are noticed.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import click
+
+from tests.mutants import ALL
+from tests.mutants.mutant import Mutant
+from tests.mutants.runner import Outcome, outcome_of, unmutated_s
+
+TARGET = 0.95
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@click.option("--jobs", type=click.IntRange(1), default=2, show_default=True, help="At a time.")
+@click.option("--list", "lists", is_flag=True, help="List the mutants and end.")
+@click.option(
+    "--expected-only", is_flag=True, help="Only the checks expected to notice, not all others."
+)
+@click.option(
+    "--whole-s",
+    type=float,
+    help="Take this as the time of validate without a mutant, instead of running it first.",
+)
+def main(
+    names: tuple[str, ...], jobs: int, *, lists: bool, expected_only: bool, whole_s: float | None
+) -> None:
+    """Run `validate` on each mutant, or on those whose name or file contains a NAME."""
+    chosen = [each for each in ALL if not names or _is_named(each, names)]
+    if not chosen:
+        raise click.UsageError(f"no mutant has a name or file with {' or '.join(names)}")
+    if lists:
+        for mutant in chosen:
+            click.echo(f"{mutant.name}  {mutant.file}  {mutant.noticed_by}*\n    {mutant.breaks}")
+        return
+    limit_s = unmutated_s() if whole_s is None else whole_s
+    click.echo(f"validate without a mutant: {limit_s:.0f} s")
+    run = partial(outcome_of, whole_s=limit_s, expected_only=expected_only)
+    with ThreadPoolExecutor(jobs) as pool:
+        outcomes: list[tuple[Mutant, Outcome]] = []
+        for mutant, outcome in zip(chosen, pool.map(run, chosen), strict=True):
+            outcomes.append((mutant, outcome))
+            click.echo(_line(mutant, outcome))
+    raise SystemExit(_report(outcomes))
+
+
+def _is_named(mutant: Mutant, names: tuple[str, ...]) -> bool:
+    return any(name in mutant.name or name in mutant.file for name in names)
+
+
+def _line(mutant: Mutant, outcome: Outcome) -> str:
+    detail = outcome.last_line
+    if outcome.word == "noticed":
+        others = len(outcome.ids) - 1
+        detail = outcome.ids[0] + (f" and {others} more" if others else "")
+        if not outcome.ids[0].startswith(mutant.noticed_by):
+            detail += f" (expected: {mutant.noticed_by}*)"
+    return f"{outcome.word:<9} {mutant.name:<40} {detail}"
+
+
+def _report(outcomes: list[tuple[Mutant, Outcome]]) -> int:
+    """Print the survivors and the score; the exit code."""
+    noticed = sum(outcome.is_notice for _, outcome in outcomes)
+    for mutant, outcome in outcomes:
+        if not outcome.is_notice:
+            reason = mutant.survives or "no reason is given"
+            click.echo(f"\nsurvivor {mutant.name} ({mutant.file}): {mutant.breaks}\n  {reason}")
+    score = noticed / len(outcomes)
+    click.echo(f"\n{noticed} of {len(outcomes)} mutants noticed: {score:.1%}")
+    return 0 if score >= TARGET else 1
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""A mutant: one small edit of the timing code which `validate` must notice.
+
+Method: mutation testing (DeMillo, Lipton & Sayward, Hints on test data selection, 1978). A mutant
+that no check notices is either equivalent to the original or names a check that is missing.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from runtime.core.errors import UsageError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mutant:
+    """One edit: `new` instead of `old`, which occurs exactly once in `file`, a path below the root.
+
+    `breaks` states in one sentence which rule of the model the edit breaks. `noticed_by` is the
+    prefix of the ids of the checks that are expected to notice it; they run first. `survives` is
+    the reason why no check notices it, for a mutant that is known to survive: it counts as one.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    breaks: str
+    noticed_by: str
+    survives: str | None = None
+
+    def edited(self, root: Path) -> str:
+        """The text of the file below `root` with the edit."""
+        text = (root / self.file).read_text(encoding="utf-8")
+        count = text.count(self.old)
+        if count != 1:
+            raise UsageError(
+                f"mutant {self.name}: its `old` occurs {count} times in {self.file}, not once"
+            )
+        return text.replace(self.old, self.new)
+
+    def apply(self, root: Path) -> None:
+        """Edit the file below `root`."""
+        (root / self.file).write_text(self.edited(root), encoding="utf-8")

@@ -1,0 +1,3 @@
+from tests.mutants.mutant import Mutant
+
+MUTANTS: tuple[Mutant, ...] = ()

@@ -1,0 +1,37 @@
+"""The mutants fit the code of today; `make mutants` runs them."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kernbench.validate.plan import parts
+from tests.mutants import ALL
+from tests.mutants.mutant import Mutant
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("mutant", ALL, ids=lambda mutant: mutant.name)
+def test_a_mutant_changes_its_file_to_other_valid_code(mutant: Mutant):
+    edited = mutant.edited(ROOT)
+    assert edited != (ROOT / mutant.file).read_text(encoding="utf-8")
+    compile(edited, mutant.file, "exec")
+
+
+def test_names_are_unique():
+    assert [name for name, count in Counter(each.name for each in ALL).items() if count > 1] == []
+
+
+def test_the_expected_checks_exist():
+    every = parts(1, full=False)
+    assert [
+        mutant.name
+        for mutant in ALL
+        if not any(part.may_match(mutant.noticed_by) for part in every)
+    ] == []
+
+
+def test_only_timing_code_is_edited():
+    rooms = ("sip_node/chip/", "runtime/model/", "runtime/language/")
+    assert [mutant.name for mutant in ALL if not mutant.file.startswith(rooms)] == []
