@@ -110,12 +110,13 @@ class ProbeCases:
         there, memory = self._memory(case)
         out = (*start, *self.routes.hops(here, there))
         back = self.routes.hops(there, here)
+        first = (self.routes.hbm_read(case.target),) if case.kind == "HBM" else ()
         # The control packet of the other leg ends at an interface, not in a memory.
         if direction == "write":
             data = Leg("data", out, nbytes, packet_bytes, source=own, sink=memory)
             return TransferForm((data, Leg("ack", back, control_bytes, control_bytes)))
         request = Leg("request", out, control_bytes, control_bytes)
-        data = Leg("data", back, nbytes, packet_bytes, source=memory, sink=own)
+        data = Leg("data", (*first, *back), nbytes, packet_bytes, source=memory, sink=own)
         return TransferForm((request, data))
 
     def _origin(self, case: ProbeCase) -> tuple[RouteEnd, Serialiser | None, tuple[TimedHop, ...]]:

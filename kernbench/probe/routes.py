@@ -75,6 +75,12 @@ class TimedRoutes:
             label="HBM slice",
         )
 
+    def hbm_read(self, pe: PeCoordinates) -> TimedHop:
+        """The wait of a read for its first byte in the HBM slice of a PE."""
+        name = f"{self._name(pe.sip, self.graph.hbm(pe.cube, pe.pe))}.read"
+        latency_ps = ps_from_ns(self.topology.cube.hbm_ctrl.latency_ns)
+        return TimedHop(name, latency_ps, wire_ps=0)
+
     def tcm(self, pe: PeCoordinates) -> Serialiser:
         """The port of the TCM of a PE."""
         gbs = exact(self.topology.pe.tcm.bw_gbs)

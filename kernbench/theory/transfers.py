@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Literal
 
 from kernbench.theory.bandwidths import slice_gbs
-from kernbench.theory.routes import TCM_GBS, TO_XBAR, XBAR_TO_HBM, Route
+from kernbench.theory.routes import HBM_LATENCY_NS, TCM_GBS, TO_XBAR, XBAR_TO_HBM, Route
 from kernbench.theory.servers import Serialiser, drain_ps, serialised_ps, transfer_ps
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.simtime import PS_PER_NS
@@ -181,14 +181,16 @@ class RouteTimes:
 
         On a route that ends or starts in an HBM slice, the pseudo channels are the last or the
         first server. The narrowest link stands for all links: the time of a packet is proportional
-        to its size on each of them.
+        to its size on each of them. Data that leave a slice wait for its latency first.
         """
+        latency_ps = self.latency_ps(route)
         servers = [Serialiser(self.narrowest_gbs(route, *ports_gbs))]
         if route[-1:] == XBAR_TO_HBM:
             servers.append(self._slice())
         elif route[:1] == TO_XBAR:
             servers.insert(0, self._slice())
-        return self.latency_ps(route) + drain_ps(nbytes, self.file["packet_bytes"], servers)
+            latency_ps += self.file.ps(HBM_LATENCY_NS)
+        return latency_ps + drain_ps(nbytes, self.file["packet_bytes"], servers)
 
     def _control_drain_ps(self, route: Route) -> int:
         return transfer_ps(self.file["control_bytes"], self.narrowest_gbs(route))

@@ -16,6 +16,7 @@ OVERHEADS = (
     "cube.m_cpu.overhead_ns",
     "cube.sram.overhead_ns",
     "cube.hbm_ctrl.overhead_ns",
+    "cube.hbm_ctrl.latency_ns",
     "pe.cpu.overhead_ns",
     "pe.scheduler.overhead_ns",
     "pe.mmu.overhead_ns",

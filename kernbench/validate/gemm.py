@@ -17,6 +17,7 @@ from kernbench.theory.gemm import (
     systolic_cycles,
 )
 from kernbench.theory.roofline import binding
+from kernbench.theory.routes import HBM_LATENCY_NS
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.transfers import RouteTimes
 from kernbench.validate.check import Check, Relation
@@ -190,9 +191,8 @@ def _with_free_pipeline(file: TopologyFile) -> TopologyFile:
     fetch_gbs = max(file["pe.fetch_store.bw_gbs"], 2 * float(memory_gbs))
     numbers = GemmNumbers.of(file.with_values({"pe.fetch_store.bw_gbs": fetch_gbs}))
     request, answer = FloorPlan(file).own_slice()
-    latency_ps = (
-        file.ps("pe.dma.overhead_ns") + times.control_ps(request) + times.latency_ps(answer)
-    )
+    waits_ps = file.ps("pe.dma.overhead_ns") + file.ps(HBM_LATENCY_NS)
+    latency_ps = waits_ps + times.control_ps(request) + times.latency_ps(answer)
     tile_bytes = sum(streamed_bytes(numbers.tile, numbers.tile, FED_DTYPE.itemsize))
     transfer_ps = numbers.memory_bound_ps(tile_bytes, 0)
     # Little's law: a buffer is occupied from the request of a tile to the end of its fetch.

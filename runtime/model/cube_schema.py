@@ -80,6 +80,7 @@ class HbmCtrl(Section):
     """The controller of one HBM slice."""
 
     overhead_ns: Ns
+    latency_ns: Ns
     efficiency: Annotated[float, Field(gt=0, le=1)]
     switch_penalty_ns: Ns
 

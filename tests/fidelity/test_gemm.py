@@ -176,7 +176,9 @@ def test_a_product_streamed_from_memory_reaches_the_larger_bound(
     macs_per_cycle: int, binds: int
 ) -> None:
     product = Product(256, 256, 256)
-    measured = measure(product, pe__gemm__macs_per_cycle=macs_per_cycle)
+    # Tiles in flight for the latency of HBM: 64 ns from request to data are two tiles of 4 KiB.
+    buffers = {"pe__scheduler__tile_buffers": 6, "pe__dma__channels": 12}
+    measured = measure(product, pe__gemm__macs_per_cycle=macs_per_cycle, **buffers)
     compute, memory = bounds_ps(product, product.plan(measured.topology))
     bounds = [compute * PEAK_MACS_PER_NS / macs_per_cycle, memory]
     assert bounds[binds] > 2 * bounds[1 - binds]

@@ -148,7 +148,7 @@ def test_data_that_arrives_slowly_occupies_the_channel_until_its_last_byte() -> 
 
 
 EIGHT_PES = variant_text(sip__cube_mesh={"w": 1, "h": 1})
-PART = 64 << 10
+PART = 512 << 10
 
 
 def load_gbs(*, one_slice: bool) -> float:

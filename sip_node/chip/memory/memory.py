@@ -17,7 +17,7 @@ class Memory:
 
     def __init__(self, name: str, nbytes: int, *, data: bool) -> None:
         self.name, self.nbytes = name, nbytes
-        self._data = data
+        self.keeps_data = data
         self._pages: dict[int, bytearray] = {}
 
     def write(self, offset: int, data: bytes | memoryview) -> None:
@@ -35,7 +35,7 @@ class Memory:
         assert 0 <= offset <= self.nbytes - nbytes, (
             f"{self.name}: read of {nbytes} bytes at {offset:#x}"
         )
-        if not self._data:
+        if not self.keeps_data:
             return b""
         return b"".join(
             bytes(self._pages[page][start : start + count]) if page in self._pages else bytes(count)
@@ -63,7 +63,7 @@ class Memory:
 
         Empty in a run without data.
         """
-        if not self._data:
+        if not self.keeps_data:
             return b""
         pieces: list[bytes] = []
         for start, count, row_bytes in _within_pages(offset, rows, begin, nbytes):

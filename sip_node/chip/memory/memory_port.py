@@ -27,7 +27,8 @@ READS, WRITES = False, True
 class MemoryPort:
     """The port of the memory at fabric node `node`, at physical addresses from `base` on.
 
-    `serve_rows` is given where the time of an access depends on the addresses of its bytes.
+    `serve_rows` is given where the time of an access depends on the addresses of its bytes. The
+    data of a READ leave `latency_ps` after the memory serves them.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class MemoryPort:
         self._sip, self._node = chip.sip, node
         self.memory, self._base = memory, base
         self._serve, self._serve_rows = serve, serve_rows
+        self.latency_ps = 0
         topology = chip.topology
         self._packet_bytes, self._control_bytes = topology.packet_bytes, topology.control_bytes
         self._rings: list[tuple[int, int, int]] = []
@@ -142,7 +144,7 @@ class MemoryPort:
         return self._serve_rows(offset, packet.rows, (begin, nbytes), now_ps, tail_ps, writes)
 
     def _read(self, request: Packet) -> None:
-        """Stream the data back in packets; each leaves when the memory starts to deliver it."""
+        """Stream the data back in packets; each leaves the latency after its service starts."""
         offset, now_ps = request.address - self._base, self._engine.now_ps
         leaves_ps = now_ps
         for begin in range(0, request.total, self._packet_bytes):
@@ -152,16 +154,16 @@ class MemoryPort:
             # The channels of a short packet may be free before those of the packet before it.
             # It waits, since the requester takes the packet with the last byte for the end.
             leaves_ps = max(leaves_ps, start_ps)
-            self._engine.at(leaves_ps, self._reply, request, begin, size, max(tail_ps, leaves_ps))
+            reply, tail_ps = self._reply(request, begin, size), max(tail_ps, leaves_ps)
+            if self.memory.keeps_data:
+                # The bytes as of their service: a write that is complete by then is visible.
+                self._engine.at(leaves_ps, self._load, reply, request)
+            self._engine.at(
+                leaves_ps + self.latency_ps, self._send, reply, tail_ps + self.latency_ps
+            )
 
-    def _reply(self, request: Packet, begin: int, size: int, tail_ps: int) -> None:
-        # Read the bytes now and not with the request: a write that is complete by now is visible.
-        offset = request.address - self._base
-        if request.rows is None:
-            payload = self.memory.read(offset + begin, size)
-        else:
-            payload = self.memory.read_rows(offset, request.rows, begin, size)
-        reply = Packet(
+    def _reply(self, request: Packet, begin: int, size: int) -> Packet:
+        return Packet(
             kind=Kind.DATA,
             source_sip=self._sip,
             source_node=self._node,
@@ -173,7 +175,15 @@ class MemoryPort:
             total=request.total,
             last=begin + size == request.total,
             sent_ps=request.sent_ps,
-            payload=payload,
             begin=begin,
         )
+
+    def _load(self, reply: Packet, request: Packet) -> None:
+        offset = request.address - self._base
+        if request.rows is None:
+            reply.payload = self.memory.read(offset + reply.begin, reply.size)
+        else:
+            reply.payload = self.memory.read_rows(offset, request.rows, reply.begin, reply.size)
+
+    def _send(self, reply: Packet, tail_ps: int) -> None:
         self._fabric.send(reply, self._node, tail_ps)

@@ -1,5 +1,6 @@
 """The memories that are fabric nodes of their own: HBM slices and SRAM."""
 
+from runtime.core.simtime import ps_from_ns
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.memory.hbm import PseudoChannels
@@ -16,6 +17,7 @@ class HbmController:
         memory = Memory(f"{where.name}.hbm", chip.topology.hbm_slice_bytes, data=chip.data)
         base = chip.addresses.pe_hbm_addr(chip.sip, where.cube, where.pe, 0)
         self.port = MemoryPort(chip, node, memory, base, self.banks.serve, self.banks.serve_rows)
+        self.port.latency_ps = ps_from_ns(chip.topology.cube.hbm_ctrl.latency_ns)
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Serve a packet."""

@@ -42,8 +42,8 @@ def test_slots_so_small_that_commands_take_longer_are_no_faster_than_these() -> 
 
 def test_a_block_on_one_pe_is_the_sum_of_its_commands() -> None:
     # Two messages of 16 KiB. Load of 32 KiB in ns: issue 3, MMU 1, DMA 2, crossbar 2, request
-    # 0.063, bytes 160, crossbar 2.
-    load_ns = 3 + 1 + 2 + 2 + 0.063 + 160 + 2
+    # 0.063, latency of HBM 52, bytes 160, crossbar 2.
+    load_ns = 3 + 1 + 2 + 2 + 0.063 + 52 + 160 + 2
     # A message in four slots, 32 ns apart, and the copy of the last.
     step_ns = 3 + 103.54 + 3 * 32 + 18
     # Operands 64 ns, 4 + 4096/128 cycles, sum 32 ns.
