@@ -1,12 +1,5 @@
-from tests.mutants.mutant import Mutant
+"""What belongs to no other module: links and floor plan, SIPs, products, queues."""
 
-MUTANTS = (
-    Mutant(
-        name="link-never-busy",
-        file="sip_node/chip/fabric/server.py",
-        old="self.free_ps = tail\n",
-        new="self.free_ps = start\n",
-        breaks="A link is busy until the tail of a packet has left.",
-        noticed_by="c.sink",
-    ),
-)
+from tests.mutants import links, products, queues, sips
+
+MUTANTS = (*links.MUTANTS, *sips.MUTANTS, *products.MUTANTS, *queues.MUTANTS)

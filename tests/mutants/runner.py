@@ -103,7 +103,7 @@ def _missed(rows: Path) -> Iterator[str]:
 @contextmanager
 def _copy() -> Iterator[Path]:
     """A copy of everything that `validate` loads, in a temporary directory."""
-    with TemporaryDirectory(prefix="kernbench-mutant-") as name:
+    with TemporaryDirectory(prefix="mutant-of-kernbench-") as name:
         root = Path(name)
         for package in PACKAGES:
             # With the compiled modules: Python compiles a file again if its time or size differs.

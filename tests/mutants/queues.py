@@ -1,0 +1,153 @@
+from tests.mutants.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        name="ipcq-without-overhead",
+        file="sip_node/chip/pe/ipcq.py",
+        old="tail_ps + self._overhead_ps, handle",
+        new="tail_ps, handle",
+        breaks="A slot is usable ipcq.overhead_ns after its announcement.",
+        noticed_by="a.",
+    ),
+    Mutant(
+        name="ipcq-on-the-head",
+        file="sip_node/chip/pe/ipcq.py",
+        old="tail_ps + self._overhead_ps, handle",
+        new="self._context.engine.now_ps + self._overhead_ps, handle",
+        breaks="An announcement or credit counts when its last byte has arrived.",
+        noticed_by="i.",
+    ),
+    Mutant(
+        name="credit-before-the-copy",
+        file="sip_node/chip/pe/queue_table.py",
+        old=(
+            "        return arrived.popleft() if arrived else None\n"
+            "\n"
+            "    def release(self, direction: str) -> None:\n"
+            '        """The oldest slot taken has been read: return its credit to t'
+            'he sender."""\n'
+            "        queue = self._queues[direction]\n"
+            "        self._notify(queue.pair, Kind.IPCQ_CREDIT, queue.release())\n"
+        ),
+        new=(
+            "        queue = self._queues[direction]\n"
+            "        if arrived:\n"
+            "            self._notify(queue.pair, Kind.IPCQ_CREDIT, queue.release())\n"
+            "        return arrived.popleft() if arrived else None\n"
+            "\n"
+            "    def release(self, direction: str) -> None:\n"
+            '        """The oldest slot taken has been read: return its credit to t'
+            'he sender."""\n'
+        ),
+        breaks="The credit of a slot leaves when the slot has been copied.",
+        noticed_by="i.",
+    ),
+    Mutant(
+        name="receive-any-without-turns",
+        file="sip_node/programs/kernel_receive.py",
+        old="                self._turn = turn + 1\n",
+        new="                self._turn = 0\n",
+        breaks="A receive from any direction takes full directions in turn.",
+        noticed_by="",
+    ),
+    Mutant(
+        name="receive-any-same-again",
+        file="sip_node/programs/kernel_receive.py",
+        old="                self._turn = turn + 1\n",
+        new="                self._turn = turn\n",
+        breaks="A receive from any direction takes full directions in turn.",
+        noticed_by="",
+    ),
+    Mutant(
+        name="receive-slots-without-issue",
+        file="sip_node/programs/kernel_receive.py",
+        old="self._engine.now_ps + self._issue_ps",
+        new="self._engine.now_ps",
+        breaks="The PE_CPU issues a command for each slot of a receive.",
+        noticed_by="i.",
+    ),
+    Mutant(
+        name="receives-match-latest-first",
+        file="sip_node/programs/kernel_receive.py",
+        old="for receive in tuple(self._posted):",
+        new="for receive in tuple(reversed(self._posted)):",
+        breaks="Messages match receives in the order of posting.",
+        noticed_by="",
+    ),
+    Mutant(
+        name="send-without-issue",
+        file="sip_node/programs/kernel_send.py",
+        old="self._issuer.issue(lambda: self._queues.table.acquire(direction))",
+        new="self._issuer.wait(self._queues.table.acquire, direction)",
+        breaks="The PE_CPU issues a command for each slot of a send.",
+        noticed_by="i.",
+    ),
+    Mutant(
+        name="sends-side-by-side",
+        file="sip_node/chip/pe/posted_sends.py",
+        old="if self._eligible and not self._in_flight:",
+        new="if self._eligible:",
+        breaks="A PE sends one posted message at a time.",
+        noticed_by="m.",
+    ),
+    Mutant(
+        name="command-without-mmu",
+        file="sip_node/programs/kernel_issue.py",
+        old="self.issue_ps + ps_from_ns(pe.mmu.overhead_ns)",
+        new="self.issue_ps",
+        breaks="A load or store takes the time of the MMU.",
+        noticed_by="c.kernels",
+    ),
+    Mutant(
+        name="command-without-scheduler",
+        file="sip_node/programs/kernel_issue.py",
+        old=" + ps_from_ns(pe.scheduler.overhead_ns)\n",
+        new="\n",
+        breaks="A command takes the time of the scheduler.",
+        noticed_by="c.kernels",
+    ),
+    Mutant(
+        name="mmu-for-every-command",
+        file="sip_node/programs/kernel_issue.py",
+        old="return self.wait(self._after, self.issue_ps, start)",
+        new="return self.wait(self._after, self._translated_ps, start)",
+        breaks="Only commands with virtual addresses take the time of the MMU.",
+        noticed_by="i.",
+    ),
+    Mutant(
+        name="slot-around-the-tcm-port",
+        file="sip_node/chip/pe/tcm.py",
+        old="        return self.server.reserve(head_ps, tail_ps, nbytes)\n",
+        new="        return head_ps, tail_ps\n",
+        breaks="Slots that arrive share the fabric-side port of the TCM.",
+        noticed_by="",
+    ),
+    Mutant(
+        name="tcm-port-of-each-direction",
+        file="sip_node/chip/pe/tcm.py",
+        old=("        self.reserve = self.server.reserve\n        self.base"),
+        new=(
+            "        self.reserve = Server(self.server.name, chip.topology.pe.tcm.b"
+            "w_gbs).reserve\n"
+            "        self.base"
+        ),
+        breaks="All traffic of the fabric shares one port of the TCM.",
+        noticed_by="",
+    ),
+    Mutant(
+        name="m-cpu-last-pe-first",
+        file="sip_node/chip/host/m_cpu.py",
+        old="for pe, order, nbytes in packet.body.orders",
+        new="for pe, order, nbytes in reversed(packet.body.orders)",
+        breaks="The M_CPU forwards a command to its PEs in ascending order.",
+        noticed_by="l.",
+    ),
+    Mutant(
+        name="small-commands",
+        file="sip_node/chip/host/cpu_port.py",
+        old="max(nbytes, self._control_bytes)",
+        new="nbytes",
+        breaks="An answer has at least the size of a control packet.",
+        noticed_by="l.",
+    ),
+)

@@ -1,0 +1,114 @@
+from tests.mutants.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        name="sip-rows-before-columns",
+        file="runtime/model/sip_fabric.py",
+        old="        if column != to_column:\n",
+        new="        if row == to_row:\n",
+        breaks="Between SIPs a route follows columns before rows.",
+        noticed_by="",
+    ),
+    Mutant(
+        name="sip-ring-tie-backwards",
+        file="runtime/model/sip_fabric.py",
+        old="1 if forward <= size",
+        new="1 if forward < size",
+        breaks="Of two equal directions round a ring a route takes that of increasing numbers.",
+        noticed_by="",
+    ),
+    Mutant(
+        name="sip-crossing-one-port",
+        file="runtime/model/sip_fabric.py",
+        old="direct_ps = 2 * ps_from_ns",
+        new="direct_ps = 1 * ps_from_ns",
+        breaks="A crossing between SIPs passes two UCIe ports.",
+        noticed_by="a.",
+    ),
+    Mutant(
+        name="sip-crossing-one-wire-to-the-switch",
+        file="runtime/model/sip_fabric.py",
+        old=".switch.overhead_ns) + spacing_ps",
+        new=".switch.overhead_ns)",
+        breaks="A switch is at the end of two wires.",
+        noticed_by="a.",
+    ),
+    Mutant(
+        name="sip-port-store-and-forward",
+        file="sip_node/chip/ucie_ports.py",
+        old="server.reserve(engine.now_ps, tail_ps, packet.size)",
+        new="server.reserve(tail_ps, tail_ps, packet.size)",
+        breaks="Switching between SIPs is cut-through.",
+        noticed_by="a.",
+    ),
+    Mutant(
+        name="sip-crossing-shrinks-packets",
+        file="sip_node/chip/ucie_ports.py",
+        old="left_ps + latency_ps",
+        new="start_ps + latency_ps",
+        breaks="The tail of a packet arrives after it has left the port between SIPs.",
+        noticed_by="a.",
+    ),
+    Mutant(
+        name="sip-crossing-without-noc",
+        file="sip_node/chip/ucie_ports.py",
+        old="link.latency_ps + noc_ps for",
+        new="link.latency_ps + noc_ps * 0 for",
+        breaks="A packet that arrives from another SIP enters the IO NoC.",
+        noticed_by="a.",
+    ),
+    Mutant(
+        name="switch-input-port-per-target",
+        file="sip_node/chip/ucie_ports.py",
+        old="other: up if switched else",
+        new='other: port("ucie.switch", bw_gbs) if switched else',
+        breaks="With a switch, a SIP has one port for all that it sends.",
+        noticed_by="",
+    ),
+    Mutant(
+        name="switch-output-without-queue",
+        file="sip_node/chip/ucie_ports.py",
+        old=".at(start_ps, self._enter, packet, tail_ps)",
+        new=".at(now_ps, self._enter, packet, tail_ps)",
+        breaks="Packets from several SIPs queue at the port of the switch to their target.",
+        noticed_by="",
+    ),
+    Mutant(
+        name="switch-output-shared-by-nobody",
+        file="sip_node/chip/ucie_ports.py",
+        old="self._switch_port.reserve(now_ps, tail_ps, packet.size)",
+        new="self._switch_port.reserve(now_ps, tail_ps, 0)",
+        breaks="The port of the switch has the bandwidth of UCIe.",
+        noticed_by="",
+    ),
+    Mutant(
+        name="arrivals-by-descending-source",
+        file="sip_node/pdes/inbox.py",
+        old="(message.time_ps, message.source, message.seq, message)",
+        new="(message.time_ps, -message.source, message.seq, message)",
+        breaks="Of packets that arrive together, that of the SIP with the least number is first.",
+        noticed_by="",
+    ),
+    Mutant(
+        name="forwarding-store-and-forward",
+        file="sip_node/chip/ucie_ports.py",
+        old=("        else:\n            self.accept(packet, tail_ps)"),
+        new=(
+            "        else:\n            self._chip.engine.at(tail_ps, self.accept, packet, tail_ps)"
+        ),
+        breaks="A SIP forwards packets of others cut-through.",
+        noticed_by="a.",
+    ),
+    Mutant(
+        name="forwarding-around-the-ports",
+        file="sip_node/chip/ucie_ports.py",
+        old="        server = self._ports[neighbour]\n",
+        new=(
+            "        server = self._ports[neighbour]\n"
+            "        if packet.source_sip != chip.sip:\n"
+            "            server = type(server)(server.name, chip.topology.ucie.bw_gbs)\n"
+        ),
+        breaks="Packets that a SIP forwards share its links with its own.",
+        noticed_by="",
+    ),
+)
