@@ -11,6 +11,7 @@ simulator, so that a comparison of a simulated time with a formula compares two 
     transfers         one transfer: overheads + wires + drain
     routes            routes between the components of a system, hop by hop
     floor_plan        the same routes derived from the floor plan in the topology file
+    vector_engine     time of one operation of the vector engine
     kernel_costs      time of one command of a kernel: load, store, send, copy, add
     alpha_beta        messages of alpha + n/B, and the textbook times of collectives
     messages          a send and a receive between two SIPs

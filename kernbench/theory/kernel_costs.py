@@ -5,16 +5,13 @@ are int32. A packet of the fabric holds at least one slot, so that a slot is cop
 in one piece.
 """
 
-from fractions import Fraction
-from math import ceil
-
 from kernbench.theory.alpha_beta import AlphaBeta
 from kernbench.theory.floor_plan import FloorPlan
-from kernbench.theory.roofline import cycles_ps
 from kernbench.theory.routes import TCM_GBS, Route
 from kernbench.theory.servers import transfer_ps
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.transfers import RouteTimes
+from kernbench.theory.vector_engine import Elements, VectorEngine
 
 ITEM_BYTES = 4
 """An element is int32: each sum is exact modulo 2^32."""
@@ -25,6 +22,7 @@ class KernelCosts:
 
     def __init__(self, file: TopologyFile, packet_bytes: int) -> None:
         self.file, self.times, self._plan = file, RouteTimes(file), FloorPlan(file)
+        self.vector = VectorEngine(file)
         self._packet_bytes = packet_bytes
         self.cubes, self.pes = file.cubes, file.pes_per_cube
         self.issue_ps = file.ps("pe.cpu.overhead_ns") + file.ps("pe.scheduler.overhead_ns")
@@ -89,16 +87,16 @@ class KernelCosts:
         return self.dma_ps + 2 * self.tcm_ps(nbytes)
 
     def add_ps(self, nbytes: int) -> int:
-        """Addition of two operands of `nbytes`: fetch both, compute, store the sum."""
-        return self._math_ps(2 * nbytes, nbytes)
+        """Addition of two operands of `nbytes`: fetch, compute and store overlap."""
+        return self._math_ps("add", 2, nbytes)
 
     def fill_ps(self, nbytes: int) -> int:
         """An operand of `nbytes` that is computed from nothing: compute, store."""
-        return self._math_ps(0, nbytes)
+        return self._math_ps("full", 0, nbytes)
 
     def join_ps(self, nbytes: int) -> int:
         """Concatenation of pieces to one operand of `nbytes`: fetch, move, store."""
-        return self._math_ps(nbytes, nbytes)
+        return self._math_ps("cat", 1, nbytes)
 
     def load_ps(self, nbytes: int) -> int:
         """Load from the own slice: command, MMU, DMA, request, data."""
@@ -114,11 +112,7 @@ class KernelCosts:
         """`nbytes` once through the port of the TCM."""
         return transfer_ps(nbytes, self.file.number(TCM_GBS))
 
-    def _math_ps(self, read_bytes: int, written_bytes: int) -> int:
-        """Issue, operands to the registers, pipeline fill + elements / lanes, result to the TCM."""
-        number, port_gbs = self.file.number, self.file.number("pe.fetch_store.bw_gbs")
-        # Fetch and store have separate ports, but one operation uses them one after the other.
-        elements = Fraction(written_bytes, ITEM_BYTES)
-        cycles = number("pe.math.pipeline_cycles") + ceil(elements / number("pe.math.lanes"))
-        moved_ps = transfer_ps(read_bytes, port_gbs) + transfer_ps(written_bytes, port_gbs)
-        return self.issue_ps + moved_ps + ceil(cycles_ps(cycles, number("pe.math.clock_ghz")))
+    def _math_ps(self, function: str, operands: int, nbytes: int) -> int:
+        """Issue, and the time of an operation on `operands` operands of `nbytes` each."""
+        block = Elements(nbytes // ITEM_BYTES, ITEM_BYTES)
+        return self.issue_ps + self.vector.elementwise_ps(function, [block] * operands, block)

@@ -105,18 +105,14 @@ ACTIVATIONS = ("relu", "gelu", "silu", "sigmoid", "tanh")
 """The elementwise operations that may follow a matrix product."""
 
 _OF_BOOL = frozenset({"maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor"})
-_NAMES = (
+
+NAMES = (
     frozenset(ELEMENTWISE)
     | frozenset(COMPARISONS)
     | REDUCTIONS
     | {"softmax", "trans", "cat", "cast", "full"}
 )
-_SOFTMAX_PASSES = 4  # maximum, exponential of the difference, sum, quotient
-
-
-def passes(name: str) -> int:
-    """The number of passes of the vector engine over the elements."""
-    return _SOFTMAX_PASSES if name == "softmax" else 1
+"""All operations of the vector engine."""
 
 
 def infer(
@@ -134,8 +130,8 @@ def infer(
     `axis` and `keep_dims` are those of a reduction, `dtype` is the type of a cast, `shape` and
     `dtype` are those of `full`.
     """
-    if name not in _NAMES:
-        raise ValueError(f"the vector engine has no operation {name!r}{nearest(name, _NAMES)}")
+    if name not in NAMES:
+        raise ValueError(f"the vector engine has no operation {name!r}{nearest(name, NAMES)}")
     if name == "full":
         return _full(operands[0], dtype, shape)
     values = _values(name, operands)

@@ -156,7 +156,8 @@ def softmax(x: Value, axis: int = -1) -> Value:
     """`exp(x - max) / sum(exp(x - max))` along `axis`, rounded once at its end; floating-point
     types only.
 
-    The engine makes four passes over the elements: maximum, exponential, sum, quotient.
+    The engine makes three passes over the elements, each with a fetch: the maximum, the sum of the
+    exponentials, the quotients.
     """
     return running_kernel().math("softmax", (x,), axis=axis)
 

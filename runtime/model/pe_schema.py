@@ -8,6 +8,8 @@ from runtime.core.config_file import Section
 from runtime.model.quantities import Count, Gbs, Ghz, Ns, Overhead
 
 TileSide = Annotated[int, Field(ge=1, le=4096)]
+# A clocked engine takes whole cycles; one that is faster for a function has more lanes.
+VectorCycles = Annotated[int, Field(ge=1, le=1 << 16)]
 
 
 class Dma(Section):
@@ -64,12 +66,50 @@ class GemmEngine(Section):
     cols: Annotated[int, Field(ge=1, le=4096)]
 
 
+class MathCycles(Section):
+    """Cycles that the vector engine takes for a vector, by function."""
+
+    add: VectorCycles
+    sub: VectorCycles
+    mul: VectorCycles
+    fma: VectorCycles
+    maximum: VectorCycles
+    minimum: VectorCycles
+    abs: VectorCycles
+    relu: VectorCycles
+    compare: VectorCycles
+    bitwise: VectorCycles
+    clamp: VectorCycles
+    div: VectorCycles
+    exp: VectorCycles
+    log: VectorCycles
+    sqrt: VectorCycles
+    sin: VectorCycles
+    cos: VectorCycles
+    tanh: VectorCycles
+    sigmoid: VectorCycles
+    silu: VectorCycles
+    gelu: VectorCycles
+    sum: VectorCycles
+    max: VectorCycles
+    min: VectorCycles
+    cast: VectorCycles
+    cat: VectorCycles
+    trans: VectorCycles
+    full: VectorCycles
+
+
 class MathEngine(Section):
-    """The vector engine of a PE."""
+    """The vector engine of a PE.
+
+    A level of the tree that combines the lanes of a reduction takes `tree_level_cycles`.
+    """
 
     lanes: Count
     clock_ghz: Ghz
     pipeline_cycles: Annotated[int, Field(ge=0, le=1 << 20)]
+    tree_level_cycles: Annotated[int, Field(ge=0, le=1 << 20)]
+    cycles: MathCycles
 
 
 class PeConfig(Section):

@@ -38,7 +38,7 @@ class PeKernelContext:
 
     def __init__(self, pe: Pe, launch: PeLaunch, program: Program) -> None:
         chip = pe.chip
-        self._pe, self._launch, self._engine = pe, launch, chip.engine
+        self._pe, self._launch = pe, launch
         self._faults = KernelFaults(launch.name, pe.coordinates, launch.call)
         self._memory = KernelMemory(
             chip.topology, launch.thread, pe.tcm.base, pe.mmu, self._faults, launch.stored
@@ -203,10 +203,11 @@ class PeKernelContext:
         self, name: str, inputs: tuple[Operand | float, ...], result: Value, axis: int | None
     ) -> Completion[None]:
         done = Completion[None]()
-        end_ps = self._pe.math.run(name, inputs, result.operand, result.tobytes(), axis)
-        # The vector engine is a calendar, so the end is known at the start: promise it.
-        self.wait.until(end_ps)
-        self._engine.at(end_ps, done.complete, None)
+        earliest_ps = self._pe.math.run(
+            name, inputs, result.operand, result.tobytes(), lambda: done.complete(None), axis
+        )
+        # The stages of the vector engine are calendars, so the least time is known at the start.
+        self.wait.until(earliest_ps)
         return done
 
     def _check_axis(self, axis: int) -> None:

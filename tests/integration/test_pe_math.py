@@ -7,11 +7,12 @@ import pytest
 
 from runtime import tl, torch
 from runtime.core.trace import Operand, OpRecord
+from runtime.language.passes import passes
 from sip_node.local_run import World, simulate
 from tests.support.products import ONE_PE
 from tests.support.topologies import variant_text
 
-LANES, FILL, PORT_GBS = 128, 4, 512
+FILL, PORT_GBS = 4, 512
 
 
 def launched(kernel: Any, *arrays: np.ndarray, **changes: Any) -> World:
@@ -35,45 +36,73 @@ def only(world: World) -> OpRecord:
     ("name", "cycles"),
     [
         ("add", FILL + 8),
-        ("exp", FILL + 8),
-        # Maximum, exponential of the difference, sum, quotient.
-        ("softmax", FILL + 4 * 8),
+        # One special-function unit for eight lanes.
+        ("exp", FILL + 8 * 8),
         # A tree over 128 lanes has 7 levels.
         ("sum", FILL + 8 + 7),
         ("max", FILL + 8 + 7),
     ],
 )
 @pytest.mark.parametrize("clock_ghz", [1.0, 0.5])
-def test_an_operation_on_1000_elements_takes_fill_passes_and_the_tree_of_a_reduction(
+def test_an_operation_on_1000_elements_takes_fill_its_cycles_and_the_tree_of_a_reduction(
     name: str, cycles: int, clock_ghz: float
 ) -> None:
     [pe] = (
         launched(nothing, np.zeros(1, np.float32), pe__math__clock_ghz=clock_ghz).node.chips[0].pes
     )
-    assert pe.math.compute_ps(name, 1000) == cycles * 1000 / clock_ghz
+    [step] = passes(name)
+    assert pe.math.compute_ps(step, 8) == cycles * 1000 / clock_ghz
 
 
-def test_an_operation_fetches_its_operands_computes_and_stores_its_result() -> None:
+def test_fetch_computation_and_store_of_an_operation_overlap() -> None:
     def kernel(at: tl.Pointer) -> None:
         _ = tl.load(at, (8, 128)) + tl.load(at, (1, 128))
 
     world = launched(kernel, np.ones((8, 128), np.float32))
     record = only(world)
     loaded_ps = max(load.end_ps for _, load in world.of("pe_dma"))
-    issue_ps = 2_000 + 1_000
-    fetch_ps, store_ps = (4096 + 512) * 1000 // PORT_GBS, 4096 * 1000 // PORT_GBS
-    compute_ps = (FILL + 1024 // LANES) * 1000
-    assert record.start_ps == loaded_ps + issue_ps + fetch_ps
-    assert record.end_ps == record.start_ps + compute_ps + store_ps
+    issue_ps, vector_ps = 2_000 + 1_000, 512 * 1000 // PORT_GBS
+    # The first vector consists of a row and of the repeated operand, the others of a row.
+    assert record.start_ps == loaded_ps + issue_ps + 2 * vector_ps
+    # All stages take a nanosecond for a vector: the last of 8 leaves 7 after the first.
+    assert record.end_ps == record.start_ps + (FILL + 1) * 1000 + 7 * 1000 + vector_ps
 
 
-def test_a_reduction_takes_time_for_its_inputs_and_stores_its_result() -> None:
+def test_a_reduction_stores_its_result_when_the_lanes_are_combined() -> None:
     def kernel(at: tl.Pointer) -> None:
         tl.sum(tl.load(at, (64, 128)), axis=1)
 
     record = only(launched(kernel, np.ones((64, 128), np.float32)))
     assert (record.shape, record.nbytes, record.axis) == ((64,), 256, 1)
     assert record.end_ps - record.start_ps == (FILL + 64 + 7) * 1000 + 256 * 1000 // PORT_GBS
+
+
+def test_softmax_is_one_record_of_three_passes() -> None:
+    def kernel(at: tl.Pointer) -> None:
+        tl.softmax(tl.load(at, (64, 128)))
+
+    world = launched(kernel, np.ones((64, 128), np.float32))
+    record = only(world)
+    largest, total, quotient = FILL + 64 + 7, FILL + 64 * 9 + 7 + 8, FILL + 64 * 9
+    # Between passes, the first vector is fetched again; in the end, the last one is stored.
+    assert record.end_ps - record.start_ps == (largest + total + quotient) * 1000 + 3 * 1000
+    [pe] = world.node.chips[0].pes
+    assert pe.fetch_store.fetch.server.nbytes == 3 * record.nbytes
+    assert pe.fetch_store.store.server.nbytes == record.nbytes
+
+
+def test_a_product_stores_a_tile_while_a_long_operation_computes() -> None:
+    def kernel(at: tl.Pointer) -> None:
+        x = tl.load(at, (64, 128))
+        pending = tl.composite("gemm", a=x[:32, :64], b=x[:64, :32])
+        tl.exp(x)
+        pending.wait()
+
+    world = launched(kernel, np.ones((64, 128), np.float32))
+    [stored] = [record for _, record in world.of("pe_fetch_store") if record.name == "store"]
+    record = only(world)
+    # The port is free between the vectors of the operation.
+    assert stored.end_ps < record.end_ps - 400_000
 
 
 def test_a_result_is_in_tcm_when_the_operation_ends() -> None:
@@ -93,7 +122,11 @@ def test_an_element_of_8_bytes_takes_two_cycles_of_a_lane() -> None:
         _ = tl.load(at, 1000) + 1
 
     busy = [
-        launched(kernel, np.ones(1000, dtype)).node.chips[0].pes[0].math.busy_ps
+        # A port without a limit, so that the engine never waits.
+        launched(kernel, np.ones(1000, dtype), pe__fetch_store__bw_gbs=1e6)
+        .node.chips[0]
+        .pes[0]
+        .math.busy_ps
         for dtype in (np.int32, np.int64, np.float64, np.uint8)
     ]
     assert busy == [(FILL + cycles) * 1000 for cycles in (8, 16, 16, 8)]

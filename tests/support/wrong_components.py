@@ -1,6 +1,6 @@
 """Components with one mistake each, for `impl:` in a topology file: `--verify-data` finds it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from runtime.core.trace import Operand
 from sip_node.chip.fabric.packet import Kind, Packet
@@ -20,9 +20,11 @@ class WrongMath(PeMath):
         inputs: Sequence[Operand | float],
         result: Operand,
         data: bytes,
+        done: Callable[[], None],
         axis: int | None = None,
     ) -> int:
-        return super().run(name, inputs, result, data[:-1] + bytes([data[-1] ^ 0x40]), axis)
+        wrong = data[:-1] + bytes([data[-1] ^ 0x40])
+        return super().run(name, inputs, result, wrong, done, axis)
 
 
 class WrongGemm(PeGemm):

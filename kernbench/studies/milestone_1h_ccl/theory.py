@@ -35,7 +35,7 @@ from kernbench.theory.alpha_beta import AlphaBeta, RingQueue
 from kernbench.theory.bandwidths import slice_gbs
 from kernbench.theory.floor_plan import FloorPlan
 from kernbench.theory.kernel_costs import ITEM_BYTES, KernelCosts
-from kernbench.theory.roofline import bytes_ps, cycles_ps
+from kernbench.theory.roofline import bytes_ps
 from kernbench.theory.topology_file import TopologyFile
 
 ARRIVAL_COPIES = 2
@@ -207,13 +207,8 @@ class AllReduceTheory:
         return self._costs.dma_ps + ARRIVAL_COPIES * port_ps
 
     def _add_ps(self, nbytes: Fraction) -> Fraction:
-        """Addition of two tiles: both are fetched, added, and the sum is stored."""
-        number = self._file.number
-        # Two operands in and the sum out, through ports of the same bandwidth.
-        vectors = ceil(nbytes / ITEM_BYTES / number("pe.math.lanes"))
-        cycles = number("pe.math.pipeline_cycles") + vectors
-        ports_ps = bytes_ps(3 * nbytes, number("pe.fetch_store.bw_gbs"))
-        return self._costs.issue_ps + ports_ps + cycles_ps(cycles, number("pe.math.clock_ghz"))
+        """Addition of two tiles, of which a part of an element counts as a whole one."""
+        return Fraction(self._costs.add_ps(ceil(nbytes / ITEM_BYTES) * ITEM_BYTES))
 
     def _memory_ps(self, nbytes: Fraction | int) -> Fraction:
         """One load or store in the PE's own slice: address translation, crossbar there and back."""

@@ -1,16 +1,34 @@
 """The vector engine of a PE: the arithmetic of kernels, and the epilogues of matrix products.
 
-Fetch port, engine and store port are calendars (`Server`): an operation reserves all three when it
-starts, in the order of the calls, so its end is known at once and needs one event.
+An operation of a kernel is a stream of vectors through three stages: the fetch port brings the
+elements of the operands to registers, the engine computes, the store port returns the result. The
+stages work on successive vectors at the same time:
+
+    fetch port    | 1 | 2 | 3 | 4 |
+    engine            | fill | 1 | 2 | 3 | 4 |
+    store port                   | 1 | 2 | 3 | 4 |
+
+The engine takes vector k at the later of two times: when it has finished k - 1, and when the last
+byte of k is in registers. So the time from the fetch to the last byte of the result is that of the
+longest path through the table: fetch up to some vector j, compute from j to some k, store from k to
+the last (a max-plus product). Where the vectors are of equal size, the longest path has j and k at
+an end of the stream; an operand that ends before others adds the vectors where it does.
+
+Each port and the engine serve one operation after the other, in the order of arrival. A port
+reserves the time of all bytes of an operation at once: the operands when it begins, the result when
+the first vector is computed.
 """
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
 from zlib import crc32
 
 from runtime.core.dtypes import DType
 from runtime.core.trace import Operand, OpRecord
-from runtime.language.operations import REDUCTIONS, compute, passes
+from runtime.language.operations import compute
+from runtime.language.passes import Pass, passes
 from runtime.language.value import Array
 from sip_node.chip.pe.clock import Clock
 from sip_node.chip.pe.context import PeContext
@@ -18,16 +36,29 @@ from sip_node.chip.pe.fetch_store import PeFetchStore
 from sip_node.chip.pe.operand_tiles import checksum_of
 from sip_node.chip.pe.tile_buffers import RegisterFile
 from sip_node.chip.pe.tile_token import TileToken
-from sip_node.chip.strided_block import item_bytes, nbytes_of
+from sip_node.chip.pe.vector_stream import VectorStream
+from sip_node.chip.strided_block import nbytes_of
 
-_LANE_BYTES = 4
+
+@dataclass
+class VectorOperation:
+    """An operation of a kernel in flight, with the passes that have not begun."""
+
+    name: str
+    inputs: Sequence[Operand | float]
+    result: Operand
+    data: bytes
+    axis: int | None
+    done: Callable[[], None]
+    stream: VectorStream
+    passes: deque[Pass]
+    start_ps: int | None = None
 
 
 class PeMath:
-    """Processes `lanes` elements a cycle after a pipeline fill, one operation after the other.
+    """Takes a vector of `lanes` elements every few cycles, `pe.math.cycles` of its function.
 
-    An operation of a kernel is fetch, compute, store in sequence. An epilogue works in place on an
-    accumulator, so it moves no data.
+    An epilogue works in place on an accumulator, so it moves no data.
     """
 
     def __init__(
@@ -35,24 +66,26 @@ class PeMath:
     ) -> None:
         math = context.topology.pe.math
         self._context, self._engine, self._registers = context, context.engine, registers
-        self._fetch_store = fetch_store
+        self._fetch, self._store = fetch_store.ports
         self._lanes, self._pipeline_cycles = math.lanes, math.pipeline_cycles
+        # A tree over n lanes has ceil(log2(n)) levels.
+        self._tree_cycles = math.tree_level_cycles * (math.lanes - 1).bit_length()
+        self._cycles: dict[str, int] = math.cycles.model_dump()
         self._clock = Clock(math.clock_ghz)
         self.free_ps = 0
         self.busy_ps = 0
         self.records = 0
 
-    def compute_ps(self, name: str, numel: int) -> int:
-        """Pipeline fill + passes x ceil(elements / lanes) cycles; a reduction takes more.
+    def compute_ps(self, step: Pass, vectors: int) -> int:
+        """Time of a pass over `vectors` vectors that are in registers.
 
-        An element of 8 bytes counts as two, since a lane has 32 bits.
-
-        The lanes keep `lanes` partial results, which a tree of depth ceil(log2(lanes)) combines.
+        Fill of the pipeline + vectors x cycles of the functions, and for a reduction the tree and
+        the functions after it.
         """
-        tree = (self._lanes - 1).bit_length() if name in REDUCTIONS else 0
-        return self._clock.ps(
-            self._pipeline_cycles + passes(name) * -(-numel // self._lanes) + tree
-        )
+        cycles = self._pipeline_cycles + vectors * self._cycles_of(step.functions)
+        if step.reduces:
+            cycles += self._tree_cycles + self._cycles_of(step.after)
+        return self._clock.ps(cycles)
 
     def run(
         self,
@@ -60,27 +93,102 @@ class PeMath:
         inputs: Sequence[Operand | float],
         result: Operand,
         data: bytes,
+        done: Callable[[], None],
         axis: int | None = None,
     ) -> int:
-        """Reserve fetch, engine and store for one operation; returns when the result is in TCM.
+        """Begin an operation and call `done` when its result is in TCM; returns the earliest end.
 
         Operands and result are blocks in TCM; `data` are the elements of the result, in row-major
         order.
         """
-        now_ps = self._engine.now_ps
         blocks = [each for each in inputs if isinstance(each, Operand)]
-        # All operands pass the port before the engine starts.
-        _, ready_ps = self._fetch_store.fetch.server.reserve(
-            now_ps, now_ps, sum(map(nbytes_of, blocks))
+        stream = VectorStream.joined if name == "cat" else VectorStream
+        operation = VectorOperation(
+            name=name,
+            inputs=inputs,
+            result=result,
+            data=data,
+            axis=axis,
+            done=done,
+            stream=stream(blocks, result, self._lanes),
+            passes=deque(passes(name)),
         )
-        # A reduction has more inputs than outputs, a broadcast the reverse: the larger one counts.
-        start_ps = self._occupy(name, max(map(_lane_elements, (*blocks, result))), ready_ps)
-        _, end_ps = self._fetch_store.store.server.reserve(
-            self.free_ps, self.free_ps, nbytes_of(result)
+        self.records += 1
+        end_ps = self._begin(operation)
+        # Without the waits of later passes, so that the promise holds.
+        return end_ps + sum(
+            self.compute_ps(step, operation.stream.count) for step in operation.passes
         )
-        record = self._record(name, (start_ps, end_ps), inputs, result, crc32(data), axis)
-        self._engine.at(end_ps, self._end, record, result, data)
+
+    def _begin(self, operation: VectorOperation) -> int:
+        """Begin the next pass; returns its earliest end, with the result in TCM after the last."""
+        step, stream = operation.passes.popleft(), operation.stream
+        arrivals = self._arrivals(stream)
+        start_ps, _ = arrivals[0]
+        if operation.start_ps is None:
+            operation.start_ps = start_ps
+        left = {vector: self.compute_ps(step, stream.count - vector + 1) for _, vector in arrivals}
+        self.free_ps = max(ready_ps + left[vector] for ready_ps, vector in arrivals)
+        self.busy_ps += self.free_ps - start_ps
+        if operation.passes:
+            self._engine.at(self.free_ps, self._go_on, operation)
+            return self.free_ps
+        stored_ps = self._store.serialisation_ps
+        if step.reduces:
+            end_ps = self.free_ps + stored_ps(stream.stored_bytes)
+            self._engine.at(self.free_ps, self._store_result, operation, end_ps)
+            return end_ps
+        first_ps, last_ps = self.compute_ps(step, 1), stored_ps(stream.stored_from(stream.count))
+        end_ps = max(
+            ready_ps + max(left[vector] + last_ps, first_ps + stored_ps(stream.stored_from(vector)))
+            for ready_ps, vector in arrivals
+        )
+        self._engine.at(start_ps + first_ps, self._store_result, operation, end_ps)
         return end_ps
+
+    def _go_on(self, operation: VectorOperation) -> None:
+        self._begin(operation)
+
+    def _arrivals(self, stream: VectorStream) -> list[tuple[int, int]]:
+        """(time, vector) from which the engine can take the vectors that may hold it up.
+
+        Reserves the fetch port. The first entry is the start of the engine.
+        """
+        fetched_ps = now_ps = self._engine.now_ps
+        if stream.fetched_bytes:
+            fetched_ps, _ = self._fetch.reserve(now_ps, now_ps, stream.fetched_bytes)
+        arrivals = [
+            (fetched_ps + self._fetch.serialisation_ps(stream.fetched(vector)), vector)
+            for vector in (1, *stream.bends())
+        ]
+        arrivals[0] = max(arrivals[0][0], self.free_ps), 1
+        return arrivals
+
+    def _store_result(self, operation: VectorOperation, end_ps: int) -> None:
+        """Reserve the store port for all of the result; `end_ps` is the end if it is free."""
+        # Not when the operation begins: the first result may be far away, and what other engines
+        # store before it would wait.
+        now_ps = self._engine.now_ps
+        _, stored_ps = self._store.reserve(now_ps, now_ps, operation.stream.stored_bytes)
+        self._engine.at(max(stored_ps, end_ps), self._end, operation)
+
+    def _end(self, operation: VectorOperation) -> None:
+        assert operation.start_ps is not None
+        self._context.tcm.write(operation.result, operation.data)
+        self._context.record(
+            self._record(
+                operation.name,
+                (operation.start_ps, self._engine.now_ps),
+                operation.inputs,
+                operation.result,
+                crc32(operation.data),
+                operation.axis,
+            )
+        )
+        operation.done()
+
+    def _cycles_of(self, functions: Sequence[str]) -> int:
+        return sum(self._cycles[function] for function in functions)
 
     def accept(self, token: TileToken) -> None:
         """Take a token whose accumulator is complete: add the bias, apply the activation."""
@@ -110,18 +218,14 @@ class PeMath:
     def _epilogue(
         self, name: str, inputs: tuple[Operand, ...], result: Operand, data: Array | None
     ) -> None:
-        # A reduction has more inputs than outputs, a broadcast the reverse: the larger one counts.
-        start_ps = self._occupy(name, prod(result.shape), self._engine.now_ps)
-        record = self._record(name, (start_ps, self.free_ps), inputs, result, checksum_of(data))
-        self._engine.at(self.free_ps, self._context.record, record)
-
-    def _occupy(self, name: str, numel: int, ready_ps: int) -> int:
-        """Reserve the engine for one operation; returns its start. Its end is `free_ps`."""
-        start_ps = max(ready_ps, self.free_ps)
-        self.free_ps = start_ps + self.compute_ps(name, numel)
+        (step,) = passes(name)
+        vectors = -(-prod(result.shape) // self._lanes)
+        start_ps = max(self._engine.now_ps, self.free_ps)
+        self.free_ps = start_ps + self.compute_ps(step, vectors)
         self.busy_ps += self.free_ps - start_ps
         self.records += 1
-        return start_ps
+        record = self._record(name, (start_ps, self.free_ps), inputs, result, checksum_of(data))
+        self._engine.at(self.free_ps, self._context.record, record)
 
     def _record(
         self,
@@ -150,15 +254,6 @@ class PeMath:
             axis=axis,
             checksum=checksum,
         )
-
-    def _end(self, record: OpRecord, result: Operand, data: bytes) -> None:
-        self._context.tcm.write(result, data)
-        self._context.record(record)
-
-
-def _lane_elements(block: Operand) -> int:
-    """The elements of a block in lanes of 32 bits."""
-    return prod(block.shape) * max(1, item_bytes(block.dtype) // _LANE_BYTES)
 
 
 def _computed(name: str, operands: Sequence[Array | None], dtype: DType) -> Array | None:

@@ -46,8 +46,8 @@ def test_a_block_on_one_pe_is_the_sum_of_its_commands() -> None:
     load_ns = 3 + 1 + 2 + 2 + 0.063 + 52 + 160 + 2
     # A message in four slots, 32 ns apart, and the copy of the last.
     step_ns = 3 + 103.54 + 3 * 32 + 18
-    # Operands 64 ns, 4 + 4096/128 cycles, sum 32 ns.
-    add_ns = 3 + 64 + 36 + 32
+    # 32 vectors: 2 ns to fetch one, 4 + 1 cycles, 1 ns to store it, 31 more at the fetch port.
+    add_ns = 3 + 2 + 5 + 1 + 31 * 2
     store_ns = 3 + 1 + 2 + 2 + 80 + 2 + 0.063
     assert theory().block_ps(2) == round(1000 * (load_ns + 2 * step_ns + add_ns + 2 * store_ns))
     assert theory().ends_ps(2) == round(1000 * (load_ns + 18 + 2 * store_ns))

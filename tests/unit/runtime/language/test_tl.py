@@ -12,7 +12,6 @@ from kernbench import mock, tl
 from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
 from runtime.language.mock import MockPe
-from runtime.language.operations import passes
 from runtime.language.value import Pointer, Value
 from tests.support.kernels import FLOATS, NARROW, computed, eps, value
 
@@ -104,10 +103,6 @@ def test_an_empty_sum_is_zero() -> None:
     np.testing.assert_array_equal(
         computed(lambda: tl.sum(tl.zeros((3, 0), tl.float16), axis=1)), np.zeros(3)
     )
-
-
-def test_softmax_makes_four_passes_over_its_elements_and_other_operations_one() -> None:
-    assert (passes("softmax"), passes("add"), passes("sum"), passes("gelu")) == (4, 1, 1, 1)
 
 
 def test_pointers_count_elements() -> None:

@@ -104,10 +104,10 @@ def test_a_message_waits_for_credits_only_if_it_needs_slots_of_the_previous_mess
     half, full = ring.parts(4 * 2 * 4096), ring.parts(4 * 4 * 4096)
     assert half.credit_ps == 0
     # A credit takes alpha - issue - DMA and 16 B, after a slot of 4096 B and its copy of 2 ns and
-    # twice 8 ns. A message takes alpha, 16 KiB and the same copy; with an addition also issue 3,
-    # 3 x 32 through the ports, 4 + 32 cycles.
+    # twice 8 ns. A message takes alpha, 16 KiB and the same copy; with an addition also issue 3 and
+    # 32 vectors: 2 ns to fetch one, 4 + 1 cycles, 1 ns to store it, 31 more at the fetch port.
     late_ps = (ring.ring_link.alpha_ps - 5000 + 125) - 3 * 32_000
-    assert full.credit_ps == 2 * late_ps + 3 * (late_ps - 135_000)
+    assert full.credit_ps == 2 * late_ps + 3 * (late_ps - 73_000)
 
 
 @pytest.mark.parametrize("run", ASTRA_SIM, ids=str)

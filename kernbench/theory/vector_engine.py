@@ -1,0 +1,147 @@
+"""Time of one operation of the vector engine of a PE, when its ports and the engine are idle.
+
+Vectors of `lanes` elements pass three servers: the fetch port, the engine and the store port. Let
+F(k) be the time of the bytes of the first k vectors at the fetch port, E(k) that of k vectors in
+the engine (fill of the pipeline + k x cycles of the function), and S(k) that of the bytes of the
+result from vector k on at the store port. Vector k needs all that was before it at its own server,
+and its own service at the server before. So the last byte is stored after the longest path
+
+    T = max over j <= k of F(j) + E(k - j + 1) + S(k),
+
+where the servers take turns at vectors j and k. For V full vectors with times f, c and s this is
+
+    T = f + fill + c + s + (V - 1) max(f, c, s).
+
+A reduction stores its result when the lanes have been combined: T = max over j of F(j) + E(V - j +
+1) + tree + S(1). The tree over the lanes has ceil(log2(lanes)) levels.
+"""
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from math import ceil, log2
+from typing import NamedTuple
+
+from kernbench.theory.roofline import cycles_ps
+from kernbench.theory.servers import transfer_ps
+from kernbench.theory.topology_file import TopologyFile
+
+REDUCTIONS = ("sum", "max", "min")
+"""The operations that combine elements into one."""
+_SOFTMAX = (("max",), ("exp", "sum"), ("exp", "mul"))
+_LANE_BYTES = 4
+
+
+class Elements(NamedTuple):
+    """A block of `count` elements of `item_bytes` each."""
+
+    count: int
+    item_bytes: int = 4
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the block."""
+        return self.count * self.item_bytes
+
+
+class VectorEngine:
+    """The times of the vector engine of one topology file, in picoseconds."""
+
+    def __init__(self, file: TopologyFile) -> None:
+        self._file = file
+        self.lanes: int = file["pe.math.lanes"]
+        self._port_gbs = file.number("pe.fetch_store.bw_gbs")
+
+    def cycles(self, *functions: str) -> int:
+        """Cycles of a vector, the sum of those of the functions."""
+        return sum(self._file[f"pe.math.cycles.{function}"] for function in functions)
+
+    def computed_ps(self, cycles: int, vectors: int, extra_cycles: int = 0) -> int:
+        """E: `vectors` vectors of `cycles` each in the engine, and `extra_cycles` behind them."""
+        fill = self._file["pe.math.pipeline_cycles"]
+        total = fill + cycles * vectors + extra_cycles
+        return ceil(cycles_ps(total, self._file.number("pe.math.clock_ghz")))
+
+    def tree_cycles(self) -> int:
+        """Cycles of the tree that combines the lanes."""
+        levels = ceil(log2(self.lanes))
+        return self._file["pe.math.tree_level_cycles"] * levels
+
+    def vectors(self, elements: int, item_bytes: int = 4) -> int:
+        """The vectors of `elements`; an element of 8 bytes takes two lanes."""
+        return ceil(Fraction(elements * max(item_bytes, _LANE_BYTES), _LANE_BYTES * self.lanes))
+
+    def epilogue_ps(self, function: str, elements: int) -> int:
+        """An operation on an accumulator: no data is moved."""
+        return self.computed_ps(self.cycles(function), self.vectors(elements))
+
+    def elementwise_ps(self, function: str, operands: Sequence[Elements], result: Elements) -> int:
+        """T of an operation that returns a vector for every vector; no operands: nothing to fetch.
+
+        An operand with fewer elements than the result is repeated, and fetched once.
+        """
+        widest = max((*operands, result), key=lambda block: block.item_bytes).item_bytes
+        count = self.vectors(max(block.count for block in (*operands, result)), widest)
+        return self._streamed_ps(self.cycles(function), operands, result, (count, widest))
+
+    def reduction_ps(self, function: str, operand: Elements, result: Elements) -> int:
+        """T of a reduction: all vectors, the tree, the result."""
+        count = self.vectors(operand.count, operand.item_bytes), operand.item_bytes
+        reduced_ps = self._reduced_ps(self.cycles(function), operand, count, self.tree_cycles())
+        return reduced_ps + self._port_ps(result.nbytes)
+
+    def softmax_ps(self, block: Elements) -> int:
+        """T of a softmax: the largest element, the sum of the exponentials, the quotients.
+
+        Each of the three passes fetches the elements. The reciprocal of the sum is taken once.
+        """
+        count = self.vectors(block.count, block.item_bytes), block.item_bytes
+        largest, total, quotient = (self.cycles(*functions) for functions in _SOFTMAX)
+        tree, divided = self.tree_cycles(), self.cycles("div")
+        return (
+            self._reduced_ps(largest, block, count, tree)
+            + self._reduced_ps(total, block, count, tree + divided)
+            + self._streamed_ps(quotient, [block], block, count)
+        )
+
+    def _streamed_ps(
+        self,
+        cycles: int,
+        operands: Sequence[Elements],
+        result: Elements,
+        stream: tuple[int, int],
+    ) -> int:
+        count, widest = stream
+        last_ps = self._port_ps(result.nbytes - self._until(result, count - 1, widest))
+        paths: list[int] = []
+        for first in range(1, count + 1):
+            fetched_ps = self._fetched_ps(operands, first, widest)
+            # With `first` given, the time is linear in the vector after which the store port is
+            # the slowest: that is the first or the last.
+            stored_ps = self._port_ps(result.nbytes - self._until(result, first - 1, widest))
+            paths += [
+                fetched_ps + self.computed_ps(cycles, count - first + 1) + last_ps,
+                fetched_ps + self.computed_ps(cycles, 1) + stored_ps,
+            ]
+        return max(paths)
+
+    def _reduced_ps(
+        self, cycles: int, operand: Elements, stream: tuple[int, int], extra_cycles: int
+    ) -> int:
+        count, widest = stream
+        return max(
+            self._fetched_ps([operand], first, widest)
+            + self.computed_ps(cycles, count - first + 1, extra_cycles)
+            for first in range(1, count + 1)
+        )
+
+    def _fetched_ps(self, operands: Iterable[Elements], vectors: int, widest: int) -> int:
+        return self._port_ps(sum(self._until(each, vectors, widest) for each in operands))
+
+    def _until(self, block: Elements, vectors: int, widest: int) -> int:
+        """Bytes of a block in the first `vectors` vectors."""
+        lanes_each = max(widest // _LANE_BYTES, 1)
+        elements = Fraction(vectors * self.lanes, lanes_each)
+        return min(block.nbytes, ceil(elements * block.item_bytes))
+
+    def _port_ps(self, nbytes: int) -> int:
+        return transfer_ps(nbytes, self._port_gbs)

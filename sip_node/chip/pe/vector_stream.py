@@ -1,0 +1,78 @@
+"""The vectors of an operation: how many there are, and the bytes that each fetches and stores."""
+
+from collections.abc import Iterable, Sequence
+from math import prod
+
+from runtime.core.trace import Operand
+from sip_node.chip.strided_block import item_bytes, nbytes_of
+
+_LANE_BYTES = 4
+
+
+class VectorStream:
+    """Operands and result, cut into vectors of `lanes` elements that are counted from 1.
+
+    A lane has 32 bits: an element of 8 bytes counts as two. Vector k takes the k-th part of each
+    operand. An operand that is repeated (broadcast) has fewer parts; registers keep it.
+    """
+
+    def __init__(self, operands: Sequence[Operand], result: Operand, lanes: int) -> None:
+        blocks = (*operands, result)
+        # A reduction has more inputs than outputs, a broadcast the reverse: the larger one counts.
+        elements = max(prod(block.shape) for block in blocks)
+        lanes_each = max(max(1, item_bytes(block.dtype) // _LANE_BYTES) for block in blocks)
+        self.count = -(-elements * lanes_each // lanes)
+        self._operands = tuple(_Parts(block, lanes, lanes_each) for block in operands)
+        self._result = _Parts(result, lanes, lanes_each)
+
+    @classmethod
+    def joined(cls, operands: Sequence[Operand], result: Operand, lanes: int) -> "VectorStream":
+        """The stream of operands that follow each other, as in a concatenation."""
+        return cls((result,) if operands else (), result, lanes)
+
+    @property
+    def fetched_bytes(self) -> int:
+        """Bytes of all operands."""
+        return sum(operand.nbytes for operand in self._operands)
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of the result."""
+        return self._result.nbytes
+
+    def fetched(self, vectors: int) -> int:
+        """Bytes of the operands in the first `vectors` vectors."""
+        return sum(operand.until(vectors) for operand in self._operands)
+
+    def stored_from(self, vector: int) -> int:
+        """Bytes of the result in `vector` and all after it."""
+        return self.stored_bytes - self._result.until(vector - 1)
+
+    def bends(self) -> list[int]:
+        """The last vector, and those besides the first behind which the size of vectors changes.
+
+        All vectors between two of them have equally many bytes.
+        """
+        ends = [operand.whole for operand in self._operands]
+        return _between(2, self.count, (*ends, *(end + 1 for end in ends), self.count))
+
+
+class _Parts:
+    """The parts of one block; all but the last are of equal size."""
+
+    __slots__ = ("_lanes_bytes", "_lanes_each", "nbytes")
+
+    def __init__(self, block: Operand, lanes: int, lanes_each: int) -> None:
+        self.nbytes = nbytes_of(block)
+        self._lanes_bytes, self._lanes_each = lanes * item_bytes(block.dtype), lanes_each
+
+    @property
+    def whole(self) -> int:
+        return self.nbytes * self._lanes_each // self._lanes_bytes
+
+    def until(self, vectors: int) -> int:
+        return min(self.nbytes, -(-vectors * self._lanes_bytes // self._lanes_each))
+
+
+def _between(least: int, most: int, numbers: Iterable[int]) -> list[int]:
+    return sorted({number for number in numbers if least <= number <= most})
