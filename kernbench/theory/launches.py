@@ -1,12 +1,15 @@
-"""Closed forms of kernel launches from the host, on one PE of SIP 0, in picoseconds.
+"""Closed forms of kernel launches from the host of SIP 0, in picoseconds.
 
     host --launch--> IO_CPU --> M_CPU --> PE ==kernel== PE --> M_CPU --report--> IO_CPU --> host
           to_io_ps   |<--------------------- period_ps ----------------------->|   answer_ps
 
-The IO_CPU starts the next launch of a stream when it has the report of the launch before, so N
+The IO_CPU stamps a common start that the command for every PE precedes on an idle chip, plus a
+margin. It starts the next launch of a stream when it has the report of the launch before, so N
 launches take to_io + N x period + answer; the way from the host of all but the first is hidden. A
 host that needs longer for a command than a period is the bottleneck: N x overhead instead.
 """
+
+from collections.abc import Sequence
 
 from kernbench.theory.floor_plan import FloorPlan, Stem, pe_stem
 from kernbench.theory.routes import (
@@ -26,65 +29,120 @@ from kernbench.theory.transfers import RouteTimes
 
 HEADER_BYTES, ARGUMENT_BYTES = 64, 8
 IO_NOC_GBS = "sip.io_chiplet.noc.bw_gbs"
+MARGIN_NS = "sip.io_chiplet.io_cpu.launch_margin_ns"
+
+PeOfSip = tuple[int, int]
+"""Cube and PE."""
 
 
-class LaunchTimes:
-    """The times of launches with `arguments` arguments on PE `pe` of cube `cube`."""
+class LaunchRoutes:
+    """The ways of the commands of launches with `arguments` arguments, and of the reports."""
 
-    def __init__(self, file: TopologyFile, cube: int, pe: int, arguments: int = 0) -> None:
-        self.file, self.times = file, RouteTimes(file)
-        plan = FloorPlan(file)
+    def __init__(self, file: TopologyFile, arguments: int = 0) -> None:
+        self.file, self.times, self._plan = file, RouteTimes(file), FloorPlan(file)
         self.nbytes = max(HEADER_BYTES + ARGUMENT_BYTES * arguments, file["control_bytes"])
-        m_cpu, router = plan.cube.m_cpu(), plan.cube.pe(pe)
-        m_cpu_out, m_cpu_in = _m_cpu_stem(m_cpu)
-        pe_out, pe_in = pe_stem(router)
-        self._down: Route = HOST_TO_IO[2:] + plan.into(cube, m_cpu[0]) + m_cpu_in
-        self._up: Route = m_cpu_out + plan.out(cube, m_cpu[0]) + IO_TO_HOST[:1]
-        self._spread: Route = m_cpu_out + plan.cube.mesh(m_cpu[0], router[0]) + pe_in
-        self._collect: Route = pe_out + plan.cube.mesh(router[0], m_cpu[0]) + m_cpu_in
+        self._m_cpu = self._plan.cube.m_cpu()
+        self._m_cpu_out, self._m_cpu_in = _m_cpu_stem(self._m_cpu)
+
+    def down(self, cube: int) -> Route:
+        """From the IO_CPU to the M_CPU of a cube."""
+        return HOST_TO_IO[2:] + self._plan.into(cube, self._m_cpu[0]) + self._m_cpu_in
+
+    def up(self, cube: int) -> Route:
+        """From the M_CPU of a cube to the IO_CPU."""
+        return self._m_cpu_out + self._plan.out(cube, self._m_cpu[0]) + IO_TO_HOST[:1]
+
+    def spread(self, pe: int) -> Route:
+        """From an M_CPU to a PE of its cube."""
+        router = self._plan.cube.pe(pe)
+        mesh = self._plan.cube.mesh(self._m_cpu[0], router[0])
+        return self._m_cpu_out + mesh + pe_stem(router)[1]
+
+    def collect(self, pe: int) -> Route:
+        """From a PE to the M_CPU of its cube."""
+        router = self._plan.cube.pe(pe)
+        mesh = self._plan.cube.mesh(router[0], self._m_cpu[0])
+        return pe_stem(router)[0] + mesh + self._m_cpu_in
 
     @property
     def to_io_ps(self) -> int:
         """From the host until the IO_CPU has the whole launch."""
-        to_io = HOST_TO_IO[:2]
-        return self.times.latency_ps(to_io) + self._drain_ps(to_io)
+        return self.times.latency_ps(HOST_TO_IO[:2]) + self.launch_link_ps
 
     @property
     def launch_link_ps(self) -> int:
         """The time that a launch occupies the narrowest link between host and IO_CPU."""
-        return self._drain_ps(HOST_TO_IO[:2])
-
-    @property
-    def stamp_ps(self) -> int:
-        """From the stamp of the IO_CPU to the start of the kernel: margin and longest route.
-
-        The longest route has the bytes of the command at the narrowest link on the way to an M_CPU,
-        and again on the way from there to a PE: bandwidths of all links that such routes can have.
-        """
-        number = self.file.number
-        down = map(number, (IO_NOC_GBS, UCIE_GBS, MESH_GBS, M_CPU_GBS))
-        spread = map(number, (M_CPU_GBS, MESH_GBS, PE_GBS))
-        return (
-            self.file.ps("sip.io_chiplet.io_cpu.launch_margin_ns")
-            + self.times.latency_ps(self._down)
-            + transfer_ps(self.nbytes, min(down))
-            + self.times.latency_ps(self._spread)
-            + transfer_ps(self.nbytes, min(spread))
-        )
-
-    @property
-    def report_ps(self) -> int:
-        """From the end of the kernel until the IO_CPU has the report of the M_CPU."""
-        return self.times.control_ps(self._collect) + self.times.control_ps(self._up)
-
-    def period_ps(self, kernel_ps: int) -> int:
-        """From one launch of a stream to the next."""
-        return self.stamp_ps + kernel_ps + self.report_ps
+        return transfer_ps(self.nbytes, self.times.narrowest_gbs(HOST_TO_IO[:2]))
 
     @property
     def answer_ps(self) -> int:
         """From the IO_CPU until the host has the answer."""
         return self.times.control_ps(IO_TO_HOST[1:])
+
+    @property
+    def event_ps(self) -> int:
+        """An event of an idle host: a control packet to the IO_CPU, and its answer."""
+        return self.times.control_ps(HOST_TO_IO[:2]) + self.answer_ps
+
+    def on_link_ps(self, key_path: str, commands: int = 1) -> int:
+        """The time of a packet with the commands of some PEs on a link of that bandwidth."""
+        return transfer_ps(commands * self.nbytes, self.file.number(key_path))
+
+
+class LaunchTimes(LaunchRoutes):
+    """The times of launches on `pes`, with `arguments` arguments.
+
+    `reporting` is the PE whose kernel ends last, by default the only one.
+    """
+
+    def __init__(
+        self,
+        file: TopologyFile,
+        pes: Sequence[PeOfSip],
+        arguments: int = 0,
+        reporting: PeOfSip | None = None,
+    ) -> None:
+        super().__init__(file, arguments)
+        self._cubes: dict[int, list[int]] = {}
+        for cube, pe in pes:
+            self._cubes.setdefault(cube, []).append(pe)
+        self._reporting = pes[0] if reporting is None else reporting
+
+    @property
+    def stamp_ps(self) -> int:
+        """From the stamp of the IO_CPU to the start of the kernel: margin and longest route.
+
+        The commands of all cubes follow each other on the narrowest link on the way to an M_CPU,
+        and those of a cube again on the way from there to the PEs. To these bytes the latency of
+        the farthest PE is added. The bandwidths are those of all links of such routes.
+        """
+        number = self.file.number
+        down = min(map(number, (IO_NOC_GBS, UCIE_GBS, MESH_GBS, M_CPU_GBS)))
+        spread = min(map(number, (M_CPU_GBS, MESH_GBS, PE_GBS)))
+        all_ps = sum(transfer_ps(self.nbytes * len(pes), down) for pes in self._cubes.values())
+        latency_ps = self.times.latency_ps
+        longest_ps = max(
+            latency_ps(self.down(cube))
+            + len(pes) * transfer_ps(self.nbytes, spread)
+            + max(latency_ps(self.spread(pe)) for pe in pes)
+            for cube, pes in self._cubes.items()
+        )
+        return self.file.ps(MARGIN_NS) + all_ps + longest_ps
+
+    @property
+    def start_ps(self) -> int:
+        """From the submission on an ideal host to the start of the kernel."""
+        return self.to_io_ps + self.stamp_ps
+
+    @property
+    def report_ps(self) -> int:
+        """From the end of the last kernel until the IO_CPU has the report of its M_CPU."""
+        cube, pe = self._reporting
+        return self.times.control_ps(self.collect(pe)) + self.times.control_ps(self.up(cube))
+
+    def period_ps(self, kernel_ps: int) -> int:
+        """From one launch of a stream to the next."""
+        return self.stamp_ps + kernel_ps + self.report_ps
 
     def stream_ps(self, launches: int, kernel_ps: int) -> int:
         """N launches on one stream, from the first submission to the last answer."""
@@ -94,8 +152,55 @@ class LaunchTimes:
         """N launches of a host that needs `overhead_ps`, at least a period, for each of them."""
         return launches * overhead_ps + self.stream_ps(1, kernel_ps)
 
-    def _drain_ps(self, route: Route) -> int:
-        return transfer_ps(self.nbytes, self.times.narrowest_gbs(route))
+
+class LateLaunch:
+    """The starts of a launch with `behind` arguments behind another one with `arguments`, without
+    a margin.
+
+    The other launch is on one PE, and so large that the commands behind it wait for its bytes: they
+    arrive after their stamp, one behind the other in the order in which a CPU sends them.
+    """
+
+    def __init__(self, file: TopologyFile, arguments: int, behind: int = 1) -> None:
+        self._first, self._second = LaunchRoutes(file, arguments), LaunchRoutes(file, behind)
+
+    def on_cubes(self, cubes: Sequence[int], pes: Sequence[int]) -> list[int]:
+        """The start on the last of `pes` in each cube, from the submission of both on an ideal
+        host.
+
+        The IO_CPU sends the other command to another cube, then one packet with the commands of
+        all `pes` to each of `cubes`.
+        """
+        first, second = self._first, self._second
+        nbytes, before = len(pes) * second.nbytes, len(pes) - 1
+        sent_ps = first.to_io_ps + first.on_link_ps(IO_NOC_GBS)
+        starts_ps: list[int] = []
+        for cube in cubes:
+            # A packet pays its bytes at the narrowest link of its route, behind the first link.
+            arrives_ps = sent_ps + _packet_ps(second, second.down(cube), nbytes)
+            others_ps = before * second.on_link_ps(M_CPU_GBS)
+            last_ps = _packet_ps(second, second.spread(pes[-1]), second.nbytes)
+            starts_ps.append(arrives_ps + others_ps + last_ps)
+            sent_ps += second.on_link_ps(IO_NOC_GBS, len(pes))
+        return starts_ps
+
+    def on_pes(self, cube: int, pes: Sequence[int]) -> list[int]:
+        """The start on each of `pes` of a cube, from the submission of both on an ideal host.
+
+        The M_CPU sends the other command to another PE of the cube, then one to each of `pes`.
+        """
+        first, second = self._first, self._second
+        down_ps = _packet_ps(first, first.down(cube), first.nbytes)
+        sent_ps = first.to_io_ps + down_ps + first.on_link_ps(M_CPU_GBS)
+        starts_ps: list[int] = []
+        for pe in pes:
+            starts_ps.append(sent_ps + _packet_ps(second, second.spread(pe), second.nbytes))
+            sent_ps += second.on_link_ps(M_CPU_GBS)
+        return starts_ps
+
+
+def _packet_ps(routes: LaunchRoutes, route: Route, nbytes: int) -> int:
+    return routes.times.latency_ps(route) + transfer_ps(nbytes, routes.times.narrowest_gbs(route))
 
 
 def _m_cpu_stem(stem: Stem) -> tuple[Route, Route]:

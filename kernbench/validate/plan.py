@@ -16,6 +16,7 @@ from kernbench.validate.contention import contention
 from kernbench.validate.cube_links import cube_links
 from kernbench.validate.drawn_all_reduces import ALGORITHMS, drawn
 from kernbench.validate.gemm import bounded, fed, padded, staged, systolic
+from kernbench.validate.launch_paths import launch_paths
 from kernbench.validate.launches import TOPOLOGIES as LAUNCH_TOPOLOGIES
 from kernbench.validate.launches import launches
 from kernbench.validate.mesh_checks import DEFAULT_LOADS, loaded, reference, unloaded
@@ -78,8 +79,9 @@ def parts(seed: int, *, full: bool) -> list[Part]:
         Part("j.systolic.", systolic, (seed,)),
         Part("k.", numerics, (seed,)),
         *(
-            Part(f"l.{number}.", launches, (seed, number))
+            Part(f"l.{number}.", function, (seed, number))
             for number in range(LAUNCH_TOPOLOGIES + 1)
+            for function in (launches, launch_paths)
         ),
         *(
             Part(f"m.{number}.", messages, (seed, number))

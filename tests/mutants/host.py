@@ -1,3 +1,147 @@
+"""Errors of the launch path: host, IO_CPU, M_CPU, and the start on the PEs."""
+
 from tests.mutants.mutant import Mutant
 
-MUTANTS: tuple[Mutant, ...] = ()
+HOST, IO_CPU, M_CPU, PORT = (
+    f"sip_node/chip/host/{name}.py" for name in ("host", "io_cpu", "m_cpu", "cpu_port")
+)
+PE_CPU = "sip_node/chip/pe/cpu.py"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        name="no-margin",
+        file=IO_CPU,
+        old="start_ps = now_ps + longest_ps + self._margin_ps",
+        new="start_ps = now_ps + longest_ps",
+        breaks="The common start of a launch has a margin.",
+        noticed_by="l.0.start",
+    ),
+    Mutant(
+        name="one-command-a-cube",
+        file=IO_CPU,
+        old="serialisation_ps(nbytes * len(pes), down_gbs)",
+        new="serialisation_ps(nbytes, down_gbs)",
+        breaks="The stamp covers the bytes of the commands of all PEs of a cube.",
+        noticed_by="l.0.start",
+    ),
+    Mutant(
+        name="one-command-behind-the-m-cpu",
+        file=IO_CPU,
+        old="+ len(pes) * serialisation_ps(nbytes, spread_gbs)",
+        new="+ serialisation_ps(nbytes, spread_gbs)",
+        breaks="The stamp covers the commands that an M_CPU sends one after the other.",
+        noticed_by="l.0.start",
+    ),
+    Mutant(
+        name="nearest-cube",
+        file=IO_CPU,
+        old="return all_down_ps + max(cube_ps(cube, pes)",
+        new="return all_down_ps + min(cube_ps(cube, pes)",
+        breaks="The stamp is that of the farthest cube.",
+        noticed_by="l.0.start.sip",
+    ),
+    Mutant(
+        name="nearest-pe",
+        file=IO_CPU,
+        old="+ max(routes.route(m_cpu, graph.pe(cube, pe)).latency_ps for pe in pes)",
+        new="+ min(routes.route(m_cpu, graph.pe(cube, pe)).latency_ps for pe in pes)",
+        breaks="The stamp is that of the farthest PE of a cube.",
+        noticed_by="l.0.start",
+    ),
+    Mutant(
+        name="start-on-arrival",
+        file=PE_CPU,
+        old="start_ps = max(order.start_ps, self._context.engine.now_ps)",
+        new="start_ps = self._context.engine.now_ps",
+        breaks="All PEs of a launch start together.",
+        noticed_by="l.0.start",
+    ),
+    Mutant(
+        name="a-late-pe-waits-again",
+        file=PE_CPU,
+        old="start_ps = max(order.start_ps, self._context.engine.now_ps)",
+        new="start_ps = max(order.start_ps, self._context.engine.now_ps + 1_000)",
+        breaks="A PE that receives its command after the stamp starts at once.",
+        noticed_by="l.0.late",
+    ),
+    Mutant(
+        name="last-cube-first",
+        file=IO_CPU,
+        old="for cube, pes in cubes.items():\n            order",
+        new="for cube, pes in reversed(cubes.items()):\n            order",
+        breaks="The IO_CPU sends the commands of a launch in the order of the cubes.",
+        noticed_by="l.0.late.cube",
+    ),
+    Mutant(
+        name="last-pe-first",
+        file=M_CPU,
+        old="for pe, order, nbytes in packet.body.orders",
+        new="for pe, order, nbytes in reversed(packet.body.orders)",
+        breaks="An M_CPU sends the commands of a launch in the order of the PEs.",
+        noticed_by="l.0.late.pe",
+    ),
+    Mutant(
+        name="m-cpu-cut-through",
+        file=M_CPU,
+        old="self._chip.engine.at(tail_ps, self._received, packet)",
+        new="self._chip.engine.at(self._chip.engine.now_ps, self._received, packet)",
+        breaks="An M_CPU forwards a command when its last byte has arrived.",
+        noticed_by="l.0.late",
+    ),
+    Mutant(
+        name="all-orders-to-every-pe",
+        file=IO_CPU,
+        old="self._port.send(chip.graph.m_cpu(cube), command, command.nbytes, tag)",
+        new="self._port.send(chip.graph.m_cpu(cube), command, nbytes, tag)",
+        breaks="The command for a cube has the bytes of the commands of its PEs.",
+        noticed_by="l.0.late",
+    ),
+    Mutant(
+        name="first-answer",
+        file="sip_node/chip/host/commands.py",
+        old="max(each.end_ps for each in self._answers)",
+        new="min(each.end_ps for each in self._answers)",
+        breaks="A kernel ends with the last of its PEs.",
+        noticed_by="l.0.start",
+    ),
+    Mutant(
+        name="answer-of-no-bytes",
+        file=PORT,
+        old="size = max(nbytes, self._control_bytes)",
+        new="size = max(nbytes, 1)",
+        breaks="An answer has the bytes of a control packet.",
+        noticed_by="l.0.stream",
+    ),
+    Mutant(
+        name="arguments-without-bytes",
+        file=IO_CPU,
+        old="KernelLaunchMsg.HEADER_BYTES + KernelLaunchMsg.ARGUMENT_BYTES * len(launch.arguments)",
+        new="KernelLaunchMsg.HEADER_BYTES + 0 * len(launch.arguments)",
+        breaks="Each argument of a launch is sent.",
+        noticed_by="l.0.start",
+    ),
+    Mutant(
+        name="commands-side-by-side",
+        file=HOST,
+        old="max(now_ps, self._free_ps) + overhead_ps",
+        new="now_ps + overhead_ps",
+        breaks="The host prepares one command after the other.",
+        noticed_by="l.0.host",
+    ),
+    Mutant(
+        name="a-copy-is-a-launch",
+        file=HOST,
+        old="overhead_ps = self._copy_ps if _moves_data(requests) else self._launch_ps",
+        new="overhead_ps = self._launch_ps",
+        breaks="A copy has an overhead of its own.",
+        noticed_by="l.0.overhead",
+    ),
+    Mutant(
+        name="reads-are-no-copies",
+        file=HOST,
+        old="MemoryWriteMsg | MemoryReadMsg | PeDmaMsg) for request",
+        new="MemoryWriteMsg | PeDmaMsg) for request",
+        breaks="A read of the host has the overhead of a copy.",
+        noticed_by="l.0.overhead",
+    ),
+)

@@ -176,8 +176,9 @@ class IoCpu:
 
     def _launch(self, tag: int, launch: KernelLaunchMsg) -> None:
         chip, now_ps = self._chip, self._engine.now_ps
-        # The command for every PE has the size of the launch.
-        nbytes = launch_bytes(launch)
+        # The command for every PE has the size of the launch, and no packet is smaller than a
+        # control packet.
+        nbytes = max(launch_bytes(launch), chip.topology.control_bytes)
         cubes = _by_cube(launch.pes)
         longest_ps = self._longest_ps.get((launch.pes, nbytes))
         if longest_ps is None:
