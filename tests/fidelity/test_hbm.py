@@ -28,8 +28,18 @@ BURST_PS = 10_000
 TOPOLOGY = variant()
 
 
-def slice_of(topology: Topology = TOPOLOGY) -> PseudoChannels:
-    return PseudoChannels("hbm", topology)
+class Slice(PseudoChannels):
+    """A slice whose accesses reserve their channels at once."""
+
+    def serve(
+        self, offset: int, nbytes: int, head_ps: int, tail_ps: int, writes: bool
+    ) -> tuple[int, int]:
+        """When the last of its channels begins an access, and when its last byte is served."""
+        return self.reserve(self.shares(offset, nbytes), head_ps, tail_ps, writes)[1:]
+
+
+def slice_of(topology: Topology = TOPOLOGY) -> Slice:
+    return Slice("hbm", topology)
 
 
 def test_consecutive_bursts_reach_the_full_rate_of_the_slice() -> None:
@@ -88,15 +98,15 @@ def test_rows_occupy_each_channel_for_their_bytes_on_it(
 def test_rows_take_as_long_as_their_busiest_channel(pitch: int, busiest_bytes: int) -> None:
     # 32 rows of 128 B. At a pitch of 2048 B = 8 x 256 B all lie on one channel, at half that pitch
     # on two channels, and so on.
-    start_ps, done_ps = slice_of().serve_rows(
-        0, StridedBlock(128, pitch), (0, 32 * 128), 5_000, 5_000, READS
-    )
-    assert (start_ps, done_ps) == (5_000, 5_000 + busiest_bytes * 1000 / (SLICE_GBS / CHANNELS))
+    hbm = slice_of()
+    shares = hbm.shares_of_rows(0, StridedBlock(128, pitch), 0, 32 * 128)
+    end_ps = 5_000 + busiest_bytes * 1000 / (SLICE_GBS / CHANNELS)
+    assert hbm.reserve(shares, 5_000, 5_000, READS) == (5_000, 5_000, end_ps)
 
 
 def test_rows_and_other_accesses_queue_for_the_channels_that_they_share() -> None:
     hbm = slice_of()
-    hbm.serve_rows(0, StridedBlock(128, 2048), (0, 4096), 0, 0, READS)
+    hbm.reserve(hbm.shares_of_rows(0, StridedBlock(128, 2048), 0, 4096), 0, 0, READS)
     assert hbm.serve(BURST, BURST, 0, 0, READS) == (0, BURST_PS)
     assert hbm.serve(0, BURST, 0, 0, WRITES) == (160_000, 160_000 + BURST_PS)
 

@@ -15,6 +15,7 @@ from sip_node.chip.fabric.server import Server
 from sip_node.chip.host.io_cpu import IoCpu
 from sip_node.chip.memory.hbm import PseudoChannels
 from sip_node.chip.memory.storage import HbmController
+from sip_node.chip.memory.transaction_queue import TransactionQueue
 from tests.support.topologies import default_text, variant_text
 
 pytestmark = [pytest.mark.fidelity, pytest.mark.slow]
@@ -37,9 +38,7 @@ def missed_ids(found: list[Check]) -> set[str]:
 class PairedChannels(PseudoChannels):
     """Two consecutive bursts on each channel: full rate for streams, another map for strides."""
 
-    def serve(
-        self, offset: int, nbytes: int, head_ps: int, tail_ps: int, writes: bool
-    ) -> tuple[int, int]:
+    def shares(self, offset: int, nbytes: int) -> list[int]:
         shares = [0] * len(self.channels)
         for burst in range(
             offset // self._burst_bytes, (offset + nbytes - 1) // self._burst_bytes + 1
@@ -47,14 +46,14 @@ class PairedChannels(PseudoChannels):
             begin = max(offset, burst * self._burst_bytes)
             end = min(offset + nbytes, (burst + 1) * self._burst_bytes)
             shares[burst // 2 % len(self.channels)] += end - begin
-        return self._reserve(shares, head_ps, tail_ps, writes)
+        return shares
 
 
 class PairedHbm(HbmController):
     def __init__(self, chip: ChipContext, node: int) -> None:
         super().__init__(chip, node)
-        self.banks = PairedChannels("paired", chip.topology)
-        self.port._serve = self.banks.serve
+        self.queue = TransactionQueue(chip.engine, PairedChannels("paired", chip.topology))
+        self.port._service = self.queue
 
 
 class LateIoCpu(IoCpu):

@@ -10,18 +10,19 @@ at a pitch of `burst_bytes x num_pcs` all lie on one channel and have the bandwi
 from collections.abc import Sequence
 from functools import lru_cache
 
-from runtime.core.simtime import ps_from_ns
+from runtime.core.simtime import NEVER_PS, ps_from_ns
 from runtime.model.topology import Topology
 from sip_node.chip.fabric.server import Server
+from sip_node.chip.memory.transaction_queue import Access
 from sip_node.chip.strided_block import StridedBlock
 
 
 class PseudoChannels:
     """The calendars of one slice. Effective bandwidth = channels x their bandwidth x efficiency.
 
-    An access occupies every channel that it touches for its bytes there, and starts when all of
-    them serve it. Reads and writes share a channel; a channel that changes direction is ready again
-    the switch penalty after its last access.
+    An access occupies every channel that it touches for its bytes there; its data are complete
+    when the last of them has served it. Reads and writes share a channel; a channel that changes
+    direction is ready again the switch penalty after its last access.
     """
 
     def __init__(self, name: str, topology: Topology) -> None:
@@ -34,31 +35,11 @@ class PseudoChannels:
         # None before the first access, which pays no penalty.
         self._wrote: list[bool | None] = [None] * topology.hbm.num_pcs
 
-    def serve(
-        self,
-        offset: int,
-        nbytes: int,
-        head_ps: int,
-        tail_ps: int,
-        writes: bool,  # noqa: FBT001 - the signature of a `Serve`
-    ) -> tuple[int, int]:
-        """(start, tail) of an access to `nbytes` at `offset`.
-
-        Its request or data arrives from `head_ps` to `tail_ps`.
-        """
-        return self._reserve(self.shares(offset, nbytes), head_ps, tail_ps, writes)
-
-    def serve_rows(
-        self,
-        offset: int,
-        rows: StridedBlock,
-        part: tuple[int, int],
-        head_ps: int,
-        tail_ps: int,
-        writes: bool,  # noqa: FBT001 - the signature of a `ServeRows`
-    ) -> tuple[int, int]:
-        """The same for `part`, (first packed byte, bytes), of rows from `offset` on."""
-        return self._reserve(self.shares_of_rows(offset, rows, *part), head_ps, tail_ps, writes)
+    def shares_of(self, access: Access) -> list[int]:
+        """The bytes of an access on each channel."""
+        if access.rows is None:
+            return self.shares(access.offset, access.nbytes)
+        return self.shares_of_rows(access.offset, access.rows, access.begin, access.nbytes)
 
     def shares(self, offset: int, nbytes: int) -> list[int]:
         """Bytes of [offset, offset + nbytes) on each channel."""
@@ -75,14 +56,15 @@ class PseudoChannels:
             total = [a + b for a, b in zip(total, run, strict=True)]
         return total
 
-    def _reserve(
+    def reserve(
         self,
         shares: Sequence[int],
         head_ps: int,
         tail_ps: int,
-        writes: bool,  # noqa: FBT001
-    ) -> tuple[int, int]:
-        start_ps, done_ps = head_ps, tail_ps
+        writes: bool,  # noqa: FBT001 - the direction of an access, as in `Access`
+    ) -> tuple[int, int, int]:
+        """(begin of the first channel, begin of the last one, end); see `MemoryChannels`."""
+        first_ps, start_ps, done_ps = NEVER_PS, head_ps, tail_ps
         for index, share in enumerate(shares):
             if not share:
                 continue
@@ -92,8 +74,9 @@ class PseudoChannels:
             self._wrote[index] = writes
             begin_ps, end_ps = channel.reserve(head_ps, tail_ps, share)
             # The slowest channel decides: a packet leaves when all of its bursts are there.
+            first_ps = min(first_ps, begin_ps)
             start_ps, done_ps = max(start_ps, begin_ps), max(done_ps, end_ps)
-        return start_ps, done_ps
+        return first_ps, start_ps, done_ps
 
 
 def _shares(offset: int, nbytes: int, burst: int, count: int) -> list[int]:

@@ -1,6 +1,6 @@
 """The port of a memory on the fabric: answers READ and WRITE packets, announces full IPCQ slots.
 
-HBM, SRAM and TCM share it. They differ in the bandwidth behind the port (`Serve`), not in protocol:
+HBM, SRAM and TCM share it. They differ in the service behind the port (`Service`), not in protocol:
 
     READ ------> wait for all of the request; DATA, DATA, ... as the memory delivers <------
     WRITE -----> store as it arrives; after the last packet of the message ACK <------------
@@ -9,26 +9,37 @@ HBM, SRAM and TCM share it. They differ in the bandwidth behind the port (`Serve
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from functools import partial
+
+from msgspec import Struct
 
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.memory.memory import Memory
-from sip_node.chip.strided_block import StridedBlock
+from sip_node.chip.memory.transaction_queue import Access, MessageKey, Service
 
-Serve = Callable[[int, int, int, int, bool], tuple[int, int]]
-"""(offset, bytes, head, tail, whether it writes) -> (start, tail) of the access, both in ps."""
 
-ServeRows = Callable[[int, StridedBlock, tuple[int, int], int, int, bool], tuple[int, int]]
-"""For rows: (offset of the first row, rows, (first packed byte, bytes), head, tail, writes)."""
+class _Reading(Struct):
+    """A READ in progress: its pieces before `begin` have begun, and have left by `left_ps`."""
 
-READS, WRITES = False, True
+    request: Packet
+    begin: int
+    left_ps: int
+
+
+class _Writing(Struct):
+    """A message that is being written: the packets that wait, and the last one once it is here."""
+
+    waiting: int = 0
+    written_ps: int = 0
+    last: Packet | None = None
 
 
 class MemoryPort:
     """The port of the memory at fabric node `node`, at physical addresses from `base` on.
 
-    `serve_rows` is given where the time of an access depends on the addresses of its bytes. The
-    data of a READ leave `latency_ps` after the memory serves them.
+    `service` decides when a packet is served. The data of a READ leave `latency_ps` after their
+    service begins. `on_service` is called with a packet when its service begins.
     """
 
     def __init__(
@@ -37,19 +48,19 @@ class MemoryPort:
         node: int,
         memory: Memory,
         base: int,
-        serve: Serve,
-        serve_rows: ServeRows | None = None,
+        service: Service,
+        latency_ps: int = 0,
     ) -> None:
         self._engine, self._fabric = chip.engine, chip.fabric
         self._sip, self._node = chip.sip, node
         self.memory, self._base = memory, base
-        self._serve, self._serve_rows = serve, serve_rows
-        self.latency_ps = 0
+        self._service, self._latency_ps = service, latency_ps
         topology = chip.topology
         self._packet_bytes, self._control_bytes = topology.packet_bytes, topology.control_bytes
         self._rings: list[tuple[int, int, int]] = []
         self._early: list[Packet] = []
-        self._written_ps: dict[tuple[int, int, int], int] = {}
+        self._writing: dict[MessageKey, _Writing] = {}
+        self.on_service: Callable[[Packet], None] | None = None
         chip.memory_ports[node] = self
 
     def watch(self, ring_base: int, nbytes: int, pe_node: int) -> None:
@@ -73,22 +84,42 @@ class MemoryPort:
             # Not cut-through: the descriptor must be complete before the memory can use it.
             self._engine.at(tail_ps, self._read, packet)
             return
+        message = _key(packet)
+        writing = self._writing.setdefault(message, _Writing())
+        writing.waiting += 1
+        if packet.last:
+            writing.last = packet
+        access = Access(
+            message=message,
+            offset=packet.address - self._base,
+            nbytes=packet.size,
+            tail_ps=tail_ps,
+            writes=True,
+            begun=partial(self._write, packet, writing),
+            rows=packet.rows,
+            begin=packet.begin,
+        )
+        self._service.submit(access)
+
+    def _write(
+        self, packet: Packet, writing: _Writing, _first_ps: int, _start_ps: int, done_ps: int
+    ) -> None:
+        if self.on_service:
+            self.on_service(packet)
         offset = packet.address - self._base
-        _, done_ps = self._access(packet, offset, packet.begin, packet.size, tail_ps, WRITES)
         if packet.rows is None:
             self._engine.at(done_ps, self.memory.write, offset, packet.payload)
         else:
             self._engine.at(
                 done_ps, self.memory.write_rows, offset, packet.rows, packet.begin, packet.payload
             )
+        writing.waiting -= 1
         # Packets of a message lie on different channels: the last one to arrive need not be the
         # last one written, and an acknowledgement promises all of them.
-        message = (packet.source_sip, packet.source_node, packet.tag)
-        written_ps = max(done_ps, self._written_ps.pop(message, 0))
-        if packet.last:
-            self._engine.at(written_ps, self._written, packet)
-        else:
-            self._written_ps[message] = written_ps
+        writing.written_ps = max(writing.written_ps, done_ps)
+        if writing.last is not None and not writing.waiting:
+            del self._writing[_key(packet)]
+            self._engine.at(writing.written_ps, self._written, writing.last)
 
     def _written(self, packet: Packet) -> None:
         if packet.kind is Kind.WRITE:
@@ -129,38 +160,50 @@ class MemoryPort:
         )
         self._fabric.send(answer, self._node, self._engine.now_ps)
 
-    def _access(
-        self,
-        packet: Packet,
-        offset: int,
-        begin: int,
-        nbytes: int,
-        tail_ps: int,
-        writes: bool,  # noqa: FBT001
-    ) -> tuple[int, int]:
-        now_ps = self._engine.now_ps
-        if packet.rows is None or self._serve_rows is None:
-            return self._serve(offset, nbytes, now_ps, tail_ps, writes)
-        return self._serve_rows(offset, packet.rows, (begin, nbytes), now_ps, tail_ps, writes)
-
     def _read(self, request: Packet) -> None:
-        """Stream the data back in packets; each leaves the latency after its service starts."""
-        offset, now_ps = request.address - self._base, self._engine.now_ps
-        leaves_ps = now_ps
-        for begin in range(0, request.total, self._packet_bytes):
-            size = min(self._packet_bytes, request.total - begin)
-            start = offset if request.rows is not None else offset + begin
-            start_ps, tail_ps = self._access(request, start, begin, size, now_ps, READS)
-            # The channels of a short packet may be free before those of the packet before it.
-            # It waits, since the requester takes the packet with the last byte for the end.
-            leaves_ps = max(leaves_ps, start_ps)
-            reply, tail_ps = self._reply(request, begin, size), max(tail_ps, leaves_ps)
-            if self.memory.keeps_data:
-                # The bytes as of their service: a write that is complete by then is visible.
-                self._engine.at(leaves_ps, self._load, reply, request)
-            self._engine.at(
-                leaves_ps + self.latency_ps, self._send, reply, tail_ps + self.latency_ps
-            )
+        self._next_piece(_Reading(request, request.begin, self._engine.now_ps))
+
+    def _next_piece(self, reading: _Reading) -> None:
+        """Submit the next packet of a READ."""
+        request, begin = reading.request, reading.begin
+        begun = begin - request.begin
+        offset = request.address - self._base
+        access = Access(
+            message=_key(request),
+            offset=offset + begun if request.rows is None else offset,
+            nbytes=min(self._packet_bytes, request.total - begun),
+            tail_ps=self._engine.now_ps,
+            writes=False,
+            begun=partial(self._deliver, reading),
+            rows=request.rows,
+            begin=begin,
+        )
+        self._service.submit(access)
+
+    def _deliver(self, reading: _Reading, first_ps: int, start_ps: int, done_ps: int) -> None:
+        """Send a packet back; it leaves the latency after its service begins on all channels."""
+        request, begin = reading.request, reading.begin
+        if self.on_service and begin == request.begin:
+            self.on_service(request)
+        end = request.begin + request.total
+        size = min(self._packet_bytes, end - begin)
+        # The channels of a short packet may be free before those of the packet before it. It waits,
+        # so that the packets of a READ leave in order.
+        reading.left_ps = left_ps = max(reading.left_ps, start_ps)
+        reply = self._reply(request, begin, size)
+        if self.memory.keeps_data:
+            # The bytes as of their service: a write that is complete by then is visible.
+            self._engine.at(left_ps, self._load, reply, request)
+        tail_ps = max(done_ps, left_ps) + self._latency_ps
+        self._engine.at(left_ps + self._latency_ps, self._send, reply, tail_ps)
+        reading.begin = begin + size
+        if reading.begin == end:
+            return
+        # One packet of a READ at a time: between two of them, others have their turn.
+        if first_ps > self._engine.now_ps:
+            self._engine.at(first_ps, self._next_piece, reading)
+        else:
+            self._next_piece(reading)
 
     def _reply(self, request: Packet, begin: int, size: int) -> Packet:
         return Packet(
@@ -170,10 +213,10 @@ class MemoryPort:
             sip=request.source_sip,
             node=request.source_node,
             size=size,
-            address=request.address + begin,
+            address=request.address + begin - request.begin,
             tag=request.tag,
             total=request.total,
-            last=begin + size == request.total,
+            last=request.last and begin + size == request.begin + request.total,
             sent_ps=request.sent_ps,
             begin=begin,
         )
@@ -181,9 +224,13 @@ class MemoryPort:
     def _load(self, reply: Packet, request: Packet) -> None:
         offset = request.address - self._base
         if request.rows is None:
-            reply.payload = self.memory.read(offset + reply.begin, reply.size)
+            reply.payload = self.memory.read(offset + reply.begin - request.begin, reply.size)
         else:
             reply.payload = self.memory.read_rows(offset, request.rows, reply.begin, reply.size)
 
     def _send(self, reply: Packet, tail_ps: int) -> None:
         self._fabric.send(reply, self._node, tail_ps)
+
+
+def _key(packet: Packet) -> MessageKey:
+    return packet.source_sip, packet.source_node, packet.tag

@@ -1,48 +1,70 @@
 """The memories that are fabric nodes of their own: HBM slices and SRAM."""
 
+from collections.abc import Sequence
+
 from runtime.core.simtime import ps_from_ns
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Packet
+from sip_node.chip.fabric.server import Server
 from sip_node.chip.memory.hbm import PseudoChannels
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory.memory_port import MemoryPort
+from sip_node.chip.memory.transaction_queue import Access, TransactionQueue
 
 
 class HbmController:
     """One HBM slice behind its controller."""
 
     def __init__(self, chip: ChipContext, node: int) -> None:
-        where = chip.graph.nodes[node]
-        self.banks = PseudoChannels(where.name, chip.topology)
-        memory = Memory(f"{where.name}.hbm", chip.topology.hbm_slice_bytes, data=chip.data)
+        where, topology = chip.graph.nodes[node], chip.topology
+        self.queue = TransactionQueue(chip.engine, PseudoChannels(where.name, topology))
+        memory = Memory(f"{where.name}.hbm", topology.hbm_slice_bytes, data=chip.data)
         base = chip.addresses.pe_hbm_addr(chip.sip, where.cube, where.pe, 0)
-        self.port = MemoryPort(chip, node, memory, base, self.banks.serve, self.banks.serve_rows)
-        self.port.latency_ps = ps_from_ns(chip.topology.cube.hbm_ctrl.latency_ns)
+        latency_ps = ps_from_ns(topology.cube.hbm_ctrl.latency_ns)
+        self.port = MemoryPort(chip, node, memory, base, self.queue, latency_ps)
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Serve a packet."""
         self.port.accept(packet, tail_ps)
+
+
+class SramPorts:
+    """A read port and a write port with the bandwidth of the link to the router.
+
+    So they add no time to a packet that comes over the link or leaves over it, and a long read
+    lends the port to others between its packets.
+    """
+
+    def __init__(self, name: str, bw_gbs: float) -> None:
+        self.channels = [Server(f"{name}.{end}", bw_gbs) for end in ("read", "write")]
+
+    def shares_of(self, access: Access) -> Sequence[int]:
+        """All bytes on the port of their direction."""
+        return (0, access.nbytes) if access.writes else (access.nbytes, 0)
+
+    def reserve(
+        self,
+        shares: Sequence[int],
+        head_ps: int,
+        tail_ps: int,
+        writes: bool,  # noqa: FBT001 - the direction of an access, as in `Access`
+    ) -> tuple[int, int, int]:
+        """(begin of the first channel, begin of the last one, end); see `MemoryChannels`."""
+        begin_ps, end_ps = self.channels[writes].reserve(head_ps, tail_ps, shares[writes])
+        return begin_ps, begin_ps, end_ps
 
 
 class Sram:
-    """The SRAM of a cube. The link to its router is its bandwidth: an access takes no time."""
+    """The SRAM of a cube. The link to its router is its bandwidth."""
 
     def __init__(self, chip: ChipContext, node: int) -> None:
         where = chip.graph.nodes[node]
+        ports = SramPorts(where.name, chip.topology.cube.sram_to_router_bw_gbs)
+        self.queue = TransactionQueue(chip.engine, ports)
         memory = Memory(where.name, chip.topology.sram_bytes, data=chip.data)
         base = chip.addresses.cube_sram_addr(chip.sip, where.cube, 0)
-        self.port = MemoryPort(chip, node, memory, base, self._serve)
+        self.port = MemoryPort(chip, node, memory, base, self.queue)
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Serve a packet."""
         self.port.accept(packet, tail_ps)
-
-    def _serve(
-        self,
-        _offset: int,
-        _nbytes: int,
-        head_ps: int,
-        tail_ps: int,
-        _writes: bool,  # noqa: FBT001 - the signature of a `Serve`
-    ) -> tuple[int, int]:
-        return head_ps, tail_ps

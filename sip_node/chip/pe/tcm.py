@@ -9,6 +9,7 @@ from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory.memory_port import MemoryPort
+from sip_node.chip.memory.transaction_queue import Access
 from sip_node.chip.strided_block import StridedBlock, is_packed, item_bytes, nbytes_of
 
 
@@ -22,12 +23,13 @@ class PeTcm:
 
     def __init__(self, chip: ChipContext, node: int) -> None:
         at = chip.graph.nodes[node]
+        self._engine = chip.engine
         coordinates = PeCoordinates(chip.sip, at.cube, at.pe)
         self.server = Server(f"{coordinates}: pe_tcm", chip.topology.pe.tcm.bw_gbs)
         self.reserve = self.server.reserve
         self.base = chip.addresses.pe_tcm_addr(*coordinates, 0)
         self.memory = Memory(f"{at.name}.tcm", chip.topology.tcm_bytes, data=chip.data)
-        self.port = MemoryPort(chip, node, self.memory, self.base, self._serve)
+        self.port = MemoryPort(chip, node, self.memory, self.base, self)
 
     def read(self, block: Operand) -> bytes:
         """The elements of a block in row-major order; empty in a run without data."""
@@ -68,12 +70,7 @@ class PeTcm:
                 rows * columns * item,
             )
 
-    def _serve(
-        self,
-        _offset: int,
-        nbytes: int,
-        head_ps: int,
-        tail_ps: int,
-        _writes: bool,  # noqa: FBT001 - the signature of a `Serve`
-    ) -> tuple[int, int]:
-        return self.server.reserve(head_ps, tail_ps, nbytes)
+    def submit(self, access: Access) -> None:
+        """Serve an access of the fabric: it reserves the port on arrival, as the own DMA does."""
+        begin_ps, end_ps = self.server.reserve(self._engine.now_ps, access.tail_ps, access.nbytes)
+        access.begun(begin_ps, begin_ps, end_ps)

@@ -1,0 +1,173 @@
+"""The order in which packets of several messages are served, on channels written down by hand."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sip_node.chip.fabric.server import Server
+from sip_node.chip.memory.transaction_queue import Access, TransactionQueue
+from sip_node.pdes.engine import Engine
+
+NS = 1000
+"""A byte takes 1 ns on a channel of 1 GB/s."""
+
+Served = tuple[str, int, int]
+
+
+class Lanes:
+    """Channels of 1 GB/s; the offset of an access is the mask of its channels."""
+
+    def __init__(self, count: int) -> None:
+        self.channels = [Server(f"lane{index}", 1) for index in range(count)]
+
+    def shares_of(self, access: Access) -> list[int]:
+        return [
+            access.nbytes if access.offset & 1 << index else 0
+            for index in range(len(self.channels))
+        ]
+
+    def reserve(
+        self, shares: list[int], head_ps: int, tail_ps: int, writes: bool
+    ) -> tuple[int, int, int]:
+        spans = [
+            channel.reserve(head_ps, tail_ps, share)
+            for channel, share in zip(self.channels, shares, strict=True)
+            if share
+        ]
+        begins, ends = zip(*spans, strict=True)
+        return min(begins), max(begins), max(ends)
+
+
+class Bench:
+    """A queue, and what it served: (name, begin of the last channel, end) in ns, by begin."""
+
+    def __init__(self, lanes: int) -> None:
+        self.engine = Engine()
+        self.lanes = Lanes(lanes)
+        self.queue = TransactionQueue(self.engine, self.lanes)
+        self.served: list[Served] = []
+
+    def submit(self, name: str, nbytes: int, mask: int = 1) -> None:
+        def begun(_first_ps: int, start_ps: int, end_ps: int) -> None:
+            self.served.append((name, start_ps // NS, end_ps // NS))
+
+        access = Access(
+            message=(0, 0, ord(name[0])),
+            offset=mask,
+            nbytes=nbytes,
+            tail_ps=self.engine.now_ps,
+            writes=False,
+            begun=begun,
+        )
+        self.queue.submit(access)
+
+    def at(self, time_ns: int, name: str, nbytes: int, mask: int = 1) -> None:
+        self.engine.at(time_ns * NS, self.submit, name, nbytes, mask)
+
+    def run(self) -> list[Served]:
+        while self.engine.next_ps() < 10**12:
+            self.engine.step()
+        return self.served
+
+
+def test_an_access_to_an_idle_channel_begins_at_once_and_needs_no_event() -> None:
+    bench = Bench(1)
+    bench.submit("a", 10)
+    assert bench.served == [("a", 0, 10)]
+    assert bench.engine.events == 0
+
+
+def test_messages_are_served_in_turn_packet_by_packet() -> None:
+    bench = Bench(1)
+    for name in ("a0", "a1", "a2", "a3", "b0", "b1", "c0"):
+        bench.submit(name, 10)
+    order = [name for name, _, _ in bench.run()]
+    assert order == ["a0", "b0", "c0", "a1", "b1", "a2", "a3"]
+    # Back to back, without a gap.
+    assert [begin for _, begin, _ in bench.served] == list(range(0, 70, 10))
+
+
+def test_single_packets_are_served_in_the_order_of_arrival() -> None:
+    bench = Bench(1)
+    for time_ns, name in enumerate("dbca"):
+        bench.at(time_ns, name, 10)
+    assert [name for name, _, _ in bench.run()] == list("dbca")
+
+
+def test_a_new_message_waits_for_the_packet_in_service_only() -> None:
+    bench = Bench(1)
+    for index in range(9):
+        bench.submit(f"a{index}", 10)
+    bench.at(35, "b0", 1)
+    bench.at(36, "b1", 1)
+    assert [each for each in bench.run() if each[0][0] == "b"] == [("b0", 40, 41), ("b1", 51, 52)]
+
+
+def test_an_access_passes_those_with_which_it_shares_no_channel() -> None:
+    bench = Bench(2)
+    for name, mask in (("a", 0b01), ("b", 0b01), ("c", 0b10)):
+        bench.submit(name, 10, mask)
+    assert bench.run() == [("a", 0, 10), ("c", 0, 10), ("b", 10, 20)]
+
+
+def test_an_access_begins_with_its_first_free_channel_behind_those_that_wait_for_the_others() -> (
+    None
+):
+    bench = Bench(2)
+    for name, mask in (("a", 0b01), ("b", 0b01), ("c", 0b11)):
+        bench.submit(name, 10, mask)
+    # c has channel 1 at once, and channel 0 after b, which came first.
+    assert sorted(bench.run()) == [("a", 0, 10), ("b", 10, 20), ("c", 20, 30)]
+    assert bench.lanes.channels[1].free_ps == 10 * NS
+
+
+def test_nothing_begins_while_the_queue_is_held() -> None:
+    bench = Bench(1)
+    bench.queue.hold()
+    bench.submit("a", 10)
+    bench.at(5, "b", 10)
+    bench.engine.at(25 * NS, bench.queue.resume)
+    assert bench.run() == [("a", 25, 35), ("b", 35, 45)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20), st.integers(1, 7)), max_size=25))
+def test_no_channel_is_idle_while_a_message_waits_for_it(
+    arrivals: list[tuple[int, int, int]],
+) -> None:
+    bench = Bench(3)
+    for number, (time_ns, nbytes, mask) in enumerate(arrivals):
+        bench.at(time_ns, chr(number), nbytes, mask)
+    assert len(bench.run()) == len(arrivals)
+    # Work conservation: a channel is free as early as any order of service allows.
+    for index, channel in enumerate(bench.lanes.channels):
+        free_ns = 0
+        for time_ns, nbytes, mask in sorted(arrivals):
+            if mask & 1 << index:
+                free_ns = max(free_ns, time_ns) + nbytes
+        assert channel.free_ps == free_ns * NS
+
+
+def test_a_message_is_not_passed_by_a_stream_of_messages_that_come_later() -> None:
+    bench = Bench(1)
+    for index in range(3):
+        bench.submit(f"a{index}", 10)
+    for index in range(20):
+        bench.at(1 + 9 * index, chr(ord("b") + index), 10)
+    begins = {name: begin for name, begin, _ in bench.run()}
+    # a1 has its place at 10, behind b, which came at 1; a2 at 30, behind those of 10, 19 and 28.
+    assert (begins["a0"], begins["a1"], begins["a2"]) == (0, 20, 60)
+
+
+def test_messages_without_packets_are_dropped() -> None:
+    bench = Bench(1)
+    for index in range(3000):
+        access = Access(
+            message=(0, 0, index),
+            offset=1,
+            nbytes=1,
+            tail_ps=0,
+            writes=False,
+            begun=lambda *_: None,
+        )
+        bench.engine.at(index * NS, bench.queue.submit, access)
+    bench.run()
+    assert len(bench.queue._messages) < 600
