@@ -46,7 +46,9 @@ def drawn(file: TopologyFile, rng: Random) -> TopologyFile:
     Packets are whole rounds of the pseudo channels, for which the closed form of HBM is exact.
     """
     values: dict[str, Any] = {
-        path: round(file[path] * rng.uniform(0.5, 2), 3) for path in OVERHEADS
+        # A tenth of a picosecond: overheads are rounded.
+        path: round(file[path] * rng.uniform(0.5, 2), 4)
+        for path in OVERHEADS
     }
     values |= {path: round(file[path] * rng.uniform(0.5, 2), 1) for path in BANDWIDTHS}
     values["ns_per_mm"] = round(file["ns_per_mm"] * rng.uniform(0.5, 5), 5)

@@ -26,6 +26,7 @@ from kernbench.validate.metamorphic import metamorphic
 from kernbench.validate.moves import moves
 from kernbench.validate.numerics import numerics
 from kernbench.validate.paths import TOPOLOGIES, saturation, uncontended
+from kernbench.validate.pipelines import pipelines
 from kernbench.validate.queueing import LOADS, little, waiting
 from kernbench.validate.rings import rings
 from kernbench.validate.sharing import sharing
@@ -77,6 +78,7 @@ def parts(seed: int, *, full: bool) -> list[Part]:
         Part("j.fed.", fed),
         Part("j.pad.", padded),
         Part("j.systolic.", systolic, (seed,)),
+        Part("j.pipeline.", pipelines, (seed,)),
         Part("k.", numerics, (seed,)),
         *(
             Part(f"l.{number}.", function, (seed, number))

@@ -7,7 +7,7 @@ MUTANTS = (
         old=" if last else 0\n",
         new="\n",
         breaks="Only the last step of an output tile pays for the skew of the array.",
-        noticed_by="j.systolic",
+        noticed_by="j.pipeline",
     ),
     Mutant(
         name="gemm-skew-one-cycle-less",
@@ -15,7 +15,7 @@ MUTANTS = (
         old="model.rows + model.cols - 2 if",
         new="model.rows + model.cols - 3 if",
         breaks="The skew of an array of R rows and C columns is R + C - 2 cycles.",
-        noticed_by="j.systolic",
+        noticed_by="j.pipeline",
     ),
     Mutant(
         name="gemm-partial-tiles-cheaper",
@@ -23,7 +23,7 @@ MUTANTS = (
         old="self._clock.ps(self._full_cycles)",
         new="self._clock.ps(-(-prod(size) // model.macs_per_cycle))",
         breaks="With model macs a partial tile takes the cycles of a full one.",
-        noticed_by="j.",
+        noticed_by="j.pipeline",
     ),
     Mutant(
         name="gemm-rounds-passes-down",
@@ -31,7 +31,7 @@ MUTANTS = (
         old="passes = -(-size.m // model.rows)",
         new="passes = max(size.m // model.rows, 1)",
         breaks="A part of a pass of the array takes a whole pass.",
-        noticed_by="j.systolic",
+        noticed_by="j.pipeline",
     ),
     Mutant(
         name="gemm-step-one-cycle-more",
@@ -39,7 +39,7 @@ MUTANTS = (
         old="self._full_cycles = -(-prod(topology.tile) // self._model.macs_per_cycle)",
         new="self._full_cycles = 1 - (-prod(topology.tile) // self._model.macs_per_cycle)",
         breaks="A step takes m k n / MACs per cycle.",
-        noticed_by="j.",
+        noticed_by="j.pipeline",
     ),
     Mutant(
         name="gemm-stall-store-as-fetch",
@@ -47,7 +47,7 @@ MUTANTS = (
         old="store_ps = min(idle_ps, for_accumulator_ps)",
         new="store_ps = min(idle_ps, for_accumulator_ps) * 0",
         breaks="A wait for an accumulator is a stall by the store.",
-        noticed_by="j.",
+        noticed_by="j.pipeline",
     ),
     Mutant(
         name="gemm-stall-before-submission",
@@ -55,7 +55,7 @@ MUTANTS = (
         old="max(token.open_ps, token.submitted_ps)",
         new="token.open_ps",
         breaks="Operands are late only after the submission of their product.",
-        noticed_by="j.",
+        noticed_by="j.pipeline",
     ),
     Mutant(
         name="gemm-stall-dma-as-fetch",
@@ -63,7 +63,7 @@ MUTANTS = (
         old="dma_ps = min(idle_ps - store_ps, max(late_ps, 0))",
         new="dma_ps = 0",
         breaks="A wait for operands that are not in TCM is a stall by the DMA.",
-        noticed_by="j.",
+        noticed_by="j.pipeline",
     ),
     Mutant(
         name="gemm-stall-counts-idle-time",
@@ -71,7 +71,7 @@ MUTANTS = (
         old="idle_since_ps = max(self.free_ps, token.submitted_ps)",
         new="idle_since_ps = self.free_ps",
         breaks="An engine without work does not stall.",
-        noticed_by="j.",
+        noticed_by="j.pipeline",
     ),
     Mutant(
         name="three-accumulators",
@@ -79,7 +79,7 @@ MUTANTS = (
         old="FreeList(self.ACCUMULATORS)",
         new="FreeList(self.ACCUMULATORS + 1)",
         breaks="There are two accumulators.",
-        noticed_by="j.",
+        noticed_by="j.pipeline",
     ),
     Mutant(
         name="one-accumulator",
@@ -87,7 +87,7 @@ MUTANTS = (
         old="FreeList(self.ACCUMULATORS)",
         new="FreeList(self.ACCUMULATORS - 1)",
         breaks="There are two accumulators.",
-        noticed_by="j.",
+        noticed_by="j.pipeline",
     ),
     Mutant(
         name="three-register-sets",
@@ -95,7 +95,7 @@ MUTANTS = (
         old="FreeList(self.SETS)",
         new="FreeList(self.SETS + 1)",
         breaks="There are two register sets.",
-        noticed_by="j.",
+        noticed_by="j.pipeline",
     ),
     Mutant(
         name="one-register-set",
@@ -103,7 +103,7 @@ MUTANTS = (
         old="FreeList(self.SETS)",
         new="FreeList(self.SETS - 1)",
         breaks="There are two register sets.",
-        noticed_by="j.",
+        noticed_by="j.pipeline",
     ),
     Mutant(
         name="fetch-without-bias",
@@ -111,7 +111,7 @@ MUTANTS = (
         old="            transfers.append((output.bias, registers.bias(output.bias_row)))\n",
         new="            registers.bias(output.bias_row)\n",
         breaks="The bias of an output tile passes the fetch port.",
-        noticed_by="j.",
+        noticed_by="j.pipeline",
     ),
     Mutant(
         name="fetch-without-initial-value",
@@ -119,7 +119,7 @@ MUTANTS = (
         old="            transfers.insert(0, (output.start, output.address))\n",
         new="            assert transfers\n",
         breaks="The initial value of a sum passes the fetch port.",
-        noticed_by="j.",
+        noticed_by="j.pipeline",
     ),
     Mutant(
         name="fetch-and-store-share-a-port",
@@ -130,6 +130,6 @@ MUTANTS = (
             "        self.store.server = self.fetch.server\n"
         ),
         breaks="Fetch and store have a port each.",
-        noticed_by="j.",
+        noticed_by="j.pipeline",
     ),
 )
