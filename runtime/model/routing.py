@@ -175,7 +175,7 @@ class ChipRoutes:
         for index, local in enumerate(egress):
             if local in ingress:
                 return egress[:index] + ingress[ingress.index(local) :]
-        return egress[:-1] + self._through_mesh(egress[-1], ingress[0]) + ingress[1:]
+        return egress[:-1] + self.mesh_path(egress[-1], ingress[0]) + ingress[1:]
 
     def _stem(self, local: int, other: int) -> tuple[int, ...]:
         """The stem of a node towards `other`: into the mesh, or for a PE into its own crossbar."""
@@ -184,7 +184,8 @@ class ChipRoutes:
             return (local, *self._plan.stems[self._plan.xbar(node.pe)])
         return self._plan.stems[local]
 
-    def _through_mesh(self, source: int, target: int) -> tuple[int, ...]:
+    def mesh_path(self, source: int, target: int) -> tuple[int, ...]:
+        """The routers of a cube on the way from one of them to another, both included."""
         if target not in self._hops_to:
             self._hops_to[target] = self._plan.grid.hops_to(target)
         # Neighbours are ordered W, E, N, S: the first that is nearer to the target obeys the rule

@@ -87,6 +87,30 @@ class SipFabric:
             path.append(self.next_hop(path[-1], target))
         return tuple(path)
 
+    @cached_property
+    def layers(self) -> int:
+        """The virtual layers of the links between SIPs: 2 if packets are forwarded round a ring."""
+        # On a ring of three or fewer no route has two crossings, so no crossing waits for another.
+        rings = self._wraps and not self._switched
+        return 2 if rings and max(self._columns, self._rows) > 3 else 1
+
+    def layer(self, source: int, at: int, target: int) -> int:
+        """The layer of the crossing from `at` to the next SIP on the route from `source`.
+
+        It is 1 from the wrap-around link of a ring on, the dateline of Dally & Seitz, else 0. So
+        the dependencies round a ring are not closed: layer 1 ends before it comes to that link
+        again. Columns precede rows, so each of the two dimensions has its own dateline.
+        """
+        if self.layers == 1:
+            return 0
+        here, onward, start = map(self.grid, (at, self.next_hop(at, target), source))
+        dimension = 0 if here[1] == onward[1] else 1
+        size = (self._columns, self._rows)[dimension]
+        forward = onward[dimension] == (here[dimension] + 1) % size
+        if forward:
+            return int(onward[dimension] < start[dimension])
+        return int(onward[dimension] > start[dimension])
+
     @property
     def diameter(self) -> int:
         """Crossings between the two SIPs that are farthest apart."""

@@ -116,3 +116,37 @@ def test_there_is_one_link_per_ordered_pair_of_neighbours() -> None:
     ]
     link = ring.link(2, 0)
     assert (link.port, link.bw_gbs, link.latency_ps) == ("io.ucie.sip0", 128, 16200)
+
+
+def test_the_layer_of_a_crossing_is_one_from_the_wrap_around_link_on() -> None:
+    ring = SipFabric(variant(system__sips__count=8))
+    assert [ring.layer(1, at, 5) for at in (1, 2, 3, 4)] == [0, 0, 0, 0]
+    assert [ring.layer(6, at, 1) for at in (6, 7, 0)] == [0, 1, 1]
+    assert [ring.layer(1, at, 6) for at in (1, 0, 7)] == [0, 1, 1]
+
+
+def test_each_dimension_of_a_torus_has_its_own_dateline() -> None:
+    torus = SipFabric(variant(system__sips__count=16, system__sips__topology="torus_2d"))
+    # From column 3, row 3 to column 1, row 1: the wrap-around link first, in both dimensions.
+    assert torus.path(15, 5) == (15, 12, 13, 1, 5)
+    assert [torus.layer(15, at, 5) for at in (15, 12, 13, 1)] == [1, 1, 1, 1]
+    # From column 2, row 0: the second crossing of the row wraps, the column begins anew.
+    assert torus.path(2, 8) == (2, 3, 0, 4, 8)
+    assert [torus.layer(2, at, 8) for at in (2, 3, 0, 4)] == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "layers"),
+    [
+        ({"system__sips__count": 3}, 1),
+        ({"system__sips__count": 4}, 2),
+        ({"system__sips__count": 9, "system__sips__topology": "torus_2d"}, 1),
+        ({"system__sips__count": 16, "system__sips__topology": "torus_2d"}, 2),
+        ({"system__sips__count": 16, "system__sips__topology": "mesh_2d_no_wrap"}, 1),
+        ({"system__sips__count": 16, "system__sips__fabric": "switch"}, 1),
+    ],
+)
+def test_only_rings_of_four_or_more_need_two_layers(
+    changes: dict[str, object], layers: int
+) -> None:
+    assert SipFabric(variant(**changes)).layers == layers
