@@ -13,10 +13,14 @@ VectorCycles = Annotated[int, Field(ge=1, le=1 << 16)]
 
 
 class Dma(Section):
-    """The DMA engine of a PE; at most `channels` requests are outstanding."""
+    """The DMA engine of a PE.
+
+    At most `channels` requests, and at most `outstanding` packets that answer them, are in flight.
+    """
 
     overhead_ns: Ns
     channels: Annotated[int, Field(ge=1, le=1024)]
+    outstanding: Annotated[int, Field(ge=1, le=65536)]
 
 
 class Tcm(Section):

@@ -4,35 +4,59 @@ One request moves one block, whether its bytes are contiguous or rows at one pit
 carries a descriptor of the rows, by which the memory gathers or scatters them, and in flight the
 bytes are packed. The packets of the four kinds of request:
 
-    read    READ ---> far memory ---> DATA, DATA, ... ---> TCM
+    read    READ, READ, ... ---> far memory ---> DATA, DATA, ... ---> TCM
     write   TCM ---> WRITE, WRITE, ... ---> far memory ---> ACK
-    copy    READ ---> one memory ---> DATA ... ---> WRITE ... ---> another memory ---> ACK
+    copy    READ ... ---> one memory ---> DATA ... ---> WRITE ... ---> another memory ---> ACK
     push    TCM ---> IPCQ_DATA ... ---> ring of the peer           (no answer: credits bound it)
 
 Packets are cut-through: each leaves when its first byte is there, and streams behind it.
+
+Two limits bound the work in flight. At most `channels` requests are outstanding, the others queue.
+And at most `outstanding` packets are on their way to the engine: a request is divided into READs of
+one packet each, and a READ takes one of these places from its departure until the last byte of its
+answer has landed. Channels with READs left to send take turns, so a short request beside a long one
+is not delayed by more than one turn. This window limits a stream to
+
+    outstanding x packet_bytes / round trip                                    (Little's law).
+
+Data out of TCM leaves packet by packet as well: a packet reserves the port when the packet before
+it begins, so another channel, or a slot that arrives, gets the port between two packets.
 """
 
 from collections import deque
 from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import NamedTuple
 from zlib import crc32
 
 from msgspec import Struct
 
-from runtime.core.simtime import ps_from_ns
+from runtime.core.simtime import NEVER_PS, ps_from_ns
 from runtime.core.trace import Operand, OpRecord
 from sip_node.chip.completion import Completion
 from sip_node.chip.fabric.packet import ELEMENTS, Kind, Packet
 from sip_node.chip.pe.context import PeContext
-from sip_node.chip.strided_block import StridedBlock, layout_of
+from sip_node.chip.strided_block import StridedBlock, layout_of, nbytes_of
 
 Flow = tuple[int, int, int] | None
 
 
-class _DmaRequest(Struct):
-    """One request. `address` and `rows` are those of its block on the far side of the fabric.
+class _FarBlock(NamedTuple):
+    """A block on the far side of the fabric: its memory, its first byte, and its rows."""
 
-    `data` are the packed bytes that it carries or has received so far. `in_tcm` is true if it
-    receives them to TCM. `start_ps` is the time at which it got a channel.
+    sip: int
+    node: int
+    address: int
+    rows: StridedBlock | None
+
+
+class _DmaRequest(Struct):
+    """One request for `nbytes`, which leaves in packets of `packet_bytes`.
+
+    It reads `source_block`, or writes `target_block`; a copy has both. `data` are the packed bytes
+    that it carries or has received, `gathered` those of an answer in several packets. `start_ps` is
+    the time at which it got a channel. `sent` counts the bytes that its packets have requested or
+    carried, `answered` the bytes of DATA that have come.
     """
 
     name: str
@@ -40,15 +64,19 @@ class _DmaRequest(Struct):
     target: Operand
     begin: "Callable[[_DmaRequest], None]"
     done: Completion[bytes]
-    address: int
     nbytes: int
-    rows: StridedBlock | None
+    packet_bytes: int
+    source_block: _FarBlock | None = None
+    target_block: _FarBlock | None = None
     data: bytes = b""
-    in_tcm: bool = False
+    gathered: bytearray | None = None
+    kind: Kind = Kind.WRITE
     flow: Flow = None
     call: str = ""
     tag: int = 0
     start_ps: int = 0
+    sent: int = 0
+    answered: int = 0
 
 
 class PeDma:
@@ -56,7 +84,7 @@ class PeDma:
 
     The time of a request starts when it gets a channel. Blocks have physical addresses. Every
     request completes with its bytes in row-major order, empty in a run without data, and raises
-    `ValueError` for a far block that is not rows at one pitch.
+    `ValueError` for a far block that no descriptor can hold.
     """
 
     def __init__(self, context: PeContext) -> None:
@@ -67,6 +95,11 @@ class PeDma:
         self._idle_channels = topology.pe.dma.channels
         self._waiting: deque[_DmaRequest] = deque()
         self._outstanding: dict[int, _DmaRequest] = {}
+        # The window: places for packets on their way here, and when those that have come land.
+        self._places = topology.pe.dma.outstanding
+        self._landings: list[int] = []
+        self._reading: deque[_DmaRequest] = deque()
+        self._wakes_ps = NEVER_PS
         self._tags = 0
         self.busy_ps = 0
         self.nbytes = 0
@@ -78,19 +111,23 @@ class PeDma:
 
     def read(self, source: Operand, target: Operand, name: str = "load") -> Completion[bytes]:
         """Copy a block of any memory to our TCM; completes when its last byte is there."""
-        request = self._request(name, source, target, source, self._begin_read)
-        request.in_tcm = True
+        request = self._request(name, source, target, self._begin_read, nbytes_of(source))
+        request.source_block = self._far(source)
         return self._enqueue(request)
 
     def write(
         self, source: Operand, target: Operand, data: bytes, name: str = "store"
     ) -> Completion[bytes]:
         """Copy a block of our TCM, with elements `data`, to any memory; completes with its ACK."""
-        return self._enqueue(self._request(name, source, target, target, self._begin_write, data))
+        request = self._request(name, source, target, self._stream, nbytes_of(target), data)
+        request.target_block = self._far(target)
+        return self._enqueue(request)
 
     def copy(self, source: Operand, target: Operand, name: str) -> Completion[bytes]:
         """Copy a block from one memory to another, past our TCM; completes with the ACK."""
-        return self._enqueue(self._request(name, source, target, source, self._begin_read))
+        request = self._request(name, source, target, self._begin_read, nbytes_of(source))
+        request.source_block, request.target_block = self._far(source), self._far(target)
+        return self._enqueue(request)
 
     def push(
         self, source: Operand, target: Operand, data: bytes, packet_bytes: int, call: str = ""
@@ -100,18 +137,14 @@ class PeDma:
         The slot's metadata names the element type of `source` and the collective call that it
         belongs to.
         """
-        sip, _ = self._context.locate(target.address)
-
-        def begin(request: _DmaRequest) -> None:
-            left_ps = self._stream(request, Kind.IPCQ_DATA, packet_bytes)
-            self._engine.at(left_ps, self._finish, request)
-
-        request = self._request("ipcq_send", source, target, target, begin, data)
+        nbytes = nbytes_of(target)
+        request = self._request("ipcq_send", source, target, self._stream, nbytes, data)
+        block = request.target_block = self._far(target)
+        request.kind, request.packet_bytes, request.call = Kind.IPCQ_DATA, packet_bytes, call
         # Numbered here and not when the channel is free: the order of the calls is the order of
         # the arrows in a trace.
         own_sip = self._context.coordinates.sip
-        request.flow = None if sip == own_sip else self._context.next_flow(sip)
-        request.call = call
+        request.flow = None if block.sip == own_sip else self._context.next_flow(block.sip)
         return self._enqueue(request)
 
     def answer(self, packet: Packet, tail_ps: int) -> None:
@@ -120,37 +153,46 @@ class PeDma:
         if packet.kind is Kind.ACK:
             self._engine.at(tail_ps, self._finish, request)
             return
-        # Packets of one answer come in order: they take one route of FIFO links.
-        request.data += packet.payload
-        if not request.in_tcm:
-            self._forward(request, packet, tail_ps)
-            return
-        _, landed_ps = self._context.tcm.reserve(self._engine.now_ps, tail_ps, packet.size)
-        # The port of the TCM is FIFO, so when the last packet has landed the others have, too.
-        if packet.last:
-            self._engine.at(landed_ps, self._finish, request)
+        if packet.payload:
+            self._gather(request, packet)
+        # Bytes are counted, since the answers to two READs may come in either order.
+        request.answered += packet.size
+        complete = request.answered == request.nbytes
+        if request.target_block is not None:
+            self._forward(request, packet, complete, tail_ps)
+            landed_ps = tail_ps
+        else:
+            _, landed_ps = self._context.tcm.reserve(self._engine.now_ps, tail_ps, packet.size)
+            # The port of the TCM is FIFO: when the last packet to come has landed, all have.
+            if complete:
+                self._engine.at(landed_ps, self._finish, request)
+        heappush(self._landings, landed_ps)
+        if self._reading:
+            self._wake()
 
     def _request(
         self,
         name: str,
         source: Operand,
         target: Operand,
-        far: Operand,
         begin: Callable[[_DmaRequest], None],
+        nbytes: int,
         data: bytes = b"",
     ) -> _DmaRequest:
-        nbytes, rows = layout_of(far)
         return _DmaRequest(
             name=name,
             source=source,
             target=target,
             begin=begin,
             done=Completion[bytes](),
-            address=far.address,
             nbytes=nbytes,
-            rows=rows,
+            packet_bytes=self._packet_bytes,
             data=data,
         )
+
+    def _far(self, block: Operand) -> _FarBlock:
+        sip, node = self._context.locate(block.address)
+        return _FarBlock(sip, node, block.address, layout_of(block).rows)
 
     def _enqueue(self, request: _DmaRequest) -> Completion[bytes]:
         self._tags += 1
@@ -169,64 +211,115 @@ class PeDma:
             self._engine.at(self._engine.now_ps + self._overhead_ps, request.begin, request)
 
     def _begin_read(self, request: _DmaRequest) -> None:
-        packet = self._packet(request, Kind.READ, self._control_bytes, 0)
-        # A read request is one packet for any number of bytes.
-        packet.last = True
-        self._send(packet, self._engine.now_ps)
+        self._reading.append(request)
+        self._send_reads()
 
-    def _begin_write(self, request: _DmaRequest) -> None:
-        self._stream(request, Kind.WRITE, self._packet_bytes)
+    def _send_reads(self) -> None:
+        """Send the READs for which there are places, the channels in turn."""
+        now_ps, landings, reading = self._engine.now_ps, self._landings, self._reading
+        while landings and landings[0] <= now_ps:
+            heappop(landings)
+            self._places += 1
+        while reading and self._places:
+            self._places -= 1
+            request = reading.popleft()
+            begin = request.sent
+            nbytes = min(request.packet_bytes, request.nbytes - begin)
+            request.sent = begin + nbytes
+            if request.sent < request.nbytes:
+                reading.append(request)
+            block = request.source_block
+            assert block is not None
+            packet = self._packet(request, Kind.READ, block, self._control_bytes, begin)
+            packet.total, packet.last = nbytes, request.sent == request.nbytes
+            self._send(packet, now_ps)
+        if reading:
+            self._wake()
 
-    def _stream(self, request: _DmaRequest, kind: Kind, packet_bytes: int) -> int:
-        """Read the data out of TCM packet by packet; returns when the last byte leaves."""
-        left_ps = self._engine.now_ps
-        for begin in range(0, request.nbytes, packet_bytes):
-            size = min(packet_bytes, request.nbytes - begin)
-            packet = self._packet(request, kind, size, begin)
-            # The port of the TCM spaces the packets: each begins when the port serves it.
-            head_ps, left_ps = self._context.tcm.reserve(
-                self._engine.now_ps, self._engine.now_ps, size
-            )
-            self._engine.at(head_ps, self._send, packet, left_ps)
-        return left_ps
+    def _wake(self) -> None:
+        """Send the next READs when the next packet has landed."""
+        # Only a stream that fills the window needs an event for each packet that lands.
+        if self._landings and self._landings[0] < self._wakes_ps:
+            self._wakes_ps = self._landings[0]
+            self._engine.at(self._wakes_ps, self._woken)
 
-    def _forward(self, request: _DmaRequest, answer: Packet, tail_ps: int) -> None:
+    def _woken(self) -> None:
+        self._wakes_ps = NEVER_PS
+        self._send_reads()
+
+    def _stream(self, request: _DmaRequest) -> None:
+        """Reserve the port of the TCM for the next packet of data."""
+        now_ps = self._engine.now_ps
+        nbytes = min(request.packet_bytes, request.nbytes - request.sent)
+        head_ps, left_ps = self._context.tcm.reserve(now_ps, now_ps, nbytes)
+        self._engine.at(head_ps, self._leave, request, nbytes, left_ps)
+
+    def _leave(self, request: _DmaRequest, nbytes: int, left_ps: int) -> None:
+        """Send the packet that the port serves now; its last byte leaves at `left_ps`."""
+        block = request.target_block
+        assert block is not None
+        begin = request.sent
+        packet = self._packet(request, request.kind, block, nbytes, begin)
+        request.sent = begin + nbytes
+        packet.last = request.sent == request.nbytes
+        packet.payload = request.data[begin : request.sent]
+        if request.kind is Kind.IPCQ_DATA:
+            # The metadata of the slot. Its receiver reads it with the last packet.
+            packet.element = ELEMENTS.index(request.source.dtype)
+            packet.call = request.call if packet.last else ""
+            packet.flow = request.flow
+        self._send(packet, left_ps)
+        if not packet.last:
+            self._stream(request)
+        elif request.kind is Kind.IPCQ_DATA:
+            self._engine.at(left_ps, self._finish, request)
+
+    def _forward(
+        self,
+        request: _DmaRequest,
+        answer: Packet,
+        last: bool,  # noqa: FBT001
+        tail_ps: int,
+    ) -> None:
         """Send data of one memory on to the other, packet by packet as it arrives."""
-        if not answer.begin:
-            # From the first DATA packet on, the far block is the target.
-            request.address, request.rows = request.target.address, layout_of(request.target).rows
-        packet = self._packet(request, Kind.WRITE, answer.size, answer.begin)
+        block = request.target_block
+        assert block is not None
+        packet = self._packet(request, Kind.WRITE, block, answer.size, answer.begin)
+        packet.payload = answer.payload
+        # Which packet is the last one depends on the order of the answers, not on its bytes.
+        packet.last = last
         self._send(packet, tail_ps)
 
-    def _packet(self, request: _DmaRequest, kind: Kind, size: int, begin: int) -> Packet:
-        """The packet with the packed bytes from `begin` on."""
-        context, rows = self._context, request.rows
-        sip, node = context.locate(request.address)
-        last = begin + size == request.nbytes
+    def _packet(
+        self, request: _DmaRequest, kind: Kind, block: _FarBlock, size: int, begin: int
+    ) -> Packet:
+        """A packet about the packed bytes of `block` from `begin` on."""
+        rows = block.rows
         # Fewer than 16 keywords: with more, to build the struct takes three times as long.
-        packet = Packet(
+        return Packet(
             kind=kind,
-            source_sip=context.coordinates.sip,
-            source_node=context.node,
-            sip=sip,
-            node=node,
+            source_sip=self._context.coordinates.sip,
+            source_node=self._context.node,
+            sip=block.sip,
+            node=block.node,
             size=size,
             # Of rows every packet names the first one: the memory finds its bytes by `begin`.
-            address=request.address + begin if rows is None else request.address,
+            address=block.address + begin if rows is None else block.address,
             tag=request.tag,
             total=request.nbytes,
-            last=last,
             sent_ps=request.start_ps,
-            payload=request.data[begin : begin + size],
-            flow=request.flow,
             rows=rows,
             begin=begin,
         )
-        if kind is Kind.IPCQ_DATA:
-            # The metadata of the slot. Its receiver reads it with the last packet.
-            packet.element = ELEMENTS.index(request.source.dtype)
-            packet.call = request.call if last else ""
-        return packet
+
+    def _gather(self, request: _DmaRequest, packet: Packet) -> None:
+        """Keep the bytes of an answer, at their offset in the block."""
+        if packet.size == request.nbytes:
+            request.data = bytes(packet.payload)
+            return
+        if request.gathered is None:
+            request.gathered = bytearray(request.nbytes)
+        request.gathered[packet.begin : packet.begin + packet.size] = packet.payload
 
     def _send(self, packet: Packet, tail_ps: int) -> None:
         self._context.fabric.send(packet, self._context.node, tail_ps)
@@ -236,7 +329,9 @@ class PeDma:
         now_ps, at, target = self._engine.now_ps, self._context.coordinates, request.target
         self.busy_ps += now_ps - request.start_ps
         self.nbytes += request.nbytes
-        if request.in_tcm:
+        if request.gathered is not None:
+            request.data, request.gathered = bytes(request.gathered), None
+        if request.target_block is None:
             self._context.tcm.write(target, request.data)
         record = OpRecord(
             engine="pe_dma",
