@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kernbench.probe.routes import RouteEnd, TimedRoutes
-from kernbench.theory.servers import Serialiser
+from kernbench.theory.servers import PacketWindow, Serialiser
 from kernbench.theory.transfers import Leg, TimedHop, TransferForm
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, PeDmaMsg, Request
@@ -116,7 +116,23 @@ class ProbeCases:
             data = Leg("data", out, nbytes, packet_bytes, source=own, sink=memory)
             return TransferForm((data, Leg("ack", back, control_bytes, control_bytes)))
         request = Leg("request", out, control_bytes, control_bytes)
-        data = Leg("data", (*first, *back), nbytes, packet_bytes, source=memory, sink=own)
+        answer = (*first, *back)
+        # The overhead of the DMA comes once, before the first request.
+        latency_ps = request.drain_ps + sum(
+            hop.overhead_ps + hop.wire_ps for hop in (*out[len(start) :], *answer)
+        )
+        data = Leg(
+            name="data",
+            hops=answer,
+            nbytes=nbytes,
+            packet_bytes=packet_bytes,
+            source=memory,
+            sink=own,
+            # The host requests any number of bytes at once.
+            window=None
+            if case.by_host
+            else PacketWindow(self.topology.pe.dma.outstanding, latency_ps),
+        )
         return TransferForm((request, data))
 
     def _origin(self, case: ProbeCase) -> tuple[RouteEnd, Serialiser | None, tuple[TimedHop, ...]]:

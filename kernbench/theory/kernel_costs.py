@@ -100,8 +100,8 @@ class KernelCosts:
 
     def load_ps(self, nbytes: int) -> int:
         """Load from the own slice: command, MMU, DMA, request, data."""
-        request_ps = self.times.control_ps(self._to_slice)
-        return self._access_ps + request_ps + self.times.bulk_ps(self._from_slice, nbytes, TCM_GBS)
+        read_ps = self.times.read_ps(self._to_slice, self._from_slice, nbytes, TCM_GBS)
+        return self._access_ps + read_ps
 
     def store_ps(self, nbytes: int) -> int:
         """Store to the own slice: command, MMU, DMA, data, acknowledgement."""

@@ -19,9 +19,7 @@ class RemoteAccess:
 
     def load_ps(self, pe: CubePe, owner: CubePe, nbytes: int) -> int:
         """Command, MMU and DMA; the request to the slice; the bytes back to the TCM."""
-        there, back = self.routes(pe, owner)
-        request_ps = self._times.control_ps(there)
-        return self._command_ps + request_ps + self._times.bulk_ps(back, nbytes, TCM_GBS)
+        return self._command_ps + self._times.read_ps(*self.routes(pe, owner), nbytes, TCM_GBS)
 
     def store_ps(self, pe: CubePe, owner: CubePe, nbytes: int) -> int:
         """Command, MMU and DMA; the bytes to the slice; the acknowledgement back."""

@@ -9,6 +9,16 @@ far sets the pace. The last byte has passed server j at n M_j + S_j(r), and all 
     drain = max over j of (n M_j + S_j(r)).
 
 For packets of one size this is the number of packets x the time of one at the slowest server.
+
+A reader may have at most W packets in flight (`PacketWindow`). Let L be the time from the departure
+of a request to the first byte of its answer, S the time of a full packet at the slowest server, and
+R = L + S the round trip of one packet. Without a limit, packet k lands k S after the first. With W,
+the request of packet k leaves when packet k - W has landed, R before its own packet can land. So W
+packets land S apart, and the next W begin max(R, W S) after them:
+
+    packet k lands floor(k / W) max(R, W S) + (k mod W) S after the first.
+
+The rate is min(P / S, W P / R): Little's law, with W packets of P bytes in the round trip.
 """
 
 from collections.abc import Iterable
@@ -64,7 +74,36 @@ def serialised_ps(nbytes: int, packet_bytes: int, gbs: Fraction) -> int:
     return sum(transfer_ps(size, gbs) for size in packets(nbytes, packet_bytes))
 
 
-def drain_ps(nbytes: int, packet_bytes: int, servers: Iterable[Serialiser]) -> int:
+@dataclass(frozen=True)
+class PacketWindow:
+    """The limit of a reader: `packets` in flight.
+
+    `latency_ps` is the time from the departure of a request to the first byte of its answer.
+    """
+
+    packets: int
+    latency_ps: int
+
+    def landing_ps(self, packet: int, packet_ps: int) -> int:
+        """When a packet has landed, after the first byte: the formula of this module.
+
+        `packet_ps` is the time of a full packet at the slowest server.
+        """
+        rounds, rest = divmod(packet, self.packets)
+        round_ps = max(self.latency_ps + packet_ps, self.packets * packet_ps)
+        return packet_ps + rounds * round_ps + rest * packet_ps
+
+    def gbs(self, packet_bytes: int, packet_ps: int) -> Fraction:
+        """The bytes of a full window in a round trip."""
+        return Fraction(self.packets * packet_bytes * PS_PER_NS, self.latency_ps + packet_ps)
+
+
+def drain_ps(
+    nbytes: int,
+    packet_bytes: int,
+    servers: Iterable[Serialiser],
+    window: PacketWindow | None = None,
+) -> int:
     """Time from the first to the last byte of a message behind all `servers`, in their order.
 
     The formula of this module. It is exact if each packet uses all channels of a memory equally, or
@@ -72,10 +111,15 @@ def drain_ps(nbytes: int, packet_bytes: int, servers: Iterable[Serialiser]) -> i
     """
     # nbytes - 1, so that the last packet has 1 to packet_bytes bytes and never none.
     full_packets, last_bytes = divmod(nbytes - 1, packet_bytes)
-    slowest_ps = drain = 0
+    slowest_ps = drain = last_ps = 0
     for server in servers:
         # Full packets arrive here at the pace of the slowest server so far. Only the last packet
         # matters for the end: a slow server for small packets can follow a fast one.
         slowest_ps = max(slowest_ps, server.service_ps(packet_bytes))
         drain = max(drain, full_packets * slowest_ps + server.service_ps(last_bytes + 1))
-    return drain
+        last_ps = max(last_ps, server.service_ps(last_bytes + 1))
+    if window is None or full_packets < window.packets:
+        return drain
+    # The request of the last packet leaves when the packet a window before it has landed.
+    requested_ps = window.landing_ps(full_packets - window.packets, slowest_ps)
+    return max(drain, requested_ps + window.latency_ps + last_ps)

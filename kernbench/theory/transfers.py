@@ -13,7 +13,7 @@ from typing import Literal
 
 from kernbench.theory.bandwidths import slice_gbs
 from kernbench.theory.routes import HBM_LATENCY_NS, TCM_GBS, TO_XBAR, XBAR_TO_HBM, Route
-from kernbench.theory.servers import Serialiser, drain_ps, serialised_ps, transfer_ps
+from kernbench.theory.servers import PacketWindow, Serialiser, drain_ps, serialised_ps, transfer_ps
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.simtime import PS_PER_NS
 
@@ -35,6 +35,7 @@ class Leg:
     """One message of a transfer: `nbytes` in packets of `packet_bytes`, from `source` to `sink`.
 
     `source` and `sink` are the memories at the ends of the route, where these limit the bandwidth.
+    `window` is the limit of a DMA that reads.
     """
 
     name: LegName
@@ -43,6 +44,7 @@ class Leg:
     packet_bytes: int
     source: Serialiser | None = None
     sink: Serialiser | None = None
+    window: PacketWindow | None = None
 
     @property
     def overhead_ps(self) -> int:
@@ -60,7 +62,7 @@ class Leg:
         if not self.exact:
             # No server can be faster than all its bytes at once: a bound without any assumption.
             return max(server.service_ps(self.nbytes) for server in self._servers())
-        return drain_ps(self.nbytes, self.packet_bytes, self._servers())
+        return drain_ps(self.nbytes, self.packet_bytes, self._servers(), self.window)
 
     @property
     def exact(self) -> bool:
@@ -78,8 +80,16 @@ class Leg:
 
     @property
     def bottleneck(self) -> Serialiser:
-        """The server with the longest time for these bytes; the first of several."""
-        return max(self._servers(), key=lambda server: server.service_ps(self.nbytes))
+        """The server with the longest time for these bytes; the first of several.
+
+        For more bytes than the window holds it may be the window, as a server of its bandwidth.
+        """
+        slowest = max(self._servers(), key=lambda server: server.service_ps(self.nbytes))
+        if self.window is None or self.nbytes <= self.window.packets * self.packet_bytes:
+            return slowest
+        gbs = self.window.gbs(self.packet_bytes, slowest.service_ps(self.packet_bytes))
+        limit = Serialiser(gbs, name="window", label="DMA window")
+        return max((slowest, limit), key=lambda server: server.service_ps(self.nbytes))
 
     def _servers(self) -> Iterator[Serialiser]:
         """In the order in which the bytes pass them."""
@@ -183,14 +193,41 @@ class RouteTimes:
         first server. The narrowest link stands for all links: the time of a packet is proportional
         to its size on each of them. Data that leave a slice wait for its latency first.
         """
-        latency_ps = self.latency_ps(route)
+        servers = self._bulk_servers(route, *ports_gbs)
+        return self._first_byte_ps(route) + drain_ps(nbytes, self.file["packet_bytes"], servers)
+
+    def read_ps(self, there: Route, back: Route, nbytes: int, *ports_gbs: str) -> int:
+        """A read by a DMA without its overhead: requests on `there`, data on `back`.
+
+        Each packet of data is requested, and `pe.dma.outstanding` of them may be in flight.
+        """
+        file, servers = self.file, self._bulk_servers(back, *ports_gbs)
+        latency_ps = self.control_ps(there) + self._first_byte_ps(back)
+        window = PacketWindow(file["pe.dma.outstanding"], latency_ps)
+        return latency_ps + drain_ps(nbytes, file["packet_bytes"], servers, window)
+
+    def read_gbs(self, there: Route, back: Route, *ports_gbs: str) -> Fraction:
+        """The steady rate of long reads by a DMA: min(links and memories, window / round trip)."""
+        file, servers = self.file, self._bulk_servers(back, *ports_gbs)
+        packet_ps = max(server.service_ps(file["packet_bytes"]) for server in servers)
+        latency_ps = self.control_ps(there) + self._first_byte_ps(back)
+        window = PacketWindow(file["pe.dma.outstanding"], latency_ps)
+        served_gbs = Fraction(file["packet_bytes"] * PS_PER_NS, packet_ps)
+        return min(served_gbs, window.gbs(file["packet_bytes"], packet_ps))
+
+    def _first_byte_ps(self, route: Route) -> int:
+        """The head of data on a route; from a slice it waits for the latency of the slice first."""
+        # The route of a PE to its own slice begins at the crossbar, too.
+        waits = route[:1] == TO_XBAR and route[-1:] != XBAR_TO_HBM
+        return self.latency_ps(route) + (self.file.ps(HBM_LATENCY_NS) if waits else 0)
+
+    def _bulk_servers(self, route: Route, *ports_gbs: str) -> list[Serialiser]:
         servers = [Serialiser(self.narrowest_gbs(route, *ports_gbs))]
         if route[-1:] == XBAR_TO_HBM:
             servers.append(self._slice())
         elif route[:1] == TO_XBAR:
             servers.insert(0, self._slice())
-            latency_ps += self.file.ps(HBM_LATENCY_NS)
-        return latency_ps + drain_ps(nbytes, self.file["packet_bytes"], servers)
+        return servers
 
     def _control_drain_ps(self, route: Route) -> int:
         return transfer_ps(self.file["control_bytes"], self.narrowest_gbs(route))

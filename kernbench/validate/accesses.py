@@ -97,9 +97,13 @@ class Accesses:
         """A read or write by the DMA of a PE of SIP 0, to any memory."""
         request = PeDmaMsg(*pe, "read" if reads else "write", self._address(bank), nbytes)
         there, back = self._dma_routes(pe, bank)
+        if reads:
+            exchange_ps = self.times.read_ps(there, back, nbytes, *_ports(bank, TCM_GBS))
+        else:
+            exchange_ps = self._exchange_ps(there, back, nbytes, bank, TCM_GBS, reads=False)
         return TimedAccess(
             f"cube{pe[0]}.pe{pe[1]} {VERBS[reads]} {nbytes} B, {bank}",
-            self._dma_ps + self._exchange_ps(there, back, nbytes, bank, TCM_GBS, reads=reads),
+            self._dma_ps + exchange_ps,
             self._record_ps(request, "pe_dma"),
         )
 
@@ -214,7 +218,7 @@ class Accesses:
         self, there: Route, back: Route, nbytes: int, bank: Bank, *ports: str, reads: bool
     ) -> int:
         """A request and its data, or data and their acknowledgement."""
-        ports = (*ports, TCM_GBS) if bank.kind == "tcm" else ports
+        ports = _ports(bank, *ports)
         if reads:
             return self.times.control_ps(there) + self.times.bulk_ps(back, nbytes, *ports)
         return self.times.bulk_ps(there, nbytes, *ports) + self.times.control_ps(back)
@@ -246,6 +250,11 @@ class Accesses:
         world = simulate(program, self.sips, topology=self.file.text, data=False, remote_dma=True)
         [(_, record)] = world.of(engine)
         return record.end_ps - record.start_ps
+
+
+def _ports(bank: Bank, *ports: str) -> tuple[str, ...]:
+    """Keys of the memory ports of a transfer; of a bank in a TCM, its port as well."""
+    return (*ports, TCM_GBS) if bank.kind == "tcm" else ports
 
 
 def _message(nbytes: int) -> Value:

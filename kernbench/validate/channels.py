@@ -43,8 +43,9 @@ def _strides(file: TopologyFile) -> Iterator[Check]:
 
 def _strided_gbs(file: TopologyFile, stride: int) -> float:
     """The steady rate of reads of one burst each, all of them in flight at once."""
-    # One DMA channel per burst, so that latency does not limit the rate.
-    system = OneSip(file.with_values({"pe.dma.channels": 2 * BURSTS}))
+    # A DMA channel and a packet in flight per burst, so that latency does not limit the rate.
+    deep = {"pe.dma.channels": 2 * BURSTS, "pe.dma.outstanding": 2 * BURSTS}
+    system = OneSip(file.with_values(deep))
     burst = file["hbm.burst_bytes"]
 
     def span_ps(bursts: int) -> int:

@@ -11,31 +11,27 @@ bytes are packed. The packets of the four kinds of request:
 
 Packets are cut-through: each leaves when its first byte is there, and streams behind it.
 
-Two limits bound the work in flight. At most `channels` requests are outstanding, the others queue.
-And at most `outstanding` packets are on their way to the engine: a request is divided into READs of
-one packet each, and a READ takes one of these places from its departure until the last byte of its
-answer has landed. Channels with READs left to send take turns, so a short request beside a long one
-is not delayed by more than one turn. This window limits a stream to
+Two limits bound the work in flight: at most `channels` requests are outstanding, the others queue;
+and at most `outstanding` packets are on their way to the engine. A request is divided into READs of
+one packet each, which the requests send in turn (`ReadWindow`).
 
-    outstanding x packet_bytes / round trip                                    (Little's law).
-
-Data out of TCM leaves packet by packet as well: a packet reserves the port when the packet before
-it begins, so another channel, or a slot that arrives, gets the port between two packets.
+Data leaves TCM packet by packet as well: a packet reserves the port when the packet before it
+begins, so another channel, or a slot that arrives, gets the port between two packets.
 """
 
 from collections import deque
 from collections.abc import Callable
-from heapq import heappop, heappush
 from typing import NamedTuple
 from zlib import crc32
 
 from msgspec import Struct
 
-from runtime.core.simtime import NEVER_PS, ps_from_ns
+from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import Operand, OpRecord
 from sip_node.chip.completion import Completion
 from sip_node.chip.fabric.packet import ELEMENTS, Kind, Packet
 from sip_node.chip.pe.context import PeContext
+from sip_node.chip.pe.read_window import ReadWindow
 from sip_node.chip.strided_block import StridedBlock, layout_of, nbytes_of
 
 Flow = tuple[int, int, int] | None
@@ -95,11 +91,8 @@ class PeDma:
         self._idle_channels = topology.pe.dma.channels
         self._waiting: deque[_DmaRequest] = deque()
         self._outstanding: dict[int, _DmaRequest] = {}
-        # The window: places for packets on their way here, and when those that have come land.
-        self._places = topology.pe.dma.outstanding
-        self._landings: list[int] = []
-        self._reading: deque[_DmaRequest] = deque()
-        self._wakes_ps = NEVER_PS
+        places = topology.pe.dma.outstanding
+        self._window = ReadWindow[_DmaRequest](self._engine, places, self._send_read)
         self._tags = 0
         self.busy_ps = 0
         self.nbytes = 0
@@ -111,7 +104,7 @@ class PeDma:
 
     def read(self, source: Operand, target: Operand, name: str = "load") -> Completion[bytes]:
         """Copy a block of any memory to our TCM; completes when its last byte is there."""
-        request = self._request(name, source, target, self._begin_read, nbytes_of(source))
+        request = self._request(name, source, target, self._window.begin, nbytes_of(source))
         request.source_block = self._far(source)
         return self._enqueue(request)
 
@@ -125,7 +118,7 @@ class PeDma:
 
     def copy(self, source: Operand, target: Operand, name: str) -> Completion[bytes]:
         """Copy a block from one memory to another, past our TCM; completes with the ACK."""
-        request = self._request(name, source, target, self._begin_read, nbytes_of(source))
+        request = self._request(name, source, target, self._window.begin, nbytes_of(source))
         request.source_block, request.target_block = self._far(source), self._far(target)
         return self._enqueue(request)
 
@@ -166,9 +159,7 @@ class PeDma:
             # The port of the TCM is FIFO: when the last packet to come has landed, all have.
             if complete:
                 self._engine.at(landed_ps, self._finish, request)
-        heappush(self._landings, landed_ps)
-        if self._reading:
-            self._wake()
+        self._window.landed(landed_ps)
 
     def _request(
         self,
@@ -210,42 +201,16 @@ class PeDma:
             self._outstanding[request.tag] = request
             self._engine.at(self._engine.now_ps + self._overhead_ps, request.begin, request)
 
-    def _begin_read(self, request: _DmaRequest) -> None:
-        self._reading.append(request)
-        self._send_reads()
-
-    def _send_reads(self) -> None:
-        """Send the READs for which there are places, the channels in turn."""
-        now_ps, landings, reading = self._engine.now_ps, self._landings, self._reading
-        while landings and landings[0] <= now_ps:
-            heappop(landings)
-            self._places += 1
-        while reading and self._places:
-            self._places -= 1
-            request = reading.popleft()
-            begin = request.sent
-            nbytes = min(request.packet_bytes, request.nbytes - begin)
-            request.sent = begin + nbytes
-            if request.sent < request.nbytes:
-                reading.append(request)
-            block = request.source_block
-            assert block is not None
-            packet = self._packet(request, Kind.READ, block, self._control_bytes, begin)
-            packet.total, packet.last = nbytes, request.sent == request.nbytes
-            self._send(packet, now_ps)
-        if reading:
-            self._wake()
-
-    def _wake(self) -> None:
-        """Send the next READs when the next packet has landed."""
-        # Only a stream that fills the window needs an event for each packet that lands.
-        if self._landings and self._landings[0] < self._wakes_ps:
-            self._wakes_ps = self._landings[0]
-            self._engine.at(self._wakes_ps, self._woken)
-
-    def _woken(self) -> None:
-        self._wakes_ps = NEVER_PS
-        self._send_reads()
+    def _send_read(self, request: _DmaRequest) -> bool:
+        """Send the READ of the next packet; returns whether there are more."""
+        block, begin = request.source_block, request.sent
+        assert block is not None
+        packet = self._packet(request, Kind.READ, block, self._control_bytes, begin)
+        packet.total = min(request.packet_bytes, request.nbytes - begin)
+        request.sent = begin + packet.total
+        packet.last = request.sent == request.nbytes
+        self._send(packet, self._engine.now_ps)
+        return not packet.last
 
     def _stream(self, request: _DmaRequest) -> None:
         """Reserve the port of the TCM for the next packet of data."""

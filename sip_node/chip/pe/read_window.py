@@ -1,0 +1,67 @@
+"""The window of a DMA engine: a bounded number of packets in flight to it, for all its requests.
+
+A packet takes a place when its READ is sent, and frees it when its last byte has landed. Requests
+with READs left to send take turns, one READ each:
+
+    places   A0 B0 A1 B1 | A2 waits until A0 has landed, B2 until B0 has, ...
+
+So a stream has at most `places` packets in a round trip, which bounds its bandwidth (Little's law),
+and a short request beside a long one waits for one turn. No queue of landings is simulated: a
+packet that comes is entered with the time at which it lands, and places are counted when a READ
+waits for one.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Generic, TypeVar
+
+from runtime.core.simtime import NEVER_PS
+from sip_node.pdes.engine import Engine
+
+Request = TypeVar("Request")
+
+
+class ReadWindow(Generic[Request]):
+    """`places` of one engine. `send(request)` sends its next READ; true if more are left."""
+
+    def __init__(self, engine: Engine, places: int, send: Callable[[Request], bool]) -> None:
+        self._engine, self._free, self._send = engine, places, send
+        self._landings: list[int] = []
+        self._reading: deque[Request] = deque()
+        self._wakes_ps = NEVER_PS
+
+    def begin(self, request: Request) -> None:
+        """Send the READs of a request, its first after those of one turn of the others."""
+        self._reading.append(request)
+        self._fill()
+
+    def landed(self, time_ps: int) -> None:
+        """A packet has come whose last byte lands at `time_ps`."""
+        heappush(self._landings, time_ps)
+        # Only a stream that fills the window needs an event for each packet that lands.
+        if self._reading:
+            self._wake()
+
+    def _fill(self) -> None:
+        landings, reading = self._landings, self._reading
+        while landings and landings[0] <= self._engine.now_ps:
+            heappop(landings)
+            self._free += 1
+        while reading and self._free:
+            self._free -= 1
+            request = reading.popleft()
+            if self._send(request):
+                reading.append(request)
+        if reading:
+            self._wake()
+
+    def _wake(self) -> None:
+        """Continue when the next packet has landed; before any has come, `landed` does it."""
+        if self._landings and self._landings[0] < self._wakes_ps:
+            self._wakes_ps = self._landings[0]
+            self._engine.at(self._wakes_ps, self._woken)
+
+    def _woken(self) -> None:
+        self._wakes_ps = NEVER_PS
+        self._fill()
