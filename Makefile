@@ -18,7 +18,8 @@ test-fast: setup
 		tests/integration/test_language_on_chip.py tests/integration/test_transport_contract.py \
 		tests/multiproc/test_session_on_fake_lps.py
 
-# The transcripts that `make test` leaves out: whole studies, all of `validate`, large collectives.
+# The transcripts that `make test` leaves out: whole studies, all of `validate`, benches on four SIPs,
+# large collectives.
 test-nightly: setup
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup -m nightly --timeout 1200
 

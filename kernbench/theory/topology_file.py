@@ -5,6 +5,7 @@ path names nested keys, for example `hbm.pc_bw_gbs`.
 """
 
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import yaml
@@ -44,7 +45,7 @@ class TopologyFile:
         ring = {"count": sips, "topology": "ring_1d", "w": None, "h": None}
         return self.with_values({"system.sips": self["system.sips"] | ring})
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The content as YAML."""
         return yaml.safe_dump(self.content, sort_keys=False)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import yaml
@@ -261,6 +262,7 @@ def _message(nbytes: int) -> Value:
     return Value((nbytes,), dtypes.int8, np.zeros(nbytes, np.int8))
 
 
+@cache
 def joined(kind: str, packet_bytes: int, slots: int = 4) -> str:
     """`ccl.yaml` with queue pairs between PE 0 of neighbouring cubes, and of last cubes of SIPs."""
     content = yaml.safe_load(read_text(default_file("ccl.yaml")))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from math import nan
 
 import numpy as np
@@ -37,18 +38,23 @@ class AllReduceQueue(RingQueue):
     @property
     def ccl(self) -> str:
         """`ccl.yaml` with these queues."""
-        content = yaml.safe_load(read_text(default_file("ccl.yaml")))
-        content["defaults"] |= {
-            "buffer_kind": self.kind,
-            "n_slots": self.slots,
-            "slot_size": self.slot_bytes,
-            "vc_chunk_size": self.packet_bytes,
-            "ipcq_credit_size_bytes": self.credit_bytes,
-            "algorithm": "intercube",
-        }
-        # null is the last cube, which exists in every cube mesh.
-        content["algorithms"]["intercube"] |= {"root_cube": None, "mapper": "cube_leaders"}
-        return yaml.safe_dump(content)
+        return _with_queue(self)
+
+
+@cache
+def _with_queue(queue: AllReduceQueue) -> str:
+    content = yaml.safe_load(read_text(default_file("ccl.yaml")))
+    content["defaults"] |= {
+        "buffer_kind": queue.kind,
+        "n_slots": queue.slots,
+        "slot_size": queue.slot_bytes,
+        "vc_chunk_size": queue.packet_bytes,
+        "ipcq_credit_size_bytes": queue.credit_bytes,
+        "algorithm": "intercube",
+    }
+    # null is the last cube, which exists in every cube mesh.
+    content["algorithms"]["intercube"] |= {"root_cube": None, "mapper": "cube_leaders"}
+    return yaml.safe_dump(content)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ processes. Factors come from decimal text (`exact`): a binary float would make t
 """
 
 from fractions import Fraction
+from functools import lru_cache
 
 PS_PER_NS = 1000
 # Sums with a lookahead must stay below 2**63, the range of integers on the wire.
@@ -13,6 +14,8 @@ NEVER_PS = 1 << 62
 """Later than any event: the time of an event that never occurs, the promise of a finished LP."""
 
 
+# A model reads the few numbers of its file for each of its thousands of components.
+@lru_cache(maxsize=1024)
 def exact(number: float) -> Fraction:
     """The decimal that the user wrote, not the nearest binary number: `exact(0.1)` is 1/10."""
     return Fraction(str(number))

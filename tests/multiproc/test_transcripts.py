@@ -9,11 +9,11 @@ from tests.support.transcripts import (
     ROOT,
     Block,
     Step,
+    Transcript,
     blocks_of,
     copy_of_the_checkout,
     difference,
     output_of,
-    run,
 )
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -22,7 +22,10 @@ BLOCKS = [
     for page in PAGES
     for block in blocks_of(str(page.relative_to(ROOT)), page.read_text(encoding="utf-8"))
 ]
-NIGHTLY = re.compile(r" validate$|--bench (?:milestone|ccl-algorithms)| -e \d{3,}K\b| -e \d+[MG]\b")
+NIGHTLY = re.compile(
+    r" validate$|--bench (?:milestone|ccl-algorithms)| -e \d{3,}K\b| -e \d+[MG]\b"
+    r"|--bench \S+ --sips 4|tp_mlp --nprocs 4|--sips 4 examples/tensor_parallel\.py"
+)
 """Commands that take more than about five seconds: `make test-nightly` runs them."""
 
 
@@ -40,16 +43,22 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy_of_the_checkout(tmp_path_factory.mktemp("checkout"))
 
 
+@pytest.fixture(scope="module")
+def transcript(checkout: Path) -> Transcript:
+    return Transcript(checkout)
+
+
 @pytest.mark.slow
 @pytest.mark.multiproc
 @pytest.mark.golden
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("block", [_parameter(block) for block in BLOCKS])
-def test_a_page_shows_what_its_commands_print(block: Block, checkout: Path):
-    for command in block.before:
-        assert run(command, checkout).returncode == 0, command
+def test_a_page_shows_what_its_commands_print(block: Block, transcript: Transcript):
+    written = list(block.before)
     for step in block.steps:
-        ended = run(step.command, checkout)
+        ended = transcript.of(step.command, tuple(written))
+        if step.writes_a_file:
+            written.append(step.command)
         assert ended.returncode == 0 or step.shown, ended.stderr
         assert "Traceback" not in ended.stderr
         differs = difference(step, output_of(ended))
@@ -69,6 +78,19 @@ def test_a_block_that_is_not_run_has_its_reason_in_the_page():
     )
     assert (first.not_run, second.not_run) == ("needs a browser", "")
     assert second.before == ()
+
+
+def test_a_command_of_several_pages_runs_once_unless_it_reads_another_file(tmp_path: Path):
+    transcript = Transcript(tmp_path)
+    command = "cat given; echo run >> runs; wc -l < runs"
+    first = transcript.of(command, ("echo 1 > given",))
+    again = transcript.of(command, ("echo 7 > unused", "echo 1 > given"))
+    other = transcript.of(command, ("echo 2 > given",))
+    assert [each.stdout.split() for each in (first, again, other)] == [
+        ["1", "1"],
+        ["1", "1"],
+        ["2", "2"],
+    ]
 
 
 def test_a_block_begins_with_the_files_that_blocks_before_it_have_written():

@@ -18,14 +18,14 @@ def default_text() -> str:
 
 def variant_text(**changes: Any) -> str:
     """The default file with other values or new keys: `variant_text(system__sips__count=3)`."""
-    content = yaml.safe_load(default_text())
+    content = yaml.load(default_text(), yaml.CSafeLoader)
     for path, value in changes.items():
         *parents, key = path.split("__")
         section = content
         for parent in parents:
             section = section.setdefault(parent, {})
         section[key] = value
-    return yaml.safe_dump(content)
+    return yaml.dump(content, Dumper=yaml.CSafeDumper)
 
 
 def variant(**changes: Any) -> Topology:

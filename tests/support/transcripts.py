@@ -115,6 +115,28 @@ def copy_of_the_checkout(folder: Path) -> Path:
     return shutil.copytree(ROOT, folder / "kernbench", ignore=shutil.ignore_patterns(*NOT_COPIED))
 
 
+class Transcript:
+    """Runs commands of pages in `checkout`; a command that several pages show runs once."""
+
+    def __init__(self, checkout: Path) -> None:
+        self._checkout = checkout
+        self._ended: dict[tuple[str, ...], subprocess.CompletedProcess[str]] = {}
+
+    def of(self, command: str, before: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+        """The end of `command` after the commands `before` that write what it reads."""
+        prepared = tuple(each for each in before if _written(each) in command)
+        if (*prepared, command) not in self._ended:
+            for each in prepared:
+                assert run(each, self._checkout).returncode == 0, each
+            self._ended[*prepared, command] = run(command, self._checkout)
+        return self._ended[*prepared, command]
+
+
+def _written(command: str) -> str:
+    """The file or the folder that a command which simulates nothing writes: the end of the command."""
+    return command.rsplit(maxsplit=1)[-1].partition("/")[0]
+
+
 def run(command: str, checkout: Path) -> subprocess.CompletedProcess[str]:
     """Run a command of a page as a user would, with this Python."""
     own = {
