@@ -133,7 +133,7 @@ class Transcript:
 
 
 def _written(command: str) -> str:
-    """The file or the folder that a command which simulates nothing writes: the end of the command."""
+    """The file or the folder that a preparing command writes: the end of the command."""
     return command.rsplit(maxsplit=1)[-1].partition("/")[0]
 
 
