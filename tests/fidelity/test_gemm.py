@@ -176,13 +176,12 @@ def test_a_product_streamed_from_memory_reaches_the_larger_bound(
     macs_per_cycle: int, binds: int
 ) -> None:
     product = Product(256, 256, 256)
-    # Tiles in flight for the latency of HBM: 64 ns from request to data are two tiles of 4 KiB.
-    buffers = {"pe__scheduler__tile_buffers": 6, "pe__dma__channels": 12}
-    measured = measure(product, pe__gemm__macs_per_cycle=macs_per_cycle, **buffers)
+    # The buffers of the file hide the latency of its HBM.
+    measured = measure(product, pe__gemm__macs_per_cycle=macs_per_cycle)
     compute, memory = bounds_ps(product, product.plan(measured.topology))
     bounds = [compute * PEAK_MACS_PER_NS / macs_per_cycle, memory]
     assert bounds[binds] > 2 * bounds[1 - binds]
-    assert bounds[binds] <= measured.kernel_ps <= 1.05 * bounds[binds]
+    assert bounds[binds] <= measured.kernel_ps <= 1.02 * bounds[binds]
 
 
 @pytest.mark.slow

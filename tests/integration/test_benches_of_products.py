@@ -159,7 +159,7 @@ def test_projections_in_flight_take_less_time_than_in_turn():
 
 def test_more_pes_project_in_less_time():
     times_ps = [
-        row_of(qkv_gemm_multi_pe, scale=128, seq=20, cubes=cubes, pes=pes)["time_ps"]
+        row_of(qkv_gemm_multi_pe, scale=64, seq=20, cubes=cubes, pes=pes)["time_ps"]
         for cubes, pes in ((1, 1), (2, 2))
     ]
     assert times_ps[1] < times_ps[0] / 2

@@ -11,9 +11,9 @@ The path of the data of one step, tile (m, k) of A times tile (k, n) of B, with 
                            store port --> buffer in TCM --DMA--> memory  (out is a Ref)
                                     `---> the result's Value in TCM      (out is None)
 
-There are `tile_buffers` buffers for each operand and for the result, two register sets and two
-accumulators: double buffering, so a stage works on one tile while the next stage has the tile
-before. The resources of a step, and when each is free again:
+There are two register sets and two accumulators: double buffering, so a stage works on one tile
+while the next stage has the tile before. There are `tile_buffers` buffers for each operand and for
+the result: as many tiles are on their way while the memory takes its time. The resources of a step, and when each is free again:
 
     resource         reserved                       released
     ---------------  -----------------------------  --------------------------------------------
