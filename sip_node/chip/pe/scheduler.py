@@ -13,7 +13,8 @@ The path of the data of one step, tile (m, k) of A times tile (k, n) of B, with 
 
 There are two register sets and two accumulators: double buffering, so a stage works on one tile
 while the next stage has the tile before. There are `tile_buffers` buffers for each operand and for
-the result: as many tiles are on their way while the memory takes its time. The resources of a step, and when each is free again:
+the result: as many tiles are on their way while the memory takes its time. The resources of a step,
+and when each is free again:
 
     resource         reserved                       released
     ---------------  -----------------------------  --------------------------------------------
