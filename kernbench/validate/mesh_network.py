@@ -13,6 +13,8 @@ on every link. A packet of F flits with H routers on its route takes
 For one flit this is 3 H + 2, the zero-load latency of the reference router. The wire from a PE to
 its router is as long as that between two routers. So the PE is between four routers; it is attached
 to the nearest one, with ties to the lowest row, then column.
+
+With credits, a router of s stages takes (s + 1) H + 1 + F cycles: each of its links has one more.
 """
 
 from collections.abc import Iterator
@@ -24,10 +26,13 @@ from kernbench.theory.topology_file import TopologyFile
 from runtime.core.rng import Random, seeded
 from runtime.core.simtime import NEVER_PS
 from runtime.model.graph import ChipGraph
-from runtime.model.routing import ChipRoutes
+from runtime.model.routing import ChipRoutes, Route
+from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import parse_topology
+from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.virtual_channels import Worm
 from sip_node.chip.registry import components
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
@@ -40,6 +45,19 @@ FLIT_BYTES = 64
 FLIT_GBS = FLIT_BYTES / CYCLE_NS
 ALONE_PS = 1000 * CYCLE_PS
 PATTERNS = ("uniform", "transpose", "bitcomp", "neighbor")
+
+
+@dataclass(frozen=True)
+class MeshRouter:
+    """The routers: links with calendars (`unlimited`), or `credits` with the other values."""
+
+    flow_control: str = "unlimited"
+    stages: int = 4
+    vcs: int = 4
+    buffer_flits: int = 8
+
+
+UNLIMITED = MeshRouter()
 
 
 @dataclass(frozen=True)
@@ -68,13 +86,21 @@ class MeshStatistics:
     accepted: float
 
 
-def mesh_file(file: TopologyFile) -> TopologyFile:
+def mesh_file(file: TopologyFile, router: MeshRouter = UNLIMITED) -> TopologyFile:
     """The user's file with one cube of 4x4 routers and PEs, and with times in whole cycles."""
     positions = [[col + 1.0, row + 1.0] for row in range(SIDE) for col in range(SIDE)]
     ports = {"N": [0.0, 0.0], "S": [0.0, SIDE], "W": [0.0, 0.0], "E": [SIDE, 0.0]}
     return file.with_values(
         {
             "ns_per_mm": CYCLE_NS,
+            "noc": {
+                "flow_control": router.flow_control,
+                "vcs": router.vcs,
+                "buffer_flits": router.buffer_flits,
+                "router_stages": router.stages,
+                "flit_bytes": FLIT_BYTES,
+                "clock_ghz": 1 / CYCLE_NS,
+            },
             "sip.cube_mesh": {"w": 1, "h": 1},
             "cube.size_mm": {"w": float(SIDE), "h": float(SIDE)},
             "cube.noc": {
@@ -101,16 +127,23 @@ def mesh_file(file: TopologyFile) -> TopologyFile:
 class MeshNetwork:
     """The network with a source and a sink at every PE."""
 
-    def __init__(self, file: TopologyFile) -> None:
+    def __init__(self, file: TopologyFile, router: MeshRouter = UNLIMITED) -> None:
         self.engine = Engine()
-        self.graph = ChipGraph(parse_topology(mesh_file(file).text, "topology", 1))
-        self.routes = ChipRoutes(self.graph)
-        links = components(self.graph.topology).links
+        topology = parse_topology(mesh_file(file, router).text, "topology", 1)
+        graph = ChipGraph(topology)
+        routes = _MeshRoutes(graph)
+        links = components(topology).links
         bounds = SendBounds({}, 0, answers=False)
-        self.fabric = Fabric(self.engine, self.graph, self.routes, 0, bounds, links)
-        self.pes = [self.graph.pe(0, node) for node in range(NODES)]
-        self.routers = [self.routes.route(pe, self.graph.sram(0)).nodes[1] for pe in self.pes]
-        assert len(set(self.routers)) == NODES, "each PE has its own router"
+        self.fabric: Fabric | CreditedFabric
+        if router.flow_control == "credits":
+            self.fabric = _MeshFabric(
+                self.engine, graph, routes, SipFabric(topology), 0, bounds, links
+            )
+        else:
+            self.fabric = Fabric(self.engine, graph, routes, 0, bounds, links)
+        self.pes = [graph.pe(0, node) for node in range(NODES)]
+        routers = [routes.route(pe, graph.sram(0)).nodes[1] for pe in self.pes]
+        assert len(set(routers)) == NODES, "each PE has its own router"
 
     def one_by_one(self, flits: int) -> Iterator[tuple[int, int, float]]:
         """(source, target, latency in cycles) of one packet between each pair of nodes.
@@ -128,8 +161,8 @@ class MeshNetwork:
     def send(self, source: int, target: int, nbytes: int) -> None:
         """Send a packet now; a packet to its own node turns round at the router."""
         pe, now_ps = self.pes[source], self.engine.now_ps
-        node = self.routers[target] if target == source else self.pes[target]
-        self.fabric.send(Packet(Kind.WRITE, 0, pe, 0, node, nbytes, sent_ps=now_ps), pe, now_ps)
+        packet = Packet(Kind.WRITE, 0, pe, 0, self.pes[target], nbytes, sent_ps=now_ps)
+        self.fabric.send(packet, pe, now_ps)
 
     def run(self, traffic: Traffic, cycles: int, warmup: int) -> MeshStatistics:
         """Offer traffic for `warmup` cycles, then measure for `cycles` cycles.
@@ -149,9 +182,32 @@ class MeshNetwork:
         )
 
     def _attach(self, sink: "_MeshSink") -> None:
-        for pe, router in zip(self.pes, self.routers, strict=True):
+        for pe in self.pes:
             self.fabric.attach(pe, sink)
-            self.fabric.attach(router, _LocalTurn(self.fabric, router))
+
+
+class _MeshFabric(CreditedFabric):
+    """Delivers packets as they arrive: the reference does not restore their order."""
+
+    def arrived(self, worm: Worm) -> None:
+        """A packet is complete at its target."""
+        self.leave(worm)
+
+
+class _MeshRoutes(ChipRoutes):
+    """A route from a PE to itself passes its router, as in the reference: H = 1."""
+
+    def __init__(self, graph: ChipGraph) -> None:
+        super().__init__(graph)
+        self._sram = graph.sram(0)
+
+    def route(self, source: int, target: int) -> Route:
+        """The route between two nodes."""
+        if source != target:
+            return super().route(source, target)
+        router = super().route(source, self._sram).nodes[1]
+        there, back = super().route(source, router), super().route(router, source)
+        return Route((source, router, target), there.stages + back.stages, source, target)
 
 
 class _MeshSink:
@@ -179,17 +235,6 @@ class _MeshSink:
             self._missing -= 1
             self.packets += 1
             self.latency_ps += tail_ps - packet.sent_ps
-
-
-class _LocalTurn:
-    """Sends a packet to its own node back from the router, as the reference does: H = 1."""
-
-    def __init__(self, fabric: Fabric, router: int) -> None:
-        self._fabric, self._router = fabric, router
-
-    def accept(self, packet: Packet, tail_ps: int) -> None:
-        packet.node = packet.source_node
-        self._fabric.send(packet, self._router, tail_ps)
 
 
 class _MeshSource:

@@ -12,7 +12,7 @@ from pydantic import Field
 from runtime.core.config_file import Section
 from runtime.model.cube_schema import CubeConfig
 from runtime.model.pe_schema import PeConfig
-from runtime.model.quantities import Count, Gbs, GridSize, Mm, Ns, Overhead, Side
+from runtime.model.quantities import Count, Gbs, Ghz, GridSize, Mm, Ns, Overhead, Side
 from runtime.model.tiles import TileSize
 
 MIB = 1 << 20
@@ -98,6 +98,17 @@ class HostConfig(Section):
     def of_a_copy_ns(self) -> float:
         """The time that the host needs for a copy."""
         return self.launch_overhead_ns if self.copy_overhead_ns is None else self.copy_overhead_ns
+
+
+class NocConfig(Section):
+    """Flow control of the networks of a SIP; all keys but the first belong to `credits`."""
+
+    flow_control: Literal["unlimited", "credits"]
+    vcs: Annotated[int, Field(ge=1, le=64)]
+    buffer_flits: Annotated[int, Field(ge=1, le=1 << 16)]
+    router_stages: Annotated[int, Field(ge=1, le=4)]
+    flit_bytes: Annotated[int, Field(ge=1, le=MIB)]
+    clock_ghz: Ghz
 
 
 class Grid(Section):
@@ -194,6 +205,7 @@ class Topology(Section):
     xbar: Xbar
     hbm: Hbm
     host: HostConfig
+    noc: NocConfig
     sip: Sip
     cube: CubeConfig
     pe: PeConfig

@@ -13,6 +13,8 @@ from runtime.model.topology import Topology
 from runtime.wire.frames import Message
 from runtime.wire.reports import BlockedPe
 from sip_node.chip.context import ChipContext, ChipSpec, Flows
+from sip_node.chip.fabric.clocked_network import HopTiming
+from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.host.host import Host
 from sip_node.chip.kernel import StartKernel, no_kernels
@@ -56,9 +58,7 @@ class Chip:
     ) -> None:
         self.sip, self.log, self._engine = sip, log, engine
         self.send_bounds = _send_bounds(spec)
-        self.fabric = Fabric(
-            engine, spec.graph, spec.routes, sip, self.send_bounds, spec.components.links
-        )
+        self.fabric = _fabric(spec, sip, engine, self.send_bounds)
         chip = ChipContext(
             **vars(spec),
             sip=sip,
@@ -168,21 +168,35 @@ class Chip:
         }
 
 
+def _fabric(
+    spec: ChipSpec, sip: int, engine: Engine, send_bounds: SendBounds
+) -> Fabric | CreditedFabric:
+    """The fabric of a SIP, by `noc.flow_control`."""
+    graph, routes, links = spec.graph, spec.routes, spec.components.links
+    if spec.topology.noc.flow_control == "credits":
+        return CreditedFabric(engine, graph, routes, spec.sips, sip, send_bounds, links)
+    return Fabric(engine, graph, routes, sip, send_bounds, links)
+
+
 def _send_bounds(spec: ChipSpec) -> SendBounds:
     """The least times from the components of a SIP to its ports, from its routes."""
-    graph, routes = spec.graph, spec.routes
+    graph = spec.graph
+    clocked = spec.topology.noc.flow_control == "credits"
+    timing = HopTiming(graph) if clocked else None
+
+    def latency_ps(source: int, target: int) -> int:
+        route = spec.routes.route(source, target)
+        return route.latency_ps if timing is None else timing.latency_ps(route.stages)
+
     out: dict[tuple[int, int], int] = {}
     launch: list[int] = []
     for cube in range(spec.topology.cubes):
         # A launch reaches a PE through the M_CPU of its cube, and its first packet leaves by the
         # IO NoC: no message of a kernel that is not launched yet is earlier.
-        down_ps = routes.route(graph.io_cpu, graph.m_cpu(cube)).latency_ps
+        down_ps = latency_ps(graph.io_cpu, graph.m_cpu(cube))
         for pe in range(spec.topology.pes_per_cube):
-            out[cube, pe] = routes.route(graph.pe(cube, pe), graph.io_noc).latency_ps
-            launch.append(
-                down_ps
-                + routes.route(graph.m_cpu(cube), graph.pe(cube, pe)).latency_ps
-                + out[cube, pe]
-            )
+            out[cube, pe] = latency_ps(graph.pe(cube, pe), graph.io_noc)
+            spread_ps = latency_ps(graph.m_cpu(cube), graph.pe(cube, pe))
+            launch.append(down_ps + spread_ps + out[cube, pe])
     margin_ps = ps_from_ns(spec.topology.sip.io_chiplet.io_cpu.launch_margin_ns)
     return SendBounds(out, min(launch) + margin_ps, answers=spec.remote_dma)

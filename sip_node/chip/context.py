@@ -11,6 +11,7 @@ from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import Topology
+from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.fabric import Endpoint, Fabric
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.kernel import StartKernel
@@ -89,7 +90,7 @@ class ChipContext(ChipSpec):
 
     sip: int
     engine: Engine
-    fabric: Fabric
+    fabric: Fabric | CreditedFabric
     log: OpLog
     send_bounds: SendBounds
     flows: Flows

@@ -47,6 +47,8 @@ ENDPOINTS: dict[str, Callable[[ChipContext, int], Endpoint]] = {
 LINKS: dict[str, type[Server]] = dict.fromkeys(
     ("router", "xbar", "ucie", "pcie_ep", "io_noc", "switch"), Server
 )
+CLOCKED = ("router", "xbar", "ucie", "io_noc")
+"""The kinds of links that are clocked with `noc.flow_control: credits`."""
 ENGINES: dict[str, Callable[..., Any]] = {
     "pe_cpu": PeCpu,
     "pe_dma": PeDma,
@@ -69,6 +71,7 @@ def components(topology: Topology) -> Components:
     `ConfigError` names the key, and the nearest registered name or what is wrong with the class.
     """
     impl = topology.impl
+    _check_clocked_links(topology)
     return Components(
         endpoints={kind: _endpoint(impl.of(kind), kind) for kind in ENDPOINTS},
         links={
@@ -77,6 +80,21 @@ def components(topology: Topology) -> Components:
         },
         engines={kind: look_up(impl.of(kind), ENGINES, _FILE, f"impl.{kind}") for kind in ENGINES},
     )
+
+
+def _check_clocked_links(topology: Topology) -> None:
+    """With credits, routers serve flits in turn: no class of a link with a calendar can do that."""
+    if topology.noc.flow_control != "credits":
+        return
+    for kind in CLOCKED:
+        name = topology.impl.of(kind)
+        if name != kind:
+            raise ConfigError(
+                _FILE,
+                f"impl.{kind}",
+                f"{name!r} replaces links with calendars; with noc.flow_control credits the links "
+                f"of {kind} are parts of clocked routers (leave the key out, or use unlimited)",
+            )
 
 
 def _endpoint(name: str, kind: str) -> Callable[[ChipContext, int], Endpoint]:

@@ -13,9 +13,10 @@ takes the sum of overheads and wires plus its bytes at the narrowest link. Buffe
 unlimited: there is no back-pressure, and no route can deadlock.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from runtime.core.simtime import serialisation_ps
 from runtime.model.graph import ChipGraph, Link
 from runtime.model.routing import ChipRoutes, Stage
 from sip_node.chip.fabric.packet import Packet
@@ -29,6 +30,34 @@ class Endpoint(Protocol):
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Take a packet whose head has arrived and whose tail arrives at `tail_ps`."""
+        ...
+
+
+class LinkCounters(Protocol):
+    """What every link counts, with a calendar or a clock."""
+
+    @property
+    def name(self) -> str:
+        """`source->target`."""
+        ...
+
+    def serialisation_ps(self, nbytes: int) -> int:
+        """The time that `nbytes` take."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the packets that it has carried."""
+        ...
+
+    @property
+    def busy_ps(self) -> int:
+        """How long it has been busy."""
+        ...
+
+    @property
+    def queued_ps(self) -> int:
+        """How long the heads of packets have waited for it."""
         ...
 
 
@@ -48,14 +77,33 @@ class Fabric:
         self._send_bounds = send_bounds
         self._gateway = graph.io_noc
         self._endpoints: dict[int, Endpoint] = {}
-        self.servers = _servers(graph, links)
+        self.servers = [
+            None if link.bw_gbs is None else link_server(graph, link, links) for link in graph.links
+        ]
         self.sent = 0
         self.delivered = 0
 
-    def attach(self, node: int, endpoint: Endpoint) -> None:
-        """Deliver the packets that arrive at `node` to `endpoint`."""
+    def attach(
+        self,
+        node: int,
+        endpoint: Endpoint,
+        capacity_bytes: int | None = None,  # noqa: ARG002 - what `CreditedFabric` limits
+        left: Callable[[Packet], None] | None = None,  # noqa: ARG002
+    ) -> None:
+        """Deliver the packets that arrive at `node` to `endpoint`; there is room for all."""
         assert node not in self._endpoints, f"node {node} has an endpoint already"
         self._endpoints[node] = endpoint
+
+    def latency_ps(self, source: int, target: int) -> int:
+        """The time of a packet's head without contention: overheads and wires."""
+        return self._routes.route(source, target).latency_ps
+
+    def serialisation_ps(self, nbytes: int, bw_gbs: float) -> int:
+        """The time for which a packet occupies a link of `bw_gbs`."""
+        return serialisation_ps(nbytes, bw_gbs)
+
+    def release(self, packet: Packet) -> None:
+        """The endpoint has room again for `packet`: here it always has."""
 
     def busiest(self) -> list[Server]:
         """The links with a bandwidth, the busiest first."""
@@ -99,18 +147,13 @@ class Fabric:
         )
 
 
-def _servers(graph: ChipGraph, links: Mapping[str, type[Server]]) -> list[Server | None]:
-    """The FIFO server of every link; None for a link that only delays.
+def link_server(graph: ChipGraph, link: Link, links: Mapping[str, type[Server]]) -> Server:
+    """The FIFO server of a link with a bandwidth.
 
-    The class follows from the kind of the node that the link leaves.
+    Its class follows from the kind of the node that the link leaves.
     """
-
-    def server(link: Link) -> Server | None:
-        if link.bw_gbs is None:
-            return None
-        source = graph.nodes[link.source]
-        # Nodes where packets end are no kind of `impl:` for links: no packet passes them.
-        serve = links.get(source.kind, Server)
-        return serve(f"{source.name}->{graph.nodes[link.target].name}", link.bw_gbs)
-
-    return [server(link) for link in graph.links]
+    assert link.bw_gbs is not None, f"link {link.index} only delays"
+    source = graph.nodes[link.source]
+    # Nodes where packets end are no kind of `impl:` for links: no packet passes them.
+    serve = links.get(source.kind, Server)
+    return serve(f"{source.name}->{graph.nodes[link.target].name}", link.bw_gbs)

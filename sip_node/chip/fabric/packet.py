@@ -71,6 +71,8 @@ class Packet(Struct):
     call: str = ""
     entrance_ps: int = 0
     """For a packet to another SIP: the time noted in `SendBounds` for its entrance to the link."""
+    space: object = None
+    """The room that the packet takes at its endpoint until `release`, in a fabric with credits."""
 
 
 def to_message(

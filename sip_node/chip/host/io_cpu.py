@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from msgspec import Struct
 
 from runtime.core.requests import KernelLaunchMsg, PerPe
-from runtime.core.simtime import ps_from_ns, serialisation_ps
+from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import OpRecord
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Kind, Packet
@@ -207,7 +207,7 @@ class IoCpu:
         It serialises every copy at the narrowest link that copies share, on the way to the M_CPU
         and from there to the PEs.
         """
-        topology, routes, graph = self._chip.topology, self._chip.routes, self._chip.graph
+        topology, fabric, graph = self._chip.topology, self._chip.fabric, self._chip.graph
         down_gbs = min(
             topology.sip.io_chiplet.noc.bw_gbs,
             topology.ucie.bw_gbs,
@@ -219,14 +219,16 @@ class IoCpu:
             topology.cube.noc.link_bw_gbs,
             topology.pe.to_router_bw_gbs,
         )
-        all_down_ps = sum(serialisation_ps(nbytes * len(pes), down_gbs) for pes in cubes.values())
+        all_down_ps = sum(
+            fabric.serialisation_ps(nbytes * len(pes), down_gbs) for pes in cubes.values()
+        )
 
         def cube_ps(cube: int, pes: list[int]) -> int:
             m_cpu = graph.m_cpu(cube)
             return (
-                routes.route(self._node, m_cpu).latency_ps
-                + len(pes) * serialisation_ps(nbytes, spread_gbs)
-                + max(routes.route(m_cpu, graph.pe(cube, pe)).latency_ps for pe in pes)
+                fabric.latency_ps(self._node, m_cpu)
+                + len(pes) * fabric.serialisation_ps(nbytes, spread_gbs)
+                + max(fabric.latency_ps(m_cpu, graph.pe(cube, pe)) for pe in pes)
             )
 
         return all_down_ps + max(cube_ps(cube, pes) for cube, pes in cubes.items())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.trace import OpRecord
 from runtime.model.topology import Topology
+from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.pe.tcm import PeTcm
 from sip_node.pdes.engine import Engine
@@ -20,7 +21,7 @@ class PeContext:
     """
 
     engine: Engine
-    fabric: Fabric
+    fabric: Fabric | CreditedFabric
     topology: Topology
     coordinates: PeCoordinates
     node: int

@@ -1,0 +1,137 @@
+"""Clocked routers in a whole SIP: times of packets alone, order, room at endpoints, laws."""
+
+from itertools import pairwise
+
+import pytest
+
+from runtime.core.simtime import NEVER_PS
+from runtime.model.graph import ChipGraph
+from runtime.model.routing import ChipRoutes
+from runtime.model.sip_fabric import SipFabric
+from sip_node.chip.fabric.credited_fabric import CreditedFabric
+from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.send_bounds import SendBounds
+from sip_node.pdes.engine import Engine
+from tests.support.topologies import small
+
+TOPOLOGY = small()
+GRAPH = ChipGraph(TOPOLOGY)
+ROUTES = ChipRoutes(GRAPH)
+SIPS = SipFabric(TOPOLOGY)
+PERIOD_PS, FLIT_BYTES = 500, 128
+
+
+class CreditedNet:
+    """A fabric with a sink at some nodes: `arrived` are (tag, time)."""
+
+    def __init__(self, capacity_bytes: int | None = None) -> None:
+        self.engine = Engine()
+        bounds = SendBounds({}, 0, answers=False)
+        self.fabric = CreditedFabric(self.engine, GRAPH, ROUTES, SIPS, 0, bounds, {})
+        self.arrived: list[tuple[int, int]] = []
+        self.packets: list[Packet] = []
+        for node in GRAPH.nodes:
+            if node.kind in ("pe", "hbm_ctrl", "sram", "m_cpu", "host"):
+                self.fabric.attach(node.index, self, capacity_bytes)
+
+    def accept(self, packet: Packet, tail_ps: int) -> None:
+        assert tail_ps == self.engine.now_ps
+        self.arrived.append((packet.tag, tail_ps))
+        self.packets.append(packet)
+
+    def send(self, source: int, target: int, nbytes: int, at_ps: int = 0, tag: int = 0) -> None:
+        packet = Packet(Kind.WRITE, 0, source, 0, target, nbytes, tag=tag)
+        self.engine.at(at_ps, self.fabric.send, packet, source, at_ps)
+
+    def run(self) -> list[tuple[int, int]]:
+        self.engine.run_before(NEVER_PS)
+        return self.arrived
+
+
+def alone_cycles(source: int, target: int, flits: int) -> int:
+    """The last of the times at which the tail can be there, over the links that may hold it up.
+
+    The head takes all stages of a router. The other flits only traverse it, one behind the other at
+    the rate of each link.
+    """
+    head, tails, pending_ps, stages = 0, [0], 0, 0
+    for a, b in pairwise(ROUTES.route(source, target).nodes):
+        link, node = GRAPH.link(a, b), GRAPH.nodes[b]
+        pending_ps += link.wire_ps
+        if link.bw_gbs is not None:
+            flit = -(-FLIT_BYTES * 1000 // (int(link.bw_gbs) * PERIOD_PS))
+        if node.kind in ("ucie", "hbm_ctrl", "sram", "m_cpu", "pe"):
+            pending_ps += node.overhead_ps
+        if node.kind == "ucie":
+            continue
+        traverse = min(stages, 2)
+        head += stages - traverse
+        tails.append(head + (flits - 1) * flit)
+        passed = traverse + max(1, -(-pending_ps // PERIOD_PS)) + flit - 1
+        head, tails, pending_ps = head + passed, [tail + passed for tail in tails], 0
+        overhead = -(-node.overhead_ps // PERIOD_PS)
+        stages = TOPOLOGY.noc.router_stages if node.kind == "router" else overhead
+    return max(tails) + 1
+
+
+@pytest.mark.parametrize("flits", [1, 32])
+def test_a_packet_alone_takes_the_stages_the_wires_and_its_flits(flits: int) -> None:
+    pairs = [
+        (GRAPH.pe(0, 0), GRAPH.pe(0, 3)),
+        (GRAPH.pe(0, 0), GRAPH.hbm(0, 0)),
+        (GRAPH.pe(1, 2), GRAPH.hbm(2, 1)),
+        (GRAPH.sram(3), GRAPH.pe(0, 1)),
+        (GRAPH.m_cpu(0), GRAPH.pe(0, 1)),
+    ]
+    for source, target in pairs:
+        net = CreditedNet()
+        net.send(source, target, flits * FLIT_BYTES, at_ps=PERIOD_PS - 1)
+        cycles = 1 + alone_cycles(source, target, flits)
+        assert net.run() == [(0, cycles * PERIOD_PS)], GRAPH.nodes[source].name
+        if flits == 1:
+            assert net.fabric.latency_ps(source, target) == (cycles - 1) * PERIOD_PS
+
+
+def test_packets_of_a_source_arrive_in_order_though_channels_overtake() -> None:
+    net = CreditedNet()
+    target = GRAPH.hbm(0, 3)
+    for number in range(40):
+        net.send(GRAPH.pe(0, 0), target, 4096 if number % 3 == 0 else 16, tag=number)
+        net.send(GRAPH.pe(0, 1), target, 4096, tag=100)
+    tags = [tag for tag, _ in net.run() if tag < 100]
+    assert tags == list(range(40))
+    assert net.fabric.sent == net.fabric.delivered == 80
+
+
+def test_a_full_endpoint_stops_its_senders_until_it_gives_the_room_back() -> None:
+    net = CreditedNet(capacity_bytes=2 * TOPOLOGY.packet_bytes)
+    target = GRAPH.hbm(0, 3)
+    # From eight sources, one packet each: none can overtake another one of its source.
+    for number in range(8):
+        cube, pe = divmod(number, 4)
+        net.send(GRAPH.pe(cube, pe), target, TOPOLOGY.packet_bytes)
+    assert len(net.run()) == 2
+    for arrived in range(3, 9):
+        net.fabric.release(net.packets.pop(0))
+        assert len(net.run()) == arrived
+
+
+def test_packets_that_overtake_take_no_room_from_those_before_them() -> None:
+    net = CreditedNet(capacity_bytes=TOPOLOGY.packet_bytes)
+    for number in range(60):
+        nbytes = 4096 if number % 7 == 0 else 16
+        net.send(GRAPH.pe(0, number % 2), GRAPH.hbm(0, 3), nbytes, tag=number)
+    while net.run() and net.packets:
+        net.fabric.release(net.packets.pop(0))
+    assert len(net.arrived) == 60
+
+
+def test_links_count_bytes_and_busy_time() -> None:
+    net = CreditedNet()
+    net.send(GRAPH.pe(0, 0), GRAPH.pe(0, 3), 4096 + 1)
+    net.run()
+    used = [link for link in net.fabric.busiest() if link.nbytes]
+    assert len(used) == len(ROUTES.route(GRAPH.pe(0, 0), GRAPH.pe(0, 3)).stages)
+    for link in used:
+        assert (link.nbytes, link.busy_ps, link.queued_ps) == (4097, 33 * PERIOD_PS, 0)
+        assert link.serialisation_ps(4097) == link.busy_ps
