@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from kernbench.theory.bandwidths import slice_gbs
+from kernbench.theory.hbm import read_latency_ps
 from kernbench.theory.servers import Serialiser
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.transfers import TimedHop
@@ -46,7 +47,8 @@ class TimedRoutes:
         self.graph = ChipGraph(topology)
         self.routes = ChipRoutes(self.graph)
         self.sips = SipFabric(topology)
-        self._slice_gbs = slice_gbs(TopologyFile(topology.model_dump()))
+        file = TopologyFile(topology.model_dump())
+        self._slice_gbs, self._read_latency_ps = slice_gbs(file), read_latency_ps(file)
 
     def hops(self, source: RouteEnd, target: RouteEnd) -> tuple[TimedHop, ...]:
         """The hops between two nodes of any two SIPs, without entering `source` itself."""
@@ -73,13 +75,13 @@ class TimedRoutes:
             burst_bytes=hbm.burst_bytes,
             name=name,
             label="HBM slice",
+            has_rows=hbm.model == "banks",
         )
 
     def hbm_read(self, pe: PeCoordinates) -> TimedHop:
         """The wait of a read for its first byte in the HBM slice of a PE."""
         name = f"{self._name(pe.sip, self.graph.hbm(pe.cube, pe.pe))}.read"
-        latency_ps = ps_from_ns(self.topology.cube.hbm_ctrl.latency_ns)
-        return TimedHop(name, latency_ps, wire_ps=0)
+        return TimedHop(name, self._read_latency_ps, wire_ps=0)
 
     def tcm(self, pe: PeCoordinates) -> Serialiser:
         """The port of the TCM of a PE."""

@@ -5,6 +5,7 @@ only input is the topology file itself (`topology_file`): nothing is imported fr
 simulator, so that a comparison of a simulated time with a formula compares two independent results.
 
     topology_file     the numbers of a topology file, exact, by key path
+    hbm               latency of a read, rates of patterns of accesses to banks
     bandwidths        bandwidth of an HBM slice, peak of the GEMM engine
     roofline          compute bound, memory bound, arithmetic intensity
     servers           one link or memory that moves bytes; several of them in a row

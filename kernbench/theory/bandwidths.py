@@ -6,8 +6,14 @@ from kernbench.theory.topology_file import TopologyFile
 
 
 def channel_gbs(file: TopologyFile) -> Fraction:
-    """Effective bandwidth of one HBM pseudo channel: peak bandwidth x efficiency."""
-    return file.number("hbm.pc_bw_gbs") * file.number("cube.hbm_ctrl.efficiency")
+    """Effective bandwidth of one HBM pseudo channel: peak bandwidth x efficiency.
+
+    In model `banks`, in which rows and refresh take time of their own, the peak bandwidth.
+    """
+    peak_gbs = file.number("hbm.pc_bw_gbs")
+    if file["hbm.model"] == "banks":
+        return peak_gbs
+    return peak_gbs * file.number("cube.hbm_ctrl.efficiency")
 
 
 def slice_gbs(file: TopologyFile) -> Fraction:

@@ -22,7 +22,6 @@ Route = tuple[KeyedHop, ...]
 ROUTER_NS, MESH_GBS = "cube.noc.router_overhead_ns", "cube.noc.link_bw_gbs"
 UCIE_NS, UCIE_GBS = "ucie.overhead_ns", "ucie.bw_gbs"
 PE_GBS, SRAM_GBS = "pe.to_router_bw_gbs", "cube.sram_to_router_bw_gbs"
-HBM_LATENCY_NS = "cube.hbm_ctrl.latency_ns"
 M_CPU_GBS = "cube.m_cpu.to_router_bw_gbs"
 XBAR_GBS, TCM_GBS = "xbar.to_hbm_bw_gbs", "pe.tcm.bw_gbs"
 IO = "sip.io_chiplet."

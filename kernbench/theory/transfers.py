@@ -12,7 +12,8 @@ from fractions import Fraction
 from typing import Literal
 
 from kernbench.theory.bandwidths import slice_gbs
-from kernbench.theory.routes import HBM_LATENCY_NS, TCM_GBS, TO_XBAR, XBAR_TO_HBM, Route
+from kernbench.theory.hbm import read_latency_ps
+from kernbench.theory.routes import TCM_GBS, TO_XBAR, XBAR_TO_HBM, Route
 from kernbench.theory.servers import PacketWindow, Serialiser, drain_ps, serialised_ps, transfer_ps
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.simtime import PS_PER_NS
@@ -70,7 +71,10 @@ class Leg:
 
         It is not where a packet leaves some channels of a memory idle: the packets of a message
         then use different channels, and the most loaded channel delays packets which need others.
+        Nor is it where a memory has rows.
         """
+        if any(server.has_rows for server in self._servers()):
+            return False
         whole_rounds = (
             self.packet_bytes % server.round_bytes == 0
             for server in self._servers()
@@ -219,7 +223,7 @@ class RouteTimes:
         """The head of data on a route; from a slice it waits for the latency of the slice first."""
         # The route of a PE to its own slice begins at the crossbar, too.
         waits = route[:1] == TO_XBAR and route[-1:] != XBAR_TO_HBM
-        return self.latency_ps(route) + (self.file.ps(HBM_LATENCY_NS) if waits else 0)
+        return self.latency_ps(route) + (read_latency_ps(self.file) if waits else 0)
 
     def _bulk_servers(self, route: Route, *ports_gbs: str) -> list[Serialiser]:
         servers = [Serialiser(self.narrowest_gbs(route, *ports_gbs))]

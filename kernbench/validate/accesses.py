@@ -9,7 +9,8 @@ import yaml
 
 from kernbench import torch
 from kernbench.theory.floor_plan import FloorPlan, Stem, pe_stem, slice_stem, sram_stem
-from kernbench.theory.routes import HBM_LATENCY_NS, SRAM_GBS, TCM_GBS, Route
+from kernbench.theory.hbm import read_latency_ps
+from kernbench.theory.routes import SRAM_GBS, TCM_GBS, Route
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.transfers import RouteTimes
 from runtime.core import dtypes
@@ -111,7 +112,7 @@ class Accesses:
     def dma_latency_ps(self, pe: PeOfSip, bank: Bank) -> int:
         """Time of a read without its bytes: DMA, request, and the route of the first byte back."""
         there, back = self._dma_routes(pe, bank)
-        memory_ps = self.file.ps(HBM_LATENCY_NS) if bank.kind == "hbm" else 0
+        memory_ps = read_latency_ps(self.file) if bank.kind == "hbm" else 0
         return self._dma_ps + self.times.control_ps(there) + memory_ps + self.times.latency_ps(back)
 
     def sends(self, nbytes: int, kind: str, packet_bytes: int) -> Iterator[TimedAccess]:

@@ -16,8 +16,8 @@ from kernbench.theory.gemm import (
     streamed_bytes,
     systolic_cycles,
 )
+from kernbench.theory.hbm import read_latency_ps
 from kernbench.theory.roofline import binding
-from kernbench.theory.routes import HBM_LATENCY_NS
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.transfers import RouteTimes
 from kernbench.validate.check import Check, Relation
@@ -191,7 +191,7 @@ def _with_free_pipeline(file: TopologyFile) -> TopologyFile:
     fetch_gbs = max(file["pe.fetch_store.bw_gbs"], 2 * float(memory_gbs))
     numbers = GemmNumbers.of(file.with_values({"pe.fetch_store.bw_gbs": fetch_gbs}))
     request, answer = FloorPlan(file).own_slice()
-    waits_ps = file.ps("pe.dma.overhead_ns") + file.ps(HBM_LATENCY_NS)
+    waits_ps = file.ps("pe.dma.overhead_ns") + read_latency_ps(file)
     latency_ps = waits_ps + times.control_ps(request) + times.latency_ps(answer)
     tile_bytes = sum(streamed_bytes(numbers.tile, numbers.tile, FED_DTYPE.itemsize))
     transfer_ps = numbers.memory_bound_ps(tile_bytes, 0)

@@ -209,6 +209,17 @@ def _sizes(topology: Topology) -> Iterator[Problem]:
     # Bursts are striped by address bits.
     if burst & (burst - 1):
         yield "hbm.burst_bytes", f"{burst} is not a power of two"
+    banks = topology.hbm.banks
+    if banks.row_bytes % burst:
+        yield (
+            "hbm.banks.row_bytes",
+            f"{banks.row_bytes} is no multiple of hbm.burst_bytes, {burst}",
+        )
+    if 0 < banks.t_refi_ns <= banks.t_rfc_ns:
+        yield (
+            "hbm.banks.t_refi_ns",
+            f"{banks.t_refi_ns} ns from refresh to refresh, and one takes {banks.t_rfc_ns} ns",
+        )
     if topology.control_bytes > topology.packet_bytes:
         yield (
             "control_bytes",

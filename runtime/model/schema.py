@@ -76,6 +76,22 @@ class Xbar(Section):
     to_hbm_bw_gbs: Gbs
 
 
+class HbmBanks(Section):
+    """The banks of a pseudo channel, for model `banks`; the timings are those of JEDEC."""
+
+    count: Annotated[int, Field(ge=1, le=1024)]
+    row_bytes: Annotated[int, Field(ge=8, le=1 << 20)]
+    t_rcd_ns: Ns
+    t_rp_ns: Ns
+    t_ras_ns: Ns
+    t_cl_ns: Ns
+    t_rrd_ns: Ns
+    t_faw_ns: Ns
+    t_refi_ns: Ns
+    t_rfc_ns: Ns
+    controller_ns: Ns
+
+
 class Hbm(Section):
     """One HBM slice: there is one per PE."""
 
@@ -83,6 +99,8 @@ class Hbm(Section):
     num_pcs: Annotated[int, Field(ge=1, le=1024)]
     pc_bw_gbs: Gbs
     slice_gib: Count
+    model: Literal["channels", "banks"]
+    banks: HbmBanks
 
 
 class HostConfig(Section):

@@ -149,11 +149,9 @@ def has_data() -> bool:
 
 def _hbm_gbs(topology: Topology) -> float:
     """The lowest bandwidth on the path: slice, crossbar or TCM."""
-    slice_gbs = (
-        exact(topology.hbm.pc_bw_gbs)
-        * topology.hbm.num_pcs
-        * exact(topology.cube.hbm_ctrl.efficiency)
-    )
+    slice_gbs = exact(topology.hbm.pc_bw_gbs) * topology.hbm.num_pcs
+    if topology.hbm.model == "channels":
+        slice_gbs *= exact(topology.cube.hbm_ctrl.efficiency)
     return min(float(slice_gbs), topology.xbar.to_hbm_bw_gbs, topology.pe.tcm.bw_gbs)
 
 

@@ -23,6 +23,7 @@ class _Reading(Struct):
     """A READ in progress: its pieces before `begin` have begun, and have left by `left_ps`."""
 
     request: Packet
+    arrived_ps: int
     begin: int
     left_ps: int
 
@@ -93,6 +94,7 @@ class MemoryPort:
             message=message,
             offset=packet.address - self._base,
             nbytes=packet.size,
+            arrived_ps=self._engine.now_ps,
             tail_ps=tail_ps,
             writes=True,
             begun=partial(self._write, packet, writing),
@@ -161,7 +163,8 @@ class MemoryPort:
         self._fabric.send(answer, self._node, self._engine.now_ps)
 
     def _read(self, request: Packet) -> None:
-        self._next_piece(_Reading(request, request.begin, self._engine.now_ps))
+        now_ps = self._engine.now_ps
+        self._next_piece(_Reading(request, now_ps, request.begin, now_ps))
 
     def _next_piece(self, reading: _Reading) -> None:
         """Submit the next packet of a READ."""
@@ -172,7 +175,8 @@ class MemoryPort:
             message=_key(request),
             offset=offset + begun if request.rows is None else offset,
             nbytes=min(self._packet_bytes, request.total - begun),
-            tail_ps=self._engine.now_ps,
+            arrived_ps=reading.arrived_ps,
+            tail_ps=reading.arrived_ps,
             writes=False,
             begun=partial(self._deliver, reading),
             rows=request.rows,

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 
 from runtime.core.simtime import ps_from_ns
+from runtime.model.topology import Topology
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.fabric.server import Server
+from sip_node.chip.memory.banks import BankedChannels
 from sip_node.chip.memory.hbm import PseudoChannels
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory.memory_port import MemoryPort
@@ -17,11 +19,11 @@ class HbmController:
 
     def __init__(self, chip: ChipContext, node: int) -> None:
         where, topology = chip.graph.nodes[node], chip.topology
-        self.queue = TransactionQueue(chip.engine, PseudoChannels(where.name, topology))
+        model = BankedChannels if topology.hbm.model == "banks" else PseudoChannels
+        self.queue = TransactionQueue(chip.engine, model(where.name, topology))
         memory = Memory(f"{where.name}.hbm", topology.hbm_slice_bytes, data=chip.data)
         base = chip.addresses.pe_hbm_addr(chip.sip, where.cube, where.pe, 0)
-        latency_ps = ps_from_ns(topology.cube.hbm_ctrl.latency_ns)
-        self.port = MemoryPort(chip, node, memory, base, self.queue, latency_ps)
+        self.port = MemoryPort(chip, node, memory, base, self.queue, _read_latency_ps(topology))
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Serve a packet."""
@@ -68,3 +70,11 @@ class Sram:
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Serve a packet."""
         self.port.accept(packet, tail_ps)
+
+
+def _read_latency_ps(topology: Topology) -> int:
+    """From the service of a read to its first byte."""
+    if topology.hbm.model == "banks":
+        banks = topology.hbm.banks
+        return ps_from_ns(banks.t_cl_ns) + ps_from_ns(banks.controller_ns)
+    return ps_from_ns(topology.cube.hbm_ctrl.latency_ns)

@@ -34,13 +34,15 @@ MANY_MESSAGES = 256
 class Access(Struct):
     """The bytes of one packet: `nbytes` at `offset`, or of `rows` from packed byte `begin` on.
 
-    Its last byte arrives at `tail_ps`. `begun` is called when its service begins, with the times at
-    which the first and the last of its channels begin, and at which its last byte is served.
+    It arrived at `arrived_ps`; its last byte arrives at `tail_ps`. `begun` is called when its
+    service begins, with the times at which the first and the last of its channels begin, and at
+    which its last byte is served.
     """
 
     message: MessageKey
     offset: int
     nbytes: int
+    arrived_ps: int
     tail_ps: int
     writes: bool
     begun: Callable[[int, int, int], None]
