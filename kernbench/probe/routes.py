@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from kernbench.theory.bandwidths import slice_gbs
-from kernbench.theory.hbm import read_latency_ps
+from kernbench.theory.hbm import least_read_latency_ps
 from kernbench.theory.servers import Serialiser
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.transfers import TimedHop
@@ -48,7 +48,7 @@ class TimedRoutes:
         self.routes = ChipRoutes(self.graph)
         self.sips = SipFabric(topology)
         file = TopologyFile(topology.model_dump())
-        self._slice_gbs, self._read_latency_ps = slice_gbs(file), read_latency_ps(file)
+        self._slice_gbs, self._read_latency_ps = slice_gbs(file), least_read_latency_ps(file)
 
     def hops(self, source: RouteEnd, target: RouteEnd) -> tuple[TimedHop, ...]:
         """The hops between two nodes of any two SIPs, without entering `source` itself."""

@@ -16,8 +16,8 @@ A precharge comes at least tRAS after the activation and after the last column o
 activations of a channel are at least tRRD apart, five at least tFAW; so one bank takes a new row
 every tRC = tRAS + tRP at most. The controller serves in the order of the queue and does not reorder
 columns, but it precharges and activates for an access as soon as the access has arrived and the
-bank has served the one before. A column occupies the channel for its bytes at the raw bandwidth;
-its data follow tCL later, which is part of the latency of a read.
+bank has served the access before it. A column occupies the channel for its bytes at the raw
+bandwidth; its data follow tCL later, which is part of the latency of a read.
 
 Every tREFI all banks are refreshed: after the columns in progress, the channel rests for tRFC, and
 all rows are closed.
@@ -52,7 +52,7 @@ class BankTimings:
         self.refi_ps, self.rfc_ps = ps_from_ns(banks.t_refi_ns), ps_from_ns(banks.t_rfc_ns)
 
 
-class _Bank:
+class _DramBank:
     """A bank: its open row, or None, and the times that bound its next commands."""
 
     __slots__ = ("activated_ps", "columns_ps", "row")
@@ -70,7 +70,7 @@ class BankedChannel:
     def __init__(self, name: str, topology: Topology) -> None:
         self._timings = BankTimings(topology.hbm.banks)
         self._bus = Server(name, topology.hbm.pc_bw_gbs)
-        self._banks = [_Bank() for _ in range(topology.hbm.banks.count)]
+        self._banks = [_DramBank() for _ in range(topology.hbm.banks.count)]
         self._penalty_ps = ps_from_ns(topology.cube.hbm_ctrl.switch_penalty_ns)
         self._activations: deque[int] = deque(maxlen=ACTIVATIONS)
         # None before the first access, which pays no penalty.
@@ -114,13 +114,13 @@ class BankedChannel:
             self._activations.append(bank.activated_ps)
         return begin_ps
 
-    def _ready_ps(self, bank: _Bank, row: int, arrived_ps: int) -> int:
+    def _ready_ps(self, bank: _DramBank, row: int, arrived_ps: int) -> int:
         activated_ps = (
             bank.activated_ps if bank.row == row else self._activation_ps(bank, arrived_ps)
         )
         return activated_ps + self._timings.rcd_ps
 
-    def _activation_ps(self, bank: _Bank, arrived_ps: int) -> int:
+    def _activation_ps(self, bank: _DramBank, arrived_ps: int) -> int:
         """When a bank can activate another row, for an access that arrived at `arrived_ps`."""
         times, before = self._timings, self._activations
         ready_ps = max(arrived_ps, bank.columns_ps)

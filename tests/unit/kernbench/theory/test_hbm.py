@@ -1,6 +1,8 @@
 """Times of patterns on banks, against sums written out by hand."""
 
-from kernbench.theory.hbm import BANKS, BankTimes, read_latency_ps
+from fractions import Fraction
+
+from kernbench.theory.hbm import BANKS, BankTimes, least_read_latency_ps, read_latency_ps
 from kernbench.theory.topology_file import TopologyFile
 from tests.support.topologies import default_text
 
@@ -11,6 +13,8 @@ BANKED = FILE.with_values({"hbm.model": "banks"})
 def test_a_read_of_a_closed_row_has_one_latency_in_both_models() -> None:
     assert read_latency_ps(FILE) == 52_000
     assert read_latency_ps(BANKED) == 19_500 + 12_500 + 20_000
+    assert least_read_latency_ps(FILE) == 52_000
+    assert least_read_latency_ps(BANKED) == 12_500 + 20_000
 
 
 def test_a_bank_takes_a_new_row_every_t_rc_or_later_if_its_bytes_take_longer() -> None:
@@ -30,6 +34,6 @@ def test_a_channel_takes_rows_at_the_rate_of_bus_window_or_banks() -> None:
 
 def test_refresh_takes_its_time_and_that_to_open_a_row_again() -> None:
     times = BankTimes(FILE)
-    assert times.refresh_share() == 1 - (450 + 19.5) / 3900
+    assert times.refresh_share() == 1 - Fraction(4695, 39000)
     assert times.stream_gbs() == 32 * times.refresh_share()
     assert BankTimes(FILE.with_values({BANKS + "t_refi_ns": 0})).refresh_share() == 1

@@ -1,5 +1,7 @@
 """Rows, banks, activation limits and refresh of one pseudo channel, against sums by hand."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,14 +96,14 @@ def test_refreshes_of_an_idle_channel_only_close_its_rows() -> None:
     pc = channel(hbm__banks__t_refi_ns=100, hbm__banks__t_rfc_ns=40)
     burst(pc, 0)
     assert burst(pc, 0, at_ns=1050, arrived_ns=1050) == 1050 + RCD
-    # The one at 1100 is in progress.
+    # The refresh of 1100 is in progress.
     assert burst(pc, 0, at_ns=1110, arrived_ns=1110) == 1140 + RCD
 
 
 def test_refreshes_are_due_at_fixed_times_and_none_is_lost() -> None:
     pc = channel(hbm__banks__t_refi_ns=100, hbm__banks__t_rfc_ns=40)
     begins = [burst(pc, 0) for _ in range(60)]
-    gaps = [later - before for before, later in zip(begins, begins[1:], strict=False)]
+    gaps = [later - before for before, later in pairwise(begins)]
     assert sum(gap > BURST for gap in gaps) == int(begins[-1]) // 100
 
 
