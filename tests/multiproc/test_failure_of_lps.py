@@ -157,13 +157,13 @@ def test_an_lp_that_ends_badly_after_its_report_fails_the_run():
 def test_an_lp_that_exits_slowly_after_its_report_is_killed_and_fails_nothing():
     recorder = Recorder()
     launcher = fake_launcher("normal", "exits_slowly")
-    result = Session(plan(exit_s=0.3), launcher, recorder).run()
+    result = Session(plan(exit_s=1.0), launcher, recorder).run()
     assert result.error is None
     assert result.is_complete
     (slow,) = result.slow_exits
     assert slow.process.lp == 1
     assert re.fullmatch(
-        r"LP 1 \(rank 1, pid \d+\) has not exited 0\.\d s after the end of the run and is killed; "
+        r"LP 1 \(rank 1, pid \d+\) has not exited 1\.\d s after the end of the run and is killed; "
         "the results are complete",
         str(slow),
     )

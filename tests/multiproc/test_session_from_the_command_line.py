@@ -46,12 +46,12 @@ def test_a_rank_that_raises_prints_its_traceback_and_keeps_its_trace(tmp_path: P
 
 def test_a_process_that_exits_slowly_is_a_warning_beside_the_whole_result(tmp_path: Path, capsys):
     slow = fake_launcher("exits_slowly", "normal")
-    assert run(plan(2, exit_s=0.3), slow, tmp_path / "out") == 0
+    assert run(plan(2, exit_s=1.0), slow, tmp_path / "out") == 0
     printed = capsys.readouterr()
     assert "fake (ws=2): 32 OK" in printed.out
     assert printed.out.splitlines()[-1] == f"files           {tmp_path / 'out'}"
     assert re.fullmatch(
-        r"kernbench: warning: LP 0 \(rank 0, pid \d+\) has not exited 0\.\d s after .*\n",
+        r"kernbench: warning: LP 0 \(rank 0, pid \d+\) has not exited 1\.\d s after .*\n",
         printed.err,
     )
     account = json.loads((tmp_path / "out" / "run.json").read_text())

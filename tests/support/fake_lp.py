@@ -25,7 +25,7 @@ from runtime.wire.control import (
 )
 from runtime.wire.frames import Frame, Message
 from runtime.wire.packets import PacketKind
-from sip_node import lifeline, node
+from sip_node import lifeline
 from sip_node.control import Control
 from tests.support.packets import packet_header
 from tests.support.scripted_lp import EVENTS, TIME_PS, FakeLp, expected_hash
@@ -258,6 +258,9 @@ def be(behaviour: str, endpoint: str, run_id: str, lp: int) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     lifeline.follow_parent()
     if behaviour == "real":
+        # A chip model takes longer to load than all other behaviours to run.
+        from sip_node import node
+
         return node.main(endpoint, run_id, lp, ImportRecorder())
     fake = FakeLp(endpoint, run_id, lp)
     try:

@@ -2,7 +2,7 @@
 
 from hashlib import sha256
 
-from runtime.ccl.config import parse_ccl
+from runtime.ccl.config import parse_checked_ccl
 from runtime.core.bench_registry import BenchOutcome, PerfRow
 from runtime.core.config_file import config_hash
 from runtime.core.trace import OpRecord
@@ -24,7 +24,7 @@ EVENTS = 1000
 
 def expected_hash(job: Job) -> str:
     topology = parse_topology(job.topology_yaml, "topology", job.sips)
-    return config_hash(topology, parse_ccl(job.ccl_yaml, "ccl").file)
+    return config_hash(topology, parse_checked_ccl(job.ccl_yaml, "ccl").file)
 
 
 def digest_of(sip: int) -> str:
