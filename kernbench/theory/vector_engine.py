@@ -13,7 +13,8 @@ where the servers take turns at vectors j and k. For V full vectors with times f
     T = f + fill + c + s + (V - 1) max(f, c, s).
 
 A reduction stores its result when the lanes have been combined: T = max over j of F(j) + E(V - j +
-1) + tree + S(1). The tree over the lanes has ceil(log2(lanes)) levels.
+1) + tree + S(1). The tree over the lanes has ceil(log2(lanes)) levels. A path is rounded up to the
+picosecond as a whole, and so is the result of a reduction.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,8 +22,7 @@ from fractions import Fraction
 from math import ceil, log2
 from typing import NamedTuple
 
-from kernbench.theory.roofline import cycles_ps
-from kernbench.theory.servers import transfer_ps
+from kernbench.theory.roofline import bytes_ps, cycles_ps
 from kernbench.theory.topology_file import TopologyFile
 
 REDUCTIONS = ("sum", "max", "min")
@@ -50,16 +50,17 @@ class VectorEngine:
         self._file = file
         self.lanes: int = file["pe.math.lanes"]
         self._port_gbs = file.number("pe.fetch_store.bw_gbs")
+        self._clock_ghz = file.number("pe.math.clock_ghz")
+        self._fill_cycles: int = file["pe.math.pipeline_cycles"]
 
     def cycles(self, *functions: str) -> int:
         """Cycles of a vector, the sum of those of the functions."""
         return sum(self._file[f"pe.math.cycles.{function}"] for function in functions)
 
-    def computed_ps(self, cycles: int, vectors: int, extra_cycles: int = 0) -> int:
+    def computed_ps(self, cycles: int, vectors: int, extra_cycles: int = 0) -> Fraction:
         """E: `vectors` vectors of `cycles` each in the engine, and `extra_cycles` behind them."""
-        fill = self._file["pe.math.pipeline_cycles"]
-        total = fill + cycles * vectors + extra_cycles
-        return ceil(cycles_ps(total, self._file.number("pe.math.clock_ghz")))
+        total = self._fill_cycles + cycles * vectors + extra_cycles
+        return cycles_ps(total, self._clock_ghz)
 
     def tree_cycles(self) -> int:
         """Cycles of the tree that combines the lanes."""
@@ -72,7 +73,7 @@ class VectorEngine:
 
     def epilogue_ps(self, function: str, elements: int) -> int:
         """An operation on an accumulator: no data is moved."""
-        return self.computed_ps(self.cycles(function), self.vectors(elements))
+        return ceil(self.computed_ps(self.cycles(function), self.vectors(elements)))
 
     def elementwise_ps(self, function: str, operands: Sequence[Elements], result: Elements) -> int:
         """T of an operation that returns a vector for every vector; no operands: nothing to fetch.
@@ -87,7 +88,7 @@ class VectorEngine:
         """T of a reduction: all vectors, the tree, the result."""
         count = self.vectors(operand.count, operand.item_bytes), operand.item_bytes
         reduced_ps = self._reduced_ps(self.cycles(function), operand, count, self.tree_cycles())
-        return reduced_ps + self._port_ps(result.nbytes)
+        return reduced_ps + ceil(self._port_ps(result.nbytes))
 
     def softmax_ps(self, block: Elements) -> int:
         """T of a softmax: the largest element, the sum of the exponentials, the quotients.
@@ -112,7 +113,7 @@ class VectorEngine:
     ) -> int:
         count, widest = stream
         last_ps = self._port_ps(result.nbytes - self._until(result, count - 1, widest))
-        paths: list[int] = []
+        paths: list[Fraction] = []
         for first in range(1, count + 1):
             fetched_ps = self._fetched_ps(operands, first, widest)
             # With `first` given, the time is linear in the vector after which the store port is
@@ -122,19 +123,21 @@ class VectorEngine:
                 fetched_ps + self.computed_ps(cycles, count - first + 1) + last_ps,
                 fetched_ps + self.computed_ps(cycles, 1) + stored_ps,
             ]
-        return max(paths)
+        return ceil(max(paths))
 
     def _reduced_ps(
         self, cycles: int, operand: Elements, stream: tuple[int, int], extra_cycles: int
     ) -> int:
         count, widest = stream
-        return max(
-            self._fetched_ps([operand], first, widest)
-            + self.computed_ps(cycles, count - first + 1, extra_cycles)
-            for first in range(1, count + 1)
+        return ceil(
+            max(
+                self._fetched_ps([operand], first, widest)
+                + self.computed_ps(cycles, count - first + 1, extra_cycles)
+                for first in range(1, count + 1)
+            )
         )
 
-    def _fetched_ps(self, operands: Iterable[Elements], vectors: int, widest: int) -> int:
+    def _fetched_ps(self, operands: Iterable[Elements], vectors: int, widest: int) -> Fraction:
         return self._port_ps(sum(self._until(each, vectors, widest) for each in operands))
 
     def _until(self, block: Elements, vectors: int, widest: int) -> int:
@@ -143,5 +146,5 @@ class VectorEngine:
         elements = Fraction(vectors * self.lanes, lanes_each)
         return min(block.nbytes, ceil(elements * block.item_bytes))
 
-    def _port_ps(self, nbytes: int) -> int:
-        return transfer_ps(nbytes, self._port_gbs)
+    def _port_ps(self, nbytes: int) -> Fraction:
+        return bytes_ps(nbytes, self._port_gbs)

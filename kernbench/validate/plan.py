@@ -32,6 +32,8 @@ from kernbench.validate.queueing import LOADS, little, waiting
 from kernbench.validate.rings import rings
 from kernbench.validate.sharing import sharing
 from kernbench.validate.slot_rates import rates
+from kernbench.validate.vector_meetings import epilogues, meetings
+from kernbench.validate.vector_times import by_bound, by_function, by_size
 
 SIPS = 2
 """Checks between SIPs run on a ring of two: the closed forms depend on no larger system."""
@@ -91,6 +93,11 @@ def parts(seed: int, *, full: bool) -> list[Part]:
             Part(f"m.{number}.", messages, (seed, number))
             for number in range(MESSAGE_TOPOLOGIES + 1)
         ),
+        Part("v.", by_function),
+        Part("v.size.", by_size),
+        Part("v.bound.", by_bound, (seed,)),
+        Part("v.meet.", meetings),
+        Part("v.epilogue.", epilogues),
     ]
 
 

@@ -59,8 +59,8 @@ class TenthOfTheRate(Server):
 class TwiceAsFast(PeMath):
     """A vector engine that needs half the cycles."""
 
-    def compute_ps(self, step: Pass, vectors: int) -> int:
-        return super().compute_ps(step, vectors) // 2
+    def cycles(self, step: Pass, vectors: int) -> int:
+        return super().cycles(step, vectors) // 2
 
 
 class HalfTheCycles(PeGemm):

@@ -5,6 +5,7 @@ message waits, the service of a message is known when the message arrives, and n
 (Lindley's recursion: start = max(arrival, end of the previous service)).
 """
 
+from fractions import Fraction
 from functools import cache
 
 from runtime.core.simtime import PS_PER_NS, exact
@@ -28,6 +29,12 @@ class Server:
         self.busy_ps = 0
         self.queued_ps = 0
         self.nbytes = 0
+
+    @property
+    def byte_ps(self) -> Fraction:
+        """Time of one byte, exactly."""
+        numerator, denominator = self._bytes_per_ps
+        return Fraction(denominator, numerator)
 
     def serialisation_ps(self, nbytes: int) -> int:
         """Time that `nbytes` take, rounded up to the picosecond."""

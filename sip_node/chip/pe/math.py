@@ -36,7 +36,7 @@ from sip_node.chip.pe.fetch_store import PeFetchStore
 from sip_node.chip.pe.operand_tiles import checksum_of
 from sip_node.chip.pe.tile_buffers import RegisterFile
 from sip_node.chip.pe.tile_token import TileToken
-from sip_node.chip.pe.vector_stream import VectorStream
+from sip_node.chip.pe.vector_stream import StreamPaths, VectorStream
 from sip_node.chip.strided_block import nbytes_of
 
 
@@ -72,12 +72,13 @@ class PeMath:
         self._tree_cycles = math.tree_level_cycles * (math.lanes - 1).bit_length()
         self._cycles: dict[str, int] = math.cycles.model_dump()
         self._clock = Clock(math.clock_ghz)
+        self._paths = StreamPaths(self._fetch, self._clock, self._store)
         self.free_ps = 0
         self.busy_ps = 0
         self.records = 0
 
-    def compute_ps(self, step: Pass, vectors: int) -> int:
-        """Time of a pass over `vectors` vectors that are in registers.
+    def cycles(self, step: Pass, vectors: int) -> int:
+        """Cycles of a pass over `vectors` vectors that are in registers.
 
         Fill of the pipeline + vectors x cycles of the functions, and for a reduction the tree and
         the functions after it.
@@ -85,7 +86,7 @@ class PeMath:
         cycles = self._pipeline_cycles + vectors * self._cycles_of(step.functions)
         if step.reduces:
             cycles += self._tree_cycles + self._cycles_of(step.after)
-        return self._clock.ps(cycles)
+        return cycles
 
     def run(
         self,
@@ -117,60 +118,68 @@ class PeMath:
         end_ps = self._begin(operation)
         # Without the waits of later passes, so that the promise holds.
         return end_ps + sum(
-            self.compute_ps(step, operation.stream.count) for step in operation.passes
+            self._clock.ps(self.cycles(step, operation.stream.count)) for step in operation.passes
         )
 
     def _begin(self, operation: VectorOperation) -> int:
         """Begin the next pass; returns its earliest end, with the result in TCM after the last."""
         step, stream = operation.passes.popleft(), operation.stream
-        arrivals = self._arrivals(stream)
-        start_ps, _ = arrivals[0]
+        entries, path_ps = self._entries(stream), self._paths.ps
+        # Vector 1 enters the engine when it is in registers and the engine is free.
+        start_ps = max(from_ps + path_ps(nbytes) for from_ps, nbytes, vector in entries[:2])
         if operation.start_ps is None:
             operation.start_ps = start_ps
-        left = {vector: self.compute_ps(step, stream.count - vector + 1) for _, vector in arrivals}
-        self.free_ps = max(ready_ps + left[vector] for ready_ps, vector in arrivals)
+        left = {vector: self.cycles(step, stream.count - vector + 1) for *_, vector in entries}
+        self.free_ps = max(
+            from_ps + path_ps(nbytes, left[vector]) for from_ps, nbytes, vector in entries
+        )
         self.busy_ps += self.free_ps - start_ps
         if operation.passes:
             self._engine.at(self.free_ps, self._go_on, operation)
             return self.free_ps
-        stored_ps = self._store.serialisation_ps
         if step.reduces:
-            end_ps = self.free_ps + stored_ps(stream.stored_bytes)
+            end_ps = self.free_ps + path_ps(0, 0, stream.stored_bytes)
             self._engine.at(self.free_ps, self._store_result, operation, end_ps)
             return end_ps
-        first_ps, last_ps = self.compute_ps(step, 1), stored_ps(stream.stored_from(stream.count))
+        one, last_bytes = self.cycles(step, 1), stream.stored_from(stream.count)
+        first_ps = max(from_ps + path_ps(nbytes, one) for from_ps, nbytes, _ in entries[:2])
         end_ps = max(
-            ready_ps + max(left[vector] + last_ps, first_ps + stored_ps(stream.stored_from(vector)))
-            for ready_ps, vector in arrivals
+            from_ps
+            + max(
+                path_ps(nbytes, left[vector], last_bytes),
+                path_ps(nbytes, one, stream.stored_from(vector)),
+            )
+            for from_ps, nbytes, vector in entries
         )
-        self._engine.at(start_ps + first_ps, self._store_result, operation, end_ps)
+        self._engine.at(first_ps, self._store_result, operation, end_ps)
         return end_ps
 
     def _go_on(self, operation: VectorOperation) -> None:
         self._begin(operation)
 
-    def _arrivals(self, stream: VectorStream) -> list[tuple[int, int]]:
-        """(time, vector) from which the engine can take the vectors that may hold it up.
+    def _entries(self, stream: VectorStream) -> list[tuple[int, int, int]]:
+        """(time, bytes, vector): from which time on how many bytes are fetched up to a vector.
 
-        Reserves the fetch port. The first entry is the start of the engine.
+        For the vectors that may hold up the engine. The first two are of vector 1: it also waits
+        until the engine is free. Reserves the fetch port.
         """
         fetched_ps = now_ps = self._engine.now_ps
         if stream.fetched_bytes:
             fetched_ps, _ = self._fetch.reserve(now_ps, now_ps, stream.fetched_bytes)
-        arrivals = [
-            (fetched_ps + self._fetch.serialisation_ps(stream.fetched(vector)), vector)
-            for vector in (1, *stream.bends())
+        return [
+            (self.free_ps, 0, 1),
+            *((fetched_ps, stream.fetched(vector), vector) for vector in (1, *stream.bends())),
         ]
-        arrivals[0] = max(arrivals[0][0], self.free_ps), 1
-        return arrivals
 
     def _store_result(self, operation: VectorOperation, end_ps: int) -> None:
         """Reserve the store port for all of the result; `end_ps` is the end if it is free."""
         # Not when the operation begins: the first result may be far away, and what other engines
         # store before it would wait.
         now_ps = self._engine.now_ps
-        _, stored_ps = self._store.reserve(now_ps, now_ps, operation.stream.stored_bytes)
-        self._engine.at(max(stored_ps, end_ps), self._end, operation)
+        start_ps, stored_ps = self._store.reserve(now_ps, now_ps, operation.stream.stored_bytes)
+        if start_ps > now_ps:
+            end_ps = max(stored_ps, end_ps)
+        self._engine.at(end_ps, self._end, operation)
 
     def _end(self, operation: VectorOperation) -> None:
         assert operation.start_ps is not None
@@ -221,7 +230,7 @@ class PeMath:
         (step,) = passes(name)
         vectors = -(-prod(result.shape) // self._lanes)
         start_ps = max(self._engine.now_ps, self.free_ps)
-        self.free_ps = start_ps + self.compute_ps(step, vectors)
+        self.free_ps = start_ps + self._clock.ps(self.cycles(step, vectors))
         self.busy_ps += self.free_ps - start_ps
         self.records += 1
         record = self._record(name, (start_ps, self.free_ps), inputs, result, checksum_of(data))

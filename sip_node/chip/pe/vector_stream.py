@@ -1,9 +1,11 @@
-"""The vectors of an operation: how many there are, and the bytes that each fetches and stores."""
+"""The vectors of an operation: their number, the bytes of each at the ports, and their times."""
 
 from collections.abc import Iterable, Sequence
-from math import prod
+from math import lcm, prod
 
 from runtime.core.trace import Operand
+from sip_node.chip.fabric.server import Server
+from sip_node.chip.pe.clock import Clock
 from sip_node.chip.strided_block import item_bytes, nbytes_of
 
 _LANE_BYTES = 4
@@ -55,6 +57,22 @@ class VectorStream:
         """
         ends = [operand.whole for operand in self._operands]
         return _between(2, self.count, (*ends, *(end + 1 for end in ends), self.count))
+
+
+class StreamPaths:
+    """Times of paths through fetch port, engine and store port, of a stream that waits nowhere."""
+
+    def __init__(self, fetch: Server, clock: Clock, store: Server) -> None:
+        times_ps = fetch.byte_ps, clock.cycle_ps, store.byte_ps
+        # Integers over one denominator: a path is rounded once, so that among paths of equal
+        # length none is longer by its roundings.
+        self._unit = lcm(*(each.denominator for each in times_ps))
+        self._fetched, self._cycle, self._stored = (int(each * self._unit) for each in times_ps)
+
+    def ps(self, fetched_bytes: int, cycles: int = 0, stored_bytes: int = 0) -> int:
+        """Time of a path, rounded up to the picosecond."""
+        path = fetched_bytes * self._fetched + cycles * self._cycle + stored_bytes * self._stored
+        return -(-path // self._unit)
 
 
 class _Parts:

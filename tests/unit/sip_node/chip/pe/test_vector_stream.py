@@ -1,12 +1,15 @@
 """Vectors of an operation: their number, and their bytes at the ports."""
 
+from fractions import Fraction
 from itertools import pairwise
-from math import prod
+from math import ceil, prod
 
 import pytest
 
 from runtime.core.trace import Operand
-from sip_node.chip.pe.vector_stream import VectorStream
+from sip_node.chip.fabric.server import Server
+from sip_node.chip.pe.clock import Clock
+from sip_node.chip.pe.vector_stream import StreamPaths, VectorStream
 from sip_node.chip.strided_block import item_bytes
 
 LANES = 128
@@ -65,3 +68,11 @@ def test_pieces_that_are_joined_are_fetched_in_their_order() -> None:
         min(vector * LANES, 400) * 4 for vector in range(1, 5)
     ]
     assert prod(block(400).shape) * 4 == joined.fetched_bytes
+
+
+def test_a_path_is_rounded_up_once() -> None:
+    paths = StreamPaths(Server("fetch", 3), Clock(3), Server("store", 7))
+    third, seventh = Fraction(1000, 3), Fraction(1000, 7)
+    assert paths.ps(1) == ceil(third)
+    assert paths.ps(2, 5, 4) == ceil(7 * third + 4 * seventh)
+    assert paths.ps(3, 3, 7) == 3000
