@@ -116,7 +116,7 @@ MUTANTS: tuple[Mutant, ...] = (
         file=ENGINE,
         old="(self.free_ps, 0, 1),",
         new="(0, 0, 1),",
-        breaks="an operation waits until the engine has finished the one before",
+        breaks="an operation waits until the engine has finished the operation before it",
         noticed_by="v.",
     ),
     Mutant(

@@ -126,7 +126,7 @@ class PeMath:
         step, stream = operation.passes.popleft(), operation.stream
         entries, path_ps = self._entries(stream), self._paths.ps
         # Vector 1 enters the engine when it is in registers and the engine is free.
-        start_ps = max(from_ps + path_ps(nbytes) for from_ps, nbytes, vector in entries[:2])
+        start_ps = max(from_ps + path_ps(nbytes) for from_ps, nbytes, _ in entries[:2])
         if operation.start_ps is None:
             operation.start_ps = start_ps
         left = {vector: self.cycles(step, stream.count - vector + 1) for *_, vector in entries}

@@ -98,7 +98,7 @@ def test_all_loads_of_the_reference_are_run_in_full() -> None:
 @pytest.mark.parametrize(
     ("only", "groups"),
     [
-        ("", "abcdefghijklm"),
+        ("", "abcdefghijklmv"),
         ("e.uniform.0.95", "e"),
         ("c.sink.8", "c"),
         ("f.little", "f"),
@@ -113,7 +113,7 @@ def test_only_the_parts_that_can_match_are_run(only: str, groups: str) -> None:
 
 def test_list_names_every_group_and_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(["validate", "--list"]) == 0
-    assert [line[0] for line in capsys.readouterr().out.splitlines()] == list("abcdefghijklm")
+    assert [line[0] for line in capsys.readouterr().out.splitlines()] == list("abcdefghijklmv")
 
 
 @pytest.mark.parametrize(
