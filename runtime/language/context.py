@@ -45,9 +45,7 @@ class KernelContext(Protocol):
         ...
 
     def load(self, pointer: "Pointer", shape: "Shape", strides: "tuple[int, ...]") -> "Value":
-        """Copy a block from memory to TCM. `strides` count elements of the memory, the last one is
-        1.
-        """
+        """Copy a block from memory to TCM. `strides` count elements of the memory."""
         ...
 
     def store(self, pointer: "Pointer", value: "Value", strides: "tuple[int, ...]") -> None:

@@ -6,6 +6,7 @@ from operator import index
 from typing import SupportsIndex
 
 from runtime.core.dtypes import DType
+from runtime.core.strided_axes import MOST_AXES, descriptor_axes
 from runtime.language.value import Pointer, Shape, Value, check_exists, row_major
 
 
@@ -28,16 +29,23 @@ def checked_strides(strides: tuple[int, ...] | None, shape: Shape) -> tuple[int,
     """The strides of a block of memory in elements; None is row-major without gaps."""
     if strides is None:
         return row_major(shape)
-    if len(shape) != 2:
-        raise ValueError(
-            f"strides {strides} with shape {shape}: only blocks of a matrix, of 2 axes, have "
-            "strides"
-        )
     steps = checked_shape(strides)
-    if len(steps) != 2 or steps[1] != 1 or steps[0] < shape[1]:
+    if len(steps) != len(shape):
+        raise ValueError(f"strides {strides} with shape {shape}: one stride for each axis")
+    # From the smallest stride on, each axis must step over the elements of those before it.
+    span = 1
+    for stride, length in sorted(zip(steps, shape, strict=True)):
+        if length > 1 and stride < span and 0 not in shape:
+            raise ValueError(
+                f"strides {strides} with shape {shape}: elements overlap; strides count elements, "
+                "and for a block of rows they are (row pitch, 1)"
+            )
+        span += (length - 1) * stride
+    axes = descriptor_axes(shape, steps)
+    if len(axes) > MOST_AXES:
         raise ValueError(
-            f"strides {strides} with shape {shape}: the strides of a matrix are (row pitch, 1), in "
-            f"elements, with a row pitch of at least {shape[1]}"
+            f"strides {strides} with shape {shape}: a DMA descriptor holds rows, at a pitch, in "
+            f"planes at a second pitch; this block has {len(axes) - 1} pitches"
         )
     return steps
 

@@ -49,10 +49,16 @@ class PacketFlow(Flat, frozen=True):
 
 
 class PacketRows(Flat, frozen=True):
-    """A block with gaps: rows of `row_bytes` that start `pitch` bytes apart."""
+    """A block with gaps: rows of `row_bytes` that start `pitch` bytes apart.
+
+    `plane_rows` of them are a plane, and planes start `plane_pitch` bytes apart; with 0 all rows
+    are one plane.
+    """
 
     row_bytes: RowBytes
     pitch: Nbytes
+    plane_rows: Count
+    plane_pitch: Nbytes
 
 
 class PacketHeader(Flat, frozen=True, gc=False):

@@ -20,7 +20,7 @@ class PacketRules:
     """The rules of one run; all SIPs have the same nodes."""
 
     def __init__(self, spec: ChipSpec) -> None:
-        self._sips = spec.topology.sips
+        self._sips, self._packet_bytes = spec.topology.sips, spec.topology.packet_bytes
         self._memories = _memories(spec)
         nodes = spec.graph.nodes
         self._senders = frozenset(node.index for node in nodes if node.kind in _SENDERS)
@@ -49,6 +49,10 @@ class PacketRules:
         memory = self._memories.get(header.node)
         if memory is None:
             return f"field node: {header.node} is no memory"
+        if header.kind is PacketKind.READ and header.total > self._packet_bytes:
+            return (
+                f"field total: a READ for {header.total} bytes; packets have {self._packet_bytes}"
+            )
         base, sip_bytes, nbytes = memory
         offset = header.address - base - header.sip * sip_bytes
         if not 0 <= offset <= nbytes - _extent(header):
@@ -61,9 +65,16 @@ def _extent(header: PacketHeader) -> int:
     nbytes = header.total if header.kind is PacketKind.READ else header.size
     if header.rows is None or not nbytes:
         return nbytes
-    row, column = divmod(header.begin + nbytes - 1, header.rows.row_bytes)
+    rows = header.rows
+    row, column = divmod(header.begin + nbytes - 1, rows.row_bytes)
+    plane = 0
+    if rows.plane_rows:
+        plane, row = divmod(row, rows.plane_rows)
+        # All rows of a plane belong to the block, so a plane that is reached may count as a whole.
+        row = rows.plane_rows - 1 if plane else row
     # Inside one row the access ends at its last byte; over several rows it may end before it.
-    return row * header.rows.pitch + (column + 1 if row == 0 else header.rows.row_bytes)
+    in_row = column + 1 if row == plane == 0 else rows.row_bytes
+    return plane * rows.plane_pitch + row * rows.pitch + in_row
 
 
 def _memories(spec: ChipSpec) -> dict[int, tuple[int, int, int]]:

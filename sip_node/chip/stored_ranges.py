@@ -42,11 +42,8 @@ class StoredRanges:
         nbytes, rows = layout_of(block)
         if rows is None:
             return self._add(block.address, block.address + nbytes, writer)
-        for start in range(
-            block.address,
-            block.address + nbytes // rows.row_bytes * rows.pitch,
-            rows.pitch,
-        ):
+        for row in range(nbytes // rows.row_bytes):
+            start = block.address + rows.row_offset(row)
             conflict = self._add(start, start + rows.row_bytes, writer)
             if conflict is not None:
                 return conflict

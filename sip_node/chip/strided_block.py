@@ -1,7 +1,8 @@
-"""Blocks of elements as bytes: one contiguous range, or rows of bytes at one pitch.
+"""Blocks of elements as bytes: one contiguous range, or planes of rows of bytes at two pitches.
 
-A DMA descriptor has a start, a row length and a pitch. An operand has a shape and strides, in
-elements. This module merges the axes of an operand until a descriptor can hold it.
+A DMA descriptor has a start, the bytes of a row, and up to two pitches with the number of rows of a
+plane. An operand has a shape and strides, in elements. This module merges the axes of an operand
+until a descriptor can hold it.
 """
 
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from math import prod
 from typing import NamedTuple
 
 from runtime.core import dtypes
+from runtime.core.strided_axes import MOST_AXES, descriptor_axes, merged_axes
 from runtime.core.trace import Operand
 
 BYTES = "u8"
@@ -19,26 +21,58 @@ _ITEM_BYTES = {BYTES: 1} | {dtype.name: dtype.itemsize for dtype in dtypes.ALL}
 
 
 class StridedBlock(NamedTuple):
-    """Rows of `row_bytes` that start `pitch` bytes apart; packed, they have no gaps."""
+    """Rows of `row_bytes` that start `pitch` bytes apart; packed, they have no gaps.
+
+    `plane_rows` of them are a plane, and planes start `plane_pitch` bytes apart; with 0 all rows
+    are one plane.
+    """
 
     row_bytes: int
     pitch: int
+    plane_rows: int = 0
+    plane_pitch: int = 0
 
     def runs(self, start: int, nbytes: int) -> Iterator[tuple[int, int, int]]:
         """(offset, rows, bytes of each row) of the packed bytes [start, start + nbytes).
 
-        Whole rows come as one run; a row that is cut at an end is a run by itself.
+        Whole rows of a plane come as one run; a row that is cut at an end is a run by itself.
         """
+        if not self.plane_rows:
+            yield from self._runs(0, start, nbytes)
+            return
+        plane_bytes = self.plane_rows * self.row_bytes
+        plane, start = divmod(start, plane_bytes)
+        while nbytes:
+            part = min(plane_bytes - start, nbytes)
+            yield from self._runs(plane * self.plane_pitch, start, part)
+            plane, start, nbytes = plane + 1, 0, nbytes - part
+
+    def extent(self, nbytes: int) -> int:
+        """Bytes from the first to the last one in memory, of a block of `nbytes`."""
+        planes, rows = 1, nbytes // self.row_bytes
+        if self.plane_rows:
+            planes, rows = rows // self.plane_rows, self.plane_rows
+        return (planes - 1) * self.plane_pitch + (rows - 1) * self.pitch + self.row_bytes
+
+    def row_offset(self, row: int) -> int:
+        """Where a row starts, in bytes from the start of the first one."""
+        if not self.plane_rows:
+            return row * self.pitch
+        plane, row = divmod(row, self.plane_rows)
+        return plane * self.plane_pitch + row * self.pitch
+
+    def _runs(self, at: int, start: int, nbytes: int) -> Iterator[tuple[int, int, int]]:
+        """The runs of one plane, whose first row starts at offset `at`."""
         row, skip = divmod(start, self.row_bytes)
         if skip:
             first = min(self.row_bytes - skip, nbytes)
-            yield row * self.pitch + skip, 1, first
+            yield at + row * self.pitch + skip, 1, first
             row, nbytes = row + 1, nbytes - first
         whole, last = divmod(nbytes, self.row_bytes)
         if whole:
-            yield row * self.pitch, whole, self.row_bytes
+            yield at + row * self.pitch, whole, self.row_bytes
         if last:
-            yield (row + whole) * self.pitch, 1, last
+            yield at + (row + whole) * self.pitch, 1, last
 
 
 class Layout(NamedTuple):
@@ -64,13 +98,13 @@ def nbytes_of(block: Operand) -> int:
 
 
 def layout_of(block: Operand) -> Layout:
-    """The bytes and rows of a block; `ValueError` for one that is not rows at one pitch."""
+    """The bytes and rows of a block; `ValueError` for one with more than two pitches."""
     return _layout(block.shape, block.strides, _ITEM_BYTES[block.dtype])
 
 
 def is_packed(block: Operand) -> bool:
     """Whether the elements of a block follow each other in memory without gaps."""
-    return not block.strides or _merged(block.shape, block.strides) in (
+    return not block.strides or merged_axes(block.shape, block.strides) in (
         [],
         [(prod(block.shape), 1)],
     )
@@ -96,32 +130,17 @@ def _layout(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> Layo
     nbytes = prod(shape) * item
     if not strides or not nbytes:
         return Layout(nbytes, None)
-    axes = _merged(shape, strides)
-    # No axis is contiguous: each element is a row.
-    if not axes or axes[-1][1] != 1:
-        axes.append((1, 1))
+    axes = descriptor_axes(shape, strides)
     if len(axes) == 1:
         return Layout(nbytes, None)
-    # A descriptor has one pitch, and it is not negative.
-    if len(axes) > 2 or axes[0][1] < 0:
+    # The pitches of a descriptor are not negative.
+    if len(axes) > MOST_AXES or min(stride for _, stride in axes) < 0:
         raise ValueError(
-            f"a block of shape {shape} with strides {strides} is not rows at one pitch, "
-            "as a DMA moves them"
+            f"a block of shape {shape} with strides {strides} is not planes of rows at two "
+            "pitches, as a DMA moves them"
         )
-    (_, pitch), (columns, _) = axes
-    return Layout(nbytes, StridedBlock(columns * item, pitch * item))
-
-
-def _merged(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[tuple[int, int]]:
-    """(length, stride) of the axes of a block, those merged that are one axis in memory."""
-    axes: list[tuple[int, int]] = []
-    for length, stride in zip(shape, strides, strict=True):
-        # Its stride is never used.
-        if length == 1:
-            continue
-        # The outer axis steps exactly over the inner one: together they are one axis.
-        if axes and axes[-1][1] == length * stride:
-            axes[-1] = (axes[-1][0] * length, stride)
-        else:
-            axes.append((length, stride))
-    return axes
+    (rows, pitch), (columns, _) = axes[-2:]
+    if len(axes) < MOST_AXES:
+        return Layout(nbytes, StridedBlock(columns * item, pitch * item))
+    plane_pitch = axes[0][1] * item
+    return Layout(nbytes, StridedBlock(columns * item, pitch * item, rows, plane_pitch))

@@ -105,7 +105,7 @@ class KernelMemory:
             return [_elements(address, count, pointer.dtype) for address, count in pieces]
         count = nbytes // rows.row_bytes
         # The common case: all rows and the gaps between them lie in one extent.
-        whole = self._mmu.translate(pointer.address, (count - 1) * rows.pitch + rows.row_bytes)
+        whole = self._mmu.translate(pointer.address, rows.extent(nbytes))
         if whole is not None and len(whole) == 1:
             return [Operand(whole[0][0], shape, pointer.dtype.name, gaps)]
         return self._rows_in_extents(pointer, rows, count)
@@ -138,13 +138,14 @@ class KernelMemory:
         """The physical blocks of rows in several extents.
 
         Adjacent rows whose physical addresses keep the pitch are one block, since a descriptor can
-        describe them. A row that crosses extents is one block for each of its pieces.
+        describe them: at most those of a plane. A row that crosses extents is one block for each of
+        its pieces.
         """
         dtype, item = pointer.dtype, pointer.dtype.itemsize
         # `run`: the rows of the last block, to which the next row may be added.
         blocks, run = list[Operand](), 0
         for index in range(count):
-            pieces = self._mapped(pointer.address + index * rows.pitch, rows.row_bytes)
+            pieces = self._mapped(pointer.address + rows.row_offset(index), rows.row_bytes)
             address = pieces[0][0]
             if len(pieces) > 1:
                 blocks += [_elements(start, nbytes, dtype) for start, nbytes in pieces]

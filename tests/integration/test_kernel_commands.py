@@ -155,6 +155,41 @@ def test_a_strided_block_across_shards_is_split_by_rows() -> None:
     ] == [((6,), (6, 1))] * 2
 
 
+def test_a_part_of_three_axes_and_a_transposed_matrix_are_one_request_each() -> None:
+    cube = np.arange(4 * 5 * 6, dtype=np.float32).reshape(4, 5, 6)
+
+    def kernel(at: tl.Pointer) -> None:
+        part = tl.load(at + 30 + 6 + 2, (2, 3, 4), strides=(30, 6, 1))
+        turned = tl.load(at + 90, (6, 5), strides=(1, 6))
+        tl.store(at, turned * 2, strides=(1, 6))
+        tl.store(at + 30 + 6 + 1, part, strides=(30, 6, 1))
+
+    world, result = run(kernel, cube.copy())
+    expected = cube.copy()
+    expected[0] = 2 * cube[3]
+    expected[1:3, 1:4, 1:5] = cube[1:3, 1:4, 2:6]
+    assert np.array_equal(result.reshape(cube.shape), expected)
+    assert len(list(world.of("pe_dma"))) == 4
+
+
+@pytest.mark.parametrize("strides", [(12, 4, 1), (1, 6)], ids=["planes", "transposed"])
+def test_a_block_with_two_pitches_across_shards_is_divided_into_requests_for_planes(
+    strides: tuple[int, ...],
+) -> None:
+    shape = (4, 2, 3) if len(strides) == 3 else (6, 8)
+
+    def kernel(at: tl.Pointer) -> None:
+        tl.store(at, tl.load(at, shape, strides=strides) + 1, strides=strides)
+
+    before = np.arange(48, dtype=np.float32)
+    world, result = run(kernel, before, TWO_SHARDS)
+    expected = before.copy()
+    np.ndarray(shape, np.float32, expected, strides=[4 * stride for stride in strides])[:] += 1
+    assert np.array_equal(result, expected)
+    requests = len(list(world.of("pe_dma", "load")))
+    assert requests == (4 if len(strides) == 3 else 12)
+
+
 def test_a_row_across_shards_is_divided_where_the_shard_ends() -> None:
     def kernel(at: tl.Pointer) -> None:
         # Rows of 5 elements with a pitch of 7 in shards of 16: the third row starts at 14.

@@ -91,6 +91,15 @@ def test_products_of_staged_and_streamed_operands(dtype: DType) -> None:
     assert_same_bits(kernel, arrays(dtype, dtype, out))
 
 
+def test_matrices_that_lie_transposed_are_streamed() -> None:
+    def kernel(x: Pointer, y: Pointer, z: Pointer) -> None:
+        a, b = tl.ref(x, (37, 70), strides=(1, 37)), tl.ref(y, (70, 33), strides=(1, 71))
+        tl.composite("gemm", a, b, tl.ref(z, (37, 33), strides=(1, 40))).wait()
+        tl.store(z + 1500, tl.load(x, (6, 5, 4), strides=(70, 5, 1)).to(z.dtype))
+
+    assert_same_bits(kernel, arrays(tl.float16, tl.float16, tl.float32))
+
+
 def test_blocked_matrices() -> None:
     def kernel(x: Pointer, y: Pointer, z: Pointer) -> None:
         a, b = tl.ref(x, (37, 70), blocked=True), tl.ref(y, (70, 37), blocked=True)

@@ -72,7 +72,7 @@ def packet(size: int) -> PacketHeader:
         address=1 << 40,
         sent_ps=1 << 61,
         flow=PacketFlow(4, 5, 6),
-        rows=PacketRows(8, 16),
+        rows=PacketRows(8, 16, 4, 100),
         call="all_reduce #1",
     )
 

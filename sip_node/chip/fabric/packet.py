@@ -136,7 +136,7 @@ def from_message(message: Message) -> tuple[Packet, int]:
         sent_ps=header.sent_ps,
         payload=message.payload,
         flow=flow and (flow.source_sip, flow.target_sip, flow.number),
-        rows=rows and StridedBlock(rows.row_bytes, rows.pitch),
+        rows=rows and StridedBlock(rows.row_bytes, rows.pitch, rows.plane_rows, rows.plane_pitch),
         begin=header.begin,
         element=header.element,
         call=header.call,

@@ -121,7 +121,9 @@ def test_an_undefined_operation_on_values_is_refused(
     assert refused(kernel) == problem
 
 
-ROWS = "the strides of a matrix are (row pitch, 1), in elements, with a row pitch of at least 3"
+OVERLAP = (
+    "elements overlap; strides count elements, and for a block of rows they are (row pitch, 1)"
+)
 MEMORY = [
     (
         lambda x: tl.load(3, 4),
@@ -129,10 +131,17 @@ MEMORY = [
     ),
     (
         lambda x: tl.load(x, (2, 2, 2), strides=(4, 1)),
-        "strides (4, 1) with shape (2, 2, 2): only blocks of a matrix, of 2 axes, have strides",
+        "strides (4, 1) with shape (2, 2, 2): one stride for each axis",
     ),
-    (lambda x: tl.load(x, (2, 3), strides=(2, 1)), "strides (2, 1) with shape (2, 3): " + ROWS),
-    (lambda x: tl.load(x, (2, 3), strides=(1, 4)), "strides (1, 4) with shape (2, 3): " + ROWS),
+    (lambda x: tl.load(x, (2, 3), strides=(2, 1)), "strides (2, 1) with shape (2, 3): " + OVERLAP),
+    (lambda x: tl.load(x, (3, 2), strides=(1, 2)), "strides (1, 2) with shape (3, 2): " + OVERLAP),
+    (
+        lambda x: tl.load(x, (2, 2, 2, 2), strides=(100, 40, 10, 1)),
+        (
+            "strides (100, 40, 10, 1) with shape (2, 2, 2, 2): a DMA descriptor holds rows, at a "
+            "pitch, in planes at a second pitch; this block has 3 pitches"
+        ),
+    ),
     (
         lambda x: tl.store(x, 5.0),
         "tl.store takes a value in TCM, such as tl.load returns, not float 5.0",

@@ -45,7 +45,8 @@ headers = st.builds(
     sent_ps=times,
     tail_ps=times,
     flow=st.none() | st.builds(PacketFlow, sips, sips, counts),
-    rows=st.none() | st.builds(PacketRows, st.integers(1, 1 << 40), offsets),
+    rows=st.none()
+    | st.builds(PacketRows, st.integers(1, 1 << 40), offsets, st.integers(0, 1 << 40), offsets),
     begin=offsets,
     element=st.integers(0, 9),
     call=st.text(max_size=20),
@@ -143,7 +144,7 @@ WRONG_FIELDS = [
     ([4, 9, 1], r"field messages\[0\]\.body\.last: Expected `bool`, got `int`"),
     ([4, 10, float("nan")], r"field messages\[0\]\.body\.sent_ps: Expected `int`, got `float`"),
     ([4, 12, [0, 1, -2]], r"field messages\[0\]\.body\.flow\.number: Expected `int` >= 0"),
-    ([4, 13, [0, 1]], r"field messages\[0\]\.body\.rows\.row_bytes: Expected `int` >= 1"),
+    ([4, 13, [0, 1, 0, 0]], r"field messages\[0\]\.body\.rows\.row_bytes: Expected `int` >= 1"),
     ([4, 15, 10], r"field messages\[0\]\.body\.element: Expected `int` <= 9"),
     ([4, 16, "x" * 1025], r"field messages\[0\]\.body\.call: Expected `str` of length <= 1024"),
     ([4, 16, b"bytes"], r"field messages\[0\]\.body\.call: Expected `str`, got `bytes`"),

@@ -16,6 +16,7 @@ HBM, SRAM, PE = SPEC.graph.hbm(0, 0), SPEC.graph.sram(0), SPEC.graph.pe(0, 0)
 SIPS = SPEC.topology.sips
 BASE = SPEC.addresses.pe_hbm_addr(1, 0, 0, 0)
 SLICE = SPEC.topology.hbm_slice_bytes
+PACKET = SPEC.topology.packet_bytes
 
 
 def write(**changes: Any) -> PacketHeader:
@@ -28,11 +29,18 @@ def write(**changes: Any) -> PacketHeader:
     [
         write(),
         write(address=BASE + SLICE - 64),
-        write(kind=PacketKind.READ, size=32, total=SLICE),
+        write(kind=PacketKind.READ, size=32, total=PACKET, address=BASE + SLICE - PACKET),
+        # The last of three planes ends with the slice; its packet is the last of the block.
+        write(address=BASE + SLICE - 64 - 2 * 16 - 2 * 4096, rows=PacketRows(16, 16, 5, 4096)),
+        write(
+            address=BASE + SLICE - 2 * 4096 - 4 * 100 - 16,
+            begin=2 * 5 * 16 + 16,
+            rows=PacketRows(16, 100, 5, 4096),
+        ),
         write(node=PE, address=SPEC.addresses.pe_tcm_addr(1, 0, 0, 0), kind=PacketKind.IPCQ_DATA),
         write(node=SRAM, address=SPEC.addresses.cube_sram_addr(1, 0, 0)),
-        write(rows=PacketRows(16, 4096), begin=64),
-        write(address=BASE + SLICE - 3 * 4096 - 16, rows=PacketRows(16, 4096)),
+        write(rows=PacketRows(16, 4096, 0, 0), begin=64),
+        write(address=BASE + SLICE - 3 * 4096 - 16, rows=PacketRows(16, 4096, 0, 0)),
         write(kind=PacketKind.ACK, source_node=HBM, node=PE),
         write(kind=PacketKind.DATA, source_node=SRAM, node=SPEC.graph.host),
         write(kind=PacketKind.IPCQ_CREDIT, node=PE, flow=PacketFlow(0, 1, 7)),
@@ -65,11 +73,30 @@ def test_a_packet_that_names_what_exists_may_enter(header: PacketHeader) -> None
         ),
         (write(address=0), f"field address: 0x0 is not in the memory of node {HBM}"),
         (
-            write(kind=PacketKind.READ, size=32, total=SLICE + 1),
+            write(kind=PacketKind.READ, size=32, total=PACKET, address=BASE + SLICE - PACKET + 1),
+            f"field address: {BASE + SLICE - PACKET + 1:#x} is not in the memory of node {HBM}",
+        ),
+        (
+            write(kind=PacketKind.READ, size=32, total=PACKET + 1),
+            f"field total: a READ for {PACKET + 1} bytes; packets have {PACKET}",
+        ),
+        (
+            write(
+                address=BASE + SLICE - 2 * 4096 - 4 * 100 - 15,
+                begin=2 * 5 * 16 + 16,
+                rows=PacketRows(16, 100, 5, 4096),
+            ),
+            (
+                f"field address: {BASE + SLICE - 2 * 4096 - 4 * 100 - 15:#x} is not in the memory "
+                f"of node {HBM}"
+            ),
+        ),
+        (
+            write(begin=16, rows=PacketRows(16, 0, 1, SLICE)),
             f"field address: {BASE:#x} is not in the memory of node {HBM}",
         ),
         (
-            write(rows=PacketRows(16, SLICE // 3)),
+            write(rows=PacketRows(16, SLICE // 3, 0, 0)),
             f"field address: {BASE:#x} is not in the memory of node {HBM}",
         ),
     ],

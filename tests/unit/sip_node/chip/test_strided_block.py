@@ -34,12 +34,20 @@ def test_a_block_with_gaps_and_any_axes_is_rows_at_one_pitch() -> None:
     assert layout_of(Operand(0, (4, 1), "f32", (20, 1))) == Layout(16, StridedBlock(4, 80))
 
 
-@pytest.mark.parametrize("strides", [(100, 10, 1), (-8, 4, 1)])
+def test_a_block_with_a_second_pitch_is_planes_of_rows() -> None:
+    assert layout_of(Operand(0, (3, 2, 4), "f16", (100, 10, 1))) == Layout(
+        48, StridedBlock(8, 20, 2, 200)
+    )
+    # Transposed: in the order of its elements, each is a row, and a row of the matrix is a plane.
+    assert layout_of(Operand(0, (3, 2), "f32", (1, 10))) == Layout(24, StridedBlock(4, 40, 2, 4))
+
+
+@pytest.mark.parametrize("strides", [(1000, 100, 10, 1), (100, -8, 4, 1), (400, 100, 10, 2)])
 def test_other_blocks_are_refused_by_name(strides: tuple[int, ...]) -> None:
     with pytest.raises(
-        ValueError, match=r"with strides .* is not rows at one pitch, as a DMA moves them"
+        ValueError, match=r"with strides .* is not planes of rows at two pitches, as a DMA moves"
     ):
-        layout_of(Operand(0, (2, 2, 3), "f16", strides))
+        layout_of(Operand(0, (2, 2, 2, 3), "f16", strides))
 
 
 def test_parts_of_a_block_without_gaps_keep_its_type_where_whole_elements_allow() -> None:
@@ -77,6 +85,47 @@ def test_rows_are_read_and_written_as_numpy_does(
     packed[begin : begin + nbytes] = new
     model[...] = np.frombuffer(packed, np.uint8).reshape(model.shape)
     assert memory.read(0, len(content)) == whole.tobytes()
+
+
+@given(
+    st.tuples(st.integers(1, 5), st.integers(1, 6), st.integers(1, 40)),
+    st.permutations((0, 1, 2)),
+    st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(0, 700)),
+    st.data(),
+)
+def test_planes_are_read_and_written_as_numpy_does(
+    shape: tuple[int, int, int],
+    order: list[int],
+    gaps: tuple[int, int, int],
+    data: st.DataObject,
+) -> None:
+    # The axes lie in memory in any order, with gaps behind each. Without elements that follow each
+    # other, two pitches are used up by two axes.
+    shape = shape if order[0] == 2 else (1, *shape[1:])
+    strides, span = [0, 0, 0], 1
+    for axis, gap in zip(order, gaps, strict=True):
+        strides[axis] = span if axis == order[0] else span + gap
+        span = strides[axis] * shape[axis]
+    block = Operand(0, shape, "f16", tuple(strides))
+    nbytes, rows = layout_of(block)
+    offset = data.draw(st.integers(0, PAGE_BYTES))
+    size = offset + 2 * (1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)))
+    content = bytearray(seeded(*shape, *strides).randbytes(size))
+    memory = Memory("hbm", 16 * PAGE_BYTES, data=True)
+    memory.write(0, content)
+    model = np.ndarray(shape, np.uint16, content, offset, [2 * stride for stride in strides])
+    if rows is None:
+        assert memory.read(offset, nbytes) == model.tobytes()
+        return
+    assert offset + rows.extent(nbytes) == size
+    begin = data.draw(st.integers(0, nbytes - 1))
+    count = data.draw(st.integers(1, nbytes - begin))
+    packed = bytearray(model.tobytes())
+    assert memory.read_rows(offset, rows, begin, count) == packed[begin : begin + count]
+    packed[begin : begin + count] = new = seeded(count).randbytes(count)
+    memory.write_rows(offset, rows, begin, new)
+    model[...] = np.frombuffer(packed, np.uint16).reshape(shape)
+    assert memory.read(0, size) == content
 
 
 def test_rows_of_a_memory_that_was_never_written_are_zero() -> None:

@@ -24,7 +24,7 @@ packets = st.builds(
     last=st.booleans(),
     sent_ps=sizes,
     flow=st.none() | st.tuples(indexes, indexes, sizes),
-    rows=st.none() | st.builds(StridedBlock, sizes, sizes),
+    rows=st.none() | st.builds(StridedBlock, sizes, sizes, sizes, sizes),
     begin=sizes,
     element=st.integers(0, len(ELEMENTS) - 1),
 )

@@ -312,12 +312,33 @@ def test_a_load_is_recorded_with_its_source_and_its_result() -> None:
     assert pe.dma.nbytes == 2000
 
 
-def test_a_block_that_is_not_rows_at_one_pitch_is_refused() -> None:
+@pytest.mark.parametrize("slice_of", [0, 1])
+@pytest.mark.parametrize(("shape", "strides"), [((9, 7, 90), (3000, 300, 1)), ((90, 60), (1, 100))])
+def test_planes_of_rows_are_one_request_in_both_directions(
+    slice_of: int, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> None:
+    pe = LonePe(channels=1)
+    data = np.frombuffer(random_bytes(int(np.prod(shape))), np.int8).reshape(shape)
+    far, near = pe.hbm(777, *shape, pe=slice_of, strides=strides), pe.tcm(0, *shape)
+    pe.dma.write(near, far, data.tobytes()).then(lambda _: pe.dma.read(far, pe.tcm(50_000, *shape)))
+    span = sum((length - 1) * stride for length, stride in zip(shape, strides, strict=True)) + 1
+    pe.dma.read(pe.hbm(777, span, pe=slice_of), pe.tcm(100_000, span))
+    assert len(pe.run()) == 3
+    assert pe.pe.tcm.read(pe.tcm(50_000, *shape)) == data.tobytes()
+    # The gaps are zero, and each element is where numpy has it.
+    expected = np.zeros(span, np.int8)
+    np.ndarray(shape, np.int8, expected, strides=strides)[:] = data
+    pe.dma.read(pe.hbm(777, span, pe=slice_of), pe.tcm(100_000, span))
+    pe.run()
+    assert pe.pe.tcm.read(pe.tcm(100_000, span)) == expected.tobytes()
+
+
+def test_a_block_with_three_pitches_is_refused() -> None:
     pe = LonePe(channels=1)
     with pytest.raises(
-        ValueError, match=r"shape \(2, 2, 2\) with strides \(100, 10, 1\) is not rows at one pitch"
+        ValueError, match=r"with strides \(999, 100, 10, 1\) is not planes of rows at two pitches"
     ):
-        pe.dma.read(pe.hbm(0, 2, 2, 2, strides=(100, 10, 1)), pe.tcm(0, 2, 2, 2))
+        pe.dma.read(pe.hbm(0, 2, 2, 2, 2, strides=(999, 100, 10, 1)), pe.tcm(0, 2, 2, 2, 2))
 
 
 def test_the_slice_of_another_pe_is_farther_away() -> None:
