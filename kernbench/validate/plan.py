@@ -16,10 +16,13 @@ from kernbench.validate.conservation import conservation
 from kernbench.validate.contention import contention
 from kernbench.validate.cube_links import cube_links
 from kernbench.validate.drawn_all_reduces import ALGORITHMS, drawn
+from kernbench.validate.equal_parts import equal_parts
 from kernbench.validate.gemm import bounded, fed, padded, staged, systolic
+from kernbench.validate.head_times import head_times
 from kernbench.validate.launch_paths import launch_paths
 from kernbench.validate.launches import TOPOLOGIES as LAUNCH_TOPOLOGIES
 from kernbench.validate.launches import launches
+from kernbench.validate.meeting_flows import meeting_flows
 from kernbench.validate.mesh_checks import DEFAULT_LOADS, loaded, reference, unloaded
 from kernbench.validate.messages import TOPOLOGIES as MESSAGE_TOPOLOGIES
 from kernbench.validate.messages import messages
@@ -29,6 +32,7 @@ from kernbench.validate.numerics import numerics
 from kernbench.validate.paths import TOPOLOGIES, saturation, uncontended
 from kernbench.validate.pipelines import pipelines
 from kernbench.validate.queueing import LOADS, little, waiting
+from kernbench.validate.receive_order import receive_order
 from kernbench.validate.rings import rings
 from kernbench.validate.sharing import sharing
 from kernbench.validate.slot_rates import rates
@@ -93,6 +97,10 @@ def parts(seed: int, *, full: bool) -> list[Part]:
             Part(f"m.{number}.", messages, (seed, number))
             for number in range(MESSAGE_TOPOLOGIES + 1)
         ),
+        Part("n.meet.", meeting_flows),
+        Part("n.head.", head_times),
+        Part("n.receive.", receive_order),
+        Part("n.equal.", equal_parts),
         Part("v.", by_function),
         Part("v.size.", by_size),
         Part("v.bound.", by_bound, (seed,)),

@@ -50,7 +50,7 @@ MUTANTS = (
         old="        start = self.free_ps\n",
         new="        start = self.free_ps if nbytes > 64 else head_ps\n",
         breaks="A control packet waits behind the data on its link.",
-        noticed_by="c.",
+        noticed_by="a.0",
     ),
     Mutant(
         name="hop-tail-without-port-delay",
@@ -77,7 +77,7 @@ MUTANTS = (
             "    return [servers[index - index % 2] for index in range(len(servers))]\n"
         ),
         breaks="The two directions of a link are two links.",
-        noticed_by="c.",
+        noticed_by="e.zero-load",
     ),
     Mutant(
         name="wire-rounded-down",

@@ -48,7 +48,7 @@ MUTANTS = (
         old="                self._turn = turn + 1\n",
         new="                self._turn = 0\n",
         breaks="A receive from any direction takes full directions in turn.",
-        noticed_by="",
+        noticed_by="n.receive",
     ),
     Mutant(
         name="receive-any-same-again",
@@ -56,7 +56,7 @@ MUTANTS = (
         old="                self._turn = turn + 1\n",
         new="                self._turn = turn\n",
         breaks="A receive from any direction takes full directions in turn.",
-        noticed_by="",
+        noticed_by="n.receive",
     ),
     Mutant(
         name="receive-slots-without-issue",
@@ -72,7 +72,7 @@ MUTANTS = (
         old="for receive in tuple(self._posted):",
         new="for receive in tuple(reversed(self._posted)):",
         breaks="Messages match receives in the order of posting.",
-        noticed_by="",
+        noticed_by="n.receive",
     ),
     Mutant(
         name="send-without-issue",
@@ -117,10 +117,13 @@ MUTANTS = (
     Mutant(
         name="slot-around-the-tcm-port",
         file="sip_node/chip/pe/tcm.py",
-        old="        return self.server.reserve(head_ps, tail_ps, nbytes)\n",
-        new="        return head_ps, tail_ps\n",
+        old=(
+            "begin_ps, end_ps = self.server.reserve(self._engine.now_ps, access.tai"
+            "l_ps, access.nbytes)"
+        ),
+        new="begin_ps, end_ps = self._engine.now_ps, access.tail_ps",
         breaks="Slots that arrive share the fabric-side port of the TCM.",
-        noticed_by="",
+        noticed_by="n.meet.tcm",
     ),
     Mutant(
         name="tcm-port-of-each-direction",
@@ -132,7 +135,7 @@ MUTANTS = (
             "        self.base"
         ),
         breaks="All traffic of the fabric shares one port of the TCM.",
-        noticed_by="",
+        noticed_by="n.meet.tcm",
     ),
     Mutant(
         name="m-cpu-last-pe-first",

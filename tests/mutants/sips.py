@@ -15,7 +15,7 @@ MUTANTS = (
         old="1 if forward <= size",
         new="1 if forward < size",
         breaks="Of two equal directions round a ring a route takes that of increasing numbers.",
-        noticed_by="",
+        noticed_by="n.meet.forward",
     ),
     Mutant(
         name="sip-crossing-one-port",
@@ -63,7 +63,7 @@ MUTANTS = (
         old="other: up if switched else",
         new='other: port("ucie.switch", bw_gbs) if switched else',
         breaks="With a switch, a SIP has one port for all that it sends.",
-        noticed_by="",
+        noticed_by="n.meet.switch",
     ),
     Mutant(
         name="switch-output-without-queue",
@@ -71,7 +71,7 @@ MUTANTS = (
         old=".at(start_ps, self._enter, packet, tail_ps)",
         new=".at(now_ps, self._enter, packet, tail_ps)",
         breaks="Packets from several SIPs queue at the port of the switch to their target.",
-        noticed_by="",
+        noticed_by="n.head",
     ),
     Mutant(
         name="switch-output-shared-by-nobody",
@@ -79,7 +79,7 @@ MUTANTS = (
         old="self._switch_port.reserve(now_ps, tail_ps, packet.size)",
         new="self._switch_port.reserve(now_ps, tail_ps, 0)",
         breaks="The port of the switch has the bandwidth of UCIe.",
-        noticed_by="",
+        noticed_by="n.meet.switch",
     ),
     Mutant(
         name="arrivals-by-descending-source",
@@ -87,7 +87,7 @@ MUTANTS = (
         old="(message.time_ps, message.source, message.seq, message)",
         new="(message.time_ps, -message.source, message.seq, message)",
         breaks="Of packets that arrive together, that of the SIP with the least number is first.",
-        noticed_by="",
+        noticed_by="n.meet.switch",
     ),
     Mutant(
         name="forwarding-store-and-forward",
@@ -97,7 +97,7 @@ MUTANTS = (
             "        else:\n            self._chip.engine.at(tail_ps, self.accept, packet, tail_ps)"
         ),
         breaks="A SIP forwards packets of others cut-through.",
-        noticed_by="a.",
+        noticed_by="n.meet.forward",
     ),
     Mutant(
         name="forwarding-around-the-ports",
@@ -109,6 +109,6 @@ MUTANTS = (
             "            server = type(server)(server.name, chip.topology.ucie.bw_gbs)\n"
         ),
         breaks="Packets that a SIP forwards share its links with its own.",
-        noticed_by="",
+        noticed_by="n.meet.forward",
     ),
 )

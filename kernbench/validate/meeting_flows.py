@@ -1,0 +1,300 @@
+"""Group n, flows that meet: writes of several PEs at one link or port, against a FIFO server."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kernbench.theory.fifo import FlowArrivals, last_ends_ps
+from kernbench.theory.floor_plan import FloorPlan, pe_stem, sram_stem
+from kernbench.theory.routes import (
+    MESH_GBS,
+    PE_GBS,
+    SRAM_GBS,
+    TCM_GBS,
+    TO_NEXT_SIP,
+    UCIE_GBS,
+    Route,
+    through_switch,
+)
+from kernbench.theory.servers import transfer_ps
+from kernbench.theory.topology_file import TopologyFile
+from kernbench.theory.transfers import RouteTimes
+from kernbench.validate.check import Check
+from runtime.core.requests import PeDmaMsg
+from runtime.model.addresses import AddressMap
+from runtime.model.topology import parse_topology
+from runtime.torch.rank_state import running_rank
+from sip_node.local_run import simulate
+
+FORMULA = "in order of arrival, one packet at a time"
+SIPS = 4
+LONG = 16
+"""Packets of a long flow."""
+SLOW = 4
+"""A port of the TCM that is to be the bottleneck has this share of the bandwidth of the mesh."""
+
+Source = tuple[int, int, int]
+"""SIP, cube and PE."""
+
+
+@dataclass(frozen=True)
+class MeetingFlow:
+    """A write of whole packets by a PE.
+
+    Its route is `before` the common server and `after` it; the acknowledgement takes `back`.
+    """
+
+    name: str
+    source: Source
+    address: int
+    before: Route
+    after: Route
+    back: Route
+    packets: int = 1
+
+
+class _Meetings:
+    """Flows on one file, each meeting a run of its own."""
+
+    def __init__(self, file: TopologyFile) -> None:
+        self.file, self.times, self.plan = file, RouteTimes(file), FloorPlan(file)
+        self.sips = int(file["system.sips.count"])
+        self.addresses = AddressMap(parse_topology(file.text, "topology", self.sips))
+
+    def checks(
+        self, name: str, text: str, flows: Sequence[MeetingFlow], server_gbs: str
+    ) -> list[Check]:
+        """A check of the time of each flow; `server_gbs` is the key of the bandwidth of the common
+        server.
+        """
+        size = self.file["packet_bytes"]
+        started_ps, ended_ps = self._run(flows)
+        dma_ps = self.file.ps("pe.dma.overhead_ns")
+        arrivals = [
+            FlowArrivals(
+                start_ps + dma_ps + self.times.latency_ps(flow.before),
+                flow.packets,
+                # All packets leave the TCM first; the slowest server spaces them.
+                transfer_ps(size, self.times.narrowest_gbs(flow.before, TCM_GBS)),
+            )
+            for flow, start_ps in zip(flows, started_ps, strict=True)
+        ]
+        served_ps = last_ends_ps(arrivals, transfer_ps(size, self.file.number(server_gbs)))
+        return [
+            Check(
+                id=f"n.meet.{name}.{flow.name}",
+                text=f"{text}: {flow.name}",
+                formula=FORMULA,
+                expected=end_ps
+                + self.times.latency_ps(flow.after)
+                + self.times.control_ps(flow.back)
+                - start_ps,
+                measured=measured_ps - start_ps,
+                unit="ps",
+            )
+            for flow, start_ps, end_ps, measured_ps in zip(
+                flows, started_ps, served_ps, ended_ps, strict=True
+            )
+        ]
+
+    def to_tcm(self, sip: int, cube: int, flow: int) -> int:
+        """The address of a flow in the TCM of PE 0 of a cube."""
+        return self.addresses.pe_tcm_addr(sip, cube, 0, flow * LONG * self.file["packet_bytes"])
+
+    def target(self, flow: int) -> int:
+        """The cube that a flow is sent to: flows in turn to cubes with links of their own to the IO
+        NoC, so that they share no link behind that between SIPs.
+        """
+        cubes = beside(self.file)
+        return cubes[flow % len(cubes)]
+
+    def out(self, cube: int, pe: int) -> Route:
+        """From a PE to the IO NoC."""
+        stem = self.plan.cube.pe(pe)
+        return pe_stem(stem)[0] + self.plan.out(cube, stem[0])
+
+    def into(self, cube: int, pe: int) -> Route:
+        """From the IO NoC to a PE."""
+        stem = self.plan.cube.pe(pe)
+        return self.plan.into(cube, stem[0]) + pe_stem(stem)[1]
+
+    def _run(self, flows: Sequence[MeetingFlow]) -> tuple[list[int], list[int]]:
+        """Start and end of each flow."""
+        size = self.file["packet_bytes"]
+
+        def program(rank: int) -> None:
+            own = [
+                PeDmaMsg(*flow.source[1:], "write", flow.address, flow.packets * size)
+                for flow in flows
+                if flow.source[0] == rank
+            ]
+            device = running_rank().device
+            if own:
+                device.wait(device.submit(own, "flows that meet"))
+
+        world = simulate(program, self.sips, topology=self.file.text, data=False, remote_dma=True)
+        spans = {
+            ((sip, record.cube, record.pe), record.address): (record.start_ps, record.end_ps)
+            for sip, record in world.of("pe_dma")
+        }
+        found = [spans[flow.source, flow.address] for flow in flows]
+        return [start for start, _ in found], [end for _, end in found]
+
+
+def meeting_flows(file: TopologyFile) -> list[Check]:
+    """All meetings; those that need more cubes or PEs than the file has are left out."""
+    checks = [*_tcm(file), *_sram(file)]
+    for packets in (1, LONG):
+        checks += [*_switch_output(file, packets), *_forwarded(file, packets)]
+        checks += _switch_input(file, packets)
+    return checks
+
+
+def _tcm(file: TopologyFile) -> list[Check]:
+    """A PE writes from its TCM while another one writes into it."""
+    if file.pes_per_cube < 3:
+        return []
+    slow_gbs = min(file[MESH_GBS], file[PE_GBS]) / SLOW
+    net = _Meetings(file.with_values({TCM_GBS: slow_gbs}))
+    route = net.plan.between_pes
+    out = MeetingFlow(
+        name="out",
+        source=(0, 0, 0),
+        address=net.addresses.pe_tcm_addr(0, 0, 1, 0),
+        before=(),
+        after=route((0, 0), (0, 1)),
+        back=route((0, 1), (0, 0)),
+    )
+    into = MeetingFlow(
+        name="in",
+        source=(0, 0, 2),
+        address=net.addresses.pe_tcm_addr(0, 0, 0, 0),
+        before=route((0, 2), (0, 0)),
+        after=(),
+        back=route((0, 0), (0, 2)),
+    )
+    text = "a packet into the TCM of a PE behind a packet out of it"
+    # The acknowledgement of the other packet shares a link with this one.
+    return net.checks("tcm", text, [out, into], TCM_GBS)[1:]
+
+
+def _sram(file: TopologyFile) -> list[Check]:
+    """Two PEs write many packets each to the SRAM of their cube."""
+    if file.pes_per_cube < 2:
+        return []
+    narrow_gbs = min(file[SRAM_GBS], file[MESH_GBS] / 2, file[PE_GBS] / 2, file[TCM_GBS] / 2)
+    net = _Meetings(file.with_values({SRAM_GBS: narrow_gbs}))
+    cube = net.plan.cube
+    (sram, _), stem = cube.sram(), sram_stem(cube.sram())
+    flows: list[MeetingFlow] = []
+    for pe in range(2):
+        (cell, _), (out, into) = cube.pe(pe), pe_stem(cube.pe(pe))
+        flows.append(
+            MeetingFlow(
+                name=f"pe{pe}",
+                source=(0, 0, pe),
+                address=net.addresses.cube_sram_addr(0, 0, pe * LONG * file["packet_bytes"]),
+                before=out + cube.mesh(cell, sram),
+                after=stem[1],
+                back=stem[0] + cube.mesh(sram, cell) + into,
+                packets=LONG,
+            )
+        )
+    text = f"two PEs write {LONG} packets each to one SRAM"
+    return net.checks("sram", text, flows, SRAM_GBS)
+
+
+def _switch_output(file: TopologyFile, packets: int) -> list[Check]:
+    """Three SIPs write to a fourth one through a switch: their packets arrive together."""
+    net = _Meetings(_between_sips(file, "switch"))
+    up, down = through_switch()[:2], through_switch()[2:]
+    flows = [
+        MeetingFlow(
+            name=f"sip{sip}",
+            source=(sip, 0, 0),
+            address=net.to_tcm(0, target, sip),
+            before=net.out(0, 0) + up,
+            after=down + net.into(target, 0),
+            back=net.plan.between_pes((target, 0), (0, 0), 1),
+            packets=packets,
+        )
+        for sip in range(1, SIPS)
+        for target in [net.target(sip)]
+    ]
+    text = f"{len(flows)} SIPs write {_packets(packets)} each to one through a switch"
+    return net.checks(f"switch.out.{packets}", text, flows, UCIE_GBS)
+
+
+def _switch_input(file: TopologyFile, packets: int) -> list[Check]:
+    """Two cubes of a SIP, each with its own link to the IO NoC, write to two SIPs."""
+    file = _between_sips(file, "switch")
+    cubes = beside(file)
+    if len(cubes) < 2:
+        return []
+    net = _Meetings(file)
+    into_port, port = through_switch()[:1], through_switch()[1:]
+    flows = [
+        MeetingFlow(
+            name=f"cube{cube}",
+            source=(0, cube, 0),
+            address=net.to_tcm(sip, 0, 0),
+            before=net.out(cube, 0) + into_port,
+            after=port + net.into(0, 0),
+            back=net.plan.between_pes((0, 0), (cube, 0), 1),
+            packets=packets,
+        )
+        for sip, cube in enumerate(cubes, start=1)
+    ]
+    text = f"two cubes write {_packets(packets)} each to two SIPs through one port to a switch"
+    return net.checks(f"switch.in.{packets}", text, flows, UCIE_GBS)
+
+
+def _forwarded(file: TopologyFile, packets: int) -> list[Check]:
+    """SIP 0 and SIP 1 of a ring write to SIP 2; SIP 1 forwards the packets of SIP 0.
+
+    Packets of its own are first at its link if they come from the same cube, last if they come
+    from the farthest one.
+    """
+    net, checks = _Meetings(_between_sips(file, "direct")), list[Check]()
+    into_port, port = TO_NEXT_SIP[:1], TO_NEXT_SIP[1:]
+    by_distance = sorted(
+        range(net.file.cubes), key=lambda cube: net.times.latency_ps(net.out(cube, 0))
+    )
+    near, far = by_distance[0], by_distance[-1]
+    for name, cube in (("near", near), ("far", far)):
+        flows = [
+            MeetingFlow(
+                name=f"sip{sip}",
+                source=(sip, source, 0),
+                address=net.to_tcm(2, target, sip),
+                before=net.out(source, 0) + TO_NEXT_SIP * (1 - sip) + into_port,
+                after=port + net.into(target, 0),
+                back=net.plan.between_pes((target, 0), (source, 0), 2 - sip),
+                packets=packets,
+            )
+            for sip, source in ((0, near), (1, cube))
+            for target in [net.target(sip)]
+        ]
+        text = f"a SIP writes {_packets(packets)} and forwards as many, its own from a {name} cube"
+        checks += net.checks(f"forward.{name}.{packets}", text, flows, UCIE_GBS)
+    return checks
+
+
+def _between_sips(file: TopologyFile, fabric: str) -> TopologyFile:
+    """Four small SIPs on a ring or behind a switch; no link is slower than UCIe."""
+    gbs = min(file[key] for key in (UCIE_GBS, MESH_GBS, PE_GBS, TCM_GBS))
+    sips = file.on_a_ring(SIPS)["system.sips"] | {"fabric": fabric}
+    mesh = {side: min(file[f"sip.cube_mesh.{side}"], 2) for side in "wh"}
+    return file.with_values({"system.sips": sips, "sip.cube_mesh": mesh, UCIE_GBS: gbs})
+
+
+def beside(file: TopologyFile) -> tuple[int, ...]:
+    """Two cubes with different ports of the IO chiplet; one in a mesh with one port."""
+    width, height = file["sip.cube_mesh.w"], file["sip.cube_mesh.h"]
+    by_column = file["sip.io_chiplet.edge"] in "NS"
+    if (width if by_column else height) < 2:
+        return (0,)
+    return 0, 1 if by_column else width
+
+
+def _packets(count: int) -> str:
+    return "a packet" if count == 1 else f"{count} packets"
