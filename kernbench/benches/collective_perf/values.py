@@ -83,14 +83,15 @@ def combined(op: str, dtype: DType, given: Array) -> tuple[Array, Array | float]
     operations on the magnitudes, where u is half the epsilon of the type (N. Higham, Accuracy and
     Stability of Numerical Algorithms, lemmas 3.1 and 4.2). k is n - 1 for n contributions, and n
     for an average, which also divides. Products and quotients below the normal range have an error
-    of one subnormal step each.
+    of one subnormal step each. What is expected is the result of the same operations in float64, in
+    numpy's order, so its error is added: it counts where the type is float64 itself.
     """
     if not dtype.is_floating_point:
         operation = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}[op]
         return operation.reduce(given, axis=0, dtype=dtype.numpy), 0.0
     exact, contributions, limits = given.astype(np.float64), len(given), _limits(dtype)
     unit, step = float(limits.eps) / 2, float(limits.smallest_subnormal)
-    bound = (contributions - 1) * unit / (1 - (contributions - 1) * unit)
+    bound = _bound(contributions - 1, unit)
     match op:
         case "max":
             return exact.max(axis=0), 0.0
@@ -100,14 +101,20 @@ def combined(op: str, dtype: DType, given: Array) -> tuple[Array, Array | float]
             product = exact.prod(axis=0)
             return product, bound * np.abs(product) + (contributions - 1) * step
         case "avg" if contributions > 1:
-            bound = contributions * unit / (1 - contributions * unit)
+            bound = _bound(contributions, unit)
             return exact.mean(axis=0), bound * np.abs(exact).mean(axis=0) + step
         case _:
             return exact.sum(axis=0), bound * np.abs(exact).sum(axis=0)
 
 
+def _bound(operations: int, unit: float) -> float:
+    """The largest relative error of a result and of its reference in float64, together."""
+    units = (unit, float(np.finfo(np.float64).eps) / 2)
+    return sum(operations * each / (1 - operations * each) for each in units)
+
+
 def _differ(got: Array, right: Array, tolerance: Array | float) -> int:
-    if got.dtype == right.dtype:
+    if right.dtype.kind != "f":
         return int(np.count_nonzero(got != right))
     # Comparisons with NaN are false, so that a NaN counts as wrong.
     near = np.abs(got.astype(np.float64) - right) <= tolerance

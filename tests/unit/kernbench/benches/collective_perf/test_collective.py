@@ -15,7 +15,7 @@ from kernbench.benches.collective_perf.collective import (
     perf_cases,
 )
 from kernbench.benches.collective_perf.values import BLOCK, combined, inputs, wrong_elements
-from runtime.core.dtypes import bfloat16, float16, float32, int8, int32
+from runtime.core.dtypes import bfloat16, float16, float32, float64, int8, int32
 
 PARAMETERS = PerfParameters(
     collective="all_reduce",
@@ -158,20 +158,21 @@ def test_a_buffer_of_several_blocks_is_checked_to_its_end():
     assert wrong_elements(of, 0, 1, result) == 4
 
 
-@pytest.mark.parametrize("dtype", [float16, bfloat16, float32])
+@pytest.mark.parametrize("dtype", [float16, bfloat16, float32, float64])
 @pytest.mark.parametrize("op", ["sum", "prod", "avg"])
 def test_a_sum_in_any_order_is_right_and_one_without_a_contribution_is_not(dtype, op: str):
-    name = {"f16": "half", "bf16": "bfloat16", "f32": "float"}[dtype.name]
+    name = {"f16": "half", "bf16": "bfloat16", "f32": "float", "f64": "float"}[dtype.name]
     of = case(ranks=8, count=512, dtype=name, op=op)
-    given = np.stack([inputs(of, 0, rank)[0] for rank in range(8)])
+    given = np.stack([inputs(of, 0, rank)[0] for rank in range(8)]).astype(dtype.numpy)
     right, tolerance = combined(op, dtype, given)
     operation = np.multiply if op == "prod" else np.add
+    wider = np.result_type(np.float32, dtype.numpy)
 
     def folded(order: list[int]) -> np.ndarray:
         value = given[order[0]]
         for index in order[1:]:
             value = operation(value, given[index]).astype(dtype.numpy)
-        return (value.astype(np.float32) / 8).astype(dtype.numpy) if op == "avg" else value
+        return (value.astype(wider) / 8).astype(dtype.numpy) if op == "avg" else value
 
     for seed in range(4):
         order = np.random.default_rng(seed).permutation(8).tolist()
