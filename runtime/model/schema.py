@@ -257,6 +257,16 @@ class Topology(Section):
         return len(self.cube.pe_layout.corners) * self.cube.pe_layout.pe_per_corner
 
     @property
+    def port_buffer_bytes(self) -> int:
+        """The buffer of a component for the packets of a virtual network, with credits.
+
+        As much as an input of a router has for it, at least two packets: one arrives while another
+        is served.
+        """
+        buffer_bytes = self.noc.vcs * self.noc.buffer_flits * self.noc.flit_bytes
+        return max(buffer_bytes, 2 * self.packet_bytes)
+
+    @property
     def hbm_slice_bytes(self) -> int:
         """Size of the HBM slice of a PE."""
         return self.hbm.slice_gib * GIB

@@ -34,6 +34,7 @@ class PacketKind(IntEnum):
     IPCQ_CREDIT = 7
     # 8 is a command to a CPU, inside a SIP.
     IPCQ_READY = 9
+    LINK_CREDIT = 10
 
 
 CARRIERS = frozenset({PacketKind.WRITE, PacketKind.DATA, PacketKind.IPCQ_DATA})

@@ -10,15 +10,19 @@ from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import Topology
+from runtime.model.virtual_layers import VirtualLayers
 from runtime.wire.frames import Message
 from runtime.wire.reports import BlockedPe
 from sip_node.chip.context import ChipContext, ChipSpec, Flows
+from sip_node.chip.credited_ports import CreditedPorts
 from sip_node.chip.fabric.clocked_network import HopTiming
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
-from sip_node.chip.fabric.fabric import Fabric
+from sip_node.chip.fabric.fabric import Endpoint, Fabric
 from sip_node.chip.host.host import Host
 from sip_node.chip.kernel import StartKernel, no_kernels
+from sip_node.chip.memory.back_pressure import BackPressure
 from sip_node.chip.memory.memory import Memory
+from sip_node.chip.memory.storage import HbmController, Sram
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.pe.pe import Pe
 from sip_node.chip.registry import components
@@ -36,13 +40,16 @@ def chip_spec(
     start_kernel: StartKernel = no_kernels,
 ) -> ChipSpec:
     """The spec of all SIPs of a process: graph, routes and addresses are computed once."""
-    graph = ChipGraph(topology)
+    graph, sips = ChipGraph(topology), SipFabric(topology)
+    routes = ChipRoutes(graph)
+    credits_given = topology.noc.flow_control == "credits"
     return ChipSpec(
         topology=topology,
         graph=graph,
-        routes=ChipRoutes(graph),
+        routes=routes,
         addresses=AddressMap(topology),
-        sips=SipFabric(topology),
+        layers=VirtualLayers(graph, routes, sips) if credits_given else None,
+        sips=sips,
         components=components(topology),
         data=data,
         remote_dma=remote_dma,
@@ -69,16 +76,17 @@ class Chip:
             flows=Flows(sip),
             memory_ports={},
         )
-        self.boundary = UciePorts(chip, post)
-        # Routes to other SIPs end at the IO NoC: the ports take packets from there.
-        self.fabric.attach(spec.graph.io_noc, self.boundary)
+        ports = UciePorts if spec.layers is None else CreditedPorts
+        self.boundary = ports(chip, post)
+        self.boundary.attach()
         self.inbox = Inbox(engine, self.boundary.receive)
+        self._port_bytes = spec.topology.port_buffer_bytes
         self.pes: list[Pe] = []
         endpoints = spec.components.endpoints
         for node in spec.graph.nodes:
             if node.kind in endpoints:
                 component = endpoints[node.kind](chip, node.index)
-                self.fabric.attach(node.index, component)
+                self._attach(node.index, component)
                 # A replacement of a PE or a host derives from the class of the model.
                 if isinstance(component, Pe):
                     self.pes.append(component)
@@ -87,10 +95,24 @@ class Chip:
         self._pe_at = {(pe.coordinates.cube, pe.coordinates.pe): pe for pe in self.pes}
         self._ports = chip.memory_ports
 
-    def deliver(self, message: Message) -> None:
-        """Accept a message from a neighbour; it is received at its time."""
-        self.boundary.expect(message)
-        self.inbox.put(message)
+    def _attach(self, node: int, component: Endpoint) -> None:
+        """Deliver the packets for a node to its component."""
+        fabric = self.fabric
+        # A memory of another class (`impl:`) takes all that comes, as PEs do.
+        if isinstance(fabric, CreditedFabric) and isinstance(component, HbmController | Sram):
+            BackPressure(fabric, node, component, self._port_bytes)
+        else:
+            fabric.attach(node, component)
+
+    def deliver(self, message: Message) -> str:
+        """Accept a message from a neighbour, to be received at its time.
+
+        Returns the rule of the link between the two that it breaks, or nothing.
+        """
+        fault = self.boundary.expect(message)
+        if not fault:
+            self.inbox.put(message)
+        return fault
 
     def pe(self, coordinates: PeCoordinates) -> Pe:
         """The PE at some coordinates."""
@@ -136,6 +158,7 @@ class Chip:
                     f"{where}: {server.name}",
                     f"busy {server.busy_ps} ps of {self._engine.now_ps} ps",
                 )
+        self.boundary.check_at_rest()
         for pe in self.pes:
             pe.check_idle()
             pe.check_busy()
@@ -173,16 +196,17 @@ def _fabric(
 ) -> Fabric | CreditedFabric:
     """The fabric of a SIP, by `noc.flow_control`."""
     graph, routes, links = spec.graph, spec.routes, spec.components.links
-    if spec.topology.noc.flow_control == "credits":
-        return CreditedFabric(engine, graph, routes, spec.sips, sip, send_bounds, links)
+    if spec.layers is not None:
+        return CreditedFabric(
+            engine, graph, routes, spec.layers, spec.sips, sip, send_bounds, links
+        )
     return Fabric(engine, graph, routes, sip, send_bounds, links)
 
 
 def _send_bounds(spec: ChipSpec) -> SendBounds:
     """The least times from the components of a SIP to its ports, from its routes."""
     graph = spec.graph
-    clocked = spec.topology.noc.flow_control == "credits"
-    timing = HopTiming(graph) if clocked else None
+    timing = None if spec.layers is None else HopTiming(graph)
 
     def latency_ps(source: int, target: int) -> int:
         route = spec.routes.route(source, target)
@@ -199,4 +223,6 @@ def _send_bounds(spec: ChipSpec) -> SendBounds:
             spread_ps = latency_ps(graph.m_cpu(cube), graph.pe(cube, pe))
             launch.append(down_ps + spread_ps + out[cube, pe])
     margin_ps = ps_from_ns(spec.topology.sip.io_chiplet.io_cpu.launch_margin_ns)
-    return SendBounds(out, min(launch) + margin_ps, answers=spec.remote_dma)
+    # A credit leaves in the event in which a packet has left its buffer, as an answer may.
+    answers = spec.remote_dma or spec.layers is not None
+    return SendBounds(out, min(launch) + margin_ps, answers=answers)

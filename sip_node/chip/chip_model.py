@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from runtime.core.errors import ProtocolError
 from runtime.wire.frames import Message
 from sip_node.chip.chip import Chip
 from sip_node.chip.context import ChipSpec
@@ -21,7 +22,7 @@ class ChipModel:
         self, lp: int, partition: Partition, sync: Sync, spec: ChipSpec, logs: Mapping[int, OpLog]
     ) -> None:
         self.engine = Engine()
-        self._sync = sync
+        self._sync, self._lp_of = sync, partition.lp_of
         self._egresses = {sip: partition.egresses(sip) for sip in partition.sips_of_lp[lp]}
         self._nearest = {sip: _nearest(of_sip.values()) for sip, of_sip in self._egresses.items()}
         self.chips = {
@@ -38,8 +39,13 @@ class ChipModel:
         return self.engine.run_before(bound_ps)
 
     def deliver(self, message: Message) -> None:
-        """Put a message into the inbox of its SIP."""
-        self.chips[message.target].deliver(message)
+        """Put a message into the inbox of its SIP.
+
+        Raises `ProtocolError` for a packet or a credit which exceeds what its link allows.
+        """
+        fault = self.chips[message.target].deliver(message)
+        if fault:
+            raise ProtocolError(f"LP {self._lp_of[message.source]}", fault)
 
     def earliest_sends(self, base_ps: int) -> Iterator[SendBound]:
         """Bounds on the messages that leave the LP, from its kernels and its packets in flight."""

@@ -11,6 +11,7 @@ from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import Topology
+from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.fabric import Endpoint, Fabric
 from sip_node.chip.fabric.server import Server
@@ -67,13 +68,15 @@ class Components:
 class ChipSpec:
     """What all SIPs of a run have in common.
 
-    `data` is whether memories keep bytes, `remote_dma` whether DMA engines may access other SIPs.
+    `layers` exist with flow control by credits only. `data` is whether memories keep bytes,
+    `remote_dma` whether DMA engines may access other SIPs.
     """
 
     topology: Topology
     graph: ChipGraph
     routes: ChipRoutes
     addresses: AddressMap
+    layers: VirtualLayers | None
     sips: SipFabric
     components: Components
     data: bool

@@ -21,6 +21,8 @@ class PacketRules:
 
     def __init__(self, spec: ChipSpec) -> None:
         self._sips, self._packet_bytes = spec.topology.sips, spec.topology.packet_bytes
+        self._io_noc = spec.graph.io_noc
+        self._has_credits = spec.layers is not None
         self._memories = _memories(spec)
         nodes = spec.graph.nodes
         self._senders = frozenset(node.index for node in nodes if node.kind in _SENDERS)
@@ -36,6 +38,11 @@ class PacketRules:
             sips += (flow.source_sip, flow.target_sip)
         if max(sips) >= self._sips:
             return f"SIP {max(sips)} in a run with {self._sips} SIPs"
+        if header.kind is PacketKind.LINK_CREDIT:
+            return self._credit_fault(header)
+        return self._node_fault(header)
+
+    def _node_fault(self, header: PacketHeader) -> str:
         if header.source_node not in self._senders:
             return f"field source_node: node {header.source_node} sends nothing to other SIPs"
         # An access outside of a memory would fail inside the memory, on the receiver.
@@ -43,6 +50,14 @@ class PacketRules:
             return self._access_fault(header)
         if header.node not in self._receivers:
             return f"field node: node {header.node} receives no {header.kind.name} packet"
+        return ""
+
+    def _credit_fault(self, header: PacketHeader) -> str:
+        if not self._has_credits:
+            return "field kind: LINK_CREDIT in a run without noc.flow_control credits"
+        for field, node in (("source_node", header.source_node), ("node", header.node)):
+            if node != self._io_noc:
+                return f"field {field}: node {node} is not the IO NoC, where links have credits"
         return ""
 
     def _access_fault(self, header: PacketHeader) -> str:

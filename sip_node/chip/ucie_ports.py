@@ -44,18 +44,22 @@ class UciePorts:
         """The UCIe ports to other SIPs."""
         return tuple({id(server): server for server in self._ports.values()}.values())
 
+    def attach(self) -> None:
+        """Take the packets for other SIPs from the fabric: their routes end at the IO NoC."""
+        self._chip.fabric.attach(self._chip.graph.io_noc, self)
+
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """A packet for another SIP is at the IO NoC."""
+        self._cross(packet, tail_ps, self._chip.sips.next_hop(self._chip.sip, packet.sip))
+
+    def _cross(self, packet: Packet, tail_ps: int, neighbour: int) -> int:
+        """Send a packet over the link to a neighbour; returns the time when its tail has left."""
         engine, chip = self._chip.engine, self._chip
         chip.send_bounds.entered(packet.sip, packet.entrance_ps)
-        neighbour = chip.sips.next_hop(chip.sip, packet.sip)
         server = self._ports[neighbour]
         # Cut-through: the head leaves when the port is free, the tail follows at its bandwidth.
         start_ps, left_ps = server.reserve(engine.now_ps, tail_ps, packet.size)
         latency_ps = self._latency_ps[neighbour]
-        seq = self._next_seq[neighbour]
-        self._next_seq[neighbour] += 1
-        self.sent += 1
         chip.log.add(
             OpRecord(
                 engine=server.name,
@@ -68,27 +72,47 @@ class UciePorts:
         )
         self._post(
             to_message(
-                packet, chip.sip, neighbour, seq, start_ps + latency_ps, left_ps + latency_ps
+                packet,
+                chip.sip,
+                neighbour,
+                self._seq(neighbour),
+                start_ps + latency_ps,
+                left_ps + latency_ps,
             )
         )
+        return left_ps
 
-    def expect(self, message: Message) -> None:
-        """A message from a neighbour arrives at its time. One for another SIP leaves again then."""
+    def _seq(self, neighbour: int) -> int:
+        """The number of the next message to a neighbour."""
+        seq = self._next_seq[neighbour]
+        self._next_seq[neighbour] += 1
+        self.sent += 1
+        return seq
+
+    def expect(self, message: Message) -> str:
+        """A message from a neighbour arrives at its time; the rule that it breaks, or nothing.
+
+        A packet for another SIP leaves again then.
+        """
         target = header_of(message).sip
         if target != self._chip.sip:
             # From now on this LP has a bound for it; before, only the promise of its channel had.
             self._chip.send_bounds.departed(target, message.time_ps)
+        return ""
 
     def receive(self, message: Message) -> None:
         """The head of a packet is at our IO NoC, or at the port of the switch that leads here."""
         packet, tail_ps = from_message(message)
-        packet.entrance_ps = message.time_ps
+        packet.entrance_ps, packet.came_from = message.time_ps, message.source
         if self._switch_port is None:
             self._enter(packet, tail_ps)
             return
         now_ps = self._chip.engine.now_ps
         start_ps, tail_ps = self._switch_port.reserve(now_ps, tail_ps, packet.size)
         self._chip.engine.at(start_ps, self._enter, packet, tail_ps)
+
+    def check_at_rest(self) -> None:
+        """At the end of a run nothing waits here: every packet has crossed when it came."""
 
     def _enter(self, packet: Packet, tail_ps: int) -> None:
         if packet.sip == self._chip.sip:

@@ -8,25 +8,25 @@ Requests and replies have virtual networks of their own, since a memory answers 
 reply: a reply never waits for a request. Each class has as many layers as the routes need.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes, Route, Stage
 from runtime.model.sip_fabric import SipFabric
+from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.fabric.clocked_network import ClockedNetwork, HopTiming
 from sip_node.chip.fabric.cycle_queue import CycleQueue
 from sip_node.chip.fabric.fabric import Endpoint, LinkCounters, link_server
 from sip_node.chip.fabric.injection import Injection
-from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.packet import REQUESTS, Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fabric.virtual_channels import PacketOrder, VirtualNetwork, Worm
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
 
-_REQUESTS = frozenset({Kind.READ, Kind.WRITE, Kind.IPCQ_DATA, Kind.CONTROL})
 _ANYWHERE = 0
 
 
@@ -49,6 +49,7 @@ class CreditedFabric:
         engine: Engine,
         graph: ChipGraph,
         routes: ChipRoutes,
+        layers: VirtualLayers,
         sips: SipFabric,
         sip: int,
         send_bounds: SendBounds,
@@ -66,11 +67,12 @@ class CreditedFabric:
             for link in graph.links
             if self._timing.has_calendar(link.index)
         }
-        self._layers = 1
+        self._layers = layers
         self._paths: dict[tuple[int, int, int, int], _Path] = {}
         self._endpoints: dict[int, Endpoint] = {}
         self._capacity_flits: dict[int, int] = {}
         self._left: dict[int, Callable[[Packet], None]] = {}
+        self._waiting_bytes: Counter[int] = Counter()
         self.sent = self.delivered = 0
 
     def attach(
@@ -93,6 +95,10 @@ class CreditedFabric:
             self._capacity_flits[node] = self._clock.flits(nbytes)
         if left is not None:
             self._left[node] = left
+
+    def waiting_bytes(self, node: int) -> int:
+        """The bytes that `node`, attached with `left`, has sent and that have not left it yet."""
+        return self._waiting_bytes[node]
 
     @property
     def servers(self) -> list[LinkCounters | None]:
@@ -121,6 +127,8 @@ class CreditedFabric:
     def send(self, packet: Packet, origin: int, tail_ps: int) -> None:
         """Send `packet` from node `origin` now; its tail is there at `tail_ps`."""
         self.sent += 1
+        if origin in self._left:
+            self._waiting_bytes[origin] += packet.size
         gateway = self._graph.io_noc
         target = packet.node
         if packet.sip != self._sip:
@@ -128,7 +136,7 @@ class CreditedFabric:
             packet.entrance_ps = self._engine.now_ps + self.latency_ps(origin, gateway)
             self._send_bounds.departed(packet.sip, packet.entrance_ps)
         neighbour = self._neighbour(packet, origin, target)
-        request = packet.kind in _REQUESTS
+        request = packet.kind in REQUESTS
         key = (origin, target, neighbour, request)
         path = self._paths.get(key)
         if path is None:
@@ -165,7 +173,7 @@ class CreditedFabric:
             return _Path(stages, None, (), (), PacketOrder())
         first, end = clocked[0], clocked[-1] + 1
         layers = self._layers_of(route)
-        base = 0 if request else self._layers
+        base = 0 if request else self._layers.count
         networks = [
             self._network.link(stage, base + layer)
             for stage, layer in zip(stages[first:end], layers[first:end], strict=True)
@@ -181,13 +189,12 @@ class CreditedFabric:
             ejecting.space = self._capacity_flits[target]
         injection = self._network.injection(networks[0])
         if origin in self._left:
-            injection.arbiter.left = partial(self._has_left, self._left[origin])
+            injection.arbiter.left = partial(self._has_left, origin)
         return _Path(stages[:first], injection, tuple(networks), stages[end:], PacketOrder())
 
     def _layers_of(self, route: Route) -> list[int]:
         """The layer of each stage: that of the hop into the node at its end."""
-        hops = [0 for _ in pairwise(route.nodes)]
-        ends = {node: hops[index] for index, node in enumerate(route.nodes[1:])}
+        ends = dict(zip(route.nodes[1:], self._layers.of(route), strict=True))
         return [ends[self._timing.ends(stage)[1]] for stage in route.stages]
 
     def _enter(self, packet: Packet, path: _Path, index: int, tail_ps: int) -> None:
@@ -212,9 +219,10 @@ class CreditedFabric:
         )
         return start_ps + stage.post_ps, tail_ps + stage.post_ps
 
-    def _has_left(self, left: Callable[[Packet], None], worm: Worm, now: int) -> None:
+    def _has_left(self, origin: int, worm: Worm, now: int) -> None:
         """The last flit of a packet is on its first link at the end of cycle `now`."""
-        self._engine.at((now + 1) * self._clock.period_ps, left, worm.packet)
+        self._waiting_bytes[origin] -= worm.packet.size
+        self._engine.at((now + 1) * self._clock.period_ps, self._left[origin], worm.packet)
 
     def _ejected(self, worm: Worm, cycle: int) -> None:
         """The last flit of a packet is at its endpoint in `cycle`, complete at the end of it."""

@@ -39,6 +39,17 @@ class Kind(IntEnum):
     """`body` is an object for a CPU; such packets stay inside a SIP."""
     IPCQ_READY = PacketKind.IPCQ_READY
     """The receive of the message that `call` names is posted."""
+    LINK_CREDIT = PacketKind.LINK_CREDIT
+    """`size` bytes of the ingress buffer of network `tag` at the neighbouring SIP are free again.
+    """
+
+
+REQUESTS = frozenset({Kind.READ, Kind.WRITE, Kind.IPCQ_DATA, Kind.CONTROL})
+"""The kinds of one message class, with virtual networks of its own; all others are replies.
+
+Memories answer requests with replies, and what receives replies accepts them at any time. So the
+replies never wait for the requests.
+"""
 
 
 class Packet(Struct):
@@ -73,6 +84,8 @@ class Packet(Struct):
     """For a packet to another SIP: the time noted in `SendBounds` for its entrance to the link."""
     space: object = None
     """The room that the packet takes at its endpoint until `release`, in a fabric with credits."""
+    came_from: int | None = None
+    """The neighbouring SIP that it has come from; None for a packet of this SIP."""
 
 
 def to_message(

@@ -174,7 +174,7 @@ class TransactionQueue:
         if self._is_held:
             return
         self._is_dispatching = True
-        while self._waiting:
+        while self._waiting and not self._is_held:
             idle = self._idle()
             if not idle:
                 break

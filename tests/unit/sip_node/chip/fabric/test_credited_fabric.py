@@ -8,6 +8,7 @@ from runtime.core.simtime import NEVER_PS
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
 from runtime.model.sip_fabric import SipFabric
+from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.send_bounds import SendBounds
@@ -18,6 +19,7 @@ TOPOLOGY = small()
 GRAPH = ChipGraph(TOPOLOGY)
 ROUTES = ChipRoutes(GRAPH)
 SIPS = SipFabric(TOPOLOGY)
+LAYERS = VirtualLayers(GRAPH, ROUTES, SIPS)
 PERIOD_PS, FLIT_BYTES = 500, 128
 
 
@@ -27,7 +29,7 @@ class CreditedNet:
     def __init__(self, capacity_bytes: int | None = None) -> None:
         self.engine = Engine()
         bounds = SendBounds({}, 0, answers=False)
-        self.fabric = CreditedFabric(self.engine, GRAPH, ROUTES, SIPS, 0, bounds, {})
+        self.fabric = CreditedFabric(self.engine, GRAPH, ROUTES, LAYERS, SIPS, 0, bounds, {})
         self.arrived: list[tuple[int, int]] = []
         self.packets: list[Packet] = []
         for node in GRAPH.nodes:

@@ -1,0 +1,148 @@
+"""The UCIe ports of a SIP with credits: a packet crosses only if the neighbour has room for it.
+
+    IO NoC            UCIe port                       neighbour
+    egress queue ---> link =========== packet =====> ingress buffer ---> IO NoC or egress queue
+    of each network    <- - - - - - - credit - - - -  of each link and network
+
+Switching is virtual cut-through (Kermani & Kleinrock): a packet gets the link when the ingress
+buffer of its virtual network has room for all of it. Every network has its own queue, so a packet
+waits for none of another network. When the last flit of a packet has left the buffer, its bytes
+return as a credit: a message on the reverse channel, which takes the latency of a crossing and no
+bandwidth. So credits obey the lookahead as packets do.
+
+A packet that is only forwarded stays in its ingress buffer until its tail has left by the next
+link. With a switch, the buffers are those of its port to the receiver, one for each sender: no
+packet enters the switch that could stop the packets of another sender there.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from runtime.core.errors import InvariantError
+from runtime.wire.frames import Message
+from runtime.wire.packets import PacketHeader, PacketKind
+from sip_node.chip.context import ChipContext
+from sip_node.chip.fabric.packet import Packet, header_of
+from sip_node.chip.link_credits import LinkCredits, LinkNetwork
+from sip_node.chip.ucie_ports import UciePorts
+
+
+class _EgressPacket(NamedTuple):
+    """A packet in an egress queue, whose tail is there at `tail_ps`."""
+
+    packet: Packet
+    tail_ps: int
+
+
+class CreditedPorts(UciePorts):
+    """The ports of a SIP with `noc.flow_control: credits`."""
+
+    def __init__(self, chip: ChipContext, post: Callable[[Message], None]) -> None:
+        super().__init__(chip, post)
+        self._credits = LinkCredits(chip.topology, chip.sips)
+        self._queues: dict[LinkNetwork, deque[_EgressPacket]] = {}
+
+    def attach(self) -> None:
+        """Take the packets for other SIPs from the fabric, into egress buffers of its networks."""
+        topology, io_noc = self._chip.topology, self._chip.graph.io_noc
+        self._chip.fabric.attach(io_noc, self, topology.port_buffer_bytes, self._left)
+
+    def accept(self, packet: Packet, tail_ps: int) -> None:
+        """A packet for another SIP is at the IO NoC."""
+        chip = self._chip
+        neighbour = chip.sips.next_hop(chip.sip, packet.sip)
+        network = self._credits.network(packet, chip.sip, neighbour)
+        self._queues.setdefault(network, deque()).append(_EgressPacket(packet, tail_ps))
+        self._serve(network)
+
+    def expect(self, message: Message) -> str:
+        """A message from a neighbour arrives at its time; the rule that it breaks, or nothing."""
+        header = header_of(message)
+        if header.kind is PacketKind.LINK_CREDIT:
+            if (header.source_sip, header.sip) != (message.source, message.target):
+                return "field sip: a credit goes from a SIP to its neighbour"
+            network = LinkNetwork(message.source, header.tag)
+            return self._credits.fault_of_credit(network, header.size)
+        sips = self._chip.sips
+        if header.sip == message.source or (
+            sips.next_hop(message.source, header.sip) != message.target
+        ):
+            return f"field sip: no packet from SIP {message.source} to {header.sip} comes by here"
+        network = self._credits.network(header, message.source, message.source)
+        return self._credits.fault_of_packet(network, header.size) or super().expect(message)
+
+    def receive(self, message: Message) -> None:
+        """The head of a packet is here, as in a SIP without credits, or a credit."""
+        header = header_of(message)
+        if header.kind is not PacketKind.LINK_CREDIT:
+            super().receive(message)
+            return
+        network = LinkNetwork(message.source, header.tag)
+        self._credits.credited(network, header.size)
+        self._serve(network)
+
+    def check_at_rest(self) -> None:
+        """At the end of a run no packet waits here, and every credit has come back.
+
+        Raises `InvariantError`.
+        """
+        for network, queue in sorted(self._queues.items()):
+            if queue:
+                raise InvariantError(
+                    f"sip {self._chip.sip}: link to SIP {network.neighbour}",
+                    f"{len(queue)} packets wait in {self._credits.name(network)}",
+                )
+        for missing in self._credits.missing():
+            raise InvariantError(f"sip {self._chip.sip}", f"credits that are not home: {missing}")
+
+    def _serve(self, network: LinkNetwork) -> None:
+        """Send the packets of a network for which the neighbour has room."""
+        queue = self._queues.get(network)
+        while queue and self._credits.has_room(network, queue[0].packet.size):
+            packet, tail_ps = queue.popleft()
+            self._credits.sent(network, packet.size)
+            left_ps = self._cross(packet, tail_ps, network.neighbour)
+            self._chip.engine.at(left_ps, self._crossed, packet)
+
+    def _crossed(self, packet: Packet) -> None:
+        """The tail of a packet is on the link: where it has waited, there is room again."""
+        if packet.came_from is None:
+            self._chip.fabric.release(packet)
+        else:
+            self._left(packet)
+
+    def _left(self, packet: Packet) -> None:
+        """The tail of a packet has left its ingress buffer: a credit returns for it."""
+        chip, neighbour = self._chip, packet.came_from
+        assert neighbour is not None, "only packets of other SIPs come from here"
+        network = self._credits.network(packet, neighbour, neighbour)
+        self._credits.returned(network, packet.size)
+        credit = PacketHeader(
+            kind=PacketKind.LINK_CREDIT,
+            source_sip=chip.sip,
+            source_node=chip.graph.io_noc,
+            sip=neighbour,
+            node=chip.graph.io_noc,
+            size=packet.size,
+            address=0,
+            tag=network.number,
+            total=packet.size,
+            last=True,
+            sent_ps=chip.engine.now_ps,
+            tail_ps=0,
+            flow=None,
+            rows=None,
+            begin=0,
+            element=0,
+            call="",
+        )
+        self._post(
+            Message(
+                time_ps=chip.engine.now_ps + self._latency_ps[neighbour],
+                source=chip.sip,
+                target=neighbour,
+                seq=self._seq(neighbour),
+                body=credit,
+            )
+        )
