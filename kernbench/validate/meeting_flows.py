@@ -52,7 +52,7 @@ class MeetingFlow:
     packets: int = 1
 
 
-class _Meetings:
+class _FlowRuns:
     """Flows on one file, each meeting a run of its own."""
 
     def __init__(self, file: TopologyFile) -> None:
@@ -154,7 +154,7 @@ def _tcm(file: TopologyFile) -> list[Check]:
     if file.pes_per_cube < 3:
         return []
     slow_gbs = min(file[MESH_GBS], file[PE_GBS]) / SLOW
-    net = _Meetings(file.with_values({TCM_GBS: slow_gbs}))
+    net = _FlowRuns(file.with_values({TCM_GBS: slow_gbs}))
     route = net.plan.between_pes
     out = MeetingFlow(
         name="out",
@@ -182,7 +182,7 @@ def _sram(file: TopologyFile) -> list[Check]:
     if file.pes_per_cube < 2:
         return []
     narrow_gbs = min(file[SRAM_GBS], file[MESH_GBS] / 2, file[PE_GBS] / 2, file[TCM_GBS] / 2)
-    net = _Meetings(file.with_values({SRAM_GBS: narrow_gbs}))
+    net = _FlowRuns(file.with_values({SRAM_GBS: narrow_gbs}))
     cube = net.plan.cube
     (sram, _), stem = cube.sram(), sram_stem(cube.sram())
     flows: list[MeetingFlow] = []
@@ -205,7 +205,7 @@ def _sram(file: TopologyFile) -> list[Check]:
 
 def _switch_output(file: TopologyFile, packets: int) -> list[Check]:
     """Three SIPs write to a fourth one through a switch: their packets arrive together."""
-    net = _Meetings(_between_sips(file, "switch"))
+    net = _FlowRuns(_between_sips(file, "switch"))
     up, down = through_switch()[:2], through_switch()[2:]
     flows = [
         MeetingFlow(
@@ -230,7 +230,7 @@ def _switch_input(file: TopologyFile, packets: int) -> list[Check]:
     cubes = beside(file)
     if len(cubes) < 2:
         return []
-    net = _Meetings(file)
+    net = _FlowRuns(file)
     into_port, port = through_switch()[:1], through_switch()[1:]
     flows = [
         MeetingFlow(
@@ -254,7 +254,7 @@ def _forwarded(file: TopologyFile, packets: int) -> list[Check]:
     Packets of its own are first at its link if they come from the same cube, last if they come
     from the farthest one.
     """
-    net, checks = _Meetings(_between_sips(file, "direct")), list[Check]()
+    net, checks = _FlowRuns(_between_sips(file, "direct")), list[Check]()
     into_port, port = TO_NEXT_SIP[:1], TO_NEXT_SIP[1:]
     by_distance = sorted(
         range(net.file.cubes), key=lambda cube: net.times.latency_ps(net.out(cube, 0))

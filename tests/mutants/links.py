@@ -71,10 +71,14 @@ MUTANTS = (
     Mutant(
         name="directions-share-a-link",
         file="sip_node/chip/fabric/fabric.py",
-        old="    return [server(link) for link in graph.links]\n",
+        old="        self.sent = 0\n",
         new=(
-            "    servers = [server(link) for link in graph.links]\n"
-            "    return [servers[index - index % 2] for index in range(len(servers))]\n"
+            "        # The links of a wire are neighbours in the list.\n"
+            "        self.servers = [\n"
+            "            self.servers[index - index % 2] for index in range(len(sel"
+            "f.servers))\n"
+            "        ]\n"
+            "        self.sent = 0\n"
         ),
         breaks="The two directions of a link are two links.",
         noticed_by="e.zero-load",
