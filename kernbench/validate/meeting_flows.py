@@ -67,7 +67,7 @@ class _FlowRuns:
         server.
         """
         size = self.file["packet_bytes"]
-        started_ps, ended_ps = self._run(flows)
+        started_ps, ended_ps = self.run(flows)
         dma_ps = self.file.ps("pe.dma.overhead_ns")
         arrivals = [
             FlowArrivals(
@@ -117,7 +117,7 @@ class _FlowRuns:
         stem = self.plan.cube.pe(pe)
         return self.plan.into(cube, stem[0]) + pe_stem(stem)[1]
 
-    def _run(self, flows: Sequence[MeetingFlow]) -> tuple[list[int], list[int]]:
+    def run(self, flows: Sequence[MeetingFlow]) -> tuple[list[int], list[int]]:
         """Start and end of each flow."""
         size = self.file["packet_bytes"]
 
@@ -150,7 +150,11 @@ def meeting_flows(file: TopologyFile) -> list[Check]:
 
 
 def _tcm(file: TopologyFile) -> list[Check]:
-    """A PE writes from its TCM while another one writes into it."""
+    """A PE writes a packet from its TCM while another one writes a packet into it.
+
+    The port of the TCM is slow. So the packet that comes in holds the link to the PE for longer than
+    its bytes take there, and the acknowledgement of the other packet waits behind it.
+    """
     if file.pes_per_cube < 3:
         return []
     slow_gbs = min(file[MESH_GBS], file[PE_GBS]) / SLOW
@@ -173,8 +177,28 @@ def _tcm(file: TopologyFile) -> list[Check]:
         back=route((0, 0), (0, 2)),
     )
     text = "a packet into the TCM of a PE behind a packet out of it"
-    # The acknowledgement of the other packet shares a link with this one.
-    return net.checks("tcm", text, [out, into], TCM_GBS)[1:]
+    return [*net.checks("tcm", text, [out, into], TCM_GBS)[1:], _held(net, out, into)]
+
+
+def _held(net: _FlowRuns, out: MeetingFlow, into: MeetingFlow) -> Check:
+    """The time of the packet out: its acknowledgement waits for the last link of its route."""
+    file, times = net.file, net.times
+    [start_ps, other_ps], [end_ps, _] = net.run([out, into])
+    service_ps = transfer_ps(file["packet_bytes"], file.number(TCM_GBS))
+    dma_ps, last = file.ps("pe.dma.overhead_ns"), into.before[-1:]
+    # Both use the last hop into the PE: `last` has the delays behind that link.
+    held_ps = other_ps + dma_ps + times.latency_ps(into.before[:-1]) + service_ps
+    written_ps = start_ps + dma_ps + times.latency_ps(out.after) + service_ps
+    acknowledged_ps = max(written_ps + times.latency_ps(out.back[:-1]), held_ps)
+    control_ps = times.control_ps(out.back) - times.latency_ps(out.back)
+    return Check(
+        id="n.meet.held",
+        text="a packet out of the TCM of a PE whose acknowledgement waits for a packet into it",
+        formula="a link is held until the tail of a packet has passed",
+        expected=acknowledged_ps + times.latency_ps(last) + control_ps - start_ps,
+        measured=end_ps - start_ps,
+        unit="ps",
+    )
 
 
 def _sram(file: TopologyFile) -> list[Check]:

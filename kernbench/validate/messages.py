@@ -7,6 +7,7 @@ from kernbench.validate.check import Check
 from kernbench.validate.drawn import drawn
 from runtime.core.config_file import default_file
 from runtime.core.rng import seeded
+from runtime.core.trace import OpRecord
 from runtime.model.placement import ONE_PE
 from sip_node.local_run import simulate
 
@@ -45,7 +46,20 @@ def messages(file: TopologyFile, seed: int, number: int) -> list[Check]:
                     unit="ps",
                 )
             )
-    return checks
+    return checks if number else [*checks, _in_turn(chosen, times, most)]
+
+
+def _in_turn(file: TopologyFile, times: MessageTimes, nbytes: int) -> Check:
+    """Two sends to one rank that has posted both receives: the second begins after the first."""
+    first, second = sorted(_spans(file, nbytes, 0, messages=2), key=lambda span: span.end_ps)
+    return Check(
+        id="m.0.turn",
+        text=f"the second of two sends that are posted together, {nbytes} B: behind the first",
+        formula="load + slot",
+        expected=times.send_ps(nbytes),
+        measured=second.end_ps - first.end_ps,
+        unit="ps",
+    )
 
 
 def _queues() -> dict[str, int]:
@@ -54,26 +68,28 @@ def _queues() -> dict[str, int]:
 
 def _posted_ps(file: TopologyFile, nbytes: int, late: int) -> int:
     """The time of the end that rank `late` posts, long after the other one."""
+    [span] = _spans(file, nbytes, late)
+    return span.end_ps - span.start_ps
+
+
+def _spans(file: TopologyFile, nbytes: int, late: int, messages: int = 1) -> list[OpRecord]:
+    """The transfers of rank `late`, which posts its ends of all messages long after the other."""
 
     def program(rank: int) -> None:
         dist = torch.distributed
         dist.init_process_group("ahbm", algorithm="ring")
-        tensor = torch.zeros(nbytes, dtype=torch.int8, dp=ONE_PE)
+        tensors = [torch.zeros(nbytes, dtype=torch.int8, dp=ONE_PE) for _ in range(messages)]
         torch.ahbm.synchronize()
         if rank == late:
             # Reads of the host: they end long before the rank posts its end.
             for _ in range(20):
-                tensor.numpy()
-        if rank:
-            dist.irecv(tensor, 0)
-        else:
-            dist.isend(tensor, 1)
+                tensors[0].numpy()
+        for tensor in tensors:
+            if rank:
+                dist.irecv(tensor, 0)
+            else:
+                dist.isend(tensor, 1)
         torch.ahbm.synchronize()
 
     world = simulate(program, RANKS, topology=file.text, data=False)
-    [took_ps] = [
-        record.end_ps - record.start_ps
-        for sip, record in world.of("pe_cpu.transfer")
-        if sip == late
-    ]
-    return took_ps
+    return [record for sip, record in world.of("pe_cpu.transfer") if sip == late]

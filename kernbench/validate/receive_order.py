@@ -1,17 +1,18 @@
 """Group n, receives: from any direction in turn, from one direction in the order of posting."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from kernbench import tl, torch
+from kernbench.theory.kernel_costs import KernelCosts
 from kernbench.theory.topology_file import TopologyFile
-from kernbench.validate.accesses import joined
+from kernbench.validate.accesses import SLOT_BYTES, joined
 from kernbench.validate.check import Check
 from runtime.core.dtypes import int8
 from runtime.language.value import Value
 from runtime.torch.ops import launch_on
-from sip_node.local_run import simulate
+from sip_node.local_run import World, simulate
 
 MIDDLE, NEIGHBOURS = 4, {"E": 5, "N": 1, "S": 7, "W": 3}
 """Cubes of a mesh of 3 x 3."""
@@ -19,14 +20,16 @@ OPPOSITE = {"E": "W", "N": "S", "S": "N", "W": "E"}
 MESSAGES = {"E": 1, "N": 3, "S": 2, "W": 3}
 """Messages from each direction; a ring has a slot for each."""
 PACKET_BYTES = 256
+SLOTS = 3
 IDLE_ADDS, IDLE_ELEMENTS = 200, 1024
 """Commands that the receiver executes first, until all messages have arrived."""
 
 
 def receive_order(file: TopologyFile) -> list[Check]:
-    """Both checks; each kernel runs on PE 0 of the middle cube and of its neighbours."""
+    """All checks; each kernel runs on PE 0 of the middle cube and of its neighbours."""
     values = {"sip.cube_mesh": {"w": 3, "h": 3}, "pe.ipcq.overhead_ns": 1.0}
-    return [*_in_turn(file.with_values(values)), *_as_posted(file.with_values(values))]
+    file = file.with_values(values)
+    return [*_in_turn(file), *_as_posted(file), *_by_slots(file)]
 
 
 def in_turn(messages: Mapping[str, int]) -> Iterator[str]:
@@ -60,6 +63,30 @@ def _as_posted(file: TopologyFile) -> Iterator[Check]:
     yield _check("posted", "receives from one direction", "in order of posting", values, found)
 
 
+def _by_slots(file: TopologyFile) -> Iterator[Check]:
+    """A message of several slots, all of which have arrived: a command for each slot."""
+    file = file.with_values({"packet_bytes": SLOT_BYTES})
+    costs = KernelCosts(file, PACKET_BYTES)
+
+    def kernel() -> None:
+        if tl.program_id(1) == MIDDLE:
+            _idle()
+            tl.recv("E", SLOTS * SLOT_BYTES, int8)
+        else:
+            tl.send("W", Value((SLOTS * SLOT_BYTES,), int8, np.zeros(SLOTS * SLOT_BYTES, np.int8)))
+
+    world = _simulated(file, kernel, [MIDDLE, NEIGHBOURS["E"]])
+    copies = [record for _, record in world.of("pe_dma", "ipcq_recv")]
+    yield Check(
+        id="n.receive.slots",
+        text=f"a message of {SLOTS} slots that have arrived: from the first copy to the last",
+        formula="slots x copy + (slots - 1) x issue",
+        expected=SLOTS * costs.copy_ps(SLOT_BYTES) + (SLOTS - 1) * costs.issue_ps,
+        measured=max(each.end_ps for each in copies) - min(each.start_ps for each in copies),
+        unit="ps",
+    )
+
+
 def _check(name: str, what: str, formula: str, expected: list[int], found: list[int]) -> Check:
     wrong = sum(one != other for one, other in zip(expected, found, strict=True))
     return Check(
@@ -86,23 +113,36 @@ def _received(
     def kernel() -> None:
         cube = tl.program_id(1)
         if cube == MIDDLE:
-            value = tl.zeros((IDLE_ELEMENTS,), int8)
-            for _ in range(IDLE_ADDS if idles else 0):
-                value = value + value
+            if idles:
+                _idle()
             found.extend(receive())
         else:
             direction = source_of[cube]
             for number in sent[direction]:
                 tl.send(OPPOSITE[direction], Value((1,), int8, np.full(1, number, np.int8)))
 
+    _simulated(file, kernel, sorted({MIDDLE, *source_of}), data=True)
+    return found
+
+
+def _idle() -> None:
+    """Compute until all messages have arrived."""
+    value = tl.zeros((IDLE_ELEMENTS,), int8)
+    for _ in range(IDLE_ADDS):
+        value = value + value
+
+
+def _simulated(
+    file: TopologyFile, kernel: Callable[[], None], cubes: Sequence[int], *, data: bool = False
+) -> World:
+    """A run of a kernel on PE 0 of some cubes."""
+
     def program(_rank: int) -> None:
         torch.distributed.init_process_group("ahbm")
-        launch_on("receive", kernel, (), [], [(cube, 0) for cube in sorted({MIDDLE, *source_of})])
+        launch_on("receive", kernel, (), [], [(cube, 0) for cube in cubes])
         torch.ahbm.synchronize()
 
-    ccl = joined("tcm", PACKET_BYTES)
-    simulate(program, 1, topology=file.text, ccl=ccl)
-    return found
+    return simulate(program, 1, topology=file.text, ccl=joined("tcm", PACKET_BYTES), data=data)
 
 
 def _number(value: Value | None) -> int:

@@ -26,7 +26,7 @@ MUTANTS = (
             "A link is busy until the tail of a packet has left, even if a slower link before "
             "it delays the tail."
         ),
-        noticed_by="c.",
+        noticed_by="n.meet.held",
     ),
     Mutant(
         name="link-rounds-down",
@@ -50,7 +50,7 @@ MUTANTS = (
         old="        start = self.free_ps\n",
         new="        start = self.free_ps if nbytes > 64 else head_ps\n",
         breaks="A control packet waits behind the data on its link.",
-        noticed_by="a.0",
+        noticed_by="n.meet.held",
     ),
     Mutant(
         name="hop-tail-without-port-delay",

@@ -64,7 +64,7 @@ MUTANTS = (
         old="self._engine.now_ps + self._issue_ps",
         new="self._engine.now_ps",
         breaks="The PE_CPU issues a command for each slot of a receive.",
-        noticed_by="i.",
+        noticed_by="n.receive.slots",
     ),
     Mutant(
         name="receives-match-latest-first",
@@ -88,7 +88,7 @@ MUTANTS = (
         old="if self._eligible and not self._in_flight:",
         new="if self._eligible:",
         breaks="A PE sends one posted message at a time.",
-        noticed_by="m.",
+        noticed_by="m.0.turn",
     ),
     Mutant(
         name="command-without-mmu",
