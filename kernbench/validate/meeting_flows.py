@@ -152,7 +152,7 @@ def meeting_flows(file: TopologyFile) -> list[Check]:
 def _tcm(file: TopologyFile) -> list[Check]:
     """A PE writes a packet from its TCM while another one writes a packet into it.
 
-    The port of the TCM is slow. So the packet that comes in holds the link to the PE for longer than
+    The port of the TCM is slow. So the packet that comes in holds the link to the PE longer than
     its bytes take there, and the acknowledgement of the other packet waits behind it.
     """
     if file.pes_per_cube < 3:
