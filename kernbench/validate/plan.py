@@ -23,6 +23,8 @@ from kernbench.validate.launch_paths import launch_paths
 from kernbench.validate.launches import TOPOLOGIES as LAUNCH_TOPOLOGIES
 from kernbench.validate.launches import launches
 from kernbench.validate.meeting_flows import meeting_flows
+from kernbench.validate.memory_rows import memory_rows
+from kernbench.validate.memory_turns import memory_turns
 from kernbench.validate.mesh_checks import DEFAULT_LOADS, loaded, reference, unloaded
 from kernbench.validate.messages import TOPOLOGIES as MESSAGE_TOPOLOGIES
 from kernbench.validate.messages import messages
@@ -73,6 +75,8 @@ def parts(seed: int, *, full: bool) -> list[Part]:
         Part("g.", metamorphic, (seed,)),
         Part("h.", channels),
         Part("h.banks.", banks),
+        Part("h.", memory_turns),
+        Part("h.rows.", memory_rows),
         Part("i.credit.", credit_rounds),
         Part("i.rate.", rates),
         Part("i.ring.", rings),

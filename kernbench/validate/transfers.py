@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from kernbench.theory.topology_file import TopologyFile
-from runtime.core.requests import PeDmaMsg
+from runtime.core.requests import PeDmaMsg, Request
 from runtime.core.simtime import NEVER_PS
 from runtime.core.trace import OpRecord
 from runtime.model.addresses import AddressMap
@@ -40,12 +40,12 @@ class OneSip:
         """PE `(cube, pe)` writes to the TCM of PE `owner` of its cube."""
         return PeDmaMsg(*pe, "write", self.addresses.pe_tcm_addr(0, pe[0], owner, 0), nbytes)
 
-    def run(self, requests: Iterable[PeDmaMsg]) -> World:
+    def run(self, requests: Iterable[Request]) -> World:
         """Run requests that are submitted together, until all are complete."""
 
         def program(_rank: int) -> None:
             device = running_rank().device
-            device.wait(device.submit(list(requests), "a batch of DMA requests"))
+            device.wait(device.submit(list(requests), "a batch of requests"))
 
         return simulate(program, 1, topology=self.file.text, data=False)
 

@@ -1,3 +1,191 @@
+"""Mutants of the memories: ports, order of service, pseudo channels, banks."""
+
 from tests.mutants.mutant import Mutant
 
-MUTANTS: tuple[Mutant, ...] = ()
+HBM = "sip_node/chip/memory/hbm.py"
+BANKS = "sip_node/chip/memory/banks.py"
+PORT = "sip_node/chip/memory/memory_port.py"
+QUEUE = "sip_node/chip/memory/transaction_queue.py"
+TURNS = "sip_node/chip/memory/port_turns.py"
+STORAGE = "sip_node/chip/memory/storage.py"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        name="hbm-bursts-in-pairs",
+        file=HBM,
+        old="shares[offset // burst % count] += piece",
+        new="shares[offset // burst // 2 % count] += piece",
+        breaks="consecutive bursts lie on consecutive channels",
+        noticed_by="h.stride.",
+    ),
+    Mutant(
+        name="hbm-no-efficiency",
+        file=HBM,
+        old="topology.hbm.pc_bw_gbs * topology.cube.hbm_ctrl.efficiency",
+        new="topology.hbm.pc_bw_gbs",
+        breaks="a channel has its bandwidth times the efficiency",
+        noticed_by="h.stripe",
+    ),
+    Mutant(
+        name="hbm-no-switch-penalty",
+        file=HBM,
+        old="channel.free_ps += self._penalty_ps",
+        new="channel.free_ps += 0",
+        breaks="a channel that changes direction waits for the penalty",
+        noticed_by="h.penalty.",
+    ),
+    Mutant(
+        name="hbm-penalty-for-every-access",
+        file=HBM,
+        old="if self._wrote[index] is (not writes):",
+        new="if self._wrote[index] is not None:",
+        breaks="a run of one direction pays the penalty once",
+        noticed_by="h.penalty.",
+    ),
+    Mutant(
+        name="hbm-last-channel-decides",
+        file=HBM,
+        old="max(start_ps, begin_ps), max(done_ps, end_ps)",
+        new="max(start_ps, begin_ps), end_ps",
+        breaks="an access is complete when all of its channels have served it",
+        noticed_by="h.rows.",
+    ),
+    Mutant(
+        name="hbm-rows-without-phase",
+        file=HBM,
+        old="phase = (offset + start) % (burst * count)",
+        new="phase = offset % (burst * count)",
+        breaks="the rows of a packet lie on the channels of their own addresses",
+        noticed_by="h.rows.",
+    ),
+    Mutant(
+        name="hbm-no-latency",
+        file=STORAGE,
+        old="return ps_from_ns(topology.cube.hbm_ctrl.latency_ns)",
+        new="return 0",
+        breaks="a read waits for the latency of its slice",
+        noticed_by="a.0.",
+    ),
+    Mutant(
+        name="hbm-latency-of-the-tail-only",
+        file=PORT,
+        old="self._engine.at(left_ps + self._latency_ps, self._send, reply, tail_ps)",
+        new="self._engine.at(left_ps, self._send, reply, tail_ps)",
+        breaks="the first byte of a read waits for the latency, not only the last one",
+        noticed_by="a.0.",
+    ),
+    Mutant(
+        name="hbm-latency-costs-bandwidth",
+        file=PORT,
+        old="reading.left_ps = left_ps = max(reading.left_ps, start_ps)",
+        new="reading.left_ps = left_ps = max(reading.left_ps + self._latency_ps, start_ps)",
+        breaks="the waits of the packets of a read overlap",
+        noticed_by="a.0.",
+    ),
+    Mutant(
+        name="hbm-reads-before-the-descriptor",
+        file=PORT,
+        old="self._engine.at(tail_ps, self._read, packet)",
+        new="self._read(packet)",
+        breaks="a memory uses a request when all of it has arrived",
+        noticed_by="a.0.",
+    ),
+    Mutant(
+        name="hbm-newest-first",
+        file=QUEUE,
+        old="place_ps = max(self._engine.now_ps, message.end_ps)",
+        new="place_ps = -self._engine.now_ps",
+        breaks="packets are served in the order of their arrival",
+        noticed_by="h.turns.",
+    ),
+    Mutant(
+        name="hbm-messages-not-in-turn",
+        file=QUEUE,
+        old="place_ps = max(self._engine.now_ps, message.end_ps)",
+        new="place_ps = access.arrived_ps",
+        breaks="a message takes its place behind the packets that came meanwhile",
+        noticed_by="h.turns.",
+    ),
+    Mutant(
+        name="tcm-in-order-of-arrival",
+        file=TURNS,
+        old="later = self._later.get(access.message)",
+        new="later = None",
+        breaks="a message with many packets at a TCM leaves turns to others",
+        noticed_by="h.turns.host",
+    ),
+    Mutant(
+        name="hbm-no-passing",
+        file=QUEUE,
+        old="""            while not self._waiting[index].needs & idle:
+                index += 1""",
+        new="""            if not self._waiting[0].needs & idle:
+                break""",
+        breaks="an access to an idle channel passes those that wait for others",
+        noticed_by="h.turns.",
+    ),
+    Mutant(
+        name="hbm-wakes-late",
+        file=QUEUE,
+        old="self._wake_at(min(channel.free_ps",
+        new="self._wake_at(max(channel.free_ps",
+        breaks="an access begins as soon as one of its channels is free",
+        noticed_by="h.rows.",
+    ),
+    Mutant(
+        name="memory-acknowledges-the-last-packet",
+        file=PORT,
+        old="writing.written_ps = max(writing.written_ps, done_ps)",
+        new="writing.written_ps = done_ps",
+        breaks="an acknowledgement promises all packets of its message",
+        noticed_by="h.rows.",
+    ),
+    Mutant(
+        name="sram-one-port",
+        file=STORAGE,
+        old="self.channels[writes].reserve(head_ps, tail_ps, shares[writes])",
+        new="self.channels[0].reserve(head_ps, tail_ps, shares[writes])",
+        breaks="reads and writes of an SRAM do not wait for each other",
+        noticed_by="h.turns.",
+    ),
+    Mutant(
+        name="banks-no-precharge",
+        file=BANKS,
+        old="ready_ps = max(ready_ps, bank.activated_ps + times.ras_ps) + times.rp_ps",
+        new="ready_ps = max(ready_ps, bank.activated_ps + times.ras_ps)",
+        breaks="a conflict precharges the open row",
+        noticed_by="h.banks.",
+    ),
+    Mutant(
+        name="banks-no-t-ras",
+        file=BANKS,
+        old="max(ready_ps, bank.activated_ps + times.ras_ps) + times.rp_ps",
+        new="ready_ps + times.rp_ps",
+        breaks="a row stays open for tRAS",
+        noticed_by="h.banks.",
+    ),
+    Mutant(
+        name="banks-no-window",
+        file=BANKS,
+        old="if len(before) == ACTIVATIONS:",
+        new="if len(before) > ACTIVATIONS:",
+        breaks="tFAW contains at most four activations",
+        noticed_by="h.banks.faw",
+    ),
+    Mutant(
+        name="banks-rows-stay-open-in-refresh",
+        file=BANKS,
+        old="bank.row, bank.columns_ps = None, self.free_ps",
+        new="bank.columns_ps = self.free_ps",
+        breaks="a refresh closes all rows",
+        noticed_by="h.banks.refresh",
+    ),
+    Mutant(
+        name="banks-in-blocks",
+        file=BANKS,
+        old="row, index = divmod(number, len(self._banks))",
+        new="row, index = number, number // 4096 % len(self._banks)",
+        breaks="consecutive rows lie on consecutive banks",
+        noticed_by="h.banks.",
+    ),
+)

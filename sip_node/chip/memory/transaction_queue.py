@@ -90,7 +90,7 @@ class MemoryChannels(Protocol):
         ...
 
 
-class _Waiting(NamedTuple):
+class _WaitingAccess(NamedTuple):
     """An access in the queue. Entries are ordered by their first two fields, which are unique.
 
     Bit i of `needs` is whether it needs channel i.
@@ -120,7 +120,7 @@ class TransactionQueue:
     def __init__(self, engine: Engine, memory: MemoryChannels) -> None:
         self._engine, self._memory = engine, memory
         self._channels = memory.channels
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[_WaitingAccess] = []
         self._messages: dict[MessageKey, _MessageQueue] = {}
         # The number of waiting accesses that need each channel.
         self._demand = [0] * len(self._channels)
@@ -161,7 +161,7 @@ class TransactionQueue:
         message.waits = True
         self._submitted += 1
         place_ps = max(self._engine.now_ps, message.end_ps)
-        insort(self._waiting, _Waiting(place_ps, self._submitted, needs, access, shares))
+        insort(self._waiting, _WaitingAccess(place_ps, self._submitted, needs, access, shares))
 
     def _wake(self) -> None:
         # An earlier call may have made this one unnecessary.
@@ -208,7 +208,7 @@ class TransactionQueue:
         for waiting in reversed([self._waiting.pop(each) for each in chosen]):
             self._serve(waiting)
 
-    def _serve(self, waiting: _Waiting) -> None:
+    def _serve(self, waiting: _WaitingAccess) -> None:
         for index, share in enumerate(waiting.shares):
             if share:
                 self._demand[index] -= 1

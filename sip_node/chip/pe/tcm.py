@@ -9,7 +9,7 @@ from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory.memory_port import MemoryPort
-from sip_node.chip.memory.transaction_queue import Access
+from sip_node.chip.memory.port_turns import PortTurns
 from sip_node.chip.strided_block import StridedBlock, is_packed, item_bytes, nbytes_of
 
 
@@ -23,13 +23,12 @@ class PeTcm:
 
     def __init__(self, chip: ChipContext, node: int) -> None:
         at = chip.graph.nodes[node]
-        self._engine = chip.engine
         coordinates = PeCoordinates(chip.sip, at.cube, at.pe)
         self.server = Server(f"{coordinates}: pe_tcm", chip.topology.pe.tcm.bw_gbs)
         self.reserve = self.server.reserve
         self.base = chip.addresses.pe_tcm_addr(*coordinates, 0)
         self.memory = Memory(f"{at.name}.tcm", chip.topology.tcm_bytes, data=chip.data)
-        self.port = MemoryPort(chip, node, self.memory, self.base, self)
+        self.port = MemoryPort(chip, node, self.memory, self.base, PortTurns(chip.engine, self))
 
     def read(self, block: Operand) -> bytes:
         """The elements of a block in row-major order; empty in a run without data."""
@@ -69,8 +68,3 @@ class PeTcm:
                 StridedBlock(columns * item, pitch * item),
                 rows * columns * item,
             )
-
-    def submit(self, access: Access) -> None:
-        """Serve an access of the fabric: it reserves the port on arrival, as the own DMA does."""
-        begin_ps, end_ps = self.server.reserve(self._engine.now_ps, access.tail_ps, access.nbytes)
-        access.begun(begin_ps, begin_ps, end_ps)

@@ -1,0 +1,65 @@
+"""Ends of single packets and of equal reads that meet at one HBM slice, with wide links.
+
+The slice serves packet by packet, the messages in turn, each packet in S = bytes / bandwidth of the
+slice. Let k messages of m packets arrive within S of the first one, at a. Packet j of message i, in
+the order of arrival, begins at a + (j k + i) S, so all of them end within k S:
+
+    message i ends at a + ((m - 1) k + i + 1) S.
+
+A packet that arrives while another one is served waits for that one only.
+"""
+
+from collections.abc import Mapping
+
+from kernbench.theory.bandwidths import slice_gbs
+from kernbench.theory.hbm import read_latency_ps
+from kernbench.theory.remote_access import CubePe, RemoteAccess
+from kernbench.theory.servers import transfer_ps
+from kernbench.theory.topology_file import TopologyFile
+from kernbench.theory.transfers import RouteTimes
+
+OWNER: CubePe = (0, 0)
+"""The PE whose slice is accessed."""
+
+
+class MemoryTurns:
+    """Accesses of PEs of cube 0 to the slice of PE 0; each PE starts its access at some time."""
+
+    def __init__(self, file: TopologyFile) -> None:
+        self._file, self._times = file, RouteTimes(file)
+        self._access = RemoteAccess(file)
+        self.packet_ps = self.service_ps(file["packet_bytes"])
+
+    def service_ps(self, nbytes: int) -> int:
+        """Whole rounds of all channels."""
+        return transfer_ps(nbytes, slice_gbs(self._file))
+
+    def requested_ps(self, pe: int) -> int:
+        """From the start of a read until its request arrives."""
+        there, _ = self._access.routes((0, pe), OWNER)
+        return self._file.ps("pe.dma.overhead_ns") + self._times.control_ps(there)
+
+    def writes_from_ps(self, pe: int) -> int:
+        """From the start of a write until its head arrives."""
+        there, _ = self._access.routes((0, pe), OWNER)
+        return self._file.ps("pe.dma.overhead_ns") + self._times.latency_ps(there)
+
+    def returned_ps(self, pe: int) -> int:
+        """From the service of the last byte of a read until its end."""
+        _, back = self._access.routes((0, pe), OWNER)
+        return read_latency_ps(self._file) + self._times.latency_ps(back)
+
+    def acknowledged_ps(self, pe: int) -> int:
+        """From the service of the last byte of a write until its end."""
+        _, back = self._access.routes((0, pe), OWNER)
+        return self._times.control_ps(back)
+
+    def reads_end_ps(self, starts_ps: Mapping[int, int], packets: int) -> dict[int, int]:
+        """The ends of reads of as many packets each, by PE; `starts_ps` are their starts."""
+        arrivals_ps = {pe: start_ps + self.requested_ps(pe) for pe, start_ps in starts_ps.items()}
+        order = sorted(arrivals_ps, key=arrivals_ps.__getitem__)
+        first_ps, before = arrivals_ps[order[0]], (packets - 1) * len(order)
+        return {
+            pe: first_ps + (before + place) * self.packet_ps + self.returned_ps(pe)
+            for place, pe in enumerate(order, start=1)
+        }
