@@ -18,6 +18,7 @@ GROUPS = {
     "l": "launches and copies on streams: the closed form, to the picosecond",
     "m": "a send and a receive between two SIPs: the closed form, to the picosecond",
     "n": "service order where flows meet, receives in turn, equal times of equal parts",
+    "q": "the DMA engine: packets in flight, turns, channels, the port of TCM, two pitches",
     "v": "the vector engine: by function, type and size, and where it meets matrix products",
 }
 """The groups of checks, by the first letter of their ids."""

@@ -15,6 +15,7 @@ from kernbench.validate.collectives import credit_rounds, sums
 from kernbench.validate.conservation import conservation
 from kernbench.validate.contention import contention
 from kernbench.validate.cube_links import cube_links
+from kernbench.validate.dma_requests import dma
 from kernbench.validate.drawn_all_reduces import ALGORITHMS, drawn
 from kernbench.validate.equal_parts import equal_parts
 from kernbench.validate.gemm import bounded, fed, padded, staged, systolic
@@ -38,6 +39,7 @@ from kernbench.validate.receive_order import receive_order
 from kernbench.validate.rings import rings
 from kernbench.validate.sharing import sharing
 from kernbench.validate.slot_rates import rates
+from kernbench.validate.tile_buffers import buffers
 from kernbench.validate.vector_meetings import epilogues, meetings
 from kernbench.validate.vector_times import by_bound, by_function, by_size
 
@@ -87,6 +89,7 @@ def parts(seed: int, *, full: bool) -> list[Part]:
         Part("i.sums.", sums, (seed,)),
         Part("j.b", bounded, (seed,)),
         Part("j.staged.", staged),
+        Part("j.buffers.", buffers),
         Part("j.fed.", fed),
         Part("j.pad.", padded),
         Part("j.systolic.", systolic, (seed,)),
@@ -105,6 +108,7 @@ def parts(seed: int, *, full: bool) -> list[Part]:
         Part("n.head.", head_times),
         Part("n.receive.", receive_order),
         Part("n.equal.", equal_parts),
+        Part("q.", dma),
         Part("v.", by_function),
         Part("v.size.", by_size),
         Part("v.bound.", by_bound, (seed,)),

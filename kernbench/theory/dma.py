@@ -1,0 +1,96 @@
+"""Times of the requests of one DMA engine that meet: in its queue, its window, the port of TCM.
+
+The PE is PE 0 of cube 0, its memory its own HBM slice. Links and the port of TCM are wide enough
+that the slice is the slowest server for full packets, each of which takes S there.
+"""
+
+from fractions import Fraction
+from math import ceil
+
+from kernbench.theory.bandwidths import channel_gbs
+from kernbench.theory.floor_plan import FloorPlan
+from kernbench.theory.hbm import read_latency_ps
+from kernbench.theory.kernel_costs import KernelCosts
+from kernbench.theory.routes import TCM_GBS
+from kernbench.theory.servers import transfer_ps
+from kernbench.theory.topology_file import TopologyFile
+from kernbench.theory.transfers import RouteTimes
+
+
+class DmaTimes:
+    """The times of one topology file."""
+
+    def __init__(self, file: TopologyFile) -> None:
+        self._file, self._times = file, RouteTimes(file)
+        self._there, self._back = FloorPlan(file).own_slice()
+        self.overhead_ps = file.ps("pe.dma.overhead_ns")
+        self._packet_bytes: int = file["packet_bytes"]
+
+    @property
+    def packet_ps(self) -> int:
+        """S, a full packet on all channels of the slice."""
+        return self.read_ps(2 * self._packet_bytes) - self.read_ps(self._packet_bytes)
+
+    @property
+    def full_window(self) -> int:
+        """Packets in flight which keep the slice busy: more than a round trip holds."""
+        return ceil(Fraction(self.read_ps(self._packet_bytes), self.packet_ps)) + 1
+
+    def read_ps(self, nbytes: int) -> int:
+        """A read without the overhead of the DMA."""
+        return self._times.read_ps(self._there, self._back, nbytes, TCM_GBS)
+
+    def load_ps(self, nbytes: int) -> int:
+        """A load from the channel of the DMA to the last byte in TCM."""
+        return self.overhead_ps + self.read_ps(nbytes)
+
+    def store_ps(self, nbytes: int) -> int:
+        """A store from the channel of the DMA to its acknowledgement."""
+        sent_ps = self._times.bulk_ps(self._there, nbytes, TCM_GBS)
+        return self.overhead_ps + sent_ps + self._times.control_ps(self._back)
+
+    def short_read_end_ps(self, long_start_ps: int, short_start_ps: int) -> int:
+        """The end of a read of one packet beside a long one that fills the window.
+
+        The long read has every turn until the short one begins, and the next one. The READ of the
+        short read leaves with the packet of the long one that lands after that. The slice serves
+        one packet after the other; it takes the short message at the end of the packet that it
+        serves then, before the next one of the long message.
+        """
+        first_ps, packet_ps = long_start_ps + self.overhead_ps, self.packet_ps
+        trip_ps = self.read_ps(self._packet_bytes)
+        # Packet k of the long read lands at first + trip + k S.
+        landed = max(self._whole(short_start_ps + self.overhead_ps - first_ps - trip_ps), 0)
+        leaves_ps = first_ps + trip_ps + (landed + 1) * packet_ps
+        # The slice begins a packet every S, the first one when the READ that left first arrives.
+        served = self._whole(leaves_ps - first_ps)
+        return first_ps + served * packet_ps + trip_ps
+
+    def write_beside_store_ps(self, source: int, store_ps: int, write_ps: int) -> int:
+        """The end of a write of one packet from PE `source` to the TCM of PE 0, beside a store.
+
+        The store of PE 0 gets its channel at `store_ps`, the write that of its own PE at
+        `write_ps`. The packets of the store pass the slow port of TCM one after the other. A packet
+        reserves the port when its predecessor begins: the write comes behind the one after the
+        packet that it finds.
+        """
+        plan = FloorPlan(self._file)
+        there, back = plan.between_pes((0, source), (0, 0)), plan.between_pes((0, 0), (0, source))
+        port_ps = transfer_ps(self._packet_bytes, self._file.number(TCM_GBS))
+        began_ps = store_ps + self.overhead_ps
+        head_ps = write_ps + self.overhead_ps + self._times.latency_ps(there)
+        found = (head_ps - began_ps) // port_ps
+        return began_ps + (found + 3) * port_ps + self._times.control_ps(back)
+
+    def planes_ps(self, bursts_on_a_channel: int) -> int:
+        """A load command of one packet with so many whole bursts on its busiest channel."""
+        file, costs = self._file, KernelCosts(self._file, self._packet_bytes)
+        nbytes = bursts_on_a_channel * file["hbm.burst_bytes"]
+        first_ps = self._times.latency_ps(self._back) + read_latency_ps(file)
+        request_ps = self._times.control_ps(self._there)
+        issued_ps = costs.issue_ps + file.ps("pe.mmu.overhead_ns") + self.overhead_ps
+        return issued_ps + request_ps + first_ps + transfer_ps(nbytes, channel_gbs(file))
+
+    def _whole(self, time_ps: int) -> int:
+        """Times of a packet that cover a time."""
+        return ceil(Fraction(time_ps, self.packet_ps))
