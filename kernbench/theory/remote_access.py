@@ -15,11 +15,16 @@ class RemoteAccess:
     def __init__(self, file: TopologyFile) -> None:
         self._times, self._plan = RouteTimes(file), FloorPlan(file)
         costs = KernelCosts(file, file["packet_bytes"])
+        self._dma_ps = costs.dma_ps
         self._command_ps = costs.issue_ps + file.ps("pe.mmu.overhead_ns") + costs.dma_ps
 
     def load_ps(self, pe: CubePe, owner: CubePe, nbytes: int) -> int:
         """Command, MMU and DMA; the request to the slice; the bytes back to the TCM."""
         return self._command_ps + self._times.read_ps(*self.routes(pe, owner), nbytes, TCM_GBS)
+
+    def dma_ps(self, pe: CubePe, owner: CubePe, nbytes: int) -> int:
+        """A load from the channel of the DMA on, as the scheduler loads tiles."""
+        return self._dma_ps + self._times.read_ps(*self.routes(pe, owner), nbytes, TCM_GBS)
 
     def store_ps(self, pe: CubePe, owner: CubePe, nbytes: int) -> int:
         """Command, MMU and DMA; the bytes to the slice; the acknowledgement back."""

@@ -2,11 +2,16 @@
 
 from collections.abc import Iterator
 
+from kernbench import tl, torch
 from kernbench.theory.gemm import GemmNumbers, GemmShape
+from kernbench.theory.remote_access import RemoteAccess
 from kernbench.theory.tile_buffers import TileBufferTimes
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import Check
 from kernbench.validate.gemm_runs import GemmCase, measure
+from runtime.language.context import PendingResult
+from runtime.language.value import Pointer
+from sip_node.local_run import simulate
 
 BUFFERS = (1, 2, 3, 4)
 STEPS = 26
@@ -21,11 +26,12 @@ def buffers(file: TopologyFile) -> list[Check]:
     """All checks; none where a packet leaves channels of a slice idle."""
     if file["packet_bytes"] % (file["hbm.num_pcs"] * file["hbm.burst_bytes"]):
         return []
-    return [*_streamed(_tiles_of_a_packet(file)), _written(_tiles_of_a_packet(file))]
+    file = _tiles_of_a_packet(file)
+    return [*_streamed(file), _written(file), _near_behind_far(file)]
 
 
 def _tiles_of_a_packet(file: TopologyFile) -> TopologyFile:
-    """Operand tiles of one packet each, in float16, which the engine takes faster than they come."""
+    """Operand tiles of one packet each, in float16; the engine takes them faster than they come."""
     side = 32
     depth = file["packet_bytes"] // (2 * side)
     slice_gbs = file["hbm.num_pcs"] * file["hbm.pc_bw_gbs"]
@@ -71,3 +77,42 @@ def _written(file: TopologyFile) -> Check:
         measured=measure(file, case).compute_span_ps,
         unit="ps",
     )
+
+
+def _near_behind_far(file: TopologyFile) -> Check:
+    """A product of a step from the next cube, then one from the own slice, whose tiles come first.
+
+    Steps pass the fetch port in their order.
+    """
+    file = file.with_values({"sip.cube_mesh": {"w": 2, "h": 1}, "pe.scheduler.tile_buffers": 2})
+    m, k, n = GemmNumbers.of(file).tile
+    words = m * k + k * n
+
+    def kernel(x: Pointer) -> None:
+        if tl.program_id(1) == 0:
+            far, near = (_product(x + start, (m, k, n)) for start in (words, 0))
+            tl.wait(far)
+            tl.wait(near)
+
+    def program(_rank: int) -> None:
+        two = torch.DPPolicy(cube="row_wise", num_cubes=2, num_pes=1)
+        torch.launch("tiles", kernel, torch.empty(2, words, dtype=torch.float16, dp=two))
+        torch.ahbm.synchronize()
+
+    world = simulate(program, 1, topology=file.text, data=False)
+    first_ps = min(record.start_ps for _, record in world.of("pe_dma"))
+    fetched_ps = min(record.start_ps for _, record in world.of("pe_fetch_store", "fetch"))
+    return Check(
+        id="j.buffers.order",
+        text="a step from the next cube, then one from the own slice: until the first fetch",
+        formula="two tiles from the next cube",
+        expected=RemoteAccess(file).dma_ps((0, 0), (1, 0), 2 * file["packet_bytes"]),
+        measured=fetched_ps - first_ps,
+        unit="ps",
+    )
+
+
+def _product(x: Pointer, shape: tuple[int, int, int]) -> PendingResult:
+    """A product of one step whose operands lie one behind the other from `x` on."""
+    m, k, n = shape
+    return tl.composite("gemm", tl.ref(x, (m, k)), tl.ref(x + m * k, (k, n)))

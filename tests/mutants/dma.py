@@ -113,7 +113,7 @@ MUTANTS = (
         old="self._engine.at(left_ps, self._finish, request)",
         new="self._engine.at(self._engine.now_ps, self._finish, request)",
         breaks="A send is complete when its last byte has left TCM.",
-        noticed_by="i.rate",
+        noticed_by="i.",
     ),
     Mutant(
         name="dma-planes-at-the-pitch-of-rows",
