@@ -71,8 +71,8 @@ class DmaTimes:
 
         The store of PE 0 gets its channel at `store_ps`, the write that of its own PE at
         `write_ps`. The packets of the store pass the slow port of TCM one after the other. A packet
-        reserves the port when its predecessor begins: the write comes behind the one after the
-        packet that it finds.
+        reserves the port when its predecessor begins: the write comes behind the packet that
+        follows the packet in service.
         """
         plan = FloorPlan(self._file)
         there, back = plan.between_pes((0, source), (0, 0)), plan.between_pes((0, 0), (0, source))
@@ -83,7 +83,7 @@ class DmaTimes:
         return began_ps + (found + 3) * port_ps + self._times.control_ps(back)
 
     def planes_ps(self, bursts_on_a_channel: int) -> int:
-        """A load command of one packet with so many whole bursts on its busiest channel."""
+        """A load command of one packet with a number of whole bursts on its busiest channel."""
         file, costs = self._file, KernelCosts(self._file, self._packet_bytes)
         nbytes = bursts_on_a_channel * file["hbm.burst_bytes"]
         first_ps = self._times.latency_ps(self._back) + read_latency_ps(file)

@@ -143,7 +143,7 @@ def _port(file: TopologyFile) -> Iterator[Check]:
     yield Check(
         id="q.port.write",
         text="a write of a packet to a TCM beside a store of 64 packets out of it: its end",
-        formula="behind the packet after the one that it finds",
+        formula="behind the packet that follows the packet in service",
         expected=DmaTimes(file).write_beside_store_ps(1, records[0].start_ps, records[1].start_ps),
         measured=records[1].end_ps,
         unit="ps",
