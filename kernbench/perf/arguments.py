@@ -20,6 +20,8 @@ from runtime.core.errors import UsageError, nearest
 
 AVERAGES = ("rank 0", "mean", "min", "max")
 """What `-a` reports of the times of the ranks, by its number."""
+SINGLE = (0, 2)
+"""Those that are the time of one rank, which others need not have waited for."""
 REFUSED: Mapping[tuple[str, ...], str] = {
     ("-t", "--nthreads"): "every rank is a SIP: --sips is their number",
     ("-g", "--ngpus"): "every rank is a SIP: --sips is their number",
@@ -58,10 +60,15 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 class PerfRequest:
     """One call of `perf`. `average` is an index of `AVERAGES`, `json` a file for the rows.
 
-    Without `options.out` no op log is kept: that of large sizes would not fit into memory.
+    The buffers are on at most all of the cubes `on_cubes` or, if there are none, on at most `cubes`
+    of the cubes nearest to the IO chiplet; the topology file shows which: the `cubes` of the
+    parameters are left open. Without `options.out` no op log is kept: that of large sizes would not
+    fit into memory.
     """
 
     parameters: PerfParameters
+    cubes: int
+    on_cubes: tuple[int, ...]
     average: int
     json: Path | None
     options: SimulationOptions
@@ -96,18 +103,28 @@ def perf_request(
         )
     if values["step_bytes"] is not None and values["step_factor"] is not None:
         raise UsageError("perf: either -i/--stepbytes or -f/--stepfactor, not both")
-    names = ("min_bytes", "iters", "warmup", "check", "op", "dtype", "root", "cubes")
+    if values["cubes"] is not None and values["on_cubes"]:
+        raise UsageError("perf: either --cubes or --on-cubes, not both")
+    names = ("min_bytes", "iters", "warmup", "check", "op", "dtype", "root")
     parameters = PerfParameters(
         collective=collective,
         max_bytes=values["min_bytes"] if values["max_bytes"] is None else values["max_bytes"],
         step_bytes=values["step_bytes"] or 1 << 20,
         step_factor=values["step_factor"] or 1,
         algorithm=values["algorithm"] or "",
+        cubes="",
         pes=values["pes"] or 0,
         **{name: values[name] for name in names},
     )
     _check(parameters)
-    return PerfRequest(parameters, average, json, options)
+    return PerfRequest(
+        parameters=parameters,
+        cubes=values["cubes"] or 1,
+        on_cubes=values["on_cubes"] or (),
+        average=average,
+        json=json,
+        options=options,
+    )
 
 
 def refused_options() -> list[click.Option]:
@@ -148,6 +165,18 @@ def _size(text: Any) -> int:
             "expected a size of at least one byte and below 2^63, such as 8, 64K, 1.5M or 1G, "
             f"got {text!r}"
         ) from None
+
+
+def _cubes(text: Any) -> tuple[int, ...]:
+    try:
+        numbers = tuple(int(part) for part in str(text).split(","))
+    except ValueError:
+        numbers = ()
+    if not numbers or min(numbers) < 0 or len(set(numbers)) < len(numbers):
+        raise click.BadParameter(
+            f"expected numbers of cubes, each once, such as 12 or 12,13, got {text!r}"
+        )
+    return numbers
 
 
 def _one_of(known: Sequence[str]) -> Any:
@@ -222,7 +251,13 @@ PERF_GROUPS: Mapping[str, tuple[click.Option, ...]] = {
             str,
             "algorithm of ccl.yaml, or auto  [default: its defaults.algorithm]",
         ),
-        option("--cubes", "N", COUNT, "cubes that share a buffer, at most", 1),
+        option(
+            "--cubes",
+            "N",
+            COUNT,
+            "cubes that share a buffer, at most: those nearest to the IO chiplet  [default: 1]",
+        ),
+        option("--on-cubes", "LIST", _cubes, "these cubes instead, such as 0 or 12,13"),
         option("--pes", "N", COUNT, "PEs of each that share it, at most  [default: all]"),
     ),
     "what is kept": (

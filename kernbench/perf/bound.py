@@ -1,74 +1,146 @@
-"""The least time of a collective on the links of a topology, by any algorithm.
+"""The least time of a collective from the call to the answer at the host, by any algorithm.
 
-Two lower bounds hold at once, and the larger one counts. *Bandwidth*: the bytes that must cross the
-links between SIPs, over the bandwidth of the links; every link has its own bandwidth in each
-direction. *Latency*: the longest route that a byte must take, as part of an uncontended packet.
-docs/collectives.md derives the formulas.
+Two lower bounds hold at once, and the larger one counts. *Path*: the launch, the commands, and the
+route by which the farthest byte that a rank needs reaches its memory, as part of an uncontended
+packet. *Links*: the launch, and the bytes that must cross the links between SIPs, over the
+bandwidth of the links; every link has its own bandwidth in each direction. docs/collectives.md
+derives the formulas.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
 from kernbench.benches.collective_perf.collective import PerfCase
+from kernbench.theory.kernel_costs import ITEM_BYTES, KernelCosts
+from kernbench.theory.launches import LaunchTimes
 from kernbench.theory.roofline import bytes_ps
+from kernbench.theory.topology_file import TopologyFile
 from runtime.core.simtime import exact
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
 from runtime.model.sip_fabric import SipFabric, crossing_ps
 from runtime.model.topology import Topology
 
+Pe = tuple[int, int]
+"""Cube and PE."""
+
 
 @dataclass(frozen=True)
 class TimeBound:
-    """The two bounds: the latency of a byte on the longest route, and all bytes over the links."""
+    """Two lower bounds of the time of an iteration, and the share of the launch in both."""
 
-    latency_ps: int
-    links_ps: int
+    launch_ps: int = 0
+    path_ps: int = 0
+    links_ps: int = 0
 
     @property
     def time_ps(self) -> int:
         """The larger of the two."""
-        return max(self.latency_ps, self.links_ps)
+        return max(self.path_ps, self.links_ps)
+
+
+def mean(bounds: Sequence[TimeBound]) -> TimeBound:
+    """A bound of the mean time of the ranks that have these bounds."""
+    count = len(bounds)
+    return TimeBound(
+        sum(each.launch_ps for each in bounds) // count,
+        sum(each.path_ps for each in bounds) // count,
+        sum(each.links_ps for each in bounds) // count,
+    )
 
 
 class CollectiveBounds:
-    """The bounds on one topology, for buffers on at most `cubes` cubes and `pes` PEs of each."""
+    """The bounds on one topology, for buffers on at most `cubes`, `pes` PEs of each, and the mean
+    of `iters` iterations.
+    """
 
-    def __init__(self, topology: Topology, cubes: int, pes: int) -> None:
+    def __init__(self, topology: Topology, cubes: Sequence[int], pes: int, iters: int = 1) -> None:
         self._graph, self._fabric = ChipGraph(topology), SipFabric(topology)
         self._routes = ChipRoutes(self._graph)
-        self._spread = cubes, pes
+        self._spread, self._iters = (cubes, pes), iters
+        self._file = TopologyFile(topology.model_dump(mode="json"))
+        self._commands = KernelCosts(self._file, self._file["packet_bytes"])
         # The route out of a chip ends in its own IO NoC; a crossing ends in that of the next SIP.
         self._crossing_ps = (
             crossing_ps(topology) + self._graph.nodes[self._graph.io_noc].overhead_ps
         )
 
-    def of(self, case: PerfCase) -> TimeBound:
-        """The bound of one row; 0 for a single rank."""
+    def of(self, case: PerfCase, *, apart: bool = False) -> tuple[TimeBound, ...]:
+        """The bound of each rank if all start together; 0 for a single rank.
+
+        With `apart`, of each rank alone: what it needs of others may have been sent before its
+        start, so that no route between ranks is part of its bound. A collective with a root is
+        bounded like this in any case: a rank may run ahead of those that need its bytes.
+        """
         if case.ranks == 1:
-            return TimeBound(0, 0)
-        all_gbs = sum((exact(link.bw_gbs) for link in self._fabric.links), Fraction(0))
-        # Two cuts of the network: around one SIP, and through all links at once.
-        on_links_ps = max(
-            bytes_ps(_of_a_rank(case), self._narrowest_gbs()),
-            bytes_ps(self._in_all(case), all_gbs),
-        )
-        nearest_ps, farthest_ps = self._inside_ps(case)
-        # The links are idle until the first byte has come from the nearest PE. The latency bound
-        # takes the farthest PE, because the collective ends with the last byte of any PE.
-        return TimeBound(
-            farthest_ps + self._crossings(case) * self._crossing_ps,
-            nearest_ps + self._crossing_ps + ceil(on_links_ps),
+            return (TimeBound(),)
+        cubes, count = case.spread(*self._spread)
+        pes = [(cube, pe) for cube in cubes for pe in range(count)]
+        apart = apart or case.collective.rooted
+        launch = LaunchTimes(self._file, pes)
+        return tuple(
+            self._of_rank(case, rank, pes, launch, apart=apart) for rank in range(case.ranks)
         )
 
-    def _narrowest_gbs(self) -> Fraction:
-        """The least bandwidth of a SIP over all its links; it receives at the same rate."""
+    def _of_rank(
+        self, case: PerfCase, rank: int, pes: Sequence[Pe], launch: LaunchTimes, *, apart: bool
+    ) -> TimeBound:
+        # The way to the IO_CPU of all launches but the first is hidden, and so are the answers.
+        host_ps = self._file.ps("host.launch_overhead_ns") + launch.to_io_ps + launch.answer_ps
+        report_ps = min(map(launch.report_of_ps, pes))
+        each_ps, on_links_ps = launch.stamp_ps + report_ps, self._on_links_ps(case, rank)
+        if apart:
+            kernel_ps, links_ps = self._alone_ps(case, rank), on_links_ps
+        else:
+            longest_ps = max(self._inside_ps(pe) + launch.report_of_ps(pe) for pe in pes)
+            kernel_ps = self._path_ps(case, rank) + longest_ps - report_ps
+            # The bytes of one call may move while another one is launched.
+            first_ps = host_ps + each_ps + self._first_ps(pes)
+            links_ps = first_ps // self._iters + on_links_ps
+        launch_ps = host_ps // self._iters + each_ps
+        return TimeBound(launch_ps, launch_ps + kernel_ps, links_ps)
+
+    def _alone_ps(self, case: PerfCase, rank: int) -> int:
+        """A kernel loads an element and sends it; one that has nothing to send receives it."""
+        costs = self._commands
+        if case.collective.name == "broadcast" and rank != case.root:
+            return costs.issue_ps + costs.kept_ps(1)
+        return costs.load_ps(1) + costs.send_ps(1)
+
+    def _path_ps(self, case: PerfCase, rank: int) -> int:
+        """A kernel without routes inside SIPs: load, send, receive from the farthest rank, keep."""
+        costs, crossings_ps = self._commands, self._hops(case, rank) * self._crossing_ps
+        # The bytes of two ranks are added at one of them, or between them.
+        added_ps = costs.copy_ps(1) + costs.add_ps(ITEM_BYTES) if case.collective.reduces else 0
+        sent_ps = costs.load_ps(1) + costs.issue_ps + costs.dma_ps
+        return sent_ps + crossings_ps + costs.ipcq_ps + added_ps + costs.kept_ps(1)
+
+    def _first_ps(self, pes: Sequence[Pe]) -> int:
+        """A kernel until its first byte is on a link, and from its last one there to its end."""
+        costs = self._commands
+        inside_ps = min(map(self._inside_ps, pes)) + self._crossing_ps
+        sent_ps = costs.load_ps(1) + costs.issue_ps + costs.dma_ps
+        return sent_ps + inside_ps + costs.ipcq_ps + costs.kept_ps(1)
+
+    def _on_links_ps(self, case: PerfCase, rank: int) -> int:
+        """The bytes that must cross links, at two cuts: around the SIP, and through all links."""
+        if not self._hops(case, rank):
+            return 0
+        all_gbs = sum((exact(link.bw_gbs) for link in self._fabric.links), Fraction(0))
+        return ceil(
+            max(
+                bytes_ps(_of_a_rank(case), self._into_gbs(rank)),
+                bytes_ps(self._in_all(case), all_gbs),
+            )
+        )
+
+    def _into_gbs(self, sip: int) -> Fraction:
+        """The bandwidth of all links into a SIP; it sends at the same rate."""
         # Links are stored for each direction, and both have the same bandwidth.
-        gbs = dict.fromkeys(range(self._fabric.sips), Fraction(0))
-        for link in self._fabric.links:
-            gbs[link.source] += exact(link.bw_gbs)
-        return min(gbs.values())
+        links = (link for link in self._fabric.links if link.source == sip)
+        return sum((exact(link.bw_gbs) for link in links), Fraction(0))
 
     def _in_all(self, case: PerfCase) -> int:
         """Bytes that links carry, counted once for every link that they cross."""
@@ -90,33 +162,32 @@ class CollectiveBounds:
                 # One link for each other rank suffices: a SIP forwards what others need as well.
                 return (ranks - 1) * size
 
-    def _crossings(self, case: PerfCase) -> int:
-        """Links between SIPs on the longest route that a byte must take."""
-        ranks = range(case.ranks)
+    def _hops(self, case: PerfCase, rank: int) -> int:
+        """Links between SIPs on the longest route that a byte must take to a rank; 0 if it needs no
+        byte of another rank.
+        """
         match case.collective.name:
             case "broadcast":
-                return max(self._distance(case.root, rank) for rank in ranks)
-            case "reduce":
-                return max(self._distance(rank, case.root) for rank in ranks)
+                return self._distance(case.root, rank)
             case "sendrecv":
-                return max(self._distance(rank, (rank + 1) % case.ranks) for rank in ranks)
+                return self._distance((rank - 1) % case.ranks, rank)
+            case "reduce" if rank != case.root:
+                return 0
             case _:
-                return self._fabric.diameter
+                return max(self._distance(other, rank) for other in range(case.ranks))
 
     def _distance(self, rank: int, other: int) -> int:
         return len(self._fabric.path(rank, other)) - 1
 
-    def _inside_ps(self, case: PerfCase) -> tuple[int, int]:
-        """Latency from a PE of the buffer to the IO NoC and back: the least and the largest."""
-        io_noc, route = self._graph.io_noc, self._routes.route
-        cubes, pes = case.spread(*self._spread)
-        nodes = [self._graph.pe(cube, pe) for cube in range(cubes) for pe in range(pes)]
-        latencies_ps = [route(pe, io_noc).latency_ps + route(io_noc, pe).latency_ps for pe in nodes]
-        return min(latencies_ps), max(latencies_ps)
+    def _inside_ps(self, pe: Pe) -> int:
+        """Latency from a PE to the IO NoC and back."""
+        io_noc, node = self._graph.io_noc, self._graph.pe(*pe)
+        route = self._routes.route
+        return route(node, io_noc).latency_ps + route(io_noc, node).latency_ps
 
 
 def _of_a_rank(case: PerfCase) -> Fraction:
-    """Bytes that a rank must send or receive; of a buffer in parts, its own part does not move."""
+    """The most bytes that a rank must receive, or that it alone must send."""
     return (
         Fraction(case.size_bytes * (case.ranks - 1), case.ranks)
         if case.collective.parts

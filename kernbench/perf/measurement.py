@@ -8,9 +8,10 @@ from coordinator.launcher import Launcher
 from coordinator.plan import Plan, ProgramSpec
 from coordinator.report.tables import run_description
 from kernbench.benches.collective_perf.collective import PerfCase, PerfParameters, perf_cases
+from kernbench.benches.collective_perf.cubes import nearest_cubes
 from kernbench.benches.flags import check_algorithm
 from kernbench.cli.simulation import make_plan, run
-from kernbench.perf.arguments import AVERAGES, PerfRequest
+from kernbench.perf.arguments import AVERAGES, SINGLE, PerfRequest
 from kernbench.perf.bound import CollectiveBounds
 from kernbench.perf.table import (
     PerfTableRow,
@@ -48,13 +49,21 @@ def plan_of(request: PerfRequest) -> Plan:
     name = f"{request.parameters.collective}_perf"
     plan = make_plan(request.options, ProgramSpec("bench", name, PROGRAM))
     topology = plan.config.topology
-    parameters = replace(request.parameters, pes=request.parameters.pes or topology.pes_per_cube)
     for option, value, available in (
-        ("cubes", parameters.cubes, topology.cubes),
-        ("pes", parameters.pes, topology.pes_per_cube),
+        ("cubes", request.cubes, topology.cubes),
+        ("pes", request.parameters.pes, topology.pes_per_cube),
     ):
         if value > available:
             raise UsageError(f"perf: --{option} {value}: there are {available}")
+    for cube in request.on_cubes:
+        if cube >= topology.cubes:
+            raise UsageError(f"perf: --on-cubes {cube}: the cubes are 0 to {topology.cubes - 1}")
+    cubes = request.on_cubes or nearest_cubes(topology)[: request.cubes]
+    parameters = replace(
+        request.parameters,
+        cubes=",".join(map(str, cubes)),
+        pes=request.parameters.pes or topology.pes_per_cube,
+    )
     if parameters.root >= plan.world_size:
         raise UsageError(f"perf: -r {parameters.root}: the ranks are 0 to {plan.sips - 1}")
     check_algorithm(plan.config.ccl, parameters.algorithm)
@@ -75,7 +84,10 @@ class _PerfReportLines:
     def heading(self, plan: Plan) -> Iterator[str]:
         yield run_description(plan)
         algorithm = algorithm_text(self._requested_algorithm(plan), self._algorithms(plan))
-        yield from parameter_lines(self.parameters, self.request.average, plan.sips, algorithm)
+        where = "chosen" if self.request.on_cubes else "nearest to the IO chiplet"
+        yield from parameter_lines(
+            self.parameters, self.request.average, plan.sips, algorithm, where
+        )
 
     def results(self, plan: Plan, report: RunReport, sips: Sequence[SipReport]) -> Iterator[str]:  # noqa: ARG002
         return table_lines(self._rows(plan, sips))
@@ -87,11 +99,22 @@ class _PerfReportLines:
 
     def _rows(self, plan: Plan, sips: Sequence[SipReport]) -> list[PerfTableRow]:
         outcomes = [sip.outcome for sip in sips if sip.outcome is not None]
-        bounds = CollectiveBounds(plan.config.topology, self.parameters.cubes, self.parameters.pes)
+        parameters = self.parameters
+        bounds = CollectiveBounds(
+            plan.config.topology, parameters.cube_numbers, parameters.pes, parameters.iters
+        )
+        # Rank 0 and the fastest rank are single ranks, which may leave the barrier after others.
+        apart = self.request.average in SINGLE
         rows_of_ranks = zip(*(outcome.rows for outcome in outcomes), strict=True)
         algorithms = self._algorithms(plan)
         return [
-            make_row(case, algorithms[case.size_bytes], rows, self.request.average, bounds.of(case))
+            make_row(
+                case,
+                algorithms[case.size_bytes],
+                rows,
+                self.request.average,
+                bounds.of(case, apart=apart),
+            )
             for case, rows in zip(self.cases, rows_of_ranks, strict=True)
         ]
 

@@ -11,7 +11,7 @@ import msgspec
 from coordinator.report.text_table import TextColumn, TextStyle, TextTable
 from kernbench.benches.collective_perf.collective import PerfCase, PerfParameters
 from kernbench.perf.arguments import AVERAGES
-from kernbench.perf.bound import TimeBound
+from kernbench.perf.bound import TimeBound, mean
 from runtime.core.bench_registry import PerfRow
 from runtime.core.output import write_output
 
@@ -40,7 +40,8 @@ _NOTHING = ("N/A",) * 4
 class PerfTableRow:
     """A row of the report. `time_ps` is the time of an iteration as `-a` selects it.
 
-    `wrong` is the number of wrong elements on all ranks, None if they were not checked.
+    `wrong` is the number of wrong elements on all ranks, None if they were not checked. `bound` is
+    the bound of the same selection.
     """
 
     case: PerfCase
@@ -51,12 +52,18 @@ class PerfTableRow:
 
 
 def make_row(
-    case: PerfCase, algorithm: str, rows: Sequence[PerfRow], average: int, bound: TimeBound
+    case: PerfCase,
+    algorithm: str,
+    rows: Sequence[PerfRow],
+    average: int,
+    bounds: Sequence[TimeBound],
 ) -> PerfTableRow:
-    """The row of a case that `algorithm` executed, from the rows of all ranks."""
+    """The row of a case that `algorithm` executed, from the rows and bounds of all ranks."""
     # Ranks end a collective at different times; `-a` selects which of them counts.
     times_ps = [row.time_ps for row in rows]
     time_ps = (times_ps[0], sum(times_ps) / len(times_ps), min(times_ps), max(times_ps))[average]
+    by_time = sorted(bounds, key=lambda bound: bound.time_ps)
+    bound = (bounds[0], mean(bounds), by_time[0], by_time[-1])[average]
     wrong = [row.wrong for row in rows if row.wrong is not None]
     return PerfTableRow(
         case=case,
@@ -68,9 +75,9 @@ def make_row(
 
 
 def parameter_lines(
-    parameters: PerfParameters, average: int, ranks: int, algorithm: str
+    parameters: PerfParameters, average: int, ranks: int, algorithm: str, where: str
 ) -> Iterator[str]:
-    """The lines above the table: what is measured."""
+    """The lines above the table: what is measured; `where` states why on these cubes."""
     factor = parameters.step_factor
     step = f"{factor}(factor)" if factor > 1 else f"{parameters.step_bytes}(bytes)"
     yield (
@@ -78,7 +85,8 @@ def parameter_lines(
         f"maxBytes {parameters.max_bytes} step: {step} warmup iters: {parameters.warmup} "
         f"iters: {parameters.iters} validation: {parameters.check} average: {AVERAGES[average]}"
     )
-    cubes = f"{parameters.cubes} cube{'s' * (parameters.cubes > 1)}"
+    numbers = parameters.cube_numbers
+    cubes = f"cube{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))} ({where})"
     yield f"# algorithm {algorithm}, a buffer on up to {parameters.pes} PEs of {cubes}"
     yield "#"
 
@@ -184,6 +192,7 @@ def _named(row: PerfTableRow) -> dict[str, Any]:
         "out_of_place": forms[0],
         "in_place": forms[1],
         "bound_us": row.bound.time_ps / PS_PER_US,
-        "bound_way_us": row.bound.latency_ps / PS_PER_US,
+        "bound_launch_us": row.bound.launch_ps / PS_PER_US,
+        "bound_path_us": row.bound.path_ps / PS_PER_US,
         "bound_links_us": row.bound.links_ps / PS_PER_US,
     }

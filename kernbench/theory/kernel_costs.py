@@ -86,6 +86,12 @@ class KernelCosts:
         """A slot from its ring to the scratch buffer: twice through the one port of the TCM."""
         return self.dma_ps + 2 * self.tcm_ps(nbytes)
 
+    def kept_ps(self, nbytes: int) -> int:
+        """A slot from its ring straight to the own slice: DMA, data, acknowledgement."""
+        # From the ring in TCM: the port of the TCM is one of the servers.
+        ack_ps = self.times.control_ps(self._from_slice)
+        return self.dma_ps + self.times.bulk_ps(self._to_slice, nbytes, TCM_GBS) + ack_ps
+
     def add_ps(self, nbytes: int) -> int:
         """Addition of two operands of `nbytes`: fetch, compute and store overlap."""
         return self._math_ps("add", 2, nbytes)

@@ -79,6 +79,10 @@ class LaunchRoutes:
         """From the IO_CPU until the host has the answer."""
         return self.times.control_ps(IO_TO_HOST[1:])
 
+    def report_of_ps(self, pe: PeOfSip) -> int:
+        """From the end of a kernel on a PE until the IO_CPU has the report of its M_CPU."""
+        return self.times.control_ps(self.collect(pe[1])) + self.times.control_ps(self.up(pe[0]))
+
     @property
     def event_ps(self) -> int:
         """An event of an idle host: a control packet to the IO_CPU, and its answer."""
@@ -137,8 +141,7 @@ class LaunchTimes(LaunchRoutes):
     @property
     def report_ps(self) -> int:
         """From the end of the last kernel until the IO_CPU has the report of its M_CPU."""
-        cube, pe = self._reporting
-        return self.times.control_ps(self.collect(pe)) + self.times.control_ps(self.up(cube))
+        return self.report_of_ps(self._reporting)
 
     def period_ps(self, kernel_ps: int) -> int:
         """From one launch of a stream to the next."""

@@ -17,7 +17,6 @@ class MessageTimes:
         plan = FloorPlan(file)
         self._costs, self._packet_bytes = KernelCosts(file, packet_bytes), packet_bytes
         self._route = plan.between_pes((0, 0), (0, 0), 1)
-        self._to_slice, self._from_slice = plan.own_slice()
 
     def send_ps(self, nbytes: int) -> int:
         """A send whose receive is posted: load, then until the slot has left the TCM."""
@@ -30,8 +29,5 @@ class MessageTimes:
         """A receive whose send is posted: notice, load, slot, copy to memory."""
         costs = self._costs
         notice_ps = costs.issue_ps + costs.times.control_ps(self._route) + costs.ipcq_ps
-        # From the ring in TCM straight to the slice: the port of the TCM is one of the servers.
-        copied_ps = costs.dma_ps + costs.times.bulk_ps(self._to_slice, nbytes, TCM_GBS)
-        written_ps = costs.times.control_ps(self._from_slice)
         arrived_ps = costs.load_ps(nbytes) + costs.message_ps(self._route, nbytes)
-        return notice_ps + arrived_ps + copied_ps + written_ps
+        return notice_ps + arrived_ps + costs.kept_ps(nbytes)

@@ -17,15 +17,16 @@ class DPPolicy:
     """Data placement inside one SIP: a tensor is split over cubes, each cube's part over its PEs.
 
     `row_wise` splits the first axis that is longer than 1, `column_wise` the last axis, `replicate`
-    copies. `num_cubes`
-    and `num_pes` limit the placement to the first cubes and the first PEs of each (None: all).
-    There is no placement across SIPs: every rank owns one SIP and its own tensors.
+    copies. `num_cubes` and `num_pes` limit the placement to the first cubes and the first PEs of
+    each (None: all); `cubes`, instead of `num_cubes`, are the numbers of the cubes, in rising
+    order. There is no placement across SIPs: every rank owns one SIP and its own tensors.
     """
 
     cube: Split = "replicate"
     pe: Split = "replicate"
     num_cubes: int | None = None
     num_pes: int | None = None
+    cubes: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         for name, split in (("cube", self.cube), ("pe", self.pe)):
@@ -33,6 +34,15 @@ class DPPolicy:
                 raise ValueError(
                     f"DPPolicy({name}={split!r}): unknown split{nearest(split, get_args(Split))}"
                 )
+        if self.cubes is None:
+            return
+        if self.num_cubes is not None:
+            raise ValueError("DPPolicy(num_cubes=, cubes=): either a number of cubes or the cubes")
+        if not self.cubes or list(self.cubes) != sorted(set(self.cubes)):
+            raise ValueError(
+                f"DPPolicy(cubes={self.cubes}): the numbers of one or more cubes, each once, in "
+                "rising order"
+            )
 
 
 ONE_PE = DPPolicy(num_cubes=1, num_pes=1)
@@ -108,15 +118,16 @@ def resolve_dp_policy(
     Shards with different elements are consecutive in the virtual range in that order. `ValueError`
     if an axis does not divide evenly by a `DPPolicy`: only tiles may have unequal sizes.
     """
-    num_cubes = _limit(policy, "num_cubes", policy.num_cubes, cubes)
     num_pes = _limit(policy, "num_pes", policy.num_pes, pes)
     if isinstance(policy, TilePlacement):
+        num_cubes = _limit(policy, "num_cubes", policy.num_cubes, cubes)
         return tuple(_dealt(policy, shape, itemsize, target_sip, num_cubes, num_pes))
     whole = tuple((0, length) for length in shape)
     shards: list[ShardSpec] = []
     offsets: dict[tuple[Span, ...], int] = {}
-    end = 0
-    for cube, cube_spans in enumerate(_split(whole, policy.cube, num_cubes, f"{num_cubes} cubes")):
+    end, chosen = 0, _cubes(policy, cubes)
+    parts = _split(whole, policy.cube, len(chosen), f"{len(chosen)} cubes")
+    for cube, cube_spans in zip(chosen, parts, strict=True):
         for pe, spans in enumerate(
             _split(cube_spans, policy.pe, num_pes, f"{num_pes} PEs of a cube")
         ):
@@ -178,6 +189,18 @@ def _limit(policy: Placement, name: str, given: int | None, available: int) -> i
         call = "DPPolicy" if isinstance(policy, DPPolicy) else f"tiled_{policy.order}"
         raise ValueError(f"{call}({name}={given}): this topology has 1 to {available}")
     return given
+
+
+def _cubes(policy: DPPolicy, available: int) -> Sequence[int]:
+    """The numbers of the cubes that have a part."""
+    if policy.cubes is None:
+        return range(_limit(policy, "num_cubes", policy.num_cubes, available))
+    for cube in policy.cubes:
+        if not 0 <= cube < available:
+            raise ValueError(
+                f"DPPolicy(cubes={policy.cubes}): this topology has cubes 0 to {available - 1}"
+            )
+    return policy.cubes
 
 
 def _split(

@@ -13,7 +13,7 @@ from kernbench.benches.collective_perf.collective import (
     perf_cases,
 )
 from kernbench.benches.collective_perf.program import collective_perf
-from kernbench.perf.bound import CollectiveBounds
+from kernbench.perf.bound import CollectiveBounds, mean
 from runtime.ccl.config import parse_ccl
 from runtime.core.bench_registry import BenchOutcome
 from runtime.core.config_file import default_file
@@ -40,7 +40,7 @@ PARAMETERS = PerfParameters(
     dtype="int32",
     root=0,
     algorithm="",
-    cubes=1,
+    cubes="0",
     pes=2,
 )
 
@@ -84,16 +84,19 @@ def ccl_of_sends(mapper: str) -> str:
 def test_every_collective_is_right_and_no_faster_than_its_bound(name: str, sips: int):
     parameters = replace(PARAMETERS, collective=name, root=sips - 1)
     [case] = perf_cases(parameters, sips)
-    bound = CollectiveBounds(
-        parse_topology(ONE_CUBE, "small", sips), parameters.cubes, parameters.pes
-    ).of(case)
+    topology = parse_topology(ONE_CUBE, "small", sips)
+    bounds = CollectiveBounds(topology, parameters.cube_numbers, parameters.pes)
+    together, apart = (bounds.of(case, apart=apart) for apart in (False, True))
     outcomes = measured(parameters, sips)
     rows = [outcome.rows[0] for outcome in outcomes]
     assert [(row.size_bytes, row.count, row.wrong) for row in rows] == [
         (case.size_bytes, case.count, 0)
     ] * sips
     assert [(outcome.ok, outcome.wrong) for outcome in outcomes] == [(1, 0)] * sips
-    assert max(row.time_ps for row in rows) > bound.time_ps
+    times_ps = [row.time_ps for row in rows]
+    assert max(times_ps) > max(bound.time_ps for bound in together)
+    assert sum(times_ps) > sips * mean(together).time_ps
+    assert all(time > bound.time_ps for time, bound in zip(times_ps, apart, strict=True))
 
 
 @pytest.mark.slow

@@ -38,8 +38,8 @@ class Buffers:
 
 def allocate(case: PerfCase, parameters: PerfParameters) -> Buffers:
     """Buffers of zeros."""
-    cubes, pes = case.spread(parameters.cubes, parameters.pes)
-    policy = DPPolicy(cube="column_wise", pe="column_wise", num_cubes=cubes, num_pes=pes)
+    cubes, pes = case.spread(parameters.cube_numbers, parameters.pes)
+    policy = DPPolicy(cube="column_wise", pe="column_wise", cubes=cubes, num_pes=pes)
     source = torch.zeros(case.input_rows, case.count, dtype=case.dtype, dp=policy)
     if case.collective.in_place:
         return Buffers(source, source)

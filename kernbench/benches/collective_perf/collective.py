@@ -3,7 +3,7 @@
 These are facts without actions; the command line, the rank program and the report share them.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import gcd
@@ -74,8 +74,8 @@ class PerfParameters:
 
     Sizes go from `min_bytes` to `max_bytes`. Each is the previous one times `step_factor`, or plus
     `step_bytes` where the factor is 1. `root` -1 stands for every rank in turn. `algorithm` is a
-    name of `ccl.yaml`, `auto`, or "" for the default of that file. `cubes` and `pes` are the most
-    cubes, and PEs of each, that share a buffer.
+    name of `ccl.yaml`, `auto`, or "" for the default of that file. At most all of `cubes`, which
+    are numbers of cubes such as "12,13", and `pes` PEs of each share a buffer.
     """
 
     collective: str
@@ -90,8 +90,13 @@ class PerfParameters:
     dtype: str
     root: int
     algorithm: str
-    cubes: int
+    cubes: str
     pes: int
+
+    @property
+    def cube_numbers(self) -> tuple[int, ...]:
+        """The cubes, the most preferred one first."""
+        return tuple(map(int, self.cubes.split(",")))
 
 
 @dataclass(frozen=True)
@@ -135,10 +140,13 @@ class PerfCase:
             requested, self.collective.call, self.input_rows * self.count * self.dtype.itemsize
         )
 
-    def spread(self, cubes: int, pes: int) -> tuple[int, int]:
-        """The cubes, and PEs of each, that share a buffer evenly: as many as possible."""
+    def spread(self, cubes: Sequence[int], pes: int) -> tuple[tuple[int, ...], int]:
+        """The cubes, in rising order, and the number of PEs of each that share a buffer evenly: as
+        many PEs as possible, then as many of the first of `cubes` as possible.
+        """
         per_cube = gcd(self.count, pes)
-        return gcd(self.count // per_cube, cubes), per_cube
+        chosen = cubes[: gcd(self.count // per_cube, len(cubes))]
+        return tuple(sorted(chosen)), per_cube
 
     def algbw_gbs(self, time_ps: float) -> float:
         """Bytes of the larger buffer per nanosecond; 0 if the collective took no time."""

@@ -3,6 +3,7 @@
 import numpy as np
 
 from kernbench import DPPolicy
+from kernbench.benches.collective_perf.cubes import nearest_cubes
 from kernbench.studies.all_reduce import run_all_reduce
 from kernbench.studies.ccl_algorithms.points import AlgorithmPoint
 from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
@@ -17,14 +18,15 @@ EXACT = 2048
 
 def measure(point: AlgorithmPoint) -> AlgorithmRow:
     """Simulate one point."""
-    # The same spread over PEs as in `perf`, so that the selection fits what `perf` measures.
-    _, pes = point.case.spread(1, parse_topology(point.topology, "topology.yaml").pes_per_cube)
+    # The same cube and spread as in `perf`, so that the selection fits what `perf` measures.
+    topology = parse_topology(point.topology, "topology.yaml")
+    cubes, pes = point.case.spread(nearest_cubes(topology)[:1], topology.pes_per_cube)
     # Integers: each sum is exact in any order, so every algorithm must give the same bits.
     shards = [shard(point, rank) for rank in range(point.ranks)]
     run = run_all_reduce(
         shards,
         np.stack(shards).sum(axis=0, dtype=np.float16),
-        DPPolicy(cube="column_wise", pe="column_wise", num_cubes=1, num_pes=pes),
+        DPPolicy(cube="column_wise", pe="column_wise", cubes=cubes, num_pes=pes),
         algorithm=point.algorithm,
         topology_yaml=point.topology,
         ccl_yaml=point.ccl,

@@ -20,22 +20,32 @@ from runtime.ccl.reduction import ReduceOp
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
 
-RingRank = tuple[int, int]
-"""Rank and world size."""
+RingRank = tuple[int, int, int]
+"""Rank, world size, and the elements of a message that shares its links with others."""
 
 DIRECTIONS = ("global_W", "global_E")
 BEHIND, AHEAD = DIRECTIONS
 
 
+FEW_PES = 3
+"""The most PEs of a launch that send full rings."""
+
+
 def arguments(group: Group, itemsize: int) -> tuple[RingRank, int]:
-    """((rank, world size), elements per message): a message fits the receive ring, and all its
-    copies fit the scratch.
+    """((rank, world size, elements of a shared message), elements of a message): a message fits the
+    receive ring, and all its copies fit the scratch.
 
     All-reduce has the most copies: a block of p messages is loaded; p - 1 are received and
     combined, one may be divided, and p - 1 complete ones are received: 4p - 2.
+
+    A full ring covers bandwidth x delay of a link. Where several PEs share it, or messages follow
+    each other in a chain, smaller messages overlap better: a quarter of a ring, at least 4 slots.
     """
     message_bytes = group.ring_bytes_within_scratch(4 * group.world_size - 2)
-    return (group.rank, group.world_size), message_bytes // itemsize
+    least_bytes = max(message_bytes // 4 // 64 * 64, 4 * group.algorithm.slot_size)
+    shared_bytes = min(message_bytes, least_bytes)
+    place = group.rank, group.world_size, shared_bytes // itemsize
+    return place, message_bytes // itemsize
 
 
 def all_reduce(shard: Pointer, numel: int, op: ReduceOp, ring: RingRank, message: int) -> None:
@@ -44,7 +54,8 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, ring: RingRank, message
     Reduce-scatter, then all-gather: 2(p-1)/p n bytes a link, in 2(p-1) steps for a block of p
     messages.
     """
-    rank, size = ring
+    rank, size, shared = ring
+    message = _message(message, shared)
     if size == 1:
         return
     for start, count in blocks(numel, message * size):
@@ -68,10 +79,10 @@ def reduce(
     A chain that ends at the root, message after message: n bytes on each of its p - 1 links, all of
     them busy at once.
     """
-    rank, size = ring
+    rank, size, shared = ring
     # The root is the last position of the chain.
     position = (rank - root - 1) % size
-    for start, count in blocks(numel, message):
+    for start, count in blocks(numel, min(message, shared)):
         with tl.scratch():
             # Posted before the load: the message moves from the ring to scratch while the rank's
             # own elements are loaded.
@@ -91,12 +102,12 @@ def broadcast(shard: Pointer, numel: int, root: int, ring: RingRank, message: in
     A chain that begins at the root, message after message: n bytes on each of its p - 1 links, all
     of them busy at once.
     """
-    rank, size = ring
+    rank, size, shared = ring
     # The root is position 0 of the chain.
     position = (rank - root) % size
     if size == 1:
         return
-    for start, count in blocks(numel, message):
+    for start, count in blocks(numel, min(message, shared)):
         with tl.scratch():
             value = (
                 tl.load(shard + start, count)
@@ -116,7 +127,8 @@ def all_gather(
 
     (p-1) n bytes a link, in p - 1 steps for a message.
     """
-    rank, size = ring
+    rank, size, shared = ring
+    message = _message(message, shared)
     for start, count in blocks(numel, message):
         with tl.scratch():
             value = tl.load(shard + start, count)
@@ -152,7 +164,8 @@ def reduce_scatter_tensor(
 
     (p-1)/p of p `numel` elements a link, in p - 1 steps for a message of each part.
     """
-    rank, size = ring
+    rank, size, shared = ring
+    message = _message(message, shared)
     for start, count in blocks(numel, message):
         with tl.scratch():
             chunks = [tl.load(part + start, count) for part in inputs]
@@ -175,7 +188,8 @@ def all_to_all_single(
     A part takes the shorter direction round the ring, from rank to rank. With n bytes in the parts
     of a rank, p/8 n bytes a link and direction, or (p*p - 1)/8p n for odd p.
     """
-    rank, size = ring
+    rank, size, shared = ring
+    message = _message(message, shared)
     for start, count in blocks(numel, message):
         with tl.scratch():
             tl.store(outputs[rank] + start, tl.load(inputs[rank] + start, count))
@@ -209,7 +223,7 @@ def gather(
     Two chains end at the root, one from each side. The last link of the longer one carries
     floor(p/2) n bytes, that of the other one the parts of the other ranks.
     """
-    rank, size = ring
+    rank, size, _ = ring
     arms = _arms(root, size)
     if rank == root:
         # Straight from the rings to memory, from both sides at once.
@@ -245,7 +259,7 @@ def scatter(
 
     Two chains begin at the root, one to each side: the bytes on the links are those of `gather`.
     """
-    rank, size = ring
+    rank, size, _ = ring
     arms = _arms(root, size)
     if rank == root:
         for start, count in blocks(numel, message):
@@ -265,6 +279,12 @@ def scatter(
                 tl.send(outwards, tl.recv(inwards, count, output.dtype))
         with tl.scratch():
             tl.store(output + start, tl.recv(inwards, count, output.dtype))
+
+
+def _message(message: int, shared: int) -> int:
+    """The elements of a message, by the number of PEs that run this kernel."""
+    pes = tl.num_programs(0) * tl.num_programs(1)
+    return message if pes <= FEW_PES else min(message, shared)
 
 
 def _arms(root: int, size: int) -> list[tuple[str, list[int]]]:

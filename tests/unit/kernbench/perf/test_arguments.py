@@ -70,7 +70,7 @@ def test_the_arguments_of_nccl_tests_are_accepted():
         dtype="half",
         root=0,
         algorithm="",
-        cubes=1,
+        cubes="",
         pes=0,
     )
 
@@ -103,6 +103,22 @@ def test_the_options_of_every_run_reach_the_plan():
     assert (plan.sips, plan.procs, plan.data, plan.timeout_s) == (3, 2, False, 7)
     assert (plan.jitter_ms, plan.jitter_seed) == (1, 5)
     assert plan.program.arguments["pes"] == plan.config.topology.pes_per_cube
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cubes"),
+    [
+        ("", "12"),
+        ("--cubes 2", "12,13"),
+        ("--cubes 5", "12,13,14,15,8"),
+        ("--on-cubes 0", "0"),
+        ("--on-cubes 13,2", "13,2"),
+    ],
+)
+def test_buffers_are_on_the_cubes_nearest_to_the_io_chiplet_or_on_given_ones(
+    arguments: str, cubes: str
+):
+    assert plan_of(request_of(f"all_reduce {arguments}")).program.arguments["cubes"] == cubes
 
 
 def test_an_op_log_is_kept_only_on_request(tmp_path: Path):
@@ -151,6 +167,19 @@ def test_a_flag_without_meaning_is_refused_by_name_with_the_reason(names: tuple[
         ("reduce -r 2", "-r 2: the ranks are 0 to 1"),
         ("all_reduce --pes 9", "--pes 9: there are 8"),
         ("all_reduce --cubes 17", "--cubes 17: there are 16"),
+        ("all_reduce --cubes 0", "--cubes: expected an integer of at least 1, got '0'"),
+        ("all_reduce --cubes 1 --on-cubes 1", "either --cubes or --on-cubes, not both"),
+        ("all_reduce --on-cubes 3,16", "--on-cubes 16: the cubes are 0 to 15"),
+        *(
+            (
+                f"all_reduce --on-cubes {wrong}",
+                (
+                    "--on-cubes: expected numbers of cubes, each once, such as 12 or 12,13, "
+                    f"got {wrong!r}"
+                ),
+            )
+            for wrong in ("all", "1,1", "1,", "=-1", "1-3")
+        ),
         ("all_reduce again", "Got unexpected extra argument (again)"),
     ],
 )

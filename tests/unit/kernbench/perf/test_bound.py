@@ -1,4 +1,4 @@
-"""The bound of `perf`: bytes over links and latency, from the numbers of the topology file."""
+"""The bound of `perf`: launch, commands, routes and links, from the numbers of the file."""
 
 from fractions import Fraction
 from math import ceil
@@ -6,8 +6,10 @@ from math import ceil
 import pytest
 
 from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase
-from kernbench.perf.bound import CollectiveBounds
-from tests.support.topologies import small
+from kernbench.perf.bound import CollectiveBounds, TimeBound, mean
+from kernbench.theory.launches import LaunchTimes
+from kernbench.theory.topology_file import TopologyFile
+from tests.support.topologies import small, variant
 
 # topology.yaml: UCIe with 128 GB/s and 8 ns a port, 20 mm between SIPs at 10 ps per mm, and 2 ns
 # for the IO NoC.
@@ -16,21 +18,25 @@ CROSSING_PS = 8_000 + 200 + 8_000 + 2_000
 COUNT = 3 << 12
 
 
+def case(name: str, ranks: int, count: int = 1, root: int = 0) -> PerfCase:
+    return PerfCase(
+        collective=COLLECTIVES[name],
+        ranks=ranks,
+        count=count,
+        dtype_name="float",
+        op="sum",
+        root=root,
+    )
+
+
 def links_part_ps(name: str, ranks: int, root: int = 0, **changes: object) -> int:
     """The time of the bytes without the latency of the first one."""
-    bounds = CollectiveBounds(small(system__sips__count=ranks, **changes), 1, 1)
+    bounds = CollectiveBounds(small(system__sips__count=ranks, **changes), [3], 1)
     large, one = (
-        PerfCase(
-            collective=COLLECTIVES[name],
-            ranks=ranks,
-            count=count,
-            dtype_name="float",
-            op="sum",
-            root=root,
-        )
+        max(bound.links_ps for bound in bounds.of(case(name, ranks, count, root)))
         for count in (COUNT, 1)
     )
-    return bounds.of(large).links_ps - bounds.of(one).links_ps
+    return large - one
 
 
 def expected_ps(shares: Fraction) -> int:
@@ -76,65 +82,50 @@ def test_the_two_links_of_a_corner_limit_a_broadcast_on_a_mesh():
 
 
 @pytest.mark.parametrize(
-    ("name", "root", "remaining_hops"),
-    [
-        ("all_reduce", -1, 3),
-        ("all_gather", -1, 3),
-        ("alltoall", -1, 3),
-        ("broadcast", 0, 3),
-        ("reduce", 5, 3),
-        ("sendrecv", -1, 1),
-    ],
+    ("name", "hops"), [("all_reduce", 3), ("all_gather", 3), ("alltoall", 3), ("sendrecv", 1)]
 )
-def test_a_byte_must_cross_to_the_farthest_rank_that_needs_it(
-    name: str, root: int, remaining_hops: int
-):
-    bounds = CollectiveBounds(small(system__sips__count=6), 1, 1)
-    farthest = bounds.of(
-        PerfCase(
-            collective=COLLECTIVES[name], ranks=6, count=1, dtype_name="half", op="sum", root=root
-        )
+def test_a_byte_must_cross_to_the_farthest_rank_that_needs_it(name: str, hops: int):
+    six, two = (
+        CollectiveBounds(small(system__sips__count=ranks), [3], 1).of(case(name, ranks))
+        for ranks in (6, 2)
     )
-    nearest = bounds.of(
-        PerfCase(
-            collective=COLLECTIVES["sendrecv"],
-            ranks=6,
-            count=1,
-            dtype_name="half",
-            op="none",
-            root=-1,
-        )
+    assert [bound.path_ps - two[0].path_ps for bound in six] == [(hops - 1) * CROSSING_PS] * 6
+
+
+@pytest.mark.parametrize("name", ["broadcast", "reduce"])
+def test_no_route_is_hidden_from_a_rank_that_others_may_run_ahead_of(name: str):
+    bounds = CollectiveBounds(small(system__sips__count=6), [3], 1)
+    assert bounds.of(case(name, 6)) == bounds.of(case(name, 6), apart=True)
+    paths = {bound.path_ps - bound.launch_ps for bound in bounds.of(case(name, 6))}
+    # Less than the overheads of the ports that a byte passes on its way to another SIP.
+    assert max(paths) < 6 * 100_000
+    together, apart = (
+        bounds.of(case("all_reduce", 6), apart=apart)[0].path_ps for apart in (False, True)
     )
-    assert farthest.latency_ps - nearest.latency_ps == (remaining_hops - 1) * CROSSING_PS
+    assert apart < together
+
+
+def test_the_launch_is_that_of_the_closed_forms_and_the_way_of_all_but_the_first_is_hidden():
+    topology = variant(host__launch_overhead_ns=3_000)
+    launch = LaunchTimes(TopologyFile(topology.model_dump(mode="json")), [(12, 0)])
+    for iters in (1, 5):
+        [bound, _] = CollectiveBounds(topology, [12], 8, iters).of(case("all_reduce", 2))
+        once_ps = 3_000_000 + launch.to_io_ps + launch.answer_ps
+        # A kernel on one element of four bytes is on one PE.
+        assert bound.launch_ps == once_ps // iters + launch.stamp_ps + launch.report_ps
 
 
 def test_the_larger_part_is_the_bound():
-    bounds = CollectiveBounds(small(system__sips__count=6), 1, 1)
-    tiny, large = (
-        bounds.of(
-            PerfCase(
-                collective=COLLECTIVES["all_reduce"],
-                ranks=6,
-                count=count,
-                dtype_name="half",
-                op="sum",
-                root=-1,
-            )
-        )
-        for count in (1, 1 << 20)
-    )
-    assert (tiny.time_ps, large.time_ps) == (tiny.latency_ps, large.links_ps)
+    bounds = CollectiveBounds(small(system__sips__count=6), [3], 1)
+    tiny, large = (bounds.of(case("all_reduce", 6, count))[0] for count in (1, 1 << 20))
+    assert (tiny.time_ps, large.time_ps) == (tiny.path_ps, large.links_ps)
+    assert tiny.launch_ps == large.launch_ps < tiny.time_ps
+
+
+def test_a_mean_of_bounds_is_a_mean_of_its_parts():
+    assert mean([TimeBound(1, 5, 9), TimeBound(3, 7, 0)]) == TimeBound(2, 6, 4)
 
 
 def test_one_rank_alone_has_nothing_to_send():
-    alone = CollectiveBounds(small(system__sips__count=1), 1, 1).of(
-        PerfCase(
-            collective=COLLECTIVES["all_reduce"],
-            ranks=1,
-            count=8,
-            dtype_name="half",
-            op="sum",
-            root=-1,
-        )
-    )
-    assert alone.time_ps == 0
+    alone = CollectiveBounds(small(system__sips__count=1), [3], 1).of(case("all_reduce", 1, 8))
+    assert [bound.time_ps for bound in alone] == [0]

@@ -18,7 +18,7 @@ from kernbench.perf.table import (
 from runtime.core.bench_registry import PerfRow
 
 US = 1_000_000
-BOUND = TimeBound(200_000, 1_500_000)
+BOUND = TimeBound(launch_ps=100_000, path_ps=200_000, links_ps=1_500_000)
 
 
 def case(name: str = "all_gather", count: int = 256, op: str = "none", root: int = -1) -> PerfCase:
@@ -144,13 +144,15 @@ def test_average_selects_the_time_among_those_of_the_ranks(average: int, time_us
         PerfRow(4096, 256, "float", "none", each * US, 0, 0, wrong)
         for each, wrong in ((4, 1), (1, 0), (4, 2), (3, 0))
     ]
-    made = make_row(case(), "ring", rows, average, BOUND)
+    bounds = [TimeBound(links_ps=time * US) for time in (5, 4, 2, 1)]
+    made = make_row(case(), "ring", rows, average, bounds)
     assert (made.time_ps, made.wrong) == (time_us * US, 3)
+    assert made.bound.time_ps == (5, 3, 1, 5)[average] * US
 
 
 def test_a_row_is_unchecked_if_one_rank_has_not_checked_it():
     rows = [PerfRow(4096, 256, "float", "none", US, 0, 0, wrong) for wrong in (0, None)]
-    assert make_row(case(), "ring", rows, 1, BOUND).wrong is None
+    assert make_row(case(), "ring", rows, 1, [BOUND] * 2).wrong is None
 
 
 PARAMETERS = PerfParameters(
@@ -166,18 +168,18 @@ PARAMETERS = PerfParameters(
     dtype="half",
     root=0,
     algorithm="",
-    cubes=2,
+    cubes="12,13",
     pes=8,
 )
 
 
 def test_the_lines_above_the_table_have_the_parameters():
-    first, second, _ = parameter_lines(PARAMETERS, 1, 4, "ring")
+    first, second, _ = parameter_lines(PARAMETERS, 1, 4, "ring", "chosen")
     assert first == (
         "# all_reduce ranks 4 minBytes 8 maxBytes 64 step: 2(factor) warmup iters: 1 iters: 5 "
         "validation: 3 average: mean"
     )
-    assert second == "# algorithm ring, a buffer on up to 8 PEs of 2 cubes"
+    assert second == "# algorithm ring, a buffer on up to 8 PEs of cubes 12, 13 (chosen)"
 
 
 @pytest.mark.parametrize(
@@ -217,4 +219,9 @@ def test_the_rows_are_written_with_all_digits(tmp_path: Path):
     }
     assert of_row["in_place"] is None
     assert of_row["algorithm"] == "ring"
-    assert (of_row["bound_us"], of_row["bound_way_us"], of_row["bound_links_us"]) == (1.5, 0.2, 1.5)
+    assert [of_row[f"bound_{part}us"] for part in ("", "launch_", "path_", "links_")] == [
+        1.5,
+        0.1,
+        0.2,
+        1.5,
+    ]

@@ -50,6 +50,26 @@ def test_the_default_placement_of_a_tensor_is_one_shard_on_pe_0_of_cube_0() -> N
     assert parts(ONE_PE) == {(0, 0): ARRAY.tolist()}
 
 
+def test_the_parts_go_to_the_given_cubes_in_rising_order() -> None:
+    placed = parts(DPPolicy(cube="row_wise", num_pes=1, cubes=(1, 3)), cubes=4)
+    assert placed == {(1, 0): ARRAY[:2].tolist(), (3, 0): ARRAY[2:].tolist()}
+    assert parts(DPPolicy(num_pes=1, cubes=(2,)), cubes=3) == {(2, 0): ARRAY.tolist()}
+
+
+@pytest.mark.parametrize("cubes", [(), (1, 1), (2, 1)])
+def test_cubes_are_given_once_each_and_in_order(cubes: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"DPPolicy\(cubes=.*each once, in rising order"):
+        DPPolicy(cubes=cubes)
+
+
+def test_cubes_are_given_by_number_or_by_their_numbers_and_exist() -> None:
+    with pytest.raises(ValueError, match="either a number of cubes or the cubes"):
+        DPPolicy(num_cubes=1, cubes=(0,))
+    for cube in (-1, 2):
+        with pytest.raises(ValueError, match="this topology has cubes 0 to 1"):
+            parts(DPPolicy(cubes=(cube,)))
+
+
 def test_the_columns_of_a_vector_are_its_elements() -> None:
     assert parts(DPPolicy(cube="column_wise", num_pes=1), np.arange(6)) == {
         (0, 0): [0, 1, 2],

@@ -30,7 +30,7 @@ PARAMETERS = PerfParameters(
     dtype="half",
     root=0,
     algorithm="",
-    cubes=1,
+    cubes="0",
     pes=8,
 )
 
@@ -133,10 +133,19 @@ def test_all_stands_for_every_type_reduction_and_root_that_there_is():
 
 @pytest.mark.parametrize(
     ("count", "spread"),
-    [(64, (4, 8)), (8, (1, 8)), (4, (1, 4)), (12, (1, 4)), (1, (1, 1)), (16, (2, 8))],
+    [
+        (64, ((0, 1, 7, 9), 8)),
+        (8, ((7,), 8)),
+        (4, ((7,), 4)),
+        (12, ((7,), 4)),
+        (1, ((7,), 1)),
+        (16, ((7, 9), 8)),
+    ],
 )
-def test_a_buffer_lies_on_as_many_pes_as_divide_it(count: int, spread: tuple[int, int]):
-    assert case(count=count).spread(cubes=4, pes=8) == spread
+def test_a_buffer_lies_on_as_many_pes_as_divide_it_in_the_first_cubes(
+    count: int, spread: tuple[tuple[int, ...], int]
+):
+    assert case(count=count).spread(cubes=(7, 9, 1, 0), pes=8) == spread
 
 
 @pytest.mark.parametrize("name", list(COLLECTIVES))
