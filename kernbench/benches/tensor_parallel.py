@@ -80,12 +80,13 @@ def roofline_ps(products: Iterable[tuple[int, int, int]], dtype: DType) -> int:
 
 
 def all_reduce_bound_ps(count: int, dtype: DType, ranks: int, cubes: int = 1, pes: int = 1) -> int:
-    """The least time of an all-reduce of `count` elements on at most `cubes` cubes and `pes` PEs of
-    each.
+    """The least time of the kernels of an all-reduce of `count` elements on at most `cubes` cubes
+    and `pes` PEs of each. Its launch overlaps with the kernels before it.
     """
     name = next(name for name, each in DTYPES.items() if each == dtype)
     case = PerfCase(COLLECTIVES["all_reduce"], ranks, count, name, "sum", -1)
-    return CollectiveBounds(running_rank().topology, cubes, pes).of(case).time_ps
+    bounds = CollectiveBounds(running_rank().topology, range(cubes), pes).of(case)
+    return max(bound.time_ps - bound.launch_ps for bound in bounds)
 
 
 def table_of(

@@ -42,7 +42,7 @@ def launch_paths(file: TopologyFile, seed: int, number: int) -> list[Check]:
     title = f"drawn {number}" if number else "the file"
     # The overheads of the host of the file are not what is checked here.
     ideal = chosen.with_values({"host.launch_overhead_ns": 0, "host.copy_overhead_ns": None})
-    cases = _Cases(ideal, f"l.{number}", title)
+    cases = _LaunchCases(ideal, f"l.{number}", title)
     return [*cases.starts(), *cases.late_cubes(), *cases.late_pes(), *cases.overheads()]
 
 
@@ -62,7 +62,7 @@ class _Run:
         }
 
 
-class _Cases:
+class _LaunchCases:
     """The checks of one topology, each a fresh run of SIP 0."""
 
     def __init__(self, file: TopologyFile, prefix: str, title: str) -> None:
