@@ -1,7 +1,6 @@
-"""How much the results depend on two numbers of the topology file: the table in `docs/model.md`.
+"""How much the results depend on numbers of the topology file: the tables in `docs/model.md`.
 
-`python -m kernbench.probe.sensitivity` prints it in nanoseconds, for the topology that ships with
-kernbench.
+`python -m kernbench.probe.sensitivity` prints them, for the topology that ships with kernbench.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 import yaml
 
 from kernbench.benches.ccl_allreduce import ccl_allreduce
+from kernbench.probe import streams
 from kernbench.probe.cases import ProbeCases
 from kernbench.probe.measure import ProbeTransfer, measure
 from runtime.core.bench_registry import BenchOutcome
@@ -104,10 +104,12 @@ def _line(first: str, cells: Sequence[str]) -> str:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     shipped = read_text(default_file("topology.yaml"))
     results = [results_ps(variation.applied_to(shipped)) for variation in VARIATIONS]
     print("\n".join(markdown(VARIATIONS, results)))
+    for table in streams.tables(shipped):
+        print("", table, sep="\n")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from kernbench.validate.accesses import Accesses, Bank
 from kernbench.validate.check import Check
 from kernbench.validate.transfers import OneSip, dma_records
 from runtime.core.requests import PeDmaMsg
-from runtime.core.trace import OpRecord
+from runtime.core.trace import Operand, OpRecord
 from runtime.model.placement import ONE_PE
 from sip_node.local_run import simulate
 
@@ -188,4 +188,11 @@ def _loaded_ps(file: TopologyFile, shape: tuple[int, ...], strides: tuple[int, .
 def _in_order(system: OneSip, requests: list[PeDmaMsg]) -> list[OpRecord]:
     """The records of reads at ascending addresses, in the order of the requests."""
     records = dma_records(system.run(requests))
-    return sorted(records, key=lambda record: record.inputs[0].address)
+    # A read has one input, the block in memory.
+    return sorted(records, key=lambda record: _source(record).address)
+
+
+def _source(record: OpRecord) -> Operand:
+    [source] = record.inputs
+    assert isinstance(source, Operand)
+    return source

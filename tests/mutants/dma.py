@@ -17,7 +17,7 @@ MUTANTS = (
         file=DMA,
         old="packet.total = min(request.packet_bytes, request.nbytes - begin)",
         new="packet.total = request.nbytes - begin",
-        breaks="A READ asks for one packet, so that the window bounds the bytes in flight.",
+        breaks="A READ requests one packet, so that the window bounds the bytes in flight.",
         noticed_by="q.window",
     ),
     Mutant(
