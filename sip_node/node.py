@@ -291,6 +291,7 @@ class LpNode:
             broken_law=chip.broken_law(),
             queues=_queues(chip),
             transfers=chip.host.open_transfers(),
+            stalled=chip.stalled(),
         )
 
     def _round(self) -> None:

@@ -246,6 +246,23 @@ class IpcqDeadlock(KernbenchError):  # noqa: N818 - the name is part of the spec
         return f"IpcqDeadlock at {format_ps(self.time_ps)}: {summary}{text}"
 
 
+class NetworkDeadlock(KernbenchError):  # noqa: N818 - named as `IpcqDeadlock`
+    """No event is left in any LP, and full buffers of the network wait for each other in a cycle.
+
+    Fields: the simulated time in ps; for each buffer of the cycle its name and its packet.
+    """
+
+    def __init__(self, time_ps: int, cycle: tuple[tuple[str, str], ...]) -> None:
+        super().__init__(time_ps, cycle)
+        self.time_ps, self.cycle = time_ps, cycle
+
+    def __str__(self) -> str:
+        lines = [f"{buffer}: {packet}, waits for" for buffer, packet in self.cycle]
+        text = "".join(f"\n  {line}" for line in [*lines, "the first of these buffers"])
+        full = f"{len(self.cycle)} full buffers of the network wait for each other"
+        return f"NetworkDeadlock at {format_ps(self.time_ps)}: no event is left; {full}{text}"
+
+
 class InvariantError(KernbenchError):
     """The model violates one of its own laws, such as the conservation of bytes.
 

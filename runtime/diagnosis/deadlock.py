@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from runtime.ccl.call_signature import call_id
 from runtime.core.coordinates import PeCoordinates
-from runtime.core.errors import CollectiveMismatchError, IpcqDeadlock
+from runtime.core.errors import CollectiveMismatchError, IpcqDeadlock, NetworkDeadlock
+from runtime.diagnosis.buffer_cycle import network_deadlock
 from runtime.diagnosis.open_transfers import OpenTransfers
 from runtime.diagnosis.wait_for_graph import PathEnd, PeThread, WaitForGraph, WaitPath
 from runtime.wire.reports import BlockedPe, QueuePointers, SipReport
@@ -23,17 +24,21 @@ _REMARKS = {
 }
 
 
-def deadlock(reports: Sequence[SipReport]) -> IpcqDeadlock | CollectiveMismatchError:
+def deadlock(
+    reports: Sequence[SipReport],
+) -> IpcqDeadlock | CollectiveMismatchError | NetworkDeadlock:
     """The error of a run in which no event is left; `reports` are those of all SIPs.
 
     Ranks that wait in different collective calls at the same position of a group's sequence are a
-    mismatch, which is the cause of everything else and therefore reported alone.
+    mismatch, which is the cause of everything else and therefore reported alone. So is a cycle of
+    full buffers in the network.
     """
     ordered = sorted(reports, key=lambda report: report.sip)
     transfers = OpenTransfers(ordered)
-    mismatch = _mismatch(ordered) or transfers.mismatch()
-    if mismatch is not None:
-        return mismatch
+    # Most fundamental first: nothing else in a run makes sense once its network stands still.
+    cause = network_deadlock(ordered) or _mismatch(ordered) or transfers.mismatch()
+    if cause is not None:
+        return cause
     queues = [queue for report in ordered for queue in report.queues]
     unfinished = [report for report in ordered if not report.finished]
     return IpcqDeadlock(

@@ -161,13 +161,25 @@ class OpenTransfer(Flat, frozen=True):
         return f"{self.function} {'to' if self.sends else 'from'} rank {self.peer}"
 
 
+class StalledBuffer(Flat, frozen=True):
+    """A buffer of the network whose first packet stands still, and a buffer that it waits for.
+
+    Buffers are named, `packet` describes the packet.
+    """
+
+    buffer: str
+    packet: str
+    waits_for: str
+
+
 class SipReport(Flat, frozen=True):
     """The end of one SIP: its digest, its time, the result of its rank, its counters.
 
     `time_ps` is the end of its last operation. `broken_law` is empty, or the law of the model that
     does not hold at the end; while a rank has not finished, that is to be expected. `queues` are
     the queues of the PEs that wait, and of other PEs the queues that are not at rest. `transfers`
-    are the sends and receives that have not completed, in the order of the calls.
+    are the sends and receives that have not completed, in the order of the calls; `stalled` are the
+    packets that stand still in full buffers, once for each buffer that they wait for.
     """
 
     sip: SipNumber
@@ -181,3 +193,4 @@ class SipReport(Flat, frozen=True):
     broken_law: str = ""
     queues: tuple[QueuePointers, ...] = ()
     transfers: tuple[OpenTransfer, ...] = ()
+    stalled: tuple[StalledBuffer, ...] = ()

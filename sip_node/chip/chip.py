@@ -12,12 +12,13 @@ from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import Topology
 from runtime.model.virtual_layers import VirtualLayers
 from runtime.wire.frames import Message
-from runtime.wire.reports import BlockedPe
+from runtime.wire.reports import BlockedPe, StalledBuffer
 from sip_node.chip.context import ChipContext, ChipSpec, Flows
 from sip_node.chip.credited_ports import CreditedPorts
 from sip_node.chip.fabric.clocked_network import HopTiming
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.fabric import Endpoint, Fabric
+from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.host.host import Host
 from sip_node.chip.kernel import StartKernel, no_kernels
 from sip_node.chip.memory.back_pressure import BackPressure
@@ -63,7 +64,7 @@ class Chip:
     def __init__(
         self, spec: ChipSpec, sip: int, engine: Engine, log: OpLog, post: Callable[[Message], None]
     ) -> None:
-        self.sip, self.log, self._engine = sip, log, engine
+        self.sip, self.log, self._engine, self._graph = sip, log, engine, spec.graph
         self.send_bounds = _send_bounds(spec)
         self.fabric = _fabric(spec, sip, engine, self.send_bounds)
         chip = ChipContext(
@@ -131,6 +132,22 @@ class Chip:
     def blocked(self) -> tuple[BlockedPe, ...]:
         """Every kernel that waits for a peer, in (cube, pe) order."""
         return tuple(blocked for pe in self.pes for blocked in pe.blocked())
+
+    def stalled(self) -> tuple[StalledBuffer, ...]:
+        """The packets that stand still at the end of a run, and the buffers that they wait for."""
+        nodes = self._graph.nodes
+
+        def named(packet: Packet) -> str:
+            source, target = nodes[packet.source_node].name, nodes[packet.node].name
+            return (
+                f"{packet.kind.name} of {packet.size:,} B from sip {packet.source_sip} {source} "
+                f"to sip {packet.sip} {target}"
+            )
+
+        return tuple(
+            StalledBuffer(buffer, named(packet), waits_for)
+            for buffer, packet, waits_for in self.boundary.stalled()
+        )
 
     def broken_law(self) -> str:
         """The first law of the model that does not hold at the end of a run, or nothing.

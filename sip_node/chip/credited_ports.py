@@ -16,14 +16,16 @@ packet enters the switch that could stop the packets of another sender there.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from runtime.core.errors import InvariantError
 from runtime.wire.frames import Message
 from runtime.wire.packets import PacketHeader, PacketKind
 from sip_node.chip.context import ChipContext
+from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.packet import Packet, header_of
+from sip_node.chip.fabric.stalled import StalledPacket
 from sip_node.chip.link_credits import LinkCredits, LinkNetwork
 from sip_node.chip.ucie_ports import UciePorts
 
@@ -81,6 +83,33 @@ class CreditedPorts(UciePorts):
         network = LinkNetwork(message.source, header.tag)
         self._credits.credited(network, header.size)
         self._serve(network)
+
+    def stalled(self) -> Iterator[StalledPacket]:
+        """The packets that stand still at the end of a run: in the fabric, and at the links."""
+        yield from super().stalled()
+        sip, fabric = self._chip.sip, self._chip.fabric
+        assert isinstance(fabric, CreditedFabric), "the ports belong to a fabric with credits"
+        for _, packet, waits_for in fabric.stalled():
+            if packet.came_from is not None:
+                yield StalledPacket(self._ingress_of(packet), packet, f"sip {sip} {waits_for}")
+        for network, queue in sorted(self._queues.items()):
+            egress = f"sip {sip} egress to sip {network.neighbour} ({self._credits.name(network)})"
+            for packet, _ in queue:
+                local = packet.came_from is None
+                held = f"sip {sip} {fabric.space_of(packet)}" if local else self._ingress_of(packet)
+                yield StalledPacket(held, packet, egress)
+            if queue:
+                full = self._ingress_name(network.neighbour, sip, network)
+                yield StalledPacket(egress, queue[0].packet, full)
+
+    def _ingress_of(self, packet: Packet) -> str:
+        """The name of the ingress buffer that a packet is in."""
+        sip, before = self._chip.sip, packet.came_from
+        assert before is not None, "only packets of other SIPs have an ingress buffer"
+        return self._ingress_name(sip, before, self._credits.network(packet, before, before))
+
+    def _ingress_name(self, sip: int, before: int, network: LinkNetwork) -> str:
+        return f"sip {sip} ingress from sip {before} ({self._credits.name(network)})"
 
     def check_at_rest(self) -> None:
         """At the end of a run no packet waits here, and every credit has come back.

@@ -15,8 +15,7 @@ from runtime.model.sip_fabric import SipFabric, crossing_ps
 from runtime.model.topology import Topology
 from runtime.wire.packets import PacketHeader
 from sip_node.chip.fabric.packet import REQUESTS, Packet
-
-CLASSES = ("requests", "replies")
+from sip_node.chip.fabric.stalled import CLASSES
 
 
 class LinkNetwork(NamedTuple):

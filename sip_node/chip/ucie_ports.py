@@ -1,6 +1,6 @@
 """The UCIe ports of a SIP: the boundary between its fabric and the neighbouring SIPs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import OpRecord
@@ -8,6 +8,7 @@ from runtime.wire.frames import Message
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Packet, from_message, header_of, to_message
 from sip_node.chip.fabric.server import Server
+from sip_node.chip.fabric.stalled import StalledPacket
 
 
 class UciePorts:
@@ -110,6 +111,13 @@ class UciePorts:
         now_ps = self._chip.engine.now_ps
         start_ps, tail_ps = self._switch_port.reserve(now_ps, tail_ps, packet.size)
         self._chip.engine.at(start_ps, self._enter, packet, tail_ps)
+
+    def stalled(self) -> Iterator[StalledPacket]:
+        """The packets that stand still at the end of a run, with buffers named by their SIP."""
+        for buffer, packet, waits_for in self._chip.fabric.stalled():
+            if buffer:
+                where = f"sip {self._chip.sip}"
+                yield StalledPacket(f"{where} {buffer}", packet, f"{where} {waits_for}")
 
     def check_at_rest(self) -> None:
         """At the end of a run nothing waits here: every packet has crossed when it came."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.runs import Run, kernbench
+from tests.support.topologies import variant_text
 
 pytestmark = [pytest.mark.multiproc, pytest.mark.slow]
 
@@ -64,6 +65,32 @@ def test_a_rank_that_never_calls_the_collective_is_at_the_end_of_the_chain(tmp_p
         r" of sip 1 cube 0 pe 0\n",
         run.err,
     )
+
+
+def test_a_deadlock_of_the_network_names_the_cycle_of_buffers_across_processes(
+    tmp_path: Path,
+) -> None:
+    lone_cube = {"sip__cube_mesh": {"w": 1, "h": 1}, "cube__pe_layout__pe_per_corner": 1}
+    topology = tmp_path / "topology.yaml"
+    topology.write_text(variant_text(**lone_cube, noc__flow_control="credits"))
+    # Wrong rules in every process: no dateline, and room for a packet only in an empty buffer.
+    body = (
+        "from runtime.model.sip_fabric import SipFabric\n"
+        "from sip_node.chip.link_credits import LinkCredits\n"
+        "SipFabric.layer = lambda *_: 0\n"
+        "LinkCredits.has_room = lambda self, network, nbytes: not self._used[network]\n"
+        "rank = dist.get_rank()\n"
+        "x, y = torch.ones(4096), torch.zeros(4096)\n"
+        "sent = dist.isend(x, (rank + 2) % 4)\n"
+        "dist.irecv(y, (rank - 2) % 4).wait()\n"
+        "sent.wait()\n"
+    )
+    run = script_run(tmp_path, body, "--topology", str(topology), sips=4)
+    assert run.code == 1
+    assert re.search(r"error: NetworkDeadlock at [\d,.]+ ns: no event is left; 8 full", run.err)
+    for sip in range(4):
+        assert re.search(rf"\n  sip {sip} ingress from sip {(sip - 1) % 4} \(.*\): IPCQ_", run.err)
+        assert re.search(rf"\n  sip {sip} egress to sip {(sip + 1) % 4} \(.*\): IPCQ_", run.err)
 
 
 def test_a_good_run_keeps_no_queues(tmp_path: Path) -> None:

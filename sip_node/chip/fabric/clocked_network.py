@@ -5,12 +5,15 @@ A UCIe crossing is a part of the link between the routers at its ends: its ports
 links between the host and the IO_CPU keep calendars.
 """
 
+from collections.abc import Iterator
+
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import Stage
 from sip_node.chip.fabric.cycle_queue import CycleQueue
 from sip_node.chip.fabric.injection import Injection, Injector
 from sip_node.chip.fabric.noc_clock import NocClock, Pipeline, pipeline
 from sip_node.chip.fabric.router import Router
+from sip_node.chip.fabric.stalled import StalledPacket, stalled_packets
 from sip_node.chip.fabric.virtual_channels import (
     InputPort,
     InputVc,
@@ -132,6 +135,10 @@ class ClockedNetwork:
             found = Injection(self._queue, injector, network, self._timing.clock)
             self._injections[key] = found
         return found
+
+    def stalled(self, layers: int) -> Iterator[StalledPacket]:
+        """The packets that stand still at the end of a run; `layers` are those of a class."""
+        return stalled_packets(self._virtual.values(), self._injections.values(), layers)
 
     def _local(self, node: int, number: int) -> int:
         return len(self._graph.links) + node * _LOCAL + number

@@ -9,7 +9,7 @@ reply: a reply never waits for a request. Each class has as many layers as the r
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,6 +23,7 @@ from sip_node.chip.fabric.fabric import Endpoint, LinkCounters, link_server
 from sip_node.chip.fabric.injection import Injection
 from sip_node.chip.fabric.packet import REQUESTS, Packet
 from sip_node.chip.fabric.server import Server
+from sip_node.chip.fabric.stalled import StalledPacket, network_name
 from sip_node.chip.fabric.virtual_channels import PacketOrder, VirtualNetwork, Worm
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
@@ -123,6 +124,15 @@ class CreditedFabric:
         """The time for which the flits of a packet occupy a link of `bw_gbs`."""
         cycles = self._clock.flits(nbytes) * self._clock.flit_cycles(bw_gbs)
         return cycles * self._clock.period_ps
+
+    def stalled(self) -> Iterator[StalledPacket]:
+        """The packets that stand still at the end of a run, and what they wait for."""
+        return self._network.stalled(self._layers.count)
+
+    def space_of(self, packet: Packet) -> str:
+        """The name of the room that a packet holds at its endpoint."""
+        assert isinstance(packet.space, VirtualNetwork), "the packet is at an endpoint with a limit"
+        return network_name(packet.space, self._layers.count)
 
     def send(self, packet: Packet, origin: int, tail_ps: int) -> None:
         """Send `packet` from node `origin` now; its tail is there at `tail_ps`."""

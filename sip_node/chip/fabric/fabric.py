@@ -13,7 +13,7 @@ takes the sum of overheads and wires plus its bytes at the narrowest link. Buffe
 unlimited: there is no back-pressure, and no route can deadlock.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 from runtime.core.simtime import serialisation_ps
@@ -21,6 +21,7 @@ from runtime.model.graph import ChipGraph, Link
 from runtime.model.routing import ChipRoutes, Stage
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.fabric.server import Server
+from sip_node.chip.fabric.stalled import StalledPacket
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
 
@@ -104,6 +105,10 @@ class Fabric:
 
     def release(self, packet: Packet) -> None:
         """The endpoint has room again for `packet`: here it always has."""
+
+    def stalled(self) -> Iterator[StalledPacket]:
+        """No packet stands still: without a limit of buffers none waits for another buffer."""
+        return iter(())
 
     def busiest(self) -> list[Server]:
         """The links with a bandwidth, the busiest first."""
