@@ -86,14 +86,13 @@ class CreditedFabric:
         """Deliver the packets that arrive at `node` to `endpoint`.
 
         With a capacity, a packet of a virtual network arrives only when there is room for all of
-        it, at least for one of `packet_bytes`; `release` gives the room back. `left(packet)` is
-        called when the last flit of a packet from `node` has left its queue.
+        it, or when all of the room is free; `release` gives the room back. `left(packet)` is called
+        when the last flit of a packet from `node` has left its queue.
         """
         assert node not in self._endpoints, f"node {node} has an endpoint already"
         self._endpoints[node] = endpoint
         if capacity_bytes is not None:
-            nbytes = max(capacity_bytes, self._graph.topology.packet_bytes)
-            self._capacity_flits[node] = self._clock.flits(nbytes)
+            self._capacity_flits[node] = self._clock.flits(capacity_bytes)
         if left is not None:
             self._left[node] = left
 
@@ -195,8 +194,8 @@ class CreditedFabric:
             networks.append(self._network.exit(last, neighbour, base + layers[end - 1]))
         ejecting = networks[-1]
         ejecting.eject = self._ejected
-        if target in self._capacity_flits and ejecting.space is None:
-            ejecting.space = self._capacity_flits[target]
+        if target in self._capacity_flits:
+            ejecting.limit(self._capacity_flits[target])
         injection = self._network.injection(networks[0])
         if origin in self._left:
             injection.arbiter.left = partial(self._has_left, origin)

@@ -156,7 +156,17 @@ class VirtualNetwork:
     is the number of flits for which it has room: a packet takes its space with its channel.
     """
 
-    __slots__ = ("_queue", "_short_of_space", "eject", "index", "port", "space", "vcs", "waiting")
+    __slots__ = (
+        "_capacity",
+        "_queue",
+        "_short_of_space",
+        "eject",
+        "index",
+        "port",
+        "space",
+        "vcs",
+        "waiting",
+    )
 
     def __init__(
         self, queue: CycleQueue, port: OutputPort, index: int, vcs: list[OutputVc]
@@ -165,8 +175,14 @@ class VirtualNetwork:
         self.port, self.index, self.vcs = port, index, vcs
         self.waiting: list[InputVc] = []
         self.space: int | None = None
+        self._capacity = 0
         self._short_of_space: deque[InputVc] = deque()
         self.eject: Callable[[Worm, int], None] | None = None
+
+    def limit(self, flits: int) -> None:
+        """The receiver has room for `flits`; a longer packet enters when all of it is free."""
+        if self.space is None:
+            self.space = self._capacity = flits
 
     def admits(self, channel: "InputVc", now: int) -> bool:
         """Take space for the packet of `channel`, if there is enough and no earlier one waits."""
@@ -178,7 +194,8 @@ class VirtualNetwork:
             order.early[worm.number] = worm.flits
             return True
         # In turn, or else a long packet would wait for as long as short ones arrive.
-        if self.space < worm.flits or (queue and queue[0] is not channel):
+        fits = self.space >= min(worm.flits, self._capacity)
+        if not fits or (queue and queue[0] is not channel):
             if channel not in queue:
                 queue.append(channel)
             return False
