@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,7 +12,7 @@ from kernbench.cli.options import CONTEXT_SETTINGS, number
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import GROUPS
 from kernbench.validate.mesh_checks import traffic_csv
-from kernbench.validate.mesh_network import PATTERNS
+from kernbench.validate.mesh_network import FLOW_CONTROLS, PATTERNS, MeshRouter, Traffic
 from kernbench.validate.plan import Part, missed, parts, run
 from kernbench.validate.report import print_tables, summary, write_csv
 from runtime.core.config_file import default_file, read_text
@@ -20,6 +21,7 @@ from runtime.core.output import clear_output
 from runtime.core.wallclock import now_s
 from runtime.model.topology import parse_topology
 
+DEFAULT_SEED = 1
 LOAD = number(float, "a number above 0 and at most 1", sys.float_info.min, 1.0)
 
 
@@ -37,10 +39,10 @@ LOAD = number(float, "a number above 0 and at most 1", sys.float_info.min, 1.0)
 )
 @click.option(
     "--seed",
+    "seeds",
     type=click.IntRange(0),
-    default=1,
-    show_default=True,
-    help="Seed of all random numbers.",
+    multiple=True,
+    help="Seed of all random numbers, by default 1; with --mesh, may be given several times.",
 )
 @click.option("--full", is_flag=True, help="All loads of the mesh reference instead of five.")
 @click.option(
@@ -58,14 +60,12 @@ LOAD = number(float, "a number above 0 and at most 1", sys.float_info.min, 1.0)
 @click.option(
     "--mesh",
     is_flag=True,
-    help="Instead of checks, traffic on a 4x4 mesh: a line of CSV for each --load.",
+    help="Instead of checks, traffic on a 4x4 mesh: a line of CSV for each --load and --seed.",
 )
 @click.option(
     "--pattern",
     type=click.Choice(PATTERNS),
-    default="uniform",
-    show_default=True,
-    help="Destinations, with --mesh.",
+    help="Destinations, with --mesh; uniform by default.",
 )
 @click.option(
     "--load",
@@ -77,14 +77,29 @@ LOAD = number(float, "a number above 0 and at most 1", sys.float_info.min, 1.0)
 @click.option(
     "--flits",
     type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
-    help="Flits of a packet, with --mesh.",
+    help="Flits of a packet, with --mesh; 1 by default.",
+)
+@click.option(
+    "--flow-control",
+    type=click.Choice(FLOW_CONTROLS),
+    help="With --mesh: FIFO links for packets (unlimited, the default) or for flits, without a "
+    "limit of buffers; or routers with credits.",
+)
+@click.option(
+    "--router-stages", type=click.IntRange(1, 4), help="With --flow-control credits: 4 by default."
+)
+@click.option(
+    "--vcs", type=click.IntRange(1, 64), help="With --flow-control credits: 4 by default."
+)
+@click.option(
+    "--buffer-flits",
+    type=click.IntRange(1, 1 << 16),
+    help="Flits of a VC's buffer, with --flow-control credits: 8 by default.",
 )
 def validate_command(  # noqa: PLR0913 - a parameter for each option
     only: str,
     topology: Path | None,
-    seed: int,
+    seeds: Sequence[int],
     *,
     full: bool,
     procs: int | None,
@@ -92,16 +107,20 @@ def validate_command(  # noqa: PLR0913 - a parameter for each option
     fail_fast: bool,
     lists: bool,
     mesh: bool,
-    pattern: str,
-    loads: Sequence[float],
-    flits: int,
+    **traffic: Any,
 ) -> int:
     """Check the model against closed forms and reference data.
 
     Each check has an expected and a measured value, their deviation, a tolerance and a verdict.
     Exit code 1 if one is out of its tolerance. docs/validation.md describes the groups.
     """
-    chosen = [part for part in parts(seed, full=full) if part.may_match(only)]
+    if not mesh:
+        _check_no_traffic(traffic, seeds)
+    chosen = [
+        part
+        for part in parts(seeds[0] if seeds else DEFAULT_SEED, full=full)
+        if part.may_match(only)
+    ]
     if lists:
         _list(chosen)
         return 0
@@ -109,11 +128,18 @@ def validate_command(  # noqa: PLR0913 - a parameter for each option
     text = read_text(source)
     parse_topology(text, str(source))
     if mesh:
-        return _mesh(text, pattern, loads, flits, seed)
-    if loads:
-        raise UsageError("validate: --load belongs to --mesh")
+        return _mesh(TopologyFile.of(text), seeds or (DEFAULT_SEED,), **traffic)
     count = min(procs or os.cpu_count() or 1, max(len(chosen), 1))
     return _validate(text, chosen, only, count, csv_path, fail_fast=fail_fast)
+
+
+def _check_no_traffic(traffic: dict[str, Any], seeds: Sequence[int]) -> None:
+    for name, value in traffic.items():
+        if value not in (None, ()):
+            option = name.removesuffix("s") if name == "loads" else name.replace("_", "-")
+            raise UsageError(f"validate: --{option} belongs to --mesh")
+    if len(seeds) > 1:
+        raise UsageError("validate: several --seed belong to --mesh")
 
 
 def _validate(
@@ -147,9 +173,32 @@ def _list(chosen: Sequence[Part]) -> None:
             print(f"{group}  {what}: {' '.join(f'{prefix}*' for prefix in prefixes)}")
 
 
-def _mesh(text: str, pattern: str, loads: Sequence[float], flits: int, seed: int) -> int:
+def _mesh(
+    file: TopologyFile,
+    seeds: Sequence[int],
+    *,
+    pattern: str | None,
+    loads: Sequence[float],
+    flits: int | None,
+    flow_control: str | None,
+    **router: int | None,
+) -> int:
     if not loads:
         raise UsageError("validate: --mesh needs at least one --load")
-    for line in traffic_csv(TopologyFile.of(text), pattern, loads, flits, seed):
+    flow_control = flow_control or "unlimited"
+    given = {name: value for name, value in router.items() if value is not None}
+    if given and flow_control != "credits":
+        option = next(iter(given)).replace("_", "-")
+        raise UsageError(f"validate: --{option} belongs to --flow-control credits")
+    chosen = MeshRouter(
+        flow_control,
+        given.get("router_stages", MeshRouter.stages),
+        given.get("vcs", MeshRouter.vcs),
+        given.get("buffer_flits", MeshRouter.buffer_flits),
+    )
+    traffics = (
+        Traffic(pattern or PATTERNS[0], load, flits or 1, seed) for load in loads for seed in seeds
+    )
+    for line in traffic_csv(file, chosen, traffics):
         print(line, flush=True)
     return 0

@@ -19,7 +19,6 @@ import simpy
 
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.mesh_network import (
-    FLIT_BYTES,
     NODES,
     SIDE,
     MeshNetwork,
@@ -156,8 +155,7 @@ def run_fabric(traffic: Traffic, cycles: int) -> HopRun:
     """HopRun the fabric of kernbench."""
     network = MeshNetwork(TopologyFile.of(read_text(default_file("topology.yaml"))))
     outcome, took_s = _timed(lambda: network.run(traffic, cycles, warmup=0))
-    hops = sum(server.nbytes for server in network.fabric.busiest()) // FLIT_BYTES
-    return HopRun(outcome.packets, outcome.latency_cycles, hops, took_s)
+    return HopRun(outcome.packets, outcome.latency_cycles, network.flit_hops, took_s)
 
 
 def _timed(work: Callable[[], _Result]) -> tuple[_Result, float]:

@@ -23,12 +23,14 @@ from itertools import product
 from math import log
 
 from kernbench.theory.topology_file import TopologyFile
+from kernbench.validate.flit_mesh import FlitMesh
 from runtime.core.rng import Random, seeded
 from runtime.core.simtime import NEVER_PS
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes, Route
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import parse_topology
+from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.fabric.packet import Kind, Packet
@@ -44,12 +46,21 @@ CYCLE_PS = 1000
 FLIT_BYTES = 64
 FLIT_GBS = FLIT_BYTES / CYCLE_NS
 ALONE_PS = 1000 * CYCLE_PS
-PATTERNS = ("uniform", "transpose", "bitcomp", "neighbor")
+PATTERNS = ("uniform", "transpose", "bitcomp", "neighbor", "hotspot")
+FLOW_CONTROLS = ("unlimited", "flits", "credits")
+HOTSPOT, HOTSPOT_SHARE = 5, 0.1
+"""A node in the middle, and the share of packets with `hotspot` that are for it."""
+STABLE = 0.975
+"""The network is stable if it accepts at least this share of the flits that are offered."""
 
 
 @dataclass(frozen=True)
 class MeshRouter:
-    """The routers: links with calendars (`unlimited`), or `credits` with the other values."""
+    """The routers, by flow control.
+
+    With `unlimited` a packet occupies a link as a whole; with `flits` (`FlitMesh`) the flits of
+    different packets interleave. The other values belong to `credits`.
+    """
 
     flow_control: str = "unlimited"
     stages: int = 4
@@ -85,6 +96,10 @@ class MeshStatistics:
     latency_cycles: float
     accepted: float
 
+    def stable(self, load: float) -> bool:
+        """Whether the network is below its saturation at `load`."""
+        return self.accepted >= STABLE * load
+
 
 def mesh_file(file: TopologyFile, router: MeshRouter = UNLIMITED) -> TopologyFile:
     """The user's file with one cube of 4x4 routers and PEs, and with times in whole cycles."""
@@ -94,7 +109,7 @@ def mesh_file(file: TopologyFile, router: MeshRouter = UNLIMITED) -> TopologyFil
         {
             "ns_per_mm": CYCLE_NS,
             "noc": {
-                "flow_control": router.flow_control,
+                "flow_control": "credits" if router.flow_control == "credits" else "unlimited",
                 "vcs": router.vcs,
                 "buffer_flits": router.buffer_flits,
                 "router_stages": router.stages,
@@ -134,11 +149,13 @@ class MeshNetwork:
         routes = _MeshRoutes(graph)
         links = components(topology).links
         bounds = SendBounds({}, 0, answers=False)
-        self.fabric: Fabric | CreditedFabric
-        if router.flow_control == "credits":
-            self.fabric = _MeshFabric(
-                self.engine, graph, routes, SipFabric(topology), 0, bounds, links
-            )
+        self.fabric: Fabric | CreditedFabric | FlitMesh
+        if router.flow_control == "flits":
+            self.fabric = FlitMesh(self.engine, routes, CYCLE_PS, FLIT_BYTES)
+        elif router.flow_control == "credits":
+            sips = SipFabric(topology)
+            layers = VirtualLayers(graph, routes, sips)
+            self.fabric = _MeshFabric(self.engine, graph, routes, layers, sips, 0, bounds, links)
         else:
             self.fabric = Fabric(self.engine, graph, routes, 0, bounds, links)
         self.pes = [graph.pe(0, node) for node in range(NODES)]
@@ -164,22 +181,32 @@ class MeshNetwork:
         packet = Packet(Kind.WRITE, 0, pe, 0, self.pes[target], nbytes, sent_ps=now_ps)
         self.fabric.send(packet, pe, now_ps)
 
-    def run(self, traffic: Traffic, cycles: int, warmup: int) -> MeshStatistics:
+    def run(
+        self, traffic: Traffic, cycles: int, warmup: int, *, drains: bool = True
+    ) -> MeshStatistics:
         """Offer traffic for `warmup` cycles, then measure for `cycles` cycles.
 
         The sources continue until all packets generated in the measured cycles have arrived, so
-        that the last ones compete with as much traffic as the first ones.
+        that the last ones compete with as much traffic as the first ones; but unless it `drains`,
+        the run ends with the measurement, and late packets count in `accepted` only.
         """
         sink = _MeshSink(self.engine, warmup * CYCLE_PS, (warmup + cycles) * CYCLE_PS)
         self._attach(sink)
         for node in range(NODES):
             _MeshSource(self, sink, node, traffic).start()
-        self.engine.run_before(NEVER_PS)
+        self.engine.run_before(NEVER_PS if drains else (warmup + cycles) * CYCLE_PS)
         return MeshStatistics(
             packets=sink.packets,
             latency_cycles=sink.latency_ps / CYCLE_PS / sink.packets,
             accepted=sink.accepted / (NODES * cycles),
         )
+
+    @property
+    def flit_hops(self) -> int:
+        """Flits carried, over all links."""
+        if isinstance(self.fabric, FlitMesh):
+            return self.fabric.flit_hops
+        return sum(link.nbytes for link in self.fabric.busiest()) // FLIT_BYTES
 
     def _attach(self, sink: "_MeshSink") -> None:
         for pe in self.pes:
@@ -274,11 +301,14 @@ def gap(rng: Random, rate: float) -> int:
 def destination(pattern: str, source: int, rng: Random) -> int:
     """The destination of a packet, as in BookSim; nodes are numbered row by row.
 
-    `neighbor` is one node further in each dimension.
+    `neighbor` is one node further in each dimension. `hotspot` is uniform but for a share of the
+    packets which go to one node.
     """
     col, row = source % SIDE, source // SIDE
     if pattern == "uniform":
         return rng.randrange(NODES)
+    if pattern == "hotspot":
+        return HOTSPOT if rng.random() < HOTSPOT_SHARE else rng.randrange(NODES)
     if pattern == "transpose":
         return col * SIDE + row
     if pattern == "bitcomp":

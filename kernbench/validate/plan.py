@@ -26,7 +26,17 @@ from kernbench.validate.launches import launches
 from kernbench.validate.meeting_flows import meeting_flows
 from kernbench.validate.memory_rows import memory_rows
 from kernbench.validate.memory_turns import memory_turns
-from kernbench.validate.mesh_checks import DEFAULT_LOADS, loaded, reference, unloaded
+from kernbench.validate.mesh_checks import (
+    DEFAULT_LOADS,
+    STABILITY_LOADS,
+    loaded,
+    reference,
+    router_latency,
+    router_loads,
+    router_stability,
+    router_unloaded,
+    unloaded,
+)
 from kernbench.validate.messages import TOPOLOGIES as MESSAGE_TOPOLOGIES
 from kernbench.validate.messages import messages
 from kernbench.validate.metamorphic import metamorphic
@@ -72,6 +82,16 @@ def parts(seed: int, *, full: bool) -> list[Part]:
         *(Part(f"d.md1.{load}", waiting, (seed, load)) for load in LOADS),
         Part("e.zero-load.", unloaded),
         *(Part(f"e.uniform.{load}.", loaded, (seed, load)) for load in loads),
+        *(Part(f"e.credits.{stages}.", router_unloaded, (stages,)) for stages in (1, 2, 3, 4)),
+        *(
+            Part(f"e.{name}.{load}.latency", router_latency, (seed, name, load, times))
+            for name, load, times in router_loads(full=full)
+        ),
+        *(
+            Part(f"e.{name}.{load}.stable", router_stability, (seed, name, load))
+            for name in ("r1", "r2")
+            for load in STABILITY_LOADS
+        ),
         Part("f.", conservation),
         Part("f.little", little, (seed,)),
         Part("g.", metamorphic, (seed,)),

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kernbench.cli.main import call
+from kernbench.cli.main import call, main
 from kernbench.theory.topology_file import TopologyFile
-from kernbench.validate.mesh_network import MeshNetwork, Traffic
+from kernbench.validate.mesh_network import MeshNetwork, MeshRouter, Traffic
 from kernbench.validate.plan import missed, parts, run
 from tests.support.topologies import default_text, variant_text
 
@@ -135,6 +135,33 @@ def test_other_patterns_take_their_zero_load_latency_at_low_load(
     assert outcome.accepted == pytest.approx(0.01, rel=0.3)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--vcs", "3"], "--vcs belongs to --mesh"),
+        (["--seed", "1", "--seed", "2"], "several --seed belong to --mesh"),
+        (["--mesh"], "--mesh needs at least one --load"),
+        (["--mesh", "--load", "0.1", "--vcs", "3"], "--vcs belongs to --flow-control credits"),
+        (["--mesh", "--load", "0.1", "--pattern", "ring"], "'uniform', 'transpose', 'bitcomp'"),
+    ],
+)
+def test_a_wrong_option_of_the_mesh_is_named(
+    arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["validate", *arguments]) == 2
+    assert problem in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("load", "status"), [("0.1", "stable"), ("0.95", "unstable")])
+def test_a_mesh_with_credits_is_stable_or_not(load: str, status: str) -> None:
+    router = MeshRouter("credits", 3, 2, 4)
+    seen = MeshNetwork(TopologyFile.of(default_text()), router).run(
+        Traffic("hotspot", float(load), 1, 1), 600, 60, drains=False
+    )
+    assert seen.stable(float(load)) == (status == "stable")
+
+
 def test_traffic_on_the_mesh_is_printed_as_csv(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [
         "--mesh",
@@ -151,10 +178,13 @@ def test_traffic_on_the_mesh_is_printed_as_csv(capsys: pytest.CaptureFixture[str
     ]
     assert call(["validate", *arguments]) == 0
     header, *lines = capsys.readouterr().out.splitlines()
-    assert header == "pattern,flits,offered,seed,avg_latency_cycles,accepted"
-    assert [line.split(",")[:4] for line in lines] == [
-        ["neighbor", "8", "0.02", "3"],
-        ["neighbor", "8", "0.01", "3"],
+    assert header == (
+        "flow_control,router_stages,vcs,buffer_flits,pattern,flits,offered,seed,"
+        "avg_latency_cycles,accepted,status"
+    )
+    assert [line.split(",")[:8] for line in lines] == [
+        ["unlimited", "", "", "", "neighbor", "8", "0.02", "3"],
+        ["unlimited", "", "", "", "neighbor", "8", "0.01", "3"],
     ]
     # Four routers on average: 3 x 4 + 1 + 8 cycles, and short waits.
-    assert 20.5 < float(lines[1].split(",")[4]) < 22
+    assert 20.5 < float(lines[1].split(",")[8]) < 22
