@@ -44,7 +44,7 @@ from kernbench.validate.moves import moves
 from kernbench.validate.numerics import numerics
 from kernbench.validate.paths import TOPOLOGIES, saturation, uncontended
 from kernbench.validate.pipelines import pipelines
-from kernbench.validate.queueing import LOADS, little, waiting
+from kernbench.validate.queueing import FULL_LOADS, LOADS, little, waiting
 from kernbench.validate.receive_order import receive_order
 from kernbench.validate.rings import rings
 from kernbench.validate.sharing import sharing
@@ -79,7 +79,10 @@ def parts(seed: int, *, full: bool) -> list[Part]:
         Part("b.", saturation),
         Part("c.", sharing),
         Part("c.kernels.", contention),
-        *(Part(f"d.md1.{load}", waiting, (seed, load)) for load in LOADS),
+        *(
+            Part(f"d.{load}.", waiting, (seed, load, arrivals, tolerance))
+            for load, (arrivals, tolerance) in (FULL_LOADS if full else LOADS).items()
+        ),
         Part("e.zero-load.", unloaded),
         *(Part(f"e.uniform.{load}.", loaded, (seed, load)) for load in loads),
         *(Part(f"e.credits.{stages}.", router_unloaded, (stages,)) for stages in (1, 2, 3, 4)),
@@ -175,9 +178,9 @@ def _in_this_process(
 def _submitted(
     pool: ProcessPoolExecutor, text: str, chosen: Sequence[Part], prefix: str
 ) -> list[Future[list[Check]]]:
-    """Futures in the order of the parts; the long parts, groups d and e, start first."""
+    """Futures in the order of the parts; the long parts, group e, start first."""
     futures: dict[int, Future[list[Check]]] = {}
-    for part in sorted(chosen, key=lambda part: not part.prefix.startswith(("d", "e"))):
+    for part in sorted(chosen, key=lambda part: not part.prefix.startswith("e")):
         futures[id(part)] = pool.submit(_checks, text, part, prefix)
     return [futures[id(part)] for part in chosen]
 

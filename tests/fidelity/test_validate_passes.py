@@ -43,7 +43,7 @@ PREFIXES = [
     "a.1.",
     "b.",
     "c.",
-    "d.md1.0.5",
+    "d.0.5.",
     "e.zero",
     "e.uniform.0.4",
     "f.",
@@ -59,6 +59,7 @@ PREFIXES = [
     "j.",
     "k.",
     "l.",
+    "n.",
 ]
 
 
@@ -81,7 +82,7 @@ DRAWN = [
 ]
 DEFAULT_SEED = 1
 # Their other loads take half of the time of `validate`, which `make test-nightly` runs.
-LOADED = ["d.md1.0.8", "e.zero", "e.uniform.0.6"]
+LOADED = ["d.0.8.", "e.zero", "e.uniform.0.6"]
 
 
 @pytest.mark.parametrize(
