@@ -40,8 +40,10 @@ class Measurement:
     @property
     def fits(self) -> bool:
         """Whether the time is inside the bounds."""
-        least_ps = self.expected.least_ps * (1 - TOLERANCE)
-        return least_ps <= self.measured_ps <= self.expected.most_ps * (1 + TOLERANCE)
+        spread_ps = self.expected.spread_ps
+        least_ps = self.expected.least_ps * (1 - TOLERANCE) - spread_ps
+        most_ps = self.expected.most_ps * (1 + TOLERANCE) + spread_ps
+        return least_ps <= self.measured_ps <= most_ps
 
     @property
     def row(self) -> TableRow:

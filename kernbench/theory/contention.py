@@ -13,17 +13,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from kernbench.theory.bandwidths import own_read_gbs, slice_gbs
+from kernbench.theory.floor_plan import FloorPlan
 from kernbench.theory.routes import MESH_GBS, PE_GBS, TCM_GBS, UCIE_GBS, XBAR_GBS
 from kernbench.theory.servers import transfer_ps
 from kernbench.theory.topology_file import TopologyFile
+from kernbench.theory.transfers import RouteTimes
 
 
 @dataclass(frozen=True)
 class TimeBounds:
-    """A time is at least `least_ps` and at most `most_ps`; equal where the formula is exact."""
+    """A time is at least `least_ps` and at most `most_ps`; equal where the formula is exact.
+
+    Both hold but for `spread_ps`.
+    """
 
     least_ps: int
     most_ps: int
+    spread_ps: int = 0
 
 
 class Contention:
@@ -46,9 +52,18 @@ class Contention:
         return _bounds(pes * nbytes, (self._slice_gbs,), narrowest_gbs)
 
     def one_link(self, pes: int, nbytes: int) -> TimeBounds:
-        """PEs of one cube, each from another slice of the next cube, over their UCIe link."""
+        """PEs of one cube, each from another slice of the next cube, over their UCIe link.
+
+        The link is busy for k n / B more. Which PE gets the last packet may differ with n, and so
+        may the time from the link to that PE.
+        """
         link_gbs = self._file.number(UCIE_GBS)
-        return _bounds(pes * nbytes, (link_gbs,), min(link_gbs, self._port_gbs, self._slice_gbs))
+        narrowest_gbs = min(link_gbs, self._port_gbs, self._slice_gbs)
+        bounds = _bounds(pes * nbytes, (link_gbs,), narrowest_gbs)
+        times, plan = RouteTimes(self._file), FloorPlan(self._file)
+        latencies_ps = [times.latency_ps(plan.between_pes((1, 0), (0, pe))) for pe in range(pes)]
+        spread_ps = max(latencies_ps) - min(latencies_ps)
+        return TimeBounds(bounds.least_ps, bounds.most_ps, spread_ps)
 
     def hot_slice(self, cube: int, nbytes: int) -> TimeBounds:
         """All PEs of the SIP from one slice in `cube`."""

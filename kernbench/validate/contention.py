@@ -30,7 +30,7 @@ def _checks(measured: Measurement) -> list[Check]:
             expected=least_ps,
             measured=measured.measured_ps,
             unit="ps",
-            tolerance=TOLERANCE,
+            tolerance=TOLERANCE + measured.expected.spread_ps / least_ps,
         )
         return [check]
     # The measured time lies between the bounds: each is an upper bound of the other number.
