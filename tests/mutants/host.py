@@ -27,8 +27,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="one-command-behind-the-m-cpu",
         file=IO_CPU,
-        old="+ len(pes) * serialisation_ps(nbytes, spread_gbs)",
-        new="+ serialisation_ps(nbytes, spread_gbs)",
+        old="+ len(pes) * fabric.serialisation_ps(nbytes, spread_gbs)",
+        new="+ fabric.serialisation_ps(nbytes, spread_gbs)",
         breaks="The stamp covers the commands that an M_CPU sends one after the other.",
         noticed_by="l.0.start",
     ),
@@ -43,8 +43,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="nearest-pe",
         file=IO_CPU,
-        old="+ max(routes.route(m_cpu, graph.pe(cube, pe)).latency_ps for pe in pes)",
-        new="+ min(routes.route(m_cpu, graph.pe(cube, pe)).latency_ps for pe in pes)",
+        old="+ max(fabric.latency_ps(m_cpu, graph.pe(cube, pe)) for pe in pes)",
+        new="+ min(fabric.latency_ps(m_cpu, graph.pe(cube, pe)) for pe in pes)",
         breaks="The stamp is that of the farthest PE of a cube.",
         noticed_by="l.0.start",
     ),
