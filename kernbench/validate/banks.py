@@ -17,7 +17,7 @@ REFRESH_TOLERANCE = 0.003
 
 def banks(file: TopologyFile) -> list[Check]:
     """All checks of the model."""
-    file = file.with_values({"hbm.model": "banks"})
+    file = file.with_values({"hbm.model": "banks", "sip.cube_mesh": {"w": 1, "h": 1}})
     still = file.with_values({BANKS + "t_refi_ns": 0.0})
     return [*_patterns(still), *_streams(still), *_refresh(file)]
 
@@ -26,8 +26,9 @@ class _Pattern:
     """Reads of single bursts of the first channel of a slice, all of them in flight at once."""
 
     def __init__(self, file: TopologyFile) -> None:
-        # One DMA channel per burst, so that latency does not limit the rate.
-        self._system = OneSip(file.with_values({"pe.dma.channels": 2 * ACCESSES}))
+        # All bursts in flight at once, so that latency does not limit the rate.
+        window = {"pe.dma.channels": 2 * ACCESSES, "pe.dma.outstanding": 2 * ACCESSES}
+        self._system = OneSip(file.with_values(window))
         self._burst, self._pcs = file["hbm.burst_bytes"], file["hbm.num_pcs"]
         self._row_bytes = file[BANKS + "row_bytes"]
 
@@ -121,7 +122,10 @@ def _streams(file: TopologyFile) -> Iterator[Check]:
 
 def _refresh(file: TopologyFile) -> Iterator[Check]:
     """A read over many refreshes, of channels that are slow for the number of bytes."""
-    file = _wide(file.with_values({"hbm.pc_bw_gbs": 2.0}))
+    packet_bytes = 16 * file["hbm.burst_bytes"] * file["hbm.num_pcs"]
+    # Long rows: only a refresh closes them, so the time to open them again is visible.
+    values = {"hbm.pc_bw_gbs": 2.0, "packet_bytes": packet_bytes, BANKS + "row_bytes": 1 << 16}
+    file = _wide(file.with_values(values))
     still = file.with_values({BANKS + "t_refi_ns": 0.0})
     # The same bytes in both: the difference of two runs of each leaves no latency.
     rates_gbs = [

@@ -32,14 +32,17 @@ def memory_turns(file: TopologyFile) -> list[Check]:
 
 
 def _wide(file: TopologyFile) -> TopologyFile:
-    """Links at least as wide as a slice, and packets of whole rounds of its channels."""
+    """One cube, links at least as wide as a slice, packets of whole rounds of its channels."""
     gbs = float(slice_gbs(file))
     values = {key: max(file[key], gbs) for key in (MESH_GBS, PE_GBS, TCM_GBS, XBAR_GBS)}
     round_bytes = file["hbm.burst_bytes"] * file["hbm.num_pcs"]
     packet_bytes = max(file["packet_bytes"] // round_bytes, 1) * round_bytes
-    return file.with_values(
-        values | {"packet_bytes": packet_bytes, "cube.hbm_ctrl.switch_penalty_ns": 0.0}
-    )
+    others = {
+        "sip.cube_mesh": {"w": 1, "h": 1},
+        "packet_bytes": packet_bytes,
+        "cube.hbm_ctrl.switch_penalty_ns": 0.0,
+    }
+    return file.with_values(values | others)
 
 
 def _records(system: OneSip, requests: Sequence[Request]) -> dict[int, OpRecord]:
@@ -105,6 +108,16 @@ def _passing(file: TopologyFile) -> Iterator[Check]:
         "as alone",
         turns.requested_ps(1) + burst_ps + turns.returned_ps(1),
         _span_ps(records[1]),
+    )
+    every = dma_records(busy.run([*others, busy.read_slice((0, 1), 0, 2 * burst)]))
+    first_ps = min(record.start_ps for record in every) + turns.requested_ps(0)
+    [both] = [record for record in every if record.pe == 1]
+    yield _exact(
+        "h.turns.both",
+        "two bursts, of that channel and of an idle one: behind those that wait",
+        "a + (accesses + 1) burst",
+        first_ps + (PACKETS + 1) * burst_ps + turns.returned_ps(1) - both.start_ps,
+        _span_ps(both),
     )
 
 

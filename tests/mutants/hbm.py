@@ -109,20 +109,18 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="tcm-in-order-of-arrival",
         file=TURNS,
-        old="later = self._later.get(access.message)",
-        new="later = None",
+        old="if begin_ps > now_ps:",
+        new="if begin_ps < now_ps:",
         breaks="a message with many packets at a TCM leaves turns to others",
         noticed_by="h.turns.host",
     ),
     Mutant(
-        name="hbm-no-passing",
+        name="hbm-passes-on-shared-channels",
         file=QUEUE,
-        old="""            while not self._waiting[index].needs & idle:
-                index += 1""",
-        new="""            if not self._waiting[0].needs & idle:
-                break""",
-        breaks="an access to an idle channel passes those that wait for others",
-        noticed_by="h.turns.",
+        old="if self._waiting[other].needs & needs:",
+        new="if not self._waiting[other].needs:",
+        breaks="an access does not pass another one on a channel that both need",
+        noticed_by="h.turns.both",
     ),
     Mutant(
         name="hbm-wakes-late",
