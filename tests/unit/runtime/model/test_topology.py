@@ -166,6 +166,15 @@ def test_a_topology_cannot_be_changed_after_it_was_read() -> None:
             "hbm.slice_gib: 8 slices of 17 GiB a cube; the HBM window of an address has 128 GiB",
         ),
         ({"hbm__burst_bytes": 96}, "hbm.burst_bytes: 96 is not a power of two"),
+        (
+            {"hbm__banks__row_bytes": 1000},
+            "hbm.banks.row_bytes: 1000 is no multiple of hbm.burst_bytes, 256",
+        ),
+        (
+            {"hbm__banks__t_refi_ns": 400},
+            "hbm.banks.t_refi_ns: 400.0 ns from refresh to refresh, and one takes 450.0 ns",
+        ),
+        ({"hbm__model": "rows"}, "hbm.model: should be 'channels' or 'banks', got 'rows'"),
         ({"hbm__num_pcs": 0}, "hbm.num_pcs: should be greater than or equal to 1"),
         (
             {"cube__hbm_ctrl__efficiency": 1.1},
