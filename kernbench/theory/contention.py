@@ -77,7 +77,9 @@ class Contention:
         slowest_ps = transfer_ps(here * nbytes, narrowest_gbs) + transfer_ps(
             elsewhere * nbytes, min(narrowest_gbs, link_gbs)
         )
-        return TimeBounds(max(slice_ps, *link_ps), slowest_ps)
+        # The PEs take turns packet by packet: the last turn of all may be that of another PE.
+        turn_ps = transfer_ps(file["packet_bytes"], self._slice_gbs)
+        return TimeBounds(max(slice_ps, *link_ps), slowest_ps, turn_ps)
 
     def _behind_links(self, cube: int) -> Iterable[int]:
         """The cubes that each UCIe link of a cube leads to, with columns before rows."""

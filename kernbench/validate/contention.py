@@ -41,7 +41,7 @@ def _checks(measured: Measurement) -> list[Check]:
         expected=measured.measured_ps,
         measured=least_ps,
         unit="ps",
-        tolerance=TOLERANCE,
+        tolerance=TOLERANCE + measured.expected.spread_ps / least_ps,
         relation=Relation.AT_MOST,
     )
     above = Check(
@@ -51,7 +51,7 @@ def _checks(measured: Measurement) -> list[Check]:
         expected=most_ps,
         measured=measured.measured_ps,
         unit="ps",
-        tolerance=TOLERANCE,
+        tolerance=TOLERANCE + measured.expected.spread_ps / least_ps,
         relation=Relation.AT_MOST,
     )
     return [below, above]
