@@ -37,6 +37,7 @@ from kernbench.validate.mesh_checks import (
     router_unloaded,
     unloaded,
 )
+from kernbench.validate.mesh_patterns import patterns
 from kernbench.validate.messages import TOPOLOGIES as MESSAGE_TOPOLOGIES
 from kernbench.validate.messages import messages
 from kernbench.validate.metamorphic import metamorphic
@@ -84,6 +85,7 @@ def parts(seed: int, *, full: bool) -> list[Part]:
             for load, (arrivals, tolerance) in (FULL_LOADS if full else LOADS).items()
         ),
         Part("e.zero-load.", unloaded),
+        Part("e.fifo.", patterns, (seed,)),
         *(Part(f"e.uniform.{load}.", loaded, (seed, load)) for load in loads),
         *(Part(f"e.credits.{stages}.", router_unloaded, (stages,)) for stages in (1, 2, 3, 4)),
         *(
