@@ -17,6 +17,7 @@ from kernbench.theory.kernel_costs import ITEM_BYTES, KernelCosts
 from kernbench.theory.launches import LaunchTimes
 from kernbench.theory.roofline import bytes_ps
 from kernbench.theory.topology_file import TopologyFile
+from runtime.core.config_file import with_values
 from runtime.core.simtime import exact
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
@@ -57,6 +58,7 @@ class CollectiveBounds:
     """
 
     def __init__(self, topology: Topology, cubes: Sequence[int], pes: int, iters: int = 1) -> None:
+        topology = _with_least_latencies(topology)
         self._graph, self._fabric = ChipGraph(topology), SipFabric(topology)
         self._routes = ChipRoutes(self._graph)
         self._spread, self._iters = (cubes, pes), iters
@@ -184,6 +186,19 @@ class CollectiveBounds:
         io_noc, node = self._graph.io_noc, self._graph.pe(*pe)
         route = self._routes.route
         return route(node, io_noc).latency_ps + route(io_noc, node).latency_ps
+
+
+def _with_least_latencies(topology: Topology) -> Topology:
+    """The system whose calendars have the least latencies of its memories and routers."""
+    values: dict[str, float] = {}
+    if topology.hbm.model == "banks":
+        # A read of an open row activates none.
+        values["hbm.banks.t_rcd_ns"] = 0.0
+    if topology.noc.flow_control == "credits":
+        stages_ns = topology.noc.router_stages / topology.noc.clock_ghz
+        key = "cube.noc.router_overhead_ns"
+        values[key] = min(stages_ns, topology.cube.noc.router_overhead_ns)
+    return Topology.model_validate(with_values(topology.model_dump(), values))
 
 
 def _of_a_rank(case: PerfCase) -> Fraction:

@@ -115,6 +115,21 @@ def test_the_launch_is_that_of_the_closed_forms_and_only_the_first_pays_the_rout
         assert bound.launch_ps == once_ps // iters + launch.stamp_ps + launch.report_ps
 
 
+def test_memories_and_routers_have_their_least_latencies():
+    def path_ps(**changes: object) -> int:
+        topology = variant(**changes)
+        return CollectiveBounds(topology, [12], 8).of(case("all_reduce", 2))[0].path_ps
+
+    # An open row: 12.5 ns to the data and 20 of the controller, instead of 52; two accesses of a
+    # byte to banks, of 32 GB/s, instead of 25.6.
+    assert path_ps() - path_ps(hbm__model="banks") == 52_000 - 12_500 - 20_000 + 2 * (40 - 32)
+    slow, fast = (
+        path_ps(noc__flow_control="credits", noc__router_stages=stages) for stages in (4, 1)
+    )
+    # One stage at 2 GHz is 0.5 ns, four are more than the overhead of the calendars.
+    assert slow == path_ps() > fast
+
+
 def test_the_larger_part_is_the_bound():
     bounds = CollectiveBounds(small(system__sips__count=6), [3], 1)
     tiny, large = (bounds.of(case("all_reduce", 6, count))[0] for count in (1, 1 << 20))
