@@ -1,6 +1,6 @@
 """The parts of `validate`: each yields some checks, in any process; the order of rows is fixed."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -74,72 +74,77 @@ class Part:
 def parts(seed: int, *, full: bool) -> list[Part]:
     """All parts, in the order of the rows."""
     # Parts are as small as the checks allow, so that processes share them evenly.
-    loads = sorted(reference()) if full else DEFAULT_LOADS
-    return [
-        *(Part(f"a.{number}.", uncontended, (seed, number)) for number in range(TOPOLOGIES + 1)),
-        Part("b.", saturation),
-        Part("c.", sharing),
-        Part("c.kernels.", contention),
-        *(
-            Part(f"d.{load}.", waiting, (seed, load, arrivals, tolerance))
-            for load, (arrivals, tolerance) in (FULL_LOADS if full else LOADS).items()
-        ),
-        Part("e.zero-load.", unloaded),
-        Part("e.fifo.", patterns, (seed,)),
-        *(Part(f"e.uniform.{load}.", loaded, (seed, load)) for load in loads),
-        *(Part(f"e.credits.{stages}.", router_unloaded, (stages,)) for stages in (1, 2, 3, 4)),
-        *(
-            Part(f"e.{name}.{load}.latency", router_latency, (seed, name, load, times))
-            for name, load, times in router_loads(full=full)
-        ),
-        *(
-            Part(f"e.{name}.{load}.stable", router_stability, (seed, name, load))
-            for name in ("r1", "r2")
-            for load in STABILITY_LOADS
-        ),
-        Part("f.", conservation),
-        Part("f.little", little, (seed,)),
-        Part("g.", metamorphic, (seed,)),
-        Part("h.", channels),
-        Part("h.banks.", banks),
-        Part("h.", memory_turns),
-        Part("h.rows.", memory_rows),
-        Part("i.credit.", credit_rounds),
-        Part("i.rate.", rates),
-        Part("i.ring.", rings),
-        *(Part(f"i.{name}.", algorithm, (seed, name)) for name in ALL_REDUCE_FORMS),
-        Part("i.cubes.", cube_links),
-        Part("i.moves.", moves),
-        *(Part(f"i.drawn.{name}.", drawn, (seed, name)) for name in ALGORITHMS),
-        Part("i.sums.", sums, (seed,)),
-        Part("j.b", bounded, (seed,)),
-        Part("j.staged.", staged),
-        Part("j.buffers.", buffers),
-        Part("j.fed.", fed),
-        Part("j.pad.", padded),
-        Part("j.systolic.", systolic, (seed,)),
-        Part("j.pipeline.", pipelines, (seed,)),
-        Part("k.", numerics, (seed,)),
-        *(
-            Part(f"l.{number}.", function, (seed, number))
-            for number in range(LAUNCH_TOPOLOGIES + 1)
-            for function in (launches, launch_paths)
-        ),
-        *(
-            Part(f"m.{number}.", messages, (seed, number))
-            for number in range(MESSAGE_TOPOLOGIES + 1)
-        ),
-        Part("n.meet.", meeting_flows),
-        Part("n.head.", head_times),
-        Part("n.receive.", receive_order),
-        Part("n.equal.", equal_parts),
-        Part("q.", dma),
-        Part("v.", by_function),
-        Part("v.size.", by_size),
-        Part("v.bound.", by_bound, (seed,)),
-        Part("v.meet.", meetings),
-        Part("v.epilogue.", epilogues),
-    ]
+    return [*_transfers(seed, full=full), *_systems(seed), *_kernels(seed)]
+
+
+def _transfers(seed: int, *, full: bool) -> Iterator[Part]:
+    """Groups a to e: routes, links and routers."""
+    for number in range(TOPOLOGIES + 1):
+        yield Part(f"a.{number}.", uncontended, (seed, number))
+    yield Part("b.", saturation)
+    yield Part("c.", sharing)
+    yield Part("c.kernels.", contention)
+    for load, (arrivals, tolerance) in (FULL_LOADS if full else LOADS).items():
+        yield Part(f"d.{load}.", waiting, (seed, load, arrivals, tolerance))
+    yield Part("e.zero-load.", unloaded)
+    yield Part("e.fifo.", patterns, (seed,))
+    for load in sorted(reference()) if full else DEFAULT_LOADS:
+        yield Part(f"e.uniform.{load}.", loaded, (seed, load))
+    for stages in (1, 2, 3, 4):
+        yield Part(f"e.credits.{stages}.", router_unloaded, (stages,))
+    for name, load, times in router_loads(full=full):
+        yield Part(f"e.{name}.{load}.latency", router_latency, (seed, name, load, times))
+    for name in ("r1", "r2"):
+        for load in STABILITY_LOADS:
+            yield Part(f"e.{name}.{load}.stable", router_stability, (seed, name, load))
+
+
+def _systems(seed: int) -> Iterator[Part]:
+    """Groups f to i: whole runs, memories, queues and collectives."""
+    yield Part("f.", conservation)
+    yield Part("f.little", little, (seed,))
+    yield Part("g.", metamorphic, (seed,))
+    yield Part("h.", channels)
+    yield Part("h.banks.", banks)
+    yield Part("h.", memory_turns)
+    yield Part("h.rows.", memory_rows)
+    yield Part("i.credit.", credit_rounds)
+    yield Part("i.rate.", rates)
+    yield Part("i.ring.", rings)
+    for name in ALL_REDUCE_FORMS:
+        yield Part(f"i.{name}.", algorithm, (seed, name))
+    yield Part("i.cubes.", cube_links)
+    yield Part("i.moves.", moves)
+    for name in ALGORITHMS:
+        yield Part(f"i.drawn.{name}.", drawn, (seed, name))
+    yield Part("i.sums.", sums, (seed,))
+
+
+def _kernels(seed: int) -> Iterator[Part]:
+    """Groups j to v: engines, launches, messages, and the order of service."""
+    yield Part("j.b", bounded, (seed,))
+    yield Part("j.staged.", staged)
+    yield Part("j.buffers.", buffers)
+    yield Part("j.fed.", fed)
+    yield Part("j.pad.", padded)
+    yield Part("j.systolic.", systolic, (seed,))
+    yield Part("j.pipeline.", pipelines, (seed,))
+    yield Part("k.", numerics, (seed,))
+    for number in range(LAUNCH_TOPOLOGIES + 1):
+        yield Part(f"l.{number}.", launches, (seed, number))
+        yield Part(f"l.{number}.", launch_paths, (seed, number))
+    for number in range(MESSAGE_TOPOLOGIES + 1):
+        yield Part(f"m.{number}.", messages, (seed, number))
+    yield Part("n.meet.", meeting_flows)
+    yield Part("n.head.", head_times)
+    yield Part("n.receive.", receive_order)
+    yield Part("n.equal.", equal_parts)
+    yield Part("q.", dma)
+    yield Part("v.", by_function)
+    yield Part("v.size.", by_size)
+    yield Part("v.bound.", by_bound, (seed,))
+    yield Part("v.meet.", meetings)
+    yield Part("v.epilogue.", epilogues)
 
 
 def run(

@@ -156,7 +156,7 @@ MUTANTS = (
         old="for cell in ((row, col - 1), (row, col + 1), (row - 1, col), (row + 1, col)):",
         new="for cell in ((row - 1, col), (row + 1, col), (row, col - 1), (row, col + 1)):",
         breaks="In the router mesh a route takes a step along a row of routers first.",
-        noticed_by="",
+        noticed_by="e.fifo",
     ),
     Mutant(
         name="sram-link-of-the-mesh",

@@ -116,12 +116,9 @@ MUTANTS = (
     ),
     Mutant(
         name="slot-around-the-tcm-port",
-        file="sip_node/chip/pe/tcm.py",
-        old=(
-            "begin_ps, end_ps = self.server.reserve(self._engine.now_ps, access.tai"
-            "l_ps, access.nbytes)"
-        ),
-        new="begin_ps, end_ps = self._engine.now_ps, access.tail_ps",
+        file="sip_node/chip/memory/port_turns.py",
+        old="begin_ps, end_ps = self._port.reserve(now_ps, access.tail_ps, access.nbytes)",
+        new="begin_ps, end_ps = now_ps, access.tail_ps",
         breaks="Slots that arrive share the fabric-side port of the TCM.",
         noticed_by="n.meet.tcm",
     ),
