@@ -11,6 +11,7 @@ simulator, so that a comparison of a simulated time with a formula compares two 
     servers           one link or memory that moves bytes; several of them in a row
     transfers         one transfer: overheads + wires + drain
     routes            routes between the components of a system, hop by hop
+    clocked_routers   a packet alone through routers with credits
     floor_plan        the same routes derived from the floor plan in the topology file
     vector_engine     time of one operation of the vector engine
     kernel_costs      time of one command of a kernel: load, store, send, copy, add

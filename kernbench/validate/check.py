@@ -8,7 +8,7 @@ GROUPS = {
     "b": "saturation: n / (T0 + n/B)",
     "c": "sharing of a link, of a destination, of an HBM slice",
     "d": "one link as an M/D/1 queue",
-    "e": "the routers of a cube as a 4x4 mesh, against BookSim 2",
+    "e": "routers: a 4x4 mesh against BookSim 2; whole routes with credits",
     "f": "conservation in a whole run",
     "g": "metamorphic: changes which must not change a result, or must halve it",
     "h": "HBM: pseudo channels, and independence of the mesh",

@@ -14,6 +14,7 @@ from kernbench.validate.check import Check
 from kernbench.validate.collectives import credit_rounds, sums
 from kernbench.validate.conservation import conservation
 from kernbench.validate.contention import contention
+from kernbench.validate.credited_routes import credit_loops, credited_routes
 from kernbench.validate.cube_links import cube_links
 from kernbench.validate.dma_requests import dma
 from kernbench.validate.drawn_all_reduces import ALGORITHMS, drawn
@@ -92,6 +93,8 @@ def _transfers(seed: int, *, full: bool) -> Iterator[Part]:
         yield Part(f"e.uniform.{load}.", loaded, (seed, load))
     for stages in (1, 2, 3, 4):
         yield Part(f"e.credits.{stages}.", router_unloaded, (stages,))
+    yield Part("e.route.", credited_routes)
+    yield Part("e.loop.", credit_loops)
     for name, load, times in router_loads(full=full):
         yield Part(f"e.{name}.{load}.latency", router_latency, (seed, name, load, times))
     for name in ("r1", "r2"):
