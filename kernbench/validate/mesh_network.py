@@ -51,7 +51,7 @@ FLOW_CONTROLS = ("unlimited", "flits", "credits")
 HOTSPOT, HOTSPOT_SHARE = 5, 0.1
 """A node in the middle, and the share of packets with `hotspot` that are for it."""
 STABLE = 0.975
-"""The network is stable if it accepts at least this share of the flits that are offered."""
+"""The network is stable if it accepts at least this share of the flits that are generated."""
 
 
 @dataclass(frozen=True)
@@ -89,16 +89,18 @@ class MeshStatistics:
     """Statistics of the `packets` packets that were generated in the measured cycles.
 
     The latency is from the generation to the ejection of the tail. `accepted` is the number of
-    flits ejected per node and cycle during the measurement.
+    flits ejected per node and cycle during the measurement, `generated` that of those generated.
     """
 
     packets: int
     latency_cycles: float
     accepted: float
+    generated: float
 
-    def stable(self, load: float) -> bool:
-        """Whether the network is below its saturation at `load`."""
-        return self.accepted >= STABLE * load
+    @property
+    def stable(self) -> bool:
+        """Whether the network is below its saturation."""
+        return self.accepted >= STABLE * self.generated
 
 
 def mesh_file(file: TopologyFile, router: MeshRouter = UNLIMITED) -> TopologyFile:
@@ -199,6 +201,7 @@ class MeshNetwork:
             packets=sink.packets,
             latency_cycles=sink.latency_ps / CYCLE_PS / sink.packets,
             accepted=sink.accepted / (NODES * cycles),
+            generated=sink.measured * traffic.flits / (NODES * cycles),
         )
 
     @property
@@ -242,13 +245,15 @@ class _MeshSink:
 
     def __init__(self, engine: Engine, begin_ps: int, end_ps: int) -> None:
         self._engine, self._begin_ps, self._end_ps = engine, begin_ps, end_ps
-        self.packets = self.latency_ps = self.accepted = self._missing = 0
+        self.packets = self.latency_ps = self.accepted = self.measured = self._missing = 0
 
     def generated(self) -> bool:
         """Count a packet that is generated now; returns whether its source continues."""
         now_ps = self._engine.now_ps
         if now_ps < self._end_ps:
-            self._missing += now_ps >= self._begin_ps
+            measured = now_ps >= self._begin_ps
+            self.measured += measured
+            self._missing += measured
             return True
         # An overloaded network never delivers all measured packets: give up after the time of
         # another measurement, which a network below saturation does not need.

@@ -160,7 +160,7 @@ def test_a_mesh_with_credits_is_stable_or_not(load: str, status: str) -> None:
     seen = MeshNetwork(TopologyFile.of(default_text()), router).run(
         Traffic("hotspot", float(load), 1, 1), 600, 60, drains=False
     )
-    assert seen.stable(float(load)) == (status == "stable")
+    assert seen.stable == (status == "stable")
 
 
 def test_traffic_on_the_mesh_is_printed_as_csv(capsys: pytest.CaptureFixture[str]) -> None:

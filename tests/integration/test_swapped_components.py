@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import pytest
 
-from examples.credited_router import CREDITS, ROUND_TRIP_PS
 from runtime import tl, torch
 from runtime.core.errors import ConfigError
 from runtime.core.requests import PeDmaMsg
@@ -27,7 +26,7 @@ from sip_node.chip.pe.math import PeMath
 from sip_node.chip.pe.operand_tiles import Blocks
 from sip_node.chip.pe.scheduler import PeScheduler
 from sip_node.chip.pe.tcm import PeTcm
-from sip_node.chip.registry import LINKS, components
+from sip_node.chip.registry import CLOCKED, LINKS, components
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
 from tests.support.joined import transfer_between_sips
@@ -163,14 +162,11 @@ def test_the_tcm_of_every_pe_is_replaced_too() -> None:
     )
 
 
-def test_the_links_of_every_router_are_replaced_by_those_of_the_example() -> None:
-    # Packets leave back to back, one for each credit; the next packet waits for a credit.
-    packets, packet_ps = 16, 4096 * 1000 // 256
-    groups_ps = (packets // CREDITS - 1) * (packet_ps + ROUND_TRIP_PS) + CREDITS * packet_ps
-    assert (
-        write_ps(router="examples.credited_router:CreditedLink") - write_ps()
-        == groups_ps - packets * packet_ps
-    )
+@pytest.mark.parametrize("kind", CLOCKED)
+def test_links_of_clocked_routers_have_no_other_class(kind: str) -> None:
+    clocked = small(noc__flow_control="credits", impl={kind: f"{__name__}:TenthOfTheRate"})
+    with pytest.raises(ConfigError, match=rf"impl\.{kind}: .* replaces links with calendars"):
+        components(clocked)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in LINKS if kind != "switch"])

@@ -16,7 +16,7 @@ MUTANTS = (
         file="sip_node/chip/fabric/router.py",
         old="        vc.free_at = now + 1\n",
         new="        vc.free_at = now + 9\n",
-        breaks="A channel is free in the cycle after the tail has won the switch, not with its credits.",
+        breaks="A channel is free in the cycle after its tail has won the switch.",
         noticed_by="e.r",
     ),
     Mutant(
@@ -47,7 +47,7 @@ MUTANTS = (
         name="router-next-packet-in-the-same-cycle",
         file="sip_node/chip/fabric/virtual_channels.py",
         old="        self._queue.add(self, cycle + self._pipeline.route)\n",
-        new="        self._queue.add(self, cycle + min(self._pipeline.route, len(self.packets) - 1))\n",
+        new="        self._queue.add(self, cycle + 0 * self._pipeline.route)\n",
         breaks="The head of a packet takes the routing stage.",
         noticed_by="e.credits",
     ),
