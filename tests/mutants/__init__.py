@@ -3,15 +3,31 @@
 docs/testing.md describes the method.
 """
 
-from tests.mutants import dma, hbm, host, others, router, routes, vector
-
-ALL = (
-    *hbm.MUTANTS,
-    *dma.MUTANTS,
-    *vector.MUTANTS,
-    *router.MUTANTS,
-    *routes.MUTANTS,
-    *host.MUTANTS,
-    *others.MUTANTS,
+from tests.mutants import (
+    dma,
+    hbm,
+    host,
+    links,
+    products,
+    queues,
+    router,
+    routes,
+    sips,
+    vector,
 )
+
+PARTS = {
+    "memories": hbm.MUTANTS,
+    "DMA": dma.MUTANTS,
+    "vector engine": vector.MUTANTS,
+    "matrix products": products.MUTANTS,
+    "links and floor plan": links.MUTANTS,
+    "routers with credits": router.MUTANTS,
+    "routes and flow control between SIPs": routes.MUTANTS,
+    "between SIPs": sips.MUTANTS,
+    "queues and commands": queues.MUTANTS,
+    "host and launch": host.MUTANTS,
+}
+"""The mutants by part of the chip."""
+ALL = tuple(mutant for mutants in PARTS.values() for mutant in mutants)
 """All mutants, by part."""

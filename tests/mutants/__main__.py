@@ -9,7 +9,7 @@ from functools import partial
 
 import click
 
-from tests.mutants import ALL
+from tests.mutants import ALL, PARTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.runner import ROOT, Outcome, outcome_of, unmutated_s
 
@@ -68,14 +68,20 @@ def _line(mutant: Mutant, outcome: Outcome) -> str:
 
 
 def _report(outcomes: list[tuple[Mutant, Outcome]]) -> int:
-    """Print the survivors and the score; the exit code."""
-    noticed = sum(outcome.is_notice for _, outcome in outcomes)
-    for mutant, outcome in outcomes:
-        if not outcome.is_notice:
+    """Print the survivors, the score by part and the whole score; the exit code."""
+    survivors = {mutant.name for mutant, outcome in outcomes if not outcome.is_notice}
+    for mutant, _ in outcomes:
+        if mutant.name in survivors:
             reason = mutant.survives or "no reason is given"
             click.echo(f"\nsurvivor {mutant.name} ({mutant.file}): {mutant.breaks}\n  {reason}")
-    score = noticed / len(outcomes)
-    click.echo(f"\n{noticed} of {len(outcomes)} mutants noticed: {score:.1%}")
+    click.echo(f"\n{'part':<40} mutants  noticed")
+    ran = {mutant.name for mutant, _ in outcomes}
+    for part, mutants in PARTS.items():
+        names = {mutant.name for mutant in mutants} & ran
+        if names:
+            click.echo(f"{part:<40} {len(names):>7}  {len(names - survivors):>7}")
+    score = 1 - len(survivors) / len(outcomes)
+    click.echo(f"\n{len(ran - survivors)} of {len(ran)} mutants noticed: {score:.1%}")
     return 0 if score >= TARGET else 1
 
 
