@@ -34,6 +34,7 @@ from kernbench.studies.milestone_1h_ccl.networks import RingPaths, SipNetwork
 from kernbench.theory.alpha_beta import AlphaBeta, RingQueue
 from kernbench.theory.bandwidths import slice_gbs
 from kernbench.theory.floor_plan import FloorPlan
+from kernbench.theory.hbm import read_latency_ps
 from kernbench.theory.kernel_costs import ITEM_BYTES, KernelCosts
 from kernbench.theory.roofline import bytes_ps
 from kernbench.theory.topology_file import TopologyFile
@@ -134,7 +135,7 @@ class AllReduceTheory:
             steps * copy_ps,
             (ranks - 1) * add_ps,
             forwarded_ps * (ranks - 2) + added_ps * (ranks - 1),
-            self._memory_ps(nbytes) + ranks * self._memory_ps(part),
+            read_latency_ps(self._file) + self._memory_ps(nbytes) + ranks * self._memory_ps(part),
         )
 
     def _round_ps(self, part: Fraction) -> Fraction:
@@ -211,7 +212,10 @@ class AllReduceTheory:
         return Fraction(self._costs.add_ps(ceil(nbytes / ITEM_BYTES) * ITEM_BYTES))
 
     def _memory_ps(self, nbytes: Fraction | int) -> Fraction:
-        """One load or store in the PE's own slice: address translation, crossbar there and back."""
+        """One load or store in the PE's own slice: address translation, crossbar there and back.
+
+        A load also waits for the first byte: `read_latency_ps`.
+        """
         overheads_ps = (
             self._costs.issue_ps
             + self._file.ps("pe.mmu.overhead_ns")
