@@ -14,6 +14,7 @@ from kernbench.theory.routes import (
     UCIE_GBS,
     Route,
     through_switch,
+    to_next_cube,
 )
 from kernbench.theory.servers import transfer_ps
 from kernbench.theory.topology_file import TopologyFile
@@ -31,6 +32,9 @@ LONG = 16
 """Packets of a long flow."""
 SLOW = 4
 """A port of the TCM that is to be the bottleneck has this share of the bandwidth of the mesh."""
+
+_SHAPES = {"ring_1d": "forward", "mesh_2d_no_wrap": "grid"}
+"""Of the four SIPs, and the name of the checks."""
 
 Source = tuple[int, int, int]
 """SIP, cube and PE."""
@@ -144,8 +148,10 @@ def meeting_flows(file: TopologyFile) -> list[Check]:
     """All meetings; those that need more cubes or PEs than the file has are left out."""
     checks = [*_tcm(file), *_sram(file)]
     for packets in (1, LONG):
-        checks += [*_switch_output(file, packets), *_forwarded(file, packets)]
+        checks += [*_corner(file, packets), *_switch_output(file, packets)]
         checks += _switch_input(file, packets)
+        for shape in _SHAPES:
+            checks += _forwarded(file, packets, shape)
     return checks
 
 
@@ -272,13 +278,15 @@ def _switch_input(file: TopologyFile, packets: int) -> list[Check]:
     return net.checks(f"switch.in.{packets}", text, flows, UCIE_GBS)
 
 
-def _forwarded(file: TopologyFile, packets: int) -> list[Check]:
-    """SIP 0 and SIP 1 of a ring write to SIP 2; SIP 1 forwards the packets of SIP 0.
+def _forwarded(file: TopologyFile, packets: int, shape: str) -> list[Check]:
+    """Two SIPs write to a third one; the second of them forwards the packets of the first.
 
-    Packets of its own are first at its link if they come from the same cube, last if they come
-    from the farthest one.
+    On a ring these are SIPs 0, 1 and 2; on a grid of 2 x 2 SIPs 0, 1 and 3, since a route follows
+    columns before rows. Packets of its own are first at the link of the second SIP if they come
+    from the nearest cube, last if they come from the farthest one.
     """
-    net, checks = _FlowRuns(_between_sips(file, "direct")), list[Check]()
+    net, checks = _FlowRuns(_between_sips(file, "direct", shape)), list[Check]()
+    last = 2 if shape == "ring_1d" else SIPS - 1
     into_port, port = TO_NEXT_SIP[:1], TO_NEXT_SIP[1:]
     by_distance = sorted(
         range(net.file.cubes), key=lambda cube: net.times.latency_ps(net.out(cube, 0))
@@ -289,7 +297,7 @@ def _forwarded(file: TopologyFile, packets: int) -> list[Check]:
             MeetingFlow(
                 name=f"sip{sip}",
                 source=(sip, source, 0),
-                address=net.to_tcm(2, target, sip),
+                address=net.to_tcm(last, target, sip),
                 before=net.out(source, 0) + TO_NEXT_SIP * (1 - sip) + into_port,
                 after=port + net.into(target, 0),
                 back=net.plan.between_pes((target, 0), (source, 0), 2 - sip),
@@ -299,14 +307,37 @@ def _forwarded(file: TopologyFile, packets: int) -> list[Check]:
             for target in [net.target(sip)]
         ]
         text = f"a SIP writes {_packets(packets)} and forwards as many, its own from a {name} cube"
-        checks += net.checks(f"forward.{name}.{packets}", text, flows, UCIE_GBS)
+        checks += net.checks(f"{_SHAPES[shape]}.{name}.{packets}", text, flows, UCIE_GBS)
     return checks
 
 
-def _between_sips(file: TopologyFile, fabric: str) -> TopologyFile:
-    """Four small SIPs on a ring or behind a switch; no link is slower than UCIe."""
+def _corner(file: TopologyFile, packets: int) -> list[Check]:
+    """Cubes 0 and 1 of 2 x 2 write to cube 3, columns before rows: both over the link from 1."""
     gbs = min(file[key] for key in (UCIE_GBS, MESH_GBS, PE_GBS, TCM_GBS))
-    sips = file.on_a_ring(SIPS)["system.sips"] | {"fabric": fabric}
+    net = _FlowRuns(file.with_values({"sip.cube_mesh": {"w": 2, "h": 2}, UCIE_GBS: gbs}))
+    cube, stem = net.plan.cube, net.plan.cube.pe(0)
+    leave, (enter, in_mm) = cube.port("S"), cube.port("N")
+    crossing = to_next_cube(leave[1], in_mm)
+    flows = [
+        MeetingFlow(
+            name=f"cube{source}",
+            source=(0, source, 0),
+            address=net.to_tcm(0, 3, source),
+            before=pe_stem(stem)[0] + net.plan.between((source, stem), (1, leave)) + crossing[:1],
+            after=crossing[1:] + cube.mesh(enter, stem[0]) + pe_stem(stem)[1],
+            back=net.plan.between_pes((3, 0), (source, 0)),
+            packets=packets,
+        )
+        for source in (0, 1)
+    ]
+    text = f"two cubes write {_packets(packets)} each to a third one, the first past the second"
+    return net.checks(f"cubes.{packets}", text, flows, UCIE_GBS)
+
+
+def _between_sips(file: TopologyFile, fabric: str, shape: str = "ring_1d") -> TopologyFile:
+    """Four small SIPs, direct or behind a switch; no link is slower than UCIe."""
+    gbs = min(file[key] for key in (UCIE_GBS, MESH_GBS, PE_GBS, TCM_GBS))
+    sips = file.on_a_ring(SIPS)["system.sips"] | {"fabric": fabric, "topology": shape}
     mesh = {side: min(file[f"sip.cube_mesh.{side}"], 2) for side in "wh"}
     return file.with_values({"system.sips": sips, "sip.cube_mesh": mesh, UCIE_GBS: gbs})
 

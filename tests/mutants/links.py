@@ -166,4 +166,18 @@ MUTANTS = (
         breaks="SRAM has the bandwidth of its own link to the router.",
         noticed_by="c.sink",
     ),
+    Mutant(
+        name="cube-rows-before-columns",
+        file="runtime/model/routing.py",
+        old=(
+            "return [*repeat(across, abs(to_col - from_col)), *repeat(along, abs(to"
+            "_row - from_row))]"
+        ),
+        new=(
+            "return [*repeat(along, abs(to_row - from_row)), *repeat(across, abs(to"
+            "_col - from_col))]"
+        ),
+        breaks="Between cubes a route follows columns before rows.",
+        noticed_by="n.meet.cubes",
+    ),
 )

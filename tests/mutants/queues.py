@@ -150,4 +150,34 @@ MUTANTS = (
         breaks="An answer has at least the size of a control packet.",
         noticed_by="l.",
     ),
+    Mutant(
+        name="announcement-before-the-last-byte",
+        file="sip_node/chip/memory/memory_port.py",
+        old="self._engine.at(writing.written_ps, self._written, writing.last)",
+        new="self._engine.at(self._engine.now_ps, self._written, writing.last)",
+        breaks="A slot is announced when its last byte is in the memory.",
+        noticed_by="a.0",
+    ),
+    Mutant(
+        name="answers-without-bytes",
+        file="sip_node/chip/memory/memory_port.py",
+        old=(
+            "            size=self._control_bytes,\n"
+            "            address=packet.address,\n"
+            "            tag=packet.tag"
+        ),
+        new=(
+            "            size=1,\n            address=packet.address,\n            tag=packet.tag"
+        ),
+        breaks="Acknowledgements and announcements are control packets.",
+        noticed_by="a.0",
+    ),
+    Mutant(
+        name="credits-without-bytes",
+        file="sip_node/chip/pe/queue_table.py",
+        old="size=pair.credit_bytes",
+        new="size=1",
+        breaks="A credit takes the bytes of a credit on its way.",
+        noticed_by="i.credit",
+    ),
 )

@@ -7,7 +7,7 @@ MUTANTS = (
         old="        if column != to_column:\n",
         new="        if row == to_row:\n",
         breaks="Between SIPs a route follows columns before rows.",
-        noticed_by="",
+        noticed_by="n.meet.grid",
     ),
     Mutant(
         name="sip-ring-tie-backwards",
