@@ -17,12 +17,12 @@ from sip_node.chip.registry import components
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
 
-CLOCKS = {
+CLOCKS: dict[str, dict[str, float]] = {
     "shipped": {},
     "slow": {"noc.clock_ghz": 1.5, "noc.router_stages": 3, "noc.flit_bytes": 64},
 }
 """Values of `noc` for the closed form of a packet alone."""
-FEW = {"noc.buffer_flits": 2, "noc.vcs": 1}
+FEW: dict[str, float] = {"noc.buffer_flits": 2, "noc.vcs": 1}
 """Buffers that limit the rate of a virtual channel."""
 FLITS = 60
 

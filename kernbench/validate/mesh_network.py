@@ -231,10 +231,9 @@ class _MeshRoutes(ChipRoutes):
         super().__init__(graph)
         self._sram = graph.sram(0)
 
-    def route(self, source: int, target: int) -> Route:
-        """The route between two nodes."""
+    def _compute(self, source: int, target: int) -> Route:
         if source != target:
-            return super().route(source, target)
+            return super()._compute(source, target)
         router = super().route(source, self._sram).nodes[1]
         there, back = super().route(source, router), super().route(router, source)
         return Route((source, router, target), there.stages + back.stages, source, target)
