@@ -1,7 +1,7 @@
 """Times of a packet alone through clocked routers with credits, in cycles of their clock.
 
 The head of a packet takes all stages of a router; its other flits only traverse it (two cycles, one
-in a router of one stage), each behind the one before at the rate of the link:
+in a router of one stage), one behind the other at the rate of the link:
 
     head at link i      sum over the routers before i of their stages, and over links of
                         wire + cycles of a flit - 1
@@ -9,7 +9,7 @@ in a router of one stage), each behind the one before at the rate of the link:
                         + the rest of the way without the stages before the switch) + 1
 
 A virtual channel with b flits of buffer carries at most b flits in a round trip of a credit, which
-is the way of a flit from switch to switch and the way of its credit back.
+goes with a flit from switch to switch, and back.
 """
 
 from collections.abc import Iterable
