@@ -84,6 +84,29 @@ class CubeFloorPlan:
         )
         return (hop_x,) * across + (hop_y,) * down
 
+    def path(self, source: Cell, target: Cell) -> list[Cell]:
+        """The routers of a shortest path; where several steps shorten it, one along a row."""
+        away = {target: 0}
+        ring = [target]
+        while ring:
+            ring = [cell for before in ring for cell in self._beside(before) if cell not in away]
+            away |= dict.fromkeys(ring, 1 + max(away.values()))
+        found = [source]
+        while found[-1] != target:
+            nearer = away[found[-1]] - 1
+            found.append(next(cell for cell in self._beside(found[-1]) if away[cell] == nearer))
+        return found
+
+    def _beside(self, cell: Cell) -> list[Cell]:
+        """The routers beside one: W, E, N, S."""
+        row, col = cell
+        beside = [(row, col - 1), (row, col + 1), (row - 1, col), (row + 1, col)]
+        return [
+            each
+            for each in beside
+            if 0 <= each[0] < self._rows and 0 <= each[1] < self._cols and not self._in_hole(each)
+        ]
+
     def _centre(self, cell: Cell) -> tuple[Fraction, Fraction]:
         return (cell[1] + HALF) * self._pitch_x, (cell[0] + HALF) * self._pitch_y
 

@@ -19,6 +19,7 @@ GROUPS = {
     "m": "a send and a receive between two SIPs: the closed form, to the picosecond",
     "n": "service order where flows meet, receives in turn, equal times of equal parts",
     "q": "the DMA engine: packets in flight, turns, channels, the port of TCM, two pitches",
+    "r": "routes by the bytes on their links; links between SIPs in both flow controls",
     "v": "the vector engine: by function, type and size, and where it meets matrix products",
 }
 """The groups of checks, by the first letter of their ids."""

@@ -49,6 +49,7 @@ from kernbench.validate.pipelines import pipelines
 from kernbench.validate.queueing import FULL_LOADS, LOADS, little, waiting
 from kernbench.validate.receive_order import receive_order
 from kernbench.validate.rings import rings
+from kernbench.validate.route_links import credited_links, route_links
 from kernbench.validate.sharing import sharing
 from kernbench.validate.slot_rates import rates
 from kernbench.validate.tile_buffers import buffers
@@ -143,6 +144,8 @@ def _kernels(seed: int) -> Iterator[Part]:
     yield Part("n.receive.", receive_order)
     yield Part("n.equal.", equal_parts)
     yield Part("q.", dma)
+    yield Part("r.route.", route_links)
+    yield Part("r.link.", credited_links)
     yield Part("v.", by_function)
     yield Part("v.size.", by_size)
     yield Part("v.bound.", by_bound, (seed,))

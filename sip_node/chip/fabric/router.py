@@ -5,8 +5,9 @@
 An input channel has one packet at a time in this pipeline: the next one is routed in the cycle
 after the tail of the first has won the switch. Flits of different packets share a link in turn.
 
-- *Allocation of channels.* Heads have their turns in the fixed order of their inputs. Each takes
-  the first free channel behind that of the packet before it in its input, if both have the same
+- *Allocation of channels.* Heads have their turns from the input on that is behind the last one to
+  get a channel of their network: in a fixed order long packets of one input would starve the
+  others. Each takes the first free channel behind that of the packet before it in its input, if both have the same
   output; else the first free one. A channel is free in the cycle after the tail of its packet has
   won the switch.
 - *Allocation of the switch*, separable, output first, one iteration (iSLIP; McKeown 1999): of each
@@ -17,15 +18,12 @@ after the tail of the first has won the switch. Flits of different packets share
 There are no random numbers: turns are pointers.
 """
 
-from operator import attrgetter
-
 from sip_node.chip.fabric.cycle_queue import CycleQueue
 from sip_node.chip.fabric.noc_clock import Pipeline
 from sip_node.chip.fabric.virtual_channels import HELD, InputVc, OutputPort
 
 _TURNS = 1 << 30
 """More than the indices of ports and channels: differences of two modulo this are cyclic."""
-_RANK = attrgetter("rank")
 
 
 class Router:
@@ -51,7 +49,7 @@ class Router:
             return
         heads = [channel for channel in requests if channel.vc is None]
         if heads:
-            heads.sort(key=_RANK)
+            heads.sort(key=_turn_of_head)
             requests = [channel for channel in requests if channel.vc is not None]
             requests += [channel for channel in heads if self._allocate(channel, now)]
         for channel in self._winners(requests, now):
@@ -74,6 +72,7 @@ class Router:
             network.waiting.append(channel)
             return False
         vc.free_at = HELD
+        network.pointer = channel.port.index + 1
         channel.last_network, channel.last_vc = network, turn % count
         return channel.allocated(vc, now)
 
@@ -141,6 +140,11 @@ class Router:
         channel.packets.popleft()
         if channel.packets:
             channel.begin(max(now + 1, channel.ready[0]))
+
+
+def _turn_of_head(channel: InputVc) -> tuple[int, int]:
+    """How long after the input that got a channel of its network last."""
+    return (channel.port.index - channel.network.pointer) % _TURNS, channel.index
 
 
 def _turn(channel: InputVc, port: OutputPort) -> tuple[int, int]:

@@ -152,8 +152,9 @@ class OutputVc:
 class VirtualNetwork:
     """The channels of one message class and layer at an output; packets never leave their class.
 
-    `waiting` are the inputs whose packets need a channel. `space`, where the receiver has a limit,
-    is the number of flits for which it has room: a packet takes its space with its channel.
+    `waiting` are the inputs whose packets need a channel, `pointer` is the input after the one that
+    got one last. `space`, where the receiver has a limit, is the number of flits for which it has
+    room: a packet takes its space with its channel.
     """
 
     __slots__ = (
@@ -162,6 +163,7 @@ class VirtualNetwork:
         "_short_of_space",
         "eject",
         "index",
+        "pointer",
         "port",
         "space",
         "vcs",
@@ -173,6 +175,7 @@ class VirtualNetwork:
     ) -> None:
         self._queue = queue
         self.port, self.index, self.vcs = port, index, vcs
+        self.pointer = 0
         self.waiting: list[InputVc] = []
         self.space: int | None = None
         self._capacity = 0
