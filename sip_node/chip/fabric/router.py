@@ -7,9 +7,9 @@ after the tail of the first has won the switch. Flits of different packets share
 
 - *Allocation of channels.* Heads have their turns from the input on that is behind the last one to
   get a channel of their network: in a fixed order long packets of one input would starve the
-  others. Each takes the first free channel behind that of the packet before it in its input, if both have the same
-  output; else the first free one. A channel is free in the cycle after the tail of its packet has
-  won the switch.
+  others. Each takes the first free channel behind that of the packet before it in its input, if
+  both have the same output; else the first free one. A channel is free in the cycle after the tail
+  of its packet has won the switch.
 - *Allocation of the switch*, separable, output first, one iteration (iSLIP; McKeown 1999): of each
   input and output one channel is the candidate; each output grants one input, each input accepts
   one output, all in turn. Pointers move on acceptance only, and a grant that is not accepted is
