@@ -71,7 +71,7 @@ def test_stores_round_the_hole_need_layers(monkeypatch: pytest.MonkeyPatch) -> N
         simulate(program, 1, topology=topology)
     cycle = [buffer for buffer, _ in caught.value.cycle]
     assert len(set(cycle)) == len(cycle) >= 8
-    # Each buffer of the cycle feeds the next one, or has the channel that the one before it needs.
+    # Each buffer of the cycle feeds the next one, or has the channel that its predecessor needs.
     assert all(buffer.endswith("(requests, layer 0), VC 0") for buffer in cycle)
     assert "WRITE of 16,384 B from sip 0 cube0.pe" in str(caught.value)
     assert caught.value.time_ps > 0
