@@ -152,9 +152,9 @@ class OutputVc:
 class VirtualNetwork:
     """The channels of one message class and layer at an output; packets never leave their class.
 
-    `waiting` are the inputs whose packets need a channel, `pointer` is the input after the one that
-    got one last. `space`, where the receiver has a limit, is the number of flits for which it has
-    room: a packet takes its space with its channel.
+    `waiting` are the inputs whose packets need a channel, `pointer` is the input after the
+    last that got one. `space`, where the receiver has a limit, is the number of flits for which it
+    has room: a packet takes its space with its channel.
     """
 
     __slots__ = (
