@@ -23,7 +23,7 @@ test-fast: setup
 test-nightly: setup
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup -m nightly --timeout 1200
 
-# Small edits of the timing code, each of which `validate` must notice; takes about 15 minutes.
+# Small edits of the timing code, each of which `validate` must notice; takes about 20 minutes.
 mutants: setup
 	$(BIN)/python -m tests.mutants
 

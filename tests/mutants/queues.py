@@ -125,12 +125,8 @@ MUTANTS = (
     Mutant(
         name="tcm-port-of-each-direction",
         file="sip_node/chip/pe/tcm.py",
-        old=("        self.reserve = self.server.reserve\n        self.base"),
-        new=(
-            "        self.reserve = Server(self.server.name, chip.topology.pe.tcm.b"
-            "w_gbs).reserve\n"
-            "        self.base"
-        ),
+        old="PortTurns(chip.engine, self)",
+        new="PortTurns(chip.engine, Server(self.server.name, chip.topology.pe.tcm.bw_gbs))",
         breaks="All traffic of the fabric shares one port of the TCM.",
         noticed_by="n.meet.tcm",
     ),
