@@ -213,8 +213,8 @@ def test_a_topology_cannot_be_changed_after_it_was_read() -> None:
         (
             {"pe__tcm__scheduler_reserved_mb": 0},
             (
-                "pe.scheduler.tile_buffers: 4 tiles of each operand and of the result, "
-                "of 4 B elements, need 81,920 B; sched"
+                "pe.scheduler.tile_buffers: 6 tiles of each operand and of the result, "
+                "of 4 B elements, need 122,880 B; sched"
             ),
         ),
         ({"control_bytes": 8192}, "control_bytes: 8192 is more than packet_bytes, 4096"),
