@@ -6,10 +6,10 @@ An input channel has one packet at a time in this pipeline: the next one is rout
 after the tail of the first has won the switch. Flits of different packets share a link in turn.
 
 - *Allocation of channels.* Heads have their turns from the input on that is behind the last one to
-  get a channel of their network: in a fixed order long packets of one input would starve the
-  others. Each takes the first free channel behind that of the packet before it in its input, if
-  both have the same output; else the first free one. A channel is free in the cycle after the tail
-  of its packet has won the switch.
+  get a channel of their network, and so have the channels of an input: in a fixed order long
+  packets of one would starve the others. Each takes the first free channel behind that of the
+  packet before it in its input, if both have the same output; else the first free one. A channel is
+  free in the cycle after the tail of its packet has won the switch.
 - *Allocation of the switch*, separable, output first, one iteration (iSLIP; McKeown 1999): of each
   input and output one channel is the candidate; each output grants one input, each input accepts
   one output, all in turn. Pointers move on acceptance only, and a grant that is not accepted is
@@ -73,6 +73,7 @@ class Router:
             return False
         vc.free_at = HELD
         network.pointer = channel.port.index + 1
+        channel.port.next_head[network] = channel.index + 1
         channel.last_network, channel.last_vc = network, turn % count
         return channel.allocated(vc, now)
 
@@ -143,8 +144,12 @@ class Router:
 
 
 def _turn_of_head(channel: InputVc) -> tuple[int, int]:
-    """How long after the input that got a channel of its network last."""
-    return (channel.port.index - channel.network.pointer) % _TURNS, channel.index
+    """How long after the input that got a channel of its network last, and after its last head."""
+    network, entrance = channel.network, channel.port
+    return (
+        (entrance.index - network.pointer) % _TURNS,
+        (channel.index - entrance.next_head.get(network, 0)) % _TURNS,
+    )
 
 
 def _turn(channel: InputVc, port: OutputPort) -> tuple[int, int]:

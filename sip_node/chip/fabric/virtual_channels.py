@@ -117,14 +117,16 @@ class OutputPort:
 class InputPort:
     """An input of a router: `pointer` is the output behind that of its last flit.
 
-    `next_vc` is the channel behind that of the last flit, by output.
+    `next_vc` is the channel behind that of the last flit, by output; `next_head` the channel behind
+    that of the last head that got a channel, by its network.
     """
 
-    __slots__ = ("index", "next_vc", "pointer")
+    __slots__ = ("index", "next_head", "next_vc", "pointer")
 
     def __init__(self, index: int) -> None:
         self.index, self.pointer = index, 0
         self.next_vc: dict[OutputPort, int] = {}
+        self.next_head: dict[VirtualNetwork, int] = {}
 
 
 class Waiting(Protocol):

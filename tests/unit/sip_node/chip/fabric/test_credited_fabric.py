@@ -128,6 +128,18 @@ def test_packets_that_overtake_take_no_room_from_those_before_them() -> None:
     assert len(net.arrived) == 60
 
 
+def test_two_streams_of_long_packets_have_half_of_a_link_each() -> None:
+    net, packets = CreditedNet(), 32
+    for number in range(packets):
+        for pe in (0, 2):
+            net.send(GRAPH.pe(0, pe), GRAPH.hbm(1, pe), 4096, tag=pe * packets + number)
+    arrived = net.run()
+    first_half = [tag < packets for tag, _ in arrived[:packets]]
+    assert abs(sum(first_half) - packets / 2) <= 1
+    # The link between the cubes takes 32 ns for a packet, and is never idle while packets wait.
+    assert arrived[-1][1] < 2 * packets * 32_000 * 1.1
+
+
 def test_links_count_bytes_and_busy_time() -> None:
     net = CreditedNet()
     net.send(GRAPH.pe(0, 0), GRAPH.pe(0, 3), 4096 + 1)
