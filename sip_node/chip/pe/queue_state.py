@@ -8,7 +8,9 @@ that a slot is never written before it was read:
     credits <---- one per slot read --
 
 Credits start at the number of slots. Slots are counted from 0 without end; slot n lies in the ring
-at index n modulo its length.
+at index n modulo its length. Slots are read in this order, whatever the order in which they become
+full: the packets of two slots take turns at memories, so a short slot can be full before a long one
+that was sent before it.
 """
 
 from collections import deque
@@ -44,6 +46,8 @@ class QueueState:
         self.credits = pair.n_slots
         self.filled = 0
         self.arrived: deque[Slot] = deque()
+        # Full slots by address, behind a slot that is not yet full.
+        self._early: dict[int, Slot] = {}
         self.taken = 0
         self._sender: Completion[int] | None = None
 
@@ -63,11 +67,13 @@ class QueueState:
         return done
 
     def fill(self, slot: Slot) -> None:
-        """A slot of the own ring has become full."""
-        self.filled += 1
-        self.arrived.append(slot)
-        # After the slot is in the list, since the listener takes it in this call.
-        self._announce(self.pair.direction)
+        """A slot of the own ring has become full: announce it, once all slots before it are."""
+        self._early[slot.address] = slot
+        while full := self._early.pop(self._in_own_ring(self.filled), None):
+            self.filled += 1
+            self.arrived.append(full)
+            # After the slot is in the list, since the listener takes it in this call.
+            self._announce(self.pair.direction)
 
     def credit(self) -> None:
         """A slot of the peer's ring is free again: a sender that sleeps for it continues."""
@@ -78,10 +84,14 @@ class QueueState:
 
     def release(self) -> int:
         """The oldest slot that was taken has been read; returns its address."""
-        assert self.pair.rx_base is not None
-        index = self.taken % self.pair.n_slots
+        address = self._in_own_ring(self.taken)
         self.taken += 1
-        return self.pair.rx_base + index * self.pair.slot_size
+        return address
+
+    def _in_own_ring(self, slot: int) -> int:
+        """The address of slot number `slot`."""
+        assert self.pair.rx_base is not None
+        return self.pair.rx_base + slot % self.pair.n_slots * self.pair.slot_size
 
     def _reserve_slot(self) -> int:
         assert self.pair.tx_base is not None
