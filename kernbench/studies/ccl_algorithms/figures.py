@@ -38,7 +38,7 @@ def latency(results: AlgorithmResults) -> Figure:
     rows = results.rows
     selected, ranks = selected_table(rows), sorted({row.ranks for row in rows})
     styles = dict(zip(dict.fromkeys(row.algorithm for row in rows), cycle(STYLES), strict=False))
-    figure = new_figure(8.4, _finding(rows, selected))
+    figure = new_figure(7.0, _finding(rows, selected))
     panels = figure.subplots(-(-len(ranks) // 2), 2, sharex=True, sharey=True, squeeze=False).flat
     for count, axes in zip(ranks, panels, strict=False):
         _panel(axes, [row for row in rows if row.ranks == count], styles, selected)
