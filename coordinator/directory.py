@@ -7,6 +7,7 @@ run removes it.
 
 import fcntl
 import os
+import re
 import shutil
 import tempfile
 from contextlib import suppress
@@ -18,6 +19,8 @@ from weakref import finalize
 from runtime.core.errors import UsageError
 
 PREFIX = "kernbench-"
+# The name that `mkdtemp` gives. A user's own /tmp/kernbench-results must never be removed.
+_RUN_DIRECTORY = re.compile(rf"{PREFIX}\d+-[a-z0-9_]{{8}}")
 _TMP = Path("/tmp")  # noqa: S108 - the directory in it is private: mkdtemp uses mode 0700
 _MAX_SOCKET_PATH_BYTES = 100
 _LONGEST_NAME = "/lp255.sock"
@@ -60,7 +63,7 @@ class RunDirectory:
 def sweep(parent: Path) -> None:
     """Remove the directories of coordinators that died before they removed their own."""
     for path in parent.glob(f"{PREFIX}*"):
-        if _is_own_directory(path):
+        if _RUN_DIRECTORY.fullmatch(path.name) and _is_own_directory(path):
             _remove_if_unowned(path)
 
 
