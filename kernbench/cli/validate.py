@@ -114,7 +114,12 @@ def validate_command(  # noqa: PLR0913 - a parameter for each option
     Each check has an expected and a measured value, their deviation, a tolerance and a verdict.
     Exit code 1 if one is out of its tolerance. docs/validation.md describes the groups.
     """
-    if not mesh:
+    if mesh:
+        _check_no_checks(
+            {"only": only, "full": full, "csv": csv_path, "fail-fast": fail_fast, "list": lists}
+            | {"procs": procs}
+        )
+    else:
         _check_no_traffic(traffic, seeds)
     chosen = [
         part
@@ -131,6 +136,12 @@ def validate_command(  # noqa: PLR0913 - a parameter for each option
         return _mesh(TopologyFile.of(text), seeds or (DEFAULT_SEED,), **traffic)
     count = min(procs or os.cpu_count() or 1, max(len(chosen), 1))
     return _validate(text, chosen, only, count, csv_path, fail_fast=fail_fast)
+
+
+def _check_no_checks(options: dict[str, Any]) -> None:
+    for option, value in options.items():
+        if value not in (None, False, ""):
+            raise UsageError(f"validate: --{option} belongs to the checks, not to --mesh")
 
 
 def _check_no_traffic(traffic: dict[str, Any], seeds: Sequence[int]) -> None:

@@ -69,6 +69,17 @@ def test_the_busiest_link_of_a_hot_slice_is_that_to_most_cubes() -> None:
     assert (corner.least_ps, middle.least_ps) == (12 * 8 * 32_000, 128 * 20_000)
 
 
+def test_closed_forms_of_calendars_do_not_judge_routers_with_credits() -> None:
+    changes = {
+        "sip__cube_mesh": {"w": 1, "h": 1},
+        "cube__pe_layout__pe_per_corner": 1,
+        "noc__flow_control": "credits",
+    }
+    found = outcome(changes)
+    assert (found.ok, found.wrong) == (0, 0)
+    assert table(found).rows
+
+
 def test_data_do_not_change_a_time() -> None:
     small = MACHINES["two by two cubes"]
     assert outcome(small) == outcome(small, data=True)

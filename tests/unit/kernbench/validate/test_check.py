@@ -121,6 +121,7 @@ def test_list_names_every_group_and_runs_nothing(capsys: pytest.CaptureFixture[s
     [
         (["--only", "zz"], "no check has an id that starts with this"),
         (["--mesh"], "at least one --load"),
+        (["--mesh", "--load", "0.1", "--csv", "x.csv"], "--csv belongs to the checks"),
         (["--load", "0.5"], "--load belongs to --mesh"),
         (["--mesh", "--load", "1.5"], "--load"),
         (["--mesh", "--load", "0.5", "--pattern", "tornado"], "--pattern"),
