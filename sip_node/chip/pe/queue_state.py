@@ -8,7 +8,7 @@ that a slot is never written before it was read:
     credits <---- one per slot read --
 
 Credits start at the number of slots. Slots are counted from 0 without end; slot n lies in the ring
-at index n modulo its length. Slots are read in this order, whatever the order in which they become
+at index n modulo its length. Slots are read in this order, not in the order in which they become
 full: the packets of two slots take turns at memories, so a short slot can be full before a long one
 that was sent before it.
 """
