@@ -184,7 +184,7 @@ class TransactionQueue:
                 index += 1
             self._begin(index)
         self._is_dispatching = False
-        if self._waiting:
+        if self._waiting and not self._is_held:
             needed = zip(self._channels, self._demand, strict=True)
             self._wake_at(min(channel.free_ps for channel, demand in needed if demand))
 

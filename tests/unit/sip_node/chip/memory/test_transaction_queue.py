@@ -1,5 +1,7 @@
 """The order in which packets of several messages are served, on channels written down by hand."""
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -128,6 +130,23 @@ def test_nothing_begins_while_the_queue_is_held() -> None:
     bench.at(5, "b", 10)
     bench.engine.at(25 * NS, bench.queue.resume)
     assert bench.run() == [("a", 25, 35), ("b", 35, 45)]
+
+
+def test_an_access_may_hold_the_queue_when_it_begins() -> None:
+    bench = Bench(2)
+    bench.queue.hold()
+    bench.submit("a", 10, mask=1)
+    bench.submit("b", 10, mask=2)
+    reserve = bench.lanes.reserve
+
+    def hold_and_reserve(*span: Any) -> tuple[int, int, int]:
+        bench.queue.hold()
+        return reserve(*span)
+
+    bench.lanes.reserve = hold_and_reserve
+    bench.engine.at(20 * NS, bench.queue.resume)
+    bench.engine.at(50 * NS, bench.queue.resume)
+    assert bench.run() == [("a", 20, 30), ("b", 50, 60)]
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20), st.integers(1, 7)), max_size=25))
