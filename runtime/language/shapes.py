@@ -12,14 +12,7 @@ from runtime.language.value import Pointer, Shape, Value, check_exists, row_majo
 
 def checked_shape(shape: Shape | int) -> Shape:
     """A shape as a tuple; a single length is a shape with one axis."""
-    try:
-        whole = (
-            (index(shape),)
-            if isinstance(shape, SupportsIndex)
-            else tuple(index(length) for length in shape)
-        )
-    except TypeError:
-        raise TypeError(f"shape {shape!r}: a shape is an integer or a tuple of integers") from None
+    whole = _integers(shape, "shape", "a shape is an integer or a tuple of integers")
     if any(length < 0 for length in whole):
         raise ValueError(f"shape {whole}: a length cannot be negative")
     return whole
@@ -29,7 +22,9 @@ def checked_strides(strides: tuple[int, ...] | None, shape: Shape) -> tuple[int,
     """The strides of a block of memory in elements; None is row-major without gaps."""
     if strides is None:
         return row_major(shape)
-    steps = checked_shape(strides)
+    steps = _integers(strides, "strides", "strides are integers, one for each axis")
+    if any(step < 0 for step in steps):
+        raise ValueError(f"strides {steps}: a DMA descriptor has no negative pitches")
     if len(steps) != len(shape):
         raise ValueError(f"strides {strides} with shape {shape}: one stride for each axis")
     # From the smallest stride on, each axis must step over the elements of those before it.
@@ -79,3 +74,12 @@ def checked_dtype(dtype: object, operation: str) -> DType:
         f"{operation} takes an element type such as tl.float16, "
         f"not {type(dtype).__name__} {dtype!r}"
     )
+
+
+def _integers(given: Shape | int, noun: str, rule: str) -> Shape:
+    try:
+        return (
+            (index(given),) if isinstance(given, SupportsIndex) else tuple(index(n) for n in given)
+        )
+    except TypeError:
+        raise TypeError(f"{noun} {given!r}: {rule}") from None

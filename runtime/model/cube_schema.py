@@ -81,7 +81,7 @@ class HbmCtrl(Section):
 
     overhead_ns: Ns
     latency_ns: Ns
-    efficiency: Annotated[float, Field(gt=0, le=1)]
+    efficiency: Annotated[float, Field(ge=1e-3, le=1)]
     switch_penalty_ns: Ns
 
 

@@ -1,9 +1,9 @@
 """Resolves the placement of a tensor on the PEs of one SIP: from a policy to shards."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import nearest
@@ -38,9 +38,12 @@ class DPPolicy:
             return
         if self.num_cubes is not None:
             raise ValueError("DPPolicy(num_cubes=, cubes=): either a number of cubes or the cubes")
-        if not self.cubes or list(self.cubes) != sorted(set(self.cubes)):
+        # A rank program is not type-checked before it runs. A bool would count as an integer.
+        given = cast("object", self.cubes)
+        numbers = list(cast("Iterable[object]", given)) if isinstance(given, Iterable) else []
+        if {type(each) for each in numbers} != {int} or numbers != sorted(set(self.cubes)):
             raise ValueError(
-                f"DPPolicy(cubes={self.cubes}): the numbers of one or more cubes, each once, in "
+                f"DPPolicy(cubes={self.cubes!r}): the numbers of one or more cubes, each once, in "
                 "rising order"
             )
 

@@ -215,10 +215,12 @@ def _sizes(topology: Topology) -> Iterator[Problem]:
             "hbm.banks.row_bytes",
             f"{banks.row_bytes} is no multiple of hbm.burst_bytes, {burst}",
         )
-    if 0 < banks.t_refi_ns <= banks.t_rfc_ns:
+    # A refresh closes all rows; without time to open one again, no access would ever be served.
+    closed_ns = banks.t_rfc_ns + banks.t_rcd_ns
+    if 0 < banks.t_refi_ns <= closed_ns:
         yield (
             "hbm.banks.t_refi_ns",
-            f"{banks.t_refi_ns} ns from refresh to refresh, and one takes {banks.t_rfc_ns} ns",
+            f"{banks.t_refi_ns} ns are no more than t_rfc_ns + t_rcd_ns, {closed_ns} ns",
         )
     if topology.control_bytes > topology.packet_bytes:
         yield (

@@ -133,6 +133,14 @@ MEMORY = [
         lambda x: tl.load(x, (2, 2, 2), strides=(4, 1)),
         "strides (4, 1) with shape (2, 2, 2): one stride for each axis",
     ),
+    (
+        lambda x: tl.load(x, (2, 2), strides=(-2, 1)),
+        "strides (-2, 1): a DMA descriptor has no negative pitches",
+    ),
+    (
+        lambda x: tl.load(x, (2, 2), strides=("a", 1)),
+        "strides ('a', 1): strides are integers, one for each axis",
+    ),
     (lambda x: tl.load(x, (2, 3), strides=(2, 1)), "strides (2, 1) with shape (2, 3): " + OVERLAP),
     (lambda x: tl.load(x, (3, 2), strides=(1, 2)), "strides (1, 2) with shape (3, 2): " + OVERLAP),
     (

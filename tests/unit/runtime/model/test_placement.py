@@ -56,10 +56,10 @@ def test_the_parts_go_to_the_given_cubes_in_rising_order() -> None:
     assert parts(DPPolicy(num_pes=1, cubes=(2,)), cubes=3) == {(2, 0): ARRAY.tolist()}
 
 
-@pytest.mark.parametrize("cubes", [(), (1, 1), (2, 1)])
-def test_cubes_are_given_once_each_and_in_order(cubes: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("cubes", [(), (1, 1), (2, 1), 3, "01", (1.5,), ("a", 1), (True,)])
+def test_cubes_are_given_once_each_and_in_order(cubes: object) -> None:
     with pytest.raises(ValueError, match=r"DPPolicy\(cubes=.*each once, in rising order"):
-        DPPolicy(cubes=cubes)
+        DPPolicy(cubes=cubes)  # pyright: ignore[reportArgumentType] - by mistake
 
 
 def test_cubes_are_given_by_number_or_by_their_numbers_and_exist() -> None:

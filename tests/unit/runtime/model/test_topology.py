@@ -171,14 +171,19 @@ def test_a_topology_cannot_be_changed_after_it_was_read() -> None:
             "hbm.banks.row_bytes: 1000 is no multiple of hbm.burst_bytes, 256",
         ),
         (
-            {"hbm__banks__t_refi_ns": 400},
-            "hbm.banks.t_refi_ns: 400.0 ns from refresh to refresh, and one takes 450.0 ns",
+            {"hbm__banks__t_refi_ns": 465},
+            "hbm.banks.t_refi_ns: 465.0 ns are no more than t_rfc_ns + t_rcd_ns, 469.5 ns",
         ),
         ({"hbm__model": "rows"}, "hbm.model: should be 'channels' or 'banks', got 'rows'"),
         ({"hbm__num_pcs": 0}, "hbm.num_pcs: should be greater than or equal to 1"),
         (
             {"cube__hbm_ctrl__efficiency": 1.1},
             "cube.hbm_ctrl.efficiency: should be less than or equal to 1, got 1.1",
+        ),
+        (
+            # A time of more than 64 bits would end the run at its first message to another process.
+            {"cube__hbm_ctrl__efficiency": 1e-30},
+            "cube.hbm_ctrl.efficiency: should be greater than or equal to 0.001, got 1e-30",
         ),
         (
             {"pe__tcm_mb": 7},
