@@ -57,12 +57,15 @@ def _loads(file: TopologyFile, pitches: dict[str, int]) -> Iterator[Check]:
 def _two_packets(file: TopologyFile) -> Check:
     """Rows of two packets; the second one begins in the middle of a round of the channels."""
     pitch, turns = ROW_BYTES * 5 // 4, MemoryTurns(file)
-    first, both = (_channels_ps(file, pitch, range(ROWS * packets)) for packets in (1, 2))
-    second = _channels_ps(file, pitch, range(ROWS, 2 * ROWS))
+    first, second = (
+        _channels_ps(file, pitch, range(ROWS * packet, ROWS * (packet + 1))) for packet in (0, 1)
+    )
+    # Each packet is rounded up on its own.
+    both = [first.get(channel, 0) + second.get(channel, 0) for channel in first | second]
     # The second packet leaves when the last of its channels has begun to serve it.
     left_ps = max(first.get(channel, 0) for channel in second)
     on_link_ps = transfer_ps(ROW_BYTES * ROWS, file.number("xbar.to_hbm_bw_gbs"))
-    served_ps = max(*both.values(), left_ps + on_link_ps)
+    served_ps = max(*both, left_ps + on_link_ps)
     return _check(
         "h.rows.packets",
         f"a load of {2 * ROWS} rows of {ROW_BYTES} B at a pitch of {pitch} B, in two packets",
