@@ -47,6 +47,8 @@ class TimedRoutes:
         self.graph = ChipGraph(topology)
         self.routes = ChipRoutes(self.graph)
         self.sips = SipFabric(topology)
+        # Clocked routers take whole cycles, and their stages replace the overhead of a router.
+        self._clocked = topology.noc.flow_control == "credits"
         file = TopologyFile(topology.model_dump())
         self._slice_gbs, self._read_latency_ps = slice_gbs(file), least_read_latency_ps(file)
 
@@ -75,7 +77,7 @@ class TimedRoutes:
             burst_bytes=hbm.burst_bytes,
             name=name,
             label="HBM slice",
-            has_rows=hbm.model == "banks",
+            is_lower_bound=hbm.model == "banks",
         )
 
     def hbm_read(self, pe: PeCoordinates) -> TimedHop:
@@ -93,7 +95,9 @@ class TimedRoutes:
         for near, far in pairwise(self.routes.route(source, target).nodes):
             link = self.graph.link(near, far)
             server = self._serialiser(sip, link)
-            yield TimedHop(self._name(sip, far), nodes[far].overhead_ps, link.wire_ps, server)
+            has_stages = self._clocked and nodes[far].kind == "router"
+            overhead_ps = 0 if has_stages else nodes[far].overhead_ps
+            yield TimedHop(self._name(sip, far), overhead_ps, link.wire_ps, server)
 
     def _serialiser(self, sip: int, link: Link) -> Serialiser | None:
         if link.bw_gbs is None:
@@ -102,7 +106,12 @@ class TimedRoutes:
         ends = (self.graph.nodes[end] for end in (link.source, link.target))
         kinds: frozenset[NodeKind] = frozenset(node.kind for node in ends)
         name = f"{self._name(sip, link.source)}->{self._name(sip, link.target)}"
-        return Serialiser(exact(link.bw_gbs), name=name, label=LABELS[kinds])
+        return Serialiser(
+            bw_gbs=exact(link.bw_gbs),
+            name=name,
+            label=LABELS[kinds],
+            is_lower_bound=self._clocked,
+        )
 
     def _crossing(self, sip: int, neighbour: int) -> Iterator[TimedHop]:
         """From the IO NoC of a SIP to that of its neighbour, through a switch if there is one."""

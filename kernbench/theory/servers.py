@@ -34,8 +34,9 @@ class Serialiser:
     """A link or a memory that moves bytes at `bw_gbs` in total over all of its `channels`.
 
     With several channels, consecutive bursts of `burst_bytes` lie on consecutive channels. The
-    first byte of a message starts a burst on the first channel. With `has_rows`, rows and refresh
-    take time besides the bytes, and every formula here is a lower bound.
+    first byte of a message starts a burst on the first channel. With `is_lower_bound` more than the
+    bytes takes time, rows and refresh of a memory or the cycles of routers with credits, and every
+    formula here is a lower bound.
     """
 
     bw_gbs: Fraction
@@ -43,7 +44,7 @@ class Serialiser:
     burst_bytes: int = 1
     name: str = ""
     label: str = ""
-    has_rows: bool = False
+    is_lower_bound: bool = False
 
     def service_ps(self, nbytes: int) -> int:
         """Time of `nbytes` on the channel which gets most of them, rounded up to the picosecond."""

@@ -71,9 +71,9 @@ class Leg:
 
         It is not where a packet leaves some channels of a memory idle: the packets of a message
         then use different channels, and the most loaded channel delays packets which need others.
-        Nor is it where a memory has rows.
+        Nor is it for a memory with rows, and for a link between routers with credits.
         """
-        if any(server.has_rows for server in self._servers()):
+        if any(server.is_lower_bound for server in self._servers()):
             return False
         whole_rounds = (
             self.packet_bytes % server.round_bytes == 0
