@@ -82,6 +82,15 @@ CASES: dict[str, GoldenCase] = {
     "all-reduce on SIPs of 2 x 3 cubes": GoldenCase(
         _small_all_reduce, 2, {"sip__cube_mesh": {"w": 2, "h": 3}}
     ),
+    "all-reduce over a ring of 4 with routers with credits": GoldenCase(
+        _small_all_reduce, 4, TWO_BY_TWO_CUBES | {"noc__flow_control": "credits"}
+    ),
+    "congestion with routers with credits": GoldenCase(
+        congestion, 1, TWO_BY_TWO_CUBES | {"noc__flow_control": "credits"}
+    ),
+    "congestion with banks of HBM": GoldenCase(
+        congestion, 1, TWO_BY_TWO_CUBES | {"hbm__model": "banks"}
+    ),
     "gemm-single-pe": GoldenCase(
         partial(gemm_single_pe, m=48, n=40, k=100, bias=True, activation="gelu"), 1
     ),
