@@ -18,9 +18,9 @@ picosecond as a whole, and so is the result of a reduction.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, log2
-from typing import NamedTuple
 
 from kernbench.theory.roofline import bytes_ps, cycles_ps
 from kernbench.theory.topology_file import TopologyFile
@@ -31,7 +31,8 @@ _SOFTMAX = (("max",), ("exp", "sum"), ("exp", "mul"))
 _LANE_BYTES = 4
 
 
-class Elements(NamedTuple):
+@dataclass(frozen=True)
+class Elements:
     """A block of `count` elements of `item_bytes` each."""
 
     count: int

@@ -5,7 +5,7 @@ from the floor plan and the grid of SIPs: columns before rows, round the hole by
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise, permutations
 from typing import Any
 
@@ -50,7 +50,7 @@ def credited_links(file: TopologyFile) -> list[Check]:
     found: list[Check] = []
     for mode in ("unlimited", "credits"):
         of_mode = small.with_values({"noc.flow_control": mode})
-        found += [_forwarded(of_mode, mode), _streamed(of_mode, mode), _shared(of_mode, mode)]
+        found += [*_forwarded(of_mode, mode), *_streamed(of_mode, mode), _shared(of_mode, mode)]
     return found
 
 
@@ -99,7 +99,8 @@ def _in_cube(file: TopologyFile, name: str, text: str) -> Check:
 
 def _between_sips(file: TopologyFile, kind: str) -> Check:
     """PE 0 of every SIP writes to a slice of every other SIP."""
-    columns, rows = 3, 3
+    # Sides of different length, so that no rule may take one for the other.
+    columns, rows = 3, 4
     file = file.with_values(
         ONE_CUBE
         | {
@@ -147,11 +148,20 @@ def _compared(
     )
 
 
-def _forwarded(file: TopologyFile, mode: str) -> Check:
+def _forwarded(file: TopologyFile, mode: str) -> Iterator[Check]:
     """A packet for the SIP after next: from the link of SIP 0 to that of SIP 1."""
     world = _written(file, 4, [(0, 0, 2, 1, 1)])
     first, second = (_posted(world, sip, sip + 1)[0] for sip in (0, 1))
-    return Check(
+    acks = [record for sip in (1, 0) for _, record in world.of(f"ucie.sip{sip}", "ack")]
+    yield Check(
+        id=f"r.link.{mode}.ack",
+        text=f"{mode}: the {len(acks)} crossings of the acknowledgement, each the time on its link",
+        formula="bytes / bandwidth of the link",
+        expected=2 * transfer_ps(file["control_bytes"], file.number("ucie.bw_gbs")),
+        measured=sum(record.end_ps - record.start_ps for record in acks),
+        unit="ps",
+    )
+    yield Check(
         id=f"r.link.{mode}.crossing",
         text=f"{mode}: the head of a packet that a SIP forwards, from link to link",
         formula="port, wire, port, IO NoC",
@@ -161,12 +171,21 @@ def _forwarded(file: TopologyFile, mode: str) -> Check:
     )
 
 
-def _streamed(file: TopologyFile, mode: str) -> Check:
-    """A long stream: credits return in time for the full bandwidth."""
+def _streamed(file: TopologyFile, mode: str) -> Iterator[Check]:
+    """A long stream: in order, and credits return in time for the full bandwidth."""
     world = _written(file, 2, [(0, 0, 1, 1, STREAM)])
     posted = _posted(world, 0, 1)
     half = len(posted) // 2
-    return Check(
+    sent = [record.address for at, record in world.of("ucie.sip1", "write") if at == 0]
+    yield Check(
+        id=f"r.link.{mode}.order",
+        text=f"{mode}: packets to another SIP right behind those of the lower address",
+        formula="a link is FIFO",
+        expected=STREAM - 1,
+        measured=sum(later - earlier == file["packet_bytes"] for earlier, later in pairwise(sent)),
+        unit="packets",
+    )
+    yield Check(
         id=f"r.link.{mode}.stream",
         text=f"{mode}: the second half of {STREAM} packets to another SIP",
         formula="bytes / bandwidth of the link",

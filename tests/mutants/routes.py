@@ -23,8 +23,7 @@ MUTANTS = (
         old="self._step(row, to_row, self._rows)",
         new="self._step(row, to_row, self._columns)",
         breaks="Each dimension of a torus of SIPs has its own size.",
-        noticed_by="",
-        survives="no row has a torus with sides of different length",
+        noticed_by="r.route.torus_2d",
     ),
     Mutant(
         name="credits-buffer-of-one-way",
@@ -41,6 +40,14 @@ MUTANTS = (
         new="            self._chip.engine.at(left_ps + 64_000, self._crossed, packet)\n",
         breaks="An egress buffer has room again as soon as the tail of a packet is on the link.",
         noticed_by="r.link.credits.stream",
+    ),
+    Mutant(
+        name="credits-store-and-forward",
+        file="sip_node/chip/credited_ports.py",
+        old="self._cross(packet, tail_ps, network.neighbour)",
+        new="self._cross(packet, tail_ps + 1_000, network.neighbour)",
+        breaks="With credits, the tail of a packet crosses no later than the link requires.",
+        noticed_by="r.link.credits.",
     ),
     Mutant(
         name="credits-of-a-slow-crossing",
