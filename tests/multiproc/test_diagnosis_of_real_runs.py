@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from runtime.ccl.config import load_ccl
 from tests.support.runs import Run, kernbench
 from tests.support.topologies import variant_text
 
@@ -49,8 +50,9 @@ def test_a_deadlock_names_the_cycle_across_processes_and_keeps_the_pointers(
     assert [(queue["coordinates"][0], queue["direction"]) for queue in waits["queues"]] == [
         (sip, direction) for sip in range(sips) for direction in ("global_E", "global_W")
     ]
+    slots = load_ccl().file.defaults.n_slots
     assert all(
-        queue["credits"] == 4 and queue["rx"]["resource"] == "tcm" for queue in waits["queues"]
+        queue["credits"] == slots and queue["rx"]["resource"] == "tcm" for queue in waits["queues"]
     )
 
 

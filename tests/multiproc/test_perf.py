@@ -47,8 +47,8 @@ def test_every_number_of_processes_and_every_delay_give_one_table_and_one_digest
     assert others == [first] * 3
     assert "# Out of bounds values : 0 OK\n" in runs[0].stdout
     assert (
-        "# algorithm auto: recursive_doubling, a buffer on up to 8 PEs of 1 cube\n"
-        in runs[0].stdout
+        "# algorithm auto: recursive_doubling, a buffer on up to 8 PEs of cube 0 "
+        "(nearest to the IO chiplet)\n" in runs[0].stdout
     )
 
 
