@@ -51,15 +51,15 @@ def test_every_slot_sent_and_received_is_reported_with_kernel_peer_and_address(
     # ring of 2 slots of 64 B.
     offset = (16 - 4 - 3) * 2**20 - 2 * 64
     ring = 0x1000_0000 + offset
-    told = [str(each).partition("  ")[2] for each in traced.transfers]
+    printed = [str(each).partition("  ")[2] for each in traced.transfers]
     expected = [(0, 64), (1, 64), (0, 32)]
-    assert [line for line in told if " send " in line] == [
+    assert [line for line in printed if " send " in line] == [
         f"sip 0 cube 0 pe 0: kernel 'three' send E -> sip 0 cube 0 pe 1, {nbytes} B i8, "
         f"slot {slot} at {ring + 64 * slot:#x} "
         f"(tcm of sip 0 cube 0 pe 1 + {offset + 64 * slot:#x})"
         for slot, nbytes in expected
     ]
-    assert [line for line in told if " recv " in line] == [
+    assert [line for line in printed if " recv " in line] == [
         f"sip 0 cube 0 pe 1: kernel 'three' recv W <- sip 0 cube 0 pe 0, {nbytes} B i8, "
         f"slot {slot} at {ring + 64 * slot:#x} "
         f"(tcm of sip 0 cube 0 pe 1 + {offset + 64 * slot:#x})"
