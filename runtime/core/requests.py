@@ -69,10 +69,18 @@ class Extent:
     physical: int
     tensor: str
 
+    @property
+    def end(self) -> int:
+        """The first virtual address behind the piece."""
+        return self.virtual + self.nbytes
+
 
 @dataclass(frozen=True)
 class MmuMapMsg:
-    """Extend the page tables of PEs of one cube: pairs of (pe, extents)."""
+    """Extend the page tables of PEs of one cube: pairs of (pe, extents).
+
+    Extents of a PE are in the order of rising virtual addresses, and do not overlap.
+    """
 
     cube: int
     extents: tuple[tuple[int, tuple[Extent, ...]], ...]

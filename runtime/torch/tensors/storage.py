@@ -13,6 +13,9 @@ from runtime.core.requests import Extent, MmuMapMsg
 from runtime.model.placement import Span
 from runtime.torch.tensors.tensor_memory import Allocation, Shard
 
+_Holder = tuple[int | None, int | None]
+"""The cube and the PE that hold a shard; None stands for any."""
+
 
 class Storage:
     """The memory of one allocation. `name` stands in error messages and in the order of commands:
@@ -28,8 +31,7 @@ class Storage:
         block.name = block.name or name
         self.name, self.address, self.shards = block.name, block.address, block.shards
         self._mapped = block.mapped
-        # Without replicas, all PEs map the same extents.
-        self._common: tuple[Extent, ...] | None = None
+        self._mappings: _Mappings | None = None
 
     def map_requests(self, pes: Iterable[tuple[int, int]]) -> list[MmuMapMsg]:
         """The requests that map the whole storage on PEs given as (cube, pe), without those on
@@ -40,32 +42,44 @@ class Storage:
         """
         entries: dict[int, list[tuple[int, tuple[Extent, ...]]]] = {}
         for cube, pe in sorted(set(pes) - self._mapped):
-            entries.setdefault(cube, []).append((pe, self._extents(cube, pe)))
+            if self._mappings is None:
+                self._mappings = _Mappings(self)
+            entries.setdefault(cube, []).append((pe, self._mappings.extents(cube, pe)))
             # A PE keeps its page table for the whole run, so a second launch maps nothing.
             self._mapped.add((cube, pe))
         return [MmuMapMsg(cube, tuple(of_cube)) for cube, of_cube in entries.items()]
 
-    def _extents(self, cube: int, pe: int) -> tuple[Extent, ...]:
-        if self._common is not None:
-            return self._common
 
-        # False sorts before True: the own shard, then one of the own cube, then any other.
-        def distance(shard: Shard) -> tuple[bool, bool]:
-            return shard.spec.cube != cube, shard.spec.cube != cube or shard.spec.pe != pe
+class _Mappings:
+    """The extents of a storage that each PE maps: without replicas, the same for all."""
 
-        nearest: dict[int, Shard] = {}
-        for shard in self.shards:
-            known = nearest.get(shard.spec.offset_bytes)
-            if known is None or distance(shard) < distance(known):
-                nearest[shard.spec.offset_bytes] = shard
-        extents = tuple(
-            Extent(self.address + offset, shard.spec.nbytes, shard.address, self.name)
-            for offset, shard in sorted(nearest.items())
+    def __init__(self, storage: Storage) -> None:
+        self._name, self._address = storage.name, storage.address
+        # Each replica of a part by its PE, and the first one of each cube and of the SIP.
+        self._replicas: dict[int, dict[_Holder, Shard]] = {}
+        for shard in storage.shards:
+            spec = shard.spec
+            holders = self._replicas.setdefault(spec.offset_bytes, {})
+            for holder in ((spec.cube, spec.pe), (spec.cube, None), (None, None)):
+                holders.setdefault(holder, shard)
+        shared = len(self._replicas) == len(storage.shards)
+        self._common = self._of(None, None) if shared else None
+
+    def extents(self, cube: int, pe: int) -> tuple[Extent, ...]:
+        """The extents for a PE, in rising order."""
+        return self._of(cube, pe) if self._common is None else self._common
+
+    def _of(self, cube: int | None, pe: int | None) -> tuple[Extent, ...]:
+        order: tuple[_Holder, ...] = ((cube, pe), (cube, None), (None, None))
+        nearest = (
+            (offset, next(holders[each] for each in order if each in holders))
+            for offset, holders in sorted(self._replicas.items())
+        )
+        return tuple(
+            Extent(self._address + offset, shard.spec.nbytes, shard.address, self._name)
+            for offset, shard in nearest
             if shard.spec.nbytes
         )
-        if len(nearest) == len(self.shards):
-            self._common = extents
-        return extents
 
 
 @dataclass(frozen=True)

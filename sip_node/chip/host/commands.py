@@ -10,7 +10,8 @@ answers before it answers itself.
 
 from dataclasses import dataclass
 
-from runtime.core.requests import Extent, KernelLaunchMsg, PeDmaMsg, QueuePair
+from runtime.core.requests import KernelLaunchMsg, PeDmaMsg, QueuePair
+from sip_node.chip.extent_run import ExtentRun
 from sip_node.chip.kernel import PeLaunch
 
 
@@ -18,7 +19,7 @@ from sip_node.chip.kernel import PeLaunch
 class PeMap:
     """Extend the page table."""
 
-    extents: tuple[Extent, ...]
+    run: ExtentRun
 
 
 @dataclass(frozen=True)

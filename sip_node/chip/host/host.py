@@ -28,6 +28,7 @@ from runtime.core.simtime import ps_from_ns
 from runtime.wire.reports import OpenTransfer
 from sip_node.chip.completion import Completion
 from sip_node.chip.context import ChipContext
+from sip_node.chip.extent_run import ExtentRun
 from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.host.commands import (
     CommandHeader,
@@ -301,12 +302,7 @@ def _cube_command(request: PeDmaMsg | MmuMapMsg | IpcqInitMsg) -> CubeCommand:
         case PeDmaMsg():
             return CubeCommand(((request.pe, request, PeDmaMsg.ENTRY_BYTES),))
         case MmuMapMsg():
-            return CubeCommand(
-                tuple(
-                    (pe, PeMap(extents), len(extents) * MmuMapMsg.ENTRY_BYTES)
-                    for pe, extents in request.extents
-                )
-            )
+            return CubeCommand(tuple(_map_orders(request)))
         case IpcqInitMsg():
             return CubeCommand(
                 tuple(
@@ -314,3 +310,12 @@ def _cube_command(request: PeDmaMsg | MmuMapMsg | IpcqInitMsg) -> CubeCommand:
                     for pe, queues in request.queues
                 )
             )
+
+
+def _map_orders(request: MmuMapMsg) -> Iterator[tuple[int, PeMap, int]]:
+    """(PE, order, bytes) for each PE; neighbours with the same extents share the order."""
+    order: PeMap | None = None
+    for pe, extents in request.extents:
+        if order is None or order.run.extents is not extents:
+            order = PeMap(ExtentRun(extents))
+        yield pe, order, len(extents) * MmuMapMsg.ENTRY_BYTES

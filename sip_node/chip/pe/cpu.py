@@ -51,7 +51,7 @@ class PeCpu:
         order = packet.body.order
         match order:
             case PeMap():
-                self._mmu.map(order.extents)
+                self._mmu.map(order.run)
                 self._port.answer(packet, CommandDone())
             case PeInstall():
                 self._install(order)

@@ -1,28 +1,36 @@
 """The MMU of a PE: translates virtual addresses by extents, which MmuMapMsg adds.
 
 Extents instead of pages: a tensor is a few extents of any length, one for each part of it that lies
-in one memory. Look-ups are binary searches.
+in one memory. A page table is a list of runs of extents, one for each mapping, which other PEs
+share. Look-ups are binary searches, for the run and in it.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 from runtime.core.requests import Extent
+from sip_node.chip.extent_run import ExtentRun
 
 
 class PeMmu:
-    """The page table of one PE, kept as sorted extents that do not overlap."""
+    """The page table of one PE, kept as sorted runs that do not overlap."""
 
     def __init__(self) -> None:
-        self._extents: list[Extent] = []
+        self._runs: list[ExtentRun] = []
+        self._begins: list[int] = []
 
-    def map(self, extents: Sequence[Extent]) -> None:
-        """Add mappings. An old one that a new one overlaps is removed: its range is reused."""
-        for new in extents:
-            # Extents never overlap, so those that the new one overlaps are neighbours in the list.
-            first = bisect_right(self._extents, new.virtual, key=_end)
-            last = bisect_left(self._extents, _end(new), key=_start)
-            self._extents[first:last] = [new]
+    def map(self, run: ExtentRun) -> None:
+        """Add mappings. An old extent that a new one overlaps is removed: its range is reused."""
+        if not run.extents:
+            return
+        begins = self._begins
+        first = max(bisect_right(begins, run.begin) - 1, 0)
+        if first < len(begins) and self._runs[first].end <= run.begin:
+            first += 1
+        last = max(bisect_left(begins, run.end), first)
+        # Runs do not overlap, so those that the new one overlaps are neighbours in the list.
+        run = run.replacing(self._runs[first:last])
+        self._runs[first:last], begins[first:last] = [run], [run.begin]
 
     def translate(self, address: int, nbytes: int) -> list[tuple[int, int]] | None:
         """(physical address, bytes) of the pieces of a range; None where a byte is not mapped."""
@@ -45,38 +53,34 @@ class PeMmu:
         """
         bytes_at = (
             (extent.virtual + physical - extent.physical, extent.tensor)
-            for extent in self._extents
+            for extent in self._extents()
             if 0 <= physical - extent.physical < extent.nbytes
         )
         # Mappings of dead tensors remain until their virtual range is used again, so the byte may
         # have other virtual addresses.
         virtual, tensor = min(bytes_at, key=lambda each: (each[0] < address, each[0]))
-        base = next(extent.virtual for extent in self._extents if extent.tensor == tensor)
+        base = next(extent.virtual for extent in self._extents() if extent.tensor == tensor)
         return tensor, virtual - base
 
     def nearest(self, address: int) -> str:
         """The tensor below `address`, for the message of a page fault."""
-        index = bisect_right(self._extents, address, key=_start) - 1
-        if index < 0:
+        run = self._run_below(address)
+        extent = None if run is None else run.below(address)
+        if extent is None:
             return "no tensor is mapped below it"
-        extent = self._extents[index]
-        past = address - extent.virtual - extent.nbytes
+        past = address - extent.end
         tensor = f"tensor {extent.tensor} at {extent.virtual:#x}+{extent.nbytes}"
         if past < 0:
             return f"it starts inside {tensor} and runs past its end"
         return f"{past} bytes past the end of {tensor}"
 
+    def _extents(self) -> Iterator[Extent]:
+        return (extent for run in self._runs for extent in run.extents)
+
     def _at(self, address: int) -> Extent | None:
-        index = bisect_right(self._extents, address, key=_start) - 1
-        if index < 0:
-            return None
-        extent = self._extents[index]
-        return extent if address < extent.virtual + extent.nbytes else None
+        run = self._run_below(address)
+        return None if run is None else run.at(address)
 
-
-def _start(extent: Extent) -> int:
-    return extent.virtual
-
-
-def _end(extent: Extent) -> int:
-    return extent.virtual + extent.nbytes
+    def _run_below(self, address: int) -> ExtentRun | None:
+        index = bisect_right(self._begins, address) - 1
+        return None if index < 0 else self._runs[index]

@@ -2,14 +2,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.core.requests import Extent
+from sip_node.chip.extent_run import ExtentRun
 from sip_node.chip.pe.mmu import PeMmu
 
 
 def mmu_with(*extents: tuple[int, int, int]) -> PeMmu:
     mmu = PeMmu()
-    mmu.map(
-        [Extent(virtual, nbytes, physical, f"t{virtual}") for virtual, nbytes, physical in extents]
-    )
+    run = [
+        Extent(virtual, nbytes, physical, f"t{virtual}") for virtual, nbytes, physical in extents
+    ]
+    mmu.map(ExtentRun(run))
     return mmu
 
 
@@ -31,7 +33,7 @@ def test_a_range_with_a_hole_is_a_fault() -> None:
 
 def test_a_new_mapping_replaces_every_older_one_that_it_overlaps() -> None:
     mmu = mmu_with((100, 50, 7000), (200, 50, 8000), (300, 50, 9000))
-    mmu.map([Extent(140, 70, 1000, "new")])
+    mmu.map(ExtentRun([Extent(140, 70, 1000, "new")]))
     assert mmu.translate(140, 70) == [(1000, 70)]
     assert mmu.translate(100, 1) is None
     assert mmu.translate(249, 1) is None
@@ -42,7 +44,7 @@ def test_a_new_mapping_replaces_every_older_one_that_it_overlaps() -> None:
 def test_the_last_mapping_of_an_address_holds(ranges: list[tuple[int, int]], address: int) -> None:
     mmu, model = PeMmu(), dict[int, int]()
     for index, (start, nbytes) in enumerate(ranges):
-        mmu.map([Extent(start, nbytes, 1000 * index, f"t{index}")])
+        mmu.map(ExtentRun([Extent(start, nbytes, 1000 * index, f"t{index}")]))
         replaced = {old // 1000 for at, old in model.items() if start <= at < start + nbytes}
         model = {at: old for at, old in model.items() if old // 1000 not in replaced}
         model |= {start + offset: 1000 * index + offset for offset in range(nbytes)}
@@ -71,6 +73,7 @@ def test_a_fault_below_every_tensor_names_none() -> None:
 
 def test_a_byte_in_memory_is_that_of_the_tensor_at_the_virtual_address() -> None:
     mmu = PeMmu()
-    mmu.map([Extent(500, 50, 7000, "dead"), Extent(600, 20, 9000, "x"), Extent(620, 50, 7010, "x")])
+    dead, first, second = (500, 50, 7000, "dead"), (600, 20, 9000, "x"), (620, 50, 7010, "x")
+    mmu.map(ExtentRun([Extent(*each) for each in (dead, first, second)]))
     assert mmu.tensor_at(630, 7025) == ("x", 35)
     assert mmu.tensor_at(500, 7025) == ("dead", 25)
