@@ -34,7 +34,6 @@ from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.fabric.packet import Kind, Packet
-from sip_node.chip.fabric.virtual_channels import Worm
 from sip_node.chip.registry import components
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
@@ -219,9 +218,7 @@ class MeshNetwork:
 class _MeshFabric(CreditedFabric):
     """Delivers packets as they arrive: the reference does not restore their order."""
 
-    def arrived(self, worm: Worm) -> None:
-        """A packet is complete at its target."""
-        self.leave(worm)
+    restores_order = False
 
 
 class _MeshRoutes(ChipRoutes):

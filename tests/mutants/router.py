@@ -61,7 +61,7 @@ MUTANTS = (
     ),
     Mutant(
         name="router-credit-a-cycle-later",
-        file="sip_node/chip/fabric/clocked_network.py",
+        file="sip_node/chip/fabric/router_elements.py",
         old="        credit_cycles = target.pipeline.leave + wire\n",
         new="        credit_cycles = target.pipeline.leave + wire + 1\n",
         breaks="A credit takes the traversal and the wire.",
@@ -70,7 +70,7 @@ MUTANTS = (
     Mutant(
         name="router-buffer-without-the-longer-round",
         file="sip_node/chip/fabric/clocked_network.py",
-        old="        depth = self._noc.buffer_flits + -(-longer // port.flit_cycles)\n",
+        old="        depth = self._noc.buffer_flits + -(-longer // flit_cycles)\n",
         new="        depth = self._noc.buffer_flits + 0 * longer\n",
         breaks="Behind a long link the buffer holds what its longer round trip adds.",
         noticed_by="e.loop",
@@ -118,8 +118,8 @@ MUTANTS = (
     Mutant(
         name="ejection-a-cycle-early",
         file="sip_node/chip/fabric/credited_fabric.py",
-        old="        self._engine.at((cycle + 1) * self._clock.period_ps, self.arrived, worm)\n",
-        new="        self._engine.at(cycle * self._clock.period_ps, self.arrived, worm)\n",
+        old="        self._engine.at((cycle + 1) * self._clock.period_ps, self._arrived, worm)\n",
+        new="        self._engine.at(cycle * self._clock.period_ps, self._arrived, worm)\n",
         breaks="A flit is complete at its endpoint at the end of its cycle.",
         noticed_by="e.credits",
     ),

@@ -5,22 +5,12 @@ A UCIe crossing is a part of the link between the routers at its ends: its ports
 links between the host and the IO_CPU keep calendars.
 """
 
-from collections.abc import Iterator
-
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import Stage
-from sip_node.chip.fabric.cycle_queue import CycleQueue
-from sip_node.chip.fabric.injection import Injection, Injector
 from sip_node.chip.fabric.noc_clock import NocClock, Pipeline, pipeline
 from sip_node.chip.fabric.router import Router
-from sip_node.chip.fabric.stalled import StalledPacket, stalled_packets
-from sip_node.chip.fabric.virtual_channels import (
-    InputPort,
-    InputVc,
-    OutputPort,
-    OutputVc,
-    VirtualNetwork,
-)
+from sip_node.chip.fabric.router_elements import RouterElements
+from sip_node.chip.fabric.virtual_channels import OutputPort, VirtualNetwork
 
 _ROUTERS = ("io_noc", "router", "xbar")
 _CALENDARS = ("host", "pcie_ep")
@@ -90,15 +80,12 @@ class HopTiming:
 
 
 class ClockedNetwork:
-    """Routers, sources, links and their virtual networks, numbered by class and layer."""
+    """Routers and the virtual networks of links, numbered by class and layer."""
 
-    def __init__(self, graph: ChipGraph, timing: HopTiming, queue: CycleQueue) -> None:
-        self._graph, self._timing, self._queue = graph, timing, queue
+    def __init__(self, graph: ChipGraph, timing: HopTiming, elements: RouterElements) -> None:
+        self._graph, self._timing, self._elements = graph, timing, elements
         self._noc = graph.topology.noc
         self._routers: dict[int, Router] = {}
-        self._inputs: dict[int, InputPort] = {}
-        self._injectors: dict[int, Injector] = {}
-        self._injections: dict[tuple[int, int], Injection] = {}
         self._virtual: dict[tuple[int, int], VirtualNetwork] = {}
         self.ports: dict[int, OutputPort] = {}
         """The links that have been used, by index in the graph; then exits and entrances."""
@@ -109,85 +96,54 @@ class ClockedNetwork:
         link, timing = self._graph.links[stage.link], self._timing
         name = f"{self._graph.nodes[link.source].name}->{self._graph.nodes[link.target].name}"
         wire, flit = timing.wire_cycles(stage), timing.flit_cycles(stage)
-        ends = (self._router(source), self._router(target))
-        return self._network(stage.link, name, ends, (wire, flit), network)
+        return self._network(stage.link, name, (source, target), (wire, flit), network)
 
     def exit(self, node: int, number: int, network: int) -> VirtualNetwork:
         """A virtual network of output `number` of a router to components of its own."""
         index, name = self._local(node, 2 * number), f"{self._graph.nodes[node].name}.exit{number}"
-        return self._network(index, name, (self._router(node), None), (1, 1), network)
+        return self._network(index, name, (node, None), (1, 1), network)
 
     def entrance(self, node: int, number: int, network: int) -> VirtualNetwork:
         """A virtual network of input `number` of a router from components of its own."""
         index = self._local(node, 2 * number + 1)
         name = f"{self._graph.nodes[node].name}.entrance{number}"
-        return self._network(index, name, (None, self._router(node)), (1, 1), network)
-
-    def injection(self, network: VirtualNetwork) -> Injection:
-        """The queue of a source in front of one of its virtual networks."""
-        key = (network.port.index, network.index)
-        found = self._injections.get(key)
-        if found is None:
-            injector = self._injectors.get(network.port.index)
-            if injector is None:
-                injector = Injector(self._queue, network.port)
-                self._injectors[network.port.index] = injector
-            found = Injection(self._queue, injector, network, self._timing.clock)
-            self._injections[key] = found
-        return found
-
-    def stalled(self, layers: int) -> Iterator[StalledPacket]:
-        """The packets that stand still at the end of a run; `layers` are those of a class."""
-        return stalled_packets(self._virtual.values(), self._injections.values(), layers)
+        return self._network(index, name, (None, node), (1, 1), network)
 
     def _local(self, node: int, number: int) -> int:
         return len(self._graph.links) + node * _LOCAL + number
 
-    def _router(self, node: int) -> Router | None:
+    def _router(self, node: int | None) -> Router | None:
         """The router at a node, None for a component."""
-        if not self._timing.is_router(node):
+        if node is None or not self._timing.is_router(node):
             return None
         found = self._routers.get(node)
         if found is None:
-            pipe = self._timing.pipeline(node)
-            found = self._routers[node] = Router(self._graph.nodes[node].name, self._queue, pipe)
+            found = self._routers[node] = self._elements.router(self._timing.pipeline(node))
         return found
 
     def _network(
         self,
         index: int,
         name: str,
-        ends: tuple[Router | None, Router | None],
+        ends: tuple[int | None, int | None],
         cycles: tuple[int, int],
         network: int,
     ) -> VirtualNetwork:
         found = self._virtual.get((index, network))
         if found is not None:
             return found
-        source, target = ends
-        (wire, flit_cycles), leave = cycles, 0 if source is None else source.pipeline.leave
+        (source, target), (wire, flit_cycles) = map(self._router, ends), cycles
         port = self.ports.get(index)
         if port is None:
+            leave = 0 if source is None else source.pipeline.leave
             delay = leave + wire + flit_cycles - 1
-            units = (self._noc.flit_bytes, self._queue.period_ps)
-            port = OutputPort(name, index, flit_cycles, delay, units)
+            port = self._elements.port(name, index, source, flit_cycles, delay)
             self.ports[index] = port
-        first = network * self._noc.vcs
-        vcs = [self._channel(port, target, first + vc, wire) for vc in range(self._noc.vcs)]
-        found = self._virtual[index, network] = VirtualNetwork(self._queue, port, network, vcs)
-        return found
-
-    def _channel(self, port: OutputPort, target: Router | None, vc: int, wire: int) -> OutputVc:
-        """Both ends of a virtual channel."""
-        if target is None:
-            return OutputVc(None, 0)
-        entrance = self._inputs.setdefault(port.index, InputPort(port.index))
-        credit_cycles = target.pipeline.leave + wire
-        buffer = InputVc(self._queue, target, entrance, vc, target.pipeline, credit_cycles)
         # A credit makes a round of a flit's way and its own. A wire of one cycle is the base of
         # `buffer_flits`; a longer or slower link has room for what its longer round adds, so that
         # the distance costs time and no bandwidth.
-        longer = 2 * (wire - 1) + port.flit_cycles - 1
-        depth = self._noc.buffer_flits + -(-longer // port.flit_cycles)
-        buffer.feeder = OutputVc(buffer, depth)
-        return buffer.feeder
+        longer = 2 * (wire - 1) + flit_cycles - 1
+        depth = self._noc.buffer_flits + -(-longer // flit_cycles)
+        found = self._elements.network(port, network, self._noc.vcs, target, depth, wire)
+        self._virtual[index, network] = found
+        return found

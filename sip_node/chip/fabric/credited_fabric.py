@@ -3,47 +3,34 @@
 It has the interface of `Fabric`. A packet is accepted by its endpoint when its last flit has
 arrived, so its tail is there with it. A full buffer stops the link before it, and in the end the
 source: packets wait there without a limit.
-
-Requests and replies have virtual networks of their own, since a memory answers a request with a
-reply: a reply never waits for a request. Each class has as many layers as the routes need.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from runtime.model.graph import ChipGraph
-from runtime.model.routing import ChipRoutes, Route, Stage
+from runtime.model.routing import ChipRoutes, Stage
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.virtual_layers import VirtualLayers
-from sip_node.chip.fabric.clocked_network import ClockedNetwork, HopTiming
-from sip_node.chip.fabric.cycle_queue import CycleQueue
+from sip_node.chip.fabric.clocked_network import ClockedNetwork
+from sip_node.chip.fabric.credited_paths import CreditedPaths, PathKey
 from sip_node.chip.fabric.fabric import Endpoint, LinkCounters, link_server
-from sip_node.chip.fabric.injection import Injection
-from sip_node.chip.fabric.packet import REQUESTS, Packet
+from sip_node.chip.fabric.packet import Packet
+from sip_node.chip.fabric.router_elements import RouterElements
 from sip_node.chip.fabric.server import Server
-from sip_node.chip.fabric.stalled import StalledPacket, network_name
-from sip_node.chip.fabric.virtual_channels import PacketOrder, VirtualNetwork, Worm
+from sip_node.chip.fabric.stalled import StalledPacket, network_name, stalled_packets
+from sip_node.chip.fabric.virtual_channels import VirtualNetwork
+from sip_node.chip.fabric.worm import PacketPath, Worm
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
-
-_ANYWHERE = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Path:
-    """Links with calendars, clocked links from a source to an output that ejects, calendars."""
-
-    before: tuple[Stage, ...]
-    injection: Injection | None
-    networks: tuple[VirtualNetwork, ...]
-    after: tuple[Stage, ...]
-    order: PacketOrder
 
 
 class CreditedFabric:
     """Routers, links, routes and endpoints of one SIP."""
+
+    restores_order = True
+    """Whether an endpoint gets the packets of a path in the order in which they were sent."""
 
     def __init__(  # noqa: PLR0917 - the parts of a chip, as for `Fabric`
         self,
@@ -56,20 +43,19 @@ class CreditedFabric:
         send_bounds: SendBounds,
         links: Mapping[str, type[Server]],
     ) -> None:
-        self._engine, self._graph, self._routes = engine, graph, routes
-        self._sips, self._sip, self._send_bounds = sips, sip, send_bounds
-        self._timing = HopTiming(graph)
-        self._clock = self._timing.clock
-        self._network = ClockedNetwork(
-            graph, self._timing, CycleQueue(engine, self._clock.period_ps)
-        )
+        self._engine, self._graph, self._layers = engine, graph, layers
+        self._sip, self._send_bounds = sip, send_bounds
+        self._routes = CreditedPaths(graph, routes, layers, sips, sip)
+        self._clock = self._routes.timing.clock
+        self._elements = RouterElements(engine, self._clock)
+        self._network = ClockedNetwork(graph, self._routes.timing, self._elements)
         self._servers = {
             link.index: link_server(graph, link, links)
             for link in graph.links
-            if self._timing.has_calendar(link.index)
+            if self._routes.timing.has_calendar(link.index)
         }
-        self._layers = layers
-        self._paths: dict[tuple[int, int, int, int], _Path] = {}
+        self._paths: dict[PathKey, PacketPath] = {}
+        self._path_of: dict[tuple[int, int, int, int, int], PacketPath] = {}
         self._endpoints: dict[int, Endpoint] = {}
         self._capacity_flits: dict[int, int] = {}
         self._left: dict[int, Callable[[Packet], None]] = {}
@@ -117,7 +103,7 @@ class CreditedFabric:
 
     def latency_ps(self, source: int, target: int) -> int:
         """The time of a packet of one flit that starts at a clock edge, without contention."""
-        return self._timing.latency_ps(self._routes.route(source, target).stages)
+        return self._routes.latency_ps(source, target)
 
     def serialisation_ps(self, nbytes: int, bw_gbs: float) -> int:
         """The time for which the flits of a packet occupy a link of `bw_gbs`."""
@@ -126,30 +112,27 @@ class CreditedFabric:
 
     def stalled(self) -> Iterator[StalledPacket]:
         """The packets that stand still at the end of a run, and what they wait for."""
-        return self._network.stalled(self._layers.count)
+        channels, sources = self._elements.channels(), self._elements.sources()
+        return stalled_packets(channels, sources, self._layers.count)
 
     def space_of(self, packet: Packet) -> str:
         """The name of the room that a packet holds at its endpoint."""
-        assert isinstance(packet.space, VirtualNetwork), "the packet is at an endpoint with a limit"
-        return network_name(packet.space, self._layers.count)
+        space = packet.space
+        assert isinstance(space, VirtualNetwork), "the packet is at an endpoint with a limit"
+        return network_name(space.port.name, space.index, self._layers.count)
 
     def send(self, packet: Packet, origin: int, tail_ps: int) -> None:
         """Send `packet` from node `origin` now; its tail is there at `tail_ps`."""
         self.sent += 1
         if origin in self._left:
             self._waiting_bytes[origin] += packet.size
-        gateway = self._graph.io_noc
-        target = packet.node
-        if packet.sip != self._sip:
-            target = gateway
-            packet.entrance_ps = self._engine.now_ps + self.latency_ps(origin, gateway)
-            self._send_bounds.departed(packet.sip, packet.entrance_ps)
-        neighbour = self._neighbour(packet, origin, target)
-        request = packet.kind in REQUESTS
-        key = (origin, target, neighbour, request)
-        path = self._paths.get(key)
+        key = (origin, packet.node, packet.sip, packet.source_sip, packet.kind)
+        path = self._path_of.get(key)
         if path is None:
-            path = self._paths[key] = self._path(origin, target, neighbour, request)
+            path = self._path_of[key] = self._path(packet, origin)
+        if packet.sip != self._sip:
+            packet.entrance_ps = self._engine.now_ps + path.latency_ps
+            self._send_bounds.departed(packet.sip, packet.entrance_ps)
         self._enter(packet, path, 0, tail_ps)
 
     def release(self, packet: Packet) -> None:
@@ -160,66 +143,35 @@ class CreditedFabric:
         cycle = self._clock.cycle(self._engine.now_ps) + 1
         network.give_back(self._clock.flits(packet.size), cycle)
 
-    def _neighbour(self, packet: Packet, origin: int, target: int) -> int:
-        """The SIP that a packet comes from or goes to by the IO NoC: each has an input, an output.
+    def _path(self, packet: Packet, origin: int) -> PacketPath:
+        key = self._routes.key(packet, origin)
+        found = self._paths.get(key)
+        if found is not None:
+            return found
+        plan = self._routes.plan(key, self._network)
+        injection = None
+        if plan.networks:
+            ejecting = plan.networks[-1]
+            ejecting.eject = self._ejected
+            if key.target in self._capacity_flits:
+                ejecting.limit(self._capacity_flits[key.target])
+            injection = self._elements.injection(plan.networks[0])
+            if origin in self._left:
+                injection.arbiter.left = partial(self._has_left, origin)
+        found = self._paths[key] = PacketPath(plan, injection)
+        return found
 
-        Through a switch there is one of each.
-        """
-        gateway = self._graph.io_noc
-        if self._graph.topology.system.sips.fabric == "switch":
-            return _ANYWHERE
-        if target == gateway and packet.sip != self._sip:
-            return self._sips.next_hop(self._sip, packet.sip)
-        if origin == gateway and packet.source_sip != self._sip:
-            return self._sips.path(packet.source_sip, self._sip)[-2]
-        return _ANYWHERE
-
-    def _path(self, origin: int, target: int, neighbour: int, request: bool) -> _Path:  # noqa: FBT001
-        route, timing = self._routes.route(origin, target), self._timing
-        stages = route.stages
-        clocked = [index for index, each in enumerate(stages) if not timing.has_calendar(each.link)]
-        if not clocked:
-            return _Path(stages, None, (), (), PacketOrder())
-        first, end = clocked[0], clocked[-1] + 1
-        layers = self._layers_of(route)
-        base = 0 if request else self._layers.count
-        networks = [
-            self._network.link(stage, base + layer)
-            for stage, layer in zip(stages[first:end], layers[first:end], strict=True)
-        ]
-        begin, last = timing.ends(stages[first])[0], timing.ends(stages[end - 1])[1]
-        if timing.is_router(begin):
-            networks.insert(0, self._network.entrance(begin, neighbour, base + layers[first]))
-        if timing.is_router(last):
-            networks.append(self._network.exit(last, neighbour, base + layers[end - 1]))
-        ejecting = networks[-1]
-        ejecting.eject = self._ejected
-        if target in self._capacity_flits:
-            ejecting.limit(self._capacity_flits[target])
-        injection = self._network.injection(networks[0])
-        if origin in self._left:
-            injection.arbiter.left = partial(self._has_left, origin)
-        return _Path(stages[:first], injection, tuple(networks), stages[end:], PacketOrder())
-
-    def _layers_of(self, route: Route) -> list[int]:
-        """The layer of each stage: that of the hop into the node at its end."""
-        ends = dict(zip(route.nodes[1:], self._layers.of(route), strict=True))
-        return [ends[self._timing.ends(stage)[1]] for stage in route.stages]
-
-    def _enter(self, packet: Packet, path: _Path, index: int, tail_ps: int) -> None:
+    def _enter(self, packet: Packet, path: PacketPath, index: int, tail_ps: int) -> None:
         """Pass the links with calendars, then wait at the source of the first clocked link."""
         now_ps = self._engine.now_ps
         if index < len(path.before):
             start_ps, tail_ps = self._reserve(path.before[index], packet, tail_ps)
             self._engine.at(start_ps, self._enter, packet, path, index + 1, tail_ps)
         elif path.injection is None:
-            self._deliver(packet, tail_ps)
+            self._deliver(packet, path, tail_ps)
         else:
             flits = self._clock.flits(packet.size)
-            tail_ps = max(now_ps, tail_ps)
-            path.injection.put(
-                Worm(packet, path.networks, flits, now_ps, tail_ps, path.after, path.order)
-            )
+            path.injection.put(Worm(packet, path, flits, now_ps, max(now_ps, tail_ps)))
 
     def _reserve(self, stage: Stage, packet: Packet, tail_ps: int) -> tuple[int, int]:
         """(arrival of the head at the next link, of the tail) over a link with a calendar."""
@@ -235,32 +187,31 @@ class CreditedFabric:
 
     def _ejected(self, worm: Worm, cycle: int) -> None:
         """The last flit of a packet is at its endpoint in `cycle`, complete at the end of it."""
-        network = worm.path[-1]
+        network = worm.networks[-1]
         if network.space is not None:
             worm.packet.space = network
-        self._engine.at((cycle + 1) * self._clock.period_ps, self.arrived, worm)
+        self._engine.at((cycle + 1) * self._clock.period_ps, self._arrived, worm)
 
-    def arrived(self, worm: Worm) -> None:
+    def _arrived(self, worm: Worm) -> None:
         """A packet is complete at its target, whose interface delivers packets in order."""
-        order = worm.order
-        order.held[worm.number] = worm
-        while order.due in order.held:
-            worm = order.held.pop(order.due)
-            order.due += 1
-            self.leave(worm)
-
-    def leave(self, worm: Worm) -> None:
-        """Pass the links with calendars behind the routers."""
-        self._leave(worm.packet, worm.after, 0, self._engine.now_ps)
-
-    def _leave(self, packet: Packet, stages: tuple[Stage, ...], index: int, tail_ps: int) -> None:
-        if index == len(stages):
-            self._deliver(packet, tail_ps)
+        path = worm.path
+        if not self.restores_order:
+            self._leave(worm.packet, path, 0, self._engine.now_ps)
             return
-        start_ps, tail_ps = self._reserve(stages[index], packet, tail_ps)
-        self._engine.at(start_ps, self._leave, packet, stages, index + 1, tail_ps)
+        path.held[worm.number] = worm
+        while path.due in path.held:
+            packet = path.held.pop(path.due).packet
+            path.due += 1
+            self._leave(packet, path, 0, self._engine.now_ps)
 
-    def _deliver(self, packet: Packet, tail_ps: int) -> None:
+    def _leave(self, packet: Packet, path: PacketPath, index: int, tail_ps: int) -> None:
+        """Pass the links with calendars behind the routers."""
+        if index == len(path.after):
+            self._deliver(packet, path, tail_ps)
+            return
+        start_ps, tail_ps = self._reserve(path.after[index], packet, tail_ps)
+        self._engine.at(start_ps, self._leave, packet, path, index + 1, tail_ps)
+
+    def _deliver(self, packet: Packet, path: PacketPath, tail_ps: int) -> None:
         self.delivered += 1
-        node = packet.node if packet.sip == self._sip else self._graph.io_noc
-        self._endpoints[node].accept(packet, tail_ps)
+        self._endpoints[path.target].accept(packet, tail_ps)

@@ -14,8 +14,8 @@ from sip_node.chip.fabric.virtual_channels import (
     OutputPort,
     OutputVc,
     VirtualNetwork,
-    Worm,
 )
+from sip_node.chip.fabric.worm import Worm
 
 _TURNS = 1 << 30
 

@@ -43,7 +43,7 @@ class NocClock:
 
     def __init__(self, noc: NocConfig) -> None:
         self.period_ps = _ceil(PS_PER_NS / exact(noc.clock_ghz))
-        self._flit_bytes = noc.flit_bytes
+        self.flit_bytes = noc.flit_bytes
 
     def cycle(self, time_ps: int) -> int:
         """The first cycle that begins at `time_ps` or later."""
@@ -51,7 +51,7 @@ class NocClock:
 
     def flits(self, nbytes: int) -> int:
         """The flits of a packet; a packet without bytes has a head as well."""
-        return max(1, -(-nbytes // self._flit_bytes))
+        return max(1, -(-nbytes // self.flit_bytes))
 
     def delay_cycles(self, delay_ps: int) -> int:
         """The cycles of a delay, at least one: a flit is in a register at each end of a wire."""
@@ -60,7 +60,7 @@ class NocClock:
     def flit_cycles(self, bw_gbs: float) -> int:
         """The cycles for which a flit occupies a link, at least one."""
         period_ns = Fraction(self.period_ps, PS_PER_NS)
-        return max(1, _ceil(self._flit_bytes / exact(bw_gbs) / period_ns))
+        return max(1, _ceil(self.flit_bytes / exact(bw_gbs) / period_ns))
 
 
 def _ceil(number: Fraction) -> int:

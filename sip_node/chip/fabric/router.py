@@ -29,8 +29,8 @@ _TURNS = 1 << 30
 class Router:
     """One router. `requests` are the channels with a request in the present cycle."""
 
-    def __init__(self, name: str, queue: CycleQueue, pipeline: Pipeline) -> None:
-        self.name, self._queue, self.pipeline = name, queue, pipeline
+    def __init__(self, queue: CycleQueue, pipeline: Pipeline) -> None:
+        self._queue, self.pipeline = queue, pipeline
         self.requests: list[InputVc] = []
 
     def arbitrate(self, now: int) -> None:
@@ -92,7 +92,7 @@ class Router:
         for port, channels in by_output.items():
             granted = channels[0]
             if len(channels) > 1:
-                granted = min(channels, key=lambda each: _turn(each, port))
+                granted = min(channels, key=_turn)
                 lost += [channel for channel in channels if channel is not granted]
             rival = accepted.setdefault(granted.port.index, granted)
             if rival is not granted:
@@ -152,9 +152,9 @@ def _turn_of_head(channel: InputVc) -> tuple[int, int]:
     )
 
 
-def _turn(channel: InputVc, port: OutputPort) -> tuple[int, int]:
-    """How long after the input that `port` served last, and after the channel served last there."""
-    entrance = channel.port
+def _turn(channel: InputVc) -> tuple[int, int]:
+    """How long after the input that its output served last, and after the channel of its input."""
+    entrance, port = channel.port, channel.network.port
     return (
         (entrance.index - port.pointer) % _TURNS,
         (channel.index - entrance.next_vc.get(port, 0)) % _TURNS,

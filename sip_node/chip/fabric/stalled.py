@@ -12,11 +12,12 @@ packet is blocked for good. A buffer waits for another one
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from sip_node.chip.fabric.injection import Injection
 from sip_node.chip.fabric.packet import Packet
-from sip_node.chip.fabric.virtual_channels import InputVc, OutputVc, VirtualNetwork
 
 CLASSES = ("requests", "replies")
+
+ChannelKey = tuple[int, int, int]
+"""A virtual channel: the index of its link, of its network at the link, of the channel there."""
 
 
 class StalledPacket(NamedTuple):
@@ -27,49 +28,69 @@ class StalledPacket(NamedTuple):
     waits_for: str
 
 
-def network_name(network: VirtualNetwork, layers: int) -> str:
+class ChannelState(NamedTuple):
+    """A virtual channel of `link` at the end of a run, and the buffer at its end.
+
+    `packet` is the first one in the buffer, None if it is empty. This packet has the channel
+    `held`, or needs one of the channels `needed`. At an exit there is no buffer.
+    """
+
+    key: ChannelKey
+    link: str
+    is_exit: bool
+    packet: Packet | None
+    held: ChannelKey | None
+    needed: tuple[ChannelKey, ...]
+
+
+class SourceState(NamedTuple):
+    """The packets that wait at a source for one of the channels `needed`."""
+
+    packets: tuple[Packet, ...]
+    needed: tuple[ChannelKey, ...]
+
+
+def network_name(link: str, network: int, layers: int) -> str:
     """`cube0.router.r0c0->cube0.router.r0c1 (requests, layer 0)`."""
-    message_class, layer = divmod(network.index, layers)
-    return f"{network.port.name} ({CLASSES[message_class]}, layer {layer})"
+    message_class, layer = divmod(network, layers)
+    return f"{link} ({CLASSES[message_class]}, layer {layer})"
 
 
 def stalled_packets(
-    networks: Iterable[VirtualNetwork], injections: Iterable[Injection], layers: int
+    channels: Iterable[ChannelState], sources: Iterable[SourceState], layers: int
 ) -> Iterator[StalledPacket]:
     """The packets that stand still, once for each buffer that they wait for."""
-    names = dict(_named_buffers(networks, layers))
-    holders = {buffer.vc: buffer for buffer in names if buffer.vc is not None}
-    for buffer, name in names.items():
-        for waits_for in _waits_for(buffer, names, holders, layers):
-            yield StalledPacket(name, buffer.packets[0][0].packet, waits_for)
-    for injection in injections:
-        full = [names[each.target] for each in injection.network.vcs if each.target in names]
-        for worm in injection.worms:
-            yield from (StalledPacket("", worm.packet, waits_for) for waits_for in full)
-
-
-def _named_buffers(
-    networks: Iterable[VirtualNetwork], layers: int
-) -> Iterator[tuple[InputVc, str]]:
-    """Every buffer with a packet, and its name."""
-    for network in networks:
-        for number, channel in enumerate(network.vcs):
-            if channel.target is not None and channel.target.packets:
-                yield channel.target, f"{network_name(network, layers)}, VC {number}"
+    states = {each.key: each for each in channels}
+    names = {
+        key: f"{network_name(each.link, key[1], layers)}, VC {key[2]}"
+        for key, each in states.items()
+        if each.packet is not None
+    }
+    holders = {states[key].held: key for key in names}
+    for key, name in names.items():
+        packet = states[key].packet
+        assert packet is not None, "a buffer with a name has a packet"
+        for waits_for in _waits_for(states[key], states, names, holders, layers):
+            yield StalledPacket(name, packet, waits_for)
+    for source in sources:
+        full = [names[key] for key in source.needed if key in names]
+        for packet in source.packets:
+            yield from (StalledPacket("", packet, waits_for) for waits_for in full)
 
 
 def _waits_for(
-    buffer: InputVc,
-    names: Mapping[InputVc, str],
-    holders: Mapping[OutputVc, InputVc],
+    buffer: ChannelState,
+    states: Mapping[ChannelKey, ChannelState],
+    names: Mapping[ChannelKey, str],
+    holders: Mapping[ChannelKey | None, ChannelKey],
     layers: int,
 ) -> Iterator[str]:
-    for channel in buffer.network.vcs if buffer.vc is None else (buffer.vc,):
-        if channel.target is None:
-            yield network_name(buffer.network, layers)
-        elif channel.target in names:
-            yield names[channel.target]
+    for key in buffer.needed if buffer.held is None else (buffer.held,):
+        if states[key].is_exit:
+            yield network_name(states[key].link, key[1], layers)
+        elif key in names:
+            yield names[key]
         # A channel whose buffer is empty may still belong to a packet that has not all come.
-        holder = holders.get(channel)
-        if holder is not None and holder is not buffer:
+        holder = holders.get(key)
+        if holder is not None and holder != buffer.key:
             yield names[holder]

@@ -15,58 +15,14 @@ from collections.abc import Callable
 from typing import Protocol
 
 from runtime.core.simtime import NEVER_PS
-from runtime.model.routing import Stage
 from sip_node.chip.fabric.cycle_queue import Arbiter, CycleQueue
 from sip_node.chip.fabric.noc_clock import Pipeline
-from sip_node.chip.fabric.packet import Packet
+from sip_node.chip.fabric.worm import Worm
 
 HELD = NEVER_PS
 """`OutputVc.free_at` while a packet has the channel."""
 DORMANT = -1
 """Instead of a cycle: not before a flit, a credit or a channel arrives."""
-
-
-class PacketOrder:
-    """The packets from a source to a target in one class, numbered from 0.
-
-    Packets on different virtual channels may overtake each other. The interface of the target
-    delivers them in the order in which they were sent: `held` are those that have arrived before
-    the next one, number `due`. `admitted` packets have taken their space at the target; `early`
-    ones, with their flits, take it when those before them have.
-    """
-
-    __slots__ = ("admitted", "due", "early", "held", "sent")
-
-    def __init__(self) -> None:
-        self.sent = self.due = self.admitted = 0
-        self.held: dict[int, Worm] = {}
-        self.early: dict[int, int] = {}
-
-
-class Worm:
-    """A packet of `flits` on its way through routers.
-
-    `path` begins with the link of its source and ends with the output that ejects it. Its bytes are
-    at the source from `head_ps` to `tail_ps`. Ejected, it passes the links `after`, which have
-    calendars. It is packet `number` of its `order`.
-    """
-
-    __slots__ = ("after", "flits", "head_ps", "number", "order", "packet", "path", "tail_ps")
-
-    def __init__(  # noqa: PLR0917 - one for each packet: by position, which is faster
-        self,
-        packet: Packet,
-        path: "tuple[VirtualNetwork, ...]",
-        flits: int,
-        head_ps: int,
-        tail_ps: int,
-        after: tuple[Stage, ...],
-        order: PacketOrder,
-    ) -> None:
-        self.packet, self.path, self.flits, self.after = packet, path, flits, after
-        self.head_ps, self.tail_ps = head_ps, tail_ps
-        self.order, self.number = order, order.sent
-        order.sent += 1
 
 
 class OutputPort:
@@ -193,10 +149,10 @@ class VirtualNetwork:
         """Take space for the packet of `channel`, if there is enough and no earlier one waits."""
         assert self.space is not None
         worm = channel.packets[0][0]
-        order, queue = worm.order, self._short_of_space
-        if worm.number != order.admitted:
+        path, queue = worm.path, self._short_of_space
+        if worm.number != path.admitted:
             # It waits for its predecessor beside the buffer: in it, both could wait for each other.
-            order.early[worm.number] = worm.flits
+            path.early[worm.number] = worm.flits
             return True
         # In turn, or else a long packet would wait for as long as short ones arrive.
         fits = self.space >= min(worm.flits, self._capacity)
@@ -205,10 +161,10 @@ class VirtualNetwork:
                 queue.append(channel)
             return False
         self.space -= worm.flits
-        order.admitted += 1
-        while order.admitted in order.early:
-            self.space -= order.early.pop(order.admitted)
-            order.admitted += 1
+        path.admitted += 1
+        while path.admitted in path.early:
+            self.space -= path.early.pop(path.admitted)
+            path.admitted += 1
         if queue:
             # The next one may have space as well.
             queue.popleft()
@@ -250,7 +206,6 @@ class InputVc:
         "network",
         "packets",
         "port",
-        "rank",
         "ready",
         "vc",
     )
@@ -265,7 +220,7 @@ class InputVc:
         credit_cycles: int,
     ) -> None:
         self._queue, self.arbiter, self._pipeline = queue, arbiter, pipeline
-        self.port, self.index, self.rank = port, index, (port.index, index)
+        self.port, self.index = port, index
         self.credit_cycles = credit_cycles
         self.ready: deque[int] = deque()
         self.packets: deque[tuple[Worm, int]] = deque()
@@ -295,7 +250,7 @@ class InputVc:
         """Route the first packet in `cycle`."""
         worm, hop = self.packets[0]
         self.left = worm.flits
-        self.network = worm.path[hop]
+        self.network = worm.networks[hop]
         self._queue.add(self, cycle + self._pipeline.route)
 
     def allocated(self, vc: OutputVc, now: int) -> bool:
