@@ -91,14 +91,16 @@ def accumulate(acc: Array | None, a: Array, b: Array) -> Array:
     None stands for zeros.
     """
     with np.errstate(all="ignore"):
-        product = a.astype(np.float64) @ b.astype(np.float64)
+        product = np.matmul(a.astype(np.float64), b.astype(np.float64))
         # Integers need exact arithmetic modulo 2^32, which float32 does not give.
         if a.dtype == int8.numpy:
             # The 53-bit mantissa holds every sum of i8 products that fits a PE, so only the
             # accumulator wraps.
             whole = product.astype(np.int64)
             return (whole if acc is None else acc + whole).astype(np.int32)
-        return (product if acc is None else acc + product).astype(np.float32)
+        if acc is not None:
+            np.add(product, acc, out=product)
+        return product.astype(np.float32)
 
 
 def finish(acc: Array, bias: Array | None, activation: str | None, dtype: DType) -> Array:

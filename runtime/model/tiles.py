@@ -1,5 +1,6 @@
 """Cuts a matrix product into the tiles of the GEMM engine."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -30,7 +31,8 @@ class Tile(NamedTuple):
     @property
     def size(self) -> TileSize:
         """Rows, depth and columns; less than a full tile at the ends of the matrices."""
-        return TileSize(*(stop - start for start, stop in (self.rows, self.depth, self.columns)))
+        (top, bottom), (front, back), (left, right) = self.rows, self.depth, self.columns
+        return TileSize(bottom - top, back - front, right - left)
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,20 @@ class TilePlan:
         """
         return self.macs / (self.tiles * self.tile.m * self.tile.k * self.tile.n)
 
+    def kinds(self) -> list[tuple[Tile, int]]:
+        """A tile of each size, first the inner ones and then the last ones of an output tile, with
+        the number of tiles like it.
+        """
+        rows, columns = _lengths(_spans(self.m, self.tile.m)), _lengths(_spans(self.n, self.tile.n))
+        *inner, last = _spans(self.k, self.tile.k)
+        depths = [(span, count, False) for span, count in _lengths(inner)] + [(last, 1, True)]
+        return [
+            (Tile(row, depth, column, depth[0] == 0, is_last), row_count * count * column_count)
+            for depth, count, is_last in depths
+            for row, row_count in rows
+            for column, column_count in columns
+        ]
+
     def __iter__(self) -> Iterator[Tile]:
         depths = _spans(self.k, self.tile.k)
         for rows in _spans(self.m, self.tile.m):
@@ -85,6 +101,13 @@ def blocked_offset(shape: tuple[int, int], block: tuple[int, int], row: int, col
     # All block rows above are full rows of the matrix; blocks to the left have the height of this
     # block row.
     return row * columns + column * min(block[0], rows - row)
+
+
+def _lengths(spans: list[Span]) -> list[tuple[Span, int]]:
+    """The first span of each length, and the number of those."""
+    counts = Counter(stop - start for start, stop in spans)
+    first = {stop - start: (start, stop) for start, stop in reversed(spans)}
+    return [(first[length], count) for length, count in counts.items()]
 
 
 def _spans(length: int, step: int) -> list[Span]:

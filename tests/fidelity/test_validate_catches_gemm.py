@@ -105,7 +105,7 @@ class WaitsForData(PeGemm):
     """Takes one picosecond more in runs with data."""
 
     def accept(self, token: TileToken) -> None:
-        more_ps = int(token.operands[0].data is not None)
+        more_ps = int(token.a.data is not None)
         self._engine.at(self._engine.now_ps + more_ps, super().accept, token)
 
 

@@ -31,8 +31,8 @@ class WrongGemm(PeGemm):
     """A matrix engine that multiplies with twice its first operand."""
 
     def accept(self, token: TileToken) -> None:
-        a, b = token.operands
-        token.operands = (a._replace(data=None if a.data is None else a.data + a.data), b)
+        data = token.a.data
+        token.a = token.a._replace(data=None if data is None else data + data)
         super().accept(token)
 
 

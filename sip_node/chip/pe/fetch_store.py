@@ -90,8 +90,10 @@ class FetchPort:
     def _transfers(self, token: TileToken) -> list[tuple[TileData, int]]:
         """What a step fetches, with the addresses of the registers, in the order of the port."""
         tile, output, registers = token.tile, token.output, self._registers
-        a, b = token.operands
-        transfers = [(a, registers.a(token.registers)), (b, registers.b(token.registers))]
+        transfers = [
+            (token.a, registers.a(token.registers)),
+            (token.b, registers.b(token.registers)),
+        ]
         if tile.first and output.start is not None:
             transfers.insert(0, (output.start, output.address))
         if tile.last and output.bias is not None:
@@ -102,7 +104,7 @@ class FetchPort:
 
     def _reserve(self, tile: TileData, address: int) -> OpRecord:
         block, at, now_ps = tile.block, self._context.coordinates, self._engine.now_ps
-        nbytes = nbytes_of(block)
+        nbytes = tile.nbytes
         start_ps, end_ps = self.server.reserve(now_ps, now_ps, nbytes)
         return OpRecord(
             engine="pe_fetch_store",

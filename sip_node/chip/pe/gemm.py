@@ -87,7 +87,7 @@ class PeGemm:
         registers.accumulators.when_freed(self._begin)
 
     def step_ps(self, tile: Tile) -> int:
-        """The duration of one step."""
+        """The duration of a step of this size, which is, or is not, the last of its output tile."""
         return self._step_ps(tile.size, tile.last)
 
     def accept(self, token: TileToken) -> None:
@@ -116,7 +116,7 @@ class PeGemm:
         self._busy = True
         now_ps = self._engine.now_ps
         self._count_stall(token, now_ps)
-        step_ps = self.step_ps(token.tile)
+        step_ps = token.shape.step_ps
         self.busy_ps += step_ps
         self.free_ps = now_ps + step_ps
         self._engine.at(self.free_ps, self._end, token, now_ps)
@@ -133,11 +133,9 @@ class PeGemm:
 
     def _end(self, token: TileToken, start_ps: int) -> None:
         output, gemm, at = token.output, token.gemm, self._context.coordinates
-        # Before the sum changes: the record names the accumulator as an input of this step.
-        inputs = self._inputs(token)
-        a, b = token.operands
-        if a.data is not None and b.data is not None:
-            output.data = accumulate(output.data, a.data, b.data)
+        a, b = token.a.data, token.b.data
+        if a is not None and b is not None:
+            output.data = accumulate(output.data, a, b)
         record = OpRecord(
             engine="pe_gemm",
             name="gemm",
@@ -149,12 +147,12 @@ class PeGemm:
             nbytes=prod(output.shape) * gemm.accumulator.itemsize,
             shape=output.shape,
             dtype=gemm.accumulator.name,
-            inputs=inputs,
+            inputs=self._inputs(token),
             checksum=checksum_of(output.data),
         )
         self._context.record(record)
         self.tiles += 1
-        self.macs += prod(token.tile.size)
+        self.macs += token.shape.macs
         self._busy = False
         # Free the set before the token goes on: the fetch of a later step may begin in this event.
         self._registers.sets.free(token.registers)
@@ -163,12 +161,17 @@ class PeGemm:
 
     def _inputs(self, token: TileToken) -> tuple[Operand, ...]:
         """The operands in registers, and the accumulator where the sum begins before this step."""
-        size, output, registers = token.tile.size, token.output, self._registers
-        dtype = token.gemm.a.dtype.name
-        operands = (
-            Operand(registers.a(token.registers), (size.m, size.k), dtype),
-            Operand(registers.b(token.registers), (size.k, size.n), dtype),
-        )
-        if token.tile.first and output.start is None:
-            return operands
-        return *operands, output.registers(token.gemm.accumulator.name)
+        output, shape = token.output, token.shape
+        begins = token.tile.first and output.start is None
+        key = (token.registers, -1 if begins else output.address)
+        inputs = shape.inputs.get(key)
+        if inputs is None:
+            size, registers, dtype = shape.size, self._registers, token.gemm.a.dtype.name
+            inputs = (
+                Operand(registers.a(token.registers), (size.m, size.k), dtype),
+                Operand(registers.b(token.registers), (size.k, size.n), dtype),
+            )
+            if not begins:
+                inputs = (*inputs, output.registers(token.gemm.accumulator.name))
+            shape.inputs[key] = inputs
+        return inputs

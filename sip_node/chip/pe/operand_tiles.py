@@ -10,6 +10,7 @@ from zlib import crc32
 
 import numpy as np
 
+from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
 from runtime.language.value import Array, Pointer, Ref, Value, row_major
 from runtime.model.tiles import Span, blocked_offset
@@ -22,8 +23,21 @@ class TileData(NamedTuple):
     """A block in TCM and its elements; `data` is None in a run without data."""
 
     block: Operand
+    nbytes: int
     data: Array | None
     checksum: int
+
+
+NOT_LOADED = TileData(Operand(0, (0,), ""), 0, None, 0)
+"""An operand that is not in TCM yet."""
+
+
+class StreamedTile(NamedTuple):
+    """A tile in memory; `pieces` are its physical blocks in the order of its elements."""
+
+    shape: tuple[int, int]
+    dtype: DType
+    pieces: list[Operand]
 
 
 class Staged:
@@ -43,25 +57,25 @@ class Staged:
     def _cut(self, rows: Span, columns: Span) -> TileData:
         part = self._value[slice(*rows), slice(*columns)]
         data = None if part.data is None else np.array(part.data, order="C")
-        return TileData(_block(part), data, checksum_of(data))
+        return TileData(_block(part), part.nbytes, data, checksum_of(data))
 
 
 class Streamed:
     """A matrix in memory. `tile` is the tile size, in which a blocked matrix is stored as well."""
 
     def __init__(self, ref: Ref, tile: tuple[int, int], blocks: Blocks) -> None:
-        self.dtype = ref.dtype
         rows, columns = ref.shape
-        self._pieces: dict[tuple[int, int], list[Operand]] = {}
+        self._tiles: dict[tuple[int, int], StreamedTile] = {}
         for row in range(0, rows, tile[0]):
             for column in range(0, columns, tile[1]):
                 shape = (min(tile[0], rows - row), min(tile[1], columns - column))
                 # Translated once, with the product: its mapping is that of its submission.
-                self._pieces[row, column] = blocks(*_tile_of(ref, tile, row, column, shape))
+                pieces = blocks(*_tile_of(ref, tile, row, column, shape))
+                self._tiles[row, column] = StreamedTile(shape, ref.dtype, pieces)
 
-    def at(self, rows: Span, columns: Span) -> list[Operand]:
-        """The physical blocks of one tile, in the order of its elements."""
-        return self._pieces[rows[0], columns[0]]
+    def at(self, rows: Span, columns: Span) -> StreamedTile:
+        """One tile."""
+        return self._tiles[rows[0], columns[0]]
 
 
 Source = Staged | Streamed

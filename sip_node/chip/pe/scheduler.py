@@ -29,13 +29,14 @@ of one product overlaps with the start of the next.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from math import prod
 
 import numpy as np
 
 from runtime.language.gemm import Gemm
 from runtime.language.value import Ref, Value
-from runtime.model.tiles import Span, TileSize
+from runtime.model.tiles import Span, Tile, TileSize
 from sip_node.chip.completion import Completion
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.dma import PeDma
@@ -45,21 +46,33 @@ from sip_node.chip.pe.math import PeMath
 from sip_node.chip.pe.operand_tiles import Blocks, Source, Staged, Streamed
 from sip_node.chip.pe.tile_buffers import TileBuffers
 from sip_node.chip.pe.tile_dma import TileLoad, TileWrite
-from sip_node.chip.pe.tile_token import OutputTile, TileStage, TileToken
+from sip_node.chip.pe.tile_token import OutputTile, StepShape, TileStage, TileToken
 
 
 class Composite:
     """A matrix product in flight: the tokens still to be issued, the output tiles still to come.
 
-    It is the last stage of their routes. `engine_ps` is the time that its steps and those of all
-    products submitted before take in the GEMM engine.
+    It is the last stage of their routes. Its steps take `steps_ps` in the GEMM engine; `engine_ps`
+    is the time of its steps and those of all products submitted before.
     """
 
     def __init__(
-        self, gemm: Gemm, tile: TileSize, target: Value | None, blocks: Blocks, submitted_ps: int
+        self,
+        gemm: Gemm,
+        tile: TileSize,
+        step_ps: Callable[[Tile], int],
+        target: Value | None,
+        blocks: Blocks,
+        submitted_ps: int,
     ) -> None:
         self.gemm, self.target = gemm, target
         self.plan = gemm.plan(tile)
+        kinds = self.plan.kinds()
+        self._shapes = {
+            (tile.size, tile.last): StepShape(tile.size, step_ps(tile), prod(tile.size), {})
+            for tile, _ in kinds
+        }
+        self.steps_ps = sum(self._shapes[tile.size, tile.last].step_ps * n for tile, n in kinds)
         self.done = Completion[None]()
         self.engine_ps = 0
         self._submitted_ps = submitted_ps
@@ -88,6 +101,7 @@ class Composite:
             yield TileToken(
                 gemm=self.gemm,
                 tile=tile,
+                shape=self._shapes[tile.size, tile.last],
                 sources=self._sources,
                 output=output,
                 route=whole if tile.last else steps,
@@ -116,7 +130,7 @@ class Composite:
             start=None if self._start is None else self._start.at(rows, columns),
             bias=None if self._bias is None else self._bias.at((0, 1), columns),
             target=target,
-            memory=[] if self._memory is None else self._memory.at(rows, columns),
+            memory=[] if self._memory is None else self._memory.at(rows, columns).pieces,
         )
 
 
@@ -153,8 +167,15 @@ class PeScheduler:
         `target` is a value without data, or None where the result goes to memory. `blocks`
         translates blocks of virtual memory.
         """
-        composite = Composite(gemm, self._tile, target, blocks, self._engine.now_ps)
-        self._engine_ps += sum(map(self._gemm.step_ps, composite.plan))
+        composite = Composite(
+            gemm=gemm,
+            tile=self._tile,
+            step_ps=self._gemm.step_ps,
+            target=target,
+            blocks=blocks,
+            submitted_ps=self._engine.now_ps,
+        )
+        self._engine_ps += composite.steps_ps
         composite.engine_ps = self._engine_ps
         self._in_flight.append(composite)
         composite.done.then(lambda _done: self._in_flight.remove(composite))

@@ -1,6 +1,7 @@
 """The two DMA stages of a tile: memory to the scheduler's buffers in TCM, and results back."""
 
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from zlib import crc32
 
@@ -8,10 +9,9 @@ import numpy as np
 
 from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
-from runtime.model.tiles import Span
-from sip_node.chip.completion import Completion, all_of, completed
+from sip_node.chip.completion import Completion, all_of
 from sip_node.chip.pe.dma import PeDma
-from sip_node.chip.pe.operand_tiles import Source, Staged, TileData
+from sip_node.chip.pe.operand_tiles import Staged, StreamedTile, TileData
 from sip_node.chip.pe.tile_buffers import TileBuffers
 from sip_node.chip.pe.tile_token import TileToken
 from sip_node.chip.strided_block import nbytes_of, part_of
@@ -32,32 +32,64 @@ class TileLoad:
         """Take a token that has a buffer for each operand."""
         self._loading.append(token)
         tile, (a, b) = token.tile, token.sources
-        left = self._load(a, tile.rows, tile.depth, self._buffers.a(token.buffer))
-        right = self._load(b, tile.depth, tile.columns, self._buffers.b(token.buffer))
-        # A staged operand is ready at once; the token waits for the other one only.
-        all_of([left, right]).then(partial(self._loaded, token))
+        if isinstance(a, Staged):
+            token.a = a.at(tile.rows, tile.depth)
+            token.loading -= 1
+        else:
+            address = self._buffers.a(token.buffer)
+            self._load(a.at(tile.rows, tile.depth), address, partial(self._loaded_a, token))
+        if isinstance(b, Staged):
+            token.b = b.at(tile.depth, tile.columns)
+            token.loading -= 1
+        else:
+            address = self._buffers.b(token.buffer)
+            self._load(b.at(tile.depth, tile.columns), address, partial(self._loaded_b, token))
+        if not token.loading:
+            # Both are staged, so they are ready at once.
+            self._pass_on(token)
 
     def _load(
-        self, source: Source, rows: Span, columns: Span, address: int
-    ) -> Completion[TileData]:
-        if isinstance(source, Staged):
-            return completed(source.at(rows, columns))
-        shape = (rows[1] - rows[0], columns[1] - columns[0])
-        block = Operand(address, shape, source.dtype.name)
-        tile, reads, offset = Completion[TileData](), list[Completion[bytes]](), 0
-        for piece in source.at(rows, columns):
+        self,
+        tile: StreamedTile,
+        address: int,
+        loaded: Callable[[Operand, DType, Completion[bytes]], None],
+    ) -> None:
+        """Read a tile to a buffer."""
+        block = Operand(address, tile.shape, tile.dtype.name)
+        pieces = tile.pieces
+        if len(pieces) == 1:
+            self._dma.read(pieces[0], block).then(partial(loaded, block, tile.dtype))
+            return
+        reads, offset = list[Completion[bytes]](), 0
+        for piece in pieces:
             nbytes = nbytes_of(piece)
             reads.append(self._dma.read(piece, part_of(block, offset, nbytes)))
             offset += nbytes
-        all_of(reads).then(partial(_assemble, tile, block, source.dtype))
-        return tile
+        all_of(reads).then(partial(_join, partial(loaded, block, tile.dtype)))
 
-    def _loaded(self, token: TileToken, operands: Completion[list[TileData]]) -> None:
-        token.operands = operands.value
+    def _loaded_a(
+        self, token: TileToken, block: Operand, dtype: DType, read: Completion[bytes]
+    ) -> None:
+        token.a = _tile(block, dtype, read.value)
+        token.loading -= 1
+        if not token.loading:
+            self._pass_on(token)
+
+    def _loaded_b(
+        self, token: TileToken, block: Operand, dtype: DType, read: Completion[bytes]
+    ) -> None:
+        token.b = _tile(block, dtype, read.value)
+        token.loading -= 1
+        if not token.loading:
+            self._pass_on(token)
+
+    def _pass_on(self, token: TileToken) -> None:
+        """The operands of a token are in TCM: it leaves behind those before it."""
         token.ready_ps = self._engine.now_ps
         # In order: a token whose data is late holds back those behind it that are complete.
-        while self._loading and self._loading[0].operands:
-            self._loading.popleft().advance()
+        loading = self._loading
+        while loading and not loading[0].loading:
+            loading.popleft().advance()
 
 
 class TileWrite:
@@ -87,9 +119,12 @@ class TileWrite:
         token.advance()
 
 
-def _assemble(
-    tile: Completion[TileData], block: Operand, dtype: DType, pieces: Completion[list[bytes]]
-) -> None:
-    content = pieces.value[0] if len(pieces.value) == 1 else b"".join(pieces.value)
+def _tile(block: Operand, dtype: DType, content: bytes) -> TileData:
     data = np.frombuffer(content, dtype.numpy).reshape(block.shape) if content else None
-    tile.complete(TileData(block, data, crc32(content)))
+    return TileData(block, nbytes_of(block), data, crc32(content))
+
+
+def _join(loaded: Callable[[Completion[bytes]], None], pieces: Completion[list[bytes]]) -> None:
+    whole = Completion[bytes]()
+    whole.complete(b"".join(pieces.value))
+    loaded(whole)

@@ -1,6 +1,5 @@
 """One step of a matrix product on its route through the engines of a PE."""
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -8,8 +7,8 @@ from msgspec import Struct
 from runtime.core.trace import Operand
 from runtime.language.gemm import Gemm
 from runtime.language.value import Array
-from runtime.model.tiles import Tile
-from sip_node.chip.pe.operand_tiles import Source, TileData
+from runtime.model.tiles import Tile, TileSize
+from sip_node.chip.pe.operand_tiles import NOT_LOADED, Source, TileData
 from sip_node.chip.pe.tile_buffers import RegisterFile
 
 
@@ -51,11 +50,26 @@ class OutputTile(Struct):
         return Operand(self.address, self.shape, dtype)
 
 
+class StepShape(Struct):
+    """What the steps of a product have in common that have one size and are, or are not, the last
+    ones of an output tile.
+
+    `step_ps` is the time that each takes in the GEMM engine, `inputs` what it reads, by its
+    register set and the address of its accumulator (-1 for a sum that begins with it).
+    """
+
+    size: TileSize
+    step_ps: int
+    macs: int
+    inputs: dict[tuple[int, int], tuple[Operand, ...]]
+
+
 class TileToken(Struct):
     """A step. It carries its route: a stage that has done its work calls `advance`.
 
-    `operands` are the tiles of a and b once they are in TCM, `buffer` is the index of the
-    scheduler's buffers for them, `registers` that of the register set that they are fetched to.
+    `a` and `b` are its operands once they are in TCM, `loading` is the number of those that are
+    not. `buffer` is the index of the scheduler's buffers for them, `registers` that of the
+    register set that they are fetched to.
 
     The times are for the stalls of the GEMM engine (`stall_before` draws them): the submission of
     the product, operands in TCM, fetch port and register set free for this step, its turn there
@@ -64,13 +78,16 @@ class TileToken(Struct):
 
     gemm: Gemm
     tile: Tile
+    shape: StepShape
     sources: tuple[Source, Source]
     output: OutputTile
     route: tuple[TileStage, ...]
     submitted_ps: int
     buffer: int
     passed: int = 0
-    operands: Sequence[TileData] = ()
+    a: TileData = NOT_LOADED
+    b: TileData = NOT_LOADED
+    loading: int = 2
     registers: int = 0
     ready_ps: int = 0
     open_ps: int = 0

@@ -1,5 +1,7 @@
 """Tile plans: every product of elements is in one step, and the counts are those of the steps."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -43,6 +45,15 @@ def test_the_counts_are_those_of_the_steps(plan: TilePlan) -> None:
     assert all(
         each <= full for step in steps for each, full in zip(step.size, plan.tile, strict=True)
     )
+
+
+@settings(max_examples=25)
+@given(plans)
+def test_each_kind_of_step_is_counted_once(plan: TilePlan) -> None:
+    steps = Counter((step.size, step.last) for step in plan)
+    assert {(step.size, step.last): count for step, count in plan.kinds()} == steps
+    assert len(plan.kinds()) == len(steps)
+    assert {step for step, _ in plan.kinds()} <= set(plan)
 
 
 @pytest.mark.parametrize(
