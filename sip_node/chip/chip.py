@@ -1,6 +1,6 @@
 """One SIP: its components on one fabric, its boundary to other SIPs, its op log."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import InvariantError
@@ -11,7 +11,6 @@ from runtime.model.routing import ChipRoutes
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import Topology
 from runtime.model.virtual_layers import VirtualLayers
-from runtime.wire.frames import Message
 from runtime.wire.reports import BlockedPe, StalledBuffer
 from sip_node.chip.context import ChipContext, ChipSpec, Flows
 from sip_node.chip.credited_ports import CreditedPorts
@@ -30,7 +29,6 @@ from sip_node.chip.registry import components
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.chip.ucie_ports import UciePorts
 from sip_node.pdes.engine import Engine
-from sip_node.pdes.inbox import Inbox
 
 
 def chip_spec(
@@ -59,11 +57,9 @@ def chip_spec(
 
 
 class Chip:
-    """The components of SIP `sip`. `post` takes the messages that leave it."""
+    """The components of SIP `sip`; `boundary` connects it with its neighbours."""
 
-    def __init__(
-        self, spec: ChipSpec, sip: int, engine: Engine, log: OpLog, post: Callable[[Message], None]
-    ) -> None:
+    def __init__(self, spec: ChipSpec, sip: int, engine: Engine, log: OpLog) -> None:
         self.sip, self.log, self._engine, self._graph = sip, log, engine, spec.graph
         self.send_bounds = _send_bounds(spec)
         self.fabric = _fabric(spec, sip, engine, self.send_bounds)
@@ -78,9 +74,8 @@ class Chip:
             memory_ports={},
         )
         ports = UciePorts if spec.layers is None else CreditedPorts
-        self.boundary = ports(chip, post)
+        self.boundary = ports(chip)
         self.boundary.attach()
-        self.inbox = Inbox(engine, self.boundary.receive)
         self._port_bytes = spec.topology.port_buffer_bytes
         self.pes: list[Pe] = []
         endpoints = spec.components.endpoints
@@ -104,16 +99,6 @@ class Chip:
             BackPressure(fabric, node, component, self._port_bytes)
         else:
             fabric.attach(node, component)
-
-    def deliver(self, message: Message) -> str:
-        """Accept a message from a neighbour, to be received at its time.
-
-        Returns the rule of the link between the two that it breaks, or nothing.
-        """
-        fault = self.boundary.expect(message)
-        if not fault:
-            self.inbox.put(message)
-        return fault
 
     def pe(self, coordinates: PeCoordinates) -> Pe:
         """The PE at some coordinates."""
@@ -189,7 +174,7 @@ class Chip:
             "link_queued_ps": sum(server.queued_ps for server in servers),
             "busiest_link_ps": servers[0].busy_ps if servers else 0,
             "sip_messages_sent": self.boundary.sent,
-            "sip_messages_received": self.inbox.received,
+            "sip_messages_received": self.boundary.received,
             "sip_bytes_sent": sum(server.nbytes for server in self.boundary.ports),
             "dma_bytes": sum(pe.dma.nbytes for pe in self.pes),
             "dma_busy_ps": sum(pe.dma.busy_ps for pe in self.pes),

@@ -1,12 +1,14 @@
 """The chips of one LP as a model for the loop: one engine, an inbox for each SIP."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
 from runtime.core.errors import ProtocolError
 from runtime.wire.frames import Message
 from sip_node.chip.chip import Chip
 from sip_node.chip.context import ChipSpec
-from sip_node.chip.fabric.packet import header_of
+from sip_node.chip.fabric.packet import Packet, from_message, to_message
+from sip_node.chip.link_egress import LinkEnd
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.partition import Egress, Partition
 from sip_node.pdes.channel import later_ps
@@ -26,9 +28,11 @@ class ChipModel:
         self._egresses = {sip: partition.egresses(sip) for sip in partition.sips_of_lp[lp]}
         self._nearest = {sip: _nearest(of_sip.values()) for sip, of_sip in self._egresses.items()}
         self.chips = {
-            sip: Chip(spec, sip, self.engine, logs[sip], self._post)
-            for sip in partition.sips_of_lp[lp]
+            sip: Chip(spec, sip, self.engine, logs[sip]) for sip in partition.sips_of_lp[lp]
         }
+        for sip, chip in self.chips.items():
+            ends = {other: self._end(other) for other in spec.sips.neighbours(sip)}
+            chip.boundary.connect(ends)
 
     def next_ps(self) -> int:
         """The time of the earliest event."""
@@ -43,9 +47,12 @@ class ChipModel:
 
         Raises `ProtocolError` for a packet or a credit which exceeds what its link allows.
         """
-        fault = self.chips[message.target].deliver(message)
+        packet, tail_ps = from_message(message)
+        boundary = self.chips[message.target].boundary
+        fault = boundary.fault(packet, message.source)
         if fault:
             raise ProtocolError(f"LP {self._lp_of[message.source]}", fault)
+        boundary.arrive(message.time_ps, message.source, message.seq, tail_ps, packet)
 
     def earliest_sends(self, base_ps: int) -> Iterator[SendBound]:
         """Bounds on the messages that leave the LP, from its kernels and its packets in flight."""
@@ -59,13 +66,19 @@ class ChipModel:
                     peer, delay_ps, remaining_hops = egresses[target]
                     yield SendBound(peer, remaining_hops, later_ps(send_ps, delay_ps))
 
-    def _post(self, message: Message) -> None:
-        if message.target in self.chips:
-            self.deliver(message)
-        else:
-            # The remaining hops follow from the packet's target, not from this neighbour.
-            egress = self._egresses[message.source][header_of(message).sip]
-            self._sync.post(egress.peer, message, egress.remaining_hops)
+    def _end(self, neighbour: int) -> LinkEnd:
+        """The other end of a link: the inbox of a SIP of this LP, or the channel to another LP."""
+        if neighbour in self.chips:
+            return self.chips[neighbour].boundary.arrive
+        return partial(self._post, neighbour)
+
+    def _post(
+        self, neighbour: int, head_ps: int, sip: int, seq: int, tail_ps: int, packet: Packet
+    ) -> None:
+        # The remaining hops follow from the packet's target, not from this neighbour.
+        egress = self._egresses[sip][packet.sip]
+        message = to_message(packet, sip, neighbour, seq, head_ps, tail_ps)
+        self._sync.post(egress.peer, message, egress.remaining_hops)
 
 
 def _nearest(egresses: Iterable[Egress]) -> tuple[Egress, ...]:

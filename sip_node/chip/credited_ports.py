@@ -16,15 +16,15 @@ packet enters the switch that could stop the packets of another sender there.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from runtime.core.errors import InvariantError
-from runtime.wire.frames import Message
-from runtime.wire.packets import PacketHeader, PacketKind
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
-from sip_node.chip.fabric.packet import Packet, header_of
+from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.fabric.stalled import StalledPacket
 from sip_node.chip.link_credits import LinkCredits, LinkNetwork
 from sip_node.chip.ucie_ports import UciePorts
@@ -40,8 +40,8 @@ class _EgressPacket(NamedTuple):
 class CreditedPorts(UciePorts):
     """The ports of a SIP with `noc.flow_control: credits`."""
 
-    def __init__(self, chip: ChipContext, post: Callable[[Message], None]) -> None:
-        super().__init__(chip, post)
+    def __init__(self, chip: ChipContext) -> None:
+        super().__init__(chip)
         self._credits = LinkCredits(chip.topology, chip.sips)
         self._queues: dict[LinkNetwork, deque[_EgressPacket]] = {}
 
@@ -58,30 +58,26 @@ class CreditedPorts(UciePorts):
         self._queues.setdefault(network, deque()).append(_EgressPacket(packet, tail_ps))
         self._serve(network)
 
-    def expect(self, message: Message) -> str:
-        """A message from a neighbour arrives at its time; the rule that it breaks, or nothing."""
-        header = header_of(message)
-        if header.kind is PacketKind.LINK_CREDIT:
-            if (header.source_sip, header.sip) != (message.source, message.target):
+    def fault(self, packet: Packet, source: int) -> str:
+        """The rule of the link from a neighbour that a packet of another LP breaks, or nothing."""
+        sip = self._chip.sip
+        if packet.kind is Kind.LINK_CREDIT:
+            if (packet.source_sip, packet.sip) != (source, sip):
                 return "field sip: a credit goes from a SIP to its neighbour"
-            network = LinkNetwork(message.source, header.tag)
-            return self._credits.fault_of_credit(network, header.size)
-        sips = self._chip.sips
-        if header.sip == message.source or (
-            sips.next_hop(message.source, header.sip) != message.target
-        ):
-            return f"field sip: no packet from SIP {message.source} to {header.sip} comes by here"
-        network = self._credits.network(header, message.source, message.source)
-        return self._credits.fault_of_packet(network, header.size) or super().expect(message)
+            return self._credits.fault_of_credit(LinkNetwork(source, packet.tag), packet.size)
+        if packet.sip == source or self._chip.sips.next_hop(source, packet.sip) != sip:
+            return f"field sip: no packet from SIP {source} to {packet.sip} comes by here"
+        network = self._credits.network(packet, source, source)
+        return self._credits.fault_of_packet(network, packet.size)
 
-    def receive(self, message: Message) -> None:
+    def receive(self, packet: Packet, tail_ps: int, source: int) -> None:
         """The head of a packet is here, as in a SIP without credits, or a credit."""
-        header = header_of(message)
-        if header.kind is not PacketKind.LINK_CREDIT:
-            super().receive(message)
+        if packet.kind is not Kind.LINK_CREDIT:
+            # The sender still has its packet, until the tail has left.
+            super().receive(replace(packet), tail_ps, source)
             return
-        network = LinkNetwork(message.source, header.tag)
-        self._credits.credited(network, header.size)
+        network = LinkNetwork(source, packet.tag)
+        self._credits.credited(network, packet.size)
         self._serve(network)
 
     def stalled(self) -> Iterator[StalledPacket]:
@@ -147,31 +143,16 @@ class CreditedPorts(UciePorts):
         assert neighbour is not None, "only packets of other SIPs come from here"
         network = self._credits.network(packet, neighbour, neighbour)
         self._credits.returned(network, packet.size)
-        credit = PacketHeader(
-            kind=PacketKind.LINK_CREDIT,
+        io_noc = chip.graph.io_noc
+        credit = Packet(
+            kind=Kind.LINK_CREDIT,
             source_sip=chip.sip,
-            source_node=chip.graph.io_noc,
+            source_node=io_noc,
             sip=neighbour,
-            node=chip.graph.io_noc,
+            node=io_noc,
             size=packet.size,
-            address=0,
             tag=network.number,
             total=packet.size,
-            last=True,
             sent_ps=chip.engine.now_ps,
-            tail_ps=0,
-            flow=None,
-            rows=None,
-            begin=0,
-            element=0,
-            call="",
         )
-        self._post(
-            Message(
-                time_ps=chip.engine.now_ps + self._latency_ps[neighbour],
-                source=chip.sip,
-                target=neighbour,
-                seq=self._seq(neighbour),
-                body=credit,
-            )
-        )
+        self._egresses[neighbour].notify(credit)

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from runtime.core.simtime import PS_PER_NS, exact, ps_from_ns, serialisation_ps
 from runtime.model.sip_fabric import SipFabric, crossing_ps
 from runtime.model.topology import Topology
-from runtime.wire.packets import PacketHeader
 from sip_node.chip.fabric.packet import REQUESTS, Packet
 from sip_node.chip.fabric.stalled import CLASSES
 
@@ -41,7 +40,7 @@ class LinkCredits:
         self._uncredited: Counter[LinkNetwork] = Counter()
         self._unreturned: Counter[LinkNetwork] = Counter()
 
-    def network(self, packet: Packet | PacketHeader, at: int, neighbour: int) -> LinkNetwork:
+    def network(self, packet: Packet, at: int, neighbour: int) -> LinkNetwork:
         """The network of a packet on its crossing from SIP `at` to the next on its route.
 
         `neighbour` is the SIP at the other end, for either of the two.

@@ -1,53 +1,71 @@
 """The UCIe ports of a SIP: the boundary between its fabric and the neighbouring SIPs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 
 from runtime.core.simtime import ps_from_ns
-from runtime.core.trace import OpRecord
-from runtime.wire.frames import Message
 from sip_node.chip.context import ChipContext
-from sip_node.chip.fabric.packet import Packet, from_message, header_of, to_message
+from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fabric.stalled import StalledPacket
+from sip_node.chip.link_egress import LinkEgress, LinkEnd
+from sip_node.pdes.inbox import Inbox
 
 
 class UciePorts:
     """The endpoint at the IO NoC for packets to other SIPs, and the origin of packets from them.
 
-    A packet whose head is at the IO NoC reserves the link of the next hop and becomes a message for
-    the neighbour, timed when its head enters the neighbour's IO NoC. With a switch a SIP has one
+    A packet whose head is at the IO NoC reserves the link of the next hop and enters the inbox of
+    the neighbour, timed when its head is at the neighbour's IO NoC. With a switch a SIP has one
     port for all it sends, and packets from several SIPs meet in the switch's port to their target;
     that port is served here, at the receiver, in the total order of arrivals.
     """
 
-    def __init__(self, chip: ChipContext, post: Callable[[Message], None]) -> None:
-        self._chip, self._post = chip, post
-        sips, links = chip.sips, chip.components.links
-        neighbours = {other: sips.link(chip.sip, other) for other in sips.neighbours(chip.sip)}
+    def __init__(self, chip: ChipContext) -> None:
+        self._chip = chip
+        sips, ports = chip.sips, chip.components.links
+        links = {other: sips.link(chip.sip, other) for other in sips.neighbours(chip.sip)}
         noc_ps = ps_from_ns(chip.topology.sip.io_chiplet.noc.overhead_ns)
-        # A channel's lookahead is the least of these; see `Partition`.
-        self._latency_ps = {other: link.latency_ps + noc_ps for other, link in neighbours.items()}
         switched = chip.topology.system.sips.fabric == "switch"
         bw_gbs = chip.topology.ucie.bw_gbs
-        port = links["ucie"]
+        port = ports["ucie"]
         up = port("ucie.switch", bw_gbs)
-        self._ports = {
-            other: up if switched else port(link.port.removeprefix("io."), link.bw_gbs)
-            for other, link in neighbours.items()
+        self._egresses = {
+            other: LinkEgress(
+                chip.engine,
+                chip.log,
+                chip.sip,
+                up if switched else port(link.port.removeprefix("io."), link.bw_gbs),
+                # A channel's lookahead is the least of these; see `Partition`.
+                link.latency_ps + noc_ps,
+            )
+            for other, link in links.items()
         }
-        # Part of the total order of arrivals: (time, source, seq).
-        self._next_seq = dict.fromkeys(neighbours, 0)
-        self._switch_port = links["switch"]("switch.out", bw_gbs) if switched else None
-        self.sent = 0
+        self._switch_port = ports["switch"]("switch.out", bw_gbs) if switched else None
+        self._inbox = Inbox[Packet](chip.engine, self.receive)
 
     @property
     def ports(self) -> tuple[Server, ...]:
         """The UCIe ports to other SIPs."""
-        return tuple({id(server): server for server in self._ports.values()}.values())
+        return tuple({id(each.port): each.port for each in self._egresses.values()}.values())
+
+    @property
+    def sent(self) -> int:
+        """The packets and credits that have left for neighbours."""
+        return sum(each.sent for each in self._egresses.values())
+
+    @property
+    def received(self) -> int:
+        """The packets and credits that have come from neighbours."""
+        return self._inbox.received
 
     def attach(self) -> None:
         """Take the packets for other SIPs from the fabric: their routes end at the IO NoC."""
         self._chip.fabric.attach(self._chip.graph.io_noc, self)
+
+    def connect(self, ends: Mapping[int, LinkEnd]) -> None:
+        """Connect the link to each neighbour with its other end."""
+        for neighbour, end in ends.items():
+            self._egresses[neighbour].connect(end)
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """A packet for another SIP is at the IO NoC."""
@@ -55,62 +73,32 @@ class UciePorts:
 
     def _cross(self, packet: Packet, tail_ps: int, neighbour: int) -> int:
         """Send a packet over the link to a neighbour; returns the time when its tail has left."""
-        engine, chip = self._chip.engine, self._chip
-        chip.send_bounds.entered(packet.sip, packet.entrance_ps)
-        server = self._ports[neighbour]
-        # Cut-through: the head leaves when the port is free, the tail follows at its bandwidth.
-        start_ps, left_ps = server.reserve(engine.now_ps, tail_ps, packet.size)
-        latency_ps = self._latency_ps[neighbour]
-        chip.log.add(
-            OpRecord(
-                engine=server.name,
-                name=packet.kind.name.lower(),
-                start_ps=start_ps,
-                end_ps=left_ps,
-                address=packet.address,
-                nbytes=packet.size,
-            )
-        )
-        self._post(
-            to_message(
-                packet,
-                chip.sip,
-                neighbour,
-                self._seq(neighbour),
-                start_ps + latency_ps,
-                left_ps + latency_ps,
-            )
-        )
-        return left_ps
+        self._chip.send_bounds.entered(packet.sip, packet.entrance_ps)
+        return self._egresses[neighbour].cross(packet, tail_ps)
 
-    def _seq(self, neighbour: int) -> int:
-        """The number of the next message to a neighbour."""
-        seq = self._next_seq[neighbour]
-        self._next_seq[neighbour] += 1
-        self.sent += 1
-        return seq
+    def fault(self, packet: Packet, source: int) -> str:  # noqa: ARG002 - what credits limit
+        """The rule of the link from a neighbour that a packet of another LP breaks, or nothing."""
+        return ""
 
-    def expect(self, message: Message) -> str:
-        """A message from a neighbour arrives at its time; the rule that it breaks, or nothing.
+    def arrive(self, head_ps: int, source: int, seq: int, tail_ps: int, packet: Packet) -> None:
+        """A packet of a neighbour is to be received at `head_ps`; it is a `LinkEnd`.
 
         A packet for another SIP leaves again then.
         """
-        target = header_of(message).sip
-        if target != self._chip.sip:
+        if packet.sip != self._chip.sip:
             # From now on this LP has a bound for it; before, only the promise of its channel had.
-            self._chip.send_bounds.departed(target, message.time_ps)
-        return ""
+            self._chip.send_bounds.departed(packet.sip, head_ps)
+        self._inbox.put(head_ps, source, seq, tail_ps, packet)
 
-    def receive(self, message: Message) -> None:
+    def receive(self, packet: Packet, tail_ps: int, source: int) -> None:
         """The head of a packet is at our IO NoC, or at the port of the switch that leads here."""
-        packet, tail_ps = from_message(message)
-        packet.entrance_ps, packet.came_from = message.time_ps, message.source
+        engine = self._chip.engine
+        packet.entrance_ps, packet.came_from = engine.now_ps, source
         if self._switch_port is None:
             self._enter(packet, tail_ps)
             return
-        now_ps = self._chip.engine.now_ps
-        start_ps, tail_ps = self._switch_port.reserve(now_ps, tail_ps, packet.size)
-        self._chip.engine.at(start_ps, self._enter, packet, tail_ps)
+        start_ps, tail_ps = self._switch_port.reserve(engine.now_ps, tail_ps, packet.size)
+        engine.at(start_ps, self._enter, packet, tail_ps)
 
     def stalled(self) -> Iterator[StalledPacket]:
         """The packets that stand still at the end of a run, with buffers named by their SIP."""

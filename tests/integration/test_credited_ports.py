@@ -1,22 +1,19 @@
 """The links between SIPs with credits: room, credits, what a peer may not send."""
 
 import pytest
-from msgspec.structs import replace
 
 from runtime.core.errors import ProtocolError
 from runtime.core.simtime import NEVER_PS
 from runtime.model.topology import parse_topology
-from runtime.wire.frames import Message
-from runtime.wire.packets import PacketHeader, PacketKind
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.chip_model import ChipModel
-from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.packet import Kind, Packet, to_message
 from sip_node.chip.link_credits import ingress_bytes
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.partition import Partition
 from sip_node.pdes.engine import Engine
 from sip_node.pdes.sync import Sync
-from tests.support.packets import packet_header
+from tests.support.links import Crossing, OpenEnds
 from tests.support.topologies import variant_text
 
 LONE_CUBE = {"sip__cube_mesh": {"w": 1, "h": 1}, "cube__pe_layout__pe_per_corner": 1}
@@ -26,13 +23,14 @@ CROSSING_PS = 2 * 8_000 + 200 + 2_000
 
 
 class CreditedEdge:
-    """SIP 0 of a ring alone; what it posts is kept."""
+    """SIP 0 of a ring alone; what crosses its links is kept."""
 
     def __init__(self, sips: int = 3) -> None:
         self.topology = parse_topology(CREDITS, "topology.yaml", sips)
-        self.engine, self.posted = Engine(), list[Message]()
+        self.engine = Engine()
         self.spec = chip_spec(self.topology, data=False)
-        self.chip = Chip(self.spec, 0, self.engine, OpLog(None), self.posted.append)
+        self.chip = Chip(self.spec, 0, self.engine, OpLog(None))
+        self.posted = OpenEnds(self.chip, self.spec.sips.neighbours(0)).crossings
         self.seq = 0
 
     def write(self, size: int, sip: int = 1) -> None:
@@ -42,20 +40,40 @@ class CreditedEdge:
         packet = Packet(Kind.WRITE, 0, graph.pe(0, 0), sip, graph.hbm(0, 1), size, address)
         self.chip.fabric.send(packet, graph.pe(0, 0), self.engine.now_ps)
 
-    def deliver(self, header: PacketHeader, time_ps: int, source: int = 1) -> str:
-        self.seq += 1
-        return self.chip.deliver(
-            Message(time_ps=time_ps, source=source, target=0, seq=self.seq, body=header)
-        )
+    def deliver(self, packet: Packet, time_ps: int, *, source: int = 1, tail_ps: int = 0) -> str:
+        """A packet comes from another LP; returns the rule that it breaks."""
+        boundary = self.chip.boundary
+        fault = boundary.fault(packet, source)
+        if not fault:
+            self.seq += 1
+            boundary.arrive(time_ps, source, self.seq, max(time_ps, tail_ps), packet)
+        return fault
 
-    def credit(self, size: int, network: int = 0) -> PacketHeader:
+    def credit(self, size: int, *, network: int = 0, source: int = 1) -> Packet:
         noc = self.spec.graph.io_noc
-        kind = PacketKind.LINK_CREDIT
-        return packet_header(
-            kind=kind, source_sip=1, source_node=noc, sip=0, node=noc, size=size, tag=network
+        return Packet(
+            kind=Kind.LINK_CREDIT,
+            source_sip=source,
+            source_node=noc,
+            sip=0,
+            node=noc,
+            size=size,
+            tag=network,
         )
 
-    def run(self) -> list[Message]:
+    def ack(self, source: int, sip: int, size: int = 64) -> Packet:
+        """The ACK of a memory of SIP `source` to a PE of SIP `sip`."""
+        graph = self.spec.graph
+        return Packet(
+            kind=Kind.ACK,
+            source_sip=source,
+            source_node=graph.hbm(0, 0),
+            sip=sip,
+            node=graph.pe(0, 0),
+            size=size,
+        )
+
+    def run(self) -> list[Crossing]:
         self.engine.run_before(NEVER_PS)
         return self.posted
 
@@ -82,13 +100,14 @@ def test_a_reply_does_not_wait_for_a_buffer_full_of_requests() -> None:
     full = len(edge.run())
     packet = Packet(Kind.ACK, 0, graph.hbm(0, 0), 1, graph.pe(0, 0), 16)
     edge.chip.fabric.send(packet, graph.hbm(0, 0), edge.engine.now_ps)
-    assert [message.body.kind for message in edge.run()[full:] if message.body] == [PacketKind.ACK]
+    assert [crossing.packet.kind for crossing in edge.run()[full:]] == [Kind.ACK]
 
 
 def test_a_credit_returns_over_the_crossing_when_a_packet_has_left_its_buffer() -> None:
     edge = CreditedEdge()
     graph = edge.spec.graph
-    header = packet_header(
+    packet = Packet(
+        kind=Kind.WRITE,
         source_sip=1,
         source_node=graph.pe(0, 0),
         sip=0,
@@ -97,31 +116,20 @@ def test_a_credit_returns_over_the_crossing_when_a_packet_has_left_its_buffer() 
         size=1024,
         total=1024,
         last=False,
-        tail_ps=8_000,
     )
-    assert edge.deliver(header, 100_000) == ""
-    [message] = edge.run()
-    credit = message.body
-    assert credit is not None
-    assert (credit.kind, credit.size, credit.tag) == (PacketKind.LINK_CREDIT, 1024, 0)
+    assert edge.deliver(packet, 100_000, tail_ps=108_000) == ""
+    [crossing] = edge.run()
+    credit = crossing.packet
+    assert (credit.kind, credit.size, credit.tag) == (Kind.LINK_CREDIT, 1024, 0)
     # The tail is there at 108 ns; its flit is on the first link at the end of that cycle of 0.5 ns.
-    assert message.time_ps == 108_500 + CROSSING_PS
+    assert crossing.time_ps == 108_500 + CROSSING_PS
     # What is on its way is not lost: the laws hold again once everything has come home.
     assert edge.chip.broken_law() == ""
 
 
 def test_a_forwarded_packet_keeps_its_buffer_until_its_tail_is_on_the_next_link() -> None:
     edge = CreditedEdge(sips=4)
-    graph = edge.spec.graph
-    header = packet_header(
-        kind=PacketKind.ACK,
-        source_sip=3,
-        source_node=graph.hbm(0, 0),
-        sip=1,
-        node=graph.pe(0, 0),
-        size=1280,
-    )
-    assert edge.deliver(header, 100_000, source=3) == ""
+    assert edge.deliver(edge.ack(3, 1, 1280), 100_000, source=3) == ""
     onward, credit = edge.run()
     assert (onward.target, onward.time_ps) == (1, 100_000 + CROSSING_PS)
     assert credit.target == 3
@@ -134,21 +142,17 @@ def test_a_credit_that_exceeds_what_was_sent_names_the_peer() -> None:
     sync = Sync(0, 2, partition.channels_in(0), partition.channels_out(0))
     edge = CreditedEdge(sips=2)
     model = ChipModel(0, partition, sync, edge.spec, {0: OpLog(None)})
-    message = Message(time_ps=50_000, source=1, target=0, seq=0, body=edge.credit(64))
+    message = to_message(edge.credit(64), 1, 0, 0, 50_000, 50_000)
     with pytest.raises(ProtocolError, match="LP 1: a credit of 64 B for requests, layer 0"):
         model.deliver(message)
 
 
 def test_a_packet_that_comes_without_room_or_the_wrong_way_is_refused() -> None:
     edge = CreditedEdge(sips=4)
-    graph = edge.spec.graph
-    ack = packet_header(
-        kind=PacketKind.ACK, source_sip=1, source_node=graph.hbm(0, 0), sip=0, node=graph.pe(0, 0)
-    )
-    assert edge.deliver(replace(ack, size=ingress_bytes(edge.topology)), 100_000) == ""
-    assert "whose buffer has 0 B free" in edge.deliver(ack, 200_000)
+    assert edge.deliver(edge.ack(1, 0, ingress_bytes(edge.topology)), 100_000) == ""
+    assert "whose buffer has 0 B free" in edge.deliver(edge.ack(1, 0), 200_000)
     for sip in (1, 2):
-        fault = edge.deliver(replace(ack, sip=sip), 300_000)
+        fault = edge.deliver(edge.ack(1, sip), 300_000)
         assert fault == f"field sip: no packet from SIP 1 to {sip} comes by here"
-    fault = edge.deliver(replace(edge.credit(1), source_sip=2), 400_000)
+    fault = edge.deliver(edge.credit(1, source=2), 400_000)
     assert fault == "field sip: a credit goes from a SIP to its neighbour"

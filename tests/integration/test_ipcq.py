@@ -188,7 +188,7 @@ def test_senders_without_a_receiver_are_a_deadlock_when_the_ring_is_full() -> No
 
 def chip() -> Chip:
     topology = parse_topology(TOPOLOGY, "topology.yaml", 1)
-    return Chip(chip_spec(topology, data=True), 0, Engine(), OpLog(None), lambda message: None)
+    return Chip(chip_spec(topology, data=True), 0, Engine(), OpLog(None))
 
 
 def pair(direction: str, rx_base: int, tx_base: int = 1 << 20) -> QueuePair:

@@ -12,7 +12,6 @@ from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
 from runtime.model.tiles import Tile
 from runtime.torch.rank_state import running_rank
-from runtime.wire.frames import Message
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.completion import Completion
 from sip_node.chip.context import ChipContext
@@ -185,7 +184,7 @@ def test_the_class_named_for_a_kind_serves_all_links_that_leave_it_and_no_others
 @pytest.mark.parametrize("fabric", ["direct", "switch"])
 def test_the_ports_to_other_sips_are_of_the_class_named_for_ucie(fabric: str) -> None:
     topology = small(system__sips__fabric=fabric, impl={"ucie": f"{__name__}:TenthOfTheRate"})
-    chip = Chip(chip_spec(topology, data=False), 0, Engine(), OpLog(None), list[Message]().append)
+    chip = Chip(chip_spec(topology, data=False), 0, Engine(), OpLog(None))
     assert {type(port) for port in chip.boundary.ports} == {TenthOfTheRate}
 
 

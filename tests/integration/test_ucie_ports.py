@@ -11,13 +11,13 @@ from runtime.core.simtime import NEVER_PS
 from runtime.core.trace import OpRecord
 from runtime.model.topology import parse_topology
 from runtime.torch.ops import launch_on
-from runtime.wire.frames import Message
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.partition import Partition
 from sip_node.pdes.engine import Engine
 from tests.support.joined import ccl_text, message
+from tests.support.links import Crossing, OpenEnds
 from tests.support.topologies import variant_text
 from tests.support.world import World, simulate
 
@@ -33,13 +33,14 @@ NBYTES = 32 << 10
 
 
 class Edge:
-    """The boundary of SIP 0 alone; what it posts is kept."""
+    """The boundary of SIP 0 alone; what crosses its links is kept."""
 
     def __init__(self, sips: int = 3, **changes: object) -> None:
         topology = parse_topology(variant_text(**(LONE_PE | changes)), "topology.yaml", sips)
-        self.engine, self.posted = Engine(), list[Message]()
+        self.engine = Engine()
         self.spec = chip_spec(topology, data=True)
-        self.chip = Chip(self.spec, 0, self.engine, OpLog(None), self.posted.append)
+        self.chip = Chip(self.spec, 0, self.engine, OpLog(None))
+        self.ends = OpenEnds(self.chip, self.spec.sips.neighbours(0))
 
     def pass_on(self, target: int, size: int, *, at_ps: int = 0, tail_ps: int = 0) -> None:
         """A packet of SIP 2 for `target` is at our IO NoC."""
@@ -55,12 +56,12 @@ class Edge:
         self.chip.send_bounds.departed(target, at_ps)
         self.engine.at(at_ps, self.chip.boundary.accept, packet, max(at_ps, tail_ps))
 
-    def run(self) -> list[Message]:
+    def run(self) -> list[Crossing]:
         self.engine.run_before(NEVER_PS)
-        return self.posted
+        return self.ends.crossings
 
 
-def test_a_message_arrives_a_lookahead_after_its_head_leaves() -> None:
+def test_a_packet_arrives_a_lookahead_after_its_head_leaves() -> None:
     edge = Edge()
     edge.pass_on(1, 128, at_ps=7)
     [posted] = edge.run()
@@ -69,12 +70,12 @@ def test_a_message_arrives_a_lookahead_after_its_head_leaves() -> None:
     assert posted.time_ps - 7 == Partition(((0,), (1,), (2,)), edge.spec).channels_out(0)[1]
 
 
-def test_messages_on_one_link_wait_for_each_other_and_are_numbered() -> None:
+def test_packets_on_one_link_wait_for_each_other_and_are_numbered() -> None:
     edge = Edge()
     for _ in range(3):
         edge.pass_on(1, 1280)
     posted = edge.run()
-    assert [message.seq for message in posted] == [0, 1, 2]
+    assert [crossing.seq for crossing in posted] == [0, 1, 2]
     assert [after.time_ps - before.time_ps for before, after in pairwise(posted)] == [
         10_000,
         10_000,

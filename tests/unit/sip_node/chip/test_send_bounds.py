@@ -9,9 +9,8 @@ from runtime import DPPolicy, torch
 from runtime.ccl.config import CclConfig, load_ccl
 from runtime.core.simtime import NEVER_PS
 from runtime.model.topology import Topology, parse_topology
-from runtime.wire.frames import Message
 from sip_node.chip.chip import Chip, chip_spec
-from sip_node.chip.fabric.packet import from_message, header_of
+from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
@@ -137,9 +136,11 @@ class BoundCheck:
             start_kernel=lambda at, launch: start_kernel(self.chips[at.sip].pe(at), launch),
         )
         self.chips = {
-            sip: Chip(plan, sip, self.engine, OpLog(None), self._post)
-            for sip in range(topology.sips)
+            sip: Chip(plan, sip, self.engine, OpLog(None)) for sip in range(topology.sips)
         }
+        for sip, chip in self.chips.items():
+            neighbours = plan.sips.neighbours(sip)
+            chip.boundary.connect({other: partial(self._cross, other) for other in neighbours})
         for sip, chip in self.chips.items():
             rank = Rank(
                 self.engine, chip.host, sip, (topology, ccl), data=False, main=partial(program, sip)
@@ -158,14 +159,14 @@ class BoundCheck:
                     self._bound_ps[sip, target] = max(self._bound_ps[sip, target], bound_ps)
             self.engine.run_before(now_ps + 1)
 
-    def _post(self, message: Message) -> None:
-        if from_message(message)[0].source_sip == message.source:
-            self.margins_ps.append(
-                self.engine.now_ps - self._bound_ps[message.source, header_of(message).sip]
-            )
+    def _cross(
+        self, target: int, head_ps: int, source: int, seq: int, tail_ps: int, packet: Packet
+    ) -> None:
+        if packet.source_sip == source:
+            self.margins_ps.append(self.engine.now_ps - self._bound_ps[source, packet.sip])
         else:
             self.forwarded += 1
-        self.chips[message.target].deliver(message)
+        self.chips[target].boundary.arrive(head_ps, source, seq, tail_ps, packet)
 
 
 def all_reduce(algorithm: str) -> Callable[[int], None]:

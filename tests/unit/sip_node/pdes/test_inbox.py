@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.core.simtime import NEVER_PS
-from runtime.wire.frames import Message
 from sip_node.pdes.engine import Engine
 from sip_node.pdes.inbox import Inbox
 
@@ -13,13 +12,16 @@ Key = tuple[int, int, int]
 
 
 def deliver(keys: list[Key]) -> list[Key]:
-    """The order in which an inbox hands over messages that were put in the order of `keys`."""
+    """The order in which an inbox hands over packets that were put in the order of `keys`."""
     engine, order = Engine(), list[Key]()
-    inbox = Inbox(
-        engine, lambda message: order.append((message.time_ps, message.source, message.seq))
-    )
+
+    def receive(packet: Key, tail_ps: int, source: int) -> None:
+        assert (engine.now_ps, source, tail_ps) == (packet[0], packet[1], packet[0] + 7)
+        order.append(packet)
+
+    inbox = Inbox[Key](engine, receive)
     for time_ps, source, seq in keys:
-        inbox.put(Message(time_ps, source, 0, seq))
+        inbox.put(time_ps, source, seq, time_ps + 7, (time_ps, source, seq))
     engine.run_before(NEVER_PS)
     assert inbox.received == len(keys)
     return order
@@ -31,42 +33,43 @@ keys = st.lists(
 
 
 @given(keys)
-def test_messages_come_out_by_time_source_and_sequence(put: list[Key]) -> None:
+def test_packets_come_out_by_time_source_and_sequence(put: list[Key]) -> None:
     assert deliver(put) == sorted(put)
 
 
 def test_the_order_of_putting_does_not_matter() -> None:
-    messages = [(5, 1, 0), (5, 2, 0), (5, 1, 1), (9, 0, 0)]
-    assert len({tuple(deliver(list(order))) for order in permutations(messages)}) == 1
+    packets = [(5, 1, 0), (5, 2, 0), (5, 1, 1), (9, 0, 0)]
+    assert len({tuple(deliver(list(order))) for order in permutations(packets)}) == 1
 
 
 def test_all_of_one_time_come_in_one_event_before_local_ones() -> None:
     engine, order = Engine(), list[str]()
-    inbox = Inbox(engine, lambda message: order.append(f"from {message.source}"))
+    inbox = Inbox[str](engine, lambda packet, _tail_ps, source: order.append(f"{packet} {source}"))
     engine.at(5, order.append, "local")
     for source in (2, 1):
-        inbox.put(Message(5, source, 0, 0))
+        inbox.put(5, source, 0, 6, "from")
     assert engine.run_before(NEVER_PS) == 2
     assert order == ["from 1", "from 2", "local"]
 
 
-def test_a_message_cannot_come_for_the_present() -> None:
+def test_a_packet_cannot_come_for_the_present() -> None:
     engine = Engine()
-    inbox = Inbox(engine, print)
-    engine.at(5, inbox.put, Message(5, 1, 0, 0))
-    with pytest.raises(AssertionError, match="a message for 5 ps came at 5 ps"):
+    inbox = Inbox[str](engine, print)
+    engine.at(5, inbox.put, 5, 1, 0, 6, "late")
+    with pytest.raises(AssertionError, match="a packet for 5 ps came at 5 ps"):
         engine.run_before(NEVER_PS)
 
 
-def test_messages_put_while_one_is_handed_over_wait_for_their_time() -> None:
+def test_packets_put_while_one_is_handed_over_wait_for_their_time() -> None:
     engine, times = Engine(), list[int]()
 
-    def receive(message: Message) -> None:
+    def receive(number: int, _tail_ps: int, _source: int) -> None:
         times.append(engine.now_ps)
-        if message.seq < 3:
-            inbox.put(Message(message.time_ps + 10, 1, 0, message.seq + 1))
+        if number < 3:
+            time_ps = engine.now_ps + 10
+            inbox.put(time_ps, 1, number + 1, time_ps, number + 1)
 
-    inbox = Inbox(engine, receive)
-    inbox.put(Message(1, 1, 0, 0))
+    inbox = Inbox[int](engine, receive)
+    inbox.put(1, 1, 0, 1, 0)
     engine.run_before(NEVER_PS)
     assert times == [1, 11, 21, 31]

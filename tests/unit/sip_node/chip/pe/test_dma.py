@@ -14,6 +14,7 @@ from sip_node.chip.completion import Completion
 from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.op_log import OpLog
 from sip_node.pdes.engine import Engine
+from tests.support.links import join
 from tests.support.topologies import variant_text
 
 BURST = 256
@@ -42,7 +43,7 @@ class LonePe:
         self.log = OpLog(self.records.extend)
         plan = chip_spec(topology, data=data)
         self.addresses = plan.addresses
-        self.pe = Chip(plan, 0, self.engine, self.log, lambda message: None).pes[0]
+        self.pe = Chip(plan, 0, self.engine, self.log).pes[0]
         self.dma = self.pe.dma
 
     def hbm(self, offset: int, *shape: int, pe: int = 0, strides: tuple[int, ...] = ()) -> Operand:
@@ -214,13 +215,8 @@ def test_a_strided_block_takes_as_long_as_its_bytes_on_the_busiest_channel() -> 
 def test_rows_are_gathered_and_scattered_in_another_sip_too() -> None:
     topology = parse_topology(variant_text(sip__cube_mesh={"w": 1, "h": 1}), "topology.yaml", 2)
     engine, plan = Engine(), chip_spec(topology, data=True, remote_dma=True)
-    chips: list[Chip] = []
-    chips.extend(
-        Chip(
-            plan, sip, engine, OpLog(None), lambda message: chips[message.target].inbox.put(message)
-        )
-        for sip in (0, 1)
-    )
+    chips = {sip: Chip(plan, sip, engine, OpLog(None)) for sip in (0, 1)}
+    join(chips)
     pe, other = chips[0].pes[0], chips[1].pes[3]
     data, tcm, there = random_bytes(60 * 100), pe.tcm.base, other.tcm.base
     far = Operand(plan.addresses.pe_hbm_addr(1, 0, 3, 777), (60, 100), "i8", (250, 1))

@@ -1,0 +1,36 @@
+"""The sending end of a link between SIPs: one port, cut-through, consecutive numbers."""
+
+import pytest
+
+from runtime.core.simtime import NEVER_PS
+from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.server import Server
+from sip_node.chip.link_egress import LinkEgress
+from sip_node.chip.op_log import OpLog
+from sip_node.pdes.engine import Engine
+
+LATENCY_PS = 500
+
+
+def test_packets_leave_at_the_bandwidth_of_the_port_and_arrive_a_latency_later() -> None:
+    engine, crossed = Engine(), list[tuple[int, ...]]()
+    egress = LinkEgress(engine, OpLog(None), 3, Server("port", 1.0), LATENCY_PS)
+    egress.connect(lambda *crossing: crossed.append(crossing[:4]))
+    packet = Packet(Kind.ACK, 3, 0, 1, 0, 10)
+    # 10 B at 1 GB/s are 10 ns; the tail of the second comes later than that.
+    engine.at(100, egress.cross, packet, 100)
+    engine.at(100, egress.cross, packet, 30_000)
+    engine.at(200, egress.notify, packet)
+    engine.run_before(NEVER_PS)
+    assert crossed == [
+        (100 + LATENCY_PS, 3, 0, 10_100 + LATENCY_PS),
+        (10_100 + LATENCY_PS, 3, 1, 30_000 + LATENCY_PS),
+        (200 + LATENCY_PS, 3, 2, 200 + LATENCY_PS),
+    ]
+    assert egress.sent == 3
+
+
+def test_a_link_that_is_not_connected_takes_no_packet() -> None:
+    egress = LinkEgress(Engine(), OpLog(None), 3, Server("port", 1.0), LATENCY_PS)
+    with pytest.raises(AssertionError, match="a link that leads nowhere"):
+        egress.notify(Packet(Kind.ACK, 3, 0, 1, 0, 10))
