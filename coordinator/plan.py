@@ -9,27 +9,26 @@ from pathlib import Path
 
 from runtime.ccl.config import CclConfig, parse_ccl
 from runtime.core.bench_registry import Scalar
-from runtime.core.config_file import config_hash, default_file, read_text
+from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import UsageError
-from runtime.model.topology import Topology, parse_topology
+from runtime.core.section import config_hash
+from runtime.model.topology import Topology, load_topology
 from runtime.wire.control import Job
 from runtime.wire.environment import ccl_trace_requested
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Both configuration files: parsed, and as the text from which every LP parses them again."""
+    """Both configuration files, checked, and their names."""
 
     topology_file: str
-    topology_text: str
     topology: Topology
     ccl_file: str
-    ccl_text: str
     ccl: CclConfig
 
     @property
     def hash(self) -> str:
-        """The hash that every LP must compute from the same text."""
+        """The hash that every LP must compute from the values that it has received."""
         # Over values, not over text: a comment in a file must not make two runs differ.
         return config_hash(self.topology, self.ccl.file)
 
@@ -47,14 +46,11 @@ def load_config(
     """
     topology_file = topology or default_file("topology.yaml")
     ccl_file = ccl or default_file("ccl.yaml")
-    topology_text, ccl_text = read_text(topology_file), read_text(ccl_file)
     return RunConfig(
         str(topology_file),
-        topology_text,
-        parse_topology(topology_text, str(topology_file), sips),
+        load_topology(topology_file, sips),
         str(ccl_file),
-        ccl_text,
-        parse_ccl(ccl_text, str(ccl_file), directories=directories),
+        parse_ccl(read_text(ccl_file), str(ccl_file), directories=directories),
     )
 
 
@@ -130,10 +126,8 @@ class Plan:
     def job(self) -> Job:
         """The part of the plan that is sent to the LPs."""
         return Job(
-            # The text and not the parsed model: an LP checks by itself what it simulates.
-            topology_yaml=self.config.topology_text,
-            ccl_yaml=self.config.ccl_text,
-            sips=self.sips,
+            topology=self.config.topology.encoded(),
+            ccl=self.config.ccl.file.encoded(),
             program=self.program.path,
             kind=self.program.kind,
             arguments=dict(self.program.arguments),

@@ -8,10 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from runtime.ccl.config import parse_checked_ccl
 from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import InvariantError
 from runtime.core.trace import OpRecord
 from runtime.diagnosis.deadlock import deadlock
+from runtime.model.topology import parse_topology
 from runtime.wire.control import Done, Job, Peers
 from runtime.wire.environment import ccl_trace_requested
 from runtime.wire.reports import SlotTransfer
@@ -100,9 +102,12 @@ def simulate(
     `InvariantError`. The environment variable `KERNBENCH_CCL_TRACE` works as in any run.
     """
     job = Job(
-        topology_yaml=topology or read_text(default_file("topology.yaml")),
-        ccl_yaml=ccl or read_text(default_file("ccl.yaml")),
-        sips=sips,
+        topology=parse_topology(
+            topology or read_text(default_file("topology.yaml")), "topology", sips
+        ).encoded(),
+        ccl=parse_checked_ccl(
+            ccl or read_text(default_file("ccl.yaml")), "the ccl file"
+        ).file.encoded(),
         program="",
         kind="function",
         arguments={},

@@ -6,16 +6,16 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from runtime.ccl.config import parse_checked_ccl
+from runtime.ccl.config import CclConfig, CclFile
 from runtime.ccl.references import referenced_modules
 from runtime.core.bench_registry import BenchOutcome
-from runtime.core.config_file import config_hash
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import ProtocolError, RunAborted
 from runtime.core.garbage_collection import collections_suspended
 from runtime.core.imported_code import ImportRecorder
+from runtime.core.section import config_hash
 from runtime.core.wallclock import cpu_s
-from runtime.model.topology import parse_topology
+from runtime.model.schema import Topology
 from runtime.wire.codec import PeerDecoder
 from runtime.wire.control import Done, Failed, ModuleCode, Peers, RankActivity
 from runtime.wire.environment import run_directory
@@ -169,8 +169,8 @@ class LpNode:
         observer: LpObserver,
     ) -> None:
         job = peers.job
-        topology = parse_topology(job.topology_yaml, "topology", job.sips)
-        ccl = parse_checked_ccl(job.ccl_yaml, "the ccl file")
+        topology = Topology.decoded(job.topology)
+        ccl = CclConfig("the ccl file", CclFile.decoded(job.ccl))
         self.config_hash = config_hash(topology, ccl.file)
         self.ccl_modules = referenced_modules(ccl.file.algorithms.values())
         self.world_size = ccl.world_size(topology.sips, job.arguments.get("algorithm"))

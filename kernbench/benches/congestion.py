@@ -90,7 +90,7 @@ def congestion(rank: int, *, size: int = 16384, access: int = 4096) -> BenchOutc
     _check_flags(size, access)
     torch.ahbm.set_device(rank)
     topology = running_rank().topology
-    rows = measurements(TopologyFile(topology.model_dump()), size, access)
+    rows = measurements(TopologyFile(topology.values()), size, access)
     table = Table(LABELS, METRICS, tuple(row.row for row in rows))
     # The closed forms are those of links with calendars: beside routers they are no verdict.
     judged = rows if topology.noc.flow_control == "unlimited" else []

@@ -17,7 +17,7 @@ from kernbench.theory.kernel_costs import ITEM_BYTES, KernelCosts
 from kernbench.theory.launches import LaunchTimes
 from kernbench.theory.roofline import bytes_ps
 from kernbench.theory.topology_file import TopologyFile
-from runtime.core.config_file import with_values
+from runtime.core.config_file import from_values, with_values
 from runtime.core.simtime import exact
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
@@ -62,7 +62,7 @@ class CollectiveBounds:
         self._graph, self._fabric = ChipGraph(topology), SipFabric(topology)
         self._routes = ChipRoutes(self._graph)
         self._spread, self._iters = (cubes, pes), iters
-        self._file = TopologyFile(topology.model_dump(mode="json"))
+        self._file = TopologyFile(topology.values())
         self._commands = KernelCosts(self._file, self._file["packet_bytes"])
         # The route out of a chip ends in its own IO NoC; a crossing ends in that of the next SIP.
         self._crossing_ps = (
@@ -198,7 +198,7 @@ def _with_least_latencies(topology: Topology) -> Topology:
         stages_ns = topology.noc.router_stages / topology.noc.clock_ghz
         key = "cube.noc.router_overhead_ns"
         values[key] = min(stages_ns, topology.cube.noc.router_overhead_ns)
-    return Topology.model_validate(with_values(topology.model_dump(), values))
+    return from_values(with_values(topology.values(), values), "the bound", Topology)
 
 
 def _of_a_rank(case: PerfCase) -> Fraction:

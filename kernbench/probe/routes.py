@@ -49,7 +49,7 @@ class TimedRoutes:
         self.sips = SipFabric(topology)
         # Clocked routers take whole cycles, and their stages replace the overhead of a router.
         self._clocked = topology.noc.flow_control == "credits"
-        file = TopologyFile(topology.model_dump())
+        file = TopologyFile(topology.values())
         self._slice_gbs, self._read_latency_ps = slice_gbs(file), least_read_latency_ps(file)
 
     def hops(self, source: RouteEnd, target: RouteEnd) -> tuple[TimedHop, ...]:

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from kernbench.studies import csv_file, results_file
 from runtime.core.bench_registry import StudyOptions
-from runtime.core.config_file import config_hash, default_file, read_text
+from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import UsageError
+from runtime.core.section import config_hash
 from runtime.core.simtime import format_ps
 
 if TYPE_CHECKING:

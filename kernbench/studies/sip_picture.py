@@ -157,7 +157,7 @@ def _draw_enlarged(axes: Axes, graph: ChipGraph, cube: int) -> None:
             _draw_named(axes, (node.x_mm, node.y_mm), f"UCIe {side}", ORANGE)
         elif node.kind == "pe":
             _draw_pe(axes, node, slices[node.pe])
-    memory_gbs = float(slice_gbs(TopologyFile(topology.model_dump())))
+    memory_gbs = float(slice_gbs(TopologyFile(topology.values())))
     noc = topology.cube.noc
     axes.set_title(
         f"cube {cube}: {noc.rows} x {noc.cols} routers, mesh links of {noc.link_bw_gbs:g} GB/s;\n"

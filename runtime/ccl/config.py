@@ -12,11 +12,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from msgspec import Meta
 
 from runtime.ccl.references import COLLECTIVES, PAIRWISE, POINT_TO_POINT, unresolved_references
-from runtime.core.config_file import Section, default_file, parse, raise_first, read_text
+from runtime.core.config_file import default_file, parse, raise_first, read_text
 from runtime.core.errors import ConfigError, nearest
+from runtime.core.section import Section
 
 __all__ = [
     "AUTO",
@@ -34,16 +35,16 @@ __all__ = [
 
 BufferKind = Literal["tcm", "hbm", "sram"]
 Backpressure = Literal["sleep"]
-_Count = Annotated[int, Field(ge=1, le=1 << 30)]
-_Index = Annotated[int, Field(ge=0, le=1 << 20)]
-_SlotSize = Annotated[int, Field(ge=64, le=1 << 30, multiple_of=64)]
-_Name = Annotated[str, Field(min_length=1)]
+_Count = Annotated[int, Meta(ge=1, le=1 << 30)]
+_Index = Annotated[int, Meta(ge=0, le=1 << 20)]
+_SlotSize = Annotated[int, Meta(ge=64, le=1 << 30, multiple_of=64)]
+_Name = Annotated[str, Meta(min_length=1)]
 
 AUTO = "auto"
 """The name that stands for what the section `selection` chooses by collective and size."""
 
 
-class Defaults(Section):
+class Defaults(Section, frozen=True):
     """The parameters of every algorithm that does not override them."""
 
     algorithm: _Name
@@ -56,7 +57,7 @@ class Defaults(Section):
     world_size: _Count | None = None
 
 
-class Algorithm(Section):
+class Algorithm(Section, frozen=True):
     """One algorithm: its module, three functions by registry key or import path, and overrides;
     null is no override.
     """
@@ -76,7 +77,7 @@ class Algorithm(Section):
     n_elem: _Count | None = None
 
 
-class Choice(Section):
+class Choice(Section, frozen=True):
     """A row of the selection: the algorithm for calls of at most `up_to_bytes` bytes a rank, or of
     any size.
     """
@@ -85,21 +86,21 @@ class Choice(Section):
     up_to_bytes: _Count | None = None
 
 
-class AlgorithmSelection(Section):
+class AlgorithmSelection(Section, frozen=True):
     """What `auto` runs: the first matching row of the collective, `default` where no row
     matches.
     """
 
     default: _Name
-    by_size: Mapping[str, Annotated[tuple[Choice, ...], Field(min_length=1)]]
+    by_size: Mapping[str, Annotated[tuple[Choice, ...], Meta(min_length=1)]]
 
 
-class CclFile(Section):
+class CclFile(Section, frozen=True, kw_only=True):
     """The whole file."""
 
     defaults: Defaults
     selection: AlgorithmSelection | None = None
-    algorithms: Annotated[dict[_Name, Algorithm], Field(min_length=1)]
+    algorithms: Annotated[dict[_Name, Algorithm], Meta(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -156,8 +157,10 @@ class CclConfig:
         if algorithm is None:
             raise ConfigError(self.source, "algorithms", _unknown(name, self.file))
         # A null in an algorithm is no override, so its None values must not replace the defaults.
-        inherited = defaults.model_dump(exclude={"algorithm"})
-        return AlgorithmConfig(name=name, **(inherited | algorithm.model_dump(exclude_none=True)))
+        inherited, own = defaults.values(), algorithm.values()
+        del inherited["algorithm"]
+        overrides = {key: value for key, value in own.items() if value is not None}
+        return AlgorithmConfig(name=name, **(inherited | overrides))
 
     def world_size(self, sips: int, algorithm: object = None) -> int:
         """The number of ranks of a run on `sips` SIPs: the override of the algorithm, else that of
@@ -239,11 +242,7 @@ def parse_ccl(text: str, source: str, *, directories: Sequence[str] = ()) -> Ccl
 
 
 def parse_checked_ccl(text: str, source: str) -> CclConfig:
-    """The configuration in YAML `text` that `parse_ccl` has accepted in another process.
-
-    References are not checked again: a rank extends its import path when its script starts, which
-    is later.
-    """
+    """The configuration in YAML `text`, without a check of what its algorithms refer to."""
     return CclConfig(source, parse(text, source, CclFile))
 
 

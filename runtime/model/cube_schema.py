@@ -2,22 +2,22 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from msgspec import Meta
 
-from runtime.core.config_file import Section
+from runtime.core.section import Section
 from runtime.model.quantities import Count, Gbs, GridSize, LengthMm, Mm, Ns, Point, Side
 
 Corner = Literal["NW", "NE", "SW", "SE"]
 
 
-class SizeMm(Section):
+class SizeMm(Section, frozen=True):
     """Width and height of a die."""
 
     w: LengthMm
     h: LengthMm
 
 
-class CornerPositions(Section):
+class CornerPositions(Section, frozen=True):
     """The positions of the PEs of each corner, from the north-west corner of the cube."""
 
     NW: tuple[Point, ...] = ()
@@ -30,15 +30,15 @@ class CornerPositions(Section):
         return {"NW": self.NW, "NE": self.NE, "SW": self.SW, "SE": self.SE}[corner]
 
 
-class PeLayout(Section):
+class PeLayout(Section, frozen=True):
     """The PEs of a cube: PE number = index of its corner * `pe_per_corner` + index in it."""
 
     pe_per_corner: Count
-    corners: Annotated[tuple[Corner, ...], Field(min_length=1)]
+    corners: Annotated[tuple[Corner, ...], Meta(min_length=1)]
     pos_mm: CornerPositions
 
 
-class CubeNoc(Section):
+class CubeNoc(Section, frozen=True):
     """The router grid of a cube; there is no router inside the hole `x0, y0, x1, y1`."""
 
     rows: GridSize
@@ -48,7 +48,7 @@ class CubeNoc(Section):
     link_bw_gbs: Gbs
 
 
-class SidePositions(Section):
+class SidePositions(Section, frozen=True):
     """The positions of the UCIe ports, from the north-west corner of the cube."""
 
     N: Point
@@ -61,7 +61,7 @@ class SidePositions(Section):
         return {"N": self.N, "S": self.S, "W": self.W, "E": self.E}[side]
 
 
-class MCpuConfig(Section):
+class MCpuConfig(Section, frozen=True):
     """The management CPU of a cube."""
 
     pos_mm: Point
@@ -69,23 +69,23 @@ class MCpuConfig(Section):
     to_router_bw_gbs: Gbs
 
 
-class SramConfig(Section):
+class SramConfig(Section, frozen=True):
     """The SRAM that the PEs of a cube share."""
 
     pos_mm: Point
     overhead_ns: Ns
 
 
-class HbmCtrl(Section):
+class HbmCtrl(Section, frozen=True):
     """The controller of one HBM slice."""
 
     overhead_ns: Ns
     latency_ns: Ns
-    efficiency: Annotated[float, Field(ge=1e-3, le=1)]
+    efficiency: Annotated[float, Meta(ge=1e-3, le=1)]
     switch_penalty_ns: Ns
 
 
-class CubeConfig(Section):
+class CubeConfig(Section, frozen=True):
     """A compute die with its HBM stack."""
 
     size_mm: SizeMm

@@ -2,48 +2,48 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from msgspec import Meta
 
-from runtime.core.config_file import Section
+from runtime.core.section import Section
 from runtime.model.quantities import Count, Gbs, Ghz, Ns, Overhead
 
-TileSide = Annotated[int, Field(ge=1, le=4096)]
+TileSide = Annotated[int, Meta(ge=1, le=4096)]
 # A clocked engine takes whole cycles; one that is faster for a function has more lanes.
-VectorCycles = Annotated[int, Field(ge=1, le=1 << 16)]
+VectorCycles = Annotated[int, Meta(ge=1, le=1 << 16)]
 
 
-class Dma(Section):
+class Dma(Section, frozen=True):
     """The DMA engine of a PE.
 
     At most `channels` requests, and at most `outstanding` packets that answer them, are in flight.
     """
 
     overhead_ns: Ns
-    channels: Annotated[int, Field(ge=1, le=1024)]
-    outstanding: Annotated[int, Field(ge=1, le=65536)]
+    channels: Annotated[int, Meta(ge=1, le=1024)]
+    outstanding: Annotated[int, Meta(ge=1, le=65536)]
 
 
-class Tcm(Section):
+class Tcm(Section, frozen=True):
     """How the tightly coupled memory is divided, and its bandwidth."""
 
     bw_gbs: Gbs
-    scheduler_reserved_mb: Annotated[int, Field(ge=0, le=1 << 20)]
+    scheduler_reserved_mb: Annotated[int, Meta(ge=0, le=1 << 20)]
     kernel_scratch_mb: Count
     collective_scratch_mb: Count
     transfer_scratch_mb: Count
 
 
-class Scheduler(Section):
+class Scheduler(Section, frozen=True):
     """The scheduler of a PE.
 
     Its part of TCM has room for `tile_buffers` tiles of each operand and of the result.
     """
 
     overhead_ns: Ns
-    tile_buffers: Annotated[int, Field(ge=1, le=1024)]
+    tile_buffers: Annotated[int, Meta(ge=1, le=1024)]
 
 
-class TileSides(Section):
+class TileSides(Section, frozen=True):
     """The largest step of the GEMM engine: (m, k) times (k, n)."""
 
     m: TileSide
@@ -51,13 +51,13 @@ class TileSides(Section):
     n: TileSide
 
 
-class FetchStore(Section):
+class FetchStore(Section, frozen=True):
     """The unit that moves data between TCM and registers; the bandwidth is per direction."""
 
     bw_gbs: Gbs
 
 
-class GemmEngine(Section):
+class GemmEngine(Section, frozen=True):
     """The matrix engine of a PE.
 
     `macs_per_cycle` belongs to the model `macs`, `rows` and `cols` to `systolic_os`.
@@ -66,11 +66,11 @@ class GemmEngine(Section):
     model: Literal["macs", "systolic_os"]
     clock_ghz: Ghz
     macs_per_cycle: Count
-    rows: Annotated[int, Field(ge=1, le=4096)]
-    cols: Annotated[int, Field(ge=1, le=4096)]
+    rows: Annotated[int, Meta(ge=1, le=4096)]
+    cols: Annotated[int, Meta(ge=1, le=4096)]
 
 
-class MathCycles(Section):
+class MathCycles(Section, frozen=True):
     """Cycles that the vector engine takes for a vector, by function."""
 
     add: VectorCycles
@@ -103,7 +103,7 @@ class MathCycles(Section):
     full: VectorCycles
 
 
-class MathEngine(Section):
+class MathEngine(Section, frozen=True):
     """The vector engine of a PE.
 
     A level of the tree that combines the lanes of a reduction takes `tree_level_cycles`.
@@ -111,12 +111,12 @@ class MathEngine(Section):
 
     lanes: Count
     clock_ghz: Ghz
-    pipeline_cycles: Annotated[int, Field(ge=0, le=1 << 20)]
-    tree_level_cycles: Annotated[int, Field(ge=0, le=1 << 20)]
+    pipeline_cycles: Annotated[int, Meta(ge=0, le=1 << 20)]
+    tree_level_cycles: Annotated[int, Meta(ge=0, le=1 << 20)]
     cycles: MathCycles
 
 
-class PeConfig(Section):
+class PeConfig(Section, frozen=True):
     """A processing element."""
 
     to_router_bw_gbs: Gbs

@@ -1,4 +1,4 @@
-"""The schema of `topology.yaml`: one frozen model per mapping; fields are the YAML keys.
+"""The schema of `topology.yaml`: one frozen record per mapping; fields are the YAML keys.
 
 Every key is required, so that no parameter of the model is hidden in code; exceptions are `w`, `h`,
 `impl`, `launch_overhead_ns`, without which the host is ideal, and `copy_overhead_ns`, without which
@@ -7,9 +7,9 @@ a copy costs the host what a launch does. Units are part of the keys.
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from msgspec import Meta
 
-from runtime.core.config_file import Section
+from runtime.core.section import Section
 from runtime.model.cube_schema import CubeConfig
 from runtime.model.pe_schema import PeConfig
 from runtime.model.quantities import Count, Gbs, Ghz, GridSize, Mm, Ns, Overhead, Side
@@ -34,11 +34,11 @@ NodeKind = Literal[
 ]
 
 Implementation = Annotated[
-    str, Field(pattern=r"^([a-z][a-z0-9_]*|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*)$")
+    str, Meta(pattern=r"^([a-z][a-z0-9_]*|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*)$")
 ]
 
 
-class Sips(Section):
+class Sips(Section, frozen=True, kw_only=True):
     """The number of SIPs and the network between them."""
 
     count: int
@@ -49,38 +49,38 @@ class Sips(Section):
     spacing_mm: Mm
 
 
-class SystemComponents(Section):
+class SystemComponents(Section, frozen=True):
     """Components between the SIPs."""
 
     switch: Overhead
 
 
-class System(Section):
+class System(Section, frozen=True):
     """The SIPs and their network."""
 
     sips: Sips
     components: SystemComponents
 
 
-class Ucie(Section):
+class Ucie(Section, frozen=True):
     """Every UCIe port: between cubes, to the IO chiplet and between SIPs."""
 
     overhead_ns: Ns
     bw_gbs: Gbs
 
 
-class Xbar(Section):
+class Xbar(Section, frozen=True):
     """The crossbar between a router, its PE and its HBM controller."""
 
     overhead_ns: Ns
     to_hbm_bw_gbs: Gbs
 
 
-class HbmBanks(Section):
+class HbmBanks(Section, frozen=True):
     """The banks of a pseudo channel, for model `banks`; the timings are those of JEDEC."""
 
-    count: Annotated[int, Field(ge=1, le=1024)]
-    row_bytes: Annotated[int, Field(ge=8, le=1 << 20)]
+    count: Annotated[int, Meta(ge=1, le=1024)]
+    row_bytes: Annotated[int, Meta(ge=8, le=1 << 20)]
     t_rcd_ns: Ns
     t_rp_ns: Ns
     t_ras_ns: Ns
@@ -92,18 +92,18 @@ class HbmBanks(Section):
     controller_ns: Ns
 
 
-class Hbm(Section):
+class Hbm(Section, frozen=True):
     """One HBM slice: there is one per PE."""
 
-    burst_bytes: Annotated[int, Field(ge=8, le=1 << 20)]
-    num_pcs: Annotated[int, Field(ge=1, le=1024)]
+    burst_bytes: Annotated[int, Meta(ge=8, le=1 << 20)]
+    num_pcs: Annotated[int, Meta(ge=1, le=1024)]
     pc_bw_gbs: Gbs
     slice_gib: Count
     model: Literal["channels", "banks"]
     banks: HbmBanks
 
 
-class HostConfig(Section):
+class HostConfig(Section, frozen=True):
     """The host of a SIP: its overhead on the return path, and the time that it needs for each
     command, which may be another one for copies.
     """
@@ -118,32 +118,32 @@ class HostConfig(Section):
         return self.launch_overhead_ns if self.copy_overhead_ns is None else self.copy_overhead_ns
 
 
-class NocConfig(Section):
+class NocConfig(Section, frozen=True):
     """Flow control of the networks of a SIP; all keys but the first belong to `credits`."""
 
     flow_control: Literal["unlimited", "credits"]
-    vcs: Annotated[int, Field(ge=1, le=64)]
-    buffer_flits: Annotated[int, Field(ge=1, le=1 << 16)]
-    router_stages: Annotated[int, Field(ge=1, le=4)]
-    flit_bytes: Annotated[int, Field(ge=1, le=MIB)]
+    vcs: Annotated[int, Meta(ge=1, le=64)]
+    buffer_flits: Annotated[int, Meta(ge=1, le=1 << 16)]
+    router_stages: Annotated[int, Meta(ge=1, le=4)]
+    flit_bytes: Annotated[int, Meta(ge=1, le=MIB)]
     clock_ghz: Ghz
 
 
-class Grid(Section):
+class Grid(Section, frozen=True):
     """Columns and rows."""
 
     w: GridSize
     h: GridSize
 
 
-class PcieEp(Section):
+class PcieEp(Section, frozen=True):
     """The PCIe endpoint and its link to the host."""
 
     overhead_ns: Ns
     bw_gbs: Gbs
 
 
-class IoCpuConfig(Section):
+class IoCpuConfig(Section, frozen=True):
     """The CPU of the IO chiplet."""
 
     overhead_ns: Ns
@@ -151,14 +151,14 @@ class IoCpuConfig(Section):
     launch_margin_ns: Ns
 
 
-class IoNoc(Section):
+class IoNoc(Section, frozen=True):
     """The network of the IO chiplet."""
 
     overhead_ns: Ns
     bw_gbs: Gbs
 
 
-class IoChiplet(Section):
+class IoChiplet(Section, frozen=True):
     """The chiplet that joins the cube mesh to the host and to other SIPs."""
 
     edge: Side
@@ -168,7 +168,7 @@ class IoChiplet(Section):
     noc: IoNoc
 
 
-class Sip(Section):
+class Sip(Section, frozen=True):
     """One package: a mesh of cubes and an IO chiplet."""
 
     cube_mesh: Grid
@@ -176,7 +176,7 @@ class Sip(Section):
     io_chiplet: IoChiplet
 
 
-class Implementations(Section):
+class Implementations(Section, frozen=True):
     """The class of each kind of component: a registry key, by default the kind, or `module:Class`.
 
     Endpoints of packets and the engines of a PE are components with a class. Nodes that packets
@@ -212,12 +212,12 @@ class Implementations(Section):
         return implementation
 
 
-class Topology(Section):
+class Topology(Section, frozen=True):
     """The whole file, checked; values that follow from several keys are properties."""
 
-    ns_per_mm: Annotated[float, Field(ge=0, le=1e3)]
-    packet_bytes: Annotated[int, Field(ge=1, le=GIB)]
-    control_bytes: Annotated[int, Field(ge=1, le=MIB)]
+    ns_per_mm: Annotated[float, Meta(ge=0, le=1e3)]
+    packet_bytes: Annotated[int, Meta(ge=1, le=GIB)]
+    control_bytes: Annotated[int, Meta(ge=1, le=MIB)]
     system: System
     ucie: Ucie
     xbar: Xbar

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from runtime.core.config_file import default_file, parse, raise_first, read_text
-from runtime.model.rules import problems
 from runtime.model.schema import Topology
 
 __all__ = ["Topology", "load_topology", "parse_topology"]
@@ -20,6 +21,9 @@ def load_topology(path: Path | None = None, sips: int | None = None) -> Topology
 
 def parse_topology(text: str, source: str, sips: int | None = None) -> Topology:
     """The topology in YAML `text`; a `ConfigError` names the file `source`."""
+    # Imported here: an LP receives checked values and needs no rules.
+    from runtime.model.rules import problems
+
     topology = parse(text, source, Topology)
     if sips is not None:
         # Before the rules are checked: they must hold for the SIP count that is simulated.
@@ -29,7 +33,5 @@ def parse_topology(text: str, source: str, sips: int | None = None) -> Topology:
 
 
 def _with_sips(topology: Topology, sips: int) -> Topology:
-    count = topology.system.sips.model_copy(update={"count": sips})
-    return topology.model_copy(
-        update={"system": topology.system.model_copy(update={"sips": count})}
-    )
+    system = topology.system
+    return replace(topology, system=replace(system, sips=replace(system.sips, count=sips)))

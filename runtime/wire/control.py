@@ -49,7 +49,8 @@ class Hello(Wire, frozen=True):
 class Job(Flat, frozen=True):
     """What every LP runs.
 
-    Configuration travels as the text of the user's files, so that both sides parse the same file.
+    `topology` and `ccl` are the checked values of the user's files as MessagePack, with the number
+    of SIPs of the run: an LP reads no file.
     `program` is `module:function` for a bench, a path for a script, or empty when the function came
     through the private pipe of the parent. `arguments` are the flags of a bench, `argv` the
     arguments of a script. `remote_dma` declares that DMA engines may access other SIPs: then no SIP
@@ -58,9 +59,8 @@ class Job(Flat, frozen=True):
     sends or receives.
     """
 
-    topology_yaml: str
-    ccl_yaml: str
-    sips: Count
+    topology: bytes
+    ccl: bytes
     program: str
     kind: str
     arguments: dict[str, Scalar]

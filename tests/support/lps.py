@@ -4,9 +4,10 @@ a seed brings back.
 
 from collections.abc import Callable, Sequence
 
-from runtime.core.config_file import default_file
+from runtime.ccl.config import load_ccl
 from runtime.core.garbage_collection import collections_suspended
 from runtime.core.trace import OpRecord
+from runtime.model.topology import parse_topology
 from runtime.wire.control import Job, Peers
 from runtime.wire.reports import SipReport
 from sip_node.node import LpNode
@@ -46,9 +47,8 @@ def reports_of(
     """
     sips = sum(len(own) for own in sips_of_lp)
     job = Job(
-        topology_yaml=topology,
-        ccl_yaml=default_file("ccl.yaml").read_text(),
-        sips=sips,
+        topology=parse_topology(topology, "topology", sips).encoded(),
+        ccl=load_ccl().file.encoded(),
         program="",
         kind="function",
         arguments={},

@@ -2,11 +2,11 @@
 
 from hashlib import sha256
 
-from runtime.ccl.config import parse_checked_ccl
+from runtime.ccl.config import CclFile
 from runtime.core.bench_registry import BenchOutcome, PerfRow
-from runtime.core.config_file import config_hash
+from runtime.core.section import config_hash
 from runtime.core.trace import OpRecord
-from runtime.model.topology import parse_topology
+from runtime.model.schema import Topology
 from runtime.wire.codec import encode_records
 from runtime.wire.control import (
     Done,
@@ -23,8 +23,7 @@ EVENTS = 1000
 
 
 def expected_hash(job: Job) -> str:
-    topology = parse_topology(job.topology_yaml, "topology", job.sips)
-    return config_hash(topology, parse_checked_ccl(job.ccl_yaml, "ccl").file)
+    return config_hash(Topology.decoded(job.topology), CclFile.decoded(job.ccl))
 
 
 def digest_of(sip: int) -> str:

@@ -54,7 +54,7 @@ class GemmHardware(Struct, frozen=True, forbid_unknown_fields=True):
     def of(cls, topology: Topology) -> "GemmHardware":
         """The numbers of a validated topology file."""
         # A dump has the defaults of the schema too, which the user's file may leave out.
-        pe, file = topology.pe, TopologyFile(topology.model_dump())
+        pe, file = topology.pe, TopologyFile(topology.values())
         return cls(
             tile_m=pe.tile.m,
             tile_k=pe.tile.k,

@@ -70,7 +70,7 @@ class PeMath:
         self._lanes, self._pipeline_cycles = math.lanes, math.pipeline_cycles
         # A tree over n lanes has ceil(log2(n)) levels.
         self._tree_cycles = math.tree_level_cycles * (math.lanes - 1).bit_length()
-        self._cycles: dict[str, int] = math.cycles.model_dump()
+        self._cycles: dict[str, int] = math.cycles.values()
         self._clock = Clock(math.clock_ghz)
         self._paths = StreamPaths(self._fetch, self._clock, self._store)
         self.free_ps = 0

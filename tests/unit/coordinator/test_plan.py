@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from runtime.ccl.config import CclFile
 from runtime.core.errors import UsageError
+from runtime.model.topology import Topology
 from tests.support.sessions import plan
 
 
@@ -35,8 +37,8 @@ def test_a_run_without_data_cannot_be_verified():
     assert not plan(2).job.verify
 
 
-def test_the_job_carries_the_configuration_as_the_user_wrote_it():
-    job = plan(3).job
-    assert job.sips == 3
-    assert "ns_per_mm" in job.topology_yaml
-    assert "algorithms:" in job.ccl_yaml
+def test_the_job_carries_the_checked_values_of_both_files():
+    checked, job = plan(3).config, plan(3).job
+    assert Topology.decoded(job.topology) == checked.topology
+    assert CclFile.decoded(job.ccl) == checked.ccl.file
+    assert checked.topology.sips == 3

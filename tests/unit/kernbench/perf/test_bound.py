@@ -107,7 +107,7 @@ def test_no_route_is_hidden_from_a_rank_that_others_may_run_ahead_of(name: str):
 
 def test_the_launch_is_that_of_the_closed_forms_and_only_the_first_pays_the_route_from_the_host():
     topology = variant(host__launch_overhead_ns=3_000)
-    launch = LaunchTimes(TopologyFile(topology.model_dump(mode="json")), [(12, 0)])
+    launch = LaunchTimes(TopologyFile(topology.values()), [(12, 0)])
     for iters in (1, 5):
         [bound, _] = CollectiveBounds(topology, [12], 8, iters).of(case("all_reduce", 2))
         once_ps = 3_000_000 + launch.to_io_ps + launch.answer_ps

@@ -3,11 +3,9 @@
 from pathlib import Path
 
 import pytest
-from pydantic import Field
+from msgspec import field
 
 from runtime.core.config_file import (
-    Section,
-    config_hash,
     default_file,
     parse,
     read_text,
@@ -15,18 +13,19 @@ from runtime.core.config_file import (
     with_values,
 )
 from runtime.core.errors import ConfigError
+from runtime.core.section import Section, config_hash
 
 
-class Engine(Section):
+class Engine(Section, frozen=True):
     lanes: int
     clock_ghz: float
 
 
-class Chip(Section):
+class Chip(Section, frozen=True, kw_only=True):
     name: str
     sizes: tuple[int, ...] = ()
     engine: Engine
-    engines: dict[str, Engine] = Field(default_factory=dict)
+    engines: dict[str, Engine] = field(default_factory=dict)
 
 
 GOOD = "name: a\nengine: {lanes: 8, clock_ghz: 1}\n"

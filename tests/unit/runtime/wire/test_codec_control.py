@@ -116,7 +116,7 @@ def test_a_message_for_the_other_direction_is_refused() -> None:
 
 
 def test_the_peers_of_a_run_have_numbers_in_range() -> None:
-    peers = ["Peers", ["ipc://x"], [[-1]], ["", "", 1, "", "", {}, [], True, True, 0, 0.0]]
+    peers = ["Peers", ["ipc://x"], [[-1]], [b"", b"", "", "", {}, [], True, True, 0, 0.0]]
     with pytest.raises(ProtocolError, match=r"field sips_of_lp\[0\]\[0\]: Expected `int` >= 0"):
         decode_from_coordinator(msgpack.packb(peers), "the coordinator")
     peers[2] = [[0]]

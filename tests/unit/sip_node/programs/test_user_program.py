@@ -13,9 +13,8 @@ from sip_node.programs.user_program import Programs
 
 def job(kind: str, program: str) -> Job:
     return Job(
-        topology_yaml="",
-        ccl_yaml="",
-        sips=1,
+        topology=b"",
+        ccl=b"",
         program=program,
         kind=kind,
         arguments={},
