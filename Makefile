@@ -3,6 +3,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# The compiled core is built again when one of its sources changes.
+CORE   := hatch_build.py $(wildcard sip_node/compiled/*.pyx sip_node/compiled/*.pxd)
 
 .PHONY: run test test-fast test-nightly mutants lint bench figures setup clean
 
@@ -42,7 +44,7 @@ figures: setup
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml $(CORE)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kernbench needs python 3.11 or newer; run: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plots]'

@@ -19,6 +19,8 @@ from runtime.wire.control import Done
 from runtime.wire.fields import PROTOCOL_VERSION
 from runtime.wire.reports import SipReport
 
+_COMPILED_CALENDAR = "sip_node.compiled.calendar"
+"""The module that every LP with the compiled core imports, and no other LP."""
 _PACKAGES = ("kernbench", "numpy", "simpy", "pyzmq")
 
 
@@ -66,7 +68,8 @@ class RunReport(Struct, frozen=True):
 
     `sim_time_ns` is the time of the last event of all SIPs, or the last reported time of a run that
     failed. `verification` is the result of `--verify-data`, None without it or if the run failed.
-    `code` is the SHA-256 of the source of every module that an LP has imported.
+    `core` is `compiled` if an LP ran the compiled core, else `python`. `code` is the SHA-256 of the
+    source of every module that an LP has imported.
     """
 
     bench: str
@@ -94,6 +97,7 @@ class RunReport(Struct, frozen=True):
     waits: Waits
     versions: dict[str, str]
     protocol: int
+    core: str
     code: dict[str, str]
 
 
@@ -186,6 +190,7 @@ def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> 
         waits=waits_of(sips, result.error.waits if isinstance(result.error, IpcqDeadlock) else ()),
         versions=versions(),
         protocol=PROTOCOL_VERSION,
+        core="compiled" if _COMPILED_CALENDAR in result.code else "python",
         code=dict(result.code),
     )
 

@@ -4,7 +4,9 @@
 `perf`, so that the arguments of nccl-tests can follow it unchanged.
 """
 
+from importlib.metadata import version
 from itertools import chain
+from platform import python_version
 from typing import Any
 
 import click
@@ -12,9 +14,11 @@ import click
 from kernbench.cli.arguments import divide
 from kernbench.cli.options import SIMULATION_GROUPS
 from runtime.core.errors import UsageError
+from runtime.core.output import print_lines
 
 COMMANDS = ("run", "list", "probe", "validate", "perf")
 DEFAULT_COMMAND = "run"
+VERSION = "--version"
 _ARGUMENTS = "kernbench.arguments"
 """Key of the whole command line in the metadata of the context: messages quote it."""
 
@@ -61,7 +65,7 @@ class KernbenchGroup(click.Group):
 
 def _command_first(arguments: list[str]) -> list[str]:
     """The arguments in the order `COMMAND [options] ...`."""
-    if arguments and arguments[0] in COMMANDS:
+    if arguments and arguments[0] in (*COMMANDS, VERSION):
         return arguments
     parts = divide(arguments, chain.from_iterable(SIMULATION_GROUPS.values()))
     if parts.flags or parts.dashed or not parts.script or parts.script[0] not in COMMANDS:
@@ -75,5 +79,22 @@ def _command_first(arguments: list[str]) -> list[str]:
 def kernbench_group() -> click.Group:
     """The group, ready to be called with a `CliContext` as `obj`."""
     return KernbenchGroup(
-        name="kernbench", add_help_option=False, context_settings={"ignore_unknown_options": True}
+        name="kernbench",
+        add_help_option=False,
+        context_settings={"ignore_unknown_options": True},
+        params=[
+            click.Option(
+                [VERSION], is_flag=True, is_eager=True, expose_value=False, callback=_print_version
+            )
+        ],
     )
+
+
+def _print_version(ctx: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001 - the signature of click
+    """Print the versions of kernbench and Python, and the core that would run; then end."""
+    if value:
+        from sip_node.compiled.choice import CORE
+
+        packages = f"kernbench {version('kernbench')}, simpy {version('simpy')}"
+        print_lines([f"{packages}, Python {python_version()}, core {CORE}\n"])
+        ctx.exit()

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from kernbench.benches import load_entries
 from kernbench.cli.exit_codes import ExitCode, print_error
@@ -82,6 +83,9 @@ def call(arguments: Sequence[str], context: CliContext | None = None) -> int:
 
 def _execute(request: object) -> int:
     """Execute what a command has read; returns the exit code."""
+    # A wrong KERNBENCH_CORE is one line here, not an error of every process.
+    import_module("sip_node.compiled.choice")
+
     if isinstance(request, StudyRequest):
         passed = request.study.function(request.options, **request.flags)
         return ExitCode.PASSED if passed else ExitCode.FAILED

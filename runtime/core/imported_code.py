@@ -15,7 +15,7 @@ import sysconfig
 from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ExtensionFileLoader, ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -29,6 +29,7 @@ SCRIPT = "__main__"
 """The name of a script which runs as `python FILE` runs it."""
 SPAWNED_SCRIPT = "__mp_main__"
 """The name which multiprocessing gives to the parent's script in a child."""
+_CORE = "sip_node.compiled."
 _INSTALLED = re.compile("/(?:site|dist)-packages/")
 
 
@@ -158,6 +159,10 @@ def _is_covered(spec: ModuleSpec, libraries: tuple[str, ...]) -> bool:
 def _hashed(spec: ModuleSpec) -> CodeFile:
     """The file of a module: its source, or what its loader reads in place of that."""
     origin = str(spec.origin)
+    if isinstance(spec.loader, ExtensionFileLoader) and spec.name.startswith(_CORE):
+        # Two builds of one source differ in bytes. The core is loaded only if it has the digest of
+        # the sources beside it, so these identify it.
+        origin = str(Path(origin).with_name(f"{spec.name.removeprefix(_CORE)}.pyx"))
     if isinstance(spec.loader, zipimporter):
         with suppress(OSError):
             return CodeFile(origin, sha256(spec.loader.get_data(origin)).hexdigest())

@@ -5,26 +5,31 @@ falls free. Such a call is a pair in SimPy's own queue, under SimPy's order (tim
 of scheduling), without the event object around it: measured 1.34 times the events per second
 (ADR 6). Processes, timeouts and stores work as in any SimPy environment; a test guards the private
 attributes of SimPy that this needs (ADR 13).
+
+`ReferenceEngine` is this engine in Python. `Engine` is its compiled twin where that is built.
 """
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import simpy
 from simpy.core import EmptySchedule
+from simpy.events import EventPriority
 
 from runtime.core.simtime import NEVER_PS
+from sip_node.compiled.choice import IS_COMPILED
 
 ARRIVALS_FIRST = -1
 """Before SimPy's URGENT (0): arrivals from other SIPs at t precede every local event at t."""
 NORMAL = 1
+_NORMAL = EventPriority(NORMAL)
 
 _Call = tuple[Callable[..., None], tuple[Any, ...]]
 _Entry = tuple[int, int, int, simpy.Event | _Call]
 
 
-class Engine(simpy.Environment):
+class ReferenceEngine(simpy.Environment):
     """The clock and the event queue that all components of an LP share.
 
     Nothing in it depends on the number of SIPs in the LP.
@@ -49,6 +54,15 @@ class Engine(simpy.Environment):
         assert time_ps >= self.now_ps, f"{function} at {time_ps} ps, now is {self.now_ps} ps"
         # The counter is SimPy's, so calls and events have one order at equal time and priority.
         heappush(self._entries, (time_ps, priority, next(self._eid), (function, args)))
+
+    def schedule(
+        self, event: simpy.Event, priority: EventPriority = _NORMAL, delay: float = 0
+    ) -> None:
+        """Schedule an event of SimPy; raises `TypeError` unless the delay is an integer."""
+        # A float in one event would make all later times of its process floats.
+        if not isinstance(delay, int):
+            raise TypeError(f"a delay of {delay!r} ps: simulated time is an int of picoseconds")
+        super().schedule(event, priority, delay)
 
     def step(self) -> None:
         """Execute the next event; raises SimPy's `EmptySchedule` when there is none."""
@@ -82,3 +96,9 @@ class Engine(simpy.Environment):
             count += 1
         self.events += count
         return count
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    Engine = ReferenceEngine
+else:
+    from sip_node.compiled.engine import Engine  # noqa: F401 - the name of this module

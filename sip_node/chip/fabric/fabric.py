@@ -11,10 +11,13 @@ Every link is a FIFO server which the head of a packet reserves when it arrives.
 a blocked one waits, flows that share a link share its bandwidth, and without contention a packet
 takes the sum of overheads and wires plus its bytes at the narrowest link. Buffers in routers are
 unlimited: there is no back-pressure, and no route can deadlock.
+
+`ReferenceFabric` is this fabric in Python. `Fabric` moves packets by the compiled twin of `send`
+where that is built.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from runtime.core.simtime import serialisation_ps
 from runtime.model.graph import ChipGraph, Link
@@ -23,6 +26,7 @@ from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fabric.stalled import StalledPacket
 from sip_node.chip.send_bounds import SendBounds
+from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 
@@ -62,7 +66,7 @@ class LinkCounters(Protocol):
         ...
 
 
-class Fabric:
+class ReferenceFabric:
     """Links, routes and endpoints of one SIP."""
 
     def __init__(
@@ -150,6 +154,27 @@ class Fabric:
         self._engine.at(
             start_ps + post_ps, self._advance, packet, target, stages, index + 1, tail_ps + post_ps
         )
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    Fabric = ReferenceFabric
+else:
+    from sip_node.compiled.hops import Hops
+
+    class Fabric(Hops, ReferenceFabric):
+        """The reference, whose `send` and hops are in C."""
+
+        def __init__(self, *args: Any, **named: Any) -> None:
+            super().__init__(*args, **named)
+            self.bind(
+                self._engine,
+                self._routes.route,
+                self.servers,
+                self._endpoints,
+                self._sip,
+                self._gateway,
+                self._send_bounds,
+            )
 
 
 def link_server(graph: ChipGraph, link: Link, links: Mapping[str, type[Server]]) -> Server:

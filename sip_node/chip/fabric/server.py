@@ -3,15 +3,19 @@
 The server keeps one number, the time at which it is free. Since it is FIFO and never idles while a
 message waits, the service of a message is known when the message arrives, and no queue is simulated
 (Lindley's recursion: start = max(arrival, end of the previous service)).
+
+`ReferenceServer` is this server in Python. `Server` is its compiled twin where that is built.
 """
 
 from fractions import Fraction
 from functools import cache
+from typing import TYPE_CHECKING
 
 from runtime.core.simtime import PS_PER_NS, exact
+from sip_node.compiled.choice import IS_COMPILED
 
 
-class Server:
+class ReferenceServer:
     """Serialises bytes at `bw_gbs`, one message at a time, in the order of `reserve` calls.
 
     A message has a head and a tail, the arrival times of its first and last byte. Service starts
@@ -65,3 +69,15 @@ def _ratio(bw_gbs: float) -> tuple[int, int]:
     """Bytes per picosecond as a fraction: 1 GB/s is one byte a nanosecond."""
     ratio = exact(bw_gbs) / PS_PER_NS
     return ratio.numerator, ratio.denominator
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    _Server = ReferenceServer
+else:
+    from sip_node.compiled.server import FifoServer as _Server
+
+
+class Server(_Server):
+    """The server that links and memories are built from; a class of `impl:` derives from it."""
+
+    __slots__ = ()

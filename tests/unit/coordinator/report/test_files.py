@@ -161,6 +161,7 @@ def test_the_files_of_a_run_are_readable_and_others_are_left_alone(tmp_path: Pat
         "wall_s",
         "events",
         "config_hash",
+        "core",
     } <= set(run)
     assert run["sync"] == {"rounds": 10, "messages": 40, "null_messages": 60}
     assert set(run["versions"]) == {"kernbench", "python", "numpy", "simpy", "pyzmq"}

@@ -4,6 +4,7 @@ import pytest
 
 from kernbench.cli.main import main
 from kernbench.cli.options import DEFAULT_BENCH
+from sip_node.compiled.choice import CORE
 
 
 @pytest.mark.parametrize(
@@ -56,6 +57,11 @@ def test_the_list_numbers_the_benches(capsys: pytest.CaptureFixture[str]):
     lines = capsys.readouterr().out.splitlines()
     assert [int(line.split()[0]) for line in lines] == list(range(1, len(lines) + 1))
     assert DEFAULT_BENCH in [line.split()[1] for line in lines]
+
+
+def test_the_version_names_the_core_that_runs(capsys: pytest.CaptureFixture[str]):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.rstrip().endswith(f"core {CORE}")
 
 
 def test_the_help_is_printed_and_nothing_runs(capsys: pytest.CaptureFixture[str]):

@@ -1,0 +1,50 @@
+"""The event calendar in C: see calendar.pyx."""
+
+cdef struct Event:
+    # What the core does at a time: actor `actor` acts, with the values of the event.
+    int actor
+    # How far it is: the index of a stage of a route, or which of its steps an actor takes.
+    int step
+    # Data in C of the actor, which keeps it alive.
+    void *context
+    long long tail_ps
+    long long nbytes
+
+
+cdef struct Key:
+    # The place of an event in the total order; its values are in slot `slot`.
+    long long time_ps
+    unsigned long long order
+    unsigned int slot
+
+
+cdef class EventIds:
+    cdef long long following
+
+
+cdef class Actor:
+    cdef int act(self, Event event, object subject) except -1
+
+
+cdef class Calendar:
+    cdef public long long now_ps
+    cdef public long long events
+    cdef readonly EventIds ids
+    cdef list actors
+    cdef list simpy_queue
+    cdef bint is_rescheduled
+    cdef Key *heap
+    cdef unsigned int size
+    cdef unsigned int capacity
+    cdef Event *values
+    cdef unsigned int *free_slots
+    cdef unsigned int free_count
+    cdef list subjects
+
+    cpdef long long next_ps(self) except -1
+    cdef int enlist(self, Actor actor) except -1
+    cdef int insert(self, long long time_ps, int priority, Event event, object subject) except -1
+    cdef int grow(self) except -1
+    cdef int execute_first(self) except -1
+    cdef int execute_simpy(self) except -1
+    cdef Key first_of_simpy(self) except *

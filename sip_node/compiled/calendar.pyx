@@ -1,0 +1,258 @@
+"""An event calendar in C, merged with the queue of a `simpy.Environment` by one key.
+
+Every event has a key (time, priority, id). The id comes from one counter for both queues, so keys
+are unique, and events at equal time and priority run in the order in which they were scheduled.
+Events of the core are in a binary heap of keys; what an event does is a struct in a slot beside it.
+Events of SimPy's classes are in SimPy's own queue.
+
+    loop:  key  = the first key of SimPy's queue, or the bound of the run
+           while the first key of the heap < key:  execute the first event of the heap   (a burst)
+           execute SimPy's first event
+
+Within a burst SimPy's queue is read again only after `schedule`, through which all classes of SimPy
+insert their events.
+"""
+
+from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from heapq import heappush
+
+from simpy import Environment
+from simpy.core import EmptySchedule, Infinity
+
+cdef enum:
+    # The actor of calls of Python functions: the subject is (function, arguments).
+    CALL = 0
+    NORMAL = 1
+    FIRST_CAPACITY = 64
+    # The priority is in the upper 16 bits of the order, so that one comparison covers it.
+    PRIORITY_BIAS = 1 << 15
+    ID_BITS = 48
+
+cdef long long NEVER_PS = 1LL << 62
+cdef object environment_step = Environment.step
+
+
+cdef inline bint precedes(Key first, Key second) noexcept nogil:
+    if first.time_ps != second.time_ps:
+        return first.time_ps < second.time_ps
+    return first.order < second.order
+
+
+cdef inline unsigned long long order_of(int priority, long long number) noexcept nogil:
+    return (<unsigned long long> (priority + PRIORITY_BIAS) << ID_BITS) | <unsigned long long> number
+
+
+cdef class EventIds:
+    """The counter of all events, in place of the `itertools.count` of SimPy."""
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.following += 1
+        return self.following - 1
+
+
+cdef class Actor:
+    """What an event of the core calls."""
+
+    cdef int act(self, Event event, object subject) except -1:
+        """Execute an event of this actor; `subject` is the object that it was inserted with."""
+        raise NotImplementedError(type(self).__name__)
+
+
+cdef class Calendar:
+    """The first base of an engine whose second base is `simpy.Environment`.
+
+    It has the calls of `ReferenceEngine`; a C class inserts its events by `insert`.
+    """
+
+    def __cinit__(self):
+        self.ids = EventIds()
+        self.actors = [None]
+        self.subjects = []
+        self.simpy_queue = []
+
+    def __dealloc__(self):
+        PyMem_Free(self.heap)
+        PyMem_Free(self.values)
+        PyMem_Free(self.free_slots)
+
+    def share(self, list queue not None):
+        """Merge with `queue`, the private queue of SimPy's environment."""
+        self.simpy_queue = queue
+
+    @property
+    def _now(self):
+        # SimPy's clock is a view of the clock here: the two cannot differ.
+        return self.now_ps
+
+    @_now.setter
+    def _now(self, long long time_ps):
+        self.now_ps = time_ps
+
+    def at(self, long long time_ps, function, *args, int priority=NORMAL):
+        """See `ReferenceEngine.at`."""
+        cdef Event event
+        assert time_ps >= self.now_ps, f"{function} at {time_ps} ps, now is {self.now_ps} ps"
+        event.actor = CALL
+        self.insert(time_ps, priority, event, (function, args))
+
+    def schedule(self, event, priority=NORMAL, delay=0):
+        """Schedule an event of SimPy; raises `TypeError` unless the delay is an integer."""
+        if not isinstance(delay, int):
+            raise TypeError(f"a delay of {delay!r} ps: simulated time is an int of picoseconds")
+        heappush(self.simpy_queue, (self.now_ps + delay, priority, next(self.ids), event))
+        self.is_rescheduled = True
+
+    def peek(self):
+        """The time of the next event, infinity if there is none."""
+        cdef long long next_ps = self.next_ps()
+        return Infinity if next_ps == NEVER_PS else next_ps
+
+    cpdef long long next_ps(self) except -1:
+        """See `ReferenceEngine.next_ps`."""
+        cdef long long next_ps = self.heap[0].time_ps if self.size else NEVER_PS
+        if PyList_GET_SIZE(self.simpy_queue):
+            next_ps = min(next_ps, self.first_of_simpy().time_ps)
+        return next_ps
+
+    def step(self):
+        """See `ReferenceEngine.step`."""
+        if PyList_GET_SIZE(self.simpy_queue) and not (
+            self.size and precedes(self.heap[0], self.first_of_simpy())
+        ):
+            self.execute_simpy()
+        elif self.size:
+            self.execute_first()
+        else:
+            raise EmptySchedule
+
+    def run_before(self, long long bound_ps):
+        """See `ReferenceEngine.run_before`."""
+        cdef Key end, bound
+        cdef bint simpy_follows
+        cdef long long count = 0
+        # Lower than the key of any event at the bound.
+        bound.time_ps, bound.order, bound.slot = bound_ps, 0, 0
+        while True:
+            end, simpy_follows = bound, False
+            if PyList_GET_SIZE(self.simpy_queue):
+                end = self.first_of_simpy()
+                simpy_follows = precedes(end, bound)
+                if not simpy_follows:
+                    end = bound
+            self.is_rescheduled = False
+            while self.size and precedes(self.heap[0], end):
+                self.execute_first()
+                count += 1
+                if self.is_rescheduled:
+                    break
+            else:
+                if not simpy_follows:
+                    break
+                self.execute_simpy()
+                count += 1
+        self.events += count
+        return count
+
+    cdef int enlist(self, Actor actor) except -1:
+        """The number by which events name an actor."""
+        self.actors.append(actor)
+        return len(self.actors) - 1
+
+    cdef int insert(self, long long time_ps, int priority, Event event, object subject) except -1:
+        """Insert an event; the calendar holds `subject` until it is executed."""
+        cdef unsigned int slot, child, parent
+        cdef Key key
+        if not self.free_count:
+            self.grow()
+        self.free_count -= 1
+        slot = self.free_slots[self.free_count]
+        self.values[slot] = event
+        self.subjects[slot] = subject
+        key.time_ps, key.slot = time_ps, slot
+        key.order = order_of(priority, self.ids.following)
+        self.ids.following += 1
+        # Move the gap at the end of the heap up to the place of the new key.
+        child = self.size
+        self.size += 1
+        while child:
+            parent = (child - 1) >> 1
+            if not precedes(key, self.heap[parent]):
+                break
+            self.heap[child] = self.heap[parent]
+            child = parent
+        self.heap[child] = key
+        return 0
+
+    cdef int grow(self) except -1:
+        """Double the room for events."""
+        cdef unsigned int capacity = 2 * self.capacity if self.capacity else FIRST_CAPACITY
+        cdef unsigned int slot
+        # One by one: what has been moved already is not lost if a later one fails.
+        self.heap = <Key *> resized(self.heap, capacity * sizeof(Key))
+        self.values = <Event *> resized(self.values, capacity * sizeof(Event))
+        self.free_slots = <unsigned int *> resized(
+            self.free_slots, capacity * sizeof(unsigned int)
+        )
+        self.subjects.extend([None] * (capacity - self.capacity))
+        for slot in range(self.capacity, capacity):
+            self.free_slots[self.free_count] = slot
+            self.free_count += 1
+        self.capacity = capacity
+        return 0
+
+    cdef int execute_first(self) except -1:
+        """Remove the first event of the heap and execute it."""
+        cdef Key first = self.heap[0]
+        cdef Key last
+        cdef unsigned int gap = 0, child
+        cdef Event event
+        # The gap sinks to the end along the smaller children; the last key then rises from there.
+        # It came from the end, so it rarely rises: half the comparisons of sinking it.
+        self.size -= 1
+        last = self.heap[self.size]
+        child = 1
+        while child < self.size:
+            if child + 1 < self.size and precedes(self.heap[child + 1], self.heap[child]):
+                child += 1
+            self.heap[gap] = self.heap[child]
+            gap = child
+            child = 2 * gap + 1
+        while gap and precedes(last, self.heap[(gap - 1) >> 1]):
+            self.heap[gap] = self.heap[(gap - 1) >> 1]
+            gap = (gap - 1) >> 1
+        self.heap[gap] = last
+        # Free the slot before the event runs: an event that it inserts may take it.
+        event = self.values[first.slot]
+        subject = self.subjects[first.slot]
+        self.subjects[first.slot] = None
+        self.free_slots[self.free_count] = first.slot
+        self.free_count += 1
+        self.now_ps = first.time_ps
+        if event.actor == CALL:
+            (<object> (<tuple> subject)[0])(*<tuple> (<tuple> subject)[1])
+        else:
+            (<Actor> PyList_GET_ITEM(self.actors, event.actor)).act(event, subject)
+        return 0
+
+    cdef int execute_simpy(self) except -1:
+        environment_step(self)
+        return 0
+
+    cdef Key first_of_simpy(self) except *:
+        """The key of the first event in SimPy's queue, which has one."""
+        cdef Key key
+        cdef tuple entry = <tuple> self.simpy_queue[0]
+        key.time_ps, key.slot = entry[0], 0
+        key.order = order_of(entry[1], entry[2])
+        return key
+
+
+cdef void *resized(void *block, size_t nbytes) except NULL:
+    cdef void *found = PyMem_Realloc(block, nbytes)
+    if not found:
+        raise MemoryError
+    return found

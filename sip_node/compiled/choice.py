@@ -1,0 +1,48 @@
+"""Chooses the core of this process: the compiled twins, or the reference in Python.
+
+The environment variable `KERNBENCH_CORE` decides. Without it the twins run where they are built.
+The choice is made when this module is imported, and all processes of a run inherit the variable.
+"""
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+from runtime.core.errors import UsageError
+from sip_node.compiled.sources import digest
+
+VARIABLE = "KERNBENCH_CORE"
+PYTHON, COMPILED = "python", "compiled"
+_REBUILD = "run `make setup`, or `pip install --editable .`, with a C compiler"
+
+
+def choose(requested: str | None) -> str:
+    """The core for a value of the variable, `PYTHON` or `COMPILED`.
+
+    Raises `UsageError` for an unknown value, for twins that are requested and not built, and for
+    twins that were built from other sources than those beside them.
+    """
+    if requested == PYTHON:
+        return PYTHON
+    if requested not in (None, "", COMPILED):
+        raise UsageError(
+            f"{VARIABLE}={requested!r} is no core: use {PYTHON!r}, or {COMPILED!r}, or unset it"
+        )
+    if find_spec("sip_node.compiled.build") is None:
+        if requested == COMPILED:
+            raise UsageError(
+                f"{VARIABLE}={COMPILED}: the compiled core is not built. To build it, {_REBUILD}"
+            )
+        return PYTHON
+    from sip_node.compiled.build import SOURCES
+
+    if digest(Path(__file__).parent) != SOURCES:
+        raise UsageError(
+            "the compiled core was built from other sources than those in sip_node/compiled. To "
+            f"rebuild it, {_REBUILD}; {VARIABLE}={PYTHON} runs without it"
+        )
+    return COMPILED
+
+
+CORE = choose(os.environ.get(VARIABLE))
+IS_COMPILED = CORE == COMPILED

@@ -1,0 +1,41 @@
+"""The traversal of routes in C: see hops.pyx."""
+
+from sip_node.compiled.calendar cimport Actor, Calendar, Event
+from sip_node.compiled.server cimport FifoServer
+
+cdef struct Stage:
+    # One link of a route with a bandwidth, and the delays before and after it.
+    int link
+    long long pre_ps
+    long long post_ps
+
+
+cdef class Route:
+    cdef Stage *stages
+    cdef int length
+    cdef int target
+    cdef long long latency_ps
+
+
+cdef class Endpoint(Actor):
+    cdef int take(self, object packet, long long tail_ps) except -1
+
+
+cdef class Hops(Actor):
+    cdef public long long sent
+    cdef public long long delivered
+    cdef Calendar calendar
+    cdef int number
+    cdef long long sip
+    cdef int gateway
+    cdef object find_route
+    cdef object send_bounds
+    cdef dict routes
+    cdef dict endpoints
+    cdef list links
+    cdef list reserves
+
+    cdef Route route(self, int source, int target)
+    cdef int depart(self, object packet, int origin, long long tail_ps) except -1
+    cdef int advance(self, Route route, Event event, object packet) except -1
+    cdef int deliver(self, int node, object packet, long long tail_ps) except -1

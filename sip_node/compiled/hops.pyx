@@ -1,0 +1,133 @@
+"""The traversal of routes by packets, in C: one event per packet and link, no Python in between.
+
+A route is an array of stages, computed when its first packet leaves. The event of a hop holds the
+route, the index of the stage at which the head of the packet is, and the time of its tail. Servers
+in C are called directly; a link with a class in Python (`impl:`) is called by its `reserve`, so the
+two mix in one machine. What a packet contains is read once, when it departs (`depart`).
+"""
+
+from cpython.list cimport PyList_GET_ITEM
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+
+from sip_node.compiled.calendar cimport Actor, Calendar, Event
+from sip_node.compiled.server cimport FifoServer, Service
+
+cdef enum:
+    NORMAL = 1
+
+
+cdef class Route:
+    """The stages from a node to another one; shared by all packets that take it."""
+
+    def __cinit__(self, stages, int target):
+        cdef int index
+        self.length, self.target = len(stages), target
+        self.stages = <Stage *> PyMem_Malloc(max(1, self.length) * sizeof(Stage))
+        if not self.stages:
+            raise MemoryError
+        for index, stage in enumerate(stages):
+            self.stages[index].link = stage.link
+            self.stages[index].pre_ps = stage.pre_ps
+            self.stages[index].post_ps = stage.post_ps
+            self.latency_ps += self.stages[index].pre_ps + self.stages[index].post_ps
+
+    def __dealloc__(self):
+        PyMem_Free(self.stages)
+
+
+cdef class Endpoint(Actor):
+    """A component in C at the end of routes."""
+
+    cdef int take(self, object packet, long long tail_ps) except -1:
+        """The head of a packet is here; its tail arrives at `tail_ps`."""
+        raise NotImplementedError(type(self).__name__)
+
+    def accept(self, packet, long long tail_ps):
+        """`take` for classes in Python."""
+        self.take(packet, tail_ps)
+
+
+cdef class Hops(Actor):
+    """The first base of a fabric whose second base is `ReferenceFabric`.
+
+    It replaces `send` and what follows from it, up to the `accept` of an endpoint.
+    """
+
+    def bind(self, Calendar engine not None, find_route, servers, dict endpoints not None,
+             int sip, int gateway, send_bounds):
+        """Take what the reference holds: its links by index, its endpoints by node."""
+        self.calendar, self.number = engine, engine.enlist(self)
+        self.find_route, self.routes = find_route, {}
+        self.endpoints, self.send_bounds = endpoints, send_bounds
+        self.sip, self.gateway = sip, gateway
+        # Of each link either the server in C, or the method of a class in Python; of a link without
+        # a bandwidth, which is no stage of a route, neither.
+        self.links = [each if in_c(each) else None for each in servers]
+        self.reserves = [None if each is None or in_c(each) else each.reserve for each in servers]
+
+    def send(self, packet, int origin, long long tail_ps):
+        """See `ReferenceFabric.send`."""
+        self.depart(packet, origin, tail_ps)
+
+    cdef int depart(self, object packet, int origin, long long tail_ps) except -1:
+        """Send a packet from node `origin` now: `send` for C classes."""
+        cdef Event event
+        cdef Route route
+        self.sent += 1
+        if packet.sip == self.sip:
+            route = self.route(origin, packet.node)
+        else:
+            # To another SIP: see `ReferenceFabric.send` for the bound on its next message.
+            route = self.route(origin, self.gateway)
+            packet.entrance_ps = self.calendar.now_ps + route.latency_ps
+            self.send_bounds.departed(packet.sip, packet.entrance_ps)
+        event.actor, event.step = self.number, 0
+        # Borrowed: `routes` keeps every route as long as this object.
+        event.context = <void *> route
+        event.tail_ps, event.nbytes = tail_ps, packet.size
+        return self.advance(route, event, packet)
+
+    cdef int act(self, Event event, object subject) except -1:
+        return self.advance(<Route> event.context, event, subject)
+
+    cdef int advance(self, Route route, Event event, object packet) except -1:
+        """The head of a packet is at a stage of its route, or at the end of it."""
+        cdef Stage *stage
+        cdef Service service
+        cdef long long now_ps = self.calendar.now_ps
+        if event.step == route.length:
+            return self.deliver(route.target, packet, event.tail_ps)
+        stage = &route.stages[event.step]
+        server = <object> PyList_GET_ITEM(self.links, stage.link)
+        if server is not None:
+            (<FifoServer> server).serve(
+                now_ps + stage.pre_ps, event.tail_ps + stage.pre_ps, event.nbytes, &service
+            )
+        else:
+            service.start_ps, service.tail_ps = self.reserves[stage.link](
+                now_ps + stage.pre_ps, event.tail_ps + stage.pre_ps, event.nbytes
+            )
+        event.step += 1
+        event.tail_ps = service.tail_ps + stage.post_ps
+        return self.calendar.insert(service.start_ps + stage.post_ps, NORMAL, event, packet)
+
+    cdef int deliver(self, int node, object packet, long long tail_ps) except -1:
+        self.delivered += 1
+        endpoint = self.endpoints[node]
+        if isinstance(endpoint, Endpoint):
+            return (<Endpoint> endpoint).take(packet, tail_ps)
+        endpoint.accept(packet, tail_ps)
+        return 0
+
+    cdef Route route(self, int source, int target):
+        """The stages from a node to another one."""
+        key = (<long long> source << 32) | target
+        found = self.routes.get(key)
+        if found is None:
+            found = self.routes[key] = Route(self.find_route(source, target).stages, target)
+        return <Route> found
+
+
+cdef bint in_c(server) except -1:
+    """Whether a link is served by the method in C, not by that of a class derived from it."""
+    return isinstance(server, FifoServer) and type(server).reserve is FifoServer.reserve

@@ -1,0 +1,24 @@
+"""The FIFO server in C: see server.pyx."""
+
+cdef struct Service:
+    # When a message begins to be served, and when its tail leaves.
+    long long start_ps
+    long long tail_ps
+
+
+cdef class FifoServer:
+    cdef public object name
+    cdef public long long free_ps
+    cdef public long long busy_ps
+    cdef public long long queued_ps
+    cdef public long long nbytes
+    cdef readonly object byte_ps
+    cdef long long numerator
+    cdef long long denominator
+    cdef long long served_nbytes
+    cdef long long served_ps
+
+    cdef long long duration_ps(self, long long nbytes) except -1
+    cdef int serve(
+        self, long long head_ps, long long tail_ps, long long nbytes, Service *service
+    ) except -1

@@ -1,0 +1,74 @@
+"""A FIFO server by calendar arithmetic, in C integers; see `sip_node.chip.fabric.server`.
+
+Times are exact: the time of a message is `nbytes * denominator / numerator` rounded up, where
+numerator / denominator are the bytes of a picosecond. The product of a transfer of megabytes and
+the denominator of a bandwidth with many decimals does not fit into 64 bits.
+"""
+
+from fractions import Fraction
+
+from sip_node.compiled.int128 cimport int128
+
+cdef enum:
+    PS_PER_NS = 1000
+
+cdef long long NEVER_PS = 1LL << 62
+
+
+cdef class FifoServer:
+    """The twin of `ReferenceServer`."""
+
+    def __init__(self, name, bw_gbs):
+        self.name = name
+        self.free_ps = self.busy_ps = self.queued_ps = self.nbytes = 0
+        # The decimal that the user wrote, not the nearest binary number; see `simtime.exact`.
+        self.byte_ps = PS_PER_NS / Fraction(str(bw_gbs))
+        # A bandwidth with more digits than 64 bits hold is computed with Python's integers.
+        self.denominator = self.byte_ps.numerator if fits(self.byte_ps) else 0
+        self.numerator = self.byte_ps.denominator if fits(self.byte_ps) else 0
+        self.served_nbytes = self.served_ps = 0
+
+    def serialisation_ps(self, long long nbytes):
+        """Time that `nbytes` take, rounded up to the picosecond."""
+        return self.duration_ps(nbytes)
+
+    def reserve(self, long long head_ps, long long tail_ps, long long nbytes):
+        """(start, tail) of a message that arrives from `head_ps` to `tail_ps`."""
+        cdef Service service
+        self.serve(head_ps, tail_ps, nbytes, &service)
+        return service.start_ps, service.tail_ps
+
+    cdef long long duration_ps(self, long long nbytes) except -1:
+        cdef int128 duration_ps
+        # Most packets of a link have one size: a comparison in place of a division.
+        if nbytes == self.served_nbytes:
+            return self.served_ps
+        if self.numerator:
+            duration_ps = (<int128> nbytes * self.denominator + self.numerator - 1) // (
+                <int128> self.numerator
+            )
+            if duration_ps > NEVER_PS:
+                raise OverflowError(f"{self.name}: {nbytes} bytes take longer than a run can")
+            self.served_ps = <long long> duration_ps
+        else:
+            self.served_ps = -(-nbytes * self.byte_ps.numerator // self.byte_ps.denominator)
+        self.served_nbytes = nbytes
+        return self.served_ps
+
+    cdef int serve(
+        self, long long head_ps, long long tail_ps, long long nbytes, Service *service
+    ) except -1:
+        """Serve a message: `reserve` for C classes."""
+        cdef long long start_ps = max(head_ps, self.free_ps)
+        cdef long long end_ps = max(start_ps + self.duration_ps(nbytes), tail_ps)
+        # Until the tail has left, even while the link idles in between: packets do not interleave.
+        self.free_ps = end_ps
+        self.busy_ps += end_ps - start_ps
+        self.queued_ps += start_ps - head_ps
+        self.nbytes += nbytes
+        service.start_ps, service.tail_ps = start_ps, end_ps
+        return 0
+
+
+cdef bint fits(ratio) except -1:
+    return max(ratio.numerator, ratio.denominator) < 1 << 63
