@@ -12,7 +12,7 @@ from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import parse_topology
 from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
-from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.registry import components
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
@@ -54,7 +54,7 @@ class _CreditedSip:
     def alone_ps(self, source: int, target: int, nbytes: int) -> int:
         """The time of a packet."""
         self._fabric.attach(target, self)
-        packet = Packet(Kind.WRITE, 0, source, 0, target, nbytes)
+        packet = Packet(FabricTransfer(Kind.WRITE, 0, source, 0, target), 0, nbytes)
         self.engine.at(0, self._fabric.send, packet, source, 0)
         self.engine.run_before(NEVER_PS)
         return self._arrived_ps

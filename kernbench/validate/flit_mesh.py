@@ -49,7 +49,7 @@ class FlitMesh:
         """Send `packet`, all of whose bytes are at node `origin`, now."""
         assert tail_ps == self._engine.now_ps, "a packet is complete when it is sent"
         flits = packet.size // self._flit_bytes
-        stages = self._routes.route(origin, packet.node).stages
+        stages = self._routes.route(origin, packet.transfer.node).stages
         travelling = _TravellingPacket(packet, stages, flits)
         for flit in range(flits):
             self._enter(travelling, 0, flit)
@@ -59,7 +59,7 @@ class FlitMesh:
         engine, packet = self._engine, travelling.packet
         if hop == len(travelling.stages):
             if flit == travelling.flits - 1:
-                self._sinks[packet.node].accept(packet, engine.now_ps + self._cycle_ps)
+                self._sinks[packet.transfer.node].accept(packet, engine.now_ps + self._cycle_ps)
             return
         stage = travelling.stages[hop]
         self.flit_hops += 1

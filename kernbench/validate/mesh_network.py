@@ -33,7 +33,7 @@ from runtime.model.topology import parse_topology
 from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.fabric import Fabric
-from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.registry import components
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
@@ -179,8 +179,8 @@ class MeshNetwork:
     def send(self, source: int, target: int, nbytes: int) -> None:
         """Send a packet now; a packet to its own node turns round at the router."""
         pe, now_ps = self.pes[source], self.engine.now_ps
-        packet = Packet(Kind.WRITE, 0, pe, 0, self.pes[target], nbytes, sent_ps=now_ps)
-        self.fabric.send(packet, pe, now_ps)
+        transfer = FabricTransfer(Kind.WRITE, 0, pe, 0, self.pes[target], sent_ps=now_ps)
+        self.fabric.send(Packet(transfer, 0, nbytes), pe, now_ps)
 
     def run(
         self, traffic: Traffic, cycles: int, warmup: int, *, drains: bool = True
@@ -259,10 +259,10 @@ class _MeshSink:
         """Called by the fabric: the tail of `packet` is ejected at `tail_ps`."""
         if self._begin_ps <= tail_ps < self._end_ps:
             self.accepted += packet.size // FLIT_BYTES
-        if self._begin_ps <= packet.sent_ps < self._end_ps:
+        if self._begin_ps <= packet.transfer.sent_ps < self._end_ps:
             self._missing -= 1
             self.packets += 1
-            self.latency_ps += tail_ps - packet.sent_ps
+            self.latency_ps += tail_ps - packet.transfer.sent_ps
 
 
 class _MeshSource:

@@ -33,7 +33,7 @@ class _Sink:
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Called by the fabric: the tail of `packet` is ejected at `tail_ps`."""
-        self.latencies.append((tail_ps - packet.sent_ps) // CYCLE_PS)
+        self.latencies.append((tail_ps - packet.transfer.sent_ps) // CYCLE_PS)
 
 
 def patterns(file: TopologyFile, seed: int) -> list[Check]:

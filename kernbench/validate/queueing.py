@@ -87,7 +87,7 @@ class LoadedLink:
         """Called when the head has passed the link and the delay behind it."""
         engine = self._net.engine
         # A FIFO link: heads pass it in the order of their arrival.
-        self._waits_ps.append(engine.now_ps - self.past_ps - packet.sent_ps)
+        self._waits_ps.append(engine.now_ps - self.past_ps - packet.transfer.sent_ps)
         engine.at(tail_ps, self._leave)
 
     def _arrive(self) -> None:

@@ -13,7 +13,7 @@ from runtime.model.routing import ChipRoutes
 from runtime.model.topology import parse_topology
 from runtime.torch.rank_state import running_rank
 from sip_node.chip.fabric.fabric import Fabric
-from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.registry import components
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.local_run import World, simulate
@@ -97,12 +97,12 @@ class BareFabric:
     def send(self, source: int, target: int, nbytes: int, tag: int) -> None:
         """Send a packet, all of whose bytes are at its source now."""
         now_ps = self.engine.now_ps
-        packet = Packet(Kind.WRITE, 0, source, 0, target, nbytes, tag=tag, sent_ps=now_ps)
-        self.fabric.send(packet, source, now_ps)
+        transfer = FabricTransfer(Kind.WRITE, 0, source, 0, target, tag=tag, sent_ps=now_ps)
+        self.fabric.send(Packet(transfer, 0, nbytes), source, now_ps)
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Called by the fabric when the head of a packet arrives."""
-        self.arrivals.append(Arrival(packet.tag, self.engine.now_ps, tail_ps))
+        self.arrivals.append(Arrival(packet.transfer.tag, self.engine.now_ps, tail_ps))
 
     def run(self) -> list[Arrival]:
         """Run until no event is left."""

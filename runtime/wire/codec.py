@@ -180,9 +180,10 @@ class PeerDecoder:
         if body is None:
             if nbytes:
                 return f"field payload_bytes: {nbytes:,} without a packet"
-        elif nbytes and (nbytes != body.size or body.kind not in CARRIERS):
-            # In a run without data a packet has no payload, but occupies its size of a link.
-            packet = f"a {body.kind.name} packet of {body.size:,} bytes"
+        elif nbytes and (not body.last or nbytes != body.total or body.kind not in CARRIERS):
+            # In a run without data no packet has a payload, but occupies its size of a link.
+            which = "the last packet" if body.last else "a packet before the last"
+            packet = f"{which} of a {body.kind.name} of {body.total:,} bytes"
             return f"field payload_bytes: {nbytes:,} in {packet}"
         return self._packet_fault(body)
 

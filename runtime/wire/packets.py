@@ -67,11 +67,11 @@ class PacketHeader(Flat, frozen=True, gc=False):
 
     `size` is what it occupies of a link, in bytes, and `total` the size of the whole transfer;
     `last` marks the last packet of it. `tail_ps` is the time between the arrivals of its head and
-    its tail. `tag` belongs to the sender, and a reply carries it back. A packet of a block with
-    gaps has the address of the first row, and in `begin` the offset of its first byte in the packed
-    block. `element` is the element type: 0 for bytes and uint8, else 1 + its index in
-    `runtime.core.dtypes.ALL`. `call` names the collective call that the transfer is a part of; of
-    an IPCQ_READY it names the message and describes its receive.
+    its tail. `tag` belongs to the sender, and a reply carries it back. `address` is that of the
+    transfer, and `begin` the offset of the packet's first byte in its packed block. The last packet
+    carries the payload of the whole transfer. `element` is the element type: 0 for bytes and uint8,
+    else 1 + its index in `runtime.core.dtypes.ALL`. `call` names the collective call that the
+    transfer is a part of; of an IPCQ_READY it names the message and describes its receive.
     """
 
     kind: PacketKind

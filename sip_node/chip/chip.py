@@ -123,10 +123,11 @@ class Chip:
         nodes = self._graph.nodes
 
         def named(packet: Packet) -> str:
-            source, target = nodes[packet.source_node].name, nodes[packet.node].name
+            each = packet.transfer
+            source, target = nodes[each.source_node].name, nodes[each.node].name
             return (
-                f"{packet.kind.name} of {packet.size:,} B from sip {packet.source_sip} {source} "
-                f"to sip {packet.sip} {target}"
+                f"{each.kind.name} of {packet.size:,} B from sip {each.source_sip} {source} "
+                f"to sip {each.sip} {target}"
             )
 
         return tuple(

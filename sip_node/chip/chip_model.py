@@ -7,7 +7,7 @@ from runtime.core.errors import ProtocolError
 from runtime.wire.frames import Message
 from sip_node.chip.chip import Chip
 from sip_node.chip.context import ChipSpec
-from sip_node.chip.fabric.packet import Packet, from_message, to_message
+from sip_node.chip.fabric.packet import CrossingTransfers, Packet, to_message
 from sip_node.chip.link_egress import LinkEnd
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.partition import Egress, Partition
@@ -30,6 +30,7 @@ class ChipModel:
         self.chips = {
             sip: Chip(spec, sip, self.engine, logs[sip]) for sip in partition.sips_of_lp[lp]
         }
+        self._crossing = {sip: CrossingTransfers() for sip in self.chips}
         for sip, chip in self.chips.items():
             ends = {other: self._end(other) for other in spec.sips.neighbours(sip)}
             chip.boundary.connect(ends)
@@ -47,7 +48,7 @@ class ChipModel:
 
         Raises `ProtocolError` for a packet or a credit which exceeds what its link allows.
         """
-        packet, tail_ps = from_message(message)
+        packet, tail_ps = self._crossing[message.target].packet(message)
         boundary = self.chips[message.target].boundary
         fault = boundary.fault(packet, message.source)
         if fault:
@@ -76,7 +77,7 @@ class ChipModel:
         self, neighbour: int, head_ps: int, sip: int, seq: int, tail_ps: int, packet: Packet
     ) -> None:
         # The remaining hops follow from the packet's target, not from this neighbour.
-        egress = self._egresses[sip][packet.sip]
+        egress = self._egresses[sip][packet.transfer.sip]
         message = to_message(packet, sip, neighbour, seq, head_ps, tail_ps)
         self._sync.post(egress.peer, message, egress.remaining_hops)
 

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from runtime.core.errors import InvariantError
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
-from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.stalled import StalledPacket
 from sip_node.chip.link_credits import LinkCredits, LinkNetwork
 from sip_node.chip.ucie_ports import UciePorts
@@ -53,30 +53,30 @@ class CreditedPorts(UciePorts):
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """A packet for another SIP is at the IO NoC."""
         chip = self._chip
-        neighbour = chip.sips.next_hop(chip.sip, packet.sip)
-        network = self._credits.network(packet, chip.sip, neighbour)
+        neighbour = chip.sips.next_hop(chip.sip, packet.transfer.sip)
+        network = self._credits.network(packet.transfer, chip.sip, neighbour)
         self._queues.setdefault(network, deque()).append(_EgressPacket(packet, tail_ps))
         self._serve(network)
 
     def fault(self, packet: Packet, source: int) -> str:
         """The rule of the link from a neighbour that a packet of another LP breaks, or nothing."""
-        sip = self._chip.sip
-        if packet.kind is Kind.LINK_CREDIT:
-            if (packet.source_sip, packet.sip) != (source, sip):
+        sip, transfer = self._chip.sip, packet.transfer
+        if transfer.kind is Kind.LINK_CREDIT:
+            if (transfer.source_sip, transfer.sip) != (source, sip):
                 return "field sip: a credit goes from a SIP to its neighbour"
-            return self._credits.fault_of_credit(LinkNetwork(source, packet.tag), packet.size)
-        if packet.sip == source or self._chip.sips.next_hop(source, packet.sip) != sip:
-            return f"field sip: no packet from SIP {source} to {packet.sip} comes by here"
-        network = self._credits.network(packet, source, source)
+            return self._credits.fault_of_credit(LinkNetwork(source, transfer.tag), packet.size)
+        if transfer.sip == source or self._chip.sips.next_hop(source, transfer.sip) != sip:
+            return f"field sip: no packet from SIP {source} to {transfer.sip} comes by here"
+        network = self._credits.network(transfer, source, source)
         return self._credits.fault_of_packet(network, packet.size)
 
     def receive(self, packet: Packet, tail_ps: int, source: int) -> None:
         """The head of a packet is here, as in a SIP without credits, or a credit."""
-        if packet.kind is not Kind.LINK_CREDIT:
+        if packet.transfer.kind is not Kind.LINK_CREDIT:
             # The sender still has its packet, until the tail has left.
             super().receive(replace(packet), tail_ps, source)
             return
-        network = LinkNetwork(source, packet.tag)
+        network = LinkNetwork(source, packet.transfer.tag)
         self._credits.credited(network, packet.size)
         self._serve(network)
 
@@ -102,7 +102,9 @@ class CreditedPorts(UciePorts):
         """The name of the ingress buffer that a packet is in."""
         sip, before = self._chip.sip, packet.came_from
         assert before is not None, "only packets of other SIPs have an ingress buffer"
-        return self._ingress_name(sip, before, self._credits.network(packet, before, before))
+        return self._ingress_name(
+            sip, before, self._credits.network(packet.transfer, before, before)
+        )
 
     def _ingress_name(self, sip: int, before: int, network: LinkNetwork) -> str:
         return f"sip {sip} ingress from sip {before} ({self._credits.name(network)})"
@@ -141,18 +143,17 @@ class CreditedPorts(UciePorts):
         """The tail of a packet has left its ingress buffer: a credit returns for it."""
         chip, neighbour = self._chip, packet.came_from
         assert neighbour is not None, "only packets of other SIPs come from here"
-        network = self._credits.network(packet, neighbour, neighbour)
+        network = self._credits.network(packet.transfer, neighbour, neighbour)
         self._credits.returned(network, packet.size)
         io_noc = chip.graph.io_noc
-        credit = Packet(
+        credit = FabricTransfer(
             kind=Kind.LINK_CREDIT,
             source_sip=chip.sip,
             source_node=io_noc,
             sip=neighbour,
             node=io_noc,
-            size=packet.size,
             tag=network.number,
             total=packet.size,
             sent_ps=chip.engine.now_ps,
         )
-        self._egresses[neighbour].notify(credit)
+        self._egresses[neighbour].notify(Packet(credit, 0, packet.size))

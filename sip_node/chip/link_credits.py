@@ -13,7 +13,7 @@ from typing import NamedTuple
 from runtime.core.simtime import PS_PER_NS, exact, ps_from_ns, serialisation_ps
 from runtime.model.sip_fabric import SipFabric, crossing_ps
 from runtime.model.topology import Topology
-from sip_node.chip.fabric.packet import REQUESTS, Packet
+from sip_node.chip.fabric.packet import REQUESTS, FabricTransfer
 from sip_node.chip.fabric.stalled import CLASSES
 
 
@@ -40,13 +40,13 @@ class LinkCredits:
         self._uncredited: Counter[LinkNetwork] = Counter()
         self._unreturned: Counter[LinkNetwork] = Counter()
 
-    def network(self, packet: Packet, at: int, neighbour: int) -> LinkNetwork:
-        """The network of a packet on its crossing from SIP `at` to the next on its route.
+    def network(self, transfer: FabricTransfer, at: int, neighbour: int) -> LinkNetwork:
+        """The network of a transfer on its crossing from SIP `at` to the next on its route.
 
         `neighbour` is the SIP at the other end, for either of the two.
         """
-        message_class = 0 if packet.kind in REQUESTS else 1
-        layer = self._sips.layer(packet.source_sip, at, packet.sip)
+        message_class = 0 if transfer.kind in REQUESTS else 1
+        layer = self._sips.layer(transfer.source_sip, at, transfer.sip)
         return LinkNetwork(neighbour, message_class * self._sips.layers + layer)
 
     def name(self, network: LinkNetwork) -> str:

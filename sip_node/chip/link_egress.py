@@ -40,7 +40,7 @@ class LinkEgress:
         self._log.add(
             OpRecord(
                 engine=self.port.name,
-                name=packet.kind.name.lower(),
+                name=packet.transfer.kind.name.lower(),
                 start_ps=start_ps,
                 end_ps=left_ps,
                 address=packet.address,

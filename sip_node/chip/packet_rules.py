@@ -64,22 +64,29 @@ class PacketRules:
         memory = self._memories.get(header.node)
         if memory is None:
             return f"field node: {header.node} is no memory"
-        if header.kind is PacketKind.READ and header.total > self._packet_bytes:
+        if header.kind is PacketKind.READ and self._nbytes(header) > self._packet_bytes:
             return (
-                f"field total: a READ for {header.total} bytes; packets have {self._packet_bytes}"
+                f"field total: a READ for {self._nbytes(header)} bytes; packets have "
+                f"{self._packet_bytes}"
             )
         base, sip_bytes, nbytes = memory
         offset = header.address - base - header.sip * sip_bytes
-        if not 0 <= offset <= nbytes - _extent(header):
+        if not 0 <= offset <= nbytes - _extent(header, self._nbytes(header)):
             return f"field address: {header.address:#x} is not in the memory of node {header.node}"
         return ""
 
+    def _nbytes(self, header: PacketHeader) -> int:
+        """The bytes that a packet stores or requests; the last one of a READ requests the rest."""
+        if header.kind is not PacketKind.READ:
+            return header.size
+        left = max(header.total - header.begin, 0)
+        return left if header.last else min(self._packet_bytes, left)
 
-def _extent(header: PacketHeader) -> int:
-    """Bytes from the address of a packet to the last byte of memory which it accesses."""
-    nbytes = header.total if header.kind is PacketKind.READ else header.size
+
+def _extent(header: PacketHeader, nbytes: int) -> int:
+    """Bytes from the address of a transfer to the last byte of memory which a packet accesses."""
     if header.rows is None or not nbytes:
-        return nbytes
+        return header.begin + nbytes
     rows = header.rows
     row, column = divmod(header.begin + nbytes - 1, rows.row_bytes)
     plane = 0

@@ -69,11 +69,11 @@ class UciePorts:
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """A packet for another SIP is at the IO NoC."""
-        self._cross(packet, tail_ps, self._chip.sips.next_hop(self._chip.sip, packet.sip))
+        self._cross(packet, tail_ps, self._chip.sips.next_hop(self._chip.sip, packet.transfer.sip))
 
     def _cross(self, packet: Packet, tail_ps: int, neighbour: int) -> int:
         """Send a packet over the link to a neighbour; returns the time when its tail has left."""
-        self._chip.send_bounds.entered(packet.sip, packet.entrance_ps)
+        self._chip.send_bounds.entered(packet.transfer.sip, packet.entrance_ps)
         return self._egresses[neighbour].cross(packet, tail_ps)
 
     def fault(self, packet: Packet, source: int) -> str:  # noqa: ARG002 - what credits limit
@@ -85,9 +85,9 @@ class UciePorts:
 
         A packet for another SIP leaves again then.
         """
-        if packet.sip != self._chip.sip:
+        if packet.transfer.sip != self._chip.sip:
             # From now on this LP has a bound for it; before, only the promise of its channel had.
-            self._chip.send_bounds.departed(packet.sip, head_ps)
+            self._chip.send_bounds.departed(packet.transfer.sip, head_ps)
         self._inbox.put(head_ps, source, seq, tail_ps, packet)
 
     def receive(self, packet: Packet, tail_ps: int, source: int) -> None:
@@ -111,7 +111,7 @@ class UciePorts:
         """At the end of a run nothing waits here: every packet has crossed when it came."""
 
     def _enter(self, packet: Packet, tail_ps: int) -> None:
-        if packet.sip == self._chip.sip:
+        if packet.transfer.sip == self._chip.sip:
             self._chip.fabric.send(packet, self._chip.graph.io_noc, tail_ps)
         else:
             self.accept(packet, tail_ps)

@@ -14,6 +14,7 @@ from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
+from tests.support.packets import lone_packet
 from tests.support.topologies import small
 
 pytestmark = pytest.mark.fidelity
@@ -32,7 +33,7 @@ class _Sink:
         self._engine, self._arrived = engine, arrived
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
-        self._arrived.append((packet.tag, self._engine.now_ps, tail_ps))
+        self._arrived.append((packet.transfer.tag, self._engine.now_ps, tail_ps))
 
 
 class Net:
@@ -50,10 +51,10 @@ class Net:
 
     def send(self, source: int, target: int, nbytes: int, at_ps: int = 0) -> int:
         """Send a packet, all of whose bytes are at its source at `at_ps`; returns its number."""
-        packet = Packet(Kind.WRITE, 0, source, 0, target, nbytes, tag=self._sent)
+        packet = lone_packet(Kind.WRITE, (0, source), (0, target), nbytes, tag=self._sent)
         self.engine.at(at_ps, self.fabric.send, packet, source, at_ps)
         self._sent += 1
-        return packet.tag
+        return packet.transfer.tag
 
     def tails_ps(self) -> dict[int, int]:
         """Run to the end; returns the arrival of the last byte of each packet."""

@@ -103,7 +103,7 @@ class LosesACredit(PeIpcq):
     lost = False
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
-        if packet.kind is Kind.IPCQ_CREDIT and not self.lost:
+        if packet.transfer.kind is Kind.IPCQ_CREDIT and not self.lost:
             self.lost = True
         else:
             super().accept(packet, tail_ps)

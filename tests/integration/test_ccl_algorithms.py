@@ -207,9 +207,9 @@ class LosesTheLastCredit(PeIpcq):
     credits = 0
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
-        if packet.kind is PacketKind.IPCQ_CREDIT:
+        if packet.transfer.kind is PacketKind.IPCQ_CREDIT:
             self.credits += 1
-        if packet.kind is not PacketKind.IPCQ_CREDIT or self.credits != 4:
+        if packet.transfer.kind is not PacketKind.IPCQ_CREDIT or self.credits != 4:
             super().accept(packet, tail_ps)
 
 

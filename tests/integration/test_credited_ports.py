@@ -14,6 +14,7 @@ from sip_node.chip.partition import Partition
 from sip_node.pdes.engine import Engine
 from sip_node.pdes.sync import Sync
 from tests.support.links import Crossing, OpenEnds
+from tests.support.packets import lone_packet
 from tests.support.topologies import variant_text
 
 LONE_CUBE = {"sip__cube_mesh": {"w": 1, "h": 1}, "cube__pe_layout__pe_per_corner": 1}
@@ -37,7 +38,8 @@ class CreditedEdge:
         """A WRITE of a PE leaves now for an HBM slice of another SIP."""
         graph = self.spec.graph
         address = self.spec.addresses.pe_hbm_addr(sip, 0, 1, 0)
-        packet = Packet(Kind.WRITE, 0, graph.pe(0, 0), sip, graph.hbm(0, 1), size, address)
+        source, target = (0, graph.pe(0, 0)), (sip, graph.hbm(0, 1))
+        packet = lone_packet(Kind.WRITE, source, target, size, address=address)
         self.chip.fabric.send(packet, graph.pe(0, 0), self.engine.now_ps)
 
     def deliver(self, packet: Packet, time_ps: int, *, source: int = 1, tail_ps: int = 0) -> str:
@@ -51,27 +53,12 @@ class CreditedEdge:
 
     def credit(self, size: int, *, network: int = 0, source: int = 1) -> Packet:
         noc = self.spec.graph.io_noc
-        return Packet(
-            kind=Kind.LINK_CREDIT,
-            source_sip=source,
-            source_node=noc,
-            sip=0,
-            node=noc,
-            size=size,
-            tag=network,
-        )
+        return lone_packet(Kind.LINK_CREDIT, (source, noc), (0, noc), size, tag=network)
 
     def ack(self, source: int, sip: int, size: int = 64) -> Packet:
         """The ACK of a memory of SIP `source` to a PE of SIP `sip`."""
         graph = self.spec.graph
-        return Packet(
-            kind=Kind.ACK,
-            source_sip=source,
-            source_node=graph.hbm(0, 0),
-            sip=sip,
-            node=graph.pe(0, 0),
-            size=size,
-        )
+        return lone_packet(Kind.ACK, (source, graph.hbm(0, 0)), (sip, graph.pe(0, 0)), size)
 
     def run(self) -> list[Crossing]:
         self.engine.run_before(NEVER_PS)
@@ -98,29 +85,27 @@ def test_a_reply_does_not_wait_for_a_buffer_full_of_requests() -> None:
     for _ in range(2 * ingress_bytes(edge.topology) // size):
         edge.write(size)
     full = len(edge.run())
-    packet = Packet(Kind.ACK, 0, graph.hbm(0, 0), 1, graph.pe(0, 0), 16)
+    packet = lone_packet(Kind.ACK, (0, graph.hbm(0, 0)), (1, graph.pe(0, 0)), 16)
     edge.chip.fabric.send(packet, graph.hbm(0, 0), edge.engine.now_ps)
-    assert [crossing.packet.kind for crossing in edge.run()[full:]] == [Kind.ACK]
+    assert [crossing.packet.transfer.kind for crossing in edge.run()[full:]] == [Kind.ACK]
 
 
 def test_a_credit_returns_over_the_crossing_when_a_packet_has_left_its_buffer() -> None:
     edge = CreditedEdge()
     graph = edge.spec.graph
-    packet = Packet(
-        kind=Kind.WRITE,
-        source_sip=1,
-        source_node=graph.pe(0, 0),
-        sip=0,
-        node=graph.hbm(0, 0),
+    packet = lone_packet(
+        Kind.WRITE,
+        (1, graph.pe(0, 0)),
+        (0, graph.hbm(0, 0)),
+        1024,
         address=edge.spec.addresses.pe_hbm_addr(0, 0, 0, 0),
-        size=1024,
-        total=1024,
-        last=False,
     )
+    packet.last = False
     assert edge.deliver(packet, 100_000, tail_ps=108_000) == ""
     [crossing] = edge.run()
     credit = crossing.packet
-    assert (credit.kind, credit.size, credit.tag) == (Kind.LINK_CREDIT, 1024, 0)
+    assert (credit.transfer.kind, credit.transfer.tag) == (Kind.LINK_CREDIT, 0)
+    assert credit.size == 1024
     # The tail is there at 108 ns; its flit is on the first link at the end of that cycle of 0.5 ns.
     assert crossing.time_ps == 108_500 + CROSSING_PS
     # What is on its way is not lost: the laws hold again once everything has come home.

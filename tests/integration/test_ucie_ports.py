@@ -12,12 +12,13 @@ from runtime.core.trace import OpRecord
 from runtime.model.topology import parse_topology
 from runtime.torch.ops import launch_on
 from sip_node.chip.chip import Chip, chip_spec
-from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.packet import Kind
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.partition import Partition
 from sip_node.pdes.engine import Engine
 from tests.support.joined import ccl_text, message
 from tests.support.links import Crossing, OpenEnds
+from tests.support.packets import lone_packet
 from tests.support.topologies import variant_text
 from tests.support.world import World, simulate
 
@@ -44,15 +45,8 @@ class Edge:
 
     def pass_on(self, target: int, size: int, *, at_ps: int = 0, tail_ps: int = 0) -> None:
         """A packet of SIP 2 for `target` is at our IO NoC."""
-        packet = Packet(
-            kind=Kind.IPCQ_CREDIT,
-            source_sip=2,
-            source_node=0,
-            sip=target,
-            node=0,
-            size=size,
-            entrance_ps=at_ps,
-        )
+        packet = lone_packet(Kind.IPCQ_CREDIT, (2, 0), (target, 0), size)
+        packet.entrance_ps = at_ps
         self.chip.send_bounds.departed(target, at_ps)
         self.engine.at(at_ps, self.chip.boundary.accept, packet, max(at_ps, tail_ps))
 

@@ -15,8 +15,8 @@ MUTANTS = (
     Mutant(
         name="dma-window-per-request",
         file=DMA,
-        old="packet.total = min(request.packet_bytes, request.nbytes - begin)",
-        new="packet.total = request.nbytes - begin",
+        old="request.sent = min(begin + request.packet_bytes, request.nbytes)",
+        new="request.sent = request.nbytes",
         breaks="A READ requests one packet, so that the window bounds the bytes in flight.",
         noticed_by="q.window",
     ),
@@ -80,10 +80,10 @@ MUTANTS = (
     Mutant(
         name="dma-store-gives-way-twice",
         file=DMA,
-        old="""        if not packet.last:
+        old="""        if not last:
             self._stream(request)
 """,
-        new="""        if not packet.last:
+        new="""        if not last:
             self._engine.at(left_ps, self._stream, request)
 """,
         breaks="A packet of a store reserves the port of TCM when its predecessor begins.",

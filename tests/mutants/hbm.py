@@ -69,8 +69,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="hbm-latency-of-the-tail-only",
         file=PORT,
-        old="self._engine.at(left_ps + self._latency_ps, self._send, reply, tail_ps)",
-        new="self._engine.at(left_ps, self._send, reply, tail_ps)",
+        old="self._engine.at(left_ps + self._latency_ps, self._send, answer, size, begin, tail_ps)",
+        new="self._engine.at(left_ps, self._send, answer, size, begin, tail_ps)",
         breaks="the first byte of a read waits for the latency, not only the last one",
         noticed_by="a.0.",
     ),

@@ -75,8 +75,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="last-pe-first",
         file=M_CPU,
-        old="for pe, order, nbytes in packet.body.orders",
-        new="for pe, order, nbytes in reversed(packet.body.orders)",
+        old="for pe, order, nbytes in body.orders",
+        new="for pe, order, nbytes in reversed(body.orders)",
         breaks="An M_CPU sends the commands of a launch in the order of the PEs.",
         noticed_by="l.0.late.pe",
     ),

@@ -133,8 +133,8 @@ MUTANTS = (
     Mutant(
         name="m-cpu-last-pe-first",
         file="sip_node/chip/host/m_cpu.py",
-        old="for pe, order, nbytes in packet.body.orders",
-        new="for pe, order, nbytes in reversed(packet.body.orders)",
+        old="for pe, order, nbytes in body.orders",
+        new="for pe, order, nbytes in reversed(body.orders)",
         breaks="The M_CPU forwards a command to its PEs in ascending order.",
         noticed_by="l.",
     ),
@@ -157,22 +157,16 @@ MUTANTS = (
     Mutant(
         name="answers-without-bytes",
         file="sip_node/chip/memory/memory_port.py",
-        old=(
-            "            size=self._control_bytes,\n"
-            "            address=packet.address,\n"
-            "            tag=packet.tag"
-        ),
-        new=(
-            "            size=1,\n            address=packet.address,\n            tag=packet.tag"
-        ),
+        old="Packet(answer, 0, self._control_bytes)",
+        new="Packet(answer, 0, 1)",
         breaks="Acknowledgements and announcements are control packets.",
         noticed_by="a.0",
     ),
     Mutant(
         name="credits-without-bytes",
         file="sip_node/chip/pe/queue_table.py",
-        old="size=pair.credit_bytes",
-        new="size=1",
+        old="Packet(notice, 0, pair.credit_bytes)",
+        new="Packet(notice, 0, 1)",
         breaks="A credit takes the bytes of a credit on its way.",
         noticed_by="i.credit",
     ),

@@ -105,7 +105,7 @@ MUTANTS = (
         old="        server = self._ports[neighbour]\n",
         new=(
             "        server = self._ports[neighbour]\n"
-            "        if packet.source_sip != chip.sip:\n"
+            "        if packet.transfer.source_sip != chip.sip:\n"
             "            server = type(server)(server.name, chip.topology.ucie.bw_gbs)\n"
         ),
         breaks="Packets that a SIP forwards share its links with its own.",

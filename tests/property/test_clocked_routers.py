@@ -22,7 +22,7 @@ class _Log:
         self._network = network
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
-        self.arrivals.append((packet.source_node, packet.sent_ps, tail_ps))
+        self.arrivals.append((packet.transfer.source_node, packet.transfer.sent_ps, tail_ps))
 
 
 def arrivals(router: MeshRouter, packets: list[tuple[int, int, int, int]]) -> list[tuple[int, ...]]:

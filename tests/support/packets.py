@@ -1,8 +1,16 @@
-"""Headers of packets between SIPs."""
+"""Packets, and headers of packets between SIPs."""
 
 from typing import Any
 
 from runtime.wire.packets import PacketHeader, PacketKind
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
+
+
+def lone_packet(
+    kind: Kind, source: tuple[int, int], target: tuple[int, int], nbytes: int, **fields: Any
+) -> Packet:
+    """The packet of a transfer of `nbytes` between two nodes, each given as (sip, node)."""
+    return Packet(FabricTransfer(kind, *source, *target, total=nbytes, **fields), 0, nbytes)
 
 
 def packet_header(**changes: Any) -> PacketHeader:

@@ -40,8 +40,9 @@ class DroppingDma(PeDma):
     """A DMA engine that loses the last byte of every packet that it reads."""
 
     def answer(self, packet: Packet, tail_ps: int) -> None:
-        if packet.kind is Kind.DATA:
-            packet.payload = bytes(packet.payload[:-1]) + b"\0"
+        transfer = packet.transfer
+        if transfer.kind is Kind.DATA and packet.last:
+            transfer.payload = bytes(transfer.payload[:-1]) + b"\0"
         super().answer(packet, tail_ps)
 
 
@@ -49,6 +50,7 @@ class LeakyHbm(HbmController):
     """A memory that loses the first byte of every write."""
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
-        if packet.kind is Kind.WRITE:
-            packet.payload = b"\0" + bytes(packet.payload[1:])
+        transfer = packet.transfer
+        if transfer.kind is Kind.WRITE:
+            transfer.payload = b"\0" + bytes(transfer.payload[1:])
         super().accept(packet, tail_ps)

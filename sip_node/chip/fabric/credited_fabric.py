@@ -16,7 +16,7 @@ from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.fabric.clocked_network import ClockedNetwork
 from sip_node.chip.fabric.credited_paths import CreditedPaths, PathKey
 from sip_node.chip.fabric.fabric import Endpoint, LinkCounters, link_server
-from sip_node.chip.fabric.packet import Packet
+from sip_node.chip.fabric.packet import FabricTransfer, Packet
 from sip_node.chip.fabric.router_elements import RouterElements
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fabric.stalled import StalledPacket, network_name, stalled_packets
@@ -126,13 +126,14 @@ class CreditedFabric:
         self.sent += 1
         if origin in self._left:
             self._waiting_bytes[origin] += packet.size
-        key = (origin, packet.node, packet.sip, packet.source_sip, packet.kind)
+        transfer = packet.transfer
+        key = (origin, transfer.node, transfer.sip, transfer.source_sip, transfer.kind)
         path = self._path_of.get(key)
         if path is None:
-            path = self._path_of[key] = self._path(packet, origin)
-        if packet.sip != self._sip:
+            path = self._path_of[key] = self._path(transfer, origin)
+        if transfer.sip != self._sip:
             packet.entrance_ps = self._engine.now_ps + path.latency_ps
-            self._send_bounds.departed(packet.sip, packet.entrance_ps)
+            self._send_bounds.departed(transfer.sip, packet.entrance_ps)
         self._enter(packet, path, 0, tail_ps)
 
     def release(self, packet: Packet) -> None:
@@ -143,8 +144,8 @@ class CreditedFabric:
         cycle = self._clock.cycle(self._engine.now_ps) + 1
         network.give_back(self._clock.flits(packet.size), cycle)
 
-    def _path(self, packet: Packet, origin: int) -> PacketPath:
-        key = self._routes.key(packet, origin)
+    def _path(self, transfer: FabricTransfer, origin: int) -> PacketPath:
+        key = self._routes.key(transfer, origin)
         found = self._paths.get(key)
         if found is not None:
             return found

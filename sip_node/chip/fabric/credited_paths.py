@@ -11,7 +11,7 @@ from runtime.model.routing import ChipRoutes, Route
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.fabric.clocked_network import ClockedNetwork, HopTiming
-from sip_node.chip.fabric.packet import REQUESTS, Packet
+from sip_node.chip.fabric.packet import REQUESTS, FabricTransfer
 from sip_node.chip.fabric.worm import PathPlan
 
 _ANYWHERE = 0
@@ -45,11 +45,11 @@ class CreditedPaths:
         self._sips, self._sip = sips, sip
         self.timing = HopTiming(graph)
 
-    def key(self, packet: Packet, origin: int) -> PathKey:
+    def key(self, transfer: FabricTransfer, origin: int) -> PathKey:
         """The path of a packet from node `origin` to its node, or to the IO NoC on its way out."""
-        target = packet.node if packet.sip == self._sip else self._graph.io_noc
-        neighbour = self._neighbour(packet, origin, target)
-        return PathKey(origin, target, neighbour, packet.kind in REQUESTS)
+        target = transfer.node if transfer.sip == self._sip else self._graph.io_noc
+        neighbour = self._neighbour(transfer, origin, target)
+        return PathKey(origin, target, neighbour, transfer.kind in REQUESTS)
 
     def latency_ps(self, source: int, target: int) -> int:
         """The time of a packet of one flit that starts at a clock edge, without contention."""
@@ -84,15 +84,15 @@ class CreditedPaths:
             after=stages[end:],
         )
 
-    def _neighbour(self, packet: Packet, origin: int, target: int) -> int:
+    def _neighbour(self, transfer: FabricTransfer, origin: int, target: int) -> int:
         gateway = self._graph.io_noc
         # Through a switch there is one input and one output.
         if self._graph.topology.system.sips.fabric == "switch":
             return _ANYWHERE
-        if target == gateway and packet.sip != self._sip:
-            return self._sips.next_hop(self._sip, packet.sip)
-        if origin == gateway and packet.source_sip != self._sip:
-            return self._sips.path(packet.source_sip, self._sip)[-2]
+        if target == gateway and transfer.sip != self._sip:
+            return self._sips.next_hop(self._sip, transfer.sip)
+        if origin == gateway and transfer.source_sip != self._sip:
+            return self._sips.path(transfer.source_sip, self._sip)[-2]
         return _ANYWHERE
 
     def _layers_of(self, route: Route) -> list[int]:

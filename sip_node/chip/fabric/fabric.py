@@ -123,16 +123,15 @@ class ReferenceFabric:
     def send(self, packet: Packet, origin: int, tail_ps: int) -> None:
         """Send `packet` from node `origin` now; its tail is there at `tail_ps`."""
         self.sent += 1
-        if packet.sip == self._sip:
-            self._advance(
-                packet, packet.node, self._routes.route(origin, packet.node).stages, 0, tail_ps
-            )
+        sip, node = packet.transfer.sip, packet.transfer.node
+        if sip == self._sip:
+            self._advance(packet, node, self._routes.route(origin, node).stages, 0, tail_ps)
             return
         # To another SIP: the route ends at the IO NoC, where the UCIe ports take over. The head is
         # there after the latency of the route or later, which bounds the next message of this SIP.
         route = self._routes.route(origin, self._gateway)
         packet.entrance_ps = self._engine.now_ps + route.latency_ps
-        self._send_bounds.departed(packet.sip, packet.entrance_ps)
+        self._send_bounds.departed(sip, packet.entrance_ps)
         self._advance(packet, self._gateway, route.stages, 0, tail_ps)
 
     def _advance(

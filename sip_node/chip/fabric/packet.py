@@ -1,7 +1,12 @@
-"""Packets: the units that move through the fabric, from a node to a node of this or another SIP.
+"""Transfers and their packets: what components exchange, and what moves through the fabric.
 
-A message (a request, an answer, the data of a transfer) is one packet or several. All packets of a
-message carry its header, so that no component keeps state for a message on its way.
+A transfer is a message from a node to a node of this or another SIP: a request, an answer, or the
+data of either. Components send and receive transfers. Links carry packets: a transfer is divided
+into one packet or several, which share its header and its payload.
+
+    transfer   |............. total ..............|      payload: all of its bytes
+    packets    |== size ==|== size ==|== size ==|=|
+               begin 0    begin 1 x size          last
 """
 
 from enum import IntEnum
@@ -14,29 +19,31 @@ from runtime.wire.packets import PacketFlow, PacketHeader, PacketKind, PacketRow
 from sip_node.chip.strided_block import BYTES, StridedBlock
 
 ELEMENTS = (BYTES, *(dtype.name for dtype in dtypes.ALL))
-"""The element types that the metadata of a slot names; a packet carries the index. uint8 and bytes
-of no particular type have one name, and so the index 0.
+"""The element types that the metadata of a slot names; a transfer carries the index.
+
+uint8 and bytes of no particular type have one name, and so the index 0.
 """
 
 
 class Kind(IntEnum):
-    """What the component that a packet reaches does with it."""
+    """What the component that a transfer reaches does with it."""
 
     WRITE = PacketKind.WRITE
-    """Store the payload at `address`; the last packet of a message is acknowledged with ACK."""
+    """Store the payload at `address`; when all of it is written, acknowledge with ACK."""
     READ = PacketKind.READ
-    """Send `size` bytes at `address` back with DATA."""
+    """Send `total` bytes at `address` back with DATA."""
     ACK = PacketKind.ACK
     DATA = PacketKind.DATA
     """The bytes that a READ requested."""
     IPCQ_DATA = PacketKind.IPCQ_DATA
-    """Store the payload in a slot of a receive ring; with the last packet the slot is full."""
+    """Store the payload in a slot of a receive ring; when all of it is written, the slot is full.
+    """
     IPCQ_ARRIVAL = 6
     """A slot of a receive ring is full: from the memory of the ring to its PE."""
     IPCQ_CREDIT = PacketKind.IPCQ_CREDIT
     """The slot at `address` of a receive ring is free again."""
     CONTROL = 8
-    """`body` is an object for a CPU; such packets stay inside a SIP."""
+    """`body` is an object for a CPU; such transfers stay inside a SIP."""
     IPCQ_READY = PacketKind.IPCQ_READY
     """The receive of the message that `call` names is posted."""
     LINK_CREDIT = PacketKind.LINK_CREDIT
@@ -52,14 +59,15 @@ replies never wait for the requests.
 """
 
 
-class Packet(Struct):
-    """One packet. It occupies a link with `size` bytes; `sent_ps` is the start of its message.
+class FabricTransfer(Struct, gc=False, eq=False):
+    """A message of `total` bytes from a node to a node: what its packets have in common.
 
-    `tag` belongs to the sender: an answer carries it back. `total` is the size of the whole
-    message, `last` marks its last packet. A message about a block of `rows` has the address of the
-    first row in every packet; `begin` is the offset of the packet's first byte among the packed
-    bytes. `element` is the type of the elements, an index of `ELEMENTS`, and `call` the collective
-    call that a slot belongs to: both are the metadata of a slot.
+    `address` is its first byte in the memory of the receiver, or that of its first row; `rows` is
+    None for bytes without gaps. `sent_ps` is its start. `tag` belongs to the sender: an answer
+    carries it back. `payload` are all bytes in packed order, empty in a run without data; those of
+    DATA are there when its last packet leaves the memory. `element` is the type of the elements, an
+    index of `ELEMENTS`, and `call` the collective call that a slot belongs to: both are the
+    metadata of a slot.
     """
 
     kind: Kind
@@ -67,19 +75,30 @@ class Packet(Struct):
     source_node: int
     sip: int
     node: int
-    size: int
     address: int = 0
     tag: int = 0
     total: int = 0
-    last: bool = True
     sent_ps: int = 0
     payload: bytes | memoryview = b""
     body: object = None
     flow: tuple[int, int, int] | None = None
     rows: StridedBlock | None = None
-    begin: int = 0
     element: int = 0
     call: str = ""
+
+
+class Packet(Struct, gc=False):
+    """One packet of a transfer. It occupies a link with `size` bytes.
+
+    `begin` is the offset of its first byte among the packed bytes of the transfer, and `last` marks
+    the packet that leaves last. A packet of a READ requests the bytes from `begin` on, as many as
+    one packet of DATA holds; the last one requests all that are left.
+    """
+
+    transfer: FabricTransfer
+    begin: int
+    size: int
+    last: bool = True
     entrance_ps: int = 0
     """For a packet to another SIP: the time noted in `SendBounds` for its entrance to the link."""
     space: object = None
@@ -87,33 +106,42 @@ class Packet(Struct):
     came_from: int | None = None
     """The neighbouring SIP that it has come from; None for a packet of this SIP."""
 
+    @property
+    def address(self) -> int:
+        """Its first byte in the memory of the receiver; of rows, that of the first row."""
+        transfer = self.transfer
+        return transfer.address + self.begin if transfer.rows is None else transfer.address
+
 
 def to_message(
     packet: Packet, source: int, target: int, seq: int, head_ps: int, tail_ps: int
 ) -> Message:
     """The packet in a message from SIP `source` to its neighbour `target`.
 
-    Its head arrives there at `head_ps`, its tail at `tail_ps`.
+    Its head arrives there at `head_ps`, its tail at `tail_ps`. The last packet of a transfer has
+    the payload of all of it.
     """
-    assert packet.body is None, "objects stay inside a SIP"
+    transfer = packet.transfer
+    flow, rows = transfer.flow, transfer.rows
+    assert transfer.body is None, "objects stay inside a SIP"
     header = PacketHeader(
-        kind=PacketKind(packet.kind),
-        source_sip=packet.source_sip,
-        source_node=packet.source_node,
-        sip=packet.sip,
-        node=packet.node,
+        kind=PacketKind(transfer.kind),
+        source_sip=transfer.source_sip,
+        source_node=transfer.source_node,
+        sip=transfer.sip,
+        node=transfer.node,
         size=packet.size,
-        address=packet.address,
-        tag=packet.tag,
-        total=packet.total,
+        address=transfer.address,
+        tag=transfer.tag,
+        total=transfer.total,
         last=packet.last,
-        sent_ps=packet.sent_ps,
+        sent_ps=transfer.sent_ps,
         tail_ps=tail_ps - head_ps,
-        flow=packet.flow and PacketFlow(*packet.flow),
-        rows=packet.rows and PacketRows(*packet.rows),
+        flow=None if flow is None else PacketFlow(*flow),
+        rows=None if rows is None else PacketRows(*rows),
         begin=packet.begin,
-        element=packet.element,
-        call=packet.call,
+        element=transfer.element,
+        call=transfer.call,
     )
     return Message(
         time_ps=head_ps,
@@ -121,7 +149,7 @@ def to_message(
         target=target,
         seq=seq,
         body=header,
-        payload=packet.payload,
+        payload=transfer.payload if packet.last else b"",
     )
 
 
@@ -131,27 +159,48 @@ def header_of(message: Message) -> PacketHeader:
     return message.body
 
 
-def from_message(message: Message) -> tuple[Packet, int]:
-    """The packet that a message from a neighbour carries, and the time of its tail."""
-    header = header_of(message)
+class CrossingTransfers:
+    """The transfers from other SIPs of which some packets have arrived, and not the last one."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[int, ...], FabricTransfer] = {}
+
+    def packet(self, message: Message) -> tuple[Packet, int]:
+        """The packet that a message from a neighbour carries, and the time of its tail."""
+        header = header_of(message)
+        key = (
+            header.kind,
+            header.source_sip,
+            header.source_node,
+            header.sip,
+            header.node,
+            header.tag,
+        )
+        transfer = self._open.pop(key, None)
+        if transfer is None:
+            transfer = _transfer(header)
+        if header.last:
+            transfer.payload = message.payload
+        else:
+            self._open[key] = transfer
+        packet = Packet(transfer, header.begin, header.size, header.last)
+        return packet, message.time_ps + header.tail_ps
+
+
+def _transfer(header: PacketHeader) -> FabricTransfer:
     flow, rows = header.flow, header.rows
-    packet = Packet(
+    return FabricTransfer(
         kind=Kind(header.kind),
         source_sip=header.source_sip,
         source_node=header.source_node,
         sip=header.sip,
         node=header.node,
-        size=header.size,
         address=header.address,
         tag=header.tag,
         total=header.total,
-        last=header.last,
         sent_ps=header.sent_ps,
-        payload=message.payload,
         flow=flow and (flow.source_sip, flow.target_sip, flow.number),
         rows=rows and StridedBlock(rows.row_bytes, rows.pitch, rows.plane_rows, rows.plane_pitch),
-        begin=header.begin,
         element=header.element,
         call=header.call,
     )
-    return packet, message.time_ps + header.tail_ps

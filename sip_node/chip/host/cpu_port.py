@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from sip_node.chip.context import ChipContext
-from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.host.commands import CommandDone, Gathering
 
 
@@ -30,19 +30,18 @@ class CpuPort:
         """Send `body` as a packet of `nbytes`, at least the size of a control packet."""
         size = max(nbytes, self._control_bytes)
         now_ps = self._engine.now_ps
-        packet = Packet(
+        command = FabricTransfer(
             kind=Kind.CONTROL,
             source_sip=self._sip,
             source_node=self._node,
             sip=self._sip,
             node=node,
-            size=size,
             tag=tag,
             total=size,
             sent_ps=now_ps,
             body=body,
         )
-        self._fabric.send(packet, self._node, now_ps)
+        self._fabric.send(Packet(command, 0, size), self._node, now_ps)
 
     def forward(self, command: Packet, parts: Sequence[tuple[int, object, int]]) -> None:
         """Send every part, `(node, body, bytes)`; answer `command` when all have been answered."""
@@ -55,13 +54,15 @@ class CpuPort:
     def answer(self, command: Packet, done: CommandDone) -> None:
         """Answer the sender of a command: it is done."""
         # The tag is the sender's: it finds its command by it.
-        self.send(command.source_node, done, self._control_bytes, command.tag)
+        asked = command.transfer
+        self.send(asked.source_node, done, self._control_bytes, asked.tag)
 
     def answered(self, packet: Packet) -> None:
         """Take an answer to one of the parts that we have sent."""
-        assert isinstance(packet.body, CommandDone)
-        forwarded = self._forwarded[packet.tag]
-        done = forwarded.answers.add(packet.body)
-        if done is not None:
-            del self._forwarded[packet.tag]
-            self.answer(forwarded.command, done)
+        tag, done = packet.transfer.tag, packet.transfer.body
+        assert isinstance(done, CommandDone)
+        forwarded = self._forwarded[tag]
+        all_done = forwarded.answers.add(done)
+        if all_done is not None:
+            del self._forwarded[tag]
+            self.answer(forwarded.command, all_done)

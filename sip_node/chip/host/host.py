@@ -29,7 +29,7 @@ from runtime.wire.reports import OpenTransfer
 from sip_node.chip.completion import Completion
 from sip_node.chip.context import ChipContext
 from sip_node.chip.extent_run import ExtentRun
-from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.host.commands import (
     CommandHeader,
     CubeCommand,
@@ -162,11 +162,9 @@ class Host:
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Take an answer to one of our requests."""
-        request = self._open[packet.tag]
-        if packet.kind is Kind.DATA:
-            request.data += packet.payload
+        # The transfer is complete with its last packet.
         if packet.last:
-            self._engine.at(tail_ps, self._answered, packet)
+            self._engine.at(tail_ps, self._answered, packet.transfer)
 
     def _send(self, command: Command) -> None:
         header = CommandHeader(command.number, command.waits_for, command.left)
@@ -204,58 +202,41 @@ class Host:
 
     def _write(self, request: MemoryWriteMsg, body: HostRequest, tag: int) -> Iterator[Packet]:
         step = self._chip.topology.packet_bytes
+        writing = self._transfer(Kind.WRITE, body, tag, request.nbytes)
+        writing.address, writing.payload = request.address, request.data
         for start in range(0, request.nbytes, step):
             end = min(start + step, request.nbytes)
-            yield Packet(
-                kind=Kind.WRITE,
-                source_sip=self._chip.sip,
-                source_node=self._node,
-                sip=self._chip.sip,
-                node=self._chip.graph.io_cpu,
-                size=end - start,
-                address=request.address + start,
-                tag=tag,
-                total=request.nbytes,
-                last=end == request.nbytes,
-                sent_ps=self._engine.now_ps,
-                payload=request.data[start:end],
-                body=body,
-            )
+            yield Packet(writing, start, end - start, end == request.nbytes)
 
     def _read(self, request: MemoryReadMsg, body: HostRequest, tag: int) -> Packet:
-        return Packet(
-            kind=Kind.READ,
-            source_sip=self._chip.sip,
-            source_node=self._node,
-            sip=self._chip.sip,
-            node=self._chip.graph.io_cpu,
-            size=self._chip.topology.control_bytes,
-            address=request.address,
-            tag=tag,
-            total=request.nbytes,
-            sent_ps=self._engine.now_ps,
-            body=body,
-        )
+        reading = self._transfer(Kind.READ, body, tag, request.nbytes)
+        reading.address = request.address
+        return Packet(reading, 0, self._chip.topology.control_bytes)
 
     def _control(self, body: HostRequest, nbytes: int, tag: int) -> Packet:
         size = max(nbytes, self._chip.topology.control_bytes)
-        return Packet(
-            kind=Kind.CONTROL,
+        return Packet(self._transfer(Kind.CONTROL, body, tag, size), 0, size)
+
+    def _transfer(self, kind: Kind, body: HostRequest, tag: int, total: int) -> FabricTransfer:
+        """A transfer to the IO_CPU, which relays it."""
+        return FabricTransfer(
+            kind=kind,
             source_sip=self._chip.sip,
             source_node=self._node,
             sip=self._chip.sip,
             node=self._chip.graph.io_cpu,
-            size=size,
             tag=tag,
-            total=size,
+            total=total,
             sent_ps=self._engine.now_ps,
             body=body,
         )
 
-    def _answered(self, packet: Packet) -> None:
+    def _answered(self, transfer: FabricTransfer) -> None:
         """The last byte of the last answer to a request has arrived."""
-        answered, answer = self._open.pop(packet.tag), packet.body
+        answered, answer = self._open.pop(transfer.tag), transfer.body
         assert isinstance(answer, RequestDone)
+        if transfer.kind is Kind.DATA:
+            answered.data = bytes(transfer.payload)
         command = answered.command
         # The longest kernel: those of one command run side by side.
         kernel_ps = answer.done.end_ps - answer.done.start_ps

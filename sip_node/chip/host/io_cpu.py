@@ -18,13 +18,13 @@ together, the IO_CPU stamps a time that no command can miss: now + longest route
 
 from dataclasses import dataclass, field, replace
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from runtime.core.requests import KernelLaunchMsg, PerPe
 from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import OpRecord
 from sip_node.chip.context import ChipContext
-from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.host.commands import (
     CommandDone,
     CommandHeader,
@@ -55,10 +55,15 @@ class _HostCommand:
 
 
 class _ReleasedRequest(Struct):
-    """A request that was released; `answers` are those of the M_CPUs to a launch."""
+    """A request that was released; `answers` are those of the M_CPUs to a launch.
+
+    `request` is the transfer which relays it, `answer` the transfer which relays its answer.
+    """
 
     command: _HostCommand
     answers: Gathering | None = None
+    request: FabricTransfer | None = None
+    answer: FabricTransfer | None = None
 
 
 class IoCpu:
@@ -79,14 +84,15 @@ class IoCpu:
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Take a request of the host, or an answer to one."""
-        if packet.source_node == self._chip.graph.host:
+        if packet.transfer.source_node == self._chip.graph.host:
             self._requested(packet, tail_ps)
         else:
             self._answered(packet, tail_ps)
 
     def _requested(self, packet: Packet, tail_ps: int) -> None:
-        assert isinstance(packet.body, HostRequest)
-        header = packet.body.command
+        request = packet.transfer.body
+        assert isinstance(request, HostRequest)
+        header = request.command
         command = self._commands.get(header.number) or self._received(header)
         if command.waits_for:
             command.held.append((packet, tail_ps))
@@ -108,21 +114,24 @@ class IoCpu:
 
     def _release(self, command: _HostCommand, packet: Packet, tail_ps: int) -> None:
         """Carry out a request, or relay a packet of it, whose last byte is here at `tail_ps`."""
-        request, tail_ps = packet.body, max(tail_ps, self._engine.now_ps)
+        transfer, tail_ps = packet.transfer, max(tail_ps, self._engine.now_ps)
+        request, tag = transfer.body, transfer.tag
         assert isinstance(request, HostRequest)
-        opened = self._requests.get(packet.tag)
+        opened = self._requests.get(tag)
         if opened is None:
-            opened = self._requests[packet.tag] = _ReleasedRequest(command)
+            opened = self._requests[tag] = _ReleasedRequest(command)
         if request.target is None:
-            self._engine.at(tail_ps, self._reached, packet.tag)
+            self._engine.at(tail_ps, self._reached, tag)
         elif isinstance(request.order, KernelLaunchMsg):
-            self._engine.at(tail_ps, self._launch, packet.tag, request.order)
+            self._engine.at(tail_ps, self._launch, tag, request.order)
         else:
-            # The answer comes here, and not past the command processor to the host.
-            packet.source_node = self._node
-            packet.sip, packet.node = request.target
-            packet.body = request.order
-            self._chip.fabric.send(packet, self._node, tail_ps)
+            if opened.request is None:
+                sip, node = request.target
+                # The answer comes here, and not past the command processor to the host.
+                opened.request = structs.replace(
+                    transfer, source_node=self._node, sip=sip, node=node, body=request.order
+                )
+            self._relay(packet, opened.request, tail_ps)
 
     def _reached(self, tag: int) -> None:
         """All before a command without requests is complete: answer with the time."""
@@ -130,26 +139,36 @@ class IoCpu:
         self._finish(tag, CommandDone(now_ps, now_ps))
 
     def _answered(self, packet: Packet, tail_ps: int) -> None:
-        request = self._requests[packet.tag]
+        transfer = packet.transfer
+        request = self._requests[transfer.tag]
         if request.answers is not None:
-            self._engine.at(tail_ps, self._gathered, packet)
+            self._engine.at(tail_ps, self._gathered, transfer)
             return
-        done = packet.body if packet.kind is Kind.CONTROL else CommandDone()
-        assert isinstance(done, CommandDone)
-        packet.sip, packet.node = self._chip.sip, self._chip.graph.host
+        if request.answer is None:
+            host = self._chip.graph.host
+            request.answer = structs.replace(transfer, sip=self._chip.sip, node=host, body=None)
         if packet.last:
-            packet.body = _request_done(request.command, done, tail_ps)
-            self._engine.at(tail_ps, self._complete, packet.tag)
-        self._chip.fabric.send(packet, self._node, tail_ps)
+            done = transfer.body if transfer.kind is Kind.CONTROL else CommandDone()
+            assert isinstance(done, CommandDone)
+            request.answer.body = _request_done(request.command, done, tail_ps)
+            request.answer.payload = transfer.payload
+            self._engine.at(tail_ps, self._complete, transfer.tag)
+        self._relay(packet, request.answer, tail_ps)
 
-    def _gathered(self, packet: Packet) -> None:
+    def _relay(self, packet: Packet, transfer: FabricTransfer, tail_ps: int) -> None:
+        """Send a packet on, as one of another transfer."""
+        relayed = Packet(transfer, packet.begin, packet.size, packet.last)
+        self._chip.fabric.send(relayed, self._node, tail_ps)
+
+    def _gathered(self, transfer: FabricTransfer) -> None:
         """An M_CPU has reported that the kernels of its cube have ended."""
-        answers = self._requests[packet.tag].answers
-        assert isinstance(packet.body, CommandDone)
+        tag, cube_done = transfer.tag, transfer.body
+        answers = self._requests[tag].answers
+        assert isinstance(cube_done, CommandDone)
         assert answers is not None
-        done = answers.add(packet.body)
+        done = answers.add(cube_done)
         if done is not None:
-            self._finish(packet.tag, done)
+            self._finish(tag, done)
 
     def _finish(self, tag: int, done: CommandDone) -> None:
         """Answer a request that this CPU has carried out."""

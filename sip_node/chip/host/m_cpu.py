@@ -21,14 +21,14 @@ class MCpu:
         self._chip.engine.at(tail_ps, self._received, packet)
 
     def _received(self, packet: Packet) -> None:
-        if isinstance(packet.body, CommandDone):
+        body = packet.transfer.body
+        if isinstance(body, CommandDone):
             self._port.answered(packet)
             return
-        assert isinstance(packet.body, CubeCommand)
+        assert isinstance(body, CubeCommand)
         graph = self._chip.graph
         cube = graph.nodes[self._node].cube
         parts = [
-            (graph.pe(cube, pe), PeCommand(order), nbytes)
-            for pe, order, nbytes in packet.body.orders
+            (graph.pe(cube, pe), PeCommand(order), nbytes) for pe, order, nbytes in body.orders
         ]
         self._port.forward(packet, parts)

@@ -14,17 +14,31 @@ from functools import partial
 from msgspec import Struct
 
 from sip_node.chip.context import ChipContext
-from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory.transaction_queue import Access, MessageKey, Service
 
 
+class _Answer(Struct):
+    """The DATA of a READ: bytes whose service has begun, of which `sent` have left.
+
+    Those that have begun are loaded by `loaded_ps`.
+    """
+
+    data: FabricTransfer
+    begun: int = 0
+    sent: int = 0
+    loaded_ps: int = 0
+
+
 class _Reading(Struct):
-    """A READ in progress: its pieces before `begin` have begun, and have left by `left_ps`."""
+    """A packet of a READ: the bytes from `begin` to `end` wait, the others left by `left_ps`."""
 
     request: Packet
+    answer: _Answer
     arrived_ps: int
     begin: int
+    end: int
     left_ps: int
 
 
@@ -61,6 +75,7 @@ class MemoryPort:
         self._rings: list[tuple[int, int, int]] = []
         self._early: list[Packet] = []
         self._writing: dict[MessageKey, _Writing] = {}
+        self._answers: dict[MessageKey, _Answer] = {}
         self.on_service: Callable[[Packet], None] | None = None
         chip.memory_ports[node] = self
 
@@ -81,7 +96,7 @@ class MemoryPort:
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Serve a WRITE, READ or IPCQ_DATA packet."""
-        if packet.kind is Kind.READ:
+        if packet.transfer.kind is Kind.READ:
             # Not cut-through: the descriptor must be complete before the memory can use it.
             self._engine.at(tail_ps, self._read, packet)
             return
@@ -98,7 +113,7 @@ class MemoryPort:
             tail_ps=tail_ps,
             writes=True,
             begun=partial(self._write, packet, writing),
-            rows=packet.rows,
+            rows=packet.transfer.rows,
             begin=packet.begin,
         )
         self._service.submit(access)
@@ -108,13 +123,6 @@ class MemoryPort:
     ) -> None:
         if self.on_service:
             self.on_service(packet)
-        offset = packet.address - self._base
-        if packet.rows is None:
-            self._engine.at(done_ps, self.memory.write, offset, packet.payload)
-        else:
-            self._engine.at(
-                done_ps, self.memory.write_rows, offset, packet.rows, packet.begin, packet.payload
-            )
         writing.waiting -= 1
         # Packets of a message lie on different channels: the last one to arrive need not be the
         # last one written, and an acknowledgement promises all of them.
@@ -124,8 +132,16 @@ class MemoryPort:
             self._engine.at(writing.written_ps, self._written, writing.last)
 
     def _written(self, packet: Packet) -> None:
-        if packet.kind is Kind.WRITE:
-            self._answer(packet, Kind.ACK, packet.source_sip, packet.source_node)
+        """All of a message is in the memory: its bytes become visible together."""
+        transfer = packet.transfer
+        if transfer.payload:
+            offset = transfer.address - self._base
+            if transfer.rows is None:
+                self.memory.write(offset, transfer.payload)
+            else:
+                self.memory.write_rows(offset, transfer.rows, 0, transfer.payload)
+        if transfer.kind is Kind.WRITE:
+            self._answer(packet, Kind.ACK, transfer.source_sip, transfer.source_node)
         else:
             self._announce(packet)
 
@@ -145,41 +161,61 @@ class MemoryPort:
         return self._rings[index][2]
 
     def _answer(self, packet: Packet, kind: Kind, sip: int, node: int) -> None:
-        answer = Packet(
+        about = packet.transfer
+        answer = FabricTransfer(
             kind=kind,
             source_sip=self._sip,
             source_node=self._node,
             sip=sip,
             node=node,
-            size=self._control_bytes,
             address=packet.address,
-            tag=packet.tag,
-            total=packet.total,
-            sent_ps=packet.sent_ps,
-            flow=packet.flow,
-            element=packet.element,
-            call=packet.call,
+            tag=about.tag,
+            total=about.total,
+            sent_ps=about.sent_ps,
+            flow=about.flow,
+            element=about.element,
+            call=about.call,
         )
-        self._fabric.send(answer, self._node, self._engine.now_ps)
+        self._fabric.send(Packet(answer, 0, self._control_bytes), self._node, self._engine.now_ps)
 
     def _read(self, request: Packet) -> None:
-        now_ps = self._engine.now_ps
-        self._next_piece(_Reading(request, now_ps, request.begin, now_ps))
+        now_ps, transfer = self._engine.now_ps, request.transfer
+        answer = self._answers.get(_key(request))
+        if answer is None:
+            answer = self._answers[_key(request)] = _Answer(self._data_of(transfer))
+        end = transfer.total
+        if not request.last:
+            end = request.begin + self._packet_bytes
+        self._next_piece(_Reading(request, answer, now_ps, request.begin, end, now_ps))
+
+    def _data_of(self, request: FabricTransfer) -> FabricTransfer:
+        return FabricTransfer(
+            kind=Kind.DATA,
+            source_sip=self._sip,
+            source_node=self._node,
+            sip=request.source_sip,
+            node=request.source_node,
+            address=request.address,
+            tag=request.tag,
+            total=request.total,
+            sent_ps=request.sent_ps,
+            rows=request.rows,
+        )
 
     def _next_piece(self, reading: _Reading) -> None:
         """Submit the next packet of a READ."""
         request, begin = reading.request, reading.begin
-        begun = begin - request.begin
-        offset = request.address - self._base
+        transfer = request.transfer
+        offset = transfer.address - self._base
         access = Access(
             message=_key(request),
-            offset=offset + begun if request.rows is None else offset,
-            nbytes=min(self._packet_bytes, request.total - begun),
+            offset=offset + begin if transfer.rows is None else offset,
+            nbytes=min(self._packet_bytes, reading.end - begin),
             arrived_ps=reading.arrived_ps,
             tail_ps=reading.arrived_ps,
             writes=False,
             begun=partial(self._deliver, reading),
-            rows=request.rows,
+            rows=transfer.rows,
             begin=begin,
         )
         self._service.submit(access)
@@ -189,19 +225,22 @@ class MemoryPort:
         request, begin = reading.request, reading.begin
         if self.on_service and begin == request.begin:
             self.on_service(request)
-        end = request.begin + request.total
-        size = min(self._packet_bytes, end - begin)
+        size = min(self._packet_bytes, reading.end - begin)
         # The channels of a short packet may be free before those of the packet before it. It waits,
         # so that the packets of a READ leave in order.
         reading.left_ps = left_ps = max(reading.left_ps, start_ps)
-        reply = self._reply(request, begin, size)
-        if self.memory.keeps_data:
-            # The bytes as of their service: a write that is complete by then is visible.
-            self._engine.at(left_ps, self._load, reply, request)
+        answer = reading.answer
+        answer.begun += size
+        answer.loaded_ps = max(answer.loaded_ps, left_ps)
+        if answer.begun == answer.data.total:
+            del self._answers[_key(request)]
+            if self.memory.keeps_data:
+                # The bytes as of their service: a write that is complete by then is visible.
+                self._engine.at(answer.loaded_ps, self._load, answer.data)
         tail_ps = max(done_ps, left_ps) + self._latency_ps
-        self._engine.at(left_ps + self._latency_ps, self._send, reply, tail_ps)
+        self._engine.at(left_ps + self._latency_ps, self._send, answer, size, begin, tail_ps)
         reading.begin = begin + size
-        if reading.begin == end:
+        if reading.begin == reading.end:
             return
         # One packet of a READ at a time: between two of them, others have their turn.
         if first_ps > self._engine.now_ps:
@@ -209,32 +248,20 @@ class MemoryPort:
         else:
             self._next_piece(reading)
 
-    def _reply(self, request: Packet, begin: int, size: int) -> Packet:
-        return Packet(
-            kind=Kind.DATA,
-            source_sip=self._sip,
-            source_node=self._node,
-            sip=request.source_sip,
-            node=request.source_node,
-            size=size,
-            address=request.address + begin - request.begin,
-            tag=request.tag,
-            total=request.total,
-            last=request.last and begin + size == request.begin + request.total,
-            sent_ps=request.sent_ps,
-            begin=begin,
-        )
-
-    def _load(self, reply: Packet, request: Packet) -> None:
-        offset = request.address - self._base
-        if request.rows is None:
-            reply.payload = self.memory.read(offset + reply.begin - request.begin, reply.size)
+    def _load(self, data: FabricTransfer) -> None:
+        """Read the bytes of an answer once, at the service of its last piece."""
+        offset = data.address - self._base
+        if data.rows is None:
+            data.payload = self.memory.read(offset, data.total)
         else:
-            reply.payload = self.memory.read_rows(offset, request.rows, reply.begin, reply.size)
+            data.payload = self.memory.read_rows(offset, data.rows, 0, data.total)
 
-    def _send(self, reply: Packet, tail_ps: int) -> None:
-        self._fabric.send(reply, self._node, tail_ps)
+    def _send(self, answer: _Answer, size: int, begin: int, tail_ps: int) -> None:
+        answer.sent += size
+        last = answer.sent == answer.data.total
+        self._fabric.send(Packet(answer.data, begin, size, last), self._node, tail_ps)
 
 
 def _key(packet: Packet) -> MessageKey:
-    return packet.source_sip, packet.source_node, packet.tag
+    transfer = packet.transfer
+    return transfer.source_sip, transfer.source_node, transfer.tag

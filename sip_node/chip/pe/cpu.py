@@ -47,8 +47,8 @@ class PeCpu:
 
     def accept(self, packet: Packet) -> None:
         """Carry out a command of the M_CPU, whose last byte has arrived."""
-        assert isinstance(packet.body, PeCommand)
-        order = packet.body.order
+        assert isinstance(packet.transfer.body, PeCommand)
+        order = packet.transfer.body.order
         match order:
             case PeMap():
                 self._mmu.map(order.run)

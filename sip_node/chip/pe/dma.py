@@ -21,7 +21,6 @@ begins, so another channel, or a slot that arrives, gets the port between two pa
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
 from zlib import crc32
 
 from msgspec import Struct
@@ -29,30 +28,19 @@ from msgspec import Struct
 from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import Operand, OpRecord
 from sip_node.chip.completion import Completion
-from sip_node.chip.fabric.packet import ELEMENTS, Kind, Packet
+from sip_node.chip.fabric.packet import ELEMENTS, FabricTransfer, Kind, Packet
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.read_window import ReadWindow
-from sip_node.chip.strided_block import StridedBlock, layout_of, nbytes_of
-
-Flow = tuple[int, int, int] | None
-
-
-class _FarBlock(NamedTuple):
-    """A block on the far side of the fabric: its memory, its first byte, and its rows."""
-
-    sip: int
-    node: int
-    address: int
-    rows: StridedBlock | None
+from sip_node.chip.strided_block import layout_of, nbytes_of
 
 
 class _DmaRequest(Struct):
     """One request for `nbytes`, which leaves in packets of `packet_bytes`.
 
-    It reads `source_block`, or writes `target_block`; a copy has both. `data` are the packed bytes
-    that it carries or has received, `gathered` those of an answer in several packets. `start_ps` is
-    the time at which it got a channel. `sent` counts the bytes that its packets have requested or
-    carried, `answered` the bytes of DATA that have come.
+    `reading` is the READ of a block, `writing` the transfer that writes one; a copy has both.
+    `data` are the packed bytes that it carries or has received. `start_ps` is the time at which it
+    got a channel. `sent` counts the bytes that its packets have requested or carried, `answered`
+    the bytes of DATA that have come.
     """
 
     name: str
@@ -62,13 +50,9 @@ class _DmaRequest(Struct):
     done: Completion[bytes]
     nbytes: int
     packet_bytes: int
-    source_block: _FarBlock | None = None
-    target_block: _FarBlock | None = None
+    reading: FabricTransfer | None = None
+    writing: FabricTransfer | None = None
     data: bytes = b""
-    gathered: bytearray | None = None
-    kind: Kind = Kind.WRITE
-    flow: Flow = None
-    call: str = ""
     tag: int = 0
     start_ps: int = 0
     sent: int = 0
@@ -105,7 +89,7 @@ class PeDma:
     def read(self, source: Operand, target: Operand, name: str = "load") -> Completion[bytes]:
         """Copy a block of any memory to our TCM; completes when its last byte is there."""
         request = self._request(name, source, target, self._window.begin, nbytes_of(source))
-        request.source_block = self._far(source)
+        request.reading = self._transfer(Kind.READ, request, source)
         return self._enqueue(request)
 
     def write(
@@ -113,13 +97,14 @@ class PeDma:
     ) -> Completion[bytes]:
         """Copy a block of our TCM, with elements `data`, to any memory; completes with its ACK."""
         request = self._request(name, source, target, self._stream, nbytes_of(target), data)
-        request.target_block = self._far(target)
+        request.writing = self._transfer(Kind.WRITE, request, target)
         return self._enqueue(request)
 
     def copy(self, source: Operand, target: Operand, name: str) -> Completion[bytes]:
         """Copy a block from one memory to another, past our TCM; completes with the ACK."""
         request = self._request(name, source, target, self._window.begin, nbytes_of(source))
-        request.source_block, request.target_block = self._far(source), self._far(target)
+        request.reading = self._transfer(Kind.READ, request, source)
+        request.writing = self._transfer(Kind.WRITE, request, target)
         return self._enqueue(request)
 
     def push(
@@ -130,29 +115,29 @@ class PeDma:
         The slot's metadata names the element type of `source` and the collective call that it
         belongs to.
         """
-        nbytes = nbytes_of(target)
-        request = self._request("ipcq_send", source, target, self._stream, nbytes, data)
-        block = request.target_block = self._far(target)
-        request.kind, request.packet_bytes, request.call = Kind.IPCQ_DATA, packet_bytes, call
+        request = self._request("ipcq_send", source, target, self._stream, nbytes_of(target), data)
+        request.packet_bytes = packet_bytes
+        slot = request.writing = self._transfer(Kind.IPCQ_DATA, request, target)
+        slot.element, slot.call = ELEMENTS.index(source.dtype), call
         # Numbered here and not when the channel is free: the order of the calls is the order of
         # the arrows in a trace.
-        own_sip = self._context.coordinates.sip
-        request.flow = None if block.sip == own_sip else self._context.next_flow(block.sip)
+        if slot.sip != slot.source_sip:
+            slot.flow = self._context.next_flow(slot.sip)
         return self._enqueue(request)
 
     def answer(self, packet: Packet, tail_ps: int) -> None:
         """Take a DATA or ACK packet that answers one of our requests."""
-        request = self._outstanding[packet.tag]
-        if packet.kind is Kind.ACK:
+        request = self._outstanding[packet.transfer.tag]
+        if packet.transfer.kind is Kind.ACK:
             self._engine.at(tail_ps, self._finish, request)
             return
-        if packet.payload:
-            self._gather(request, packet)
         # Bytes are counted, since the answers to two READs may come in either order.
         request.answered += packet.size
         complete = request.answered == request.nbytes
-        if request.target_block is not None:
-            self._forward(request, packet, complete, tail_ps)
+        if complete:
+            request.data = bytes(packet.transfer.payload)
+        if request.writing is not None:
+            self._forward(request, request.writing, packet, tail_ps)
             landed_ps = tail_ps
         else:
             _, landed_ps = self._context.tcm.reserve(self._engine.now_ps, tail_ps, packet.size)
@@ -170,6 +155,7 @@ class PeDma:
         nbytes: int,
         data: bytes = b"",
     ) -> _DmaRequest:
+        self._tags += 1
         return _DmaRequest(
             name=name,
             source=source,
@@ -179,15 +165,26 @@ class PeDma:
             nbytes=nbytes,
             packet_bytes=self._packet_bytes,
             data=data,
+            tag=self._tags,
         )
 
-    def _far(self, block: Operand) -> _FarBlock:
+    def _transfer(self, kind: Kind, request: _DmaRequest, block: Operand) -> FabricTransfer:
+        """The transfer about a block on the far side of the fabric, and its data if we write."""
         sip, node = self._context.locate(block.address)
-        return _FarBlock(sip, node, block.address, layout_of(block).rows)
+        return FabricTransfer(
+            kind=kind,
+            source_sip=self._context.coordinates.sip,
+            source_node=self._context.node,
+            sip=sip,
+            node=node,
+            address=block.address,
+            tag=request.tag,
+            total=request.nbytes,
+            payload=request.data,
+            rows=layout_of(block).rows,
+        )
 
     def _enqueue(self, request: _DmaRequest) -> Completion[bytes]:
-        self._tags += 1
-        request.tag = self._tags
         self._waiting.append(request)
         self._fill_channels()
         return request.done
@@ -198,19 +195,21 @@ class PeDma:
             request = self._waiting.popleft()
             # Time in the queue is the requester's wait, not the engine's work.
             request.start_ps = self._engine.now_ps
+            for transfer in (request.reading, request.writing):
+                if transfer is not None:
+                    transfer.sent_ps = request.start_ps
             self._outstanding[request.tag] = request
             self._engine.at(self._engine.now_ps + self._overhead_ps, request.begin, request)
 
     def _send_read(self, request: _DmaRequest) -> bool:
         """Send the READ of the next packet; returns whether there are more."""
-        block, begin = request.source_block, request.sent
-        assert block is not None
-        packet = self._packet(request, Kind.READ, block, self._control_bytes, begin)
-        packet.total = min(request.packet_bytes, request.nbytes - begin)
-        request.sent = begin + packet.total
-        packet.last = request.sent == request.nbytes
+        assert request.reading is not None
+        begin = request.sent
+        request.sent = min(begin + request.packet_bytes, request.nbytes)
+        last = request.sent == request.nbytes
+        packet = Packet(request.reading, begin, self._control_bytes, last)
         self._send(packet, self._engine.now_ps)
-        return not packet.last
+        return not last
 
     def _stream(self, request: _DmaRequest) -> None:
         """Reserve the port of the TCM for the next packet of data."""
@@ -221,70 +220,25 @@ class PeDma:
 
     def _leave(self, request: _DmaRequest, nbytes: int, left_ps: int) -> None:
         """Send the packet that the port serves now; its last byte leaves at `left_ps`."""
-        block = request.target_block
-        assert block is not None
+        assert request.writing is not None
         begin = request.sent
-        packet = self._packet(request, request.kind, block, nbytes, begin)
         request.sent = begin + nbytes
-        packet.last = request.sent == request.nbytes
-        packet.payload = request.data[begin : request.sent]
-        if request.kind is Kind.IPCQ_DATA:
-            # The metadata of the slot. Its receiver reads it with the last packet.
-            packet.element = ELEMENTS.index(request.source.dtype)
-            packet.call = request.call if packet.last else ""
-            packet.flow = request.flow
-        self._send(packet, left_ps)
-        if not packet.last:
+        last = request.sent == request.nbytes
+        self._send(Packet(request.writing, begin, nbytes, last), left_ps)
+        if not last:
             self._stream(request)
-        elif request.kind is Kind.IPCQ_DATA:
+        elif request.writing.kind is Kind.IPCQ_DATA:
             self._engine.at(left_ps, self._finish, request)
 
     def _forward(
-        self,
-        request: _DmaRequest,
-        answer: Packet,
-        last: bool,  # noqa: FBT001
-        tail_ps: int,
+        self, request: _DmaRequest, writing: FabricTransfer, answer: Packet, tail_ps: int
     ) -> None:
         """Send data of one memory on to the other, packet by packet as it arrives."""
-        block = request.target_block
-        assert block is not None
-        packet = self._packet(request, Kind.WRITE, block, answer.size, answer.begin)
-        packet.payload = answer.payload
         # Which packet is the last one depends on the order of the answers, not on its bytes.
-        packet.last = last
-        self._send(packet, tail_ps)
-
-    def _packet(
-        self, request: _DmaRequest, kind: Kind, block: _FarBlock, size: int, begin: int
-    ) -> Packet:
-        """A packet about the packed bytes of `block` from `begin` on."""
-        rows = block.rows
-        # Fewer than 16 keywords: with more, to build the struct takes three times as long.
-        return Packet(
-            kind=kind,
-            source_sip=self._context.coordinates.sip,
-            source_node=self._context.node,
-            sip=block.sip,
-            node=block.node,
-            size=size,
-            # Of rows every packet names the first one: the memory finds its bytes by `begin`.
-            address=block.address + begin if rows is None else block.address,
-            tag=request.tag,
-            total=request.nbytes,
-            sent_ps=request.start_ps,
-            rows=rows,
-            begin=begin,
-        )
-
-    def _gather(self, request: _DmaRequest, packet: Packet) -> None:
-        """Keep the bytes of an answer, at their offset in the block."""
-        if packet.size == request.nbytes:
-            request.data = bytes(packet.payload)
-            return
-        if request.gathered is None:
-            request.gathered = bytearray(request.nbytes)
-        request.gathered[packet.begin : packet.begin + packet.size] = packet.payload
+        last = request.answered == request.nbytes
+        if last:
+            writing.payload = request.data
+        self._send(Packet(writing, answer.begin, answer.size, last), tail_ps)
 
     def _send(self, packet: Packet, tail_ps: int) -> None:
         self._context.fabric.send(packet, self._context.node, tail_ps)
@@ -294,9 +248,7 @@ class PeDma:
         now_ps, at, target = self._engine.now_ps, self._context.coordinates, request.target
         self.busy_ps += now_ps - request.start_ps
         self.nbytes += request.nbytes
-        if request.gathered is not None:
-            request.data, request.gathered = bytes(request.gathered), None
-        if request.target_block is None:
+        if request.writing is None:
             self._context.tcm.write(target, request.data)
         record = OpRecord(
             engine="pe_dma",
@@ -309,7 +261,7 @@ class PeDma:
             nbytes=request.nbytes,
             shape=target.shape,
             dtype=target.dtype,
-            flow=request.flow,
+            flow=request.writing and request.writing.flow,
             inputs=(request.source,),
             strides=target.strides,
             checksum=crc32(request.data),

@@ -62,7 +62,7 @@ class PeIpcq:
         """Take an arrival in one of our rings, a credit for the ring of a peer, or the notice of a
         peer that it has posted a receive.
         """
-        match packet.kind:
+        match packet.transfer.kind:
             case Kind.IPCQ_CREDIT:
                 handle = self._credited
             case Kind.IPCQ_READY:
@@ -102,29 +102,30 @@ class PeIpcq:
         )
 
     def _arrived(self, packet: Packet) -> None:
-        queue = self._owner(self._receive_rings, packet.address)
+        slot = packet.transfer
+        queue = self._owner(self._receive_rings, slot.address)
         at = self._context.coordinates
         record = OpRecord(
             engine="pe_ipcq",
             name="arrival",
-            start_ps=packet.sent_ps,
+            start_ps=slot.sent_ps,
             end_ps=self._context.engine.now_ps,
             cube=at.cube,
             pe=at.pe,
-            address=packet.address,
-            nbytes=packet.total,
-            flow=packet.flow,
+            address=slot.address,
+            nbytes=slot.total,
+            flow=slot.flow,
             flow_end=True,
         )
         self._context.record(record)
         base, size = queue.pair.rx_base, queue.pair.slot_size
         assert base is not None
-        # The packet that completes a slot is its last one, so it names an address inside the slot.
-        address = base + (packet.address - base) // size * size
-        queue.fill(Slot(address, packet.total, ELEMENTS[packet.element], packet.call))
+        # The last packet of a slot names an address inside of it, and the arrival repeats that.
+        address = base + (slot.address - base) // size * size
+        queue.fill(Slot(address, slot.total, ELEMENTS[slot.element], slot.call))
 
     def _credited(self, packet: Packet) -> None:
-        self._owner(self._send_rings, packet.address).credit()
+        self._owner(self._send_rings, packet.transfer.address).credit()
 
     def _owner(self, rings: "_RingsByAddress", address: int) -> QueueState:
         queue = rings.owner(address)

@@ -79,7 +79,7 @@ class Pe:
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Pass a packet to the engine that it is for."""
-        self._receivers[packet.kind](packet, tail_ps)
+        self._receivers[packet.transfer.kind](packet, tail_ps)
 
     def blocked(self) -> tuple[BlockedPe, ...]:
         """The wait of every kernel on this PE that waits for a peer."""

@@ -58,7 +58,7 @@ class PostedSends:
     def ready(self, packet: Packet) -> None:
         """A peer has posted a receive."""
         # The queues need not be installed here: a receive may be posted long before its send.
-        call, _, part = packet.call.partition(": ")
+        call, _, part = packet.transfer.call.partition(": ")
         send = self._waiting.pop(call, None)
         if send is None:
             self._notices[call] = part

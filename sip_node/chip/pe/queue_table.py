@@ -7,7 +7,7 @@ from runtime.core.requests import QueuePair, Transfer
 from runtime.model.addresses import AddressMap
 from runtime.wire.reports import QueuePointers
 from sip_node.chip.completion import Completion
-from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.queue_state import QueueState, Slot
 from sip_node.chip.pe.slot_trace import decoded
@@ -149,17 +149,17 @@ class QueueTable:
         context = self._context
         sip, node = context.locate_pe(pair.peer)
         # A packet like any other: it takes time, and competes for links with data.
-        packet = Packet(
+        notice = FabricTransfer(
             kind=kind,
             source_sip=context.coordinates.sip,
             source_node=context.node,
             sip=sip,
             node=node,
-            size=pair.credit_bytes,
             address=address,
             sent_ps=context.engine.now_ps,
             call=call,
         )
+        packet = Packet(notice, 0, pair.credit_bytes)
         context.fabric.send(packet, context.node, context.engine.now_ps)
 
     def _announce(self, direction: str) -> None:

@@ -116,7 +116,7 @@ def test_every_message_gets_its_own_payload(kind: PacketKind, payloads: list[byt
             source=4,
             target=0,
             seq=seq,
-            body=header(kind=kind, size=len(payload)),
+            body=header(kind=kind, size=len(payload), total=len(payload)),
             payload=payload,
         )
         for seq, payload in enumerate(payloads)
@@ -255,12 +255,13 @@ def test_a_grant_has_no_payload() -> None:
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        (header(size=4, total=4), "3 in a WRITE packet of 4 bytes"),
-        (header(kind=PacketKind.ACK), "3 in a ACK packet of 3 bytes"),
+        (header(size=4, total=4), "3 in the last packet of a WRITE of 4 bytes"),
+        (header(kind=PacketKind.ACK), "3 in the last packet of a ACK of 3 bytes"),
+        (header(last=False), "3 in a packet before the last of a WRITE of 3 bytes"),
         (None, "3 without a packet"),
     ],
 )
-def test_a_payload_is_as_long_as_its_packet_and_of_a_kind_that_carries_one(
+def test_a_payload_is_as_long_as_its_transfer_and_of_a_kind_that_carries_one(
     body: PacketHeader | None, problem: str
 ) -> None:
     with pytest.raises(ProtocolError, match=f"LP 3: .*field payload_bytes: {problem}"):

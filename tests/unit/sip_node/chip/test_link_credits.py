@@ -3,7 +3,7 @@
 import pytest
 
 from runtime.model.sip_fabric import SipFabric
-from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.packet import FabricTransfer, Kind
 from sip_node.chip.link_credits import LinkCredits, LinkNetwork, ingress_bytes
 from tests.support.topologies import variant
 
@@ -18,8 +18,8 @@ def link_credits(sips: int = 2, **changes: object) -> LinkCredits:
 def test_requests_and_replies_have_different_networks_and_so_have_layers() -> None:
     ring = link_credits(sips=8)
     assert ring.networks == 4
-    request = Packet(Kind.WRITE, 6, 0, 1, 0, 64)
-    reply = Packet(Kind.ACK, 6, 0, 1, 0, 64)
+    request = FabricTransfer(Kind.WRITE, 6, 0, 1, 0)
+    reply = FabricTransfer(Kind.ACK, 6, 0, 1, 0)
     assert ring.network(request, 6, 7) == LinkNetwork(7, 0)
     assert ring.network(request, 7, 0) == LinkNetwork(0, 1)
     assert ring.network(reply, 7, 0) == LinkNetwork(0, 3)

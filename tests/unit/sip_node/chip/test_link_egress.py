@@ -3,11 +3,12 @@
 import pytest
 
 from runtime.core.simtime import NEVER_PS
-from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.packet import Kind
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.link_egress import LinkEgress
 from sip_node.chip.op_log import OpLog
 from sip_node.pdes.engine import Engine
+from tests.support.packets import lone_packet
 
 LATENCY_PS = 500
 
@@ -16,7 +17,7 @@ def test_packets_leave_at_the_bandwidth_of_the_port_and_arrive_a_latency_later()
     engine, crossed = Engine(), list[tuple[int, ...]]()
     egress = LinkEgress(engine, OpLog(None), 3, Server("port", 1.0), LATENCY_PS)
     egress.connect(lambda *crossing: crossed.append(crossing[:4]))
-    packet = Packet(Kind.ACK, 3, 0, 1, 0, 10)
+    packet = lone_packet(Kind.ACK, (3, 0), (1, 0), 10)
     # 10 B at 1 GB/s are 10 ns; the tail of the second comes later than that.
     engine.at(100, egress.cross, packet, 100)
     engine.at(100, egress.cross, packet, 30_000)
@@ -33,4 +34,4 @@ def test_packets_leave_at_the_bandwidth_of_the_port_and_arrive_a_latency_later()
 def test_a_link_that_is_not_connected_takes_no_packet() -> None:
     egress = LinkEgress(Engine(), OpLog(None), 3, Server("port", 1.0), LATENCY_PS)
     with pytest.raises(AssertionError, match="a link that leads nowhere"):
-        egress.notify(Packet(Kind.ACK, 3, 0, 1, 0, 10))
+        egress.notify(lone_packet(Kind.ACK, (3, 0), (1, 0), 10))

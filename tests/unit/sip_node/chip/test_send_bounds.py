@@ -162,8 +162,8 @@ class BoundCheck:
     def _cross(
         self, target: int, head_ps: int, source: int, seq: int, tail_ps: int, packet: Packet
     ) -> None:
-        if packet.source_sip == source:
-            self.margins_ps.append(self.engine.now_ps - self._bound_ps[source, packet.sip])
+        if packet.transfer.source_sip == source:
+            self.margins_ps.append(self.engine.now_ps - self._bound_ps[source, packet.transfer.sip])
         else:
             self.forwarded += 1
         self.chips[target].boundary.arrive(head_ps, source, seq, tail_ps, packet)

@@ -13,6 +13,7 @@ from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
+from tests.support.packets import lone_packet
 from tests.support.topologies import small
 
 TOPOLOGY = small()
@@ -38,11 +39,11 @@ class CreditedNet:
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         assert tail_ps == self.engine.now_ps
-        self.arrived.append((packet.tag, tail_ps))
+        self.arrived.append((packet.transfer.tag, tail_ps))
         self.packets.append(packet)
 
     def send(self, source: int, target: int, nbytes: int, at_ps: int = 0, tag: int = 0) -> None:
-        packet = Packet(Kind.WRITE, 0, source, 0, target, nbytes, tag=tag)
+        packet = lone_packet(Kind.WRITE, (0, source), (0, target), nbytes, tag=tag)
         self.engine.at(at_ps, self.fabric.send, packet, source, at_ps)
 
     def run(self) -> list[tuple[int, int]]:

@@ -9,9 +9,10 @@ import pytest
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import InvariantError, TransferMismatchError
 from runtime.core.requests import Transfer
-from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.packet import Kind
 from sip_node.chip.failure import ProgramRaised
 from sip_node.chip.pe.posted_sends import PostedSends
+from tests.support.packets import lone_packet
 
 
 class Bench:
@@ -39,7 +40,8 @@ class Bench:
         self.sends.post(call, transfer, lambda: self.begun.append(call))
 
     def ready(self, call: str, elements: str = "4 elements") -> None:
-        notice = Packet(Kind.IPCQ_READY, 1, 0, 0, 0, 16, call=f"{call}: {elements}, at r.py:2")
+        said = f"{call}: {elements}, at r.py:2"
+        notice = lone_packet(Kind.IPCQ_READY, (1, 0), (0, 0), 16, call=said)
         self.sends.ready(notice)
 
     def end(self) -> None:
