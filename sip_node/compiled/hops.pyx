@@ -74,13 +74,13 @@ cdef class Hops(Actor):
         cdef Event event
         cdef Route route
         self.sent += 1
-        if packet.sip == self.sip:
-            route = self.route(origin, packet.node)
+        if packet.transfer.sip == self.sip:
+            route = self.route(origin, packet.transfer.node)
         else:
             # To another SIP: see `ReferenceFabric.send` for the bound on its next message.
             route = self.route(origin, self.gateway)
             packet.entrance_ps = self.calendar.now_ps + route.latency_ps
-            self.send_bounds.departed(packet.sip, packet.entrance_ps)
+            self.send_bounds.departed(packet.transfer.sip, packet.entrance_ps)
         event.actor, event.step = self.number, 0
         # Borrowed: `routes` keeps every route as long as this object.
         event.context = <void *> route
