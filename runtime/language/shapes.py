@@ -77,6 +77,11 @@ def checked_dtype(dtype: object, operation: str) -> DType:
 
 
 def _integers(given: Shape | int, noun: str, rule: str) -> Shape:
+    # The usual shapes first: the test of a protocol takes 3 us.
+    if type(given) is int:
+        return (given,)
+    if type(given) is tuple and all(type(each) is int for each in given):
+        return given
     try:
         return (
             (index(given),) if isinstance(given, SupportsIndex) else tuple(index(n) for n in given)

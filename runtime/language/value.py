@@ -4,6 +4,7 @@ TCM.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from itertools import accumulate
 from math import prod
 from operator import index, mul
@@ -66,6 +67,9 @@ class Pointer:
         return True
 
     def _moved(self, elements: int, sign: int) -> "Pointer":
+        # The test of a protocol takes 3 us.
+        if type(elements) is int:
+            return Pointer(self.address + sign * elements * self.dtype.itemsize, self.dtype)
         # A fraction of an element, or elements chosen by a value, would be a wrong address.
         if isinstance(elements, Value | Pointer | Ref) or not isinstance(elements, SupportsIndex):  # pyright: ignore[reportUnnecessaryIsInstance] - kernels are not type-checked
             given = f"{type(elements).__name__} {elements!r}"
@@ -145,16 +149,12 @@ class Value:
     ) -> None:
         self.data = data
         # The others describe memory that exists: `__setattr__` refuses to change them.
-        strides = row_major(shape) if strides is None else strides
-        facts = {
-            "shape": shape,
-            "dtype": dtype,
-            "address": address,
-            "strides": strides,
-            "scope": scope or current_scope.get(),
-        }
-        for name, fact in facts.items():
-            object.__setattr__(self, name, fact)
+        describe = object.__setattr__
+        describe(self, "shape", shape)
+        describe(self, "dtype", dtype)
+        describe(self, "address", address)
+        describe(self, "strides", row_major(shape) if strides is None else strides)
+        describe(self, "scope", scope or current_scope.get())
 
     @property
     def numel(self) -> int:
@@ -300,7 +300,9 @@ def check_exists(value: Value, operation: str) -> None:
         )
 
 
-def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+# Programs have few shapes, and every value and block is compared with its row-major strides.
+@lru_cache(maxsize=4096)
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The strides, in elements, of a block of `shape` without gaps."""
     return tuple(accumulate(reversed(shape[1:]), mul, initial=1))[::-1] if shape else ()
 

@@ -1,7 +1,7 @@
 """A result that will exist at some simulated time, and callbacks on it."""
 
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
 _T = TypeVar("_T")
 
@@ -9,25 +9,23 @@ _T = TypeVar("_T")
 class Completion(Generic[_T]):
     """A result that completes once, with a value or an error.
 
-    Callbacks run at completion, in the order in which they were added.
+    Callbacks run at completion, in the order in which they were added. `value` is valid after a
+    completion without error.
     """
 
-    __slots__ = ("_callbacks", "_value", "done", "error")
+    # Most completions have one callback: a list for each of them took a third of its time.
+    __slots__ = ("_callback", "_others", "done", "error", "value")
+    value: _T
 
     def __init__(self) -> None:
-        self._callbacks: list[Callable[[Completion[_T]], None]] = []
         self.done = False
-        self._value: _T | None = None
         self.error: BaseException | None = None
-
-    @property
-    def value(self) -> _T:
-        """The value; valid after a completion without error."""
-        return cast("_T", self._value)
+        self._callback: Callable[[Completion[_T]], None] | None = None
+        self._others: list[Callable[[Completion[_T]], None]] | None = None
 
     def complete(self, value: _T) -> None:
         """Set the value."""
-        self._value = value
+        self.value = value
         self._finish()
 
     def fail(self, error: BaseException) -> None:
@@ -39,15 +37,24 @@ class Completion(Generic[_T]):
         """Call `callback(self)` at completion, or now if it is complete."""
         if self.done:
             callback(self)
+        elif self._callback is None:
+            self._callback = callback
+        elif self._others is None:
+            self._others = [callback]
         else:
-            self._callbacks.append(callback)
+            self._others.append(callback)
 
     def _finish(self) -> None:
         assert not self.done, "a completion completes once"
         self.done = True
-        callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
+        callback, others = self._callback, self._others
+        # A callback may refer to this object: in a cycle, neither would ever be deleted.
+        self._callback = self._others = None
+        if callback is not None:
             callback(self)
+        if others is not None:
+            for each in others:
+                each(self)
 
 
 def completed(value: _T) -> Completion[_T]:

@@ -24,7 +24,7 @@ from sip_node.chip.pe.slot_trace import SlotTrace
 from sip_node.chip.strided_block import nbytes_of
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
-from sip_node.programs.kernel_memory import KernelMemory, Strides
+from sip_node.programs.kernel_memory import KernelMemory, Strides, Transfer
 from sip_node.programs.kernel_operation import Operations
 from sip_node.programs.kernel_queues import KernelQueues
 from sip_node.programs.kernel_receive import Receive, Receives
@@ -81,10 +81,8 @@ class PeKernelContext:
         # An empty block needs no command, and takes no time.
         if value.nbytes:
             blocks = self._memory.transfers(value.operand, pointer, strides)
-            data = self._issuer.issue_translated(
-                lambda: all_of([self._pe.dma.read(far, near) for near, far in blocks])
-            )
-        _fill(value, b"".join(data))
+            data = self._issuer.issue_translated(self._read, blocks)
+        _fill(value, data[0] if len(data) == 1 else b"".join(data))
         return value
 
     def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
@@ -99,9 +97,7 @@ class PeKernelContext:
             end = start + nbytes_of(far)
             writes.append((near, far, data[start:end]))
             start = end
-        self._issuer.issue_translated(
-            lambda: all_of([self._pe.dma.write(*write) for write in writes])
-        )
+        self._issuer.issue_translated(self._write, writes)
 
     def math(
         self,
@@ -129,7 +125,7 @@ class PeKernelContext:
                 operand.operand if isinstance(operand, Value) else float(operand)
                 for operand in operands
             )
-            self._issuer.issue(lambda: self._computed(name, inputs, result, axis))
+            self._issuer.issue(self._computed, name, inputs, result, axis)
         return result
 
     def gemm(self, gemm: Gemm) -> PendingResult:
@@ -184,7 +180,7 @@ class PeKernelContext:
                 lambda received: _fill(result, received.value) if received.error is None else None
             )
         if blocks:
-            self._issuer.issue(lambda: completed(self.receives.post(receive)))
+            self._issuer.issue(self._posted, receive)
         else:
             # No element, no message: the sender of an empty value sends no slot either.
             receive.done.complete(b"")
@@ -199,10 +195,20 @@ class PeKernelContext:
         """A scope: release at its end what was allocated inside."""
         return self._memory.scope()
 
+    def _read(self, blocks: list[Transfer]) -> Completion[list[bytes]]:
+        return all_of([self._pe.dma.read(far, near) for near, far in blocks])
+
+    def _write(self, writes: list[tuple[Operand, Operand, bytes]]) -> Completion[list[bytes]]:
+        return all_of([self._pe.dma.write(*write) for write in writes])
+
+    def _posted(self, receive: Receive) -> Completion[None]:
+        self.receives.post(receive)
+        return completed(None)
+
     def _computed(
         self, name: str, inputs: tuple[Operand | float, ...], result: Value, axis: int | None
     ) -> Completion[None]:
-        done = Completion[None]()
+        done: Completion[None] = Completion()
         earliest_ps = self._pe.math.run(
             name, inputs, result.operand, result.tobytes(), lambda: done.complete(None), axis
         )

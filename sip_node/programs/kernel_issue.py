@@ -32,31 +32,22 @@ class CommandIssuer:
         self.issue_ps = ps_from_ns(pe.cpu.overhead_ns) + ps_from_ns(pe.scheduler.overhead_ns)
         self._translated_ps = self.issue_ps + ps_from_ns(pe.mmu.overhead_ns)
 
-    def issue(self, start: Callable[[], Completion[_T]]) -> _T:
-        """Issue a command, which calls `start()`; block until its completion, return its value."""
-        return self.wait(self._after, self.issue_ps, start)
+    def issue(self, start: Callable[..., Completion[_T]], *args: object) -> _T:
+        """Issue a command, which calls `start(*args)`; block until its completion, return its
+        value.
+        """
+        return self._issue(self.issue_ps, start, args)
 
-    def issue_translated(self, start: Callable[[], Completion[_T]]) -> _T:
+    def issue_translated(self, start: Callable[..., Completion[_T]], *args: object) -> _T:
         """The same for a command with virtual addresses, which the MMU translates first."""
-        return self.wait(self._after, self._translated_ps, start)
+        return self._issue(self._translated_ps, start, args)
 
     def wait(self, start: Callable[..., Completion[_T]], *args: object) -> _T:
         """Call `start(*args)` at no cost, from the event loop; block until its completion."""
         return self._program.wait(start, *args)
 
-    def _after(self, cost_ps: int, start: Callable[[], Completion[_T]]) -> Completion[_T]:
-        """Call `start()` after `cost_ps`; complete as its completion does."""
-        done = Completion[_T]()
-
-        # The engine makes its own completion when it starts, so the result is passed on from there.
-        def forward(completion: Completion[_T]) -> None:
-            if completion.error is None:
-                done.complete(completion.value)
-            else:
-                done.fail(completion.error)
-
-        def begin() -> None:
-            start().then(forward)
-
-        self._engine.at(self._engine.now_ps + cost_ps, begin)
-        return done
+    def _issue(
+        self, cost_ps: int, start: Callable[..., Completion[_T]], args: tuple[object, ...]
+    ) -> _T:
+        self._engine.at(self._engine.now_ps + cost_ps, self._program.call, start, args)
+        return self._program.sleep()

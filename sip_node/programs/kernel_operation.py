@@ -4,10 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime.language.value import Value
-from runtime.wire.reports import BlockedPe
 from sip_node.chip.completion import Completion
 from sip_node.programs.kernel_issue import CommandIssuer
-from sip_node.programs.kernel_wait import KernelWait
+from sip_node.programs.kernel_wait import KernelWait, PeerWait
 
 
 class Operation:
@@ -23,12 +22,16 @@ class Operation:
         done: Completion[Any],
         result: Value | None,
         *,
-        peer: BlockedPe | None = None,
+        peer: PeerWait | None = None,
         earliest_end_ps: Callable[[], int] | None = None,
     ) -> None:
         self._operations = operations
         self.done, self.result = done, result
         self.peer, self.earliest_end_ps = peer, earliest_end_ps
+
+    def completion(self) -> Completion[Any]:
+        """`done`, as a call that a program waits for."""
+        return self.done
 
     def wait(self) -> Value | None:
         """Block the kernel until the operation is complete."""
@@ -48,7 +51,7 @@ class Operations:
         done: Completion[Any],
         result: Value | None,
         *,
-        peer: BlockedPe | None = None,
+        peer: PeerWait | None = None,
         earliest_end_ps: Callable[[], int] | None = None,
     ) -> Operation:
         """Note an operation that has started."""
@@ -60,12 +63,16 @@ class Operations:
         """Block until an operation is complete."""
         if operation in self._open:
             self._open.remove(operation)
+        done = operation.done
         # An operation that is complete blocks nothing, so it must not show as a wait.
-        if not operation.done.done:
-            self._wait.begin(operation.peer)
-            if operation.earliest_end_ps is not None:
-                self._wait.until(operation.earliest_end_ps())
-        self._issuer.wait(lambda: operation.done)
+        if done.done:
+            if done.error is not None:
+                raise done.error
+            return
+        self._wait.begin(operation.peer)
+        if operation.earliest_end_ps is not None:
+            self._wait.until(operation.earliest_end_ps())
+        self._issuer.wait(operation.completion)
         self._wait.end()
 
     def await_all(self) -> None:

@@ -6,53 +6,54 @@ would take its slots.
 """
 
 from runtime.core.errors import nearest
-from runtime.core.requests import QueuePair
 from sip_node.chip.kernel import PeLaunch
+from sip_node.chip.pe.queue_state import QueueState
 from sip_node.chip.pe.queue_table import QueueTable
 from sip_node.programs.kernel_faults import KernelFaults
 
 
 class KernelQueues:
-    """The queue pairs of `table` by direction; `KernelError` for what the kernel may not use."""
+    """The queues of `table` by direction; `KernelError` for what the kernel may not use."""
 
     def __init__(self, table: QueueTable, launch: PeLaunch, faults: KernelFaults) -> None:
         self.table, self._thread, self._faults = table, launch.thread, faults
         # Kept after the kernel has ended: a law that is broken at the end names the last call.
         table.call = launch.call or table.call
 
-    def outgoing(self, direction: str) -> QueuePair:
-        """The pair that sends in `direction`."""
-        pair = self._pair(direction)
-        if pair.tx_base is None:
+    def outgoing(self, direction: str) -> QueueState:
+        """The queue that sends in `direction`."""
+        queue = self._queue(direction)
+        if queue.pair.tx_base is None:
             raise self._faults.error(
                 f"send to {direction}: the queues {self.table.name!r} only receive from there"
             )
-        return pair
+        return queue
 
     def check_incoming(self, direction: str | None) -> None:
         """Check that slots can arrive from `direction`; None stands for any."""
-        if direction is not None and self._pair(direction).rx_base is None:
+        if direction is not None and self._queue(direction).pair.rx_base is None:
             raise self._faults.error(
                 f"recv from {direction}: the queues {self.table.name!r} only send there"
             )
 
-    def check_peer(self, operation: str, direction: str | None) -> QueuePair | None:
-        """The pair that an operation in `direction` needs now, None for any; checks that it may."""
-        if direction is None and not self.table.receiving:
+    def check_peer(self, operation: str, direction: str | None) -> None:
+        """Check that an operation may use the queue in `direction`, None for any, now."""
+        if direction is not None:
+            self._queue(direction)
+        elif not self.table.receiving:
             raise self._faults.error("recv from any direction: no queue is installed here")
-        pair = None if direction is None else self._pair(direction)
         if self.table.user and self._thread == "kernels":
             raise self._faults.error(
                 f"{operation} {direction or 'from any direction'}: the queues {self.table.name!r} "
                 f"are in use by {self.table.user}, which was called with async_op=True: "
                 "wait() for it first"
             )
-        return pair
 
-    def _pair(self, direction: str) -> QueuePair:
-        known = self.table.directions
-        if direction not in known:
+    def _queue(self, direction: str) -> QueueState:
+        queue = self.table.queue(direction)
+        if queue is None:
+            known = self.table.directions
             raise self._faults.error(
                 f"no queue in direction {direction!r} is installed here{nearest(direction, known)}"
             )
-        return self.table.pair(direction)
+        return queue

@@ -25,16 +25,18 @@ until its last slot is copied: slots of two messages are never mixed. A receive 
 keeps its direction to the end, so that the rest of its message matches no other receive.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
+from enum import IntEnum, auto
 from functools import partial
+from typing import NamedTuple
 
 from runtime.core.dtypes import DType
 from runtime.core.errors import KernbenchError
 from runtime.core.requests import Transfer
 from runtime.core.trace import Operand
-from sip_node.chip.completion import Completion, all_of
+from sip_node.chip.completion import Completion, all_of, completed
 from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.pe.queue_table import QueueTable, Slot
 from sip_node.chip.pe.slot_trace import SlotTrace
@@ -43,7 +45,8 @@ from sip_node.pdes.engine import Engine
 from sip_node.programs.kernel_faults import KernelFaults
 
 
-class ReceiveState(Enum):
+# Integers, since the hash of another Enum is a function in Python.
+class ReceiveState(IntEnum):
     """The state of one receive; the table above describes the transitions."""
 
     POSTED = auto()
@@ -71,7 +74,7 @@ class Receive:
     """One receive of elements of `dtype` into `targets`, physical blocks, from source line `line`.
 
     `direction` is None for any; once a message has matched, `source` is where it comes from and
-    `parts` are the targets of its slots that are still to come. `in_tcm` is true for targets in the
+    `parts` are its slots that are still to come. `in_tcm` is true for targets in the
     PE's own TCM. `done` completes with the packed bytes.
     """
 
@@ -82,16 +85,23 @@ class Receive:
     in_tcm: bool
     state: ReceiveState = ReceiveState.POSTED
     source: str = ""
-    parts: list[list[Operand]] = field(default_factory=list[list[Operand]])
-    received: list[bytes] = field(default_factory=list[bytes])
-    done: Completion[bytes] = field(default_factory=Completion[bytes])
+    parts: "deque[_SlotTargets]" = field(default_factory=deque)
+    received: list[bytes] = field(default_factory=list)
+    done: Completion[bytes] = field(default_factory=Completion)
 
     def enter(self, state: ReceiveState) -> None:
         """Change the state, to one that the table allows."""
         assert state in _FOLLOWING.get(self.state, ()), (
-            f"a receive goes from {self.state} to {state}"
+            f"a receive goes from {self.state!r} to {state!r}"
         )
         self.state = state
+
+
+class _SlotTargets(NamedTuple):
+    """The blocks that the bytes of a slot go to, and the number of these bytes."""
+
+    blocks: list[Operand]
+    nbytes: int
 
 
 class Receives:
@@ -195,24 +205,35 @@ class Receives:
         """Copy the next slot of the message, which is full, to its targets."""
         slot = self._queues.take(receive.source)
         assert slot is not None
-        targets = receive.parts.pop(0)
-        problem = self._mismatch(receive, slot, sum(map(nbytes_of, targets)))
+        targets = receive.parts.popleft()
+        problem = self._mismatch(receive, slot, targets.nbytes)
         if problem is not None:
             self._fail(receive, problem)
             return
         receive.enter(ReceiveState.READING)
         # To memory the bytes go straight from the ring, past the TCM and its port.
         copy = self._dma.read if receive.in_tcm else self._dma.copy
+        if len(targets.blocks) == 1:
+            (target,) = targets.blocks
+            source = Operand(slot.address, target.shape, target.dtype)
+            copied = copy(source, target, "ipcq_recv")
+            copied.then(partial(self._slot_copied, receive, slot))
+            return
         reads, address = list[Completion[bytes]](), slot.address
-        for target in targets:
+        for target in targets.blocks:
             reads.append(copy(Operand(address, target.shape, target.dtype), target, "ipcq_recv"))
             address += nbytes_of(target)
-        all_of(reads).then(partial(self._slot_copied, receive, slot))
+        all_of(reads).then(partial(self._slot_copied_in_parts, receive, slot))
 
-    def _slot_copied(self, receive: Receive, slot: Slot, read: Completion[list[bytes]]) -> None:
+    def _slot_copied_in_parts(
+        self, receive: Receive, slot: Slot, read: Completion[list[bytes]]
+    ) -> None:
+        self._slot_copied(receive, slot, completed(b"".join(read.value)))
+
+    def _slot_copied(self, receive: Receive, slot: Slot, read: Completion[bytes]) -> None:
         if self._trace is not None:
             self._trace.received(self._queues.pair(receive.source), slot)
-        receive.received += read.value
+        receive.received.append(read.value)
         # The slot is empty, so its credit returns now and not at the end of the message.
         self._queues.release(receive.source)
         if receive.parts:
@@ -226,7 +247,8 @@ class Receives:
             self._queues.end_message(receive.source, self._faults.call)
         # Before the kernel goes on: what it does next must find the earlier receives matched.
         self._match()
-        receive.done.complete(b"".join(receive.received))
+        received = receive.received
+        receive.done.complete(received[0] if len(received) == 1 else b"".join(received))
 
     def _command_issued(self, receive: Receive) -> None:
         if self._queues.full_slots(receive.source):
@@ -254,17 +276,19 @@ class Receives:
         return self._faults.error(problem, receive.line)
 
 
-def _cut(targets: Sequence[Operand], slot_size: int) -> list[list[Operand]]:
-    """For every slot of a message, the blocks that its bytes go to."""
-    slots: list[list[Operand]] = []
-    room = 0
+def _cut(targets: Sequence[Operand], slot_size: int) -> deque[_SlotTargets]:
+    """The slots of a message."""
+    slots: deque[_SlotTargets] = deque()
+    blocks, room = list[Operand](), slot_size
     for target in targets:
         start, nbytes = 0, nbytes_of(target)
         while start < nbytes:
-            if not room:
-                slots.append([])
-                room = slot_size
             count = min(room, nbytes - start)
-            slots[-1].append(part_of(target, start, count))
+            blocks.append(part_of(target, start, count))
             start, room = start + count, room - count
+            if not room:
+                slots.append(_SlotTargets(blocks, slot_size))
+                blocks, room = list[Operand](), slot_size
+    if blocks:
+        slots.append(_SlotTargets(blocks, slot_size - room))
     return slots

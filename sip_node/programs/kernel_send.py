@@ -28,7 +28,8 @@ class Sends:
 
     def send(self, direction: str, value: Value) -> None:
         """For every slot: reserve it at the peer, sleep while there is no credit, write it."""
-        pair, block, data = self._queues.outgoing(direction), value.operand, value.tobytes()
+        queue, block, data = self._queues.outgoing(direction), value.operand, value.tobytes()
+        pair = queue.pair
         if value.nbytes > pair.slot_size and not is_packed(block):
             raise self._faults.error(
                 f"send to {direction} of a view with gaps, {value.nbytes:,} bytes: it must fit "
@@ -38,7 +39,7 @@ class Sends:
             source = part_of(block, start, min(pair.slot_size, value.nbytes - start))
             # For every slot anew: a collective may have started on these queues in the meantime.
             self._wait.begin(self._wait.on_peer("send", direction))
-            address = self._issuer.issue(lambda: self._queues.table.acquire(direction))
+            address = self._issuer.issue(queue.acquire)
             self._wait.end()
             slot = Operand(address, source.shape, source.dtype)
             content = data[start : start + nbytes_of(source)]

@@ -5,7 +5,7 @@ source line. The time is a component promise of the conservative synchronisation
 compute, the kernel sends nothing to other SIPs, so these may simulate up to that time.
 """
 
-from msgspec.structs import replace
+from typing import NamedTuple
 
 from runtime.language.caller import kernel_line
 from runtime.wire.reports import BlockedPe
@@ -14,6 +14,15 @@ from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kernel_queues import KernelQueues
 from sip_node.programs.kernel_receive import Receives
 from sip_node.programs.program import Program
+
+
+class PeerWait(NamedTuple):
+    """A wait for the peer in `direction`, None for any; `line` is its source line if known."""
+
+    operation: str
+    direction: str | None
+    since_ps: int
+    line: str = ""
 
 
 class KernelWait:
@@ -25,25 +34,14 @@ class KernelWait:
         self._chip, self._coordinates = pe.chip, pe.coordinates
         self._launch, self._program = launch, program
         self._queues, self._receives = queues, receives
-        self._current: BlockedPe | None = None
+        self._current: PeerWait | None = None
 
-    def on_peer(self, operation: str, direction: str | None, line: str = "") -> BlockedPe:
-        """Describe a wait that begins now; `line` is its source line where it is known already."""
-        pair = self._queues.check_peer(operation, direction)
-        return BlockedPe(
-            sip=self._coordinates.sip,
-            cube=self._coordinates.cube,
-            pe=self._coordinates.pe,
-            kernel=self._launch.name,
-            operation=operation,
-            direction=direction or "any",
-            peer=None if pair is None else pair.peer,
-            since_ps=self._chip.engine.now_ps,
-            line=line,
-            call=self._launch.call,
-        )
+    def on_peer(self, operation: str, direction: str | None, line: str = "") -> PeerWait:
+        """A wait that begins now; `KernelError` if the queues do not allow the operation."""
+        self._queues.check_peer(operation, direction)
+        return PeerWait(operation, direction, self._chip.engine.now_ps, line)
 
-    def begin(self, wait: BlockedPe | None) -> None:
+    def begin(self, wait: PeerWait | None) -> None:
         """The kernel waits from now on; None where it waits for no peer."""
         self._current = wait
 
@@ -60,11 +58,23 @@ class KernelWait:
 
     def blocked(self) -> BlockedPe | None:
         """The wait for a peer, if there is one, with its source line."""
-        if self._current is None:
+        wait, at = self._current, self._coordinates
+        if wait is None:
             return None
-        # Found when it is needed: a kernel sends many slots and waits for few of them.
-        line = self._current.line or kernel_line(self._program.frame)
+        # Described when it is needed: a kernel sends many slots and waits for few of them.
+        line = wait.line or kernel_line(self._program.frame)
         if self._launch.call:
             # The lines of a collective's kernel are not the user's, so name the call as well.
             line = f"{line}, called at {self._launch.line}"
-        return replace(self._current, line=line)
+        return BlockedPe(
+            sip=at.sip,
+            cube=at.cube,
+            pe=at.pe,
+            kernel=self._launch.name,
+            operation=wait.operation,
+            direction=wait.direction or "any",
+            peer=None if wait.direction is None else self._queues.table.pair(wait.direction).peer,
+            since_ps=wait.since_ps,
+            line=line,
+            call=self._launch.call,
+        )

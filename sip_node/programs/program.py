@@ -9,6 +9,9 @@ loop is one thread. So every program is a greenlet (a stack of its own, switched
     other events
     completion -------> returns the value, user code goes on
 
+A command that begins later is the same in two parts: the program sleeps at once, with `sleep`, and
+an event makes the call for it, with `call`.
+
 A program never runs a component itself: it gives the call to the loop, which makes the call, and
 resumes the program from the event that completes it. So programs are entered from the loop only,
 never from one another, and the stack of the loop never grows with their number.
@@ -42,10 +45,11 @@ class Program:
         clock: ProgramClock | None = None,
     ) -> None:
         self._main: Callable[[], object] | None = main
-        self._greenlet = greenlet(self._body, parent=getcurrent())
+        self._loop = getcurrent()
+        self._greenlet = greenlet(self._body, parent=self._loop)
         # Not `context or ...`: a context without variables is false.
         self._greenlet.gr_context = copy_context() if context is None else context
-        self.finished = Completion[object]()
+        self.finished: Completion[object] = Completion()
         self._clock = clock
 
     @property
@@ -57,15 +61,32 @@ class Program:
         """Run until the program first waits. For the event loop only."""
         self._run(None)
 
+    def call(self, start: Callable[..., Completion[Any]], args: tuple[object, ...]) -> None:
+        """Call `start(*args)` for the program, which sleeps, and let it go on with the result.
+
+        For the event loop only.
+        """
+        completion = _called(start, args)
+        if completion.done:
+            self._run(completion)
+        else:
+            completion.then(self._run)
+
     def wait(self, start: Callable[..., Completion[_T]], *args: object) -> _T:
         """Let the loop call `start(*args)`; sleep until its completion, return its value.
 
         For the program only.
         """
         assert getcurrent() is self._greenlet, "only the program itself can wait"
-        parent = self._greenlet.parent
-        assert parent is not None
-        return parent.switch((start, args))
+        return self._loop.switch((start, args))
+
+    def sleep(self) -> Any:
+        """Sleep until an event makes a call for the program; return the value of the call.
+
+        For the program only.
+        """
+        assert getcurrent() is self._greenlet, "only the program itself can sleep"
+        return self._loop.switch(None)
 
     def _body(self, _first: None) -> None:
         # Kernels refer to their program. In a reference cycle, a kernel that has ended would never
@@ -83,9 +104,6 @@ class Program:
         else:
             self.finished.complete(value)
 
-    def _resume(self, completion: Completion[Any]) -> None:
-        self._run(completion)
-
     def _run(self, completion: Completion[Any] | None) -> None:
         """Switch to the program and make its calls, until one does not complete at once."""
         while True:
@@ -98,19 +116,23 @@ class Program:
                 call = self._greenlet.switch(None if completion is None else completion.value)
             if self._clock is not None:
                 self._clock.leave()
-            # A greenlet that ends switches to its parent, with None.
-            if self._greenlet.dead or call is None:
-                assert self._greenlet.dead, "a program that waits passes its call"
-                # The context refers to the PE, and that to this program: see `_body`.
-                self._greenlet.gr_context = None
+            # A greenlet that ends switches to its parent, with None; one that sleeps does, too.
+            if call is None:
+                if self._greenlet.dead:
+                    # The context refers to the PE, and that to this program: see `_body`.
+                    self._greenlet.gr_context = None
                 return
-            start, args = call
-            try:
-                completion = start(*args)
-            except Exception as error:  # noqa: BLE001 - raised again where the program called
-                completion = Completion[Any]()
-                completion.fail(error)
+            completion = _called(*call)
             # Complete already: go on at once, without an event.
             if not completion.done:
-                completion.then(self._resume)
+                completion.then(self._run)
                 return
+
+
+def _called(start: Callable[..., Completion[Any]], args: tuple[object, ...]) -> Completion[Any]:
+    try:
+        return start(*args)
+    except Exception as error:  # noqa: BLE001 - raised again where the program called
+        failed: Completion[Any] = Completion()
+        failed.fail(error)
+        return failed

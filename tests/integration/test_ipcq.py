@@ -236,7 +236,9 @@ def test_a_direction_without_credits_sleeps_and_one_without_arrivals_too() -> No
     whole = ipcq()
     whole.install("t", [pair("E", 0, tx_base=0x10_0000)])
     queues = whole.table("t")
-    slots = [queues.acquire("E") for _ in range(5)]
+    queue = queues.queue("E")
+    assert queue is not None
+    slots = [queue.acquire() for _ in range(5)]
     assert [slot.value for slot in slots[:4]] == [0x10_0000 + 256 * index for index in range(4)]
     assert not slots[4].done
     assert queues.take("E") is None
@@ -246,7 +248,8 @@ def test_the_law_of_credits_names_the_queue_and_both_numbers() -> None:
     queues = ipcq()
     queues.install("t", [pair("E", 0)])
     queues.check_idle()
-    queues.table("t").acquire("E")
+    (queue,) = queues.table("t").queues
+    queue.acquire()
     with pytest.raises(InvariantError) as raised:
         queues.check_idle()
     assert "sip 0 cube 0 pe 0, t E" in str(raised.value)

@@ -77,8 +77,8 @@ MUTANTS = (
     Mutant(
         name="send-without-issue",
         file="sip_node/programs/kernel_send.py",
-        old="self._issuer.issue(lambda: self._queues.table.acquire(direction))",
-        new="self._issuer.wait(self._queues.table.acquire, direction)",
+        old="self._issuer.issue(queue.acquire)",
+        new="self._issuer.wait(queue.acquire)",
         breaks="The PE_CPU issues a command for each slot of a send.",
         noticed_by="i.",
     ),
@@ -109,8 +109,8 @@ MUTANTS = (
     Mutant(
         name="mmu-for-every-command",
         file="sip_node/programs/kernel_issue.py",
-        old="return self.wait(self._after, self.issue_ps, start)",
-        new="return self.wait(self._after, self._translated_ps, start)",
+        old="return self._issue(self.issue_ps, start, args)",
+        new="return self._issue(self._translated_ps, start, args)",
         breaks="Only commands with virtual addresses take the time of the MMU.",
         noticed_by="i.",
     ),

@@ -59,7 +59,7 @@ class QueueState:
     def acquire(self) -> Completion[int]:
         """Complete with the address of a free slot of the peer's ring, once there is a credit."""
         # One kernel at a time uses a queue, and it is sequential: at most one sender sleeps.
-        done = Completion[int]()
+        done: Completion[int] = Completion()
         if self.credits:
             done.complete(self._reserve_slot())
         else:

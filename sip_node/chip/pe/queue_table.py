@@ -6,7 +6,6 @@ from runtime.core.errors import InvariantError
 from runtime.core.requests import QueuePair, Transfer
 from runtime.model.addresses import AddressMap
 from runtime.wire.reports import QueuePointers
-from sip_node.chip.completion import Completion
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.queue_state import QueueState, Slot
@@ -51,13 +50,13 @@ class QueueTable:
             direction for direction, queue in self._queues.items() if queue.pair.rx_base is not None
         )
 
+    def queue(self, direction: str) -> QueueState | None:
+        """The queue of a direction, None without one."""
+        return self._queues.get(direction)
+
     def pair(self, direction: str) -> QueuePair:
         """The queue pair of a direction."""
         return self._queues[direction].pair
-
-    def acquire(self, direction: str) -> Completion[int]:
-        """Complete with the address of a free slot of the peer's ring, once there is one."""
-        return self._queues[direction].acquire()
 
     def full_slots(self, direction: str) -> int:
         """The number of slots of a direction that are full and were not taken."""
@@ -165,8 +164,10 @@ class QueueTable:
     def _announce(self, direction: str) -> None:
         listener = self._receiving.get(direction)
         if listener is None:
-            head = self._queues[direction].arrived[0]
-            listener = self._posted.get(head.call, self.listener)
+            listener = self.listener
+            if self._posted:
+                head = self._queues[direction].arrived[0]
+                listener = self._posted.get(head.call, listener)
         if listener is not None:
             listener(direction)
 
