@@ -120,15 +120,16 @@ class AddressMap:
         # nothing.
         self._limits = {"sip": topology.sips, "cube": topology.cubes, "pe": topology.pes_per_cube}
         self.slice_bytes = topology.hbm_slice_bytes
+        self.tcm_bytes, self.sram_bytes = topology.tcm_bytes, topology.sram_bytes
         self.hbm_bytes = topology.pes_per_cube * self.slice_bytes
         self.pe_ranges = (
-            Range("tcm", 0, topology.tcm_bytes),
+            Range("tcm", 0, self.tcm_bytes),
             Range("ipcq", 0x800_0000, MIB),
             Range("scratchpad", 0x900_0000, MIB),
             Range("regfile", 0xA00_0000, REGFILE_BYTES),
         )
         self.cube_ranges = (
-            Range("sram", _CUBE_RANGES, topology.sram_bytes),
+            Range("sram", _CUBE_RANGES, self.sram_bytes),
             Range("mcpu", _CUBE_RANGES + 32 * GIB, 16 * MIB),
         )
 

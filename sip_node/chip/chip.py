@@ -23,6 +23,7 @@ from sip_node.chip.kernel import StartKernel, no_kernels
 from sip_node.chip.memory.back_pressure import BackPressure
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory.storage import HbmController, Sram
+from sip_node.chip.memory_map import MemoryMap
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.pe.pe import Pe
 from sip_node.chip.registry import components
@@ -40,13 +41,14 @@ def chip_spec(
 ) -> ChipSpec:
     """The spec of all SIPs of a process: graph, routes and addresses are computed once."""
     graph, sips = ChipGraph(topology), SipFabric(topology)
-    routes = ChipRoutes(graph)
+    routes, addresses = ChipRoutes(graph), AddressMap(topology)
     credits_given = topology.noc.flow_control == "credits"
     return ChipSpec(
         topology=topology,
         graph=graph,
         routes=routes,
-        addresses=AddressMap(topology),
+        addresses=addresses,
+        memory_map=MemoryMap(addresses, graph),
         layers=VirtualLayers(graph, routes, sips) if credits_given else None,
         sips=sips,
         components=components(topology),

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from runtime.core.errors import PhysAddrError
-from runtime.model.addresses import AddressMap, PhysAddr
+from runtime.model.addresses import AddressMap
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
 from runtime.model.sip_fabric import SipFabric
@@ -17,6 +16,7 @@ from sip_node.chip.fabric.fabric import Endpoint, Fabric
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.kernel import StartKernel
 from sip_node.chip.memory.memory import Memory
+from sip_node.chip.memory_map import MemoryMap
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
@@ -76,6 +76,7 @@ class ChipSpec:
     graph: ChipGraph
     routes: ChipRoutes
     addresses: AddressMap
+    memory_map: MemoryMap
     layers: VirtualLayers | None
     sips: SipFabric
     components: Components
@@ -105,20 +106,5 @@ class ChipContext(ChipSpec):
         self.memory_ports[node].watch(base, nbytes, pe_node)
 
     def locate(self, address: int) -> tuple[int, int]:
-        """(sip, node) of the memory that holds a physical address; all SIPs have the same nodes.
-
-        Raises `PhysAddrError` for what is no memory on the fabric: the registers of a PE and of an
-        M_CPU.
-        """
-        where = PhysAddr.decode(address, self.addresses)
-        # The PE of an HBM address is the owner of the slice; its node is the controller.
-        if where.resource == "hbm":
-            return where.sip, self.graph.hbm(where.cube, where.pe)
-        if where.resource == "sram":
-            return where.sip, self.graph.sram(where.cube)
-        if where.resource == "tcm":
-            return where.sip, self.graph.pe(where.cube, where.pe)
-        raise PhysAddrError(
-            f"{address:#x}",
-            f"{where.resource} is not a memory that packets reach; hbm, tcm and sram are",
-        )
+        """(sip, node) of the memory that holds a physical address, as `MemoryMap.locate`."""
+        return self.memory_map.locate(address)

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from math import prod
 
+import numpy as np
+
 from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
 from runtime.language.caller import kernel_line
@@ -227,8 +229,9 @@ def _fill(value: Value, data: bytes) -> None:
     """Set the elements of a value; none in a run without data."""
     if len(data) != value.nbytes:
         return
-    array = Value.from_bytes(memoryview(bytearray(data)), value.shape, value.dtype).data
-    if value.data is None or array is None:
+    # A copy, since a later receive may write over a view of it.
+    array = np.frombuffer(bytearray(data), value.dtype.numpy).reshape(value.shape)
+    if value.data is None:
         value.data = array
     else:
         # In place, since views of the value share its elements.

@@ -3,15 +3,16 @@
 from tests.mutants.mutant import Mutant
 
 ENGINE = "sip_node/chip/pe/math.py"
+TIMES = "sip_node/chip/pe/vector_times.py"
 STREAM = "sip_node/chip/pe/vector_stream.py"
 PASSES = "runtime/language/passes.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="vector-fetch-not-pipelined",
-        file=ENGINE,
-        old="(fetched_ps, stream.fetched(vector), vector)",
-        new="(fetched_ps, stream.fetched_bytes, vector)",
+        file=TIMES,
+        old="path_ps, fetched = paths.ps, stream.fetched",
+        new="path_ps, fetched = paths.ps, lambda _: stream.fetched_bytes",
         breaks="the engine begins with the first vector, not with the last",
         noticed_by="v.",
     ),
@@ -33,7 +34,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         name="vector-last-store-free",
-        file=ENGINE,
+        file=TIMES,
         old="path_ps(nbytes, left[vector], last_bytes)",
         new="path_ps(nbytes, left[vector])",
         breaks="the last vector is stored after it was computed",
@@ -65,9 +66,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         name="vector-reduction-streams-out",
-        file=ENGINE,
-        old="if step.reduces:\n            end_ps",
-        new="if step.after:\n            end_ps",
+        file=TIMES,
+        old="if step.reduces:",
+        new="if step.after:",
         breaks="a reduction has no result before its last vector",
         noticed_by="v.",
     ),
@@ -98,7 +99,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="vector-fetch-port-shared-by-nobody",
         file=ENGINE,
-        old="fetched_ps, _ = self._fetch.reserve(",
+        old="fetch_ps, _ = self._fetch.reserve(",
         new="_, _ = self._fetch.reserve(",
         breaks="operands wait at the fetch port for the tiles of a product",
         noticed_by="v.",
@@ -114,8 +115,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="vector-engine-takes-two-at-once",
         file=ENGINE,
-        old="(self.free_ps, 0, 1),",
-        new="(0, 0, 1),",
+        old="times, free_ps = plan.passes[operation.begun], self.free_ps",
+        new="times, free_ps = plan.passes[operation.begun], 0",
         breaks="an operation waits until the engine has finished the operation before it",
         noticed_by="v.",
     ),

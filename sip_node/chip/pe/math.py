@@ -19,10 +19,11 @@ reserves the time of all bytes of an operation at once: the operands when it beg
 the first vector is computed.
 """
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
+from typing import NamedTuple
 from zlib import crc32
 
 from runtime.core.dtypes import DType
@@ -37,12 +38,24 @@ from sip_node.chip.pe.operand_tiles import checksum_of
 from sip_node.chip.pe.tile_buffers import RegisterFile
 from sip_node.chip.pe.tile_token import TileToken
 from sip_node.chip.pe.vector_stream import StreamPaths, VectorStream
+from sip_node.chip.pe.vector_times import PassTimes, pass_times
 from sip_node.chip.strided_block import nbytes_of
 
 
-@dataclass
+class VectorPlan(NamedTuple):
+    """What operations of one name on blocks of the same shapes and types have in common: the bytes
+    at the ports, the times of the passes, and the least time of all passes but the first.
+    """
+
+    fetched_bytes: int
+    stored_bytes: int
+    passes: tuple[PassTimes, ...]
+    later_ps: int
+
+
+@dataclass(slots=True)
 class VectorOperation:
-    """An operation of a kernel in flight, with the passes that have not begun."""
+    """An operation of a kernel in flight; `begun` of the passes of its plan have begun."""
 
     name: str
     inputs: Sequence[Operand | float]
@@ -50,9 +63,12 @@ class VectorOperation:
     data: bytes
     axis: int | None
     done: Callable[[], None]
-    stream: VectorStream
-    passes: deque[Pass]
-    start_ps: int | None = None
+    plan: VectorPlan
+    begun: int = 0
+    start_ps: int = 0
+
+
+_Block = tuple[tuple[int, ...], str]
 
 
 class PeMath:
@@ -73,6 +89,8 @@ class PeMath:
         self._cycles: dict[str, int] = math.cycles.values()
         self._clock = Clock(math.clock_ghz)
         self._paths = StreamPaths(self._fetch, self._clock, self._store)
+        # A kernel repeats its operations on blocks of a few sizes.
+        self._plans: dict[tuple[str, tuple[_Block, ...], _Block], VectorPlan] = {}
         self.free_ps = 0
         self.busy_ps = 0
         self.records = 0
@@ -102,8 +120,6 @@ class PeMath:
         Operands and result are blocks in TCM; `data` are the elements of the result, in row-major
         order.
         """
-        blocks = [each for each in inputs if isinstance(each, Operand)]
-        stream = VectorStream.joined if name == "cat" else VectorStream
         operation = VectorOperation(
             name=name,
             inputs=inputs,
@@ -111,78 +127,71 @@ class PeMath:
             data=data,
             axis=axis,
             done=done,
-            stream=stream(blocks, result, self._lanes),
-            passes=deque(passes(name)),
+            plan=self._plan(name, inputs, result),
         )
         self.records += 1
-        end_ps = self._begin(operation)
         # Without the waits of later passes, so that the promise holds.
-        return end_ps + sum(
-            self._clock.ps(self.cycles(step, operation.stream.count)) for step in operation.passes
+        return self._begin(operation) + operation.plan.later_ps
+
+    def _plan(self, name: str, inputs: Sequence[Operand | float], result: Operand) -> VectorPlan:
+        blocks = [each for each in inputs if isinstance(each, Operand)]
+        shapes = tuple([(block.shape, block.dtype) for block in blocks])
+        key = name, shapes, (result.shape, result.dtype)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = self._new_plan(name, blocks, result)
+        return plan
+
+    def _new_plan(self, name: str, blocks: Sequence[Operand], result: Operand) -> VectorPlan:
+        vectors = VectorStream.joined if name == "cat" else VectorStream
+        stream = vectors(blocks, result, self._lanes)
+        first, *later = passes(name)
+        return VectorPlan(
+            fetched_bytes=stream.fetched_bytes,
+            stored_bytes=stream.stored_bytes,
+            passes=tuple(
+                pass_times(step, stream, self._paths, partial(self.cycles, step))
+                for step in (first, *later)
+            ),
+            later_ps=sum(self._clock.ps(self.cycles(step, stream.count)) for step in later),
         )
 
     def _begin(self, operation: VectorOperation) -> int:
         """Begin the next pass; returns its earliest end, with the result in TCM after the last."""
-        step, stream = operation.passes.popleft(), operation.stream
-        entries, path_ps = self._entries(stream), self._paths.ps
+        plan = operation.plan
+        times, free_ps = plan.passes[operation.begun], self.free_ps
+        fetch_ps = now_ps = self._engine.now_ps
+        if plan.fetched_bytes:
+            fetch_ps, _ = self._fetch.reserve(now_ps, now_ps, plan.fetched_bytes)
         # Vector 1 enters the engine when it is in registers and the engine is free.
-        start_ps = max(from_ps + path_ps(nbytes) for from_ps, nbytes, _ in entries[:2])
-        if operation.start_ps is None:
+        start_ps = times.start.end_ps(free_ps, fetch_ps)
+        if not operation.begun:
             operation.start_ps = start_ps
-        left = {vector: self.cycles(step, stream.count - vector + 1) for *_, vector in entries}
-        self.free_ps = max(
-            from_ps + path_ps(nbytes, left[vector]) for from_ps, nbytes, vector in entries
-        )
+        operation.begun += 1
+        self.free_ps = times.computed.end_ps(free_ps, fetch_ps)
         self.busy_ps += self.free_ps - start_ps
-        if operation.passes:
+        if operation.begun < len(plan.passes):
             self._engine.at(self.free_ps, self._go_on, operation)
             return self.free_ps
-        if step.reduces:
-            end_ps = self.free_ps + path_ps(0, 0, stream.stored_bytes)
-            self._engine.at(self.free_ps, self._store_result, operation, end_ps)
-            return end_ps
-        one, last_bytes = self.cycles(step, 1), stream.stored_from(stream.count)
-        first_ps = max(from_ps + path_ps(nbytes, one) for from_ps, nbytes, _ in entries[:2])
-        end_ps = max(
-            from_ps
-            + max(
-                path_ps(nbytes, left[vector], last_bytes),
-                path_ps(nbytes, one, stream.stored_from(vector)),
-            )
-            for from_ps, nbytes, vector in entries
-        )
+        first_ps = times.first.end_ps(free_ps, fetch_ps)
+        end_ps = times.stored.end_ps(free_ps, fetch_ps)
         self._engine.at(first_ps, self._store_result, operation, end_ps)
         return end_ps
 
     def _go_on(self, operation: VectorOperation) -> None:
         self._begin(operation)
 
-    def _entries(self, stream: VectorStream) -> list[tuple[int, int, int]]:
-        """(time, bytes, vector): from which time on how many bytes are fetched up to a vector.
-
-        For the vectors that may hold up the engine. The first two are of vector 1: it also waits
-        until the engine is free. Reserves the fetch port.
-        """
-        fetched_ps = now_ps = self._engine.now_ps
-        if stream.fetched_bytes:
-            fetched_ps, _ = self._fetch.reserve(now_ps, now_ps, stream.fetched_bytes)
-        return [
-            (self.free_ps, 0, 1),
-            *((fetched_ps, stream.fetched(vector), vector) for vector in (1, *stream.bends())),
-        ]
-
     def _store_result(self, operation: VectorOperation, end_ps: int) -> None:
         """Reserve the store port for all of the result; `end_ps` is the end if it is free."""
         # Not when the operation begins: the first result may be far away, and what other engines
         # store before it would wait.
         now_ps = self._engine.now_ps
-        start_ps, stored_ps = self._store.reserve(now_ps, now_ps, operation.stream.stored_bytes)
+        start_ps, stored_ps = self._store.reserve(now_ps, now_ps, operation.plan.stored_bytes)
         if start_ps > now_ps:
             end_ps = max(stored_ps, end_ps)
         self._engine.at(end_ps, self._end, operation)
 
     def _end(self, operation: VectorOperation) -> None:
-        assert operation.start_ps is not None
         self._context.tcm.write(operation.result, operation.data)
         self._context.record(
             self._record(

@@ -39,7 +39,7 @@ class Pe:
             node=node,
             tcm=self.tcm,
             record=chip.log.add,
-            locate=chip.locate,
+            locate=chip.memory_map.locate,
             locate_pe=lambda peer: (peer.sip, chip.graph.pe(peer.cube, peer.pe)),
             next_flow=chip.flows.next,
         )

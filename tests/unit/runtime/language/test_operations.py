@@ -1,0 +1,29 @@
+"""Arithmetic in float32, against the rule: exact, rounded to float32, then to the type."""
+
+import numpy as np
+import pytest
+
+from runtime.core.dtypes import bfloat16, float16, float32
+from runtime.language.operations import compute
+
+SPECIALS = [0.0, -0.0, np.inf, -np.inf, 1.0, 1e-45, -1e-45, 6e-8, 65504.0, 3.4e38, 1e-38]
+
+
+def every_kind_of_number(dtype: np.dtype) -> np.ndarray:
+    """Random bits, which contain NaNs with payloads, and special values."""
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    bits = np.random.default_rng(7).integers(0, np.iinfo(unsigned).max, 20_000, unsigned)
+    with np.errstate(over="ignore"):
+        return np.concatenate([bits.view(dtype), np.array(SPECIALS).astype(dtype)])
+
+
+@pytest.mark.parametrize("dtype", [float16, bfloat16, float32])
+@pytest.mark.parametrize("name", ["add", "sub", "mul"])
+def test_one_rounding_of_float32_has_the_bits_of_the_exact_result(name: str, dtype) -> None:
+    a = every_kind_of_number(dtype.numpy)
+    for b in (a[::-1].copy(), np.roll(a, 1), a):
+        with np.errstate(all="ignore"):
+            function = {"add": np.add, "sub": np.subtract, "mul": np.multiply}[name]
+            exact = function(a.astype(np.float64), b.astype(np.float64))
+            expected = exact.astype(np.float32).astype(dtype.numpy)
+        assert compute(name, (a, b), dtype).tobytes() == expected.tobytes()
