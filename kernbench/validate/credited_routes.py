@@ -11,6 +11,7 @@ from runtime.model.routing import ChipRoutes
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import parse_topology
 from runtime.model.virtual_layers import VirtualLayers
+from sip_node.chip.command_bounds import CommandBounds
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.registry import components
@@ -42,7 +43,7 @@ class _CreditedSip:
             VirtualLayers(self.graph, routes, sips),
             sips,
             0,
-            SendBounds({}, 0, answers=False),
+            SendBounds({}, CommandBounds(), answers=False),
             components(topology).links,
         )
 

@@ -31,6 +31,7 @@ from runtime.model.routing import ChipRoutes, Route
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import parse_topology
 from runtime.model.virtual_layers import VirtualLayers
+from sip_node.chip.command_bounds import CommandBounds
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
@@ -149,7 +150,7 @@ class MeshNetwork:
         graph = ChipGraph(topology)
         routes = _MeshRoutes(graph)
         links = components(topology).links
-        bounds = SendBounds({}, 0, answers=False)
+        bounds = SendBounds({}, CommandBounds(), answers=False)
         self.fabric: Fabric | CreditedFabric | FlitMesh
         if router.flow_control == "flits":
             self.fabric = FlitMesh(self.engine, routes, CYCLE_PS, FLIT_BYTES)

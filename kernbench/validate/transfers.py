@@ -12,6 +12,7 @@ from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
 from runtime.model.topology import parse_topology
 from runtime.torch.rank_state import running_rank
+from sip_node.chip.command_bounds import CommandBounds
 from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.registry import components
@@ -86,7 +87,7 @@ class BareFabric:
         self.graph = ChipGraph(parse_topology(file.text, "topology", 1))
         self.routes = ChipRoutes(self.graph)
         links = components(self.graph.topology).links
-        bounds = SendBounds({}, 0, answers=False)
+        bounds = SendBounds({}, CommandBounds(), answers=False)
         self.fabric = Fabric(self.engine, self.graph, self.routes, 0, bounds, links)
         self.arrivals: list[Arrival] = []
 

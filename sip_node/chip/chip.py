@@ -1,6 +1,8 @@
 """One SIP: its components on one fabric, its boundary to other SIPs, its op log."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from operator import add
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import InvariantError
@@ -12,11 +14,12 @@ from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import Topology
 from runtime.model.virtual_layers import VirtualLayers
 from runtime.wire.reports import BlockedPe, StalledBuffer
+from sip_node.chip.command_bounds import CommandBounds, CommandTimes
 from sip_node.chip.context import ChipContext, ChipSpec, Flows
 from sip_node.chip.credited_ports import CreditedPorts
 from sip_node.chip.fabric.clocked_network import HopTiming
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
-from sip_node.chip.fabric.fabric import Endpoint, Fabric
+from sip_node.chip.fabric.fabric import Endpoint, Fabric, link_server
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.host.host import Host
 from sip_node.chip.kernel import StartKernel, no_kernels
@@ -26,7 +29,7 @@ from sip_node.chip.memory.storage import HbmController, Sram
 from sip_node.chip.memory_map import MemoryMap
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.pe.pe import Pe
-from sip_node.chip.registry import components
+from sip_node.chip.registry import LINKS, components
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.chip.ucie_ports import UciePorts
 from sip_node.pdes.engine import Engine
@@ -211,23 +214,64 @@ def _fabric(
 def _send_bounds(spec: ChipSpec) -> SendBounds:
     """The least times from the components of a SIP to its ports, from its routes."""
     graph = spec.graph
-    timing = None if spec.layers is None else HopTiming(graph)
+    latency_ps = _latencies(spec)
+    out = {
+        (cube, pe): latency_ps(graph.pe(cube, pe), graph.io_noc)
+        for cube in range(spec.topology.cubes)
+        for pe in range(spec.topology.pes_per_cube)
+    }
+    # A credit leaves in the event in which a packet has left its buffer, as an answer may.
+    answers = spec.remote_dma or spec.layers is not None
+    return SendBounds(out, CommandBounds(_command_times(spec, out)), answers=answers)
+
+
+def _command_times(spec: ChipSpec, out_ps: Mapping[tuple[int, int], int]) -> CommandTimes:
+    """The least times of commands: paths without contention, to the nearest PE and back."""
+    graph, latency_ps, topology = spec.graph, _latencies(spec), spec.topology
+    down_ps, up_ps, message_ps = list[int](), list[int](), list[int]()
+    for (cube, pe), to_port_ps in out_ps.items():
+        # A launch reaches a PE through the M_CPU of its cube, and its first packet leaves by the
+        # IO NoC; the answer of the PE takes the same way back.
+        m_cpu, at = graph.m_cpu(cube), graph.pe(cube, pe)
+        down_ps.append(latency_ps(graph.io_cpu, m_cpu) + latency_ps(m_cpu, at))
+        up_ps.append(latency_ps(at, m_cpu) + latency_ps(m_cpu, graph.io_cpu))
+        message_ps.append(down_ps[-1] + to_port_ps)
+    margin_ps = ps_from_ns(topology.sip.io_chiplet.io_cpu.launch_margin_ns)
+    order_ps = min(map(add, down_ps, up_ps))
+    return CommandTimes(
+        submit_ps=ps_from_ns(topology.host.launch_overhead_ns),
+        down_ps=latency_ps(graph.host, graph.io_cpu),
+        up_ps=latency_ps(graph.io_cpu, graph.host),
+        message_ps=margin_ps + min(message_ps),
+        launch_ps=margin_ps + order_ps,
+        ended_ps=min(up_ps),
+        order_ps=order_ps,
+        byte_ps=_host_byte_ps(spec),
+    )
+
+
+def _latencies(spec: ChipSpec) -> Callable[[int, int], int]:
+    timing = None if spec.layers is None else HopTiming(spec.graph)
 
     def latency_ps(source: int, target: int) -> int:
         route = spec.routes.route(source, target)
         return route.latency_ps if timing is None else timing.latency_ps(route.stages)
 
-    out: dict[tuple[int, int], int] = {}
-    launch: list[int] = []
-    for cube in range(spec.topology.cubes):
-        # A launch reaches a PE through the M_CPU of its cube, and its first packet leaves by the
-        # IO NoC: no message of a kernel that is not launched yet is earlier.
-        down_ps = latency_ps(graph.io_cpu, graph.m_cpu(cube))
-        for pe in range(spec.topology.pes_per_cube):
-            out[cube, pe] = latency_ps(graph.pe(cube, pe), graph.io_noc)
-            spread_ps = latency_ps(graph.m_cpu(cube), graph.pe(cube, pe))
-            launch.append(down_ps + spread_ps + out[cube, pe])
-    margin_ps = ps_from_ns(spec.topology.sip.io_chiplet.io_cpu.launch_margin_ns)
-    # A credit leaves in the event in which a packet has left its buffer, as an answer may.
-    answers = spec.remote_dma or spec.layers is not None
-    return SendBounds(out, min(launch) + margin_ps, answers=answers)
+    return latency_ps
+
+
+def _host_byte_ps(spec: ChipSpec) -> Fraction:
+    """The time of a byte on the narrowest link between host and IO_CPU, in the faster direction.
+
+    0 where `impl:` replaces a class of links: another class need not serve bytes one by one.
+    """
+    graph, links = spec.graph, spec.components.links
+    if any(serve is not LINKS[kind] for kind, serve in links.items()):
+        return Fraction(0)
+
+    def slowest_ps(source: int, target: int) -> Fraction:
+        stages = spec.routes.route(source, target).stages
+        servers = (link_server(graph, graph.links[stage.link], links) for stage in stages)
+        return max(server.byte_ps for server in servers)
+
+    return min(slowest_ps(graph.host, graph.io_cpu), slowest_ps(graph.io_cpu, graph.host))

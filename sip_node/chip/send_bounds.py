@@ -2,23 +2,26 @@
 
 They are the component promises of a chip. Only PEs with a running kernel or a posted transfer send
 off the chip, and only to the SIPs to which the kernel's queues lead, or to the SIP at the other end
-of the transfer. Everything else takes time first: a launch has to reach a PE, a packet has to reach
-the IO chiplet. A message which this SIP only forwards has a bound here from the time at which it is
-put into the inbox; before that the promises of its channel bound it.
+of the transfer. Everything else takes time first: a launch has to be submitted and to reach a PE
+(`command_bounds.py`), a packet has to reach the IO chiplet. A message which this SIP only forwards
+has a bound here from the time at which it is put into the inbox; before that the promises of its
+channel bound it.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 
-from runtime.core.requests import HardwareThread
+from msgspec import Struct
+
+from runtime.core.requests import HardwareThread, KernelLaunchMsg
 from runtime.core.simtime import NEVER_PS
+from sip_node.chip.command_bounds import CommandBounds, Until
+from sip_node.pdes.channel import later_ps
 from sip_node.pdes.sender import Sender
 
 Pe = tuple[int, int]
 
 
-@dataclass(slots=True)
-class _PostedTransfer:
+class _PostedTransfer(Struct):
     """A send or receive that is posted, the SIP at its other end, and the PEs it is open on."""
 
     sender: Sender
@@ -26,31 +29,33 @@ class _PostedTransfer:
     open_pes: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Running:
-    """A kernel on a PE and the SIPs that it can send to."""
+class _Running(Struct):
+    """A kernel on a PE, the SIPs that it can send to, and its path to the port.
 
-    sender: Sender
+    It goes on neither before `quiet_ps` nor before `until()`.
+    """
+
     targets: Collection[int]
+    path_ps: int
+    quiet_ps: int
+    until: Until | None = None
 
 
 class SendBounds:
     """The senders of one SIP.
 
     `port_path_ps` gives, for every (cube, pe), the least time from the PE to the entrance of the
-    links to other SIPs, `launch_path_ps` the least time from a launch that the IO_CPU has not
-    stamped yet to a message. With `answers`, memories here reply to requests of other SIPs, which
-    may arrive at any time.
+    links to other SIPs, `commands` bounds the launches that the IO_CPU has not stamped yet. With
+    `answers`, memories here reply to requests of other SIPs, which may arrive at any time.
     """
 
     def __init__(
-        self, port_path_ps: Mapping[Pe, int], launch_path_ps: int, *, answers: bool
+        self, port_path_ps: Mapping[Pe, int], commands: CommandBounds, *, answers: bool
     ) -> None:
-        self._port_path_ps = port_path_ps
-        # With `answers` a request may arrive at any time, and its reply may leave in that event.
-        self._launches = Sender(0 if answers else launch_path_ps)
+        self._port_path_ps, self.commands, self._answers = port_path_ps, commands, answers
         self._reach: dict[tuple[Pe, str], Collection[int]] = {}
-        self._running: dict[tuple[Pe, HardwareThread], _Running] = {}
+        self._sending: dict[tuple[Pe, HardwareThread], _Running] = {}
+        self._command_of: dict[tuple[Pe, HardwareThread], int] = {}
         self._transfers: dict[str, _PostedTransfer] = {}
         self._in_flight: dict[int, Sender] = {}
 
@@ -58,41 +63,39 @@ class SendBounds:
         """A queue table was installed on a PE; its queues lead to `sips`, without the own SIP."""
         self._reach[pe, table] = sips
 
-    def launched(
-        self, pes: Sequence[Pe], start_ps: int, thread: HardwareThread, table: str
-    ) -> None:
-        """A kernel starts on a thread of `pes` at `start_ps`, not earlier, with a queue table.
+    def stamped(self, command: int, launch: KernelLaunchMsg, start_ps: int) -> None:
+        """The IO_CPU starts the kernel of a launch at `start_ps`, not earlier.
 
-        The table is installed. A kernel without a table cannot send off the chip.
+        Its queue table is installed. A transfer may send notices, data and credits at any time from
+        then on, until it has `transferred` on all of its PEs.
         """
-        for pe in pes:
-            targets = self._reach.get((pe, table))
-            # A kernel without queues to other SIPs never bounds a promise.
-            if targets:
-                sender = Sender(self._port_path_ps[pe])
-                # All PEs of a launch start at one time, so none sends before it.
-                sender.quiet_until(start_ps)
-                self._running[pe, thread] = _Running(sender, targets)
+        self.commands.stamped(command, start_ps, launch)
+        if launch.transfer is None:
+            self._launched(command, launch, start_ps)
+            return
+        # One sender for all PEs, with the shortest path: a rank may have posted many transfers.
+        sender = Sender(min(self._port_path_ps[pe] for pe in launch.pes))
+        sender.quiet_until(start_ps)
+        self._transfers[launch.call] = _PostedTransfer(
+            sender, launch.transfer.peer, len(launch.pes)
+        )
 
-    def computing(self, pe: Pe, until_ps: int, thread: HardwareThread) -> None:
-        """The kernel on a thread of a PE sends nothing before `until_ps`; other threads may."""
-        if (pe, thread) in self._running:
-            self._running[pe, thread].sender.quiet_until(until_ps)
+    def waiting(self, pe: Pe, thread: HardwareThread, until: Until, *, sends: bool) -> None:
+        """The kernel on a thread of a PE does not go on before `until()`; other threads may.
+
+        Meanwhile it sends nothing, unless it `sends` credits for what it receives.
+        """
+        key: tuple[Pe, HardwareThread] = (pe, thread)
+        until_ps = until()
+        self.commands.not_before(self._command_of[key], until_ps, until)
+        running = None if sends else self._sending.get(key)
+        if running is not None:
+            running.quiet_ps, running.until = max(running.quiet_ps, until_ps), until
 
     def ended(self, pe: Pe, thread: HardwareThread) -> None:
         """The kernel on a thread of a PE has ended."""
-        self._running.pop((pe, thread), None)
-
-    def posted(self, call: str, pes: Sequence[Pe], start_ps: int, target: int) -> None:
-        """The transfer `call` with SIP `target` starts on `pes` at `start_ps`, not earlier.
-
-        From then on notices, data and credits may leave at any time until it has `transferred` on
-        all of them.
-        """
-        # One sender for all PEs, with the shortest path: a rank may have posted many transfers.
-        sender = Sender(min(self._port_path_ps[pe] for pe in pes))
-        sender.quiet_until(start_ps)
-        self._transfers[call] = _PostedTransfer(sender, target, len(pes))
+        del self._command_of[pe, thread]
+        self._sending.pop((pe, thread), None)
 
     def transferred(self, call: str) -> None:
         """The transfer `call` has ended on one of its PEs."""
@@ -125,11 +128,31 @@ class SendBounds:
             target: sender.earliest_send_ps(base_ps) for target, sender in self._in_flight.items()
         }
         # Of several kernels that reach a target, the earliest counts.
-        for running in self._running.values():
-            bound_ps = running.sender.earliest_send_ps(base_ps)
+        for running in self._sending.values():
+            bound_ps = _earliest_ps(running, base_ps)
             for target in running.targets:
                 known[target] = min(bound_ps, known.get(target, bound_ps))
         for transfer in self._transfers.values():
             bound_ps = transfer.sender.earliest_send_ps(base_ps)
             known[transfer.target] = min(bound_ps, known.get(transfer.target, bound_ps))
-        return self._launches.earliest_send_ps(base_ps), known
+        # With `answers` a request may arrive at any time, and its reply may leave in that event.
+        launch_ps = base_ps if self._answers else self.commands.earliest_message_ps(base_ps)
+        return launch_ps, known
+
+    def _launched(self, command: int, launch: KernelLaunchMsg, start_ps: int) -> None:
+        for pe in launch.pes:
+            key = pe, launch.thread
+            self._command_of[key] = command
+            # A kernel without queues to other SIPs never bounds a promise.
+            if targets := self._reach.get((pe, launch.queues)):
+                # All PEs of a launch start at one time, so none sends before it.
+                self._sending[key] = _Running(targets, self._port_path_ps[pe], start_ps)
+
+
+def _earliest_ps(running: _Running, base_ps: int) -> int:
+    """The earliest message of a kernel: when it goes on, and then the path to the port."""
+    send_ps = running.quiet_ps
+    if send_ps <= base_ps and running.until is not None:
+        # Progress may have moved the end of what the kernel waits for; it never comes earlier.
+        send_ps = running.quiet_ps = max(send_ps, running.until())
+    return later_ps(max(base_ps, send_ps), running.path_ps)

@@ -21,8 +21,11 @@ from sip_node.pdes.transport import Transport
 COLLECTOR_LP = 0
 WAIT_S = 0.2
 """Longest wait of a blocked LP between two calls of `watch`."""
-STEP_PS = 1_000_000
-"""Longest step, 1 us: an LP that is alone or far ahead of its peers still calls `watch`."""
+FIRST_STEP_PS = 1_000_000
+STEP_S = 0.1
+"""Aim for the wall time of the longest step: an LP that is far ahead of its peers, or alone, still
+calls `watch`. The length of a step in simulated time is adapted to it, and no result depends on it.
+"""
 
 
 class Model(Protocol):
@@ -68,6 +71,7 @@ class LogicalProcess:
 
     `watch` is called once a round, at least every `WAIT_S` while blocked; an error that it raises
     ends the run. The model posts its messages through `sync.post`. LP 0 runs the collector for all.
+    `clock` is in seconds of wall time.
     """
 
     def __init__(
@@ -76,8 +80,10 @@ class LogicalProcess:
         model: Model,
         transport: Transport | None = None,
         watch: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = now_s,
     ) -> None:
         self._sync = sync
+        self._clock = clock
         self._model = model
         self._transport = transport or _NoPeers()
         self._watch = watch
@@ -85,6 +91,7 @@ class LogicalProcess:
         self._rounds = self._events = self._messages = self._null_messages = 0
         self._blocked_s = 0.0
         self._now_ps = 0
+        self._step_ps = FIRST_STEP_PS
 
     @property
     def now_ps(self) -> int:
@@ -155,9 +162,14 @@ class LogicalProcess:
             self._model.deliver(message)
 
     def _step(self) -> None:
-        next_ps = self._model.next_ps()
-        bound_ps = min(self._sync.horizon_ps(next_ps), later_ps(next_ps, STEP_PS))
+        next_ps, begin_s = self._model.next_ps(), self._clock()
+        horizon_ps, longest_ps = self._sync.horizon_ps(next_ps), later_ps(next_ps, self._step_ps)
+        bound_ps = min(horizon_ps, longest_ps)
         events = self._model.run_before(bound_ps)
+        if bound_ps == longest_ps:
+            # Twice as long or half as long next time, and never so short that it makes no progress.
+            quick = self._clock() - begin_s < STEP_S
+            self._step_ps = later_ps(0, 2 * self._step_ps) if quick else max(self._step_ps // 2, 1)
         self._events += events
         self._sync.executed(events)
         # Not the time of the last event: the model has executed everything before the bound.
@@ -179,9 +191,9 @@ class LogicalProcess:
             self._report(report)
             return
         # Until a frame, a grant or a message of the coordinator arrives.
-        begin_s = now_s()
+        begin_s = self._clock()
         self._transport.wait(WAIT_S)
-        self._blocked_s += now_s() - begin_s
+        self._blocked_s += self._clock() - begin_s
 
     def _report(self, report: SilenceReport) -> None:
         if self._collector is None:

@@ -145,7 +145,10 @@ class PeKernelContext:
             lambda: completed(scheduler.submit(gemm, result, self._memory.translate))
         )
         return self.operations.started(
-            done, result, earliest_end_ps=lambda: scheduler.earliest_end_ps(done)
+            done,
+            result,
+            # A product that is complete, and no longer in flight, bounds nothing.
+            earliest_end_ps=lambda: 0 if done.done else scheduler.earliest_end_ps(done),
         )
 
     def send(self, direction: str, value: Value) -> None:
@@ -215,7 +218,7 @@ class PeKernelContext:
             name, inputs, result.operand, result.tobytes(), lambda: done.complete(None), axis
         )
         # The stages of the vector engine are calendars, so the least time is known at the start.
-        self.wait.until(earliest_ps)
+        self.wait.until(lambda: earliest_ps)
         return done
 
     def _check_axis(self, axis: int) -> None:

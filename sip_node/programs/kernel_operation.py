@@ -71,7 +71,7 @@ class Operations:
             return
         self._wait.begin(operation.peer)
         if operation.earliest_end_ps is not None:
-            self._wait.until(operation.earliest_end_ps())
+            self._wait.until(operation.earliest_end_ps)
         self._issuer.wait(operation.completion)
         self._wait.end()
 

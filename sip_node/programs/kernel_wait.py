@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from runtime.language.caller import kernel_line
 from runtime.wire.reports import BlockedPe
+from sip_node.chip.command_bounds import Until
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kernel_queues import KernelQueues
@@ -49,12 +50,14 @@ class KernelWait:
         """The kernel goes on."""
         self._current = None
 
-    def until(self, time_ps: int) -> None:
-        """The kernel does not go on before `time_ps`: promise the other SIPs no message before."""
+    def until(self, until: Until) -> None:
+        """The kernel does not go on before `until()`: promise the other SIPs no message before."""
         # A receive under way returns credits, perhaps to another SIP, while the kernel sleeps.
-        if not self._receives.outstanding:
-            pe = (self._coordinates.cube, self._coordinates.pe)
-            self._chip.send_bounds.computing(pe, time_ps, self._launch.thread)
+        sends, at = self._receives.outstanding > 0, self._coordinates
+        if self._launch.transfer is None:
+            self._chip.send_bounds.waiting(
+                (at.cube, at.pe), self._launch.thread, until, sends=sends
+            )
 
     def blocked(self) -> BlockedPe | None:
         """The wait for a peer, if there is one, with its source line."""

@@ -70,6 +70,7 @@ class RankDevice:
     def wait(self, handle: Handle) -> Handle:
         """Sleep until the command is answered."""
         assert isinstance(handle, Command)
+        self._host.program_waits(handle)
         self._program_wait(lambda: handle.finished)
         return handle
 
@@ -85,6 +86,7 @@ class RankDevice:
         open_commands = _open(handles())
         if (kind, open_commands) in self._polled:
             # A loop around a poll submits nothing. It waits here, as the loop of a real host does.
+            self._host.program_waits(None)
             self._program_wait(self._host.next_answer)
             self._polled.clear()
             open_commands = _open(handles())
@@ -152,3 +154,4 @@ class Rank:
         if completion.error is not None:
             raise ProgramRaised(self.rank, completion.error)
         self._returned, self.outcome = True, completion.value
+        self._host.program_ended()

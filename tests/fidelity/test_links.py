@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from runtime.core.simtime import NEVER_PS
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
+from sip_node.chip.command_bounds import CommandBounds
 from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.send_bounds import SendBounds
@@ -42,7 +43,7 @@ class Net:
     def __init__(self) -> None:
         self.engine = Engine()
         self.fabric = Fabric(
-            self.engine, GRAPH, ROUTES, 0, SendBounds({}, 0, answers=False), links={}
+            self.engine, GRAPH, ROUTES, 0, SendBounds({}, CommandBounds(), answers=False), links={}
         )
         self.arrived: list[tuple[int, int, int]] = []
         for node in ENDPOINTS:

@@ -9,13 +9,14 @@ import pytest
 
 from runtime import DPPolicy, tl, torch
 from runtime.core.errors import IpcqDeadlock, KernelError
-from runtime.core.requests import Handle
+from runtime.core.requests import Handle, KernelLaunchMsg
 from runtime.core.trace import OpRecord
 from runtime.model.addresses import AddressMap
 from runtime.model.allocation import collective_scratch_offset, kernel_scratch_offset
 from runtime.model.topology import parse_topology
 from runtime.torch.distributed.work import Work
 from runtime.torch.tensors.tensor import Tensor
+from sip_node.chip.command_bounds import CommandBounds
 from sip_node.chip.send_bounds import SendBounds
 from tests.support.lps import reports_of
 from tests.support.topologies import variant_text
@@ -149,11 +150,13 @@ def test_overlapped_runs_have_one_digest_for_every_partition_into_lps(
 
 def test_the_promise_of_one_stream_does_not_hold_for_the_other() -> None:
     pe, to_port_ps = (0, 0), 10
-    seen = SendBounds({pe: to_port_ps}, 500, answers=False)
+    seen = SendBounds({pe: to_port_ps}, CommandBounds(), answers=False)
     seen.reaches(pe, "world/ring", (1,))
-    seen.launched([pe], 0, "collectives", "world/ring")
-    seen.launched([pe], 0, "kernels", "world/ring")
-    seen.computing(pe, 400, "kernels")
+    for number, call in enumerate(("all_reduce", "")):
+        launch = KernelLaunchMsg("kernel", int, (), (pe,), "world/ring", call)
+        seen.commands.submitted(number, number, (), 0, [launch])
+        seen.stamped(number, launch, 0)
+    seen.waiting(pe, "kernels", lambda: 400, sends=False)
     assert seen.earliest_send_ps(100)[1] == {1: 100 + to_port_ps}
     seen.ended(pe, "collectives")
     assert seen.earliest_send_ps(100)[1] == {1: 400 + to_port_ps}

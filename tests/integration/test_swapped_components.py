@@ -13,6 +13,7 @@ from runtime.model.routing import ChipRoutes
 from runtime.model.tiles import Tile
 from runtime.torch.rank_state import running_rank
 from sip_node.chip.chip import Chip, chip_spec
+from sip_node.chip.command_bounds import CommandBounds
 from sip_node.chip.completion import Completion
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.fabric import Fabric
@@ -171,7 +172,7 @@ def test_links_of_clocked_routers_have_no_other_class(kind: str) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in LINKS if kind != "switch"])
 def test_the_class_named_for_a_kind_serves_all_links_that_leave_it_and_no_others(kind: str) -> None:
     graph = ChipGraph(small(impl={kind: f"{__name__}:TenthOfTheRate"}))
-    bounds, links = SendBounds({}, 0, answers=False), components(graph.topology).links
+    bounds, links = SendBounds({}, CommandBounds(), answers=False), components(graph.topology).links
     fabric = Fabric(Engine(), graph, ChipRoutes(graph), 0, bounds, links)
     classes = {
         (graph.nodes[link.source].kind, type(server))

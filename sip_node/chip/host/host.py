@@ -116,6 +116,14 @@ class Host:
         # Addresses are those of the rank, so different tensors share none.
         return earlier is not None and not transfer.is_independent_of(earlier)
 
+    def program_waits(self, command: Command | None) -> None:
+        """The rank program submits nothing before the answer to a command; None: to any."""
+        self._chip.send_bounds.commands.rank_waits(None if command is None else command.number)
+
+    def program_ended(self) -> None:
+        """The rank program submits nothing more."""
+        self._chip.send_bounds.commands.rank_ended()
+
     def next_answer(self) -> Completion[None]:
         """Completes when the next command is answered."""
         return self._next_answer
@@ -156,6 +164,9 @@ class Host:
             departed_ps=departs_ps,
         )
         self.streams.submit(command)
+        self._chip.send_bounds.commands.submitted(
+            command.number, stream, command.waits_for, departs_ps, requests
+        )
         # As an event of its own: the rank program that submits is not in the event loop.
         self._engine.at(departs_ps, self._send, command)
         return command

@@ -183,12 +183,15 @@ class IoCpu:
         command.left -= 1
         if command.left:
             return
-        del self._commands[command.header.number]
+        number, now_ps = command.header.number, self._engine.now_ps
+        del self._commands[number]
+        self._chip.send_bounds.commands.completed(number, now_ps)
         # In order of submission, as they have arrived.
         for later in command.waiters:
             later.waits_for -= 1
             if not later.waits_for:
-                later.released_ps = self._engine.now_ps
+                later.released_ps = now_ps
+                self._chip.send_bounds.commands.released(later.header.number, now_ps)
                 held, later.held = later.held, []
                 for packet, tail_ps in held:
                     self._release(later, packet, tail_ps)
@@ -205,10 +208,8 @@ class IoCpu:
             self._longest_ps[launch.pes, nbytes] = longest_ps
         start_ps = now_ps + longest_ps + self._margin_ps
         # From here on these PEs may send; until now the bound for launches to come covered them.
-        if launch.transfer is None:
-            chip.send_bounds.launched(launch.pes, start_ps, launch.thread, launch.queues)
-        else:
-            chip.send_bounds.posted(launch.call, launch.pes, start_ps, launch.transfer.peer)
+        number = self._requests[tag].command.header.number
+        chip.send_bounds.stamped(number, launch, start_ps)
         # One PE cannot store to what another one stores to.
         stored = StoredRanges() if len(launch.pes) > 1 else None
         chip.log.add(OpRecord("io_cpu", f"launch {launch.name}", now_ps, start_ps))

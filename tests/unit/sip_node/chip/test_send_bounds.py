@@ -1,107 +1,144 @@
 """The bounds of a SIP on its next message, alone and in whole runs."""
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from runtime import DPPolicy, torch
-from runtime.ccl.config import CclConfig, load_ccl
+from runtime.ccl.config import load_ccl
+from runtime.core.requests import KernelLaunchMsg, Transfer
 from runtime.core.simtime import NEVER_PS
-from runtime.model.topology import Topology, parse_topology
-from sip_node.chip.chip import Chip, chip_spec
-from sip_node.chip.fabric.packet import Packet
-from sip_node.chip.op_log import OpLog
-from sip_node.chip.send_bounds import SendBounds
-from sip_node.pdes.engine import Engine
-from sip_node.programs.kernel_run import start_kernel
-from sip_node.programs.rank import Rank
+from runtime.model.topology import parse_topology
+from sip_node.chip.command_bounds import CommandBounds, CommandTimes
+from sip_node.chip.send_bounds import Pe, SendBounds
+from tests.support.bound_check import BoundCheck
 from tests.support.topologies import variant_text
 
 HERE, THERE = (0, 0), (1, 0)
 PORT_PS, LAUNCH_PS = {HERE: 10, THERE: 30}, 500
 
 
-def send_bounds(*, answers: bool = False) -> SendBounds:
-    return SendBounds(PORT_PS, LAUNCH_PS, answers=answers)
+class Bounds(SendBounds):
+    """The bounds of a SIP whose commands are submitted at 0, one for each kernel."""
+
+    def __init__(self, *, answers: bool = False) -> None:
+        super().__init__(
+            PORT_PS, CommandBounds(CommandTimes(message_ps=LAUNCH_PS)), answers=answers
+        )
+        self.number = 0
+
+    def starts(self, start_ps: int, pes: Sequence[Pe], table: str = "ring", call: str = "") -> None:
+        """A kernel, as a collective with a `call`."""
+        self._starts(start_ps, KernelLaunchMsg("k", int, (), tuple(pes), table, call))
+
+    def posts(self, start_ps: int, pes: Sequence[Pe], call: str, peer: int) -> None:
+        """A transfer."""
+        transfer = Transfer("send", "E", peer, "", 0, 1, 0, "isend", "here")
+        launch = KernelLaunchMsg("k", int, (), tuple(pes), "ring", call, transfer=transfer)
+        self._starts(start_ps, launch)
+
+    def _starts(self, start_ps: int, launch: KernelLaunchMsg) -> None:
+        self.number += 1
+        self.commands.submitted(self.number, self.number, (), 0, [launch])
+        self.stamped(self.number, launch, start_ps)
 
 
 def test_an_idle_sip_sends_nothing_before_a_launch_has_reached_a_pe() -> None:
-    assert send_bounds().earliest_send_ps(1000) == (1000 + LAUNCH_PS, {})
+    assert Bounds().earliest_send_ps(1000) == (1000 + LAUNCH_PS, {})
 
 
 def test_a_sip_whose_memories_reply_to_others_has_no_bound_beyond_its_next_event() -> None:
-    assert send_bounds(answers=True).earliest_send_ps(1000) == (1000, {})
+    assert Bounds(answers=True).earliest_send_ps(1000) == (1000, {})
 
 
 def test_a_message_of_a_running_kernel_needs_the_path_to_the_port() -> None:
-    seen = send_bounds()
+    seen = Bounds()
     seen.reaches(THERE, "ring", (2,))
-    seen.launched([HERE, THERE], 2000, "kernels", "ring")
+    seen.starts(2000, [HERE, THERE])
     assert seen.earliest_send_ps(0) == (LAUNCH_PS, {2: 2000 + PORT_PS[THERE]})
     assert seen.earliest_send_ps(2100) == (2100 + LAUNCH_PS, {2: 2100 + PORT_PS[THERE]})
 
 
 def test_a_kernel_sends_only_where_the_queues_of_its_table_lead() -> None:
-    seen = send_bounds()
+    seen = Bounds()
     seen.reaches(HERE, "ring", (1, 3))
     seen.reaches(HERE, "tree", (2,))
     seen.reaches(THERE, "ring", (3,))
-    seen.launched([THERE], 0, "kernels", "ring")
-    seen.launched([HERE], 0, "collectives", "tree")
+    seen.starts(0, [THERE])
+    seen.starts(0, [HERE], "tree", call="all_reduce")
     assert seen.earliest_send_ps(50)[1] == {2: 50 + PORT_PS[HERE], 3: 50 + PORT_PS[THERE]}
 
 
 def test_of_several_pes_that_reach_a_sip_the_nearest_counts() -> None:
-    seen = send_bounds()
+    seen = Bounds()
     for pe in (THERE, HERE):
         seen.reaches(pe, "ring", (1,))
-    seen.launched([THERE, HERE], 0, "kernels", "ring")
+    seen.starts(0, [THERE, HERE])
     assert seen.earliest_send_ps(50)[1] == {1: 50 + min(PORT_PS.values())}
 
 
 def test_a_kernel_that_computes_sends_nothing_until_the_end_of_it() -> None:
-    seen = send_bounds()
+    seen = Bounds()
     seen.reaches(HERE, "ring", (1,))
-    seen.launched([HERE], 0, "kernels", "ring")
-    seen.computing(HERE, 400, "kernels")
+    seen.starts(0, [HERE])
+    seen.waiting(HERE, "kernels", lambda: 400, sends=False)
     assert seen.earliest_send_ps(100)[1] == {1: 400 + PORT_PS[HERE]}
 
 
-def test_a_computation_on_one_thread_of_a_pe_does_not_bound_the_other_thread() -> None:
-    seen = send_bounds()
+def test_a_kernel_that_returns_credits_while_it_computes_may_send_at_any_time() -> None:
+    seen = Bounds()
     seen.reaches(HERE, "ring", (1,))
-    seen.launched([HERE], 0, "kernels", "ring")
-    seen.launched([HERE], 0, "collectives", "ring")
-    seen.computing(HERE, 400, "kernels")
+    seen.starts(0, [HERE])
+    seen.waiting(HERE, "kernels", lambda: 400, sends=True)
+    assert seen.earliest_send_ps(100)[1] == {1: 100 + PORT_PS[HERE]}
+
+
+def test_the_end_of_what_a_kernel_waits_for_is_computed_again_when_it_is_near() -> None:
+    ends_ps = [400, 900, 0]
+    seen = Bounds()
+    seen.reaches(HERE, "ring", (1,))
+    seen.starts(0, [HERE])
+    seen.waiting(HERE, "kernels", lambda: ends_ps.pop(0), sends=False)
+    assert seen.earliest_send_ps(399)[1] == {1: 400 + PORT_PS[HERE]}
+    assert seen.earliest_send_ps(400)[1] == {1: 900 + PORT_PS[HERE]}
+    # What it waits for is complete, and bounds nothing any more.
+    assert seen.earliest_send_ps(901)[1] == {1: 901 + PORT_PS[HERE]}
+
+
+def test_a_computation_on_one_thread_of_a_pe_does_not_bound_the_other_thread() -> None:
+    seen = Bounds()
+    seen.reaches(HERE, "ring", (1,))
+    seen.starts(0, [HERE])
+    seen.starts(0, [HERE], call="all_reduce")
+    seen.waiting(HERE, "kernels", lambda: 400, sends=False)
     assert seen.earliest_send_ps(100)[1] == {1: 100 + PORT_PS[HERE]}
     seen.ended(HERE, "collectives")
     assert seen.earliest_send_ps(100)[1] == {1: 400 + PORT_PS[HERE]}
 
 
 def test_a_kernel_without_queues_to_other_sips_does_not_count() -> None:
-    seen = send_bounds()
+    seen = Bounds()
     seen.reaches(HERE, "ring", ())
-    seen.launched([HERE], 0, "kernels", "ring")
-    seen.launched([THERE], 0, "kernels", "")
-    seen.computing(HERE, 100, "kernels")
+    seen.starts(0, [HERE])
+    seen.starts(0, [THERE], "")
+    seen.waiting(HERE, "kernels", lambda: 100, sends=False)
     assert seen.earliest_send_ps(50) == (50 + LAUNCH_PS, {})
 
 
 def test_a_kernel_that_has_ended_does_not_count() -> None:
-    seen = send_bounds()
+    seen = Bounds()
     seen.reaches(HERE, "ring", (1,))
-    seen.launched([HERE], 0, "kernels", "ring")
+    seen.starts(0, [HERE])
     seen.ended(HERE, "kernels")
     assert seen.earliest_send_ps(50) == (50 + LAUNCH_PS, {})
 
 
 def test_a_transfer_bounds_its_peer_until_it_has_ended_on_all_its_pes() -> None:
-    seen = send_bounds()
-    seen.posted("a", [THERE, HERE], 80, 2)
+    seen = Bounds()
+    seen.posts(80, [THERE, HERE], "a", 2)
     nearest_ps = min(PORT_PS.values())
     assert seen.earliest_send_ps(50)[1] == {2: 80 + nearest_ps}
-    seen.posted("b", [HERE], 60, 2)
+    seen.posts(60, [HERE], "b", 2)
     assert seen.earliest_send_ps(50)[1] == {2: 60 + PORT_PS[HERE]}
     seen.transferred("b")
     seen.transferred("a")
@@ -112,61 +149,13 @@ def test_a_transfer_bounds_its_peer_until_it_has_ended_on_all_its_pes() -> None:
 
 
 def test_a_packet_in_flight_bounds_until_it_has_been_posted() -> None:
-    seen = send_bounds()
+    seen = Bounds()
     seen.departed(2, 120)
     seen.departed(3, 150)
     assert seen.earliest_send_ps(50)[1] == {2: 120, 3: 150}
     assert seen.earliest_send_ps(130)[1] == {2: 130, 3: 150}
     seen.entered(2, 120)
     assert seen.earliest_send_ps(130)[1] == {2: NEVER_PS, 3: 150}
-
-
-class BoundCheck:
-    """All SIPs of a run on one engine.
-
-    The bounds of every chip are read before each time of an event, and each message is compared
-    with them. A message of another SIP that a chip only forwards is bound from its arrival on.
-    """
-
-    def __init__(self, topology: Topology, ccl: CclConfig, program: Callable[[int], None]) -> None:
-        self.engine = Engine()
-        plan = chip_spec(
-            topology,
-            data=False,
-            start_kernel=lambda at, launch: start_kernel(self.chips[at.sip].pe(at), launch),
-        )
-        self.chips = {
-            sip: Chip(plan, sip, self.engine, OpLog(None)) for sip in range(topology.sips)
-        }
-        for sip, chip in self.chips.items():
-            neighbours = plan.sips.neighbours(sip)
-            chip.boundary.connect({other: partial(self._cross, other) for other in neighbours})
-        for sip, chip in self.chips.items():
-            rank = Rank(
-                self.engine, chip.host, sip, (topology, ccl), data=False, main=partial(program, sip)
-            )
-            rank.state.world_size = topology.sips
-        self._bound_ps = {(sip, target): 0 for sip in self.chips for target in self.chips}
-        self.margins_ps: list[int] = []
-        self.forwarded = 0
-
-    def run(self) -> None:
-        while (now_ps := self.engine.next_ps()) < NEVER_PS:
-            for sip, chip in self.chips.items():
-                launch_ps, known_ps = chip.send_bounds.earliest_send_ps(now_ps)
-                for target in self.chips:
-                    bound_ps = min(launch_ps, known_ps.get(target, launch_ps))
-                    self._bound_ps[sip, target] = max(self._bound_ps[sip, target], bound_ps)
-            self.engine.run_before(now_ps + 1)
-
-    def _cross(
-        self, target: int, head_ps: int, source: int, seq: int, tail_ps: int, packet: Packet
-    ) -> None:
-        if packet.transfer.source_sip == source:
-            self.margins_ps.append(self.engine.now_ps - self._bound_ps[source, packet.transfer.sip])
-        else:
-            self.forwarded += 1
-        self.chips[target].boundary.arrive(head_ps, source, seq, tail_ps, packet)
 
 
 def all_reduce(algorithm: str) -> Callable[[int], None]:

@@ -1,11 +1,12 @@
 from collections.abc import Callable
+from itertools import count
 
 import pytest
 
 from runtime.core.errors import ProtocolError
 from runtime.core.simtime import NEVER_PS
 from runtime.wire.frames import Frame, Grant, Message, SilenceReport
-from sip_node.pdes.loop import STEP_PS, LogicalProcess
+from sip_node.pdes.loop import FIRST_STEP_PS, LogicalProcess
 from sip_node.pdes.promises import SendBound
 from sip_node.pdes.sync import Sync
 from tests.support.pdes_network import prompt
@@ -57,10 +58,20 @@ def test_an_lp_with_nothing_to_do_ends():
 
 def test_a_long_run_comes_back_to_watch_at_least_once_a_step():
     calls: list[None] = []
-    model = Ticks(0, STEP_PS - 1, STEP_PS, 5 * STEP_PS)
+    model = Ticks(0, FIRST_STEP_PS - 1, FIRST_STEP_PS, 5 * FIRST_STEP_PS)
     alone(model, watch=lambda: calls.append(None)).run()
-    assert [step for step in model.steps if step] == [[0, STEP_PS - 1], [STEP_PS], [5 * STEP_PS]]
+    assert [step for step in model.steps if step] == [
+        [0, FIRST_STEP_PS - 1],
+        [FIRST_STEP_PS],
+        [5 * FIRST_STEP_PS],
+    ]
     assert len(calls) == len(model.steps)
+
+
+def test_steps_that_take_long_are_made_shorter():
+    model, clock = Ticks(*range(0, 4 * FIRST_STEP_PS, 1000)), count()
+    LogicalProcess(Sync(0, 1, {}, {}), model, clock=lambda: next(clock)).run()
+    assert [len(step) for step in model.steps[:4]] == [1000, 500, 250, 125]
 
 
 def test_what_watch_raises_ends_the_run():

@@ -9,6 +9,7 @@ from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.virtual_layers import VirtualLayers
+from sip_node.chip.command_bounds import CommandBounds
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.send_bounds import SendBounds
@@ -29,7 +30,7 @@ class CreditedNet:
 
     def __init__(self, capacity_bytes: int | None = None) -> None:
         self.engine = Engine()
-        bounds = SendBounds({}, 0, answers=False)
+        bounds = SendBounds({}, CommandBounds(), answers=False)
         self.fabric = CreditedFabric(self.engine, GRAPH, ROUTES, LAYERS, SIPS, 0, bounds, {})
         self.arrived: list[tuple[int, int]] = []
         self.packets: list[Packet] = []
