@@ -64,6 +64,9 @@ cdef class FifoServer:
         # Until the tail has left, even while the link idles in between: packets do not interleave.
         self.free_ps = end_ps
         self.busy_ps += end_ps - start_ps
+        # The only sum here that can exceed the time of the run.
+        if start_ps - head_ps > NEVER_PS - self.queued_ps:
+            raise OverflowError(f"{self.name}: its messages have waited longer than 64 bits hold")
         self.queued_ps += start_ps - head_ps
         self.nbytes += nbytes
         service.start_ps, service.tail_ps = start_ps, end_ps
