@@ -33,6 +33,8 @@ EXAMPLES = (Path(__file__), Path(__file__).parent / "unit" / "test_style.py")
 """Files which quote the phrases."""
 BREAK = r"(?:\s|#)+"
 """Between two words: a space, or the end of a line, also of a comment."""
+PYTHON = (".py", ".pyi", ".pyx", ".pxd")
+"""Cython consists of the same tokens."""
 PHRASES = (
     r"tells?",
     r"telling",
@@ -138,7 +140,7 @@ def prose_of_page(text: str) -> Iterator[Prose]:
 def findings(path: Path) -> list[str]:
     """`file:line: phrase` for every phrase in a file."""
     text = path.read_text(encoding="utf-8")
-    parts = prose_of_python(text) if path.suffix == ".py" else prose_of_page(text)
+    parts = prose_of_python(text) if path.suffix in PYTHON else prose_of_page(text)
     return [
         f"{path}:{first + offset}: {phrase}"
         for first, part in parts
@@ -147,13 +149,13 @@ def findings(path: Path) -> list[str]:
 
 
 def files(paths: list[Path]) -> Iterator[Path]:
-    """The Python files, pages and configuration files at and below `paths`."""
+    """The Python and Cython files, pages and configuration files at and below `paths`."""
     for path in paths:
         found = [path] if path.is_file() else sorted(path.rglob("*"))
         yield from (
             file
             for file in found
-            if file.suffix in (".py", ".md", ".yaml", ".toml", "")
+            if file.suffix in (*PYTHON, ".md", ".yaml", ".toml", "")
             and file.is_file()
             and file.resolve() not in EXAMPLES
         )

@@ -40,7 +40,14 @@ cdef inline bint precedes(Key first, Key second) noexcept nogil:
 
 
 cdef inline unsigned long long order_of(int priority, long long number) noexcept nogil:
-    return (<unsigned long long> (priority + PRIORITY_BIAS) << ID_BITS) | <unsigned long long> number
+    cdef unsigned long long biased = priority + PRIORITY_BIAS
+    return (biased << ID_BITS) | <unsigned long long> number
+
+
+cdef int check_priority(int priority) except -1:
+    if not -PRIORITY_BIAS <= priority < PRIORITY_BIAS:
+        raise OverflowError(f"priority {priority}: the key of an event holds 16 bits of it")
+    return 0
 
 
 cdef class EventIds:
@@ -96,6 +103,7 @@ cdef class Calendar:
         """See `ReferenceEngine.at`."""
         cdef Event event
         assert time_ps >= self.now_ps, f"{function} at {time_ps} ps, now is {self.now_ps} ps"
+        check_priority(priority)
         event.actor = CALL
         self.insert(time_ps, priority, event, (function, args))
 
@@ -103,6 +111,7 @@ cdef class Calendar:
         """Schedule an event of SimPy; raises `TypeError` unless the delay is an integer."""
         if not isinstance(delay, int):
             raise TypeError(f"a delay of {delay!r} ps: simulated time is an int of picoseconds")
+        check_priority(priority)
         heappush(self.simpy_queue, (self.now_ps + delay, priority, next(self.ids), event))
         self.is_rescheduled = True
 

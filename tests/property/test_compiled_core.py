@@ -1,13 +1,10 @@
 """The compiled core and the reference in one process: the same order of everything."""
 
-import gc
 from heapq import heappush
-from itertools import count
 from typing import Any
 
 import pytest
 
-from runtime.core.simtime import NEVER_PS
 from sip_node.chip.fabric.fabric import Fabric, ReferenceFabric
 from sip_node.chip.fabric.server import ReferenceServer, Server
 from sip_node.compiled.choice import IS_COMPILED

@@ -10,6 +10,9 @@ from tests.support.source import comment_lines, duplicate_classes, functions_of,
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("runtime", "sip_node", "coordinator", "kernbench")
 MODULES = modules_of(ROOT, (*PACKAGES, "examples", "tests"))
+CYTHON = [
+    path for suffix in ("pxd", "pyi", "pyx") for path in (ROOT / "sip_node").rglob(f"*.{suffix}")
+]
 PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
@@ -67,7 +70,7 @@ def module_of(test: Path) -> Path | None:
     """
     package, words = ROOT / test.parent, test.stem.split("_")[1:]
     names = ["_".join(words[: count + 1]) for count in range(len(words))]
-    paths = [package / f"{name}.py" for name in names]
+    paths = [package / f"{name}{suffix}" for name in names for suffix in (".py", ".pyx")]
     packages = [package / "__init__.py"] if package.name in names else []
     return next((path for path in [*paths, *packages] if path.exists()), None)
 
@@ -76,10 +79,15 @@ def test_a_module_has_one_idea_and_its_functions_fit_on_a_page():
     assert [finding for path in MODULES for finding in sizes(path)] == []
 
 
+def test_a_module_of_the_compiled_core_has_one_idea():
+    lengths = {path.name: len(path.read_text("utf-8").splitlines()) for path in CYTHON}
+    assert {name: lines for name, lines in lengths.items() if lines > MAX_MODULE_LINES} == {}
+
+
 def test_lines_have_at_most_100_columns():
     found = {
         str(path.relative_to(ROOT)): numbers
-        for path in [*MODULES, *PAGES]
+        for path in [*MODULES, *CYTHON, *PAGES]
         if (numbers := long_lines(path.read_text("utf-8"), is_page=path.suffix == ".md"))
     }
     assert found == {}

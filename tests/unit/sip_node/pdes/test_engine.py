@@ -4,12 +4,13 @@ import pytest
 import simpy
 
 from runtime.core.simtime import NEVER_PS
-from sip_node.pdes.engine import ARRIVALS_FIRST, NORMAL, Engine
+from sip_node.compiled.choice import IS_COMPILED
+from sip_node.pdes.engine import ARRIVALS_FIRST, NORMAL, Engine, ReferenceEngine
 
 
-@pytest.fixture
-def engine() -> Engine:
-    return Engine()
+@pytest.fixture(params=[Engine, ReferenceEngine] if IS_COMPILED else [Engine])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    return request.param()
 
 
 def test_calls_run_in_the_order_of_their_times(engine: Engine) -> None:
@@ -87,8 +88,7 @@ def test_an_error_in_a_call_is_raised_unchanged(engine: Engine) -> None:
     assert raised.value is error
 
 
-def test_simpy_processes_and_calls_share_one_queue_and_one_order() -> None:
-    engine = Engine()
+def test_simpy_processes_and_calls_share_one_queue_and_one_order(engine: Engine) -> None:
     seen: list[tuple[str, int]] = []
 
     def steps() -> Generator[simpy.Event, None, None]:
@@ -105,8 +105,32 @@ def test_simpy_processes_and_calls_share_one_queue_and_one_order() -> None:
     assert seen == [("call", 5), ("process", 5), ("call", 7), ("process", 10)]
 
 
-def test_running_until_a_time_leaves_the_events_of_that_time() -> None:
-    engine, seen = Engine(), list[int]()
+def test_a_step_of_an_empty_queue_is_an_error_of_simpy(engine: Engine) -> None:
+    with pytest.raises(simpy.core.EmptySchedule):
+        engine.step()
+    assert engine.peek() == simpy.core.Infinity
+
+
+def test_a_process_reads_the_time_of_the_call_that_creates_it(engine: Engine) -> None:
+    times: list[float] = []
+
+    def steps() -> Generator[simpy.Event, None, None]:
+        times.append(engine.now)
+        yield engine.timeout(2)
+        times.append(engine.now)
+
+    engine.at(5, lambda: engine.process(steps()))
+    engine.run_before(NEVER_PS)
+    assert times == [5, 7]
+
+
+def test_a_delay_that_is_no_integer_is_refused(engine: Engine) -> None:
+    with pytest.raises(TypeError, match=r"a delay of 2\.5 ps: simulated time is an int"):
+        engine.timeout(2.5)
+
+
+def test_running_until_a_time_leaves_the_events_of_that_time(engine: Engine) -> None:
+    seen = list[int]()
     engine.at(3, seen.append, 3)
     engine.run(until=3)
     assert (seen, engine.next_ps()) == ([], 3)

@@ -1,0 +1,63 @@
+"""What `tests/unit/sip_node/pdes/test_engine.py` does not reach: the memory of the calendar."""
+
+import gc
+import sys
+import weakref
+
+import pytest
+
+from runtime.core.simtime import NEVER_PS
+from sip_node.compiled.choice import IS_COMPILED
+from sip_node.pdes.engine import Engine
+
+pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="the compiled core does not run")
+
+
+def test_no_object_is_kept_or_lost_by_many_events() -> None:
+    engine, subject = Engine(), object()
+    before = sys.getrefcount(subject)
+    for round_ in range(20):
+        for index in range(500):
+            engine.at(engine.now_ps + index * 7919 % 97, id, subject)
+        # Of every second round some events are pending when the next one begins.
+        engine.run_before(engine.now_ps + (50 if round_ % 2 else 200))
+    engine.run_before(NEVER_PS)
+    assert sys.getrefcount(subject) == before
+    assert engine.events == 10_000
+
+
+def test_a_call_that_fails_is_released() -> None:
+    engine, subject = Engine(), object()
+
+    def fail(_: object) -> None:
+        raise LookupError
+
+    before = sys.getrefcount(subject)
+    for _ in range(10):
+        engine.at(1, fail, subject)
+    for _ in range(10):
+        with pytest.raises(LookupError):
+            engine.step()
+    assert sys.getrefcount(subject) == before
+    assert engine.next_ps() == NEVER_PS
+
+
+def test_the_garbage_collector_sees_what_waits_in_the_calendar() -> None:
+    class Component:
+        def __init__(self) -> None:
+            self.engine = Engine()
+            self.engine.at(5, self.called)
+
+        def called(self) -> None:
+            pass
+
+    component = Component()
+    reference = weakref.ref(component)
+    del component
+    gc.collect()
+    assert reference() is None
+
+
+def test_a_priority_beyond_the_key_is_refused() -> None:
+    with pytest.raises(OverflowError, match="priority 40000"):
+        Engine().at(1, print, priority=40_000)
