@@ -35,26 +35,24 @@ class PseudoChannels:
         # None before the first access, which pays no penalty.
         self._wrote: list[bool | None] = [None] * topology.hbm.num_pcs
 
-    def shares_of(self, access: Access) -> list[int]:
+    def shares_of(self, access: Access) -> Sequence[int]:
         """The bytes of an access on each channel."""
         if access.rows is None:
             return self.shares(access.offset, access.nbytes)
         return self.shares_of_rows(access.offset, access.rows, access.begin, access.nbytes)
 
-    def shares(self, offset: int, nbytes: int) -> list[int]:
+    def shares(self, offset: int, nbytes: int) -> Sequence[int]:
         """Bytes of [offset, offset + nbytes) on each channel."""
-        return _shares(offset, nbytes, self._burst_bytes, len(self.channels))
+        burst, count = self._burst_bytes, len(self.channels)
+        # Modulo the period of the striping: other offsets then hit the cache.
+        return _shares(offset % (burst * count), nbytes, burst, count)
 
-    def shares_of_rows(self, offset: int, rows: StridedBlock, begin: int, nbytes: int) -> list[int]:
+    def shares_of_rows(
+        self, offset: int, rows: StridedBlock, begin: int, nbytes: int
+    ) -> Sequence[int]:
         """Bytes on each channel of the packed bytes [begin, begin + nbytes) of rows at `offset`."""
         burst, count = self._burst_bytes, len(self.channels)
-        total = [0] * count
-        for start, length, row_bytes in rows.runs(begin, nbytes):
-            # Modulo the period of the striping: tiles at other offsets then hit the cache below.
-            phase = (offset + start) % (burst * count)
-            run = _shares_of_run(phase, length, row_bytes, rows.pitch, burst, count)
-            total = [a + b for a, b in zip(total, run, strict=True)]
-        return total
+        return _shares_of_rows(offset % (burst * count), rows, begin, nbytes, burst, count)
 
     def reserve(
         self,
@@ -65,21 +63,30 @@ class PseudoChannels:
     ) -> tuple[int, int, int]:
         """(begin of the first channel, begin of the last one, end); see `MemoryChannels`."""
         first_ps, start_ps, done_ps = NEVER_PS, head_ps, tail_ps
-        for index, share in enumerate(shares):
+        channels, wrote, index = self.channels, self._wrote, -1
+        # Comparisons instead of min() and max(): this loop runs for every channel of every packet.
+        for share in shares:
+            index += 1
             if not share:
                 continue
-            channel = self.channels[index]
-            if self._wrote[index] is (not writes):
-                channel.free_ps += self._penalty_ps
-            self._wrote[index] = writes
+            channel = channels[index]
+            if wrote[index] is not writes:
+                if wrote[index] is not None:
+                    channel.free_ps += self._penalty_ps
+                wrote[index] = writes
             begin_ps, end_ps = channel.reserve(head_ps, tail_ps, share)
             # The slowest channel decides: a packet leaves when all of its bursts are there.
-            first_ps = min(first_ps, begin_ps)
-            start_ps, done_ps = max(start_ps, begin_ps), max(done_ps, end_ps)
+            if begin_ps < first_ps:  # noqa: PLR1730
+                first_ps = begin_ps
+            if begin_ps > start_ps:  # noqa: PLR1730
+                start_ps = begin_ps
+            if end_ps > done_ps:  # noqa: PLR1730
+                done_ps = end_ps
         return first_ps, start_ps, done_ps
 
 
-def _shares(offset: int, nbytes: int, burst: int, count: int) -> list[int]:
+@lru_cache(maxsize=4096)
+def _shares(offset: int, nbytes: int, burst: int, count: int) -> tuple[int, ...]:
     # Whole rounds over all channels take the same everywhere; only the rest is walked.
     rounds, rest = divmod(nbytes, burst * count)
     shares = [rounds * burst] * count
@@ -89,7 +96,19 @@ def _shares(offset: int, nbytes: int, burst: int, count: int) -> list[int]:
         shares[offset // burst % count] += piece
         offset += piece
         rest -= piece
-    return shares
+    return tuple(shares)
+
+
+@lru_cache(maxsize=4096)
+def _shares_of_rows(
+    offset: int, rows: StridedBlock, begin: int, nbytes: int, burst: int, count: int
+) -> tuple[int, ...]:
+    period = burst * count
+    runs = [
+        _shares_of_run((offset + start) % period, length, row_bytes, rows.pitch, burst, count)
+        for start, length, row_bytes in rows.runs(begin, nbytes)
+    ]
+    return tuple(map(sum, zip(*runs, strict=True)))
 
 
 @lru_cache(maxsize=4096)
@@ -97,5 +116,9 @@ def _shares_of_run(
     offset: int, length: int, row_bytes: int, pitch: int, burst: int, count: int
 ) -> tuple[int, ...]:
     """Bytes on each channel of `length` rows of `row_bytes`, `pitch` bytes apart."""
-    rows = [_shares(offset + index * pitch, row_bytes, burst, count) for index in range(length)]
+    period = burst * count
+    rows = [
+        _shares((offset + index * pitch) % period, row_bytes, burst, count)
+        for index in range(length)
+    ]
     return tuple(map(sum, zip(*rows, strict=True)))

@@ -25,7 +25,11 @@ class Memory:
         assert 0 <= offset <= self.nbytes - len(data), (
             f"{self.name}: write of {len(data)} bytes at {offset:#x}"
         )
-        written = 0
+        start, written = offset % PAGE_BYTES, 0
+        if start + len(data) <= PAGE_BYTES:
+            # Most writes lie in one page.
+            self._page(offset // PAGE_BYTES)[start : start + len(data)] = data
+            return
         for page, start, count in _pieces(offset, len(data)):
             self._page(page)[start : start + count] = data[written : written + count]
             written += count
@@ -37,6 +41,11 @@ class Memory:
         )
         if not self.keeps_data:
             return b""
+        start = offset % PAGE_BYTES
+        if start + nbytes <= PAGE_BYTES:
+            # Most reads lie in one page.
+            page = self._pages.get(offset // PAGE_BYTES)
+            return bytes(nbytes) if page is None else bytes(page[start : start + nbytes])
         return b"".join(
             bytes(self._pages[page][start : start + count]) if page in self._pages else bytes(count)
             for page, start, count in _pieces(offset, nbytes)
@@ -82,9 +91,10 @@ class Memory:
                 yield page * PAGE_BYTES, bytes(self._pages[page])
 
     def _page(self, page: int) -> bytearray:
-        if page not in self._pages:
-            self._pages[page] = bytearray(PAGE_BYTES)
-        return self._pages[page]
+        content = self._pages.get(page)
+        if content is None:
+            content = self._pages[page] = bytearray(PAGE_BYTES)
+        return content
 
 
 def _pieces(offset: int, nbytes: int) -> Iterator[tuple[int, int, int]]:
