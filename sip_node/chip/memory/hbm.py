@@ -35,6 +35,14 @@ class PseudoChannels:
         # None before the first access, which pays no penalty.
         self._wrote: list[bool | None] = [None] * topology.hbm.num_pcs
 
+    @property
+    def striping(self) -> tuple[int, int] | None:
+        """Bytes of a burst and switch penalty, with which the compiled queue does all that follows.
+
+        None for a class derived from this one, whose methods it calls.
+        """
+        return (self._burst_bytes, self._penalty_ps) if type(self) is PseudoChannels else None
+
     def shares_of(self, access: Access) -> Sequence[int]:
         """The bytes of an access on each channel."""
         if access.rows is None:

@@ -17,11 +17,12 @@ waits for it.
 from bisect import insort
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
 from sip_node.chip.strided_block import StridedBlock
+from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 MessageKey = tuple[int, int, int]
@@ -31,7 +32,7 @@ MANY_MESSAGES = 256
 """Messages that the queue remembers before it drops those without a packet."""
 
 
-class Access(Struct):
+class ReferenceAccess(Struct):
     """The bytes of one packet: `nbytes` at `offset`, or of `rows` from packed byte `begin` on.
 
     It arrived at `arrived_ps`; its last byte arrives at `tail_ps`. `begun` is called when its
@@ -48,6 +49,12 @@ class Access(Struct):
     begun: Callable[[int, int, int], None]
     rows: StridedBlock | None = None
     begin: int = 0
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    Access = ReferenceAccess
+else:
+    from sip_node.compiled.memory_queue import Access
 
 
 class Service(Protocol):
@@ -114,7 +121,7 @@ class _MessageQueue(Struct):
     waits: bool = False
 
 
-class TransactionQueue:
+class ReferenceTransactionQueue:
     """The accesses to one memory that wait for its channels."""
 
     def __init__(self, engine: Engine, memory: MemoryChannels) -> None:
@@ -236,3 +243,9 @@ class TransactionQueue:
         if not self._wake_ps or time_ps < self._wake_ps:
             self._wake_ps = time_ps
             self._engine.at(time_ps, self._wake)
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    TransactionQueue = ReferenceTransactionQueue
+else:
+    from sip_node.compiled.memory_queue import AccessQueue as TransactionQueue  # noqa: F401

@@ -1,0 +1,85 @@
+"""The transaction queue of a memory in C: see memory_queue.pyx."""
+
+from sip_node.compiled.calendar cimport Actor, Calendar
+from sip_node.compiled.server cimport Service
+
+cdef enum:
+    # Channels of a memory whose shares are computed here.
+    MOST_CHANNELS = 32
+
+
+cdef class Access:
+    cdef public object message
+    cdef public object begun
+    cdef public object rows
+    cdef public long long offset
+    cdef public long long nbytes
+    cdef public long long arrived_ps
+    cdef public long long tail_ps
+    cdef public long long begin
+    cdef public bint writes
+
+    cdef int begin_service(self, long long first_ps, long long start_ps, long long end_ps) except -1
+
+
+cdef class MessageQueue:
+    # The accesses behind the one that waits, or None; created for the first of them.
+    cdef object later
+    cdef long long end_ps
+    cdef bint waits
+
+
+cdef class WaitingAccess:
+    cdef Access access
+    cdef MessageQueue message
+    cdef long long place_ps
+    # Bit i is whether it needs channel i.
+    cdef unsigned long long needs
+    # Of a memory in Python, what its `shares_of` returned; of others the bytes on each channel.
+    cdef object shares
+    cdef long long nbytes[MOST_CHANNELS]
+
+
+cdef struct Span:
+    # The begin of the first channel of an access, the begin of the last one, and the end.
+    long long first_ps
+    long long start_ps
+    long long end_ps
+
+
+cdef class Channels:
+    cdef object memory
+    cdef list channels
+    cdef int count
+
+    cdef int share(self, WaitingAccess waiting) except -1
+    cdef long long free_ps(self, int index) except -1
+    cdef int reserve(self, WaitingAccess waiting, long long head_ps, Span *span) except -1
+
+
+cdef class StripedChannels(Channels):
+    cdef long long burst_bytes
+    cdef long long penalty_ps
+    # Of each channel the direction of its last access: 1 for a write, -1 before the first one.
+    cdef signed char wrote[MOST_CHANNELS]
+
+
+cdef class AccessQueue(Actor):
+    cdef Calendar calendar
+    cdef int number
+    cdef Channels channels
+    cdef list waiting
+    cdef readonly dict _messages
+    cdef long long demand[64]
+    cdef long long wake_ps
+    cdef bint is_held
+    cdef bint is_dispatching
+
+    cdef int take(self, Access access) except -1
+    cdef int place(self, Access access, MessageQueue message) except -1
+    cdef int dispatch(self) except -1
+    cdef unsigned long long idle(self) except? 0
+    cdef int begin(self, Py_ssize_t index) except -1
+    cdef int serve(self, WaitingAccess waiting) except -1
+    cdef int drop_messages(self) except -1
+    cdef int wake_at_first(self) except -1
