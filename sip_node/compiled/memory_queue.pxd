@@ -23,7 +23,7 @@ cdef class Access:
 
 
 cdef class MessageQueue:
-    # The accesses behind the one that waits, or None; created for the first of them.
+    # The accesses behind the first one, which waits; None where there has been none.
     cdef object later
     cdef long long end_ps
     cdef bint waits

@@ -11,7 +11,7 @@ from sip_node.chip.memory.banks import BankedChannels
 from sip_node.chip.memory.hbm import PseudoChannels
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory.memory_port import MemoryPort
-from sip_node.chip.memory.transaction_queue import Access, TransactionQueue
+from sip_node.chip.memory.transaction_queue import Access, queue_of
 
 
 class HbmController:
@@ -20,7 +20,7 @@ class HbmController:
     def __init__(self, chip: ChipContext, node: int) -> None:
         where, topology = chip.graph.nodes[node], chip.topology
         model = BankedChannels if topology.hbm.model == "banks" else PseudoChannels
-        self.queue = TransactionQueue(chip.engine, model(where.name, topology))
+        self.queue = queue_of(chip.engine, model(where.name, topology))
         memory = Memory(f"{where.name}.hbm", topology.hbm_slice_bytes, data=chip.data)
         base = chip.addresses.pe_hbm_addr(chip.sip, where.cube, where.pe, 0)
         self.port = MemoryPort(chip, node, memory, base, self.queue, _read_latency_ps(topology))
@@ -62,7 +62,7 @@ class Sram:
     def __init__(self, chip: ChipContext, node: int) -> None:
         where = chip.graph.nodes[node]
         ports = SramPorts(where.name, chip.topology.cube.sram_to_router_bw_gbs)
-        self.queue = TransactionQueue(chip.engine, ports)
+        self.queue = queue_of(chip.engine, ports)
         memory = Memory(where.name, chip.topology.sram_bytes, data=chip.data)
         base = chip.addresses.cube_sram_addr(chip.sip, where.cube, 0)
         self.port = MemoryPort(chip, node, memory, base, self.queue)

@@ -28,6 +28,9 @@ from sip_node.pdes.engine import Engine
 MessageKey = tuple[int, int, int]
 """Source SIP, source node and tag of a message."""
 
+MOST_CHANNELS = 64
+"""Of a memory whose queue is a compiled one."""
+
 MANY_MESSAGES = 256
 """Messages that the queue remembers before it drops those without a packet."""
 
@@ -245,7 +248,14 @@ class ReferenceTransactionQueue:
             self._engine.at(time_ps, self._wake)
 
 
+def queue_of(engine: Engine, memory: MemoryChannels) -> "TransactionQueue":
+    """The queue of a memory with any number of channels."""
+    # The compiled queue has a bit for each channel in one machine word.
+    many = len(memory.channels) > MOST_CHANNELS
+    return (ReferenceTransactionQueue if many else TransactionQueue)(engine, memory)
+
+
 if TYPE_CHECKING or not IS_COMPILED:
     TransactionQueue = ReferenceTransactionQueue
 else:
-    from sip_node.compiled.memory_queue import AccessQueue as TransactionQueue  # noqa: F401
+    from sip_node.compiled.memory_queue import AccessQueue as TransactionQueue
