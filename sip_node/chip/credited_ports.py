@@ -17,9 +17,8 @@ packet enters the switch that could stop the packets of another sender there.
 
 from collections import deque
 from collections.abc import Iterator
+from copy import copy
 from typing import NamedTuple
-
-from msgspec.structs import replace
 
 from runtime.core.errors import InvariantError
 from sip_node.chip.context import ChipContext
@@ -74,7 +73,7 @@ class CreditedPorts(UciePorts):
         """The head of a packet is here, as in a SIP without credits, or a credit."""
         if packet.transfer.kind is not Kind.LINK_CREDIT:
             # The sender still has its packet, until the tail has left.
-            super().receive(replace(packet), tail_ps, source)
+            super().receive(copy(packet), tail_ps, source)
             return
         network = LinkNetwork(source, packet.transfer.tag)
         self._credits.credited(network, packet.size)

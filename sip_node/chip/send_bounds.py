@@ -57,7 +57,8 @@ class SendBounds:
         self._sending: dict[tuple[Pe, HardwareThread], _Running] = {}
         self._command_of: dict[tuple[Pe, HardwareThread], int] = {}
         self._transfers: dict[str, _PostedTransfer] = {}
-        self._in_flight: dict[int, Sender] = {}
+        self.in_flight: dict[int, Sender] = {}
+        """By target, the packets to it that are in flight; compiled parts note them here."""
 
     def reaches(self, pe: Pe, table: str, sips: Collection[int]) -> None:
         """A queue table was installed on a PE; its queues lead to `sips`, without the own SIP."""
@@ -109,14 +110,14 @@ class SendBounds:
 
         The packet is of this SIP, or forwarded.
         """
-        if target not in self._in_flight:
+        if target not in self.in_flight:
             # A sender that never decides to send: only its packets in flight count.
-            self._in_flight[target] = Sender(NEVER_PS)
-        self._in_flight[target].departed(entrance_ps)
+            self.in_flight[target] = Sender(NEVER_PS)
+        self.in_flight[target].departed(entrance_ps)
 
     def entered(self, target: int, entrance_ps: int) -> None:
         """That packet has been posted."""
-        self._in_flight[target].entered(entrance_ps)
+        self.in_flight[target].entered(entrance_ps)
 
     def earliest_send_ps(self, base_ps: int) -> tuple[int, Mapping[int, int]]:
         """No message leaves this SIP earlier, if no event of its LP is executed before `base_ps`.
@@ -125,7 +126,7 @@ class SendBounds:
         running kernels, for posted transfers and for packets in flight.
         """
         known = {
-            target: sender.earliest_send_ps(base_ps) for target, sender in self._in_flight.items()
+            target: sender.earliest_send_ps(base_ps) for target, sender in self.in_flight.items()
         }
         # Of several kernels that reach a target, the earliest counts.
         for running in self._sending.values():

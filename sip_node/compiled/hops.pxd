@@ -1,6 +1,7 @@
 """The traversal of routes in C: see hops.pyx."""
 
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
+from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.server cimport FifoServer
 
 cdef struct Stage:
@@ -18,7 +19,7 @@ cdef class Route:
 
 
 cdef class Endpoint(Actor):
-    cdef int take(self, object packet, long long tail_ps) except -1
+    cdef int take(self, Packet packet, long long tail_ps) except -1
 
 
 cdef class Hops(Actor):
@@ -30,12 +31,13 @@ cdef class Hops(Actor):
     cdef int gateway
     cdef object find_route
     cdef object send_bounds
+    cdef dict senders
     cdef dict routes
     cdef dict endpoints
     cdef list links
     cdef list reserves
 
     cdef Route route(self, int source, int target)
-    cdef int depart(self, object packet, int origin, long long tail_ps) except -1
-    cdef int advance(self, Route route, Event event, object packet) except -1
-    cdef int deliver(self, int node, object packet, long long tail_ps) except -1
+    cdef int depart(self, Packet packet, int origin, long long tail_ps) except -1
+    cdef int advance(self, Route route, Event event, Packet packet) except -1
+    cdef int deliver(self, int node, Packet packet, long long tail_ps) except -1

@@ -10,6 +10,8 @@ from cpython.list cimport PyList_GET_ITEM
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
+from sip_node.compiled.packet cimport Packet
+from sip_node.compiled.sender cimport Sender
 from sip_node.compiled.server cimport FifoServer, Service
 
 cdef enum:
@@ -38,11 +40,11 @@ cdef class Route:
 cdef class Endpoint(Actor):
     """A component in C at the end of routes."""
 
-    cdef int take(self, object packet, long long tail_ps) except -1:
+    cdef int take(self, Packet packet, long long tail_ps) except -1:
         """The head of a packet is here; its tail arrives at `tail_ps`."""
         raise NotImplementedError(type(self).__name__)
 
-    def accept(self, packet, long long tail_ps):
+    def accept(self, Packet packet, long long tail_ps):
         """`take` for classes in Python."""
         self.take(packet, tail_ps)
 
@@ -58,29 +60,35 @@ cdef class Hops(Actor):
         """Take what the reference holds: its links by index, its endpoints by node."""
         self.calendar, self.number = engine, engine.enlist(self)
         self.find_route, self.routes = find_route, {}
-        self.endpoints, self.send_bounds = endpoints, send_bounds
+        self.endpoints = endpoints
+        self.send_bounds, self.senders = send_bounds, send_bounds.in_flight
         self.sip, self.gateway = sip, gateway
         # Of each link either the server in C, or the method of a class in Python; of a link without
         # a bandwidth, which is no stage of a route, neither.
         self.links = [each if in_c(each) else None for each in servers]
         self.reserves = [None if each is None or in_c(each) else each.reserve for each in servers]
 
-    def send(self, packet, int origin, long long tail_ps):
+    def send(self, Packet packet not None, int origin, long long tail_ps):
         """See `ReferenceFabric.send`."""
         self.depart(packet, origin, tail_ps)
 
-    cdef int depart(self, object packet, int origin, long long tail_ps) except -1:
+    cdef int depart(self, Packet packet, int origin, long long tail_ps) except -1:
         """Send a packet from node `origin` now: `send` for C classes."""
         cdef Event event
         cdef Route route
         self.sent += 1
-        if packet.transfer.sip == self.sip:
+        sip = packet.transfer.sip
+        if sip == self.sip:
             route = self.route(origin, packet.transfer.node)
         else:
             # To another SIP: see `ReferenceFabric.send` for the bound on its next message.
             route = self.route(origin, self.gateway)
             packet.entrance_ps = self.calendar.now_ps + route.latency_ps
-            self.send_bounds.departed(packet.transfer.sip, packet.entrance_ps)
+            sender = self.senders.get(sip)
+            if sender is None:
+                self.send_bounds.departed(sip, packet.entrance_ps)
+            else:
+                (<Sender> sender).depart(packet.entrance_ps)
         event.actor, event.step = self.number, 0
         # Borrowed: `routes` keeps every route as long as this object.
         event.context = <void *> route
@@ -88,9 +96,9 @@ cdef class Hops(Actor):
         return self.advance(route, event, packet)
 
     cdef int act(self, Event event, object subject) except -1:
-        return self.advance(<Route> event.context, event, subject)
+        return self.advance(<Route> event.context, event, <Packet> subject)
 
-    cdef int advance(self, Route route, Event event, object packet) except -1:
+    cdef int advance(self, Route route, Event event, Packet packet) except -1:
         """The head of a packet is at a stage of its route, or at the end of it."""
         cdef Stage *stage
         cdef Service service
@@ -111,7 +119,7 @@ cdef class Hops(Actor):
         event.tail_ps = service.tail_ps + stage.post_ps
         return self.calendar.insert(service.start_ps + stage.post_ps, NORMAL, event, packet)
 
-    cdef int deliver(self, int node, object packet, long long tail_ps) except -1:
+    cdef int deliver(self, int node, Packet packet, long long tail_ps) except -1:
         self.delivered += 1
         endpoint = self.endpoints[node]
         if isinstance(endpoint, Endpoint):

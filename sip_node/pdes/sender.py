@@ -6,12 +6,15 @@ and a message from the far corner of a chip first has to reach the port. Bounds 
 way are the largest gain in parallelism that an LP has (measured: 1.7 to 8 times).
 """
 
+from typing import TYPE_CHECKING
+
 from runtime.core.errors import InvariantError
 from runtime.core.simtime import format_ps
+from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.channel import later_ps
 
 
-class Sender:
+class ReferenceSender:
     """One component that may send off the LP through one channel. Its obligations:
 
     - *Path.* From the event in which the component decides to send, to the event that posts the
@@ -62,3 +65,9 @@ class Sender:
         # The next decision comes at `base_ps` at the earliest, then the message takes the path.
         fresh_ps = later_ps(max(base_ps, self._quiet_ps), self._path_ps)
         return min([fresh_ps, *(max(base_ps, entrance_ps) for entrance_ps in self._in_flight_ps)])
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    Sender = ReferenceSender
+else:
+    from sip_node.compiled.sender import Sender  # noqa: F401 - the name of this module

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from sip_node.chip.fabric.fabric import Fabric, ReferenceFabric
+from sip_node.chip.fabric.packet import Packet, ReferencePacket
 from sip_node.chip.fabric.server import ReferenceServer, Server
 from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine, ReferenceEngine
+from sip_node.pdes.sender import ReferenceSender, Sender
 from tests.support.random_machines import Core, Machine
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="the compiled core does not run")
@@ -37,8 +39,22 @@ class NewestFirst(ReferenceEngine):
         heappush(self._entries, (time_ps, priority, -next(self._eid), (function, args)))
 
 
-REFERENCE = Core(ReferenceEngine, ReferenceFabric, ReferenceServer, LateReference)
-COMPILED = Core(Engine, Fabric, Server, LateServer)
+REFERENCE = Core(
+    engine=ReferenceEngine,
+    fabric=ReferenceFabric,
+    packet=ReferencePacket,
+    sender=ReferenceSender,
+    server=ReferenceServer,
+    replacement=LateReference,
+)
+COMPILED = Core(
+    engine=Engine,
+    fabric=Fabric,
+    packet=Packet,
+    sender=Sender,
+    server=Server,
+    replacement=LateServer,
+)
 
 
 def test_both_cores_give_the_same_order_on_random_machines() -> None:
@@ -51,5 +67,5 @@ def test_both_cores_give_the_same_order_on_random_machines() -> None:
 
 
 def test_a_wrong_rule_for_ties_is_seen() -> None:
-    wrong = Core(NewestFirst, ReferenceFabric, ReferenceServer, LateReference)
+    wrong = REFERENCE._replace(engine=NewestFirst)
     assert any(Machine(wrong, seed).run() != Machine(COMPILED, seed).run() for seed in range(5))

@@ -17,8 +17,10 @@ from runtime.core.simtime import NEVER_PS
 from runtime.model.graph import Link
 from runtime.model.routing import Route, Stage
 from sip_node.chip.fabric.fabric import ReferenceFabric
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, ReferencePacket
 from sip_node.chip.fabric.server import ReferenceServer
 from sip_node.pdes.engine import ReferenceEngine
+from sip_node.pdes.sender import ReferenceSender
 
 NODES, LINKS = 6, 8
 GATEWAY = NODES - 1
@@ -34,23 +36,10 @@ class Core(NamedTuple):
 
     engine: type[ReferenceEngine]
     fabric: type[ReferenceFabric]
+    packet: type[ReferencePacket]
+    sender: type[ReferenceSender]
     server: type[ReferenceServer]
     replacement: type[ReferenceServer]
-
-
-@dataclass
-class MachinePacket:
-    """What the fabric reads of a packet, and its number."""
-
-    number: int
-    sip: int
-    node: int
-    size: int
-    entrance_ps: int = 0
-
-    @property
-    def transfer(self) -> "MachinePacket":
-        return self
 
 
 class Machine:
@@ -59,6 +48,8 @@ class Machine:
     def __init__(self, core: Core, seed: int) -> None:
         self.rng = rng = Random(seed)
         self.log: list[tuple[object, ...]] = []
+        self.in_flight: dict[int, ReferenceSender] = {}
+        self._core = core
         self.engine = core.engine()
         self.budget, self.packets = rng.randint(20, 120), 0
         self.store = simpy.Store(self.engine)
@@ -93,7 +84,22 @@ class Machine:
 
     def departed(self, target: int, entrance_ps: int) -> None:
         """As `SendBounds`: a packet to another SIP departs."""
-        self.log.append(("departed", target, entrance_ps))
+        if target not in self.in_flight:
+            self.in_flight[target] = self._core.sender(NEVER_PS)
+        self.in_flight[target].departed(entrance_ps)
+
+    def arrived(self, node: int, packet: ReferencePacket, tail_ps: int) -> None:
+        """The head of a packet is at its target, or at the IO NoC of packets to other SIPs."""
+        rng, engine, transfer = self.rng, self.engine, packet.transfer
+        self.log.append((node, engine.now_ps, tail_ps, transfer.tag, packet.entrance_ps))
+        if transfer.sip:
+            sender = self.in_flight[transfer.sip]
+            self.log.append(("bound", sender.earliest_send_ps(engine.now_ps)))
+            sender.entered(packet.entrance_ps)
+        if rng.random() < 0.5:
+            self.act()
+        if rng.random() < 0.3:
+            engine.at(tail_ps, self.log.append, ("tail", transfer.tag, tail_ps))
 
     def act(self) -> None:
         """Do something that causes later events, until the budget is used up."""
@@ -122,9 +128,15 @@ class Machine:
     def _send(self) -> None:
         rng, now_ps = self.rng, self.engine.now_ps
         self.packets += 1
-        packet = MachinePacket(
-            self.packets, rng.choice((0, 0, 0, 1, 7)), rng.randrange(NODES), rng.choice(SIZES)
+        transfer = FabricTransfer(
+            kind=Kind.WRITE,
+            source_sip=0,
+            source_node=0,
+            sip=rng.choice((0, 0, 0, 1, 7)),
+            node=rng.randrange(NODES),
+            tag=self.packets,
         )
+        packet = self._core.packet(transfer, 0, rng.choice(SIZES))
         self.fabric.send(packet, rng.randrange(NODES), now_ps + rng.randint(0, 3) * UNIT_PS)
 
     def _called(self, what: object) -> None:
@@ -150,12 +162,7 @@ class _Endpoint:
         self._machine, self._node = machine, node
 
     def accept(self, packet: Any, tail_ps: int) -> None:
-        machine = self._machine
-        machine.log.append((self._node, machine.engine.now_ps, tail_ps, packet.number))
-        if machine.rng.random() < 0.5:
-            machine.act()
-        if machine.rng.random() < 0.3:
-            machine.engine.at(tail_ps, machine.log.append, ("tail", packet.number, tail_ps))
+        self._machine.arrived(self._node, packet, tail_ps)
 
 
 @dataclass

@@ -10,6 +10,7 @@ into one packet or several, which share its header and its payload.
 """
 
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -17,6 +18,7 @@ from runtime.core import dtypes
 from runtime.wire.frames import Message
 from runtime.wire.packets import PacketFlow, PacketHeader, PacketKind, PacketRows
 from sip_node.chip.strided_block import BYTES, StridedBlock
+from sip_node.compiled.choice import IS_COMPILED
 
 ELEMENTS = (BYTES, *(dtype.name for dtype in dtypes.ALL))
 """The element types that the metadata of a slot names; a transfer carries the index.
@@ -87,7 +89,7 @@ class FabricTransfer(Struct, gc=False, eq=False):
     call: str = ""
 
 
-class Packet(Struct, gc=False):
+class ReferencePacket(Struct, gc=False):
     """One packet of a transfer. It occupies a link with `size` bytes.
 
     `begin` is the offset of its first byte among the packed bytes of the transfer, and `last` marks
@@ -111,6 +113,12 @@ class Packet(Struct, gc=False):
         """Its first byte in the memory of the receiver; of rows, that of the first row."""
         transfer = self.transfer
         return transfer.address + self.begin if transfer.rows is None else transfer.address
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    Packet = ReferencePacket
+else:
+    from sip_node.compiled.packet import Packet
 
 
 def to_message(

@@ -1,0 +1,13 @@
+"""Packets in C: see packet.pyx."""
+
+cdef class Packet:
+    cdef public object transfer
+    cdef public long long begin
+    cdef public long long size
+    cdef public bint last
+    cdef public long long entrance_ps
+    cdef public object space
+    cdef public object came_from
+
+
+cdef Packet new_packet(object transfer, long long begin, long long size, bint last)
