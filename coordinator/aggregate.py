@@ -1,9 +1,7 @@
 """Aggregates the messages of the LPs: the merged op log, the digest, the contents of `run.json`."""
 
-import platform
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 
 from msgspec import Struct
 
@@ -206,6 +204,9 @@ def sip_reports(done: Mapping[int, Done]) -> tuple[SipReport, ...]:
 
 def versions() -> dict[str, str]:
     """The versions of kernbench, Python and the packages that results could depend on."""
+    # Both take long to import, and are needed at the end of a run only.
+    import platform
+
     return {"python": platform.python_version()} | {
         package: _version(package) for package in _PACKAGES
     }
@@ -279,6 +280,8 @@ def _lp_summary(done: Done) -> LpSummary:
 
 
 def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(package)
     except PackageNotFoundError:

@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from pickle import PicklingError  # noqa: TID251 - the exception only; multiprocessing pickles
 from typing import TYPE_CHECKING, Protocol, Self
 
 from coordinator.relay import Relay
@@ -175,6 +174,8 @@ def _explained_pickling() -> Generator[None]:
 
     Python raises three types for it: one for a lambda, one for a local function, one for a lock.
     """
+    from pickle import PicklingError  # noqa: TID251 - the exception only; multiprocessing pickles
+
     try:
         yield
     except (PicklingError, AttributeError, TypeError) as error:
@@ -227,6 +228,12 @@ class Children:
         """Start the process of one LP."""
         self._children[spec.lp] = self._launcher.start(spec)
 
+    def discard(self, lp: int) -> None:
+        """End the process of LP `lp`, which has joined no run."""
+        child = self._children.pop(lp)
+        child.kill()
+        child.wait(_KILL_S)
+
     def pid(self, lp: int) -> int:
         """The process id of LP `lp`."""
         return self._children[lp].pid
@@ -244,7 +251,7 @@ class Children:
     @property
     def pids(self) -> tuple[int, ...]:
         """The process ids, by LP."""
-        return tuple(child.pid for child in self._children.values())
+        return tuple(self._children[lp].pid for lp in sorted(self._children))
 
     def exited(self) -> Mapping[int, int]:
         """The exit codes of the LPs whose processes have ended."""

@@ -18,18 +18,16 @@ import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from os import getpid
 from types import FrameType
 
 from coordinator.code import RunCode
-from coordinator.directory import RunDirectory
 from coordinator.failure import LpExitFailed, SlowExit
-from coordinator.launcher import GRACE_S, Children, Launcher, LpSpec
+from coordinator.launch import Launch
+from coordinator.launcher import GRACE_S, Launcher
 from coordinator.plan import Plan
 from coordinator.rendezvous import Rendezvous
 from coordinator.watch import Collected, RunObserver, Watch
 from runtime.core.errors import InvariantError, KernbenchError, ProtocolError
-from runtime.core.rng import fresh_run_id
 from runtime.core.wallclock import now_s
 from runtime.diagnosis.deadlock import deadlock
 from runtime.wire.control import Done, Hello, Peers, Ready, Start
@@ -39,9 +37,10 @@ from runtime.wire.control import Done, Hello, Peers, Ready, Start
 class RunResult:
     """What the LPs sent: everything if `error` is None, otherwise what arrived before the error.
 
-    `startup_s` is the wall time until `Start` was sent, `wall_s` the wall time from then until all
-    LPs had reported, or until the error. `slow_exits` are the processes that had to be killed after
-    the end of the run. `code` is the SHA-256 of every module that an LP has imported, by name.
+    `startup_s` is the wall time until `Start` was sent, from the beginning of the launch or, in a
+    command, from the start of its process; `wall_s` the wall time from then until all LPs had
+    reported, or until the error. `slow_exits` are the processes that had to be killed after the end
+    of the run. `code` is the SHA-256 of every module that an LP has imported, by name.
     """
 
     collected: Collected
@@ -62,10 +61,10 @@ class Session:
 
     No process, socket or file of it remains when `run` returns or raises. After a failure the other
     processes have `grace_s` to exit by themselves, then as long to handle SIGTERM; it can be set
-    while the session runs.
+    while the session runs. In place of a launcher it takes the processes of a `Launch`.
     """
 
-    def __init__(self, plan: Plan, launcher: Launcher, observer: RunObserver) -> None:
+    def __init__(self, plan: Plan, launcher: Launcher | Launch, observer: RunObserver) -> None:
         self._plan = plan
         self._launcher = launcher
         self._observer = observer
@@ -77,16 +76,17 @@ class Session:
 
         Any other exception is a defect of kernbench and is raised.
         """
-        began_s = now_s()
-        run_id = fresh_run_id()
+        launch = self._launcher
+        if not isinstance(launch, Launch):
+            launch = Launch(launch)
         with (
             _stopped_by_signals(self),
-            RunDirectory() as directory,
-            Rendezvous(directory.control_endpoint, run_id, self._plan.procs) as rendezvous,
-            Children(self._launcher) as children,
+            launch.directory as directory,
+            Rendezvous(directory.control_endpoint, launch.run_id, self._plan.procs) as rendezvous,
+            launch.children as children,
             _notified_of_the_end(self._observer),
         ):
-            # Before the first LP starts: an edit after this moment is noticed.
+            # Before the first child of multiprocessing starts: a later edit is noticed.
             code = RunCode()
             watch = Watch(
                 rendezvous,
@@ -99,7 +99,8 @@ class Session:
             started_s = ended_s = None
             error, slow_exits = None, ()
             try:
-                self._launch(children, directory, run_id)
+                launch.start(self._plan.procs)
+                self._observer.launched(children.pids)
                 self._start(watch, rendezvous, code)
                 started_s = now_s()
                 watch.collect()
@@ -118,7 +119,7 @@ class Session:
         return RunResult(
             collected=watch.collected,
             error=error,
-            startup_s=started_s - began_s,
+            startup_s=started_s - launch.began_s,
             wall_s=ended_s - started_s,
             slow_exits=slow_exits,
             code=code.sha256_of_module,
@@ -130,20 +131,6 @@ class Session:
         Safe in signal handlers and in other threads: it only sets a variable, which `Watch` reads.
         """
         self._stop_signal = signum
-
-    def _launch(self, children: Children, directory: RunDirectory, run_id: str) -> None:
-        for lp in range(self._plan.procs):
-            children.start(
-                LpSpec(
-                    control_endpoint=directory.control_endpoint,
-                    run_id=run_id,
-                    lp=lp,
-                    lone=self._plan.procs == 1,
-                    directory=directory.path,
-                    coordinator_pid=getpid(),
-                )
-            )
-        self._observer.launched(children.pids)
 
     def _start(self, watch: Watch, rendezvous: Rendezvous, code: RunCode) -> None:
         hellos = watch.receive_from_all(Hello)

@@ -42,6 +42,7 @@ _EVENT = Struct("=Hi")
 """The first frame of a message of a monitor (zmq_socket_monitor): its event, and a value."""
 _LINGER_MS = 2000
 _HEARTBEAT_MS = 1000
+_RECONNECT_MS = 5
 _COORDINATOR = "the coordinator"
 _LOCAL = ("ipc://", "inproc://", "tcp://127.0.0.1:", "tcp://localhost:", "tcp://[::1]:")
 
@@ -72,6 +73,8 @@ class Control:
         self.socket.set(zmq.LINGER, _LINGER_MS)
         # Unlimited: an LP must not wait for the coordinator to read its trace.
         self.socket.set(zmq.SNDHWM, 0)
+        # A process may start before its coordinator has bound the endpoint.
+        self.socket.set(zmq.RECONNECT_IVL, _RECONNECT_MS)
         # A child follows its parent process instead, which also works when the socket hangs.
         self._connection = None if coordinator_pid() is not None else _Connection(self.socket)
         self.socket.connect(endpoint)

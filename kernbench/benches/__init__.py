@@ -9,43 +9,69 @@ in `--list`. Each entry point names a module that registers them, or a function 
 
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
-from runtime.core.bench_registry import Entry, registered
-from runtime.core.errors import UsageError
+# Nothing else is imported with this package: the command line needs the names early.
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from runtime.core.bench_registry import Entry
 
 ENTRY_POINT_GROUP = "kernbench.benches"
-MODULES = (
+BENCHES = (
+    "ccl-allreduce",
+    "congestion",
+    "gemm-single-pe",
+    "ipcq-allreduce",
+    "qkv-gemm",
+    "qkv-gemm-multi-pe",
+    "tp-attention-block",
+    "tp-mlp",
+    "va-offset-verify",
+)
+"""The benches of kernbench; each is registered by the module of its name in this package."""
+STUDIES = (
     "kernbench.studies.ccl_algorithms.study",
-    "kernbench.benches.ccl_allreduce",
-    "kernbench.benches.congestion",
-    "kernbench.benches.gemm_single_pe",
     "kernbench.studies.milestone_1h_ccl.study",
     "kernbench.studies.milestone_1h_gemm.study",
-    "kernbench.benches.qkv_gemm",
-    "kernbench.benches.qkv_gemm_multi_pe",
-    "kernbench.benches.ipcq_allreduce",
-    "kernbench.benches.tp_attention_block",
-    "kernbench.benches.tp_mlp",
-    "kernbench.benches.va_offset_verify",
 )
-"""The modules that register the benches and studies of kernbench."""
+"""The modules that register the studies of kernbench."""
 
 
-def load_entries() -> Sequence[Entry]:
+def load_bench(name: str) -> "Entry | None":
+    """The bench `name` of kernbench, None if it has none; other benches are not imported."""
+    if name not in BENCHES:
+        return None
+    from runtime.core.bench_registry import registered
+
+    import_module(_module(name))
+    return next(entry for entry in registered() if entry.name == name)
+
+
+def load_entries() -> "Sequence[Entry]":
     """All benches and studies: those of kernbench and those of entry points, by name."""
-    for module in MODULES:
+    from importlib.metadata import entry_points
+
+    from runtime.core.bench_registry import registered
+
+    for module in (*map(_module, BENCHES), *STUDIES):
         import_module(module)
     for point in entry_points(group=ENTRY_POINT_GROUP):
         _load(point)
     return registered()
 
 
-def _load(point: EntryPoint) -> None:
+def _module(name: str) -> str:
+    return f"{__name__}.{name.replace('-', '_')}"
+
+
+def _load(point: "EntryPoint") -> None:
     # One line for a package that cannot be imported: its traceback is of no use to the user.
     try:
         point.load()
     except Exception as error:
+        from runtime.core.errors import UsageError
+
         package = point.dist.name if point.dist else "an unknown package"
         raise UsageError(
             f"entry point {point.name!r} of {package} cannot be loaded: "

@@ -5,16 +5,20 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from kernbench.benches import load_entries
 from kernbench.cli.exit_codes import ExitCode, print_error
-from kernbench.cli.group import kernbench_group
-from kernbench.cli.options import CliContext
-from kernbench.cli.run import RunRequest, StudyRequest
+from kernbench.cli.head_start import head_start
 from runtime.core.errors import ConfigError, KernbenchError, UsageError
 from runtime.core.output import STDOUT, OutputError, print_lines
 from runtime.core.package_check import check_packages
+from runtime.core.wallclock import now_s, process_age_s
+
+if TYPE_CHECKING:
+    from coordinator.launch import Launch
+    from kernbench.cli.options import CliContext
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,7 +26,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _require_streams()
         check_packages()
-        code = call(sys.argv[1:] if arguments is None else arguments)
+        if arguments is None:
+            code = _run(sys.argv[1:], now_s() - process_age_s())
+        else:
+            code = _run(arguments, now_s())
         print_lines(())
         return code  # noqa: TRY300 - an error of the flush counts
     except (UsageError, ConfigError) as error:
@@ -67,24 +74,39 @@ def _stdout_error() -> OutputError | BrokenPipeError | None:
     return None
 
 
-def call(arguments: Sequence[str], context: CliContext | None = None) -> int:
+def _run(arguments: Sequence[str], began_s: float) -> int:
+    """Run the command; processes of a run that never starts end with it."""
+    launch = head_start(arguments, began_s)
+    with launch or nullcontext():
+        return call(arguments, _context(launch))
+
+
+def call(arguments: Sequence[str], context: "CliContext | None" = None) -> int:
     """Run the command that `arguments` name; returns the exit code.
 
     Errors are raised: `UsageError`, in one line, for arguments that are wrong.
     """
+    # Imported after the processes have been started: it takes as long as their imports.
+    from kernbench.cli.group import kernbench_group
+
     code: int = kernbench_group().main(
-        list(arguments),
-        "kernbench",
-        standalone_mode=False,
-        obj=context or CliContext(load_entries, _execute),
+        list(arguments), "kernbench", standalone_mode=False, obj=context or _context(None)
     )
     return code
 
 
-def _execute(request: object) -> int:
+def _context(launch: "Launch | None") -> "CliContext":
+    from kernbench.benches import load_bench, load_entries
+    from kernbench.cli.options import CliContext
+
+    return CliContext(load_entries, lambda request: _execute(request, launch), load_bench)
+
+
+def _execute(request: object, launch: "Launch | None") -> int:
     """Execute what a command has read; returns the exit code."""
     # A wrong KERNBENCH_CORE is one line here, not an error of every process.
     import_module("sip_node.compiled.choice")
+    from kernbench.cli.run import RunRequest, StudyRequest
 
     if isinstance(request, StudyRequest):
         passed = request.study.function(request.options, **request.flags)
@@ -92,12 +114,13 @@ def _execute(request: object) -> int:
     # Imported on demand: a help text or a wrong argument needs neither schema nor sockets.
     from coordinator.launcher import InterpreterLauncher
 
+    processes = launch or InterpreterLauncher()
     if isinstance(request, RunRequest):
         from kernbench.cli.simulation import simulate
 
-        return simulate(request, InterpreterLauncher())
+        return simulate(request, processes)
     from kernbench.perf.arguments import PerfRequest
     from kernbench.perf.measurement import measure
 
     assert isinstance(request, PerfRequest), "no command makes another kind of request"
-    return measure(request, InterpreterLauncher())
+    return measure(request, processes)

@@ -42,12 +42,14 @@ class CliContext:
     """What the commands are given: click passes it as `obj`.
 
     `entries` returns the benches and studies that exist; importing them takes time, so only
-    commands that need them call it. `execute` carries out the request that a command has read
+    commands that need them call it. `bench` returns one bench by its name, or None where only
+    `entries` can find it. `execute` carries out the request that a command has read
     (`RunRequest`, `StudyRequest` or `PerfRequest`) and returns the exit code.
     """
 
     entries: Callable[[], Sequence[Entry]]
     execute: Callable[[object], int]
+    bench: Callable[[str], Entry | None] = lambda _: None
 
 
 def cli_context(context: click.Context) -> CliContext:

@@ -107,7 +107,8 @@ def parse_flags(context: click.Context, entry: Entry, arguments: Sequence[str]) 
 
 
 def _entry(name: str) -> Entry:
-    return find_entry(name, cli_context(click.get_current_context()).entries)
+    context = cli_context(click.get_current_context())
+    return context.bench(name) or find_entry(name, context.entries)
 
 
 _BENCH = option(

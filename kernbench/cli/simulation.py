@@ -8,6 +8,7 @@ from typing import Protocol
 
 from coordinator.aggregate import RunReport, merge_op_log, merge_outcomes, sip_reports, summarise
 from coordinator.failure import Interrupted, RankFailed
+from coordinator.launch import Launch
 from coordinator.launcher import Launcher
 from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.report.files import prepare_directory, write_ccl_trace, write_files
@@ -15,7 +16,6 @@ from coordinator.report.progress import progress
 from coordinator.report.root_cause import root_cause
 from coordinator.report.tables import bench_table, heading, nccl_table, pass_line, run_statistics
 from coordinator.session import RunResult, Session
-from coordinator.verify.check import verify
 from coordinator.verify.verdict import Verdict
 from kernbench.cli.exit_codes import ExitCode, print_error, print_warning
 from kernbench.cli.options import SimulationOptions
@@ -27,7 +27,7 @@ from runtime.model.addresses import AddressMap
 from runtime.wire.reports import SipReport
 
 
-def simulate(request: RunRequest, launcher: Launcher) -> int:
+def simulate(request: RunRequest, launcher: Launcher | Launch) -> int:
     """Run a bench or a script; returns the exit code."""
     plan = make_plan(request.options, program_of(request))
     if request.bench is not None and request.bench.check is not None:
@@ -105,7 +105,9 @@ class BenchReportLines:
         """A bench has no files of its own."""
 
 
-def run(plan: Plan, launcher: Launcher, out: Path | None, lines: ReportLines | None = None) -> int:
+def run(
+    plan: Plan, launcher: Launcher | Launch, out: Path | None, lines: ReportLines | None = None
+) -> int:
     """Run `plan`, print its report, write its files if it is traced; returns the exit code.
 
     Input that a rank finds wrong is raised as `UsageError`, and an output that cannot be written as
@@ -152,6 +154,9 @@ def _write_directory(directory: Path, plan: Plan, result: RunResult, report: Run
 def _verdict(plan: Plan, result: RunResult) -> Verdict | None:
     if not plan.verify or not result.is_complete:
         return None
+    # Imported on demand: only the replay computes with arrays.
+    from coordinator.verify.check import verify
+
     collected = result.collected
     return verify(
         collected.logs, collected.written, collected.contents, AddressMap(plan.config.topology)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from coordinator.aggregate import RunReport
+from coordinator.launch import Launch
 from coordinator.launcher import Launcher
 from coordinator.plan import Plan, ProgramSpec
 from coordinator.report.tables import run_description
@@ -28,7 +29,7 @@ from runtime.wire.reports import SipReport
 PROGRAM = "kernbench.benches.collective_perf.program:collective_perf"
 
 
-def measure(request: PerfRequest, launcher: Launcher) -> int:
+def measure(request: PerfRequest, launcher: Launcher | Launch) -> int:
     """Run the measurement; returns the exit code."""
     plan = plan_of(request)
     parameters = PerfParameters(**plan.program.arguments)  # pyright: ignore[reportArgumentType] - as `plan_of` made them

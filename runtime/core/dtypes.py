@@ -1,28 +1,38 @@
-"""Element types, shared by tensors, kernels and the op log."""
+"""Element types, shared by tensors, kernels and the op log.
+
+numpy is imported with the first array: a process that only forwards the names needs none.
+"""
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-import ml_dtypes
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass(frozen=True)
 class DType:
-    """One element type: `name` is its short name in the op log (`f16`), `torch_name` PyTorch's."""
+    """One element type: `name` is its short name in the op log (`f16`), `torch_name` PyTorch's.
+
+    An element has `itemsize` bytes. Integers and bool are not floating-point.
+    """
 
     name: str
     torch_name: str
-    numpy: np.dtype[np.generic]
+    itemsize: int
+    is_floating_point: bool = False
 
-    @property
-    def itemsize(self) -> int:
-        """Bytes of one element."""
-        return self.numpy.itemsize
+    @cached_property
+    def numpy(self) -> "np.dtype[np.generic]":
+        """The element type of arrays."""
+        import numpy as np
 
-    @property
-    def is_floating_point(self) -> bool:
-        """Whether the type has a fraction; integers and bool have none."""
-        return self.numpy.kind not in "iub"
+        if self.torch_name != "bfloat16":
+            return np.dtype(self.torch_name)
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
 
     def holds(self, number: float) -> bool:
         """Whether a Python number can be an operand beside a value of this type.
@@ -34,6 +44,8 @@ class DType:
             return True
         if self.numpy.kind == "b":
             return number in (0, 1)
+        import numpy as np
+
         limits = np.iinfo(self.numpy.name)
         # 2.0 is an integer, 2.5 is not; Python's own numbers have no range.
         return int(number) == number and limits.min <= number <= limits.max
@@ -42,21 +54,21 @@ class DType:
         return f"torch.{self.torch_name}"
 
 
-float16 = DType("f16", "float16", np.dtype(np.float16))
-bfloat16 = DType("bf16", "bfloat16", np.dtype(ml_dtypes.bfloat16))
-float32 = DType("f32", "float32", np.dtype(np.float32))
-int8 = DType("i8", "int8", np.dtype(np.int8))
-int32 = DType("i32", "int32", np.dtype(np.int32))
-int64 = DType("i64", "int64", np.dtype(np.int64))
-uint8 = DType("u8", "uint8", np.dtype(np.uint8))
-boolean = DType("bool", "bool", np.dtype(np.bool_))
-float64 = DType("f64", "float64", np.dtype(np.float64))
+float16 = DType("f16", "float16", 2, is_floating_point=True)
+bfloat16 = DType("bf16", "bfloat16", 2, is_floating_point=True)
+float32 = DType("f32", "float32", 4, is_floating_point=True)
+int8 = DType("i8", "int8", 1)
+int32 = DType("i32", "int32", 4)
+int64 = DType("i64", "int64", 8)
+uint8 = DType("u8", "uint8", 1)
+boolean = DType("bool", "bool", 1)
+float64 = DType("f64", "float64", 8, is_floating_point=True)
 
 ALL = (float16, bfloat16, float32, int8, int32, int64, uint8, boolean, float64)
 """All element types, in the order of their numbers in packets."""
 
 
-def from_numpy(dtype: np.dtype[np.generic]) -> DType:
+def from_numpy(dtype: "np.dtype[np.generic]") -> DType:
     """The element type of a numpy array; `TypeError` for a type that the hardware lacks."""
     for known in ALL:
         if known.numpy == dtype:

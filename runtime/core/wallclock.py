@@ -1,6 +1,12 @@
 """The only access to the wall clock: for timeouts, progress and speed, never for results."""
 
-from time import monotonic, process_time, sleep  # noqa: TID251 - the only module that may do it
+import os
+import time  # noqa: TID251 - the only module that may do it
+from pathlib import Path
+from time import monotonic, process_time, sleep  # noqa: TID251 - as above
+
+_START_FIELD = 19
+"""Index of `starttime`, the 22nd field of proc(5), among those after the name."""
 
 
 def now_s() -> float:
@@ -11,6 +17,20 @@ def now_s() -> float:
 def cpu_s() -> float:
     """CPU seconds used by this process."""
     return process_time()
+
+
+def process_age_s() -> float:
+    """Seconds since this process was started, to a hundredth.
+
+    On systems without Linux's `/proc` it is the CPU time of the process, which is less.
+    """
+    try:
+        # The fields follow the name of the program in brackets, which may contain spaces.
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        started_s = int(fields[_START_FIELD]) / os.sysconf("SC_CLK_TCK")
+        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - started_s)
+    except (OSError, AttributeError, ValueError):
+        return process_time()
 
 
 def sleep_s(seconds: float) -> None:

@@ -1,0 +1,77 @@
+"""Starts the processes of a run before the command line has been read to its end.
+
+A process imports for some tenths of a second, and so does the command, which checks its arguments
+and files; so they do it at the same time. The number of processes is guessed from a first look at
+the arguments. A wrong guess costs time and changes nothing: the session ends the processes that do
+not fit, and the command those of a run that never starts.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from kernbench.benches import BENCHES
+from runtime.core.cores import usable_cores
+
+if TYPE_CHECKING:
+    from coordinator.launch import Launch
+
+_SIMULATIONS = ("run", "perf")
+"""The commands that start the processes of one run."""
+_OTHERS = ("list", "probe", "validate")
+_NO_RUN = ("-h", "--help", "--list")
+
+
+def head_start(arguments: Sequence[str], began_s: float) -> "Launch | None":
+    """The processes of the run that `arguments` request; None where no run is in sight.
+
+    `began_s` is the time at which the command has started. At most one process for each core is
+    started: more would only delay each other.
+    """
+    procs = guessed_procs(arguments)
+    if procs is None:
+        return None
+    # A wrong KERNBENCH_CORE is one line here, not an error of every process.
+    import_module("sip_node.compiled.choice")
+    from coordinator.launch import Launch
+    from coordinator.launcher import InterpreterLauncher
+
+    launch = Launch(InterpreterLauncher(), began_s)
+    launch.start(procs, at_most=usable_cores())
+    return launch
+
+
+def guessed_procs(arguments: Sequence[str]) -> int | None:
+    """The number of processes that a run with these arguments has; None if it cannot be seen."""
+    given = _options(arguments)
+    if given is None or given.get("--bench", BENCHES[0]) not in BENCHES:
+        return None
+    sips, procs = given.get("--sips"), given.get("--procs")
+    if procs == "auto":
+        counts = [sips, str(usable_cores())]
+    else:
+        counts = [sips] if procs is None else [sips, procs] if sips else [procs]
+    if not all(count is not None and count.isdecimal() and int(count) > 0 for count in counts):
+        return None
+    return min(int(str(count)) for count in counts)
+
+
+def _options(arguments: Sequence[str]) -> dict[str, str] | None:
+    """The options with their values up to a script; None for a command that starts no run."""
+    found = dict[str, str]()
+    name, is_perf = "", False
+    for at, argument in enumerate(arguments):
+        if argument in _NO_RUN or (at == 0 and argument in _OTHERS):
+            return None
+        if argument.startswith("-"):
+            name, equals, value = argument.partition("=")
+            if equals:
+                found[name], name = value, ""
+        elif name:
+            found[name], name = argument, ""
+        elif argument in _SIMULATIONS:
+            is_perf |= argument == "perf"
+        elif not is_perf:
+            # A script: what follows it are its own arguments. `perf` has no script.
+            break
+    return found
