@@ -2,28 +2,30 @@ from tests.mutants.mutant import Mutant
 
 DMA = "sip_node/chip/pe/dma.py"
 WINDOW = "sip_node/chip/pe/read_window.py"
+LANDING = "sip_node/chip/pe/data_landing.py"
+EGRESS = "sip_node/chip/fabric/egress_stream.py"
 
 MUTANTS = (
     Mutant(
         name="dma-window-one-more",
         file=DMA,
-        old="places = topology.pe.dma.outstanding\n",
-        new="places = topology.pe.dma.outstanding + 1\n",
+        old="            topology.pe.dma.outstanding,\n",
+        new="            topology.pe.dma.outstanding + 1,\n",
         breaks="At most `outstanding` packets are in flight.",
         noticed_by="q.window",
     ),
     Mutant(
         name="dma-window-per-request",
-        file=DMA,
-        old="request.sent = min(begin + request.packet_bytes, request.nbytes)",
-        new="request.sent = request.nbytes",
+        file=WINDOW,
+        old="reading.begin = min(begin + self._packet_bytes, transfer.total)",
+        new="reading.begin = transfer.total",
         breaks="A READ requests one packet, so that the window bounds the bytes in flight.",
         noticed_by="q.window",
     ),
     Mutant(
         name="dma-place-free-with-the-head",
-        file=DMA,
-        old="self._window.landed(landed_ps)",
+        file=LANDING,
+        old="self._window.landed(tail_ps)",
         new="self._window.landed(self._engine.now_ps)",
         breaks="A packet keeps its place until its last byte has landed.",
         noticed_by="q.window",
@@ -39,8 +41,8 @@ MUTANTS = (
     Mutant(
         name="dma-newest-request-first",
         file=WINDOW,
-        old="        self._reading.append(request)",
-        new="        self._reading.appendleft(request)",
+        old="        self._reading.append(_OpenRead(transfer))",
+        new="        self._reading.appendleft(_OpenRead(transfer))",
         breaks="A request takes its first turn behind the others.",
         noticed_by="q.turn",
     ),
@@ -55,17 +57,16 @@ MUTANTS = (
     Mutant(
         name="dma-time-includes-the-queue",
         file=DMA,
-        old="            request.start_ps = self._engine.now_ps\n",
-        new="            request.start_ps = 0\n",
+        old="request.start_ps = now_ps = self._engine.now_ps",
+        new="request.start_ps, now_ps = 0, self._engine.now_ps",
         breaks="The time of a request starts when it gets a channel.",
         noticed_by="q.channels",
     ),
     Mutant(
         name="dma-overhead-in-the-queue",
         file=DMA,
-        old="self._engine.at(self._engine.now_ps + self._overhead_ps, request.begin, request)",
-        new="self._engine.at(max(self._engine.now_ps, request.tag and self._overhead_ps), "
-        "request.begin, request)",
+        old="self._engine.at(now_ps + self._overhead_ps, self._window.begin, reading)",
+        new="self._engine.at(max(now_ps, self._overhead_ps), self._window.begin, reading)",
         breaks="Every request costs the overhead of the DMA when it has its channel.",
         noticed_by="q.channels",
     ),
@@ -79,39 +80,35 @@ MUTANTS = (
     ),
     Mutant(
         name="dma-store-gives-way-twice",
-        file=DMA,
-        old="""        if not last:
-            self._stream(request)
-""",
-        new="""        if not last:
-            self._engine.at(left_ps, self._stream, request)
-""",
+        file=EGRESS,
+        old="            self._reserve(departure)\n",
+        new="            self._engine.at(left_ps, self._reserve, departure)\n",
         breaks="A packet of a store reserves the port of TCM when its predecessor begins.",
         noticed_by="q.port",
     ),
     Mutant(
         name="dma-store-reserves-all-at-once",
-        file=DMA,
-        old="head_ps, left_ps = self._context.tcm.reserve(now_ps, now_ps, nbytes)",
-        new="head_ps, left_ps = self._context.tcm.reserve(\n"
-        "            now_ps, now_ps, request.nbytes - request.sent\n"
-        "        )",
+        file=EGRESS,
+        old="self._port.reserve(now_ps, now_ps, departure.nbytes)",
+        new="self._port.reserve(now_ps, now_ps, left_bytes)",
         breaks="A store reserves the port of TCM packet by packet.",
         noticed_by="a.0",
     ),
     Mutant(
         name="dma-load-ends-before-it-lands",
-        file=DMA,
-        old="self._engine.at(landed_ps, self._finish, request)",
-        new="self._engine.at(tail_ps, self._finish, request)",
+        file=LANDING,
+        old="_, tail_ps = self._port.reserve(self._engine.now_ps, tail_ps, packet.size)",
+        new="self._port.reserve(self._engine.now_ps, tail_ps, packet.size)",
         breaks="A load is complete when its last byte has passed the port of TCM.",
         noticed_by="q.port",
     ),
     Mutant(
         name="dma-push-ends-with-the-head",
         file=DMA,
-        old="self._engine.at(left_ps, self._finish, request)",
-        new="self._engine.at(self._engine.now_ps, self._finish, request)",
+        old="self._engine.at(left_ps, self._finish, self._outstanding[transfer.tag])",
+        new="self._engine.at(\n"
+        "                self._engine.now_ps, self._finish, self._outstanding[transfer.tag]\n"
+        "            )",
         breaks="A send is complete when its last byte has left TCM.",
         noticed_by="i.",
     ),

@@ -4,7 +4,7 @@ from tests.mutants.mutant import Mutant
 
 HBM = "sip_node/chip/memory/hbm.py"
 BANKS = "sip_node/chip/memory/banks.py"
-PORT = "sip_node/chip/memory/memory_port.py"
+PACKETS = "sip_node/chip/memory/memory_packets.py"
 QUEUE = "sip_node/chip/memory/transaction_queue.py"
 TURNS = "sip_node/chip/memory/port_turns.py"
 STORAGE = "sip_node/chip/memory/storage.py"
@@ -68,7 +68,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         name="hbm-latency-of-the-tail-only",
-        file=PORT,
+        file=PACKETS,
         old="self._engine.at(left_ps + self._latency_ps, self._send, answer, size, begin, tail_ps)",
         new="self._engine.at(left_ps, self._send, answer, size, begin, tail_ps)",
         breaks="the first byte of a read waits for the latency, not only the last one",
@@ -76,7 +76,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         name="hbm-latency-costs-bandwidth",
-        file=PORT,
+        file=PACKETS,
         old="reading.left_ps = left_ps = max(reading.left_ps, start_ps)",
         new="reading.left_ps = left_ps = max(reading.left_ps + self._latency_ps, start_ps)",
         breaks="the waits of the packets of a read overlap",
@@ -84,7 +84,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         name="hbm-reads-before-the-descriptor",
-        file=PORT,
+        file=PACKETS,
         old="self._engine.at(tail_ps, self._read, packet)",
         new="self._read(packet)",
         breaks="a memory uses a request when all of it has arrived",
@@ -132,9 +132,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         name="memory-acknowledges-the-last-packet",
-        file=PORT,
-        old="writing.written_ps = max(writing.written_ps, done_ps)",
-        new="writing.written_ps = done_ps",
+        file=PACKETS,
+        old="storing.written_ps = max(storing.written_ps, done_ps)",
+        new="storing.written_ps = done_ps",
         breaks="an acknowledgement promises all packets of its message",
         noticed_by="h.rows.",
     ),

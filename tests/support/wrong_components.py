@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from runtime.core.trace import Operand
-from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.memory.storage import HbmController
 from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.pe.gemm import PeGemm
@@ -37,13 +37,11 @@ class WrongGemm(PeGemm):
 
 
 class DroppingDma(PeDma):
-    """A DMA engine that loses the last byte of every packet that it reads."""
+    """A DMA engine that loses the last byte of every block that it reads."""
 
-    def answer(self, packet: Packet, tail_ps: int) -> None:
-        transfer = packet.transfer
-        if transfer.kind is Kind.DATA and packet.last:
-            transfer.payload = bytes(transfer.payload[:-1]) + b"\0"
-        super().answer(packet, tail_ps)
+    def landed(self, data: FabricTransfer, landed_ps: int) -> None:
+        data.payload = bytes(data.payload[:-1]) + b"\0"
+        super().landed(data, landed_ps)
 
 
 class LeakyHbm(HbmController):

@@ -10,7 +10,7 @@ into one packet or several, which share its header and its payload.
 """
 
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -119,6 +119,14 @@ if TYPE_CHECKING or not IS_COMPILED:
     Packet = ReferencePacket
 else:
     from sip_node.compiled.packet import Packet
+
+
+class PacketSender(Protocol):
+    """What packets enter the links by: the fabric."""
+
+    def send(self, packet: Packet, origin: int, tail_ps: int) -> None:
+        """Send `packet` from node `origin` now; its tail is there at `tail_ps`."""
+        ...
 
 
 def to_message(

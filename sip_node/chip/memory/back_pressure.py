@@ -24,7 +24,7 @@ class BackPressure:
         self._fabric, self._node, self._queue = fabric, node, memory.queue
         self._limit_bytes = limit_bytes
         self._is_held = False
-        memory.port.on_service = self._begun
+        memory.port.packets.on_service = self._begun
         fabric.attach(node, memory, limit_bytes, self._left)
 
     def _begun(self, packet: Packet) -> None:

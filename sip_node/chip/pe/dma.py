@@ -9,54 +9,43 @@ bytes are packed. The packets of the four kinds of request:
     copy    READ ... ---> one memory ---> DATA ... ---> WRITE ... ---> another memory ---> ACK
     push    TCM ---> IPCQ_DATA ... ---> ring of the peer           (no answer: credits bound it)
 
-Packets are cut-through: each leaves when its first byte is there, and streams behind it.
-
-Two limits bound the work in flight: at most `channels` requests are outstanding, the others queue;
-and at most `outstanding` packets are on their way to the engine. A request is divided into READs of
-one packet each, which the requests send in turn (`ReadWindow`).
-
-Data leaves TCM packet by packet as well: a packet reserves the port when the packet before it
-begins, so another channel, or a slot that arrives, gets the port between two packets.
+At most `channels` requests are outstanding, the others queue. The packets of a request are the
+concern of three parts: `ReadWindow` divides a READ and bounds the packets on their way to the
+engine, `DataLanding` takes what comes back, `EgressStream` divides what leaves TCM.
 """
 
 from collections import deque
-from collections.abc import Callable
 from zlib import crc32
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import Operand, OpRecord
 from sip_node.chip.completion import Completion
+from sip_node.chip.fabric.egress_stream import EgressStream
 from sip_node.chip.fabric.packet import ELEMENTS, FabricTransfer, Kind, Packet
 from sip_node.chip.pe.context import PeContext
+from sip_node.chip.pe.data_landing import DataLanding
 from sip_node.chip.pe.read_window import ReadWindow
-from sip_node.chip.strided_block import layout_of, nbytes_of
+from sip_node.chip.strided_block import layout_of
 
 
 class _DmaRequest(Struct):
-    """One request for `nbytes`, which leaves in packets of `packet_bytes`.
+    """One request: `reading` is the READ of a block, `writing` the transfer that writes one.
 
-    `reading` is the READ of a block, `writing` the transfer that writes one; a copy has both.
-    `data` are the packed bytes that it carries or has received. `start_ps` is the time at which it
-    got a channel. `sent` counts the bytes that its packets have requested or carried, `answered`
-    the bytes of DATA that have come.
+    A copy has both. `data` are the packed bytes that it carries or has received. `packet_bytes` is
+    the size of the packets that leave TCM. `start_ps` is the time at which it got a channel.
     """
 
     name: str
     source: Operand
     target: Operand
-    begin: "Callable[[_DmaRequest], None]"
-    done: Completion[bytes]
-    nbytes: int
     packet_bytes: int
     reading: FabricTransfer | None = None
     writing: FabricTransfer | None = None
     data: bytes = b""
-    tag: int = 0
     start_ps: int = 0
-    sent: int = 0
-    answered: int = 0
+    done: Completion[bytes] = field(default_factory=Completion[bytes])
 
 
 class PeDma:
@@ -71,12 +60,21 @@ class PeDma:
         self._context, self._engine = context, context.engine
         topology = context.topology
         self._overhead_ps = ps_from_ns(topology.pe.dma.overhead_ns)
-        self._packet_bytes, self._control_bytes = topology.packet_bytes, topology.control_bytes
+        self._packet_bytes = topology.packet_bytes
         self._idle_channels = topology.pe.dma.channels
         self._waiting: deque[_DmaRequest] = deque()
         self._outstanding: dict[int, _DmaRequest] = {}
-        places = topology.pe.dma.outstanding
-        self._window = ReadWindow[_DmaRequest](self._engine, places, self._send_read)
+        port, fabric, node = context.tcm.server, context.fabric, context.node
+        self._window = ReadWindow(
+            self._engine,
+            fabric,
+            node,
+            topology.pe.dma.outstanding,
+            topology.packet_bytes,
+            topology.control_bytes,
+        )
+        self._stream = EgressStream(self._engine, port, fabric, node, self._left)
+        self.landing = DataLanding(self._engine, port, fabric, node, self._window, self.landed)
         self._tags = 0
         self.busy_ps = 0
         self.nbytes = 0
@@ -88,23 +86,23 @@ class PeDma:
 
     def read(self, source: Operand, target: Operand, name: str = "load") -> Completion[bytes]:
         """Copy a block of any memory to our TCM; completes when its last byte is there."""
-        request = self._request(name, source, target, self._window.begin, nbytes_of(source))
-        request.reading = self._transfer(Kind.READ, request, source)
+        request = _DmaRequest(name, source, target, self._packet_bytes)
+        request.reading = self._transfer(Kind.READ, source)
         return self._enqueue(request)
 
     def write(
         self, source: Operand, target: Operand, data: bytes, name: str = "store"
     ) -> Completion[bytes]:
         """Copy a block of our TCM, with elements `data`, to any memory; completes with its ACK."""
-        request = self._request(name, source, target, self._stream, nbytes_of(target), data)
-        request.writing = self._transfer(Kind.WRITE, request, target)
+        request = _DmaRequest(name, source, target, self._packet_bytes, data=data)
+        request.writing = self._transfer(Kind.WRITE, target, data)
         return self._enqueue(request)
 
     def copy(self, source: Operand, target: Operand, name: str) -> Completion[bytes]:
         """Copy a block from one memory to another, past our TCM; completes with the ACK."""
-        request = self._request(name, source, target, self._window.begin, nbytes_of(source))
-        request.reading = self._transfer(Kind.READ, request, source)
-        request.writing = self._transfer(Kind.WRITE, request, target)
+        request = _DmaRequest(name, source, target, self._packet_bytes)
+        request.reading = self._transfer(Kind.READ, source)
+        request.writing = self._transfer(Kind.WRITE, target)
         return self._enqueue(request)
 
     def push(
@@ -115,9 +113,8 @@ class PeDma:
         The slot's metadata names the element type of `source` and the collective call that it
         belongs to.
         """
-        request = self._request("ipcq_send", source, target, self._stream, nbytes_of(target), data)
-        request.packet_bytes = packet_bytes
-        slot = request.writing = self._transfer(Kind.IPCQ_DATA, request, target)
+        request = _DmaRequest("ipcq_send", source, target, packet_bytes, data=data)
+        slot = request.writing = self._transfer(Kind.IPCQ_DATA, target, data)
         slot.element, slot.call = ELEMENTS.index(source.dtype), call
         # Numbered here and not when the channel is free: the order of the calls is the order of
         # the arrows in a trace.
@@ -125,66 +122,44 @@ class PeDma:
             slot.flow = self._context.next_flow(slot.sip)
         return self._enqueue(request)
 
-    def answer(self, packet: Packet, tail_ps: int) -> None:
-        """Take a DATA or ACK packet that answers one of our requests."""
-        request = self._outstanding[packet.transfer.tag]
-        if packet.transfer.kind is Kind.ACK:
-            self._engine.at(tail_ps, self._finish, request)
-            return
-        # Bytes are counted, since the answers to two READs may come in either order.
-        request.answered += packet.size
-        complete = request.answered == request.nbytes
-        if complete:
-            request.data = bytes(packet.transfer.payload)
-        if request.writing is not None:
-            self._forward(request, request.writing, packet, tail_ps)
-            landed_ps = tail_ps
-        else:
-            _, landed_ps = self._context.tcm.reserve(self._engine.now_ps, tail_ps, packet.size)
-            # The port of the TCM is FIFO: when the last packet to come has landed, all have.
-            if complete:
-                self._engine.at(landed_ps, self._finish, request)
-        self._window.landed(landed_ps)
+    def acknowledged(self, packet: Packet, tail_ps: int) -> None:
+        """Take the ACK of a write, whose last byte arrives at `tail_ps`."""
+        self._engine.at(tail_ps, self._finish, self._outstanding[packet.transfer.tag])
 
-    def _request(
-        self,
-        name: str,
-        source: Operand,
-        target: Operand,
-        begin: Callable[[_DmaRequest], None],
-        nbytes: int,
-        data: bytes = b"",
-    ) -> _DmaRequest:
-        self._tags += 1
-        return _DmaRequest(
-            name=name,
-            source=source,
-            target=target,
-            begin=begin,
-            done=Completion[bytes](),
-            nbytes=nbytes,
-            packet_bytes=self._packet_bytes,
-            data=data,
-            tag=self._tags,
-        )
+    def landed(self, data: FabricTransfer, landed_ps: int) -> None:
+        """The DATA of a request has come; all of it is in TCM, or on its way on, at `landed_ps`."""
+        request = self._outstanding[data.tag]
+        request.data = bytes(data.payload)
+        if request.writing is None:
+            self._engine.at(landed_ps, self._finish, request)
 
-    def _transfer(self, kind: Kind, request: _DmaRequest, block: Operand) -> FabricTransfer:
-        """The transfer about a block on the far side of the fabric, and its data if we write."""
-        sip, node = self._context.locate(block.address)
+    def _left(self, transfer: FabricTransfer, left_ps: int) -> None:
+        """The last byte of a transfer leaves TCM at `left_ps`; only a slot has no answer."""
+        if transfer.kind is Kind.IPCQ_DATA:
+            self._engine.at(left_ps, self._finish, self._outstanding[transfer.tag])
+
+    def _transfer(self, kind: Kind, block: Operand, data: bytes = b"") -> FabricTransfer:
+        """The transfer about a block on the far side of the fabric."""
+        context = self._context
+        sip, node = context.locate(block.address)
+        nbytes, rows = layout_of(block)
         return FabricTransfer(
             kind=kind,
-            source_sip=self._context.coordinates.sip,
-            source_node=self._context.node,
+            source_sip=context.coordinates.sip,
+            source_node=context.node,
             sip=sip,
             node=node,
             address=block.address,
-            tag=request.tag,
-            total=request.nbytes,
-            payload=request.data,
-            rows=layout_of(block).rows,
+            total=nbytes,
+            payload=data,
+            rows=rows,
         )
 
     def _enqueue(self, request: _DmaRequest) -> Completion[bytes]:
+        self._tags += 1
+        for transfer in (request.reading, request.writing):
+            if transfer is not None:
+                transfer.tag = self._tags
         self._waiting.append(request)
         self._fill_channels()
         return request.done
@@ -194,60 +169,32 @@ class PeDma:
             self._idle_channels -= 1
             request = self._waiting.popleft()
             # Time in the queue is the requester's wait, not the engine's work.
-            request.start_ps = self._engine.now_ps
-            for transfer in (request.reading, request.writing):
-                if transfer is not None:
-                    transfer.sent_ps = request.start_ps
-            self._outstanding[request.tag] = request
-            self._engine.at(self._engine.now_ps + self._overhead_ps, request.begin, request)
-
-    def _send_read(self, request: _DmaRequest) -> bool:
-        """Send the READ of the next packet; returns whether there are more."""
-        assert request.reading is not None
-        begin = request.sent
-        request.sent = min(begin + request.packet_bytes, request.nbytes)
-        last = request.sent == request.nbytes
-        packet = Packet(request.reading, begin, self._control_bytes, last)
-        self._send(packet, self._engine.now_ps)
-        return not last
-
-    def _stream(self, request: _DmaRequest) -> None:
-        """Reserve the port of the TCM for the next packet of data."""
-        now_ps = self._engine.now_ps
-        nbytes = min(request.packet_bytes, request.nbytes - request.sent)
-        head_ps, left_ps = self._context.tcm.reserve(now_ps, now_ps, nbytes)
-        self._engine.at(head_ps, self._leave, request, nbytes, left_ps)
-
-    def _leave(self, request: _DmaRequest, nbytes: int, left_ps: int) -> None:
-        """Send the packet that the port serves now; its last byte leaves at `left_ps`."""
-        assert request.writing is not None
-        begin = request.sent
-        request.sent = begin + nbytes
-        last = request.sent == request.nbytes
-        self._send(Packet(request.writing, begin, nbytes, last), left_ps)
-        if not last:
-            self._stream(request)
-        elif request.writing.kind is Kind.IPCQ_DATA:
-            self._engine.at(left_ps, self._finish, request)
-
-    def _forward(
-        self, request: _DmaRequest, writing: FabricTransfer, answer: Packet, tail_ps: int
-    ) -> None:
-        """Send data of one memory on to the other, packet by packet as it arrives."""
-        # Which packet is the last one depends on the order of the answers, not on its bytes.
-        last = request.answered == request.nbytes
-        if last:
-            writing.payload = request.data
-        self._send(Packet(writing, answer.begin, answer.size, last), tail_ps)
-
-    def _send(self, packet: Packet, tail_ps: int) -> None:
-        self._context.fabric.send(packet, self._context.node, tail_ps)
+            request.start_ps = now_ps = self._engine.now_ps
+            reading, writing = request.reading, request.writing
+            if writing is not None:
+                writing.sent_ps = now_ps
+                self._outstanding[writing.tag] = request
+                if reading is None:
+                    self._engine.at(
+                        now_ps + self._overhead_ps,
+                        self._stream.start,
+                        writing,
+                        request.packet_bytes,
+                    )
+                    continue
+                self.landing.forward(writing)
+            assert reading is not None
+            reading.sent_ps = now_ps
+            self._outstanding[reading.tag] = request
+            self._engine.at(now_ps + self._overhead_ps, self._window.begin, reading)
 
     def _finish(self, request: _DmaRequest) -> None:
-        del self._outstanding[request.tag]
+        transfer = request.reading or request.writing
+        assert transfer is not None
+        del self._outstanding[transfer.tag]
         now_ps, at, target = self._engine.now_ps, self._context.coordinates, request.target
         self.busy_ps += now_ps - request.start_ps
-        self.nbytes += request.nbytes
+        self.nbytes += transfer.total
         if request.writing is None:
             self._context.tcm.write(target, request.data)
         record = OpRecord(
@@ -258,10 +205,10 @@ class PeDma:
             cube=at.cube,
             pe=at.pe,
             address=target.address,
-            nbytes=request.nbytes,
+            nbytes=transfer.total,
             shape=target.shape,
             dtype=target.dtype,
-            flow=request.writing and request.writing.flow,
+            flow=None if request.writing is None else request.writing.flow,
             inputs=(request.source,),
             strides=target.strides,
             checksum=crc32(request.data),

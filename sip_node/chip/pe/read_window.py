@@ -12,28 +12,43 @@ waits for one.
 """
 
 from collections import deque
-from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from runtime.core.simtime import NEVER_PS
+from sip_node.chip.fabric.packet import FabricTransfer, Packet, PacketSender
 from sip_node.pdes.engine import Engine
 
-Request = TypeVar("Request")
+
+class _OpenRead(Struct, gc=False):
+    """A READ of which the packets from byte `begin` on are left to send."""
+
+    transfer: FabricTransfer
+    begin: int = 0
 
 
-class ReadWindow(Generic[Request]):
-    """`places` of one engine. `send(request)` sends its next READ; true if more are left."""
+class ReadWindow:
+    """`places` of the engine at `node`: READs of `packet_bytes`, in packets of `control_bytes`."""
 
-    def __init__(self, engine: Engine, places: int, send: Callable[[Request], bool]) -> None:
-        self._engine, self._free, self._send = engine, places, send
+    def __init__(
+        self,
+        engine: Engine,
+        fabric: PacketSender,
+        node: int,
+        places: int,
+        packet_bytes: int,
+        control_bytes: int,
+    ) -> None:
+        self._engine, self._fabric, self._node = engine, fabric, node
+        self._free, self._packet_bytes, self._control_bytes = places, packet_bytes, control_bytes
         self._landings: list[int] = []
-        self._reading: deque[Request] = deque()
+        self._reading: deque[_OpenRead] = deque()
         self._wakes_ps = NEVER_PS
 
-    def begin(self, request: Request) -> None:
-        """Send the READs of a request, its first after those of one turn of the others."""
-        self._reading.append(request)
+    def begin(self, transfer: FabricTransfer) -> None:
+        """Send the packets of a READ, its first after those of one turn of the others."""
+        self._reading.append(_OpenRead(transfer))
         self._fill()
 
     def landed(self, time_ps: int) -> None:
@@ -55,6 +70,15 @@ class ReadWindow(Generic[Request]):
                 reading.append(request)
         if reading:
             self._wake()
+
+    def _send(self, reading: _OpenRead) -> bool:
+        """Send the READ of the next packet; returns whether there are more."""
+        transfer, begin = reading.transfer, reading.begin
+        reading.begin = min(begin + self._packet_bytes, transfer.total)
+        last = reading.begin == transfer.total
+        packet = Packet(transfer, begin, self._control_bytes, last)
+        self._fabric.send(packet, self._node, self._engine.now_ps)
+        return not last
 
     def _wake(self) -> None:
         """Continue when the next packet has landed; before any has come, `landed` does it."""

@@ -16,19 +16,19 @@ from sip_node.chip.strided_block import StridedBlock, is_packed, item_bytes, nby
 class PeTcm:
     """The TCM of the PE at `node`, at physical address `base`.
 
-    `reserve` is the calendar of its fabric-side port, as in `Server`: packets of the fabric and the
-    PE's own DMA share its bandwidth. `read` and `write` take no time: the engine that moves the
-    bytes has simulated the transfer.
+    `server` is the calendar of its fabric-side port: packets of the fabric and the PE's own DMA
+    share its bandwidth. `read` and `write` take no time: the engine that moves the bytes has
+    simulated the transfer.
     """
 
     def __init__(self, chip: ChipContext, node: int) -> None:
         at = chip.graph.nodes[node]
         coordinates = PeCoordinates(chip.sip, at.cube, at.pe)
         self.server = Server(f"{coordinates}: pe_tcm", chip.topology.pe.tcm.bw_gbs)
-        self.reserve = self.server.reserve
         self.base = chip.addresses.pe_tcm_addr(*coordinates, 0)
         self.memory = Memory(f"{at.name}.tcm", chip.topology.tcm_bytes, data=chip.data)
-        self.port = MemoryPort(chip, node, self.memory, self.base, PortTurns(chip.engine, self))
+        turns = PortTurns(chip.engine, self.server)
+        self.port = MemoryPort(chip, node, self.memory, self.base, turns)
 
     def read(self, block: Operand) -> bytes:
         """The elements of a block in row-major order; empty in a run without data."""

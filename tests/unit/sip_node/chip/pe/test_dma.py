@@ -147,7 +147,7 @@ def test_answers_are_put_together_in_the_order_of_the_block() -> None:
     pe.dma.write(near, pe.hbm(0, len(data)), data)
     pe.run()
     answers: list[tuple[Packet, int]] = []
-    answer = pe.dma.answer
+    answer = pe.dma.landing.accept
 
     def second_first(packet: Packet, tail_ps: int) -> None:
         answers.append((packet, tail_ps))

@@ -1,0 +1,64 @@
+"""The DATA that a DMA engine has requested: packets land in TCM, or are sent on to another memory.
+
+    DATA ---> port of TCM ---> landed              (a read)
+    DATA ---> WRITE ---> another memory            (a copy: past our TCM, cut-through)
+
+Either way a packet frees its place in the window when its last byte has come so far.
+"""
+
+from collections.abc import Callable
+
+from sip_node.chip.fabric.packet import FabricTransfer, Packet, PacketSender
+from sip_node.chip.fabric.server import Server
+from sip_node.chip.pe.read_window import ReadWindow
+from sip_node.pdes.engine import Engine
+
+
+class DataLanding:
+    """The packets of DATA that arrive at `node`, whose TCM has `port`.
+
+    `landed(transfer, landed_ps)` is called when all packets of a transfer have come; the last byte
+    is in the memory at `landed_ps`.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        port: Server,
+        fabric: PacketSender,
+        node: int,
+        window: ReadWindow,
+        landed: Callable[[FabricTransfer, int], None],
+    ) -> None:
+        self._engine, self._port, self._fabric = engine, port, fabric
+        self._node, self._window, self._landed = node, window, landed
+        self._writes: dict[int, FabricTransfer] = {}
+        # The bytes that have come of transfers in several packets.
+        self._come: dict[FabricTransfer, int] = {}
+
+    def forward(self, write: FabricTransfer) -> None:
+        """Send the DATA with the tag of `write` on as that transfer."""
+        self._writes[write.tag] = write
+
+    def accept(self, packet: Packet, tail_ps: int) -> None:
+        """Take a packet whose head has arrived and whose tail arrives at `tail_ps`."""
+        data = packet.transfer
+        # Bytes are counted, since the answers to two READs may come in either order.
+        come = self._come.pop(data, 0) + packet.size
+        complete = come == data.total
+        if not complete:
+            self._come[data] = come
+        write = self._writes.get(data.tag)
+        if write is None:
+            _, tail_ps = self._port.reserve(self._engine.now_ps, tail_ps, packet.size)
+        else:
+            if complete:
+                write.payload = data.payload
+                del self._writes[data.tag]
+            # Which packet is the last one depends on the order of the answers, not on its bytes.
+            onward = Packet(write, packet.begin, packet.size, complete)
+            self._fabric.send(onward, self._node, tail_ps)
+        # The port of the TCM is FIFO: when the last packet to come has landed, all have.
+        if complete:
+            self._landed(data, tail_ps)
+        self._window.landed(tail_ps)
