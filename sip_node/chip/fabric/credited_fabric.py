@@ -5,9 +5,9 @@ arrived, so its tail is there with it. A full buffer stops the link before it, a
 source: packets wait there without a limit.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes, Stage
@@ -21,12 +21,13 @@ from sip_node.chip.fabric.router_elements import RouterElements
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fabric.stalled import StalledPacket, network_name, stalled_packets
 from sip_node.chip.fabric.virtual_channels import VirtualNetwork
-from sip_node.chip.fabric.worm import PacketPath, Worm
+from sip_node.chip.fabric.worm import PacketPath, PathPlan, Worm
 from sip_node.chip.send_bounds import SendBounds
+from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 
-class CreditedFabric:
+class ReferenceCreditedFabric:
     """Routers, links, routes and endpoints of one SIP."""
 
     restores_order = True
@@ -47,7 +48,7 @@ class CreditedFabric:
         self._sip, self._send_bounds = sip, send_bounds
         self._routes = CreditedPaths(graph, routes, layers, sips, sip)
         self._clock = self._routes.timing.clock
-        self._elements = RouterElements(engine, self._clock)
+        self._elements = self._construct_elements()
         self._network = ClockedNetwork(graph, self._routes.timing, self._elements)
         self._servers = {
             link.index: link_server(graph, link, links)
@@ -59,7 +60,7 @@ class CreditedFabric:
         self._endpoints: dict[int, Endpoint] = {}
         self._capacity_flits: dict[int, int] = {}
         self._left: dict[int, Callable[[Packet], None]] = {}
-        self._waiting_bytes: Counter[int] = Counter()
+        self._waiting_bytes: dict[int, int] = {}
         self.sent = self.delivered = 0
 
     def attach(
@@ -81,6 +82,7 @@ class CreditedFabric:
             self._capacity_flits[node] = self._clock.flits(capacity_bytes)
         if left is not None:
             self._left[node] = left
+            self._waiting_bytes[node] = 0
 
     def waiting_bytes(self, node: int) -> int:
         """The bytes that `node`, attached with `left`, has sent and that have not left it yet."""
@@ -117,8 +119,8 @@ class CreditedFabric:
 
     def space_of(self, packet: Packet) -> str:
         """The name of the room that a packet holds at its endpoint."""
-        space = packet.space
-        assert isinstance(space, VirtualNetwork), "the packet is at an endpoint with a limit"
+        assert packet.space is not None, "the packet is at an endpoint with a limit"
+        space = cast("VirtualNetwork", packet.space)
         return network_name(space.port.name, space.index, self._layers.count)
 
     def send(self, packet: Packet, origin: int, tail_ps: int) -> None:
@@ -144,23 +146,27 @@ class CreditedFabric:
         cycle = self._clock.cycle(self._engine.now_ps) + 1
         network.give_back(self._clock.flits(packet.size), cycle)
 
+    def _construct_elements(self) -> RouterElements:
+        return RouterElements(self._engine, self._clock)
+
     def _path(self, transfer: FabricTransfer, origin: int) -> PacketPath:
         key = self._routes.key(transfer, origin)
         found = self._paths.get(key)
-        if found is not None:
-            return found
-        plan = self._routes.plan(key, self._network)
+        if found is None:
+            plan = self._routes.plan(key, self._network)
+            if plan.networks and key.target in self._capacity_flits:
+                plan.networks[-1].limit(self._capacity_flits[key.target])
+            found = self._paths[key] = self._construct_path(plan, origin)
+        return found
+
+    def _construct_path(self, plan: PathPlan, origin: int) -> PacketPath:
         injection = None
         if plan.networks:
-            ejecting = plan.networks[-1]
-            ejecting.eject = self._ejected
-            if key.target in self._capacity_flits:
-                ejecting.limit(self._capacity_flits[key.target])
+            plan.networks[-1].eject = self._ejected
             injection = self._elements.injection(plan.networks[0])
             if origin in self._left:
                 injection.arbiter.left = partial(self._has_left, origin)
-        found = self._paths[key] = PacketPath(plan, injection)
-        return found
+        return PacketPath(plan, injection)
 
     def _enter(self, packet: Packet, path: PacketPath, index: int, tail_ps: int) -> None:
         """Pass the links with calendars, then wait at the source of the first clocked link."""
@@ -216,3 +222,35 @@ class CreditedFabric:
     def _deliver(self, packet: Packet, path: PacketPath, tail_ps: int) -> None:
         self.delivered += 1
         self._endpoints[path.target].accept(packet, tail_ps)
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    CreditedFabric = ReferenceCreditedFabric
+else:
+    from sip_node.chip.fabric.router_elements import CompiledElements
+    from sip_node.compiled.credited_hops import CreditedHops
+    from sip_node.compiled.credited_hops import PacketPath as CompiledPath
+
+    class CreditedFabric(CreditedHops, ReferenceCreditedFabric):
+        """The reference, whose routers and packets on their way are in C."""
+
+        def __init__(self, *args: Any) -> None:
+            ReferenceCreditedFabric.__init__(self, *args)
+            self.serve(
+                self._sip,
+                self._path,
+                self._endpoints,
+                self._servers,
+                self._left,
+                self._waiting_bytes,
+                self._send_bounds,
+                self.restores_order,
+            )
+
+        def _construct_elements(self) -> RouterElements:
+            self.bind(self._engine, self._clock)
+            return CompiledElements(self)
+
+        def _construct_path(self, plan: PathPlan, origin: int) -> PacketPath:
+            source = self._elements.injection(plan.networks[0]) if plan.networks else None
+            return CompiledPath(plan, source, origin if origin in self._left else -1)

@@ -1,6 +1,7 @@
 """Constructs the parts of the clocked routers of one SIP, which share one agenda."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from sip_node.chip.fabric.cycle_queue import CycleQueue
 from sip_node.chip.fabric.injection import Injection, Injector
@@ -14,6 +15,7 @@ from sip_node.chip.fabric.virtual_channels import (
     OutputVc,
     VirtualNetwork,
 )
+from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 
@@ -108,3 +110,18 @@ def _keys(network: VirtualNetwork) -> Iterator[tuple[OutputVc, ChannelKey]]:
 
 def _keys_of(network: VirtualNetwork) -> tuple[ChannelKey, ...]:
     return tuple(key for _, key in _keys(network))
+
+
+if not TYPE_CHECKING and IS_COMPILED:
+    from sip_node.compiled.router_parts import RouterParts
+
+    class CompiledElements(RouterParts):
+        """The parts in C."""
+
+        def channels(self) -> Iterator[ChannelState]:
+            """The state of every virtual channel."""
+            return map(ChannelState._make, super().channels())
+
+        def sources(self) -> Iterator[SourceState]:
+            """The packets that wait at each source, by virtual network."""
+            return map(SourceState._make, super().sources())

@@ -1,0 +1,389 @@
+"""The clocked routers of one SIP in C: their arbitration, buffers, and the sources of links.
+
+The rules, and their reasons, are in `sip_node.chip.fabric`: `router`, `virtual_channels`,
+`injection`. A method here has the name of its reference where there is one, and changes the same
+fields and makes the same requests in the same order.
+
+    execute -> arbitrate (a router) -> allocate, win -> traverse -> head or body of the next buffer
+            -> inject (a source)    -> send_flit                 -> head or body of its router
+"""
+
+from sip_node.compiled.arena cimport oldest, pop, push
+from sip_node.compiled.cycle_agenda cimport CycleAgenda
+from sip_node.compiled.router_state cimport (
+    DORMANT,
+    Arbiter,
+    Injection,
+    InputPort,
+    InputVc,
+    OutputPort,
+    OutputVc,
+    Passage,
+    Requester,
+    VirtualNetwork,
+    Worm,
+    cycle_of,
+    earliest,
+    earliest_of_source,
+    first_credit,
+    first_in_turn,
+    has_credit,
+    is_power_of_two,
+    take_credit,
+    turn,
+    wait_for_channel,
+)
+
+# `OutputVc.free_at` while a packet has the channel.
+cdef long long HELD = 1LL << 62
+
+
+cdef class ClockedRouters(CycleAgenda):
+    """Routers, links, buffers and sources. `router_parts.RouterParts` constructs them."""
+
+    cdef int serve_requests(self, Arbiter *arbiter, long long cycle) except -1:
+        if arbiter.port:
+            return self.inject(arbiter, cycle)
+        return self.arbitrate(arbiter, cycle)
+
+    # Routers.
+
+    cdef int arbitrate(self, Arbiter *router, long long now) except -1:
+        """Allocate channels, then the switch."""
+        cdef InputVc **requests = <InputVc **> router.requests
+        cdef InputVc *channel = requests[0]
+        cdef int count = router.count, bodies = 0, heads = 0, index
+        router.count = 0
+        if count == 1:
+            if not channel.vc:
+                if self.allocate(channel, now):
+                    self.traverse(channel, now)
+            elif channel.network.port.free_at > now:
+                self.add(&channel.requester, channel.network.port.free_at)
+            else:
+                self.traverse(channel, now)
+            return 0
+        for index in range(count):
+            channel = requests[index]
+            if channel.vc:
+                requests[bodies] = channel
+                bodies += 1
+            else:
+                self.heads[heads] = channel
+                heads += 1
+        if heads:
+            bodies = self.allocate_heads(heads, requests, bodies, now)
+        for index in range(self.win(requests, bodies, now)):
+            self.traverse(self.winners[index], now)
+        return 0
+
+    cdef int allocate_heads(
+        self, int heads, InputVc **requests, int count, long long now
+    ) except -1:
+        """Allocate channels to heads in turn; those that request the switch go to `requests`."""
+        cdef InputVc *channel
+        cdef InputVc **sorted_heads = self.heads
+        cdef long long *turns = self.turns
+        cdef long long key
+        cdef int index, place
+        for index in range(heads):
+            channel = sorted_heads[index]
+            key = turn(channel.port.index, channel.network.pointer) << 30 | turn(
+                channel.index, channel.port.next_head[channel.network.number]
+            )
+            # Insertion keeps the order of equal turns, which heads of different networks may have.
+            place = index
+            while place and turns[place - 1] > key:
+                turns[place], sorted_heads[place] = turns[place - 1], sorted_heads[place - 1]
+                place -= 1
+            turns[place], sorted_heads[place] = key, channel
+        for index in range(heads):
+            if self.allocate(sorted_heads[index], now):
+                requests[count] = sorted_heads[index]
+                count += 1
+        return count
+
+    cdef int allocate(self, InputVc *channel, long long now) except -1:
+        """Give a head a channel; whether it requests the switch in the same cycle."""
+        cdef VirtualNetwork *network = channel.network
+        cdef OutputVc *vc
+        cdef int index, first = 0
+        cdef long long cycle
+        if channel.last_network == network:
+            first = channel.last_vc + 1
+        for index in range(first, first + network.count):
+            vc = &network.vcs[index % network.count]
+            if vc.free_at <= now:
+                break
+        else:
+            wait_for_channel(network, channel)
+            return False
+        if network.is_limited and not self.admitted(channel, now):
+            wait_for_channel(network, channel)
+            return False
+        vc.free_at = HELD
+        network.pointer = channel.port.index + 1
+        channel.port.next_head[network.number] = channel.index + 1
+        channel.last_network, channel.last_vc = network, index % network.count
+        channel.vc = vc
+        cycle = earliest(channel, now + channel.requester.arbiter.allocate)
+        if cycle > now:
+            self.add(&channel.requester, cycle)
+        return cycle == now
+
+    cdef int win(self, InputVc **requests, int count, long long now) except -1:
+        """Allocate the switch: the number of `winners`; the others request it again."""
+        cdef InputVc *channel
+        cdef InputVc *granted
+        cdef InputVc *rival
+        cdef OutputPort *port
+        cdef InputPort *entrance
+        cdef int index, ports = 0, winners = 0, lost = 0
+        for index in range(count):
+            channel = requests[index]
+            port = channel.network.port
+            if port.free_at > now:
+                self.add(&channel.requester, port.free_at)
+                continue
+            channel.requester.next = NULL
+            if port.first:
+                port.last.requester.next = &channel.requester
+            else:
+                self.ports[ports] = port
+                ports += 1
+                port.first = channel
+            port.last = channel
+        for index in range(ports):
+            port = self.ports[index]
+            granted = first_in_turn(port)
+            channel, port.first = port.first, NULL
+            while channel:
+                if channel != granted:
+                    self.lost[lost] = channel
+                    lost += 1
+                channel = <InputVc *> channel.requester.next
+            entrance = granted.port
+            rival = entrance.accepted
+            if not rival:
+                entrance.accepted, entrance.place = granted, winners
+                self.winners[winners] = granted
+                winners += 1
+                continue
+            if turn(port.index, entrance.pointer) < turn(
+                rival.network.port.index, entrance.pointer
+            ):
+                entrance.accepted = self.winners[entrance.place] = granted
+                granted = rival
+            self.lost[lost] = granted
+            lost += 1
+        for index in range(lost):
+            # The link of an output whose grant was not accepted stays free.
+            self.add(&self.lost[index].requester, now + 1)
+        for index in range(winners):
+            self.winners[index].port.accepted = NULL
+        return winners
+
+    cdef int traverse(self, InputVc *channel, long long now) except -1:
+        """A flit of `channel` has won the switch."""
+        cdef VirtualNetwork *network = channel.network
+        cdef OutputVc *vc = channel.vc
+        cdef InputVc *target = vc.target
+        cdef OutputPort *port = network.port
+        cdef InputPort *entrance = channel.port
+        cdef Passage *passage = channel.first
+        cdef Worm *worm = passage.worm
+        cdef Arbiter *router = channel.requester.arbiter
+        cdef long long arrived = oldest(&channel.ready)
+        entrance.next_vc[port.number] = channel.index + 1
+        entrance.pointer = port.index + 1
+        port.pointer = entrance.index + 1
+        port.free_at = now + port.flit_cycles
+        port.flits += 1
+        self.taken(channel, now)
+        if target:
+            take_credit(vc)
+        if channel.left == worm.flits:
+            port.nbytes += worm.nbytes
+            port.queued_cycles += now - arrived - router.route - router.allocate
+            if target:
+                self.head(target, worm, passage.output + 1, now + port.delay)
+        elif target:
+            self.body(target, now + port.delay)
+        channel.left -= 1
+        if channel.left:
+            return self.wake(&channel.requester, now + 1)
+        if not target:
+            self.ejected(worm, network, now + port.delay)
+        vc.free_at = now + 1
+        if network.waiting:
+            self.retry(network, now + 1)
+        channel.vc = NULL
+        channel.first = passage.next
+        passage.next, self.free_passages = self.free_passages, passage
+        if channel.first:
+            self.begin(channel, max(now + 1, oldest(&channel.ready)))
+        return 0
+
+    cdef int retry(self, VirtualNetwork *network, long long cycle) except -1:
+        """All that wait for a channel of `network` repeat their requests in `cycle`."""
+        cdef Requester *channel = network.waiting
+        cdef Requester *following
+        network.waiting = NULL
+        while channel:
+            following = channel.next
+            self.add(channel, cycle)
+            channel = following
+        return 0
+
+    # Buffers.
+
+    cdef int head(
+        self, InputVc *channel, Worm *worm, VirtualNetwork **output, long long cycle
+    ) except -1:
+        """The head of a packet can be used from `cycle` on."""
+        cdef Passage *passage = self.free_passages
+        if passage:
+            self.free_passages = passage.next
+        else:
+            passage = <Passage *> self.arena.take(1, sizeof(Passage))
+        passage.worm, passage.output, passage.next = worm, output, NULL
+        push(self.arena, &channel.ready, cycle)
+        if channel.first:
+            channel.last.next = passage
+            channel.last = passage
+            return 0
+        channel.first = channel.last = passage
+        return self.begin(channel, cycle)
+
+    cdef int body(self, InputVc *channel, long long cycle) except -1:
+        """A further flit of the last packet can be used from `cycle` on."""
+        push(self.arena, &channel.ready, cycle)
+        if channel.is_asleep:
+            channel.is_asleep = False
+            self.wake(&channel.requester, cycle)
+        return 0
+
+    cdef int begin(self, InputVc *channel, long long cycle) except -1:
+        """Route the first packet in `cycle`."""
+        channel.left = channel.first.worm.flits
+        channel.network = channel.first.output[0]
+        return self.add(&channel.requester, cycle + channel.requester.arbiter.route)
+
+    cdef int wake(self, Requester *channel, long long cycle) except -1:
+        """Request the switch, or the link of a source, from `cycle` on."""
+        if channel.arbiter.port:
+            cycle = earliest_of_source(<Injection *> channel, cycle, self.period_ps)
+        else:
+            cycle = earliest(<InputVc *> channel, cycle)
+        if cycle != DORMANT:
+            self.add(channel, cycle)
+        return 0
+
+    cdef int taken(self, InputVc *channel, long long now) except -1:
+        """The first flit leaves the buffer; its credit returns."""
+        cdef OutputVc *feeder = channel.feeder
+        cdef long long usable = now + channel.credit_cycles
+        cdef Requester *waiting = feeder.waiting
+        push(self.arena, &feeder.credits, usable)
+        if waiting:
+            feeder.waiting = NULL
+            self.wake(waiting, usable)
+        pop(&channel.ready)
+        return 0
+
+    # Sources.
+
+    cdef int put(self, Injection *injection, Worm *worm) except -1:
+        """Send a packet after those before it."""
+        worm.next = NULL
+        if injection.first:
+            injection.last.next = worm
+            injection.last = worm
+            return 0
+        injection.first = injection.last = worm
+        injection.left = worm.flits
+        return self.wake(&injection.requester, cycle_of(worm.head_ps, self.period_ps))
+
+    cdef int inject(self, Arbiter *source, long long now) except -1:
+        """Send a flit of the next queue with a request."""
+        cdef Requester **requests = source.requests
+        cdef OutputPort *port = source.port
+        cdef int count = source.count, index, chosen = 0
+        cdef Injection *injection
+        cdef Worm *worm
+        source.count = 0
+        if port.free_at <= now:
+            for index in range(1, count):
+                if turn((<Injection *> requests[index]).network.index, port.pointer) < turn(
+                    (<Injection *> requests[chosen]).network.index, port.pointer
+                ):
+                    chosen = index
+            injection = <Injection *> requests[chosen]
+            port.pointer = injection.network.index + 1
+            port.free_at = now + port.flit_cycles
+            port.flits += 1
+            worm = injection.first
+            if self.send_flit(injection, now) and source.notified >= 0:
+                self.has_left(source.notified, worm, now)
+        else:
+            chosen = count
+        for index in range(count):
+            if index != chosen:
+                self.add(requests[index], max(now + 1, port.free_at))
+        return 0
+
+    cdef int send_flit(self, Injection *injection, long long now) except -1:
+        """Send a flit; whether it was the last one of its packet."""
+        cdef Worm *worm = injection.first
+        cdef VirtualNetwork *network = injection.network
+        cdef OutputPort *port = network.port
+        cdef OutputVc *vc = injection.vc
+        if not vc:
+            # One of them has a credit, or the queue had no request.
+            while not vc or not has_credit(vc) or first_credit(vc) > now:
+                injection.last_vc = (injection.last_vc + 1) % network.count
+                vc = &network.vcs[injection.last_vc]
+            injection.vc = vc
+        take_credit(vc)
+        if injection.left == worm.flits:
+            port.nbytes += worm.nbytes
+            port.queued_cycles += now - cycle_of(worm.head_ps, self.period_ps)
+            self.head(vc.target, worm, worm.networks + 1, now + port.delay)
+        else:
+            self.body(vc.target, now + port.delay)
+        injection.left -= 1
+        if injection.left:
+            self.wake(&injection.requester, now + 1)
+            return False
+        injection.vc = NULL
+        injection.first = worm.next
+        if injection.first:
+            injection.left = injection.first.flits
+            self.wake(&injection.requester, now + 1)
+        return True
+
+    # What a subclass does with packets.
+
+    cdef int ejected(self, Worm *worm, VirtualNetwork *network, long long cycle) except -1:
+        """The last flit of a packet is at its endpoint in `cycle`, complete at the end of it."""
+        raise NotImplementedError(type(self).__name__)
+
+    cdef int has_left(self, int node, Worm *worm, long long now) except -1:
+        """The last flit of a packet from `node` is on its first link at the end of cycle `now`."""
+        raise NotImplementedError(type(self).__name__)
+
+    cdef int admitted(self, InputVc *channel, long long now) except -1:
+        """Take the space of a packet at an output with a limit; whether there was enough."""
+        raise NotImplementedError(type(self).__name__)
+
+    cdef int make_room(self, Arbiter *arbiter) except -1:
+        cdef size_t room
+        CycleAgenda.make_room(self, arbiter)
+        if is_power_of_two(self.channels):
+            room = 2 * self.channels
+            self.heads = <InputVc **> self.arena.take(room, sizeof(InputVc *))
+            self.turns = <long long *> self.arena.take(room, sizeof(long long))
+            self.lost = <InputVc **> self.arena.take(room, sizeof(InputVc *))
+            self.winners = <InputVc **> self.arena.take(room, sizeof(InputVc *))
+            self.ports = <OutputPort **> self.arena.take(room, sizeof(OutputPort *))
+        return 0
