@@ -37,6 +37,7 @@ from sip_node.pdes.transport_zmq import ZmqTransport
 from sip_node.programs.activity import activity
 from sip_node.programs.clock_warning import watch_clocks
 from sip_node.programs.kernel_run import start_kernel
+from sip_node.programs.program_stacks import ProgramStacks
 from sip_node.programs.rank import Rank
 from sip_node.programs.rank_environment import provide_variables
 from sip_node.programs.user_program import Function, ProgramExited, Programs
@@ -179,6 +180,7 @@ class LpNode:
         self.world_size = ccl.world_size(topology.sips, job.arguments.get("algorithm"))
         self._lp, self._observer, self._verify = lp, observer, job.verify
         sips, lps = peers.sips_of_lp[lp], len(peers.sips_of_lp)
+        self._stacks = ProgramStacks()
         self._spec = chip_spec(
             topology, data=job.data, remote_dma=job.remote_dma, start_kernel=self._start_kernel
         )
@@ -272,7 +274,8 @@ class LpNode:
             chip.log.flush()
 
     def _start_kernel(self, coordinates: PeCoordinates, launch: PeLaunch) -> RunningKernel:
-        return start_kernel(self.chips[coordinates.sip].pe(coordinates), launch)
+        pe = self.chips[coordinates.sip].pe(coordinates)
+        return start_kernel(pe, launch, self._stacks)
 
     def _report_contents(self) -> None:
         for sip, chip in self.chips.items():

@@ -5,24 +5,24 @@ For a chip, a kernel has a start, an end, and waits. It is a program of the user
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from runtime.core.coordinates import PeCoordinates
-from runtime.core.requests import HardwareThread, Transfer, hardware_thread
+from runtime.core.requests import HardwareThread, Transfer
 from runtime.wire.reports import BlockedPe
 from sip_node.chip.completion import Completion
 from sip_node.chip.stored_ranges import StoredRanges
 
 
-@dataclass(frozen=True)
-class PeLaunch:
+class PeLaunch(Struct, frozen=True):
     """Run a kernel at `start_ps`; `pes` and `cubes` are the size of the launch, `arguments` those
     of this PE.
 
     `queues` names the queue table of the kernel, `call` the collective call that it belongs to, if
     any, and `line` is the source line of the rank program that launched it. `stored` is common to
     all PEs of the launch; a launch on one PE has none. A kernel with a `transfer` moves a part of
-    the message with the id `call`.
+    the message with the id `call`. `thread` is the hardware context of the PE that runs the kernel.
     """
 
     name: str
@@ -31,20 +31,15 @@ class PeLaunch:
     start_ps: int
     pes: int
     cubes: int
+    thread: HardwareThread
     queues: str = ""
     call: str = ""
     line: str = ""
     stored: StoredRanges | None = None
     transfer: Transfer | None = None
 
-    @property
-    def thread(self) -> HardwareThread:
-        """The hardware context of the PE that runs the kernel."""
-        return hardware_thread(self.call, self.transfer)
 
-
-@dataclass(frozen=True)
-class RunningKernel:
+class RunningKernel(Struct, frozen=True):
     """A kernel that has started on a PE.
 
     `finished` completes when the kernel and all operations that it started have ended, and fails

@@ -18,12 +18,13 @@ from sip_node.chip.kernel import PeLaunch, RunningKernel
 from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kernel_context import PeKernelContext
 from sip_node.programs.program import Program
+from sip_node.programs.program_stacks import ProgramStacks
 
 
-def start_kernel(pe: Pe, launch: PeLaunch) -> RunningKernel:
-    """Start a kernel on a PE now; returns when it first waits or has ended."""
+def start_kernel(pe: Pe, launch: PeLaunch, stacks: ProgramStacks) -> RunningKernel:
+    """Start a kernel on a PE now, on one of `stacks`; returns when it first waits or has ended."""
     variables = copy_context()
-    program = Program(lambda: _execute(pe, launch, context), variables)
+    program = Program(lambda: _execute(pe, launch, context), variables, stacks=stacks)
     context = PeKernelContext(pe, launch, program)
     variables.run(current_pe.set, context)
     program.start()

@@ -22,17 +22,18 @@ from contextvars import Context, copy_context
 from types import FrameType
 from typing import Any, TypeVar
 
-from greenlet import GreenletExit, getcurrent, greenlet
+from greenlet import GreenletExit, getcurrent
 
 from runtime.core.program_clock import ProgramClock
 from sip_node.chip.completion import Completion
+from sip_node.programs.program_stacks import ProgramStacks
 
 _T = TypeVar("_T")
 Call = tuple[Callable[..., Completion[Any]], tuple[object, ...]]
 
 
 class Program:
-    """A greenlet that runs `main()` with the context variables of `context`.
+    """A greenlet, one of `stacks`, that runs `main()` with the context variables of `context`.
 
     `finished` completes with the value that `main` returns, or fails with what it raises. `clock`
     measures how long `main` computes.
@@ -43,23 +44,24 @@ class Program:
         main: Callable[[], object],
         context: Context | None = None,
         clock: ProgramClock | None = None,
+        stacks: ProgramStacks | None = None,
     ) -> None:
         self._main: Callable[[], object] | None = main
         self._loop = getcurrent()
-        self._greenlet = greenlet(self._body, parent=self._loop)
+        self._stacks = stacks or ProgramStacks()
         # Not `context or ...`: a context without variables is false.
-        self._greenlet.gr_context = copy_context() if context is None else context
+        self._greenlet = self._stacks.take(copy_context() if context is None else context)
         self.finished: Completion[object] = Completion()
         self._clock = clock
 
     @property
     def frame(self) -> FrameType | None:
         """The innermost frame of a program that waits."""
-        return self._greenlet.gr_frame
+        return None if self.finished.done else self._greenlet.gr_frame
 
     def start(self) -> None:
         """Run until the program first waits. For the event loop only."""
-        self._run(None)
+        self._enter(self._body)
 
     def call(self, start: Callable[..., Completion[Any]], args: tuple[object, ...]) -> None:
         """Call `start(*args)` for the program, which sleeps, and let it go on with the result.
@@ -68,9 +70,9 @@ class Program:
         """
         completion = _called(start, args)
         if completion.done:
-            self._run(completion)
+            self._resume(completion)
         else:
-            completion.then(self._run)
+            completion.then(self._resume)
 
     def wait(self, start: Callable[..., Completion[_T]], *args: object) -> _T:
         """Let the loop call `start(*args)`; sleep until its completion, return its value.
@@ -88,7 +90,7 @@ class Program:
         assert getcurrent() is self._greenlet, "only the program itself can sleep"
         return self._loop.switch(None)
 
-    def _body(self, _first: None) -> None:
+    def _body(self) -> None:
         # Kernels refer to their program. In a reference cycle, a kernel that has ended would never
         # be deleted, and neither would a tensor that it captures.
         main, self._main = self._main, None
@@ -104,29 +106,35 @@ class Program:
         else:
             self.finished.complete(value)
 
-    def _run(self, completion: Completion[Any] | None) -> None:
+    def _resume(self, completion: Completion[Any]) -> None:
+        """Let the program, which waits, go on with the result of its call."""
+        if completion.error is None:
+            self._enter(completion.value)
+        else:
+            self._enter(completion.error, self._greenlet.throw)
+
+    def _enter(self, value: Any, switch: Callable[[Any], Call | None] | None = None) -> None:
         """Switch to the program and make its calls, until one does not complete at once."""
         while True:
-            call: Call | None
             if self._clock is not None:
                 self._clock.enter()
-            if completion is not None and completion.error is not None:
-                call = self._greenlet.throw(completion.error)
-            else:
-                call = self._greenlet.switch(None if completion is None else completion.value)
+            call: Call | None = (switch or self._greenlet.switch)(value)
             if self._clock is not None:
                 self._clock.leave()
-            # A greenlet that ends switches to its parent, with None; one that sleeps does, too.
+            # A program that sleeps passes no call, nor does one that has ended.
             if call is None:
-                if self._greenlet.dead:
-                    # The context refers to the PE, and that to this program: see `_body`.
-                    self._greenlet.gr_context = None
+                if self.finished.done:
+                    self._stacks.give_back(self._greenlet)
                 return
             completion = _called(*call)
-            # Complete already: go on at once, without an event.
             if not completion.done:
-                completion.then(self._run)
+                completion.then(self._resume)
                 return
+            # Complete already: go on at once, without an event.
+            if completion.error is None:
+                switch, value = None, completion.value
+            else:
+                switch, value = self._greenlet.throw, completion.error
 
 
 def _called(start: Callable[..., Completion[Any]], args: tuple[object, ...]) -> Completion[Any]:

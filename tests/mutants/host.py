@@ -99,8 +99,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="first-answer",
         file="sip_node/chip/host/commands.py",
-        old="max(each.end_ps for each in self._answers)",
-        new="min(each.end_ps for each in self._answers)",
+        old="max(before.end_ps, answer.end_ps)",
+        new="min(before.end_ps, answer.end_ps)",
         breaks="A kernel ends with the last of its PEs.",
         noticed_by="l.0.start",
     ),

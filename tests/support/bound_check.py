@@ -11,6 +11,7 @@ from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.op_log import OpLog
 from sip_node.pdes.engine import Engine
 from sip_node.programs.kernel_run import start_kernel
+from sip_node.programs.program_stacks import ProgramStacks
 from sip_node.programs.rank import Rank
 
 
@@ -22,11 +23,11 @@ class BoundCheck:
     """
 
     def __init__(self, topology: Topology, ccl: CclConfig, program: Callable[[int], None]) -> None:
-        self.engine = Engine()
+        self.engine, stacks = Engine(), ProgramStacks()
         plan = chip_spec(
             topology,
             data=False,
-            start_kernel=lambda at, launch: start_kernel(self.chips[at.sip].pe(at), launch),
+            start_kernel=lambda at, launch: start_kernel(self.chips[at.sip].pe(at), launch, stacks),
         )
         self.chips = {
             sip: Chip(plan, sip, self.engine, OpLog(None)) for sip in range(topology.sips)

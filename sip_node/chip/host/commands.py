@@ -8,22 +8,20 @@ complete for which that waits. A CPU that forwards a command to several others c
 answers before it answers itself.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from runtime.core.requests import KernelLaunchMsg, PeDmaMsg, QueuePair
 from sip_node.chip.extent_run import ExtentRun
 from sip_node.chip.kernel import PeLaunch
 
 
-@dataclass(frozen=True)
-class PeMap:
+class PeMap(Struct, frozen=True):
     """Extend the page table."""
 
     run: ExtentRun
 
 
-@dataclass(frozen=True)
-class PeInstall:
+class PeInstall(Struct, frozen=True):
     """Install a queue table."""
 
     table: str
@@ -33,8 +31,7 @@ class PeInstall:
 PeOrder = PeLaunch | PeDmaMsg | PeMap | PeInstall
 
 
-@dataclass(frozen=True)
-class CubeCommand:
+class CubeCommand(Struct, frozen=True):
     """To an M_CPU: send each PE its order, as `(pe, order, bytes)`; answer when all are done."""
 
     orders: tuple[tuple[int, PeOrder, int], ...]
@@ -45,15 +42,13 @@ class CubeCommand:
         return sum(nbytes for _, _, nbytes in self.orders)
 
 
-@dataclass(frozen=True)
-class PeCommand:
+class PeCommand(Struct, frozen=True):
     """To a PE, from its M_CPU."""
 
     order: PeOrder
 
 
-@dataclass(frozen=True)
-class CommandDone:
+class CommandDone(Struct, frozen=True):
     """The answer to a command.
 
     With kernels: when the earliest of them started and the latest ended; else 0, 0.
@@ -63,8 +58,7 @@ class CommandDone:
     end_ps: int = 0
 
 
-@dataclass(frozen=True)
-class CommandHeader:
+class CommandHeader(Struct, frozen=True):
     """What the IO_CPU needs of a command: its number, the numbers of the earlier commands
     that it waits for, and how many requests it has.
 
@@ -76,8 +70,7 @@ class CommandHeader:
     requests: int
 
 
-@dataclass(frozen=True)
-class HostRequest:
+class HostRequest(Struct, frozen=True):
     """To the IO_CPU, with every packet of a request: the command, and what to do on its release.
 
     A launch is carried out by the IO_CPU. Other packets continue to the node `target`, (sip, node),
@@ -89,8 +82,7 @@ class HostRequest:
     order: KernelLaunchMsg | CubeCommand | None = None
 
 
-@dataclass(frozen=True)
-class RequestDone:
+class RequestDone(Struct, frozen=True):
     """From the IO_CPU, with the last packet of the answer to a request.
 
     The IO_CPU held the first packet of the command for `held_ps`, until `released_ps`, and had seen
@@ -108,14 +100,14 @@ class Gathering:
 
     def __init__(self, expected: int) -> None:
         self._left = expected
-        self._answers: list[CommandDone] = []
+        self._together: CommandDone | None = None
 
     def add(self, answer: CommandDone) -> CommandDone | None:
         """Add an answer; with the last one, returns the answer for all of them."""
-        self._answers.append(answer)
+        before = self._together
+        if before is not None and before != answer:
+            start_ps = min(before.start_ps, answer.start_ps)
+            answer = CommandDone(start_ps, max(before.end_ps, answer.end_ps))
+        self._together = answer
         self._left -= 1
-        if self._left:
-            return None
-        return CommandDone(
-            min(each.start_ps for each in self._answers), max(each.end_ps for each in self._answers)
-        )
+        return None if self._left else answer

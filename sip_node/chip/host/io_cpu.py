@@ -16,7 +16,7 @@ The launch commands reach the PEs at different times. So that a kernel starts on
 together, the IO_CPU stamps a time that no command can miss: now + longest route + margin.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from msgspec import Struct, structs
 
@@ -80,7 +80,7 @@ class IoCpu:
         self._requests: dict[int, _ReleasedRequest] = {}
         self._margin_ps = ps_from_ns(chip.topology.sip.io_chiplet.io_cpu.launch_margin_ns)
         # Most programs launch on few sets of PEs, many times.
-        self._longest_ps: dict[tuple[tuple[tuple[int, int], ...], int], int] = {}
+        self._launched: dict[tuple[tuple[tuple[int, int], ...], int], _PesOfLaunch] = {}
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Take a request of the host, or an answer to one."""
@@ -201,11 +201,15 @@ class IoCpu:
         # The command for every PE has the size of the launch, and no packet is smaller than a
         # control packet.
         nbytes = max(launch_bytes(launch), chip.topology.control_bytes)
-        cubes = _by_cube(launch.pes)
-        longest_ps = self._longest_ps.get((launch.pes, nbytes))
-        if longest_ps is None:
-            longest_ps = self._longest_route_ps(cubes, nbytes)
-            self._longest_ps[launch.pes, nbytes] = longest_ps
+        known = self._launched.get((launch.pes, nbytes))
+        if known is None:
+            cubes = _by_cube(launch.pes)
+            known = self._launched[launch.pes, nbytes] = (
+                cubes,
+                self._longest_route_ps(cubes, nbytes),
+            )
+        cubes, longest_ps = known
+        differ = any(isinstance(each, PerPe) for each in launch.arguments)
         start_ps = now_ps + longest_ps + self._margin_ps
         # From here on these PEs may send; until now the bound for launches to come covered them.
         number = self._requests[tag].command.header.number
@@ -217,7 +221,12 @@ class IoCpu:
         for cube, pes in cubes.items():
             order = _order(launch, start_ps, (len(pes), len(cubes)), stored)
             command = CubeCommand(
-                tuple((pe, _on_pe(order, launch, (cube, pe)), nbytes) for pe in pes)
+                tuple(
+                    [
+                        (pe, _on_pe(order, launch, (cube, pe)) if differ else order, nbytes)
+                        for pe in pes
+                    ]
+                )
             )
             self._port.send(chip.graph.m_cpu(cube), command, command.nbytes, tag)
 
@@ -254,6 +263,10 @@ class IoCpu:
         return all_down_ps + max(cube_ps(cube, pes) for cube, pes in cubes.items())
 
 
+_PesOfLaunch = tuple[dict[int, list[int]], int]
+"""The PEs of each cube, and the bound for the time of the last command."""
+
+
 def _request_done(command: _HostCommand, done: CommandDone, end_ps: int) -> RequestDone:
     released_ps = command.released_ps
     return RequestDone(done, released_ps, released_ps - command.received_ps, end_ps)
@@ -276,6 +289,7 @@ def _order(
         start_ps=start_ps,
         pes=pes,
         cubes=cubes,
+        thread=launch.thread,
         queues=launch.queues,
         call=launch.call,
         line=launch.line,
@@ -286,10 +300,8 @@ def _order(
 
 def _on_pe(order: PeLaunch, launch: KernelLaunchMsg, pe: tuple[int, int]) -> PeLaunch:
     """The command for the PE at (cube, pe), with its own arguments."""
-    if not any(isinstance(each, PerPe) for each in launch.arguments):
-        return order
     own = (each.values[pe] if isinstance(each, PerPe) else each for each in launch.arguments)
-    return replace(order, arguments=tuple(own))
+    return structs.replace(order, arguments=tuple(own))
 
 
 def _by_cube(pes: tuple[tuple[int, int], ...]) -> dict[int, list[int]]:

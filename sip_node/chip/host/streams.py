@@ -12,7 +12,7 @@ Of every stream only the latest of those commands counts, because it completes l
 has an answer to is complete and forgotten here; at the IO_CPU more may be complete by then.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from runtime.core.requests import (
@@ -25,8 +25,12 @@ from runtime.core.requests import (
 )
 from sip_node.chip.completion import Completion
 
-Resource = str | tuple[str, int, int]
-"""The name of a tensor; or (hardware thread, cube, pe)."""
+ThreadGroup = tuple[str, frozenset[tuple[int, int]]]
+"""A hardware thread, and the PEs (cube, pe) of a launch on it."""
+Resource = str | ThreadGroup
+"""The name of a tensor; or the threads of a launch, which share a thread with those of another
+launch that overlap them.
+"""
 
 
 @dataclass
@@ -59,6 +63,10 @@ class Command(Handle):
         return first if isinstance(first, KernelLaunchMsg) else None
 
 
+_Users = dict[int, Command]
+"""The latest command of each stream."""
+
+
 class Streams:
     """The commands of a rank that are not answered, by stream, in the order of submission."""
 
@@ -66,7 +74,8 @@ class Streams:
         self._open: dict[int, Command] = {}
         self._latest: dict[int, Command] = {}
         # Of every resource in use, the latest command of each stream.
-        self._users: dict[Resource, dict[int, Command]] = {}
+        self._users: dict[str, _Users] = {}
+        self._threads: dict[ThreadGroup, _Users] = {}
         # What the next command of a stream was ordered to wait for, by number.
         self._ordered: dict[int, dict[int, Command]] = {}
         self._numbers = 0
@@ -112,7 +121,7 @@ class Streams:
         command.waits_for = tuple(sorted(latest.values()))
         self._open[command.number] = self._latest[command.stream] = command
         for resource in command.resources:
-            self._users.setdefault(resource, {})[command.stream] = command
+            self._users_of(resource)[command.stream] = command
 
     def complete(self, command: Command) -> None:
         """Remove a command that is answered."""
@@ -121,11 +130,11 @@ class Streams:
         if self._latest[command.stream] is command:
             del self._latest[command.stream]
         for resource in command.resources:
-            users = self._users[resource]
+            users = self._users_of(resource)
             if users[command.stream] is command:
                 del users[command.stream]
                 if not users:
-                    del self._users[resource]
+                    self._forget(resource)
         for ordered in self._ordered.values():
             ordered.pop(command.number, None)
 
@@ -151,9 +160,32 @@ class Streams:
         # The commands after this one wait for it, and so for those too.
         self._ordered.pop(command.stream, None)
         for resource in command.resources:
-            users = self._users.get(resource, {}).values()
-            found.extend(each for each in users if not _independent(each, command))
+            for users in self._sharing(resource):
+                found.extend(each for each in users.values() if not _independent(each, command))
         return found
+
+    def _sharing(self, resource: Resource) -> Iterator[_Users]:
+        """The users of a tensor, or of threads that overlap those of a launch."""
+        if isinstance(resource, str):
+            yield self._users.get(resource, {})
+            return
+        # Launches in flight are on a few sets of PEs: a search in sets takes a tenth of the time
+        # of a resource for each PE.
+        thread, pes = resource
+        for (other, others), users in self._threads.items():
+            if other == thread and not pes.isdisjoint(others):
+                yield users
+
+    def _users_of(self, resource: Resource) -> _Users:
+        if isinstance(resource, str):
+            return self._users.setdefault(resource, {})
+        return self._threads.setdefault(resource, {})
+
+    def _forget(self, resource: Resource) -> None:
+        if isinstance(resource, str):
+            del self._users[resource]
+        else:
+            del self._threads[resource]
 
 
 def _independent(earlier: Command, later: Command) -> bool:
@@ -177,10 +209,9 @@ def resources_of(requests: Sequence[Request], tensors: frozenset[str]) -> frozen
     A thread runs one kernel at a time, so launches that share one run in the order of submission.
     The thread of transfers holds any number of them.
     """
-    threads = (
-        (request.thread, *pe)
+    threads: list[Resource] = [
+        (request.thread, frozenset(request.pes))
         for request in requests
         if isinstance(request, KernelLaunchMsg) and request.transfer is None
-        for pe in request.pes
-    )
+    ]
     return tensors.union(threads)

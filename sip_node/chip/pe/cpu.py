@@ -50,6 +50,12 @@ class PeCpu:
         assert isinstance(packet.transfer.body, PeCommand)
         order = packet.transfer.body.order
         match order:
+            case PeLaunch():
+                self._reserve_queues(order, order.name)
+                # All PEs of the launch start at its stamp. A command that contention has delayed
+                # for longer than the margin starts at once.
+                start_ps = max(order.start_ps, self._context.engine.now_ps)
+                self._context.engine.at(start_ps, self._begin, packet, order)
             case PeMap():
                 self._mmu.map(order.run)
                 self._port.answer(packet, CommandDone())
@@ -58,12 +64,6 @@ class PeCpu:
                 self._port.answer(packet, CommandDone())
             case PeDmaMsg():
                 self._transfer(packet, order)
-            case PeLaunch():
-                self._reserve_queues(order, order.name)
-                # All PEs of the launch start at its stamp. A command that contention has delayed
-                # for longer than the margin starts at once.
-                start_ps = max(order.start_ps, self._context.engine.now_ps)
-                self._context.engine.at(start_ps, self._begin, packet, order)
 
     @property
     def running(self) -> int:
@@ -122,20 +122,18 @@ class PeCpu:
 
     def _begin(self, packet: Packet, launch: PeLaunch) -> None:
         """The start time of a launch has come: start it, or post it if it is a send."""
-        start = partial(self._start, packet, launch, self._context.engine.now_ps)
+        now_ps = self._context.engine.now_ps
         if launch.transfer is not None and launch.transfer.end == "send":
+            start = partial(self._start, packet, launch, now_ps)
             self._ipcq.sends.post(launch.call, launch.transfer, start)
         else:
-            start()
+            self._start(packet, launch, now_ps)
 
     def _start(self, packet: Packet, launch: PeLaunch, start_ps: int) -> None:
         kernel = self._chip.start_kernel(self._context.coordinates, launch)
         self._running[_slot(launch)] = kernel
 
-        def ended(finished: Completion[object]) -> None:
-            self._ended(packet, launch, start_ps, finished)
-
-        kernel.finished.then(ended)
+        kernel.finished.then(partial(self._ended, packet, launch, start_ps))
 
     def _ended(
         self, packet: Packet, launch: PeLaunch, start_ps: int, finished: Completion[object]

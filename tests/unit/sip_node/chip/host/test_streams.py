@@ -80,12 +80,27 @@ def test_what_is_answered_is_waited_for_by_no_later_command() -> None:
 
 
 def test_launches_share_the_threads_of_their_pes_and_no_others() -> None:
-    def launch(call: str, *pes: tuple[int, int]) -> frozenset[Resource]:
-        return resources_of([KernelLaunchMsg("k", print, (), pes, call=call)], frozenset())
+    def launch(stream: int, call: str, *pes: tuple[int, int]) -> Command:
+        used = resources_of([KernelLaunchMsg("k", print, (), pes, call=call)], frozenset())
+        return Command((), 0, stream=stream, resources=used)
 
-    assert launch("", (0, 0), (0, 1)) & launch("", (0, 1))
-    assert not launch("", (0, 0)) & launch("", (0, 1))
-    assert not launch("", (0, 0)) & launch("world #1", (0, 0))
+    streams = Streams()
+    launches = [
+        launch(2, "", (0, 0), (0, 1)),
+        launch(3, "", (0, 1)),
+        launch(4, "", (0, 2)),
+        launch(5, "world #1", (0, 1)),
+        launch(3, "", (0, 0)),
+        launch(6, "", (0, 0), (0, 1), (0, 2)),
+    ]
+    for each in launches:
+        streams.submit(each)
+    assert [each.waits_for for each in launches] == [(), (1,), (), (), (1, 2), (1, 3, 5)]
+    for each in launches:
+        streams.complete(each)
+    last = launch(7, "", (0, 0))
+    streams.submit(last)
+    assert last.waits_for == ()
 
 
 def test_the_numbers_of_new_streams_are_new() -> None:
