@@ -46,7 +46,9 @@ def route_links(file: TopologyFile) -> list[Check]:
 
 def credited_links(file: TopologyFile) -> list[Check]:
     """A crossing alone, the rate of a stream, and two streams on one link."""
-    small = file.with_values(ONE_CUBE | {"system.sips.topology": "ring_1d"})
+    # Channels for all packets of a PE: as transfers of their own, which have a record each.
+    ring = {"system.sips.topology": "ring_1d", "pe.dma.channels": 2 * STREAM}
+    small = file.with_values(ONE_CUBE | ring)
     found: list[Check] = []
     for mode in ("unlimited", "credits"):
         of_mode = small.with_values({"noc.flow_control": mode})
@@ -174,7 +176,7 @@ def _forwarded(file: TopologyFile, mode: str) -> Iterator[Check]:
 
 def _streamed(file: TopologyFile, mode: str) -> Check:
     """A long stream: credits return in time for the full bandwidth."""
-    world = _written(file, 2, [(0, 0, 1, 1, STREAM)])
+    world = _written(file, 2, [(0, 0, 1, 1, 1)] * STREAM)
     posted = _posted(world, 0, 1)
     half = len(posted) // 2
     return Check(
@@ -190,7 +192,8 @@ def _streamed(file: TopologyFile, mode: str) -> Check:
 
 def _in_order(file: TopologyFile, mode: str) -> Check:
     """A stream that another one holds up on a later link: with credits it waits for room."""
-    world = _written(file, 4, [(0, 0, 2, 1, 2 * STREAM), (1, 0, 2, 2, 2 * STREAM)])
+    writes = [(0, 0, 2, 1, 1)] * 2 * STREAM + [(1, 0, 2, 2, 1)] * 2 * STREAM
+    world = _written(file, 4, writes)
     sent = [record.address for at, record in world.of("ucie.sip1", "write") if at == 0]
     return Check(
         id=f"r.link.{mode}.order",
@@ -204,7 +207,8 @@ def _in_order(file: TopologyFile, mode: str) -> Check:
 
 def _shared(file: TopologyFile, mode: str) -> Check:
     """Two PEs of different distance stream to another SIP: each gets half of the link."""
-    world = _written(file, 2, [(0, 0, 1, 1, STREAM), (0, file.pes_per_cube - 1, 1, 2, STREAM)])
+    far = file.pes_per_cube - 1
+    world = _written(file, 2, [(0, 0, 1, 1, 1), (0, far, 1, 2, 1)] * STREAM)
     slices = [address for *_, address in _posted(world, 0, 1)]
     # Not the begin and the end, where only one of them sends.
     middle = slices[STREAM // 2 : -STREAM // 2]

@@ -7,6 +7,7 @@ blamed for it.
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
+from operator import le, lt
 from typing import NoReturn, TypeVar
 
 import msgspec
@@ -26,7 +27,7 @@ from runtime.wire.frames import (
     PeerContent,
     SilenceReport,
 )
-from runtime.wire.packets import CARRIERS, PacketHeader
+from runtime.wire.packets import CARRIERS, MAX_RUN_PACKETS, PacketRun
 
 MAX_HEADER_BYTES = 16 << 20
 _STRANGER = "an unknown process"
@@ -77,9 +78,9 @@ def encode_peer(run_id: str, lp: int, content: PeerContent) -> tuple[bytes, byte
     )
 
 
-def no_fault(header: PacketHeader | None) -> str:
+def no_fault(run: PacketRun | None) -> str:
     """The rules of a model whose messages carry no packets."""
-    return "" if header is None else "a packet in a run without chips"
+    return "" if run is None else "a packet in a run without chips"
 
 
 class PeerDecoder:
@@ -95,7 +96,7 @@ class PeerDecoder:
         run_id: str,
         lp: int,
         lp_of: Sequence[int],
-        packet_fault: Callable[[PacketHeader | None], str] = no_fault,
+        packet_fault: Callable[[PacketRun | None], str] = no_fault,
     ) -> None:
         self._run_id = run_id
         self._lp = lp
@@ -176,16 +177,42 @@ class PeerDecoder:
             return f"field source: {source} is not on LP {sender}"
         if target >= len(lp_of) or lp_of[target] != self._lp:
             return f"field target: {target} is not on LP {self._lp}"
-        body, nbytes = header.body, header.payload_bytes
+        body = header.body
         if body is None:
-            if nbytes:
-                return f"field payload_bytes: {nbytes:,} without a packet"
-        elif nbytes and (not body.last or nbytes != body.total or body.kind not in CARRIERS):
-            # In a run without data no packet has a payload, but occupies its size of a link.
-            which = "the last packet" if body.last else "a packet before the last"
-            packet = f"{which} of a {body.kind.name} of {body.total:,} bytes"
-            return f"field payload_bytes: {nbytes:,} in {packet}"
+            if header.payload_bytes:
+                return f"field payload_bytes: {header.payload_bytes:,} without a packet"
+        elif fault := _run_fault(body, header) or _payload_fault(body, header.payload_bytes):
+            return fault
         return self._packet_fault(body)
+
+
+def _run_fault(run: PacketRun, header: MessageHeader) -> str:
+    packets = len(run.heads_ps)
+    if not 1 <= packets <= MAX_RUN_PACKETS:
+        return f"field body.heads_ps: {packets:,} packets, a run has 1 to {MAX_RUN_PACKETS:,}"
+    for name in ("tails_ps", "seqs", "begins", "sizes"):
+        entries = len(getattr(run, name))
+        if entries != packets:
+            return f"field body.{name}: {entries:,} entries for {packets:,} packets"
+    if (run.heads_ps[0], run.seqs[0]) != (header.time_ps, header.seq):
+        return "field body: the first packet has another time or number than the message"
+    # A link is FIFO: what the sync loop and the inbox rely on, when they see the first packet.
+    if not all(map(le, run.heads_ps, run.heads_ps[1:])):
+        return "field body.heads_ps: the packets of a transfer overtake each other"
+    if not all(map(lt, run.seqs, run.seqs[1:])):
+        return "field body.seqs: the packets of a transfer are not in their order"
+    return ""
+
+
+def _payload_fault(run: PacketRun, nbytes: int) -> str:
+    # In a run without data a transfer has no payload, but its packets occupy their size of a link.
+    if nbytes and not run.ends:
+        return f"field payload_bytes: {nbytes:,} before the last packet of a transfer"
+    header = run.header
+    if nbytes and header is not None and (nbytes != header.total or header.kind not in CARRIERS):
+        transfer = f"{header.kind.name} of {header.total:,} bytes"
+        return f"field payload_bytes: {nbytes:,} for a transfer {transfer}"
+    return ""
 
 
 def encode_control(message: Wire) -> bytes:

@@ -8,16 +8,17 @@ part after its header.
 from msgspec import Struct
 
 from runtime.wire.fields import Count, EntityNumber, Flat, Hops, LpNumber, Nbytes, TimePs, Wire
-from runtime.wire.packets import PacketHeader
+from runtime.wire.packets import PacketRun
 
 
 class Message(Struct, frozen=True, gc=False):
     """One timestamped message on a channel.
 
     `(time_ps, source, seq)` is the total order of everything that reaches `target`: `source` and
-    `target` are the entities (SIPs) at the ends of the channel, `seq` counts the messages from one
-    to the other. `body` is for the model: synchronisation does not read it. `payload` are the
-    modelled bytes.
+    `target` are the entities (SIPs) at the ends of the channel. `seq` counts what goes from one to
+    the other: messages, or the packets in them, of which `time_ps` and `seq` are those of the
+    first. `body` is for the model: synchronisation does not read it. `payload` are the modelled
+    bytes of the transfer that ends with this message.
     """
 
     time_ps: int
@@ -25,7 +26,7 @@ class Message(Struct, frozen=True, gc=False):
     target: int
     seq: int
     # A type of the wire, so that it is decoded and checked there; PHOLD sends none.
-    body: PacketHeader | None = None
+    body: PacketRun | None = None
     payload: bytes | memoryview = b""
 
 
@@ -70,7 +71,7 @@ class MessageHeader(Flat, frozen=True):
     source: EntityNumber
     target: EntityNumber
     seq: Count
-    body: PacketHeader | None
+    body: PacketRun | None
     payload_bytes: Nbytes
 
 

@@ -1,4 +1,7 @@
-"""A packet between two SIPs as it crosses a channel: every field has a name, a type and a range."""
+"""Packets between two SIPs as they cross a channel: fields with names, types and ranges.
+
+The unit is the transfer: its header crosses once, and its packets as entries of a few arrays.
+"""
 
 from enum import IntEnum
 from typing import Annotated
@@ -38,18 +41,18 @@ class PacketKind(IntEnum):
 
 
 CARRIERS = frozenset({PacketKind.WRITE, PacketKind.DATA, PacketKind.IPCQ_DATA})
-"""The kinds of packets that carry a payload, in a run with data."""
+"""The kinds of transfers that carry a payload, in a run with data."""
 
 
-class PacketFlow(Flat, frozen=True):
-    """The transfer which a packet belongs to: the `number`th from one SIP to another."""
+class TransferFlow(Flat, frozen=True):
+    """What a trace draws as an arrow: the `number`th transfer from one SIP to another."""
 
     source_sip: SipNumber
     target_sip: SipNumber
     number: Count
 
 
-class PacketRows(Flat, frozen=True):
+class TransferRows(Flat, frozen=True):
     """A block with gaps: rows of `row_bytes` that start `pitch` bytes apart.
 
     `plane_rows` of them are a plane, and planes start `plane_pitch` bytes apart; with 0 all rows
@@ -62,16 +65,14 @@ class PacketRows(Flat, frozen=True):
     plane_pitch: Nbytes
 
 
-class PacketHeader(Flat, frozen=True, gc=False):
-    """A packet without its payload.
+class TransferHeader(Flat, frozen=True, gc=False):
+    """What all packets of a transfer have in common.
 
-    `size` is what it occupies of a link, in bytes, and `total` the size of the whole transfer;
-    `last` marks the last packet of it. `tail_ps` is the time between the arrivals of its head and
-    its tail. `tag` belongs to the sender, and a reply carries it back. `address` is that of the
-    transfer, and `begin` the offset of the packet's first byte in its packed block. The last packet
-    carries the payload of the whole transfer. `element` is the element type: 0 for bytes and uint8,
-    else 1 + its index in `runtime.core.dtypes.ALL`. `call` names the collective call that the
-    transfer is a part of; of an IPCQ_READY it names the message and describes its receive.
+    `total` are the bytes of the block that starts at `address`; one with gaps starts at its first
+    row. `tag` belongs to the sender, and a reply carries it back. `element` is the element type: 0
+    for bytes and uint8, else 1 + its index in `runtime.core.dtypes.ALL`. `call` names the
+    collective call that the transfer is a part of; of an IPCQ_READY it names the message and
+    describes its receive.
     """
 
     kind: PacketKind
@@ -79,15 +80,33 @@ class PacketHeader(Flat, frozen=True, gc=False):
     source_node: NodeNumber
     sip: SipNumber
     node: NodeNumber
-    size: PacketBytes
     address: Address
     tag: Count
     total: Nbytes
-    last: bool
     sent_ps: TimePs
-    tail_ps: TimePs
-    flow: PacketFlow | None
-    rows: PacketRows | None
-    begin: Nbytes
+    flow: TransferFlow | None
+    rows: TransferRows | None
     element: ElementType
     call: Text
+
+
+MAX_RUN_PACKETS = 1 << 14
+
+
+class PacketRun(Flat, frozen=True, gc=False):
+    """Consecutive packets of one transfer on one link: every array has one entry for each.
+
+    `number` identifies the transfer on its link, from 0; `header` comes with its first run, and
+    `ends` marks the run with its last packet. A packet is the `seq`th from its source to its
+    target. Its head arrives at `head_ps`, its tail `tail_ps` later; it occupies `size` bytes of a
+    link, and `begin` is the offset of its first byte in the block. Heads and seqs ascend.
+    """
+
+    number: Count
+    header: TransferHeader | None
+    ends: bool
+    heads_ps: tuple[TimePs, ...]
+    tails_ps: tuple[TimePs, ...]
+    seqs: tuple[Count, ...]
+    begins: tuple[Nbytes, ...]
+    sizes: tuple[PacketBytes, ...]

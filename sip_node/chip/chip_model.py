@@ -1,15 +1,14 @@
 """The chips of one LP as a model for the loop: one engine, an inbox for each SIP."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 
 from runtime.core.errors import ProtocolError
 from runtime.wire.frames import Message
 from sip_node.chip.chip import Chip
 from sip_node.chip.context import ChipSpec
-from sip_node.chip.fabric.packet import CrossingTransfers, Packet, to_message
 from sip_node.chip.link_egress import LinkEnd
 from sip_node.chip.op_log import OpLog
+from sip_node.chip.packet_runs import ArrivingTransfers, PacketRuns
 from sip_node.chip.partition import Egress, Partition
 from sip_node.pdes.channel import later_ps
 from sip_node.pdes.engine import Engine
@@ -30,9 +29,10 @@ class ChipModel:
         self.chips = {
             sip: Chip(spec, sip, self.engine, logs[sip]) for sip in partition.sips_of_lp[lp]
         }
-        self._crossing = {sip: CrossingTransfers() for sip in self.chips}
+        self._outgoing: list[PacketRuns] = []
+        self._incoming = ArrivingTransfers(partition.lp_of)
         for sip, chip in self.chips.items():
-            ends = {other: self._end(other) for other in spec.sips.neighbours(sip)}
+            ends = {other: self._end(sip, other) for other in spec.sips.neighbours(sip)}
             chip.boundary.connect(ends)
 
     def next_ps(self) -> int:
@@ -40,20 +40,29 @@ class ChipModel:
         return self.engine.next_ps()
 
     def run_before(self, bound_ps: int) -> int:
-        """Execute every event before `bound_ps`."""
-        return self.engine.run_before(bound_ps)
+        """Execute every event before `bound_ps`, and post the packets that have left the LP."""
+        events = self.engine.run_before(bound_ps)
+        for runs in self._outgoing:
+            egresses = self._egresses[runs.source]
+            for sip, message in runs.take():
+                # The remaining hops follow from the target of a transfer, not from the neighbour.
+                egress = egresses[sip]
+                self._sync.post(egress.peer, message, egress.remaining_hops)
+        return events
 
     def deliver(self, message: Message) -> None:
-        """Put a message into the inbox of its SIP.
+        """Put the packets of a message into the inbox of its SIP.
 
-        Raises `ProtocolError` for a packet or a credit which exceeds what its link allows.
+        Raises `ProtocolError` for packets that do not continue their transfer, and for a packet or
+        a credit which exceeds what its link allows.
         """
-        packet, tail_ps = self._crossing[message.target].packet(message)
+        source = message.source
         boundary = self.chips[message.target].boundary
-        fault = boundary.fault(packet, message.source)
-        if fault:
-            raise ProtocolError(f"LP {self._lp_of[message.source]}", fault)
-        boundary.arrive(message.time_ps, message.source, message.seq, tail_ps, packet)
+        for head_ps, seq, tail_ps, packet in self._incoming.packets(message):
+            fault = boundary.fault(packet, source)
+            if fault:
+                raise ProtocolError(f"LP {self._lp_of[source]}", fault)
+            boundary.arrive(head_ps, source, seq, tail_ps, packet)
 
     def earliest_sends(self, base_ps: int) -> Iterator[SendBound]:
         """Bounds on the messages that leave the LP, from its kernels and its packets in flight."""
@@ -67,19 +76,20 @@ class ChipModel:
                     peer, delay_ps, remaining_hops = egresses[target]
                     yield SendBound(peer, remaining_hops, later_ps(send_ps, delay_ps))
 
-    def _end(self, neighbour: int) -> LinkEnd:
-        """The other end of a link: the inbox of a SIP of this LP, or the channel to another LP."""
+    def check_at_rest(self) -> None:
+        """At the end of a run that has finished, every transfer from other LPs has ended.
+
+        Raises `ProtocolError`.
+        """
+        self._incoming.check_at_rest()
+
+    def _end(self, sip: int, neighbour: int) -> LinkEnd:
+        """The other end of a link: the inbox of a SIP of this LP, or messages to another LP."""
         if neighbour in self.chips:
             return self.chips[neighbour].boundary.arrive
-        return partial(self._post, neighbour)
-
-    def _post(
-        self, neighbour: int, head_ps: int, sip: int, seq: int, tail_ps: int, packet: Packet
-    ) -> None:
-        # The remaining hops follow from the packet's target, not from this neighbour.
-        egress = self._egresses[sip][packet.transfer.sip]
-        message = to_message(packet, sip, neighbour, seq, head_ps, tail_ps)
-        self._sync.post(egress.peer, message, egress.remaining_hops)
+        runs = PacketRuns(sip, neighbour)
+        self._outgoing.append(runs)
+        return runs.put
 
 
 def _nearest(egresses: Iterable[Egress]) -> tuple[Egress, ...]:

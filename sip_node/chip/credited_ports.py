@@ -43,6 +43,7 @@ class CreditedPorts(UciePorts):
         super().__init__(chip)
         self._credits = LinkCredits(chip.topology, chip.sips)
         self._queues: dict[LinkNetwork, deque[_EgressPacket]] = {}
+        self._credit_of_network: dict[LinkNetwork, FabricTransfer] = {}
 
     def attach(self) -> None:
         """Take the packets for other SIPs from the fabric, into egress buffers of its networks."""
@@ -140,19 +141,23 @@ class CreditedPorts(UciePorts):
 
     def _left(self, packet: Packet) -> None:
         """The tail of a packet has left its ingress buffer: a credit returns for it."""
-        chip, neighbour = self._chip, packet.came_from
+        neighbour = packet.came_from
         assert neighbour is not None, "only packets of other SIPs come from here"
         network = self._credits.network(packet.transfer, neighbour, neighbour)
         self._credits.returned(network, packet.size)
-        io_noc = chip.graph.io_noc
-        credit = FabricTransfer(
-            kind=Kind.LINK_CREDIT,
-            source_sip=chip.sip,
-            source_node=io_noc,
-            sip=neighbour,
-            node=io_noc,
-            tag=network.number,
-            total=packet.size,
-            sent_ps=chip.engine.now_ps,
-        )
-        self._egresses[neighbour].notify(Packet(credit, 0, packet.size))
+        credit = Packet(self._credit_of(network), 0, packet.size)
+        self._egresses[neighbour].notify(credit)
+
+    def _credit_of(self, network: LinkNetwork) -> FabricTransfer:
+        """What all credits for a network have in common."""
+        sip, io_noc = self._chip.sip, self._chip.graph.io_noc
+        if network not in self._credit_of_network:
+            self._credit_of_network[network] = FabricTransfer(
+                kind=Kind.LINK_CREDIT,
+                source_sip=sip,
+                source_node=io_noc,
+                sip=network.neighbour,
+                node=io_noc,
+                tag=network.number,
+            )
+        return self._credit_of_network[network]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from runtime.core.trace import OpRecord
-from sip_node.chip.fabric.packet import Packet
+from sip_node.chip.fabric.packet import FabricTransfer, Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.op_log import OpLog
 from sip_node.pdes.engine import Engine
@@ -12,6 +12,15 @@ LinkEnd = Callable[[int, int, int, int, Packet], None]
 """The other end of a link. It takes (head_ps, source, seq, tail_ps, packet): when the head and the
 tail of a packet arrive there, the SIP which it comes from, and its number on the link.
 """
+
+
+class _OpenRecord:
+    """A transfer of which some packets have crossed."""
+
+    __slots__ = ("nbytes", "start_ps")
+
+    def __init__(self, start_ps: int, nbytes: int) -> None:
+        self.start_ps, self.nbytes = start_ps, nbytes
 
 
 class LinkEgress:
@@ -27,6 +36,8 @@ class LinkEgress:
         self._engine, self._log, self._source = engine, log, source
         self.port, self.latency_ps = port, latency_ps
         self._end: LinkEnd = _unconnected
+        # Of the transfers with packets to come: the start of the first one, and their bytes.
+        self._begun: dict[FabricTransfer, _OpenRecord] = {}
         self.sent = 0
 
     def connect(self, end: LinkEnd) -> None:
@@ -37,16 +48,7 @@ class LinkEgress:
         """Send a packet whose head is here now; returns the time when its tail has left."""
         # Cut-through: the head leaves when the port is free, the tail follows at its bandwidth.
         start_ps, left_ps = self.port.reserve(self._engine.now_ps, tail_ps, packet.size)
-        self._log.add(
-            OpRecord(
-                engine=self.port.name,
-                name=packet.transfer.kind.name.lower(),
-                start_ps=start_ps,
-                end_ps=left_ps,
-                address=packet.address,
-                nbytes=packet.size,
-            )
-        )
+        self._record(packet, start_ps, left_ps)
         self._send(packet, start_ps, left_ps)
         return left_ps
 
@@ -54,6 +56,30 @@ class LinkEgress:
         """Send a packet that occupies no bandwidth."""
         now_ps = self._engine.now_ps
         self._send(packet, now_ps, now_ps)
+
+    def _record(self, packet: Packet, start_ps: int, left_ps: int) -> None:
+        """Add the record of a transfer to the op log with its last packet."""
+        transfer, nbytes = packet.transfer, packet.size
+        begun = self._begun.get(transfer)
+        if begun is not None:
+            begun.nbytes += nbytes
+            start_ps, nbytes = begun.start_ps, begun.nbytes
+        elif not packet.last:
+            self._begun[transfer] = _OpenRecord(start_ps, nbytes)
+        if not packet.last:
+            return
+        if begun is not None:
+            del self._begun[transfer]
+        self._log.add(
+            OpRecord(
+                engine=self.port.name,
+                name=transfer.kind.name.lower(),
+                start_ps=start_ps,
+                end_ps=left_ps,
+                address=transfer.address,
+                nbytes=nbytes,
+            )
+        )
 
     def _send(self, packet: Packet, head_ps: int, tail_ps: int) -> None:
         # Part of the total order of arrivals: (time, source, seq).

@@ -1,12 +1,12 @@
-"""What a packet from another SIP may name: SIPs, nodes and addresses that exist in this run.
+"""What a transfer from another SIP may name: SIPs, nodes and addresses that exist in this run.
 
-The decoder of the wire calls these rules, so a packet that breaks one is the fault of the LP which
-sent it, and never reaches the chip.
+The decoder of the wire calls these rules for the header of every transfer, so a transfer that
+breaks one is the fault of the LP which sent it, and never reaches the chip.
 """
 
 from runtime.model.addresses import AddressMap
 from runtime.model.graph import ChipGraph
-from runtime.wire.packets import PacketHeader, PacketKind
+from runtime.wire.packets import PacketKind, PacketRun, TransferHeader
 from sip_node.chip.context import ChipSpec
 
 _TO_MEMORY = frozenset({PacketKind.WRITE, PacketKind.READ, PacketKind.IPCQ_DATA})
@@ -20,7 +20,7 @@ class PacketRules:
     """The rules of one run; all SIPs have the same nodes."""
 
     def __init__(self, spec: ChipSpec) -> None:
-        self._sips, self._packet_bytes = spec.topology.sips, spec.topology.packet_bytes
+        self._sips = spec.topology.sips
         self._io_noc = spec.graph.io_noc
         self._has_credits = spec.layers is not None
         self._memories = _memories(spec)
@@ -28,10 +28,16 @@ class PacketRules:
         self._senders = frozenset(node.index for node in nodes if node.kind in _SENDERS)
         self._receivers = frozenset(node.index for node in nodes if node.kind in _RECEIVERS)
 
-    def fault(self, header: PacketHeader | None) -> str:
-        """The first field that breaks a rule, and the rule; empty for a packet that may enter."""
-        if header is None:
-            return "field body: no packet in a message between SIPs"
+    def fault(self, run: PacketRun | None) -> str:
+        """The first field that breaks a rule, and the rule; empty for packets that may enter.
+
+        A run without a header is not the first of its transfer, whose header has been checked.
+        """
+        if run is None:
+            return "field body: no packets in a message between SIPs"
+        return "" if run.header is None else self._header_fault(run.header)
+
+    def _header_fault(self, header: TransferHeader) -> str:
         sips = (header.source_sip, header.sip)
         flow = header.flow
         if flow is not None:
@@ -42,17 +48,17 @@ class PacketRules:
             return self._credit_fault(header)
         return self._node_fault(header)
 
-    def _node_fault(self, header: PacketHeader) -> str:
+    def _node_fault(self, header: TransferHeader) -> str:
         if header.source_node not in self._senders:
             return f"field source_node: node {header.source_node} sends nothing to other SIPs"
         # An access outside of a memory would fail inside the memory, on the receiver.
         if header.kind in _TO_MEMORY:
             return self._access_fault(header)
         if header.node not in self._receivers:
-            return f"field node: node {header.node} receives no {header.kind.name} packet"
+            return f"field node: node {header.node} receives no {header.kind.name}"
         return ""
 
-    def _credit_fault(self, header: PacketHeader) -> str:
+    def _credit_fault(self, header: TransferHeader) -> str:
         if not self._has_credits:
             return "field kind: LINK_CREDIT in a run without noc.flow_control credits"
         for field, node in (("source_node", header.source_node), ("node", header.node)):
@@ -60,35 +66,23 @@ class PacketRules:
                 return f"field {field}: node {node} is not the IO NoC, where links have credits"
         return ""
 
-    def _access_fault(self, header: PacketHeader) -> str:
+    def _access_fault(self, header: TransferHeader) -> str:
         memory = self._memories.get(header.node)
         if memory is None:
             return f"field node: {header.node} is no memory"
-        if header.kind is PacketKind.READ and self._nbytes(header) > self._packet_bytes:
-            return (
-                f"field total: a READ for {self._nbytes(header)} bytes; packets have "
-                f"{self._packet_bytes}"
-            )
         base, sip_bytes, nbytes = memory
         offset = header.address - base - header.sip * sip_bytes
-        if not 0 <= offset <= nbytes - _extent(header, self._nbytes(header)):
+        if not 0 <= offset <= nbytes - _extent(header):
             return f"field address: {header.address:#x} is not in the memory of node {header.node}"
         return ""
 
-    def _nbytes(self, header: PacketHeader) -> int:
-        """The bytes that a packet stores or requests; the last one of a READ requests the rest."""
-        if header.kind is not PacketKind.READ:
-            return header.size
-        left = max(header.total - header.begin, 0)
-        return left if header.last else min(self._packet_bytes, left)
 
-
-def _extent(header: PacketHeader, nbytes: int) -> int:
-    """Bytes from the address of a transfer to the last byte of memory which a packet accesses."""
-    if header.rows is None or not nbytes:
-        return header.begin + nbytes
-    rows = header.rows
-    row, column = divmod(header.begin + nbytes - 1, rows.row_bytes)
+def _extent(header: TransferHeader) -> int:
+    """Bytes from the address of a transfer to the last byte of memory which it accesses."""
+    nbytes, rows = header.total, header.rows
+    if rows is None or not nbytes:
+        return nbytes
+    row, column = divmod(nbytes - 1, rows.row_bytes)
     plane = 0
     if rows.plane_rows:
         plane, row = divmod(row, rows.plane_rows)

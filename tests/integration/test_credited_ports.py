@@ -7,9 +7,10 @@ from runtime.core.simtime import NEVER_PS
 from runtime.model.topology import parse_topology
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.chip_model import ChipModel
-from sip_node.chip.fabric.packet import Kind, Packet, to_message
+from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.link_credits import ingress_bytes
 from sip_node.chip.op_log import OpLog
+from sip_node.chip.packet_runs import PacketRuns
 from sip_node.chip.partition import Partition
 from sip_node.pdes.engine import Engine
 from sip_node.pdes.sync import Sync
@@ -127,7 +128,9 @@ def test_a_credit_that_exceeds_what_was_sent_names_the_peer() -> None:
     sync = Sync(0, 2, partition.channels_in(0), partition.channels_out(0))
     edge = CreditedEdge(sips=2)
     model = ChipModel(0, partition, sync, edge.spec, {0: OpLog(None)})
-    message = to_message(edge.credit(64), 1, 0, 0, 50_000, 50_000)
+    credits_of = PacketRuns(1, 0)
+    credits_of.put(50_000, 1, 0, 50_000, edge.credit(64))
+    [(_, message)] = credits_of.take()
     with pytest.raises(ProtocolError, match="LP 1: a credit of 64 B for requests, layer 0"):
         model.deliver(message)
 

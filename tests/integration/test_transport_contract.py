@@ -7,11 +7,11 @@ import pytest
 
 from runtime.wire.codec import PeerDecoder
 from runtime.wire.frames import Frame, Grant, Message, PeerContent, SilenceReport
-from runtime.wire.packets import PacketFlow, PacketHeader, PacketRows
+from runtime.wire.packets import PacketRun, TransferFlow, TransferRows
 from sip_node.pdes.transport import Transport
 from sip_node.pdes.transport_jitter import JitterTransport
 from sip_node.pdes.transport_zmq import ZmqTransport
-from tests.support.packets import packet_header
+from tests.support.packets import packet_run, transfer_header
 from tests.support.transport_memory import MemoryNetwork
 
 LPS = 3
@@ -65,16 +65,16 @@ def receive(transport: Transport, count: int) -> list[tuple[int, PeerContent]]:
     return received
 
 
-def packet(size: int) -> PacketHeader:
-    return packet_header(
-        size=size,
+def run(number: int, seq: int, size: int) -> PacketRun:
+    header = transfer_header(
         total=size,
         address=1 << 40,
         sent_ps=1 << 61,
-        flow=PacketFlow(4, 5, 6),
-        rows=PacketRows(8, 16, 4, 100),
+        flow=TransferFlow(4, 5, 6),
+        rows=TransferRows(8, 16, 4, 100),
         call="all_reduce #1",
     )
+    return packet_run(header, heads_ps=(number,), seqs=(seq,))
 
 
 def frame(number: int, *payloads: bytes, source: int = 2, target: int = 0) -> Frame:
@@ -84,7 +84,7 @@ def frame(number: int, *payloads: bytes, source: int = 2, target: int = 0) -> Fr
             source=source,
             target=target,
             seq=seq,
-            body=packet(len(payload)) if payload else None,
+            body=run(number, seq, len(payload)) if payload else None,
             payload=payload,
         )
         for seq, payload in enumerate(payloads)

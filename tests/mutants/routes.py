@@ -51,9 +51,9 @@ MUTANTS = (
     ),
     Mutant(
         name="credits-of-a-slow-crossing",
-        file="sip_node/chip/credited_ports.py",
-        old="time_ps=chip.engine.now_ps + self._latency_ps[neighbour]",
-        new="time_ps=chip.engine.now_ps + 9 * self._latency_ps[neighbour]",
+        file="sip_node/chip/link_egress.py",
+        old="self._send(packet, now_ps, now_ps)",
+        new="self._send(packet, now_ps + 8 * self.latency_ps, now_ps + 8 * self.latency_ps)",
         breaks="A credit takes the latency of a crossing.",
         noticed_by="r.link.credits.stream",
     ),

@@ -35,33 +35,33 @@ MUTANTS = (
     ),
     Mutant(
         name="sip-port-store-and-forward",
-        file="sip_node/chip/ucie_ports.py",
-        old="server.reserve(engine.now_ps, tail_ps, packet.size)",
-        new="server.reserve(tail_ps, tail_ps, packet.size)",
+        file="sip_node/chip/link_egress.py",
+        old="self.port.reserve(self._engine.now_ps, tail_ps, packet.size)",
+        new="self.port.reserve(tail_ps, tail_ps, packet.size)",
         breaks="Switching between SIPs is cut-through.",
         noticed_by="a.",
     ),
     Mutant(
         name="sip-crossing-shrinks-packets",
-        file="sip_node/chip/ucie_ports.py",
-        old="left_ps + latency_ps",
-        new="start_ps + latency_ps",
+        file="sip_node/chip/link_egress.py",
+        old="tail_ps + latency_ps, packet)",
+        new="head_ps + latency_ps, packet)",
         breaks="The tail of a packet arrives after it has left the port between SIPs.",
         noticed_by="a.",
     ),
     Mutant(
         name="sip-crossing-without-noc",
         file="sip_node/chip/ucie_ports.py",
-        old="link.latency_ps + noc_ps for",
-        new="link.latency_ps + noc_ps * 0 for",
+        old="link.latency_ps + noc_ps,",
+        new="link.latency_ps + noc_ps * 0,",
         breaks="A packet that arrives from another SIP enters the IO NoC.",
         noticed_by="a.",
     ),
     Mutant(
         name="switch-input-port-per-target",
         file="sip_node/chip/ucie_ports.py",
-        old="other: up if switched else",
-        new='other: port("ucie.switch", bw_gbs) if switched else',
+        old="up if switched else",
+        new='port("ucie.switch", bw_gbs) if switched else',
         breaks="With a switch, a SIP has one port for all that it sends.",
         noticed_by="n.meet.switch",
     ),
@@ -69,23 +69,23 @@ MUTANTS = (
         name="switch-output-without-queue",
         file="sip_node/chip/ucie_ports.py",
         old=".at(start_ps, self._enter, packet, tail_ps)",
-        new=".at(now_ps, self._enter, packet, tail_ps)",
+        new=".at(engine.now_ps, self._enter, packet, tail_ps)",
         breaks="Packets from several SIPs queue at the port of the switch to their target.",
         noticed_by="n.head",
     ),
     Mutant(
         name="switch-output-shared-by-nobody",
         file="sip_node/chip/ucie_ports.py",
-        old="self._switch_port.reserve(now_ps, tail_ps, packet.size)",
-        new="self._switch_port.reserve(now_ps, tail_ps, 0)",
+        old="self._switch_port.reserve(engine.now_ps, tail_ps, packet.size)",
+        new="self._switch_port.reserve(engine.now_ps, tail_ps, 0)",
         breaks="The port of the switch has the bandwidth of UCIe.",
         noticed_by="n.meet.switch",
     ),
     Mutant(
         name="arrivals-by-descending-source",
         file="sip_node/pdes/inbox.py",
-        old="(message.time_ps, message.source, message.seq, message)",
-        new="(message.time_ps, -message.source, message.seq, message)",
+        old="(time_ps, source, seq, tail_ps, packet)",
+        new="(time_ps, -source, seq, tail_ps, packet)",
         breaks="Of packets that arrive together, that of the SIP with the least number is first.",
         noticed_by="n.meet.switch",
     ),
@@ -101,12 +101,13 @@ MUTANTS = (
     ),
     Mutant(
         name="forwarding-around-the-ports",
-        file="sip_node/chip/ucie_ports.py",
-        old="        server = self._ports[neighbour]\n",
+        file="sip_node/chip/link_egress.py",
+        old="= self.port.reserve(",
         new=(
-            "        server = self._ports[neighbour]\n"
-            "        if packet.transfer.source_sip != chip.sip:\n"
-            "            server = type(server)(server.name, chip.topology.ucie.bw_gbs)\n"
+            "= (\n            self.port\n"
+            "            if packet.transfer.source_sip == self._source\n"
+            "            else type(self.port)(self.port.name, 128)\n"
+            "        ).reserve("
         ),
         breaks="Packets that a SIP forwards share its links with its own.",
         noticed_by="n.meet.forward",

@@ -23,11 +23,11 @@ from runtime.wire.control import (
     TraceChunk,
     Written,
 )
-from runtime.wire.frames import Frame, Message
+from runtime.wire.frames import Frame
 from runtime.wire.packets import PacketKind
 from sip_node import lifeline
 from sip_node.control import Control
-from tests.support.packets import packet_header
+from tests.support.packets import packet_run, run_message, transfer_header
 from tests.support.scripted_lp import EVENTS, TIME_PS, FakeLp, expected_hash
 
 
@@ -190,8 +190,9 @@ def sends_a_wrong_packet(lp: FakeLp) -> int:
     peers = lp.join()
     lp.control.ready(expected_hash(peers.job))
     lp.control.wait_start()
-    packet = packet_header(kind=PacketKind.IPCQ_CREDIT, source_sip=1, sip=200)
-    frame = Frame((10**6,), 0, (Message(time_ps=10**6, source=1, target=0, seq=0, body=packet),))
+    header = transfer_header(kind=PacketKind.IPCQ_CREDIT, source_sip=1, sip=200)
+    run = packet_run(header, heads_ps=(10**6,))
+    frame = Frame((10**6,), 0, (run_message(run, source=1, target=0),))
     with zmq.Context() as context, context.socket(zmq.PUSH) as socket:
         socket.connect(peers.endpoints[0])
         socket.send_multipart(encode_peer(lp.run_id, lp.lp, frame))

@@ -1,8 +1,9 @@
-"""Packets, and headers of packets between SIPs."""
+"""Packets, headers of transfers, and runs of packets between SIPs."""
 
 from typing import Any
 
-from runtime.wire.packets import PacketHeader, PacketKind
+from runtime.wire.frames import Message
+from runtime.wire.packets import PacketKind, PacketRun, TransferHeader
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 
 
@@ -13,7 +14,7 @@ def lone_packet(
     return Packet(FabricTransfer(kind, *source, *target, total=nbytes, **fields), 0, nbytes)
 
 
-def packet_header(**changes: Any) -> PacketHeader:
+def transfer_header(**changes: Any) -> TransferHeader:
     """A WRITE of 64 bytes from SIP 0 to address 0 of SIP 1, with other values for some fields."""
     values: dict[str, Any] = {
         "kind": PacketKind.WRITE,
@@ -21,17 +22,41 @@ def packet_header(**changes: Any) -> PacketHeader:
         "source_node": 7,
         "sip": 1,
         "node": 8,
-        "size": 64,
         "address": 0,
         "tag": 1,
         "total": 64,
-        "last": True,
         "sent_ps": 5,
-        "tail_ps": 1,
         "flow": None,
         "rows": None,
-        "begin": 0,
         "element": 0,
         "call": "",
     }
-    return PacketHeader(**values | changes)
+    return TransferHeader(**values | changes)
+
+
+def packet_run(header: TransferHeader | None = None, **changes: Any) -> PacketRun:
+    """One packet with all bytes of a transfer, its head at 9 ps, its tail at 10 ps."""
+    total = 64 if header is None else header.total
+    values: dict[str, Any] = {
+        "number": 0,
+        "header": header,
+        "ends": True,
+        "heads_ps": (9,),
+        "tails_ps": (1,),
+        "seqs": (0,),
+        "begins": (0,),
+        "sizes": (total,),
+    }
+    return PacketRun(**values | changes)
+
+
+def run_message(run: PacketRun, payload: bytes = b"", *, source: int, target: int) -> Message:
+    """The message of a run."""
+    return Message(
+        time_ps=run.heads_ps[0],
+        source=source,
+        target=target,
+        seq=run.seqs[0],
+        body=run,
+        payload=payload,
+    )

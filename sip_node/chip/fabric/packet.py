@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from runtime.core import dtypes
-from runtime.wire.frames import Message
-from runtime.wire.packets import PacketFlow, PacketHeader, PacketKind, PacketRows
+from runtime.wire.packets import PacketKind
 from sip_node.chip.strided_block import BYTES, StridedBlock
 from sip_node.compiled.choice import IS_COMPILED
 
@@ -127,96 +126,3 @@ class PacketSender(Protocol):
     def send(self, packet: Packet, origin: int, tail_ps: int) -> None:
         """Send `packet` from node `origin` now; its tail is there at `tail_ps`."""
         ...
-
-
-def to_message(
-    packet: Packet, source: int, target: int, seq: int, head_ps: int, tail_ps: int
-) -> Message:
-    """The packet in a message from SIP `source` to its neighbour `target`.
-
-    Its head arrives there at `head_ps`, its tail at `tail_ps`. The last packet of a transfer has
-    the payload of all of it.
-    """
-    transfer = packet.transfer
-    flow, rows = transfer.flow, transfer.rows
-    assert transfer.body is None, "objects stay inside a SIP"
-    header = PacketHeader(
-        kind=PacketKind(transfer.kind),
-        source_sip=transfer.source_sip,
-        source_node=transfer.source_node,
-        sip=transfer.sip,
-        node=transfer.node,
-        size=packet.size,
-        address=transfer.address,
-        tag=transfer.tag,
-        total=transfer.total,
-        last=packet.last,
-        sent_ps=transfer.sent_ps,
-        tail_ps=tail_ps - head_ps,
-        flow=None if flow is None else PacketFlow(*flow),
-        rows=None if rows is None else PacketRows(*rows),
-        begin=packet.begin,
-        element=transfer.element,
-        call=transfer.call,
-    )
-    return Message(
-        time_ps=head_ps,
-        source=source,
-        target=target,
-        seq=seq,
-        body=header,
-        payload=transfer.payload if packet.last else b"",
-    )
-
-
-def header_of(message: Message) -> PacketHeader:
-    """The header of the packet in a message between SIPs, each of which carries one."""
-    assert message.body is not None, "a message between SIPs carries a packet"
-    return message.body
-
-
-class CrossingTransfers:
-    """The transfers from other SIPs of which some packets have arrived, and not the last one."""
-
-    def __init__(self) -> None:
-        self._open: dict[tuple[int, ...], FabricTransfer] = {}
-
-    def packet(self, message: Message) -> tuple[Packet, int]:
-        """The packet that a message from a neighbour carries, and the time of its tail."""
-        header = header_of(message)
-        key = (
-            header.kind,
-            header.source_sip,
-            header.source_node,
-            header.sip,
-            header.node,
-            header.tag,
-        )
-        transfer = self._open.pop(key, None)
-        if transfer is None:
-            transfer = _transfer(header)
-        if header.last:
-            transfer.payload = message.payload
-        else:
-            self._open[key] = transfer
-        packet = Packet(transfer, header.begin, header.size, header.last)
-        return packet, message.time_ps + header.tail_ps
-
-
-def _transfer(header: PacketHeader) -> FabricTransfer:
-    flow, rows = header.flow, header.rows
-    return FabricTransfer(
-        kind=Kind(header.kind),
-        source_sip=header.source_sip,
-        source_node=header.source_node,
-        sip=header.sip,
-        node=header.node,
-        address=header.address,
-        tag=header.tag,
-        total=header.total,
-        sent_ps=header.sent_ps,
-        flow=flow and (flow.source_sip, flow.target_sip, flow.number),
-        rows=rows and StridedBlock(rows.row_bytes, rows.pitch, rows.plane_rows, rows.plane_pitch),
-        element=header.element,
-        call=header.call,
-    )

@@ -3,7 +3,7 @@
 import pytest
 
 from runtime.core.simtime import NEVER_PS
-from sip_node.chip.fabric.packet import Kind
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.link_egress import LinkEgress
 from sip_node.chip.op_log import OpLog
@@ -35,3 +35,26 @@ def test_a_link_that_is_not_connected_takes_no_packet() -> None:
     egress = LinkEgress(Engine(), OpLog(None), 3, Server("port", 1.0), LATENCY_PS)
     with pytest.raises(AssertionError, match="a link that leads nowhere"):
         egress.notify(lone_packet(Kind.ACK, (3, 0), (1, 0), 10))
+
+
+def test_a_transfer_has_one_record_which_is_added_with_its_last_packet() -> None:
+    engine, log = Engine(), OpLog(None)
+    egress = LinkEgress(engine, log, 3, Server("port", 1.0), LATENCY_PS)
+    egress.connect(lambda *_crossing: None)
+    records = log.begin_recording()
+    write = FabricTransfer(Kind.WRITE, 3, 0, 1, 0, address=640, total=25)
+    packets = [Packet(write, 0, 10, False), Packet(write, 10, 10, False), Packet(write, 20, 5)]
+    engine.at(100, egress.cross, packets[0], 100)
+    engine.at(100, egress.cross, lone_packet(Kind.ACK, (3, 0), (1, 0), 4, address=77), 100)
+    for packet in packets[1:]:
+        engine.at(50_000, egress.cross, packet, 50_000)
+    engine.run_before(40_000)
+    assert [record.name for record in records] == ["ack"]
+    engine.run_before(NEVER_PS)
+    assert [
+        (each.name, each.start_ps, each.end_ps, each.address, each.nbytes) for each in records
+    ] == [
+        # In between the port has served another one, and has been idle.
+        ("ack", 10_100, 14_100, 77, 4),
+        ("write", 100, 65_000, 640, 25),
+    ]

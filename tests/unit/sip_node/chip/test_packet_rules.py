@@ -1,13 +1,13 @@
-"""Which packets from other SIPs may enter a chip."""
+"""Which transfers from other SIPs may enter a chip."""
 
 from typing import Any
 
 import pytest
 
-from runtime.wire.packets import PacketFlow, PacketHeader, PacketKind, PacketRows
+from runtime.wire.packets import PacketKind, TransferFlow, TransferHeader, TransferRows
 from sip_node.chip.chip import chip_spec
 from sip_node.chip.packet_rules import PacketRules
-from tests.support.packets import packet_header
+from tests.support.packets import packet_run, transfer_header
 from tests.support.topologies import small
 
 SPEC = chip_spec(small(system__sips__count=4), data=False)
@@ -16,12 +16,11 @@ HBM, SRAM, PE = SPEC.graph.hbm(0, 0), SPEC.graph.sram(0), SPEC.graph.pe(0, 0)
 SIPS = SPEC.topology.sips
 BASE = SPEC.addresses.pe_hbm_addr(1, 0, 0, 0)
 SLICE = SPEC.topology.hbm_slice_bytes
-PACKET = SPEC.topology.packet_bytes
 
 
-def write(**changes: Any) -> PacketHeader:
+def write(**changes: Any) -> TransferHeader:
     """64 bytes from a PE of SIP 0 to the first bytes of an HBM slice of SIP 1."""
-    return packet_header(**{"source_node": PE, "node": HBM, "address": BASE} | changes)
+    return transfer_header(**{"source_node": PE, "node": HBM, "address": BASE} | changes)
 
 
 @pytest.mark.parametrize(
@@ -29,34 +28,37 @@ def write(**changes: Any) -> PacketHeader:
     [
         write(),
         write(address=BASE + SLICE - 64),
-        write(kind=PacketKind.READ, size=32, total=PACKET, address=BASE + SLICE - PACKET),
-        # The last of three planes ends with the slice; its packet is the last of the block.
-        write(address=BASE + SLICE - 64 - 2 * 16 - 2 * 4096, rows=PacketRows(16, 16, 5, 4096)),
+        write(kind=PacketKind.READ, total=SLICE),
+        # The last of three planes ends with the slice.
+        write(
+            address=BASE + SLICE - 64 - 2 * 16 - 2 * 4096,
+            total=3 * 80,
+            rows=TransferRows(16, 16, 5, 4096),
+        ),
         write(
             address=BASE + SLICE - 2 * 4096 - 4 * 100 - 16,
-            begin=2 * 5 * 16 + 16,
-            rows=PacketRows(16, 100, 5, 4096),
+            total=2 * 5 * 16 + 80,
+            rows=TransferRows(16, 100, 5, 4096),
         ),
         write(node=PE, address=SPEC.addresses.pe_tcm_addr(1, 0, 0, 0), kind=PacketKind.IPCQ_DATA),
         write(node=SRAM, address=SPEC.addresses.cube_sram_addr(1, 0, 0)),
-        write(rows=PacketRows(16, 4096, 0, 0), begin=64),
-        write(address=BASE + SLICE - 3 * 4096 - 16, rows=PacketRows(16, 4096, 0, 0)),
+        write(rows=TransferRows(16, 4096, 0, 0), total=128),
+        write(address=BASE + SLICE - 3 * 4096 - 16, rows=TransferRows(16, 4096, 0, 0)),
         write(kind=PacketKind.ACK, source_node=HBM, node=PE),
         write(kind=PacketKind.DATA, source_node=SRAM, node=SPEC.graph.host),
-        write(kind=PacketKind.IPCQ_CREDIT, node=PE, flow=PacketFlow(0, 1, 7)),
+        write(kind=PacketKind.IPCQ_CREDIT, node=PE, flow=TransferFlow(0, 1, 7)),
     ],
 )
-def test_a_packet_that_names_what_exists_may_enter(header: PacketHeader) -> None:
-    assert RULES.fault(header) == ""
+def test_a_transfer_that_names_what_exists_may_enter(header: TransferHeader) -> None:
+    assert RULES.fault(packet_run(header)) == ""
 
 
 @pytest.mark.parametrize(
     ("header", "fault"),
     [
-        (None, "field body: no packet in a message between SIPs"),
         (write(sip=SIPS), f"SIP {SIPS} in a run with {SIPS} SIPs"),
         (write(source_sip=200), f"SIP 200 in a run with {SIPS} SIPs"),
-        (write(flow=PacketFlow(0, 90, 1)), f"SIP 90 in a run with {SIPS} SIPs"),
+        (write(flow=TransferFlow(0, 90, 1)), f"SIP 90 in a run with {SIPS} SIPs"),
         (
             write(source_node=SPEC.graph.io_noc),
             f"field source_node: node {SPEC.graph.io_noc} sends nothing to other SIPs",
@@ -65,7 +67,7 @@ def test_a_packet_that_names_what_exists_may_enter(header: PacketHeader) -> None
         (write(node=10**5), "field node: 100000 is no memory"),
         (
             write(kind=PacketKind.ACK, node=HBM),
-            f"field node: node {HBM} receives no ACK packet",
+            f"field node: node {HBM} receives no ACK",
         ),
         (
             write(address=BASE + SLICE - 63),
@@ -73,18 +75,14 @@ def test_a_packet_that_names_what_exists_may_enter(header: PacketHeader) -> None
         ),
         (write(address=0), f"field address: 0x0 is not in the memory of node {HBM}"),
         (
-            write(kind=PacketKind.READ, size=32, total=PACKET, address=BASE + SLICE - PACKET + 1),
-            f"field address: {BASE + SLICE - PACKET + 1:#x} is not in the memory of node {HBM}",
-        ),
-        (
-            write(kind=PacketKind.READ, size=32, total=PACKET + 1),
-            f"field total: a READ for {PACKET + 1} bytes; packets have {PACKET}",
+            write(kind=PacketKind.READ, total=SLICE, address=BASE + 1),
+            f"field address: {BASE + 1:#x} is not in the memory of node {HBM}",
         ),
         (
             write(
                 address=BASE + SLICE - 2 * 4096 - 4 * 100 - 15,
-                begin=2 * 5 * 16 + 16,
-                rows=PacketRows(16, 100, 5, 4096),
+                total=2 * 5 * 16 + 80,
+                rows=TransferRows(16, 100, 5, 4096),
             ),
             (
                 f"field address: {BASE + SLICE - 2 * 4096 - 4 * 100 - 15:#x} is not in the memory "
@@ -92,16 +90,21 @@ def test_a_packet_that_names_what_exists_may_enter(header: PacketHeader) -> None
             ),
         ),
         (
-            write(begin=16, rows=PacketRows(16, 0, 1, SLICE)),
+            write(total=32, rows=TransferRows(16, 0, 1, SLICE)),
             f"field address: {BASE:#x} is not in the memory of node {HBM}",
         ),
         (
-            write(rows=PacketRows(16, SLICE // 3, 0, 0)),
+            write(rows=TransferRows(16, SLICE // 3, 0, 0)),
             f"field address: {BASE:#x} is not in the memory of node {HBM}",
         ),
     ],
 )
-def test_a_packet_that_names_something_else_is_described(
-    header: PacketHeader | None, fault: str
+def test_a_transfer_that_names_something_else_is_described(
+    header: TransferHeader, fault: str
 ) -> None:
-    assert RULES.fault(header) == fault
+    assert RULES.fault(packet_run(header)) == fault
+
+
+def test_the_header_of_a_transfer_is_checked_once() -> None:
+    assert RULES.fault(packet_run(None)) == ""
+    assert RULES.fault(None) == "field body: no packets in a message between SIPs"
