@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import replace
+
 from runtime.core.trace import Operand
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.memory.storage import HbmController
@@ -32,7 +34,7 @@ class WrongGemm(PeGemm):
 
     def accept(self, token: TileToken) -> None:
         data = token.a.data
-        token.a = token.a._replace(data=None if data is None else data + data)
+        token.a = replace(token.a, data=None if data is None else data + data)
         super().accept(token)
 
 

@@ -9,7 +9,7 @@ from sip_node.chip.fabric.server import Server
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.operand_tiles import TileData
 from sip_node.chip.pe.tile_buffers import RegisterFile, TileBuffers
-from sip_node.chip.pe.tile_token import TileToken
+from sip_node.chip.pe.tile_token import OutputTile, TileToken
 from sip_node.chip.strided_block import nbytes_of
 
 
@@ -33,11 +33,15 @@ class FetchPort:
     """Fetches the operands of one token after the other, as soon as a register set is free."""
 
     def __init__(self, context: PeContext, registers: RegisterFile, buffers: TileBuffers) -> None:
-        self._context, self._engine = context, context.engine
+        self._engine, self._record, self._at = context.engine, context.record, context.coordinates
         self._registers, self._buffers = registers, buffers
         self.server = Server(
             f"{context.coordinates}: pe_fetch_store fetch", context.topology.pe.fetch_store.bw_gbs
         )
+        self._sets, self._accumulators = registers.sets, registers.accumulators
+        self._addresses = [
+            (registers.a(index), registers.b(index)) for index in range(registers.SETS)
+        ]
         self._waiting: deque[TileToken] = deque()
         self._busy = False
         self._open_ps: int | None = 0
@@ -56,55 +60,53 @@ class FetchPort:
 
         Called whenever one of them may have become available; it notes since when each was.
         """
-        if self._busy or not self._registers.sets.available:
+        if self._busy or not self._sets.available:
             return
         now_ps = self._engine.now_ps
-        self._open_ps = now_ps if self._open_ps is None else self._open_ps
+        if self._open_ps is None:
+            self._open_ps = now_ps
         if not self._waiting:
             return
-        self._turn_ps = now_ps if self._turn_ps is None else self._turn_ps
+        if self._turn_ps is None:
+            self._turn_ps = now_ps
         # The first token waits for its accumulator and holds up the others: steps never overtake,
         # since those of one output tile must be summed in order.
         token = self._waiting[0]
-        if not self._has_accumulator(token):
+        output, tile = token.output, token.tile
+        begins = tile.first and output.start is not None
+        if begins and not self._take_accumulator(output):
             return
         self._waiting.popleft()
         self._busy = True
         token.open_ps, token.turn_ps, token.fetch_ps = self._open_ps, self._turn_ps, now_ps
         self._open_ps = self._turn_ps = None
-        token.registers = self._registers.sets.take()
-        records = [self._reserve(tile, address) for tile, address in self._transfers(token)]
+        token.registers = self._sets.take()
+        address_a, address_b = self._addresses[token.registers]
+        records = list[OpRecord]()
+        if begins and output.start is not None:
+            records.append(self._reserve(output.start, output.address, now_ps))
+        records += (
+            self._reserve(token.a, address_a, now_ps),
+            self._reserve(token.b, address_b, now_ps),
+        )
+        if tile.last and output.bias is not None:
+            # With the last step, which is when the epilogue needs it: the row is occupied briefly.
+            output.bias_row = self._registers.biases.take()
+            address = self._registers.bias(output.bias_row)
+            records.append(self._reserve(output.bias, address, now_ps))
         self._engine.at(records[-1].end_ps, self._end, token, records)
 
-    def _has_accumulator(self, token: TileToken) -> bool:
+    def _take_accumulator(self, output: OutputTile) -> bool:
         """A sum with an initial value needs its accumulator before that value is fetched."""
-        output = token.output
-        if output.start is None or not token.tile.first:
-            return True
-        if not self._registers.accumulators.available:
+        assert output.start is not None
+        if not self._accumulators.available:
             return False
         output.take_accumulator(self._registers)
         output.data = output.start.data
         return True
 
-    def _transfers(self, token: TileToken) -> list[tuple[TileData, int]]:
-        """What a step fetches, with the addresses of the registers, in the order of the port."""
-        tile, output, registers = token.tile, token.output, self._registers
-        transfers = [
-            (token.a, registers.a(token.registers)),
-            (token.b, registers.b(token.registers)),
-        ]
-        if tile.first and output.start is not None:
-            transfers.insert(0, (output.start, output.address))
-        if tile.last and output.bias is not None:
-            # With the last step, which is when the epilogue needs it: the row is occupied briefly.
-            output.bias_row = registers.biases.take()
-            transfers.append((output.bias, registers.bias(output.bias_row)))
-        return transfers
-
-    def _reserve(self, tile: TileData, address: int) -> OpRecord:
-        block, at, now_ps = tile.block, self._context.coordinates, self._engine.now_ps
-        nbytes = tile.nbytes
+    def _reserve(self, tile: TileData, address: int, now_ps: int) -> OpRecord:
+        block, at, nbytes = tile.block, self._at, tile.nbytes
         start_ps, end_ps = self.server.reserve(now_ps, now_ps, nbytes)
         return OpRecord(
             engine="pe_fetch_store",
@@ -123,7 +125,7 @@ class FetchPort:
 
     def _end(self, token: TileToken, records: list[OpRecord]) -> None:
         for record in records:
-            self._context.record(record)
+            self._record(record)
         self.records += len(records)
         self._busy = False
         token.fetched_ps = self._engine.now_ps

@@ -74,6 +74,7 @@ class PeGemm:
         self._context, self._engine, self._registers = context, context.engine, registers
         self._model, self._clock = topology.pe.gemm, Clock(topology.pe.gemm.clock_ghz)
         self._full_cycles = -(-prod(topology.tile) // self._model.macs_per_cycle)
+        self._sets, self._accumulators = registers.sets, registers.accumulators
         self._waiting: deque[TileToken] = deque()
         self._step_ps = cache(self._cycles_ps)
         self._busy = False
@@ -109,7 +110,7 @@ class PeGemm:
         token = self._waiting[0]
         if token.output.accumulator is None:
             # The first step of an output tile reserves the accumulator, the others add to it.
-            if not self._registers.accumulators.available:
+            if not self._accumulators.available:
                 return
             token.output.take_accumulator(self._registers)
         self._waiting.popleft()
@@ -132,7 +133,7 @@ class PeGemm:
         self.stall_store_ps += stall.store_ps
 
     def _end(self, token: TileToken, start_ps: int) -> None:
-        output, gemm, at = token.output, token.gemm, self._context.coordinates
+        output, shape, at = token.output, token.shape, self._context.coordinates
         a, b = token.a.data, token.b.data
         if a is not None and b is not None:
             output.data = accumulate(output.data, a, b)
@@ -144,9 +145,9 @@ class PeGemm:
             cube=at.cube,
             pe=at.pe,
             address=output.address,
-            nbytes=prod(output.shape) * gemm.accumulator.itemsize,
+            nbytes=shape.output_bytes,
             shape=output.shape,
-            dtype=gemm.accumulator.name,
+            dtype=shape.accumulator,
             inputs=self._inputs(token),
             checksum=checksum_of(output.data),
         )
@@ -155,7 +156,7 @@ class PeGemm:
         self.macs += token.shape.macs
         self._busy = False
         # Free the set before the token goes on: the fetch of a later step may begin in this event.
-        self._registers.sets.free(token.registers)
+        self._sets.free(token.registers)
         token.advance()
         self._begin()
 

@@ -5,10 +5,12 @@ a buffer in TCM first, by as many DMA requests as it has physical blocks.
 """
 
 from collections.abc import Callable
+from math import prod
 from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
+from msgspec import Struct
 
 from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
@@ -19,7 +21,7 @@ Blocks = Callable[[Pointer, tuple[int, ...], tuple[int, ...]], list[Operand]]
 """(pointer, shape, strides) of virtual memory -> physical blocks, in the order of the elements."""
 
 
-class TileData(NamedTuple):
+class TileData(Struct, frozen=True, gc=False):
     """A block in TCM and its elements; `data` is None in a run without data."""
 
     block: Operand
@@ -37,6 +39,7 @@ class StreamedTile(NamedTuple):
 
     shape: tuple[int, int]
     dtype: DType
+    nbytes: int
     pieces: list[Operand]
 
 
@@ -71,7 +74,8 @@ class Streamed:
                 shape = (min(tile[0], rows - row), min(tile[1], columns - column))
                 # Translated once, with the product: its mapping is that of its submission.
                 pieces = blocks(*_tile_of(ref, tile, row, column, shape))
-                self._tiles[row, column] = StreamedTile(shape, ref.dtype, pieces)
+                nbytes = prod(shape) * ref.dtype.itemsize
+                self._tiles[row, column] = StreamedTile(shape, ref.dtype, nbytes, pieces)
 
     def at(self, rows: Span, columns: Span) -> StreamedTile:
         """One tile."""
@@ -83,7 +87,11 @@ Source = Staged | Streamed
 
 def checksum_of(data: Array | None) -> int:
     """The CRC-32 of the elements in row-major order, 0 without data."""
-    return 0 if data is None else crc32(data.tobytes())
+    if data is None:
+        return 0
+    # Types that numpy does not have, such as bfloat16, have no buffer.
+    plain = data.dtype.isbuiltin == 1 and data.flags.c_contiguous
+    return crc32(data.data if plain else data.tobytes())
 
 
 def _block(value: Value) -> Operand:

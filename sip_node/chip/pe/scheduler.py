@@ -69,8 +69,7 @@ class Composite:
         self.plan = gemm.plan(tile)
         kinds = self.plan.kinds()
         self._shapes = {
-            (tile.size, tile.last): StepShape(tile.size, step_ps(tile), prod(tile.size), {})
-            for tile, _ in kinds
+            (tile.size, tile.last): _step_shape(tile, step_ps(tile), gemm) for tile, _ in kinds
         }
         self.steps_ps = sum(self._shapes[tile.size, tile.last].step_ps * n for tile, n in kinds)
         self.done = Completion[None]()
@@ -216,6 +215,18 @@ class PeScheduler:
                 self._tokens.popleft()
             else:
                 token.advance()
+
+
+def _step_shape(tile: Tile, step_ps: int, gemm: Gemm) -> StepShape:
+    size, accumulator = tile.size, gemm.accumulator
+    return StepShape(
+        size=size,
+        step_ps=step_ps,
+        macs=prod(size),
+        accumulator=accumulator.name,
+        output_bytes=size.m * size.n * accumulator.itemsize,
+        inputs={},
+    )
 
 
 def _source(operand: Value | Ref, tile: tuple[int, int], blocks: Blocks) -> Source:

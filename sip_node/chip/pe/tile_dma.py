@@ -7,7 +7,6 @@ from zlib import crc32
 
 import numpy as np
 
-from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
 from sip_node.chip.completion import Completion, all_of
 from sip_node.chip.pe.dma import PeDma
@@ -16,6 +15,8 @@ from sip_node.chip.pe.tile_buffers import TileBuffers
 from sip_node.chip.pe.tile_token import TileToken
 from sip_node.chip.strided_block import nbytes_of, part_of
 from sip_node.pdes.engine import Engine
+
+_Loaded = Callable[[TileToken, StreamedTile, Operand, Completion[bytes]], None]
 
 
 class TileLoad:
@@ -37,48 +38,44 @@ class TileLoad:
             token.loading -= 1
         else:
             address = self._buffers.a(token.buffer)
-            self._load(a.at(tile.rows, tile.depth), address, partial(self._loaded_a, token))
+            self._load(token, a.at(tile.rows, tile.depth), address, self._loaded_a)
         if isinstance(b, Staged):
             token.b = b.at(tile.depth, tile.columns)
             token.loading -= 1
         else:
             address = self._buffers.b(token.buffer)
-            self._load(b.at(tile.depth, tile.columns), address, partial(self._loaded_b, token))
+            self._load(token, b.at(tile.depth, tile.columns), address, self._loaded_b)
         if not token.loading:
             # Both are staged, so they are ready at once.
             self._pass_on(token)
 
-    def _load(
-        self,
-        tile: StreamedTile,
-        address: int,
-        loaded: Callable[[Operand, DType, Completion[bytes]], None],
-    ) -> None:
+    def _load(self, token: TileToken, tile: StreamedTile, address: int, loaded: _Loaded) -> None:
         """Read a tile to a buffer."""
         block = Operand(address, tile.shape, tile.dtype.name)
+        done = partial(loaded, token, tile, block)
         pieces = tile.pieces
         if len(pieces) == 1:
-            self._dma.read(pieces[0], block).then(partial(loaded, block, tile.dtype))
+            self._dma.read(pieces[0], block).then(done)
             return
         reads, offset = list[Completion[bytes]](), 0
         for piece in pieces:
             nbytes = nbytes_of(piece)
             reads.append(self._dma.read(piece, part_of(block, offset, nbytes)))
             offset += nbytes
-        all_of(reads).then(partial(_join, partial(loaded, block, tile.dtype)))
+        all_of(reads).then(partial(_join, done))
 
     def _loaded_a(
-        self, token: TileToken, block: Operand, dtype: DType, read: Completion[bytes]
+        self, token: TileToken, tile: StreamedTile, block: Operand, read: Completion[bytes]
     ) -> None:
-        token.a = _tile(block, dtype, read.value)
+        token.a = _data(tile, block, read.value)
         token.loading -= 1
         if not token.loading:
             self._pass_on(token)
 
     def _loaded_b(
-        self, token: TileToken, block: Operand, dtype: DType, read: Completion[bytes]
+        self, token: TileToken, tile: StreamedTile, block: Operand, read: Completion[bytes]
     ) -> None:
-        token.b = _tile(block, dtype, read.value)
+        token.b = _data(tile, block, read.value)
         token.loading -= 1
         if not token.loading:
             self._pass_on(token)
@@ -119,12 +116,12 @@ class TileWrite:
         token.advance()
 
 
-def _tile(block: Operand, dtype: DType, content: bytes) -> TileData:
-    data = np.frombuffer(content, dtype.numpy).reshape(block.shape) if content else None
-    return TileData(block, nbytes_of(block), data, crc32(content))
+def _data(tile: StreamedTile, block: Operand, content: bytes) -> TileData:
+    data = np.ndarray(tile.shape, tile.dtype.numpy, content) if content else None
+    return TileData(block, tile.nbytes, data, crc32(content))
 
 
 def _join(loaded: Callable[[Completion[bytes]], None], pieces: Completion[list[bytes]]) -> None:
-    whole = Completion[bytes]()
+    whole: Completion[bytes] = Completion()
     whole.complete(b"".join(pieces.value))
     loaded(whole)

@@ -54,13 +54,16 @@ class StepShape(Struct):
     """What the steps of a product have in common that have one size and are, or are not, the last
     ones of an output tile.
 
-    `step_ps` is the time that each takes in the GEMM engine, `inputs` what it reads, by its
-    register set and the address of its accumulator (-1 for a sum that begins with it).
+    `step_ps` is the time that each takes in the GEMM engine. The accumulator has `output_bytes`, of
+    elements of type `accumulator`. `inputs` is what a step reads, by its register set and the
+    address of its accumulator (-1 for a sum that begins with it).
     """
 
     size: TileSize
     step_ps: int
     macs: int
+    accumulator: str
+    output_bytes: int
     inputs: dict[tuple[int, int], tuple[Operand, ...]]
 
 
@@ -97,7 +100,7 @@ class TileToken(Struct):
 
     def advance(self) -> None:
         """Go to the next stage of the route, if there is one."""
-        if self.passed < len(self.route):
-            stage = self.route[self.passed]
-            self.passed += 1
-            stage.accept(self)
+        passed = self.passed
+        if passed < len(self.route):
+            self.passed = passed + 1
+            self.route[passed].accept(self)
