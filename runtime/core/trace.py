@@ -8,7 +8,7 @@ NO_PE = -1
 """`pe` of a record that belongs to a cube and not to one of its PEs."""
 
 
-class Operand(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+class Operand(Struct, array_like=True, frozen=True, forbid_unknown_fields=True, gc=False):
     """A block of elements at a physical address.
 
     `strides` has one entry per axis, in elements; empty means row-major without gaps.
@@ -20,7 +20,7 @@ class Operand(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
     strides: tuple[int, ...] = ()
 
 
-class OpRecord(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+class OpRecord(Struct, array_like=True, frozen=True, forbid_unknown_fields=True, gc=False):
     """One operation of one engine of one SIP.
 
     `engine` is the component kind (`pe_dma`, `ucie`, `io_cpu`, ...), `name` the operation.

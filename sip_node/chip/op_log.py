@@ -10,6 +10,7 @@ from runtime.wire.reports import SlotTransfer
 from sip_node.chip.memory.memory import Memory
 
 CHUNK_RECORDS = 4096
+"""At most 65,535: the array header of a chunk then has at most three bytes."""
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -35,7 +36,9 @@ class OpLog:
 
     def add(self, record: OpRecord) -> None:
         """Append one completed operation."""
-        self.last_ps = max(self.last_ps, record.end_ps)
+        # A comparison: `max` takes a third of this method.
+        if record.end_ps > self.last_ps:  # noqa: PLR1730
+            self.last_ps = record.end_ps
         self._chunk.append(record)
         for recording in self._recordings:
             recording.append(record)
@@ -65,9 +68,10 @@ class OpLog:
         """Hash the collected records, and pass them on."""
         if not self._chunk:
             return
-        # Record by record, so that the hash does not depend on where the chunks were cut.
-        for record in self._chunk:
-            self._hash.update(_encoder.encode(record))
+        # Without the header of the array, so that the hash is that of the records one by one and
+        # does not depend on where the chunks were cut.
+        encoded = memoryview(_encoder.encode(self._chunk))
+        self._hash.update(encoded[_array_header_bytes(len(self._chunk)) :])
         if self._sink is not None:
             self._sink(self._chunk)
         self._chunk = []
@@ -81,3 +85,8 @@ class OpLog:
                 total.update(f"{memory.name}@{offset}".encode())
                 total.update(content)
         return total.hexdigest()
+
+
+def _array_header_bytes(length: int) -> int:
+    """The bytes of MessagePack before the elements of an array."""
+    return 1 if length < 16 else 3

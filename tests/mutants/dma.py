@@ -49,8 +49,8 @@ MUTANTS = (
     Mutant(
         name="dma-queue-last-in-first-out",
         file=DMA,
-        old="request = self._waiting.popleft()",
-        new="request = self._waiting.pop()",
+        old="self._begin(self._waiting.popleft())",
+        new="self._begin(self._waiting.pop())",
         breaks="The oldest request gets the next channel.",
         noticed_by="q.channels",
     ),
@@ -65,8 +65,8 @@ MUTANTS = (
     Mutant(
         name="dma-overhead-in-the-queue",
         file=DMA,
-        old="self._engine.at(now_ps + self._overhead_ps, self._window.begin, reading)",
-        new="self._engine.at(max(now_ps, self._overhead_ps), self._window.begin, reading)",
+        old="begins_ps = now_ps + self._overhead_ps",
+        new="begins_ps = max(now_ps, self._overhead_ps)",
         breaks="Every request costs the overhead of the DMA when it has its channel.",
         noticed_by="q.channels",
     ),
@@ -105,9 +105,9 @@ MUTANTS = (
     Mutant(
         name="dma-push-ends-with-the-head",
         file=DMA,
-        old="self._engine.at(left_ps, self._finish, self._outstanding[transfer.tag])",
+        old="self._engine.at(left_ps, self._finish, self._requests[transfer.tag])",
         new="self._engine.at(\n"
-        "                self._engine.now_ps, self._finish, self._outstanding[transfer.tag]\n"
+        "                self._engine.now_ps, self._finish, self._requests[transfer.tag]\n"
         "            )",
         breaks="A send is complete when its last byte has left TCM.",
         noticed_by="i.",

@@ -45,7 +45,7 @@ class _DmaRequest(Struct):
     writing: FabricTransfer | None = None
     data: bytes = b""
     start_ps: int = 0
-    done: Completion[bytes] = field(default_factory=Completion[bytes])
+    done: Completion[bytes] = field(default_factory=Completion)
 
 
 class PeDma:
@@ -63,7 +63,7 @@ class PeDma:
         self._packet_bytes = topology.packet_bytes
         self._idle_channels = topology.pe.dma.channels
         self._waiting: deque[_DmaRequest] = deque()
-        self._outstanding: dict[int, _DmaRequest] = {}
+        self._requests: dict[int, _DmaRequest] = {}
         port, fabric, node = context.tcm.server, context.fabric, context.node
         self._window = ReadWindow(
             self._engine,
@@ -82,7 +82,7 @@ class PeDma:
     @property
     def in_flight(self) -> int:
         """The number of requests that have not completed."""
-        return len(self._outstanding) + len(self._waiting)
+        return len(self._requests)
 
     def read(self, source: Operand, target: Operand, name: str = "load") -> Completion[bytes]:
         """Copy a block of any memory to our TCM; completes when its last byte is there."""
@@ -124,11 +124,11 @@ class PeDma:
 
     def acknowledged(self, packet: Packet, tail_ps: int) -> None:
         """Take the ACK of a write, whose last byte arrives at `tail_ps`."""
-        self._engine.at(tail_ps, self._finish, self._outstanding[packet.transfer.tag])
+        self._engine.at(tail_ps, self._finish, self._requests[packet.transfer.tag])
 
     def landed(self, data: FabricTransfer, landed_ps: int) -> None:
         """The DATA of a request has come; all of it is in TCM, or on its way on, at `landed_ps`."""
-        request = self._outstanding[data.tag]
+        request = self._requests[data.tag]
         request.data = bytes(data.payload)
         if request.writing is None:
             self._engine.at(landed_ps, self._finish, request)
@@ -136,7 +136,7 @@ class PeDma:
     def _left(self, transfer: FabricTransfer, left_ps: int) -> None:
         """The last byte of a transfer leaves TCM at `left_ps`; only a slot has no answer."""
         if transfer.kind is Kind.IPCQ_DATA:
-            self._engine.at(left_ps, self._finish, self._outstanding[transfer.tag])
+            self._engine.at(left_ps, self._finish, self._requests[transfer.tag])
 
     def _transfer(self, kind: Kind, block: Operand, data: bytes = b"") -> FabricTransfer:
         """The transfer about a block on the far side of the fabric."""
@@ -156,42 +156,39 @@ class PeDma:
         )
 
     def _enqueue(self, request: _DmaRequest) -> Completion[bytes]:
-        self._tags += 1
-        for transfer in (request.reading, request.writing):
-            if transfer is not None:
-                transfer.tag = self._tags
-        self._waiting.append(request)
-        self._fill_channels()
+        tag = self._tags = self._tags + 1
+        if request.reading is not None:
+            request.reading.tag = tag
+        if request.writing is not None:
+            request.writing.tag = tag
+        self._requests[tag] = request
+        if self._idle_channels:
+            self._begin(request)
+        else:
+            self._waiting.append(request)
         return request.done
 
-    def _fill_channels(self) -> None:
-        while self._idle_channels and self._waiting:
-            self._idle_channels -= 1
-            request = self._waiting.popleft()
-            # Time in the queue is the requester's wait, not the engine's work.
-            request.start_ps = now_ps = self._engine.now_ps
-            reading, writing = request.reading, request.writing
-            if writing is not None:
-                writing.sent_ps = now_ps
-                self._outstanding[writing.tag] = request
-                if reading is None:
-                    self._engine.at(
-                        now_ps + self._overhead_ps,
-                        self._stream.start,
-                        writing,
-                        request.packet_bytes,
-                    )
-                    continue
-                self.landing.forward(writing)
-            assert reading is not None
+    def _begin(self, request: _DmaRequest) -> None:
+        """Give a request the channel that is idle."""
+        self._idle_channels -= 1
+        # Time in the queue is the requester's wait, not the engine's work.
+        request.start_ps = now_ps = self._engine.now_ps
+        begins_ps = now_ps + self._overhead_ps
+        reading, writing = request.reading, request.writing
+        if writing is not None:
+            writing.sent_ps = now_ps
+        if reading is not None:
             reading.sent_ps = now_ps
-            self._outstanding[reading.tag] = request
-            self._engine.at(now_ps + self._overhead_ps, self._window.begin, reading)
+            if writing is not None:
+                self.landing.forward(writing)
+            self._engine.at(begins_ps, self._window.begin, reading)
+        elif writing is not None:
+            self._engine.at(begins_ps, self._stream.start, writing, request.packet_bytes)
 
     def _finish(self, request: _DmaRequest) -> None:
         transfer = request.reading or request.writing
         assert transfer is not None
-        del self._outstanding[transfer.tag]
+        del self._requests[transfer.tag]
         now_ps, at, target = self._engine.now_ps, self._context.coordinates, request.target
         self.busy_ps += now_ps - request.start_ps
         self.nbytes += transfer.total
@@ -217,5 +214,6 @@ class PeDma:
         # Reassign the channel before the requester continues: requests that wait are older than
         # its next one.
         self._idle_channels += 1
-        self._fill_channels()
+        if self._waiting:
+            self._begin(self._waiting.popleft())
         request.done.complete(request.data)

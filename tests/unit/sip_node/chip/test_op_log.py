@@ -1,3 +1,6 @@
+import hashlib
+
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,7 +10,7 @@ from sip_node.chip.op_log import CHUNK_RECORDS, OpLog
 
 RECORDS = [
     OpRecord(engine="pe_dma", name=f"load {index}", start_ps=index, end_ps=index + 5, address=index)
-    for index in range(10)
+    for index in range(20)
 ]
 
 
@@ -24,7 +27,16 @@ def digest_of(
     return log.digest(memories)
 
 
-@given(st.frozensets(st.integers(0, 9)))
+def test_the_digest_is_that_of_the_records_one_by_one() -> None:
+    encode = msgspec.msgpack.encode
+    expected = hashlib.sha256(b"".join(encode(record) for record in RECORDS)).hexdigest()
+    assert digest_of(RECORDS) == expected
+    # More than 15 elements change the header of a MessagePack array.
+    few = hashlib.sha256(b"".join(encode(record) for record in RECORDS[:15])).hexdigest()
+    assert digest_of(RECORDS[:15]) == few
+
+
+@given(st.frozensets(st.integers(0, 19)))
 def test_the_digest_does_not_depend_on_where_chunks_are_cut(flush_after: frozenset[int]) -> None:
     assert digest_of(RECORDS, flush_after) == digest_of(RECORDS)
 
