@@ -1,8 +1,10 @@
 """One LP process from its Hello to its exit: the only module that constructs its parts."""
 
 import gc
+import os
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -30,8 +32,10 @@ from sip_node.chip.packet_rules import PacketRules
 from sip_node.chip.partition import Partition
 from sip_node.control import Control
 from sip_node.pdes.loop import LogicalProcess
+from sip_node.pdes.promise_board import PromiseBoard
 from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport import Transport
+from sip_node.pdes.transport_board import BoardTransport
 from sip_node.pdes.transport_jitter import JitterTransport
 from sip_node.pdes.transport_zmq import ZmqTransport
 from sip_node.programs.activity import activity
@@ -81,12 +85,14 @@ def _run(
 ) -> None:
     directory = run_directory()
     endpoint = "tcp://127.0.0.1:*" if directory is None else f"ipc://{directory}/lp{lp}"
-    transport = ZmqTransport(lp, run_id, endpoint, control.socket)
+    channels: Transport
+    channels = transport = ZmqTransport(lp, run_id, endpoint, control.socket)
     node: LpNode | None = None
     try:
         peers = control.hello(transport.endpoint, _news(recorder))
         programs = Programs(peers.job, function, args, recorder.record)
-        node = LpNode(lp, peers, programs, transport, Reporter(control, lp))
+        channels = _channels(transport, directory, lp, peers.endpoints)
+        node = LpNode(lp, peers, programs, channels, Reporter(control, lp))
         ranks = tuple(sip for sip in peers.sips_of_lp[lp] if sip < node.world_size)
         provide_variables(ranks, node.world_size, script=peers.job.kind == "script")
         watch_clocks(len(ranks))
@@ -113,7 +119,22 @@ def _run(
     except Exception as error:  # noqa: BLE001 - every cause is reported
         _fail(control, lp, node, -1, error)
     finally:
-        transport.close()
+        channels.close()
+
+
+def _channels(
+    transport: ZmqTransport, directory: Path | None, lp: int, endpoints: Sequence[str]
+) -> Transport:
+    """The transport, with a board of promises for the peers in the same private directory."""
+    prefix = f"ipc://{directory}/"
+    near = [peer for peer, at in enumerate(endpoints) if peer != lp and at.startswith(prefix)]
+    if directory is None or not near:
+        return transport
+    board = PromiseBoard(directory, lp, len(endpoints))
+    transport.wake_by(board.bell)
+    # With fewer processors than LPs, a peer may need the processor of an LP that watches.
+    watches = len(endpoints) <= len(os.sched_getaffinity(0))
+    return BoardTransport(transport, board, near, watches=watches)
 
 
 def _record_named_code(

@@ -31,7 +31,7 @@ from runtime.core.simtime import NEVER_PS
 from sip_node.pdes.channel import later_ps
 
 Until = Callable[[], int]
-"""Returns a time before which a kernel does not go on; the newest one may be later."""
+"""Returns a time before which a kernel does not go on; a later call may return a later time."""
 
 _FEW = 8
 """Of more launches that wait, a promise bounds them all by its base: it stays cheap."""

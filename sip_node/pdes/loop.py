@@ -20,7 +20,9 @@ from sip_node.pdes.transport import Transport
 
 COLLECTOR_LP = 0
 WAIT_S = 0.2
-"""Longest wait of a blocked LP between two calls of `watch`."""
+"""Longest wait of a blocked LP."""
+WATCH_S = 0.02
+"""Shortest time between two calls of `watch`."""
 FIRST_STEP_PS = 1_000_000
 STEP_S = 0.1
 """Aim for the wall time of the longest step: an LP that is far ahead of its peers, or alone, still
@@ -57,7 +59,11 @@ class Model(Protocol):
 
 @dataclass(frozen=True)
 class LoopStatistics:
-    """The counts of a loop. `null_messages` are frames without messages, `blocked_s` wall time."""
+    """The counts of a loop.
+
+    `null_messages` are frames without messages that were sent, not promises in shared memory.
+    `blocked_s` is wall time.
+    """
 
     rounds: int
     events: int
@@ -69,9 +75,9 @@ class LoopStatistics:
 class LogicalProcess:
     """Runs `model` to the end of the run. An LP without peers needs no transport.
 
-    `watch` is called once a round, at least every `WAIT_S` while blocked; an error that it raises
-    ends the run. The model posts its messages through `sync.post`. LP 0 runs the collector for all.
-    `clock` is in seconds of wall time.
+    `watch` is called every `WATCH_S`, at least every `WAIT_S` while blocked; an error that it
+    raises ends the run. The model posts its messages through `sync.post`. LP 0 runs the collector
+    for all. `clock` is in seconds of wall time.
     """
 
     def __init__(
@@ -92,6 +98,7 @@ class LogicalProcess:
         self._blocked_s = 0.0
         self._now_ps = 0
         self._step_ps = FIRST_STEP_PS
+        self._watch_due_s = float("-inf")
 
     @property
     def now_ps(self) -> int:
@@ -138,14 +145,24 @@ class LogicalProcess:
     def round(self) -> None:
         """One round. A thread that runs several LPs calls it for each in turn."""
         self._rounds += 1
-        # Once a round, so that an abort of the coordinator also ends an LP that never waits.
-        self._watch()
+        self._look()
         self._inject(self._drain())
         self._step()
         self._promise()
         # With an event before the safe time, the next round has work: waiting would cost time.
         if self._model.next_ps() >= self._sync.safe_ps:
             self._wait()
+
+    def _look(self) -> None:
+        """Call `watch` if it is due.
+
+        Not only in waits: an abort of the coordinator also ends an LP that never waits. Not in
+        every round: it reads a socket, and most rounds are shorter than that.
+        """
+        now_s = self._clock()
+        if now_s >= self._watch_due_s:
+            self._watch_due_s = now_s + WATCH_S
+            self._watch()
 
     def _drain(self) -> list[Message]:
         """Take what has arrived; returns the messages for the model."""
@@ -181,8 +198,7 @@ class LogicalProcess:
         base_ps = min(self._model.next_ps(), self._sync.safe_ps)
         for peer, frame in self._sync.frames(self._model.earliest_sends(base_ps)):
             self._messages += len(frame.messages)
-            self._null_messages += not frame.messages
-            self._transport.send(peer, frame)
+            self._null_messages += self._transport.send(peer, frame) and not frame.messages
 
     def _wait(self) -> None:
         report = self._sync.silence(self._model.next_ps())
@@ -224,7 +240,7 @@ class LogicalProcess:
 class _NoPeers:
     """The transport of an LP without peers: nothing is sent, nothing arrives."""
 
-    def send(self, peer: int, content: PeerContent) -> None:
+    def send(self, peer: int, content: PeerContent) -> bool:
         raise AssertionError(f"{type(content).__name__} for LP {peer} in a run with one LP")
 
     def poll(self) -> list[tuple[int, PeerContent]]:

@@ -8,11 +8,15 @@ from runtime.wire.frames import PeerContent
 class Transport(Protocol):
     """Carries content between LPs: nothing is lost, repeated or reordered between two LPs.
 
-    Between different pairs there is no order. One contract suite holds for every implementation.
+    Between different pairs there is no order. A frame without messages may be replaced by a later
+    frame that the peer receives. One contract suite holds for every implementation.
     """
 
-    def send(self, peer: int, content: PeerContent) -> None:
-        """Send `content` to LP `peer`, without waiting for it."""
+    def send(self, peer: int, content: PeerContent) -> bool:
+        """Send `content` to LP `peer`, without waiting for it; returns whether that took a message.
+
+        A promise takes none where both LPs share memory.
+        """
         ...
 
     def poll(self) -> list[tuple[int, PeerContent]]:

@@ -29,9 +29,9 @@ class JitterTransport:
         self._clock = clock
         self._held: dict[int, deque[tuple[float, PeerContent]]] = {}
 
-    def send(self, peer: int, content: PeerContent) -> None:
+    def send(self, peer: int, content: PeerContent) -> bool:
         """Send at once; delays happen on the receiving side."""
-        self._inner.send(peer, content)
+        return self._inner.send(peer, content)
 
     def poll(self) -> list[tuple[int, PeerContent]]:
         """The content whose delay is over."""

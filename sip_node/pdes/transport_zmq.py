@@ -59,9 +59,14 @@ class ZmqTransport:
             self._push[peer] = self._socket(zmq.PUSH)
             self._push[peer].connect(endpoint)
 
-    def send(self, peer: int, content: PeerContent) -> None:
+    def wake_by(self, file: int) -> None:
+        """Let `wait` also return when an open file has something to read."""
+        self._poller.register(file, zmq.POLLIN)
+
+    def send(self, peer: int, content: PeerContent) -> bool:
         """Queue `content` for LP `peer`."""
         self._push[peer].send_multipart(encode_peer(self._run_id, self._lp, content), copy=True)
+        return True
 
     def poll(self) -> list[tuple[int, PeerContent]]:
         """The content received since the last poll, with the sending LP.

@@ -8,7 +8,9 @@ import pytest
 from runtime.wire.codec import PeerDecoder
 from runtime.wire.frames import Frame, Grant, Message, PeerContent, SilenceReport
 from runtime.wire.packets import PacketRun, TransferFlow, TransferRows
+from sip_node.pdes.promise_board import PromiseBoard
 from sip_node.pdes.transport import Transport
+from sip_node.pdes.transport_board import BoardTransport
 from sip_node.pdes.transport_jitter import JitterTransport
 from sip_node.pdes.transport_zmq import ZmqTransport
 from tests.support.packets import packet_run, transfer_header
@@ -34,12 +36,35 @@ def zeromq(endpoint: str) -> list[Transport]:
     return list(transports)
 
 
+def on_board(inner: list[Transport], directory: Path) -> list[Transport]:
+    """Promises over shared memory, from the start of the run on."""
+    boards = [PromiseBoard(directory, lp, LPS) for lp in range(LPS)]
+    transports: list[Transport] = []
+    for lp, (transport, board) in enumerate(zip(inner, boards, strict=True)):
+        if isinstance(transport, ZmqTransport):
+            transport.wake_by(board.bell)
+        peers = [peer for peer in range(LPS) if peer != lp]
+        transports.append(BoardTransport(transport, board, peers, watches=lp != 1))
+    for transport in transports:
+        assert transport.poll() == []
+    return transports
+
+
 def jittered(inner: list[Transport]) -> list[Transport]:
     return [JitterTransport(transport, 0.002, (11, lp)) for lp, transport in enumerate(inner)]
 
 
 @pytest.fixture(
-    params=["memory", "zeromq ipc", "zeromq tcp", "jitter over memory", "jitter over zeromq ipc"]
+    params=[
+        "memory",
+        "zeromq ipc",
+        "zeromq tcp",
+        "board and memory",
+        "board and zeromq ipc",
+        "jitter over memory",
+        "jitter over zeromq ipc",
+        "jitter over board and zeromq ipc",
+    ]
 )
 def ends(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Transport]]:
     ipc = f"ipc://{tmp_path}/lp{{lp}}"
@@ -47,13 +72,16 @@ def ends(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Transp
         "memory": memory,
         "zeromq ipc": lambda: zeromq(ipc),
         "zeromq tcp": lambda: zeromq("tcp://127.0.0.1:*"),
+        "board and memory": lambda: on_board(memory(), tmp_path),
+        "board and zeromq ipc": lambda: on_board(zeromq(ipc), tmp_path),
+        "jitter over board and zeromq ipc": lambda: jittered(on_board(zeromq(ipc), tmp_path)),
         "jitter over memory": lambda: jittered(memory()),
         "jitter over zeromq ipc": lambda: jittered(zeromq(ipc)),
     }[request.param]()
     yield made
     for transport in made:
         transport.close()
-    assert list(tmp_path.iterdir()) == [], "an ipc file was left behind"
+    assert list(tmp_path.iterdir()) == [], "a file was left behind"
 
 
 def receive(transport: Transport, count: int) -> list[tuple[int, PeerContent]]:
@@ -112,7 +140,7 @@ def test_content_arrives_as_it_was_sent_with_its_sender(
 def test_content_of_one_peer_arrives_in_order_and_none_is_lost(ends: list[Transport]):
     for number in range(200):
         ends[1].send(0, frame(number, b"x" * (number % 7), source=1))
-        ends[2].send(0, frame(number))
+        ends[2].send(0, frame(number, b""))
     received = receive(ends[0], 400)
     for peer in (1, 2):
         assert [content.promise_ps for source, content in received if source == peer] == list(
@@ -124,13 +152,33 @@ def test_kinds_of_content_do_not_overtake_each_other(ends: list[Transport]):
     sent: list[PeerContent] = [
         frame(1, b"a", source=0, target=1),
         Grant(5),
-        frame(2),
+        frame(2, b"", source=0, target=1),
         SilenceReport(9, (0, 0, 0), (0, 0, 0)),
         frame(3, b"b", source=0, target=1),
     ]
     for content in sent:
         ends[0].send(1, content)
     assert [content for _, content in receive(ends[1], len(sent))] == sent
+
+
+def test_a_promise_may_be_replaced_but_overtakes_no_message_and_the_last_one_arrives(
+    ends: list[Transport],
+):
+    for number in range(0, 90, 3):
+        ends[0].send(1, frame(number, b"a", source=0, target=1))
+        ends[0].send(1, Grant(number))
+        ends[0].send(1, frame(number + 1))
+        ends[0].send(1, frame(number + 2))
+    received: list[PeerContent] = []
+    while not received or received[-1] != frame(89):
+        ends[1].wait(0.1)
+        received += [content for _, content in ends[1].poll()]
+    frames = [content for content in received if isinstance(content, Frame)]
+    assert sorted(frames, key=lambda content: content.promise_ps) == frames
+    assert len([content for content in frames if content.messages]) == 30
+    assert [content for content in received if isinstance(content, Grant)] == [
+        Grant(number) for number in range(0, 90, 3)
+    ]
 
 
 def test_each_lp_receives_its_own(ends: list[Transport]):
@@ -147,7 +195,7 @@ def test_polling_without_content_returns_at_once(ends: list[Transport]):
 
 def test_sending_does_not_wait_for_the_peer_to_poll(ends: list[Transport]):
     for number in range(2000):
-        ends[0].send(1, frame(number))
+        ends[0].send(1, frame(number, b"", source=0, target=1))
     assert len(receive(ends[1], 2000)) == 2000
 
 

@@ -20,10 +20,10 @@ class Tap:
         self._inner = inner
         self.frames: dict[int, list[Frame]] = {}
 
-    def send(self, peer: int, content: PeerContent) -> None:
+    def send(self, peer: int, content: PeerContent) -> bool:
         if isinstance(content, Frame):
             self.frames.setdefault(peer, []).append(content)
-        self._inner.send(peer, content)
+        return self._inner.send(peer, content)
 
     def poll(self) -> list[tuple[int, PeerContent]]:
         return self._inner.poll()

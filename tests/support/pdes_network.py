@@ -7,14 +7,14 @@ from collections.abc import Callable
 from itertools import cycle
 
 from runtime.core.rng import seeded
-from runtime.wire.frames import PeerContent
+from runtime.wire.frames import Frame, PeerContent
 from sip_node.pdes.transport import Transport
 from tests.support.transport_memory import MemoryNetwork
 
 
 class DelayingTransport:
     """Holds what the inner transport receives; each poll lets a random number of items pass, per
-    peer in order.
+    peer in order. Of promises that pass together the latest remains, as on a board.
     """
 
     def __init__(self, inner: Transport, *seed: int) -> None:
@@ -22,8 +22,8 @@ class DelayingTransport:
         self._rng = seeded(*seed)
         self._held: dict[int, deque[PeerContent]] = {}
 
-    def send(self, peer: int, content: PeerContent) -> None:
-        self._inner.send(peer, content)
+    def send(self, peer: int, content: PeerContent) -> bool:
+        return self._inner.send(peer, content)
 
     def poll(self) -> list[tuple[int, PeerContent]]:
         for peer, content in self._inner.poll():
@@ -31,7 +31,8 @@ class DelayingTransport:
         passed: list[tuple[int, PeerContent]] = []
         for peer in self._rng.sample(sorted(self._held), len(self._held)):
             queue = self._held[peer]
-            passed += [(peer, queue.popleft()) for _ in range(self._rng.randint(0, len(queue)))]
+            items = [queue.popleft() for _ in range(self._rng.randint(0, len(queue)))]
+            passed += [(peer, item) for item in (_without_replaced(items))]
         return passed
 
     def wait(self, timeout_s: float) -> None:
@@ -40,6 +41,16 @@ class DelayingTransport:
     def close(self) -> None:
         self._held.clear()
         self._inner.close()
+
+
+def _without_replaced(items: list[PeerContent]) -> list[PeerContent]:
+    """Without the promises that a later frame of the same peer replaces."""
+    last = max((i for i, item in enumerate(items) if isinstance(item, Frame)), default=-1)
+    return [
+        item
+        for i, item in enumerate(items)
+        if not isinstance(item, Frame) or item.messages or i == last
+    ]
 
 
 def prompt(lps: int) -> tuple[list[Transport], Callable[[], int]]:

@@ -21,9 +21,10 @@ class MemoryTransport:
         self._lp = lp
         self._queues = queues
 
-    def send(self, peer: int, content: PeerContent) -> None:
+    def send(self, peer: int, content: PeerContent) -> bool:
         """Append `content` to the queue of LP `peer`."""
         self._queues[peer].append((self._lp, content))
+        return True
 
     def poll(self) -> list[tuple[int, PeerContent]]:
         """Everything sent to this LP since the last poll."""

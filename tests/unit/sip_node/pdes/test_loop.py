@@ -6,7 +6,7 @@ import pytest
 from runtime.core.errors import ProtocolError
 from runtime.core.simtime import NEVER_PS
 from runtime.wire.frames import Frame, Grant, Message, SilenceReport
-from sip_node.pdes.loop import FIRST_STEP_PS, LogicalProcess
+from sip_node.pdes.loop import FIRST_STEP_PS, WATCH_S, LogicalProcess
 from sip_node.pdes.promises import SendBound
 from sip_node.pdes.sync import Sync
 from tests.support.pdes_network import prompt
@@ -56,16 +56,31 @@ def test_an_lp_with_nothing_to_do_ends():
     assert alone(Ticks()).run().events == 0
 
 
-def test_a_long_run_comes_back_to_watch_at_least_once_a_step():
+def test_a_long_run_comes_back_to_watch_after_a_step_if_that_is_due():
     calls: list[None] = []
-    model = Ticks(0, FIRST_STEP_PS - 1, FIRST_STEP_PS, 5 * FIRST_STEP_PS)
-    alone(model, watch=lambda: calls.append(None)).run()
+    model, clock = Ticks(0, FIRST_STEP_PS - 1, FIRST_STEP_PS, 5 * FIRST_STEP_PS), count()
+    LogicalProcess(
+        Sync(0, 1, {}, {}),
+        model,
+        watch=lambda: calls.append(None),
+        clock=lambda: WATCH_S * next(clock),
+    ).run()
     assert [step for step in model.steps if step] == [
         [0, FIRST_STEP_PS - 1],
         [FIRST_STEP_PS],
         [5 * FIRST_STEP_PS],
     ]
     assert len(calls) == len(model.steps)
+
+
+def test_short_rounds_do_not_watch_every_time():
+    calls: list[None] = []
+    loop = LogicalProcess(
+        Sync(0, 1, {}, {}), Ticks(), watch=lambda: calls.append(None), clock=lambda: 0.0
+    )
+    for _ in range(3):
+        loop.round()
+    assert len(calls) == 1
 
 
 def test_steps_that_take_long_are_made_shorter():

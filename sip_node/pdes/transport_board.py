@@ -1,0 +1,139 @@
+"""Promises over shared memory beside another transport: for LPs of one host.
+
+Frames with messages, reports and grants take the other transport. A frame without messages is only
+a promise; it is written to the board, where it replaces the promise before it.
+
+*When a promise on the board holds.* It binds the messages of later frames only, so it holds as soon
+as every content that was sent before it has been received. The sender writes their number with it.
+A promise that is older than the last frame received is outdated, because that frame has a promise
+as well. So a receiver passes a promise on if its number lies between the number of the last frame
+and the number of contents received. To the loop it is a frame without messages.
+
+*Waiting.* A blocked LP watches the board for a bounded time, and yields the processor between two
+looks. The time adapts: it grows to twice what a successful wait took, and halves with every wait in
+vain. Then the LP sleeps in the other transport. It does not watch at all where there are more LPs
+than processors, nor while contents that a peer has announced are on their way.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+
+from runtime.core.wallclock import now_s
+from runtime.wire.frames import Frame, PeerContent
+from sip_node.pdes.promise_board import BoardPromise, PromiseBoard
+from sip_node.pdes.transport import Transport
+
+LEAST_WATCH_S = 10e-6
+LONGEST_WATCH_S = 300e-6
+"""About what it costs to sleep and to be woken: longer waits gain nothing by watching."""
+_LOOK_EVERY = 64
+"""After this number of polls without announced contents, poll the other transport all the same."""
+
+
+class BoardTransport:
+    """Reaches `peers` over `board` as well, and all LPs over `inner`.
+
+    `watches` is whether the LP may watch the board while it waits. `clock` is in seconds.
+    """
+
+    def __init__(
+        self,
+        inner: Transport,
+        board: PromiseBoard,
+        peers: Iterable[int],
+        *,
+        watches: bool,
+        clock: Callable[[], float] = now_s,
+    ) -> None:
+        self._inner, self._board, self._clock = inner, board, clock
+        self._peers = tuple(peers)
+        self._is_open = False
+        self._watches, self._watch_s = watches, LONGEST_WATCH_S
+        self._sent = dict.fromkeys(self._peers, 0)
+        self._received = dict.fromkeys(self._peers, 0)
+        self._last_frame = dict.fromkeys(self._peers, 0)
+        # Promises read that wait for the contents before them.
+        self._early: dict[int, BoardPromise] = {}
+        self._polls = 0
+
+    def send(self, peer: int, content: PeerContent) -> bool:
+        """Write a promise without messages to the board; send everything else."""
+        if peer not in self._sent:
+            return self._inner.send(peer, content)
+        self._open()
+        if isinstance(content, Frame) and not content.messages:
+            promise = BoardPromise(content.promises_ps, content.null_hops, self._sent[peer])
+            self._board.write(peer, promise)
+            return False
+        self._sent[peer] += 1
+        # First: a peer that watches the board stops, so that the transport gets a processor.
+        self._board.announce(peer, self._sent[peer])
+        return self._inner.send(peer, content)
+
+    def poll(self) -> list[tuple[int, PeerContent]]:
+        """What has arrived, and the newest promise of each peer that holds."""
+        self._open()
+        received = list[tuple[int, PeerContent]]()
+        # A look at sockets without news costs more than all else here. Announcements are never
+        # late, but an unknown process does not announce what it sends.
+        self._polls -= 1
+        if self._polls < 0 or self._is_announced():
+            self._polls = _LOOK_EVERY
+            received = self._inner.poll()
+            for peer, content in received:
+                self._count(peer, content)
+        for peer in self._peers:
+            early = self._early.pop(peer, None)
+            # A newer promise replaces the early one, even where it is not early itself.
+            promise = self._board.read(peer) or early
+            if promise is None:
+                continue
+            if promise.preceding > self._received[peer]:
+                self._early[peer] = promise
+            elif promise.preceding >= self._last_frame[peer]:
+                received.append((peer, Frame(promise.promises_ps, promise.null_hops)))
+        return received
+
+    def wait(self, timeout_s: float) -> None:
+        """Watch the board for a bounded time, then sleep until something arrives."""
+        self._open()
+        if self._watches and self._watch():
+            return
+        self._board.sleep(lambda: self._inner.wait(timeout_s), self._board.has_news)
+        self._polls = 0
+
+    def close(self) -> None:
+        """Close the board and the other transport."""
+        self._board.close()
+        self._inner.close()
+
+    def _open(self) -> None:
+        # Not in the constructor: the peers may not have made their files yet.
+        if not self._is_open:
+            self._is_open = True
+            self._board.open(self._peers)
+
+    def _count(self, peer: int, content: PeerContent) -> None:
+        if peer in self._received:
+            self._received[peer] += 1
+            if isinstance(content, Frame):
+                self._last_frame[peer] = self._received[peer]
+
+    def _is_announced(self) -> bool:
+        received, announced = self._received, self._board.announced
+        return any(announced(peer) > received[peer] for peer in self._peers)
+
+    def _watch(self) -> bool:
+        """Whether a promise came while watching."""
+        begin_s = self._clock()
+        while True:
+            passed_s = self._clock() - begin_s
+            if self._board.has_news():
+                self._watch_s = min(LONGEST_WATCH_S, max(self._watch_s, 2 * passed_s))
+                return True
+            if passed_s >= self._watch_s or self._is_announced():
+                break
+            os.sched_yield()
+        if passed_s >= self._watch_s:
+            self._watch_s = max(LEAST_WATCH_S, self._watch_s / 2)
+        return False
