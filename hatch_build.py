@@ -51,9 +51,13 @@ class CompiledCore(BuildHookInterface):
 
 def _build() -> list[Path]:
     """Translate to C and compile; returns the extension modules."""
-    macros = [("KERNBENCH_SOURCES", f'"{_digest()}"')]
+    digest = ("KERNBENCH_SOURCES", f'"{_digest()}"')
     extensions = [
-        Extension(f"sip_node.compiled.{path.stem}", [str(path)], define_macros=macros)
+        Extension(
+            f"sip_node.compiled.{path.stem}",
+            [str(path)],
+            define_macros=[digest] if path.stem == "build" else [],
+        )
         for path in sorted(ROOM.glob("*.pyx"))
     ]
     with TemporaryDirectory() as folder:

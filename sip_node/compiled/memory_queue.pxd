@@ -22,6 +22,10 @@ cdef class Access:
     cdef int begin_service(self, long long first_ps, long long start_ps, long long end_ps) except -1
 
 
+cdef class AccessService(Actor):
+    cdef int take(self, Access access) except -1
+
+
 cdef class MessageQueue:
     # The accesses behind the first one, which waits; None where there has been none.
     cdef object later
@@ -64,7 +68,7 @@ cdef class StripedChannels(Channels):
     cdef signed char wrote[MOST_CHANNELS]
 
 
-cdef class AccessQueue(Actor):
+cdef class AccessQueue(AccessService):
     cdef Calendar calendar
     cdef int number
     cdef Channels channels
@@ -75,7 +79,6 @@ cdef class AccessQueue(Actor):
     cdef bint is_held
     cdef bint is_dispatching
 
-    cdef int take(self, Access access) except -1
     cdef int place(self, Access access, MessageQueue message) except -1
     cdef int dispatch(self) except -1
     cdef unsigned long long idle(self) except? 0

@@ -28,12 +28,30 @@ cdef class Access:
         self.offset, self.nbytes, self.begin = offset, nbytes, begin
         self.arrived_ps, self.tail_ps, self.writes = arrived_ps, tail_ps, writes
 
+    def service_begins(self, long long first_ps, long long start_ps, long long end_ps):
+        """`begin_service` for a service in Python: `begun` of a class in C."""
+        # It refers to this object, which is released without the garbage collector.
+        self.begun = None
+        self.begin_service(first_ps, start_ps, end_ps)
+
     cdef int begin_service(
         self, long long first_ps, long long start_ps, long long end_ps
     ) except -1:
         """Its service begins: `begun` for C classes."""
         self.begun(first_ps, start_ps, end_ps)
         return 0
+
+
+cdef class AccessService(Actor):
+    """Serves the packets of a memory, in an order and at times of its own."""
+
+    def submit(self, Access access not None):
+        """Take an access whose head has arrived."""
+        self.take(access)
+
+    cdef int take(self, Access access) except -1:
+        """`submit` for C classes."""
+        raise NotImplementedError(type(self).__name__)
 
 
 cdef class MessageQueue:
@@ -133,17 +151,13 @@ cdef class StripedChannels(Channels):
         return 0
 
 
-cdef class AccessQueue(Actor):
+cdef class AccessQueue(AccessService):
     """The twin of `ReferenceTransactionQueue`."""
 
     def __init__(self, Calendar engine not None, memory):
         self.calendar, self.number = engine, engine.enlist(self)
         self.channels = StripedChannels(memory) if in_c(memory) else Channels(memory)
         self.waiting, self._messages = [], {}
-
-    def submit(self, Access access not None):
-        """Queue an access whose head has arrived."""
-        self.take(access)
 
     def hold(self):
         """Begin no access until `resume`."""

@@ -9,11 +9,13 @@ Packets are cut-through: each is sent when its first byte is on the port, and it
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from sip_node.chip.fabric.packet import FabricTransfer, Packet, PacketSender
 from sip_node.chip.fabric.server import Server
+from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 
@@ -30,7 +32,7 @@ class _Departure(Struct, gc=False):
     left_ps: int = 0
 
 
-class EgressStream:
+class ReferenceEgressStream:
     """The transfers from `node` through `port`.
 
     `left(transfer, left_ps)` is called when the last packet begins, with the time when its last
@@ -69,3 +71,9 @@ class EgressStream:
             self._left(transfer, left_ps)
         else:
             self._reserve(departure)
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    EgressStream = ReferenceEgressStream
+else:
+    from sip_node.compiled.egress_stream import EgressStream  # noqa: F401 - the name of this module

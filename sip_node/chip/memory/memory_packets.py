@@ -10,12 +10,13 @@ The bytes of a READ are loaded at once, at the service of its last piece.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet, PacketSender
 from sip_node.chip.memory.transaction_queue import Access, Service
+from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 
@@ -74,7 +75,7 @@ class TransferStore(Protocol):
         ...
 
 
-class MemoryPackets:
+class ReferenceMemoryPackets:
     """The packets at `node`, where `store` is a memory at physical addresses from `base` on.
 
     The data of a READ leave `latency_ps` after their service begins. `on_service(packet)` is called
@@ -197,3 +198,9 @@ class MemoryPackets:
         answer.sent += size
         last = answer.sent == answer.data.total
         self._fabric.send(Packet(answer.data, begin, size, last), self._node, tail_ps)
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    MemoryPackets = ReferenceMemoryPackets
+else:
+    from sip_node.compiled.memory_packets import MemoryPackets  # noqa: F401 - the name of this module

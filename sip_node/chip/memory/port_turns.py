@@ -6,9 +6,10 @@ what the DMA has reserved, between two of its own.
 """
 
 from collections import deque
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sip_node.chip.memory.transaction_queue import Access, MessageKey
+from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 
@@ -20,7 +21,7 @@ class ReservedPort(Protocol):
         ...
 
 
-class PortTurns:
+class ReferencePortTurns:
     """Serves the packets of the fabric at a port."""
 
     def __init__(self, engine: Engine, port: ReservedPort) -> None:
@@ -50,3 +51,9 @@ class PortTurns:
 
     def _next(self, message: MessageKey) -> None:
         self._reserve(self._later.pop(message))
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    PortTurns = ReferencePortTurns
+else:
+    from sip_node.compiled.port_turns import PortTurns  # noqa: F401 - the name of this module

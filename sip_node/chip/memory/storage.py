@@ -24,6 +24,7 @@ class HbmController:
         memory = Memory(f"{where.name}.hbm", topology.hbm_slice_bytes, data=chip.data)
         base = chip.addresses.pe_hbm_addr(chip.sip, where.cube, where.pe, 0)
         self.port = MemoryPort(chip, node, memory, base, self.queue, _read_latency_ps(topology))
+        self.endpoint = self.port.packets
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Serve a packet."""
@@ -66,6 +67,7 @@ class Sram:
         memory = Memory(where.name, chip.topology.sram_bytes, data=chip.data)
         base = chip.addresses.cube_sram_addr(chip.sip, where.cube, 0)
         self.port = MemoryPort(chip, node, memory, base, self.queue)
+        self.endpoint = self.port.packets
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Serve a packet."""

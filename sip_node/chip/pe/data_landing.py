@@ -7,14 +7,16 @@ Either way a packet frees its place in the window when its last byte has come so
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from sip_node.chip.fabric.packet import FabricTransfer, Packet, PacketSender
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.pe.read_window import ReadWindow
+from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 
-class DataLanding:
+class ReferenceDataLanding:
     """The packets of DATA that arrive at `node`, whose TCM has `port`.
 
     `landed(transfer, landed_ps)` is called when all packets of a transfer have come; the last byte
@@ -62,3 +64,9 @@ class DataLanding:
         if complete:
             self._landed(data, tail_ps)
         self._window.landed(tail_ps)
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    DataLanding = ReferenceDataLanding
+else:
+    from sip_node.compiled.data_landing import DataLanding  # noqa: F401 - the name of this module

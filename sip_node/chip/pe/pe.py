@@ -1,13 +1,12 @@
 """One processing element: its engines, and its endpoint on the fabric."""
 
-from collections.abc import Callable
-
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import InvariantError
 from runtime.model.allocation import tile_buffer_offset
 from runtime.wire.reports import BlockedPe
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.packet_switch import PacketSwitch
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.cpu import PeCpu
 from sip_node.chip.pe.dma import PeDma
@@ -65,21 +64,24 @@ class Pe:
             context, self.dma, self.fetch_store, self.gemm, self.math, self.buffers
         )
         self.cpu: PeCpu = engines["pe_cpu"](chip, context, self.dma, self.mmu, self.ipcq)
-        self._receivers: dict[Kind, Callable[[Packet, int], None]] = {
-            Kind.WRITE: self.tcm.port.accept,
-            Kind.READ: self.tcm.port.accept,
-            Kind.IPCQ_DATA: self.tcm.port.accept,
-            Kind.ACK: self.dma.acknowledged,
-            Kind.DATA: self.dma.landing.accept,
-            Kind.IPCQ_ARRIVAL: self.ipcq.accept,
-            Kind.IPCQ_CREDIT: self.ipcq.accept,
-            Kind.IPCQ_READY: self.ipcq.accept,
-            Kind.CONTROL: self._command,
-        }
+        self.endpoint = PacketSwitch(
+            {
+                Kind.WRITE: self.tcm.port.accept,
+                Kind.READ: self.tcm.port.accept,
+                Kind.IPCQ_DATA: self.tcm.port.accept,
+                Kind.ACK: self.dma.acknowledged,
+                Kind.DATA: self.dma.landing.accept,
+                Kind.IPCQ_ARRIVAL: self.ipcq.accept,
+                Kind.IPCQ_CREDIT: self.ipcq.accept,
+                Kind.IPCQ_READY: self.ipcq.accept,
+                Kind.CONTROL: self._command,
+            }
+        )
+        """Its endpoint on the fabric, for a class that does not override `accept`."""
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Pass a packet to the engine that it is for."""
-        self._receivers[packet.transfer.kind](packet, tail_ps)
+        self.endpoint.accept(packet, tail_ps)
 
     def blocked(self) -> tuple[BlockedPe, ...]:
         """The wait of every kernel on this PE that waits for a peer."""

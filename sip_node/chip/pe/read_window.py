@@ -13,11 +13,13 @@ waits for one.
 
 from collections import deque
 from heapq import heappop, heappush
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from runtime.core.simtime import NEVER_PS
 from sip_node.chip.fabric.packet import FabricTransfer, Packet, PacketSender
+from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 
@@ -28,7 +30,7 @@ class _OpenRead(Struct, gc=False):
     begin: int = 0
 
 
-class ReadWindow:
+class ReferenceReadWindow:
     """`places` of the engine at `node`: READs of `packet_bytes`, in packets of `control_bytes`."""
 
     def __init__(
@@ -89,3 +91,9 @@ class ReadWindow:
     def _woken(self) -> None:
         self._wakes_ps = NEVER_PS
         self._fill()
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    ReadWindow = ReferenceReadWindow
+else:
+    from sip_node.compiled.read_window import ReadWindow  # noqa: F401 - the name of this module

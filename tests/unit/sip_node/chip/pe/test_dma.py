@@ -1,6 +1,7 @@
 """The DMA of a PE without a kernel: outstanding requests, queueing, and its records."""
 
 import zlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from runtime.core.trace import Operand, OpRecord
 from runtime.model.topology import parse_topology
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.completion import Completion
-from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.op_log import OpLog
 from sip_node.pdes.engine import Engine
 from tests.support.links import join
@@ -155,7 +156,8 @@ def test_answers_are_put_together_in_the_order_of_the_block() -> None:
             for each, _ in reversed(answers):
                 answer(each, tail_ps)
 
-    pe.pe._receivers[Kind.DATA] = second_first
+    context = pe.pe.context
+    context.fabric._endpoints[context.node] = SimpleNamespace(accept=second_first)
     read: list[bytes] = []
     pe.dma.read(pe.hbm(0, len(data)), near).then(lambda back: read.append(back.value))
     pe.run()

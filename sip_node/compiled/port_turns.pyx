@@ -1,0 +1,54 @@
+"""The turns of messages at a port in C; see `sip_node.chip.memory.port_turns`."""
+
+from collections import deque
+
+from sip_node.compiled.calendar cimport Calendar, Event
+from sip_node.compiled.memory_queue cimport Access, AccessService
+from sip_node.compiled.ports cimport Port
+from sip_node.compiled.server cimport Service
+
+cdef enum:
+    NORMAL = 1
+
+
+cdef class PortTurns(AccessService):
+    """The twin of `ReferencePortTurns`."""
+
+    def __init__(self, Calendar engine not None, port):
+        self.calendar, self.number = engine, engine.enlist(self)
+        self.port, self.later = Port(port), {}
+
+    cdef int take(self, Access access) except -1:
+        """Reserve the port for an access, or let it wait for its turn."""
+        if access.message not in self.later:
+            return self.reserve(access, None)
+        behind = self.later[access.message]
+        if behind is None:
+            self.later[access.message] = deque([access])
+        else:
+            behind.append(access)
+        return 0
+
+    cdef int act(self, Event event, object subject) except -1:
+        # The first access of the message has begun.
+        behind = self.later.pop(subject)
+        if behind:
+            return self.reserve(<Access> behind.popleft(), behind)
+        return 0
+
+    cdef int reserve(self, Access access, object behind) except -1:
+        """Reserve the port for accesses of one message until one of them has to wait."""
+        cdef long long now_ps = self.calendar.now_ps
+        cdef Service service
+        cdef Event event
+        while True:
+            self.port.serve(now_ps, access.tail_ps, access.nbytes, &service)
+            if service.start_ps > now_ps:
+                self.later[access.message] = behind
+                event.actor = self.number
+                self.calendar.insert(service.start_ps, NORMAL, event, access.message)
+                return access.begin_service(service.start_ps, service.start_ps, service.tail_ps)
+            access.begin_service(service.start_ps, service.start_ps, service.tail_ps)
+            if not behind:
+                return 0
+            access = <Access> behind.popleft()
