@@ -123,20 +123,22 @@ class Ref:
 
 
 class Value:
-    """A block of elements in a PE's TCM, from physical address `address` on; `strides` count
-    elements.
+    """A block of `numel` elements in a PE's TCM, from physical address `address` on; `strides`
+    count elements.
 
     `data` is None in a run without data; shape and type always exist. Operators (`+ - * /`, unary
     `-`) run on the PE's math engine and take simulated time. Every other operator, and each use of
     elements in Python or numpy, is a `TypeError` with advice.
     """
 
-    __slots__ = ("address", "data", "dtype", "scope", "shape", "strides")
+    __slots__ = ("_located", "address", "data", "dtype", "numel", "scope", "shape", "strides")
     shape: Shape
     dtype: DType
     address: int
     strides: tuple[int, ...]
     scope: Scope | None
+    numel: int
+    _located: Operand | None
 
     def __init__(
         self,
@@ -152,14 +154,11 @@ class Value:
         describe = object.__setattr__
         describe(self, "shape", shape)
         describe(self, "dtype", dtype)
+        describe(self, "numel", prod(shape))
+        describe(self, "_located", None)
         describe(self, "address", address)
         describe(self, "strides", row_major(shape) if strides is None else strides)
         describe(self, "scope", scope or current_scope.get())
-
-    @property
-    def numel(self) -> int:
-        """Number of elements."""
-        return prod(self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -169,9 +168,13 @@ class Value:
     @property
     def operand(self) -> Operand:
         """The location of the elements, as the op log records it."""
-        # The op log leaves out the strides of contiguous values, which are almost all.
-        strides = () if self.strides == row_major(self.shape) else self.strides
-        return Operand(self.address, self.shape, self.dtype.name, strides)
+        located = self._located
+        if located is None:
+            # The op log leaves out the strides of contiguous values, which are almost all.
+            strides = () if self.strides == row_major(self.shape) else self.strides
+            located = Operand(self.address, self.shape, self.dtype.name, strides)
+            object.__setattr__(self, "_located", located)
+        return located
 
     @property
     def T(self) -> "Value":  # noqa: N802 - the name in numpy and torch

@@ -30,7 +30,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, auto
 from functools import partial
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from runtime.core.dtypes import DType
 from runtime.core.errors import KernbenchError
@@ -57,7 +58,7 @@ class ReceiveState(IntEnum):
     FAILED = auto()
 
 
-_FOLLOWING = {
+_FOLLOWING: dict[int, set[ReceiveState]] = {
     ReceiveState.POSTED: {ReceiveState.READING, ReceiveState.FAILED},
     ReceiveState.READING: {ReceiveState.ISSUING, ReceiveState.COMPLETE},
     ReceiveState.ISSUING: {
@@ -97,7 +98,7 @@ class Receive:
         self.state = state
 
 
-class _SlotTargets(NamedTuple):
+class _SlotTargets(Struct, frozen=True):
     """The blocks that the bytes of a slot go to, and the number of these bytes."""
 
     blocks: list[Operand]

@@ -5,7 +5,7 @@ source line. The time is a component promise of the conservative synchronisation
 compute, the kernel sends nothing to other SIPs, so these may simulate up to that time.
 """
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from runtime.language.caller import kernel_line
 from runtime.wire.reports import BlockedPe
@@ -17,7 +17,7 @@ from sip_node.programs.kernel_receive import Receives
 from sip_node.programs.program import Program
 
 
-class PeerWait(NamedTuple):
+class PeerWait(Struct, frozen=True):
     """A wait for the peer in `direction`, None for any; `line` is its source line if known."""
 
     operation: str

@@ -15,13 +15,14 @@ that was sent before it.
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from runtime.core.requests import QueuePair
 from sip_node.chip.completion import Completion
 
 
-class Slot(NamedTuple):
+class Slot(Struct, frozen=True):
     """A full slot, from its metadata: `nbytes` of elements of `dtype` at physical `address`.
 
     `call` is the collective call that its sender is in, empty for kernels of users.
