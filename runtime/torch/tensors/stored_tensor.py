@@ -166,15 +166,16 @@ class StoredTensor:
         """
         selection = select(index, self.shape)
         extent = tuple(stop - start for start, stop in selection.spans)
-        whole: Array = np.empty(prod(extent) if self.is_flat else extent, self.dtype.numpy)
+        # Without data the elements stay 0 below the mask, and no page of the array is touched.
+        whole: Array = np.zeros(prod(extent) if self.is_flat else extent, self.dtype.numpy)
         # Replicas have equal offsets: reading one of them is enough.
         distinct: dict[int, tuple[Shard, Block]] = {}
         for shard, block in self._blocks(selection):
             distinct.setdefault(shard.spec.offset_bytes, (shard, block))
-        for (_, block), part in zip(
-            distinct.values(), self._read(list(distinct.values())), strict=True
-        ):
-            whole[block.index] = part
+        parts = self._read(list(distinct.values()))
+        if self._state.data:
+            for (_, block), part in zip(distinct.values(), parts, strict=True):
+                whole[block.index] = part
         return self._masked(whole.reshape(selection.shape))
 
     def __setitem__(
@@ -186,19 +187,16 @@ class StoredTensor:
         selection = select(index, self.shape)
         array = source.numpy() if isinstance(source, StoredTensor) else np.asarray(source)
         try:
-            whole = np.broadcast_to(array, selection.shape)
+            whole: Array | None = np.broadcast_to(array, selection.shape)
         except ValueError:
             raise RuntimeError(
                 f"The size of the source {tuple(array.shape)} must match or broadcast to the "
                 f"tensor's {selection.shape}"
             ) from None
         # Integers in the index have removed their axes; the blocks are cut from the full number of
-        # axes.
-        whole = (
-            whole.reshape(-1)
-            if self.is_flat
-            else whole.reshape([stop - start for start, stop in selection.spans])
-        )
+        # axes. A run without data writes no bytes, and would only copy the broadcast elements.
+        spans = [stop - start for start, stop in selection.spans]
+        whole = whole.reshape(-1 if self.is_flat else spans) if self._state.data else None
         self._submit(
             [
                 write
@@ -235,10 +233,11 @@ class StoredTensor:
             if (block := parts[shard.spec.offset_bytes]) is not None
         ]
 
-    def _writes(self, shard: Shard, block: Block, whole: Array) -> Iterator[MemoryWriteMsg]:
-        size = self.itemsize
-        flat = whole[block.index].astype(self.dtype.numpy).reshape(-1)[block.order]
-        data, written = flat.tobytes() if self._state.data else b"", 0
+    def _writes(self, shard: Shard, block: Block, whole: Array | None) -> Iterator[MemoryWriteMsg]:
+        size, data, written = self.itemsize, b"", 0
+        if whole is not None:
+            elements = whole[block.index].astype(self.dtype.numpy)
+            data = elements.reshape(-1)[block.order].tobytes()
         for start, stop in block.runs:
             nbytes = (stop - start) * size
             yield MemoryWriteMsg(
