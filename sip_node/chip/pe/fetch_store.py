@@ -1,6 +1,7 @@
 """Moves tiles between TCM and registers: one port of the TCM for each direction."""
 
 from collections import deque
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from runtime.core.trace import Operand, OpRecord
@@ -11,6 +12,7 @@ from sip_node.chip.pe.operand_tiles import TileData
 from sip_node.chip.pe.tile_buffers import RegisterFile, TileBuffers
 from sip_node.chip.pe.tile_token import OutputTile, TileToken
 from sip_node.chip.strided_block import nbytes_of
+from sip_node.compiled.choice import IS_COMPILED
 
 
 class PeFetchStore:
@@ -29,15 +31,13 @@ class PeFetchStore:
         return self.fetch.server, self.store.server
 
 
-class FetchPort:
+class ReferenceFetchPort:
     """Fetches the operands of one token after the other, as soon as a register set is free."""
 
     def __init__(self, context: PeContext, registers: RegisterFile, buffers: TileBuffers) -> None:
         self._engine, self._record, self._at = context.engine, context.record, context.coordinates
         self._registers, self._buffers = registers, buffers
-        self.server = Server(
-            f"{context.coordinates}: pe_fetch_store fetch", context.topology.pe.fetch_store.bw_gbs
-        )
+        self.server = _server(context, "fetch")
         self._sets, self._accumulators = registers.sets, registers.accumulators
         self._addresses = [
             (registers.a(index), registers.b(index)) for index in range(registers.SETS)
@@ -135,15 +135,30 @@ class FetchPort:
         self._begin()
 
 
+if TYPE_CHECKING or not IS_COMPILED:
+    FetchPort = ReferenceFetchPort
+else:
+    from sip_node.compiled.tile_stages import FetchStage
+
+    class FetchPort(FetchStage):
+        """The port in C; see `ReferenceFetchPort`."""
+
+        def __init__(
+            self, context: PeContext, registers: RegisterFile, buffers: TileBuffers
+        ) -> None:
+            at, server = context.coordinates, _server(context, "fetch")
+            super().__init__(
+                context.engine, server, context.record, at, registers, buffers.operands
+            )
+
+
 class StorePort:
     """Stores complete output tiles, rounded once to the type of the result."""
 
     def __init__(self, context: PeContext, registers: RegisterFile, buffers: TileBuffers) -> None:
         self._context, self._engine = context, context.engine
         self._registers, self._buffers = registers, buffers
-        self.server = Server(
-            f"{context.coordinates}: pe_fetch_store store", context.topology.pe.fetch_store.bw_gbs
-        )
+        self.server = _server(context, "store")
         self._waiting: deque[TileToken] = deque()
         self._busy = False
         self.records = 0
@@ -208,3 +223,9 @@ class StorePort:
         self._registers.accumulators.free(output.accumulator)
         token.advance()
         self._begin()
+
+
+def _server(context: PeContext, port: str) -> Server:
+    """The calendar of a port."""
+    bw_gbs = context.topology.pe.fetch_store.bw_gbs
+    return Server(f"{context.coordinates}: pe_fetch_store {port}", bw_gbs)

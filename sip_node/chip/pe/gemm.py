@@ -9,18 +9,23 @@ output tile follow each other without a gap in the array, so only its last step 
 """
 
 from collections import deque
+from collections.abc import Callable
 from functools import cache
 from math import prod
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from runtime.core.coordinates import PeCoordinates
 from runtime.core.trace import Operand, OpRecord
 from runtime.language.gemm import accumulate
+from runtime.language.value import Array
 from runtime.model.tiles import Tile, TileSize
 from sip_node.chip.pe.clock import Clock
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.operand_tiles import checksum_of
 from sip_node.chip.pe.tile_buffers import RegisterFile
 from sip_node.chip.pe.tile_token import TileToken
+from sip_node.compiled.choice import IS_COMPILED
+from sip_node.pdes.engine import Engine
 
 
 class Stall(NamedTuple):
@@ -62,21 +67,20 @@ def stall_before(token: TileToken, idle_since_ps: int, now_ps: int) -> Stall:
     return Stall(dma_ps, idle_ps - store_ps - dma_ps, store_ps)
 
 
-class PeGemm:
-    """The engine. `busy_ps` is the time of all steps that have begun, `free_ps` their last end.
+class ReferenceGemmSteps:
+    """The steps of an engine, one at a time, with their records and the idle time before them."""
 
-    `stall_dma_ps`, `stall_fetch_ps` and `stall_store_ps` add up the idle times in which a product
-    was submitted and no step ran.
-    """
-
-    def __init__(self, context: PeContext, registers: RegisterFile) -> None:
-        topology = context.topology
-        self._context, self._engine, self._registers = context, context.engine, registers
-        self._model, self._clock = topology.pe.gemm, Clock(topology.pe.gemm.clock_ghz)
-        self._full_cycles = -(-prod(topology.tile) // self._model.macs_per_cycle)
+    def __init__(
+        self,
+        engine: Engine,
+        record: Callable[[OpRecord], None],
+        at: PeCoordinates,
+        registers: RegisterFile,
+    ) -> None:
+        self._engine, self._record, self._at = engine, record, at
+        self._registers = registers
         self._sets, self._accumulators = registers.sets, registers.accumulators
         self._waiting: deque[TileToken] = deque()
-        self._step_ps = cache(self._cycles_ps)
         self._busy = False
         self.free_ps = 0
         self.busy_ps = 0
@@ -87,22 +91,18 @@ class PeGemm:
         self.stall_store_ps = 0
         registers.accumulators.when_freed(self._begin)
 
-    def step_ps(self, tile: Tile) -> int:
-        """The duration of a step of this size, which is, or is not, the last of its output tile."""
-        return self._step_ps(tile.size, tile.last)
-
     def accept(self, token: TileToken) -> None:
         """Take a token whose operands are in registers."""
         self._waiting.append(token)
         self._begin()
 
-    def _cycles_ps(self, size: TileSize, last: bool) -> int:  # noqa: FBT001 - the key of a cache
-        model = self._model
-        if model.model == "macs":
-            return self._clock.ps(self._full_cycles)
-        passes = -(-size.m // model.rows) * -(-size.n // model.cols)
-        skew = model.rows + model.cols - 2 if last else 0
-        return self._clock.ps(passes * (size.k + skew))
+    def accumulated(self, sums: Array | None, a: Array, b: Array) -> Array:
+        """The sums in an accumulator after a step, None for zeros."""
+        raise NotImplementedError
+
+    def operands(self, token: TileToken, begins: bool) -> tuple[Operand, ...]:  # noqa: FBT001
+        """What a step reads: its operands in registers, and the sums unless they begin with it."""
+        raise NotImplementedError
 
     def _begin(self) -> None:
         if self._busy or not self._waiting:
@@ -133,10 +133,10 @@ class PeGemm:
         self.stall_store_ps += stall.store_ps
 
     def _end(self, token: TileToken, start_ps: int) -> None:
-        output, shape, at = token.output, token.shape, self._context.coordinates
+        output, shape, at = token.output, token.shape, self._at
         a, b = token.a.data, token.b.data
         if a is not None and b is not None:
-            output.data = accumulate(output.data, a, b)
+            output.data = self.accumulated(output.data, a, b)
         record = OpRecord(
             engine="pe_gemm",
             name="gemm",
@@ -151,7 +151,7 @@ class PeGemm:
             inputs=self._inputs(token),
             checksum=checksum_of(output.data),
         )
-        self._context.record(record)
+        self._record(record)
         self.tiles += 1
         self.macs += token.shape.macs
         self._busy = False
@@ -161,18 +161,57 @@ class PeGemm:
         self._begin()
 
     def _inputs(self, token: TileToken) -> tuple[Operand, ...]:
-        """The operands in registers, and the accumulator where the sum begins before this step."""
         output, shape = token.output, token.shape
         begins = token.tile.first and output.start is None
         key = (token.registers, -1 if begins else output.address)
         inputs = shape.inputs.get(key)
         if inputs is None:
-            size, registers, dtype = shape.size, self._registers, token.gemm.a.dtype.name
-            inputs = (
-                Operand(registers.a(token.registers), (size.m, size.k), dtype),
-                Operand(registers.b(token.registers), (size.k, size.n), dtype),
-            )
-            if not begins:
-                inputs = (*inputs, output.registers(token.gemm.accumulator.name))
-            shape.inputs[key] = inputs
+            inputs = shape.inputs[key] = self.operands(token, begins)
         return inputs
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    GemmSteps = ReferenceGemmSteps
+else:
+    from sip_node.compiled.tile_stages import GemmStage as GemmSteps
+
+
+class PeGemm(GemmSteps):
+    """The engine. `busy_ps` is the time of all steps that have begun, `free_ps` their last end.
+
+    `stall_dma_ps`, `stall_fetch_ps` and `stall_store_ps` add up the idle times in which a product
+    was submitted and no step ran.
+    """
+
+    def __init__(self, context: PeContext, registers: RegisterFile) -> None:
+        super().__init__(context.engine, context.record, context.coordinates, registers)
+        topology = context.topology
+        self._engine, self._registers = context.engine, registers
+        self._model, self._clock = topology.pe.gemm, Clock(topology.pe.gemm.clock_ghz)
+        self._full_cycles = -(-prod(topology.tile) // self._model.macs_per_cycle)
+        self._step_ps = cache(self._cycles_ps)
+
+    def step_ps(self, tile: Tile) -> int:
+        """The duration of a step of this size, which is, or is not, the last of its output tile."""
+        return self._step_ps(tile.size, tile.last)
+
+    def accumulated(self, sums: Array | None, a: Array, b: Array) -> Array:
+        """See `ReferenceGemmSteps`."""
+        return accumulate(sums, a, b)
+
+    def operands(self, token: TileToken, begins: bool) -> tuple[Operand, ...]:  # noqa: FBT001
+        """See `ReferenceGemmSteps`."""
+        size, registers, dtype = token.shape.size, self._registers, token.gemm.a.dtype.name
+        operands = (
+            Operand(registers.a(token.registers), (size.m, size.k), dtype),
+            Operand(registers.b(token.registers), (size.k, size.n), dtype),
+        )
+        return operands if begins else (*operands, token.output.registers(token.shape.accumulator))
+
+    def _cycles_ps(self, size: TileSize, last: bool) -> int:  # noqa: FBT001 - the key of a cache
+        model = self._model
+        if model.model == "macs":
+            return self._clock.ps(self._full_cycles)
+        passes = -(-size.m // model.rows) * -(-size.n // model.cols)
+        skew = model.rows + model.cols - 2 if last else 0
+        return self._clock.ps(passes * (size.k + skew))

@@ -6,12 +6,14 @@ other. A stage that finds no free slot waits, which is the back-pressure of the 
 
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from runtime.model.tile_layout import BufferLayout, RegisterLayout
 from runtime.model.tiles import TileSize
+from sip_node.compiled.choice import IS_COMPILED
 
 
-class FreeList:
+class ReferenceFreeList:
     """`count` slots, by index from 0. The slot that has been free for longest is taken first.
 
     So slots are used in turn even where one is free all the time, as the hardware's pointers do.
@@ -45,6 +47,12 @@ class FreeList:
             callback()
 
 
+if TYPE_CHECKING or not IS_COMPILED:
+    FreeList = ReferenceFreeList
+else:
+    from sip_node.compiled.tile_stages import Slots as FreeList
+
+
 class RegisterFile(RegisterLayout):
     """The registers of a PE."""
 
@@ -65,6 +73,7 @@ class TileBuffers(BufferLayout):
 
     def __init__(self, base: int, tile: TileSize, count: int) -> None:
         super().__init__(base, tile, count)
+        self.count = count
         self.operands = FreeList(count)
         self.results = FreeList(count)
 

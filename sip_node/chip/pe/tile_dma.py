@@ -1,8 +1,9 @@
 """The two DMA stages of a tile: memory to the scheduler's buffers in TCM, and results back."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
@@ -14,12 +15,13 @@ from sip_node.chip.pe.operand_tiles import Staged, StreamedTile, TileData
 from sip_node.chip.pe.tile_buffers import TileBuffers
 from sip_node.chip.pe.tile_token import TileToken
 from sip_node.chip.strided_block import nbytes_of, part_of
+from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 _Loaded = Callable[[TileToken, StreamedTile, Operand, Completion[bytes]], None]
 
 
-class TileLoad:
+class ReferenceTileLoad:
     """Loads the operands of tokens to TCM. Tokens leave in the order in which they came.
 
     The requests of several tokens are outstanding at once, and may complete in any order.
@@ -53,16 +55,10 @@ class TileLoad:
         """Read a tile to a buffer."""
         block = Operand(address, tile.shape, tile.dtype.name)
         done = partial(loaded, token, tile, block)
-        pieces = tile.pieces
-        if len(pieces) == 1:
-            self._dma.read(pieces[0], block).then(done)
-            return
-        reads, offset = list[Completion[bytes]](), 0
-        for piece in pieces:
-            nbytes = nbytes_of(piece)
-            reads.append(self._dma.read(piece, part_of(block, offset, nbytes)))
-            offset += nbytes
-        all_of(reads).then(partial(_join, done))
+        if len(tile.pieces) == 1:
+            self._dma.read(tile.pieces[0], block).then(done)
+        else:
+            _read_pieces(self._dma, tile.pieces, block, done)
 
     def _loaded_a(
         self, token: TileToken, tile: StreamedTile, block: Operand, read: Completion[bytes]
@@ -121,7 +117,36 @@ def _data(tile: StreamedTile, block: Operand, content: bytes) -> TileData:
     return TileData(block, tile.nbytes, data, crc32(content))
 
 
+def _read_pieces(
+    dma: PeDma,
+    pieces: Sequence[Operand],
+    block: Operand,
+    done: Callable[[Completion[bytes]], None],
+) -> None:
+    """Read physical blocks one behind the other to a block in TCM."""
+    reads, offset = list[Completion[bytes]](), 0
+    for piece in pieces:
+        nbytes = nbytes_of(piece)
+        reads.append(dma.read(piece, part_of(block, offset, nbytes)))
+        offset += nbytes
+    all_of(reads).then(partial(_join, done))
+
+
 def _join(loaded: Callable[[Completion[bytes]], None], pieces: Completion[list[bytes]]) -> None:
     whole: Completion[bytes] = Completion()
     whole.complete(b"".join(pieces.value))
     loaded(whole)
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    TileLoad = ReferenceTileLoad
+else:
+    from sip_node.compiled.tile_stages import LoadStage
+
+    class TileLoad(LoadStage):
+        """The stage in C; see `ReferenceTileLoad`."""
+
+        def __init__(self, engine: Engine, dma: PeDma, buffers: TileBuffers) -> None:
+            addresses = [(buffers.a(each), buffers.b(each)) for each in range(buffers.count)]
+            pieces = partial(_read_pieces, dma)
+            super().__init__(engine, dma.read, addresses, Staged, _data, pieces)

@@ -1,6 +1,6 @@
 """One step of a matrix product on its route through the engines of a PE."""
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -10,6 +10,7 @@ from runtime.language.value import Array
 from runtime.model.tiles import Tile, TileSize
 from sip_node.chip.pe.operand_tiles import NOT_LOADED, Source, TileData
 from sip_node.chip.pe.tile_buffers import RegisterFile
+from sip_node.compiled.choice import IS_COMPILED
 
 
 class TileStage(Protocol):
@@ -67,7 +68,7 @@ class StepShape(Struct):
     inputs: dict[tuple[int, int], tuple[Operand, ...]]
 
 
-class TileToken(Struct):
+class ReferenceTileToken(Struct):
     """A step. It carries its route: a stage that has done its work calls `advance`.
 
     `a` and `b` are its operands once they are in TCM, `loading` is the number of those that are
@@ -104,3 +105,9 @@ class TileToken(Struct):
         if passed < len(self.route):
             self.passed = passed + 1
             self.route[passed].accept(self)
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    TileToken = ReferenceTileToken
+else:
+    from sip_node.compiled.tile_stages import Token as TileToken
