@@ -10,6 +10,7 @@ graph; the links between SIPs are in `sip_fabric.SipFabric`.
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from runtime.core.simtime import exact, ps_from_ns
 from runtime.core.trace import IO_CHIPLET, NO_PE
@@ -81,6 +82,12 @@ class ChipGraph:
             self._join_cube(draft, cube)
         self.nodes, self.links = tuple(draft.nodes), tuple(draft.links)
         self._link_of = {(link.source, link.target): link.index for link in self.links}
+
+    @cached_property
+    def link_names(self) -> tuple[str, ...]:
+        """The names of the links, by index: once for all SIPs of a process."""
+        names = [node.name for node in self.nodes]
+        return tuple(f"{names[link.source]}->{names[link.target]}" for link in self.links)
 
     def link(self, source: int, target: int) -> Link:
         """The link from node `source` to its neighbour `target`; `KeyError` if there is none."""

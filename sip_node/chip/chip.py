@@ -1,12 +1,10 @@
 """One SIP: its components on one fabric, its boundary to other SIPs, its op log."""
 
-from collections.abc import Callable, Iterator, Mapping
-from fractions import Fraction
-from operator import add
+from collections.abc import Iterator
+from functools import partial
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import InvariantError
-from runtime.core.simtime import ps_from_ns
 from runtime.model.addresses import AddressMap
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
@@ -14,23 +12,24 @@ from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import Topology
 from runtime.model.virtual_layers import VirtualLayers
 from runtime.wire.reports import BlockedPe, StalledBuffer
-from sip_node.chip.command_bounds import CommandBounds, CommandTimes
+from sip_node.chip.command_bounds import CommandBounds
 from sip_node.chip.context import ChipContext, ChipSpec, Flows
 from sip_node.chip.credited_ports import CreditedPorts
-from sip_node.chip.fabric.clocked_network import HopTiming
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
-from sip_node.chip.fabric.fabric import Endpoint, Fabric, link_server
+from sip_node.chip.fabric.fabric import Endpoint, Fabric
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.host.host import Host
 from sip_node.chip.kernel import StartKernel, no_kernels
+from sip_node.chip.late_components import Unreached, is_late
 from sip_node.chip.memory.back_pressure import BackPressure
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory.storage import HbmController, Sram
 from sip_node.chip.memory_map import MemoryMap
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.pe.pe import Pe
-from sip_node.chip.registry import LINKS, components
+from sip_node.chip.registry import components
 from sip_node.chip.send_bounds import SendBounds
+from sip_node.chip.send_times import SipPaths, send_times
 from sip_node.chip.ucie_ports import UciePorts
 from sip_node.pdes.engine import Engine
 
@@ -45,7 +44,7 @@ def chip_spec(
     """The spec of all SIPs of a process: graph, routes and addresses are computed once."""
     graph, sips = ChipGraph(topology), SipFabric(topology)
     routes, addresses = ChipRoutes(graph), AddressMap(topology)
-    credits_given = topology.noc.flow_control == "credits"
+    classes, credits_given = components(topology), topology.noc.flow_control == "credits"
     return ChipSpec(
         topology=topology,
         graph=graph,
@@ -54,7 +53,8 @@ def chip_spec(
         memory_map=MemoryMap(addresses, graph),
         layers=VirtualLayers(graph, routes, sips) if credits_given else None,
         sips=sips,
-        components=components(topology),
+        components=classes,
+        send_times=send_times(SipPaths(graph, routes, classes.links, credits_given)),
         data=data,
         remote_dma=remote_dma,
         start_kernel=start_kernel,
@@ -66,7 +66,13 @@ class Chip:
 
     def __init__(self, spec: ChipSpec, sip: int, engine: Engine, log: OpLog) -> None:
         self.sip, self.log, self._engine, self._graph = sip, log, engine, spec.graph
-        self.send_bounds = _send_bounds(spec)
+        times = spec.send_times
+        self.send_bounds = SendBounds(
+            times.port_path_ps,
+            CommandBounds(times.commands),
+            # A credit leaves in the event in which a packet has left its buffer, as an answer may.
+            answers=spec.remote_dma or spec.layers is not None,
+        )
         self.fabric = _fabric(spec, sip, engine, self.send_bounds)
         chip = ChipContext(
             **vars(spec),
@@ -77,24 +83,27 @@ class Chip:
             send_bounds=self.send_bounds,
             flows=Flows(sip),
             memory_ports={},
+            reach=self._reach,
         )
         ports = UciePorts if spec.layers is None else CreditedPorts
         self.boundary = ports(chip)
         self.boundary.attach()
         self._port_bytes = spec.topology.port_buffer_bytes
-        self.pes: list[Pe] = []
+        self._ports = chip.memory_ports
+        self._made: dict[int, Endpoint] = {}
+        self._make = partial(_component, chip)
         endpoints = spec.components.endpoints
         for node in spec.graph.nodes:
-            if node.kind in endpoints:
-                component = endpoints[node.kind](chip, node.index)
-                self._attach(node.index, component)
-                # A replacement of a PE or a host derives from the class of the model.
-                if isinstance(component, Pe):
-                    self.pes.append(component)
-                if isinstance(component, Host):
-                    self.host = component
-        self._pe_at = {(pe.coordinates.cube, pe.coordinates.pe): pe for pe in self.pes}
-        self._ports = chip.memory_ports
+            if node.kind not in endpoints:
+                continue
+            if isinstance(self.fabric, Fabric) and is_late(node, spec):
+                self.fabric.attach(node.index, Unreached(self._reach, node.index))
+                continue
+            component = self._made[node.index] = self._make(node.index)
+            self._attach(node.index, component)
+            # A replacement of a host derives from the class of the model.
+            if isinstance(component, Host):
+                self.host = component
 
     def _attach(self, node: int, component: Endpoint) -> None:
         """Deliver the packets for a node to its component."""
@@ -105,9 +114,26 @@ class Chip:
         else:
             fabric.attach(node, _endpoint(component))
 
+    def _reach(self, node: int) -> Endpoint:
+        """The component at `node`, which is made if it does not exist yet."""
+        component = self._made.get(node)
+        if component is None:
+            assert isinstance(self.fabric, Fabric), "with credits all components exist"
+            component = self._made[node] = self._make(node)
+            self.fabric.replace(node, _endpoint(component))
+        return component
+
     def pe(self, coordinates: PeCoordinates) -> Pe:
         """The PE at some coordinates."""
-        return self._pe_at[coordinates.cube, coordinates.pe]
+        pe = self._reach(self._graph.pe(coordinates.cube, coordinates.pe))
+        assert isinstance(pe, Pe), "a replacement of a PE derives from the class of the model"
+        return pe
+
+    @property
+    def pes(self) -> list[Pe]:
+        """The PEs that something has reached, in the order of their nodes."""
+        made = (self._made[node] for node in sorted(self._made))
+        return [component for component in made if isinstance(component, Pe)]
 
     @property
     def memories(self) -> Iterator[Memory]:
@@ -173,7 +199,7 @@ class Chip:
 
     def counters(self) -> dict[str, int]:
         """The counters of the components, by name with the unit."""
-        servers = list(self.fabric.busiest())
+        servers, pes = list(self.fabric.busiest()), self.pes
         return {
             "packets": self.fabric.sent,
             "link_bytes": sum(server.nbytes for server in servers),
@@ -182,20 +208,20 @@ class Chip:
             "sip_messages_sent": self.boundary.sent,
             "sip_messages_received": self.boundary.received,
             "sip_bytes_sent": sum(server.nbytes for server in self.boundary.ports),
-            "dma_bytes": sum(pe.dma.nbytes for pe in self.pes),
-            "dma_busy_ps": sum(pe.dma.busy_ps for pe in self.pes),
-            "fetch_busy_ps": sum(pe.fetch_store.fetch.server.busy_ps for pe in self.pes),
-            "fetch_records": sum(pe.fetch_store.fetch.records for pe in self.pes),
-            "store_busy_ps": sum(pe.fetch_store.store.server.busy_ps for pe in self.pes),
-            "store_records": sum(pe.fetch_store.store.records for pe in self.pes),
-            "math_busy_ps": sum(pe.math.busy_ps for pe in self.pes),
-            "math_records": sum(pe.math.records for pe in self.pes),
-            "gemm_busy_ps": sum(pe.gemm.busy_ps for pe in self.pes),
-            "gemm_tiles": sum(pe.gemm.tiles for pe in self.pes),
-            "gemm_macs": sum(pe.gemm.macs for pe in self.pes),
-            "gemm_stall_dma_ps": sum(pe.gemm.stall_dma_ps for pe in self.pes),
-            "gemm_stall_fetch_ps": sum(pe.gemm.stall_fetch_ps for pe in self.pes),
-            "gemm_stall_store_ps": sum(pe.gemm.stall_store_ps for pe in self.pes),
+            "dma_bytes": sum(pe.dma.nbytes for pe in pes),
+            "dma_busy_ps": sum(pe.dma.busy_ps for pe in pes),
+            "fetch_busy_ps": sum(pe.fetch_store.fetch.server.busy_ps for pe in pes),
+            "fetch_records": sum(pe.fetch_store.fetch.records for pe in pes),
+            "store_busy_ps": sum(pe.fetch_store.store.server.busy_ps for pe in pes),
+            "store_records": sum(pe.fetch_store.store.records for pe in pes),
+            "math_busy_ps": sum(pe.math.busy_ps for pe in pes),
+            "math_records": sum(pe.math.records for pe in pes),
+            "gemm_busy_ps": sum(pe.gemm.busy_ps for pe in pes),
+            "gemm_tiles": sum(pe.gemm.tiles for pe in pes),
+            "gemm_macs": sum(pe.gemm.macs for pe in pes),
+            "gemm_stall_dma_ps": sum(pe.gemm.stall_dma_ps for pe in pes),
+            "gemm_stall_fetch_ps": sum(pe.gemm.stall_fetch_ps for pe in pes),
+            "gemm_stall_store_ps": sum(pe.gemm.stall_store_ps for pe in pes),
         }
 
 
@@ -208,6 +234,10 @@ def _endpoint(component: Endpoint) -> Endpoint:
     return component
 
 
+def _component(chip: ChipContext, node: int) -> Endpoint:
+    return chip.components.endpoints[chip.graph.nodes[node].kind](chip, node)
+
+
 def _fabric(
     spec: ChipSpec, sip: int, engine: Engine, send_bounds: SendBounds
 ) -> Fabric | CreditedFabric:
@@ -218,69 +248,3 @@ def _fabric(
             engine, graph, routes, spec.layers, spec.sips, sip, send_bounds, links
         )
     return Fabric(engine, graph, routes, sip, send_bounds, links)
-
-
-def _send_bounds(spec: ChipSpec) -> SendBounds:
-    """The least times from the components of a SIP to its ports, from its routes."""
-    graph = spec.graph
-    latency_ps = _latencies(spec)
-    out = {
-        (cube, pe): latency_ps(graph.pe(cube, pe), graph.io_noc)
-        for cube in range(spec.topology.cubes)
-        for pe in range(spec.topology.pes_per_cube)
-    }
-    # A credit leaves in the event in which a packet has left its buffer, as an answer may.
-    answers = spec.remote_dma or spec.layers is not None
-    return SendBounds(out, CommandBounds(_command_times(spec, out)), answers=answers)
-
-
-def _command_times(spec: ChipSpec, out_ps: Mapping[tuple[int, int], int]) -> CommandTimes:
-    """The least times of commands: paths without contention, to the nearest PE and back."""
-    graph, latency_ps, topology = spec.graph, _latencies(spec), spec.topology
-    down_ps, up_ps, message_ps = list[int](), list[int](), list[int]()
-    for (cube, pe), to_port_ps in out_ps.items():
-        # A launch reaches a PE through the M_CPU of its cube, and its first packet leaves by the
-        # IO NoC; the answer of the PE takes the same way back.
-        m_cpu, at = graph.m_cpu(cube), graph.pe(cube, pe)
-        down_ps.append(latency_ps(graph.io_cpu, m_cpu) + latency_ps(m_cpu, at))
-        up_ps.append(latency_ps(at, m_cpu) + latency_ps(m_cpu, graph.io_cpu))
-        message_ps.append(down_ps[-1] + to_port_ps)
-    margin_ps = ps_from_ns(topology.sip.io_chiplet.io_cpu.launch_margin_ns)
-    order_ps = min(map(add, down_ps, up_ps))
-    return CommandTimes(
-        submit_ps=ps_from_ns(topology.host.launch_overhead_ns),
-        down_ps=latency_ps(graph.host, graph.io_cpu),
-        up_ps=latency_ps(graph.io_cpu, graph.host),
-        message_ps=margin_ps + min(message_ps),
-        launch_ps=margin_ps + order_ps,
-        ended_ps=min(up_ps),
-        order_ps=order_ps,
-        byte_ps=_host_byte_ps(spec),
-    )
-
-
-def _latencies(spec: ChipSpec) -> Callable[[int, int], int]:
-    timing = None if spec.layers is None else HopTiming(spec.graph)
-
-    def latency_ps(source: int, target: int) -> int:
-        route = spec.routes.route(source, target)
-        return route.latency_ps if timing is None else timing.latency_ps(route.stages)
-
-    return latency_ps
-
-
-def _host_byte_ps(spec: ChipSpec) -> Fraction:
-    """The time of a byte on the narrowest link between host and IO_CPU, in the faster direction.
-
-    0 where `impl:` replaces a class of links: another class need not serve bytes one by one.
-    """
-    graph, links = spec.graph, spec.components.links
-    if any(serve is not LINKS[kind] for kind, serve in links.items()):
-        return Fraction(0)
-
-    def slowest_ps(source: int, target: int) -> Fraction:
-        stages = spec.routes.route(source, target).stages
-        servers = (link_server(graph, graph.links[stage.link], links) for stage in stages)
-        return max(server.byte_ps for server in servers)
-
-    return min(slowest_ps(graph.host, graph.io_cpu), slowest_ps(graph.io_cpu, graph.host))

@@ -19,6 +19,7 @@ from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory_map import MemoryMap
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.send_bounds import SendBounds
+from sip_node.chip.send_times import SendTimes
 from sip_node.pdes.engine import Engine
 
 
@@ -80,6 +81,7 @@ class ChipSpec:
     layers: VirtualLayers | None
     sips: SipFabric
     components: Components
+    send_times: SendTimes
     data: bool
     remote_dma: bool
     start_kernel: StartKernel
@@ -99,10 +101,13 @@ class ChipContext(ChipSpec):
     send_bounds: SendBounds
     flows: Flows
     memory_ports: dict[int, RingMemory]
+    reach: Callable[[int], object]
+    """Makes the component at a node, if it does not exist yet."""
 
     def watch_ring(self, base: int, nbytes: int, pe_node: int) -> None:
         """Make the memory at `base` send arrivals to a PE, for slots in `nbytes` from there."""
         _, node = self.locate(base)
+        self.reach(node)
         self.memory_ports[node].watch(base, nbytes, pe_node)
 
     def locate(self, address: int) -> tuple[int, int]:

@@ -6,6 +6,7 @@ the denominator of a bandwidth with many decimals does not fit into 64 bits.
 """
 
 from fractions import Fraction
+from functools import cache
 
 from sip_node.compiled.int128 cimport int128
 
@@ -15,6 +16,12 @@ cdef enum:
 cdef long long NEVER_PS = 1LL << 62
 
 
+@cache
+def byte_ps(bw_gbs):
+    """Time of one byte, exactly. A SIP has thousands of servers and a dozen bandwidths."""
+    return PS_PER_NS / Fraction(str(bw_gbs))
+
+
 cdef class FifoServer:
     """The twin of `ReferenceServer`."""
 
@@ -22,7 +29,7 @@ cdef class FifoServer:
         self.name = name
         self.free_ps = self.busy_ps = self.queued_ps = self.nbytes = 0
         # The decimal that the user wrote, not the nearest binary number; see `simtime.exact`.
-        self.byte_ps = PS_PER_NS / Fraction(str(bw_gbs))
+        self.byte_ps = byte_ps(bw_gbs)
         # A bandwidth with more digits than 64 bits hold is computed with Python's integers.
         self.denominator = self.byte_ps.numerator if fits(self.byte_ps) else 0
         self.numerator = self.byte_ps.denominator if fits(self.byte_ps) else 0

@@ -198,7 +198,7 @@ def pair(direction: str, rx_base: int, tx_base: int = 1 << 20) -> QueuePair:
 
 
 def ipcq() -> PeIpcq:
-    return chip().pes[0].ipcq
+    return chip().pe(PeCoordinates(0, 0, 0)).ipcq
 
 
 def test_a_pe_installs_each_queue_table_once() -> None:

@@ -99,6 +99,10 @@ class ReferenceFabric:
         assert node not in self._endpoints, f"node {node} has an endpoint already"
         self._endpoints[node] = endpoint
 
+    def replace(self, node: int, endpoint: Endpoint) -> None:
+        """Deliver the packets that arrive at `node` from now on to another endpoint."""
+        self._endpoints[node] = endpoint
+
     def latency_ps(self, source: int, target: int) -> int:
         """The time of a packet's head without contention: overheads and wires."""
         return self._routes.route(source, target).latency_ps
@@ -182,7 +186,7 @@ def link_server(graph: ChipGraph, link: Link, links: Mapping[str, type[Server]])
     Its class follows from the kind of the node that the link leaves.
     """
     assert link.bw_gbs is not None, f"link {link.index} only delays"
-    source = graph.nodes[link.source]
+    kind = graph.nodes[link.source].kind
     # Nodes where packets end are no kind of `impl:` for links: no packet passes them.
-    serve = links.get(source.kind, Server)
-    return serve(f"{source.name}->{graph.nodes[link.target].name}", link.bw_gbs)
+    serve = links.get(kind, Server)
+    return serve(graph.link_names[link.index], link.bw_gbs)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from runtime.core.coordinates import PeCoordinates
 from runtime.core.rng import seeded
 from runtime.core.simtime import NEVER_PS
 from runtime.core.trace import Operand, OpRecord
@@ -44,7 +45,7 @@ class LonePe:
         self.log = OpLog(self.records.extend)
         plan = chip_spec(topology, data=data)
         self.addresses = plan.addresses
-        self.pe = Chip(plan, 0, self.engine, self.log).pes[0]
+        self.pe = Chip(plan, 0, self.engine, self.log).pe(PeCoordinates(0, 0, 0))
         self.dma = self.pe.dma
 
     def hbm(self, offset: int, *shape: int, pe: int = 0, strides: tuple[int, ...] = ()) -> Operand:
@@ -219,7 +220,7 @@ def test_rows_are_gathered_and_scattered_in_another_sip_too() -> None:
     engine, plan = Engine(), chip_spec(topology, data=True, remote_dma=True)
     chips = {sip: Chip(plan, sip, engine, OpLog(None)) for sip in (0, 1)}
     join(chips)
-    pe, other = chips[0].pes[0], chips[1].pes[3]
+    pe, other = chips[0].pe(PeCoordinates(0, 0, 0)), chips[1].pe(PeCoordinates(1, 0, 3))
     data, tcm, there = random_bytes(60 * 100), pe.tcm.base, other.tcm.base
     far = Operand(plan.addresses.pe_hbm_addr(1, 0, 3, 777), (60, 100), "i8", (250, 1))
     pe.dma.write(Operand(tcm, (60, 100), "i8"), far, data).then(
