@@ -6,11 +6,11 @@ Events of the core are in a binary heap of keys; what an event does is a struct 
 Events of SimPy's classes are in SimPy's own queue.
 
     loop:  key  = the first key of SimPy's queue, or the bound of the run
-           while the first key of the heap < key:  execute the first event of the heap   (a burst)
+           while the first key of the heap < key:  execute the first event of the heap
            execute SimPy's first event
 
-Within a burst SimPy's queue is read again only after `schedule`, through which all classes of SimPy
-insert their events.
+In the inner loop SimPy's queue is read again only after `schedule`, through which all classes of
+SimPy insert their events.
 """
 
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE

@@ -1,0 +1,192 @@
+"""Random transfers between PEs and memories on a small fabric, for the comparison of two cores.
+
+PEs have a TCM behind one port, a DMA engine's loops over packets, and one memory has a transaction
+queue. Everything that a component is called for is logged with its time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+from runtime.core.simtime import NEVER_PS
+from runtime.model.routing import Route, Stage
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
+from sip_node.chip.memory.storage import SramPorts
+from sip_node.chip.strided_block import StridedBlock
+
+PES, PACKET_BYTES, CONTROL_BYTES = 3, 256, 16
+MEMORY = PES
+SIZES = (1, 255, 256, 300, 1024, 2000)
+Classes = dict[str, Callable[..., Any]]
+"""The constructors of one core, by the name of the reference without `Reference`."""
+
+
+class _Store:
+    """A memory that logs what it stores and loads."""
+
+    def __init__(self, world: "TransferWorld", node: int, service: Any) -> None:
+        self._world, self._node = world, node
+        self.keeps_data = world.rng.random() < 0.5
+        self.packets = world.classes["MemoryPackets"](
+            engine=world.engine,
+            fabric=world.fabric,
+            node=node,
+            base=node << 20,
+            service=service,
+            packet_bytes=PACKET_BYTES,
+            latency_ps=world.rng.choice((0, 700)),
+            store=self,
+        )
+        if world.rng.random() < 0.3:
+            self.packets.on_service = lambda packet: world.note("service", packet.transfer.tag)
+
+    def written(self, packet: Packet) -> None:
+        self._world.note("written", packet.transfer.tag)
+        self._world.act()
+
+    def answer(self, request: FabricTransfer) -> FabricTransfer:
+        return FabricTransfer(
+            kind=Kind.DATA,
+            source_sip=0,
+            source_node=self._node,
+            sip=0,
+            node=request.source_node,
+            tag=request.tag,
+            total=request.total,
+        )
+
+    def load(self, data: FabricTransfer) -> None:
+        self._world.note("load", data.tag)
+
+
+class _Pe:
+    """The parts of a PE that handle packets."""
+
+    def __init__(self, world: "TransferWorld", node: int) -> None:
+        make, rng = world.classes, world.rng
+        port = make["Server"](f"tcm{node}", rng.choice((256, 51.2)))
+        self.store = _Store(world, node, make["PortTurns"](world.engine, port))
+        self.stream = make["EgressStream"](
+            world.engine, port, world.fabric, node, lambda *left: world.noted("left", *left)
+        )
+        self.window = make["ReadWindow"](
+            engine=world.engine,
+            fabric=world.fabric,
+            node=node,
+            places=rng.choice((1, 2, 16)),
+            packet_bytes=PACKET_BYTES,
+            control_bytes=CONTROL_BYTES,
+        )
+        self.landing = make["DataLanding"](
+            world.engine,
+            port,
+            world.fabric,
+            node,
+            self.window,
+            lambda *landed: world.noted("landed", *landed),
+        )
+        memory = dict.fromkeys((Kind.WRITE, Kind.READ), self.store.packets.accept)
+        world.fabric.attach(node, make["PacketSwitch"](memory | {Kind.DATA: self.landing.accept}))
+
+
+class TransferWorld:
+    """One machine on one core; two of the same seed differ only if their cores do."""
+
+    def __init__(self, classes: Classes, seed: int) -> None:
+        self.classes, self.rng = classes, Random(seed)
+        self.log: list[tuple[object, ...]] = []
+        self.budget, self.tags = self.rng.randint(4, 14), 0
+        self.engine = classes["Engine"]()
+        self.fabric = classes["Fabric"](
+            self.engine,
+            SimpleNamespace(
+                nodes=[_Node()] * 4, links=[_Link(index) for index in range(4)], io_noc=9
+            ),
+            _Routes(self.rng),
+            0,
+            SimpleNamespace(in_flight={}),
+            {"any": classes["Server"]},
+        )
+        self._pes = [_Pe(self, node) for node in range(PES)]
+        queue = classes["TransactionQueue"](self.engine, SramPorts("sram", 128))
+        self.fabric.attach(MEMORY, _Store(self, MEMORY, queue).packets)
+        while self.tags < 3:
+            self.act()
+
+    def run(self) -> list[tuple[object, ...]]:
+        """Run to the end; returns what happened."""
+        self.engine.run_before(NEVER_PS)
+        self.note("end", self.engine.events, self.fabric.sent, self.fabric.delivered)
+        return self.log
+
+    def note(self, what: str, *numbers: int) -> None:
+        """Log something at the time of the event."""
+        self.log.append((what, self.engine.now_ps, *numbers))
+
+    def noted(self, what: str, transfer: FabricTransfer, time_ps: int) -> None:
+        """Log a time of a transfer; it may cause another one."""
+        self.note(what, transfer.tag, time_ps)
+        self.engine.at(time_ps, self.act)
+
+    def act(self) -> None:
+        """Begin a transfer between random nodes."""
+        if not self.budget:
+            return
+        self.budget -= 1
+        self.tags += 1
+        rng = self.rng
+        source, target, total = rng.randrange(PES), rng.randrange(PES + 1), rng.choice(SIZES)
+        pe = self._pes[source]
+        match rng.choice(("write", "read", "copy")):
+            case "write":
+                write = self._transfer(Kind.WRITE, source, target, total)
+                pe.stream.start(write, rng.choice((64, PACKET_BYTES)))
+            case "copy":
+                pe.landing.forward(self._transfer(Kind.WRITE, source, MEMORY, total))
+                pe.window.begin(self._transfer(Kind.READ, source, target, total))
+            case _:
+                pe.window.begin(self._transfer(Kind.READ, source, target, total))
+
+    def _transfer(self, kind: Kind, source: int, target: int, total: int) -> FabricTransfer:
+        return FabricTransfer(
+            kind=kind,
+            source_sip=0,
+            source_node=source,
+            sip=0,
+            node=target,
+            address=(target << 20) + self.rng.randrange(4096),
+            tag=self.tags,
+            total=total,
+            rows=self.rng.choice((None, None, StridedBlock(32, 64))),
+        )
+
+
+@dataclass
+class _Node:
+    kind: str = "any"
+    name: str = "node"
+
+
+@dataclass
+class _Link:
+    index: int
+    source: int = 0
+    target: int = 0
+    bw_gbs: float = 64.0
+
+
+class _Routes:
+    """A route of one to four of the links between any two nodes."""
+
+    def __init__(self, rng: Random) -> None:
+        stages = [Stage(index, 0, rng.randint(0, 4) * 500) for index in range(4)]
+        self._stages = {
+            (source, target): tuple(rng.sample(stages, rng.randint(1, 4)))
+            for source in range(PES + 1)
+            for target in range(PES + 1)
+        }
+
+    def route(self, source: int, target: int) -> Route:
+        return Route((source, target), self._stages[source, target], source, target)
