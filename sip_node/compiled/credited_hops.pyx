@@ -12,6 +12,7 @@ from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.clocked_routers cimport ClockedRouters
 from sip_node.compiled.cycle_agenda cimport TICK
 from sip_node.compiled.hops cimport Endpoint
+from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.router_parts cimport NetworkPart, SourcePart
 from sip_node.compiled.router_state cimport (
     Injection,
@@ -20,6 +21,7 @@ from sip_node.compiled.router_state cimport (
     Worm,
     cycle_of,
 )
+from sip_node.compiled.sender cimport Sender
 
 cdef enum:
     NORMAL = 1
@@ -50,7 +52,7 @@ cdef class WormPool:
                 Py_XDECREF(<PyObject *> block[index].packet)
             PyMem_Free(block)
 
-    cdef Worm *new(self, object packet) except NULL:
+    cdef Worm *new(self, Packet packet) except NULL:
         cdef Worm *block
         cdef Worm *worm
         cdef int index
@@ -67,9 +69,9 @@ cdef class WormPool:
         worm.packet = <void *> packet
         return worm
 
-    cdef object release(self, Worm *worm):
+    cdef Packet release(self, Worm *worm):
         """The packet of a worm, which is free from now on."""
-        packet = <object> worm.packet
+        packet = <Packet> worm.packet
         Py_XDECREF(<PyObject *> worm.packet)
         worm.packet = NULL
         worm.next, self.free = self.free, worm
@@ -124,6 +126,7 @@ cdef class CreditedHops(ClockedRouters):
     cdef WormPool worms
     cdef object find_path
     cdef object send_bounds
+    cdef dict senders
     cdef dict paths
     cdef dict endpoints
     cdef dict servers
@@ -153,11 +156,12 @@ cdef class CreditedHops(ClockedRouters):
         `endpoints`, `servers` of links with calendars, callbacks when a packet has `left` a node,
         the bytes that wait there.
         """
-        self.sip, self.find_path, self.send_bounds = sip, find_path, send_bounds
+        self.sip, self.find_path = sip, find_path
+        self.send_bounds, self.senders = send_bounds, send_bounds.in_flight
         self.endpoints, self.servers, self.left = endpoints, servers, left
         self.bytes_waiting, self.restores_order_here = bytes_waiting, restores_order
 
-    def send(self, packet, int origin, long long tail_ps):
+    def send(self, Packet packet not None, int origin, long long tail_ps):
         """See `ReferenceCreditedFabric.send`."""
         cdef PacketPath path
         cdef Event event
@@ -173,11 +177,15 @@ cdef class CreditedHops(ClockedRouters):
             self.bytes_waiting[path.notified] += event.nbytes
         if transfer.sip != self.sip:
             packet.entrance_ps = self.calendar.now_ps + path.latency_ps
-            self.send_bounds.departed(transfer.sip, packet.entrance_ps)
+            sender = self.senders.get(transfer.sip)
+            if sender is None:
+                self.send_bounds.departed(transfer.sip, packet.entrance_ps)
+            else:
+                (<Sender> sender).depart(packet.entrance_ps)
         event.actor, event.step, event.context = self.number, BEFORE, <void *> path
         self.enter(path, event, packet)
 
-    def release(self, packet):
+    def release(self, Packet packet not None):
         """See `ReferenceCreditedFabric.release`."""
         cdef NetworkPart part = <NetworkPart?> packet.space
         packet.space = None
@@ -192,16 +200,16 @@ cdef class CreditedHops(ClockedRouters):
         if step == ARRIVED:
             return self.arrived(<Worm *> event.context)
         if step == BEFORE:
-            return self.enter(<PacketPath> event.context, event, subject)
+            return self.enter(<PacketPath> event.context, event, <Packet> subject)
         if step == AFTER:
-            return self.leave(<PacketPath> event.context, event, subject)
+            return self.leave(<PacketPath> event.context, event, <Packet> subject)
         self.left[event.nbytes](subject)
         return 0
 
     cdef long long flits(self, long long nbytes) noexcept:
         return max(1, (nbytes + self.flit_bytes - 1) // self.flit_bytes)
 
-    cdef int enter(self, PacketPath path, Event event, object packet) except -1:
+    cdef int enter(self, PacketPath path, Event event, Packet packet) except -1:
         """Pass the links with calendars, then wait at the source of the first clocked link."""
         cdef Worm *worm
         cdef int index = event.step // STEPS
@@ -218,14 +226,14 @@ cdef class CreditedHops(ClockedRouters):
         path.sent += 1
         return self.put(path.source.injection, worm)
 
-    cdef int leave(self, PacketPath path, Event event, object packet) except -1:
+    cdef int leave(self, PacketPath path, Event event, Packet packet) except -1:
         """Pass the links with calendars behind the routers."""
         cdef int index = event.step // STEPS
         if index < len(path.after):
             return self.reserve(path.after[index], event, packet)
         return self.deliver(path, packet, event.tail_ps)
 
-    cdef int reserve(self, object stage, Event event, object packet) except -1:
+    cdef int reserve(self, object stage, Event event, Packet packet) except -1:
         """Pass a link with a calendar; the event of the next one is when the head is there."""
         cdef long long now_ps = self.calendar.now_ps, pre_ps = stage.pre_ps, post_ps = stage.post_ps
         cdef long long start_ps, tail_ps
@@ -277,7 +285,7 @@ cdef class CreditedHops(ClockedRouters):
     cdef int ejected(self, Worm *worm, VirtualNetwork *network, long long cycle) except -1:
         cdef Event event
         if network.is_limited:
-            (<object> worm.packet).space = (<PacketPath> worm.path).ejecting
+            (<Packet> worm.packet).space = (<PacketPath> worm.path).ejecting
         event.actor, event.step, event.context = self.number, ARRIVED, <void *> worm
         return self.calendar.insert((cycle + 1) * self.period_ps, NORMAL, event, None)
 
@@ -302,7 +310,7 @@ cdef class CreditedHops(ClockedRouters):
                 place[0] = worm.next
         return 0
 
-    cdef int deliver(self, PacketPath path, object packet, long long tail_ps) except -1:
+    cdef int deliver(self, PacketPath path, Packet packet, long long tail_ps) except -1:
         self.delivered += 1
         if path.endpoint is None:
             path.endpoint = self.endpoints[path.target]

@@ -5,6 +5,8 @@ A UCIe crossing is a part of the link between the routers at its ends: its ports
 links between the host and the IO_CPU keep calendars.
 """
 
+from typing import NamedTuple
+
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import Stage
 from sip_node.chip.fabric.noc_clock import NocClock, Pipeline, pipeline
@@ -18,17 +20,41 @@ _LOCAL = 1 << 9
 """More than twice the SIPs of a system: a router has an entrance and an exit for each of them."""
 
 
+class LinkTiming(NamedTuple):
+    """A link between routers, or a router and a component, with its times in cycles.
+
+    `source` and `target` are the nodes at its ends: for a UCIe crossing those behind the ports.
+    `wire` is the delay of its wires, its UCIe ports, and the overhead of a component at its end;
+    the overhead of a router is its pipeline. A flit occupies it for `flit` cycles.
+    """
+
+    source: int
+    target: int
+    wire: int
+    flit: int
+
+
 class HopTiming:
-    """The times of hops in cycles, which follow from the graph."""
+    """The times of hops in cycles, which follow from the graph; each is computed once."""
 
     def __init__(self, graph: ChipGraph) -> None:
         self._graph, self.clock = graph, NocClock(graph.topology.noc)
         self._mesh_stages = graph.topology.noc.router_stages
+        nodes = graph.nodes
+        self._calendars = {
+            link.index
+            for link in graph.links
+            if nodes[link.source].kind in _CALENDARS or nodes[link.target].kind in _CALENDARS
+        }
+        self._links: dict[int, LinkTiming] = {}
+        self._pipelines: dict[int, Pipeline] = {}
 
-    def ends(self, stage: Stage) -> tuple[int, int]:
-        """The nodes at the ends of a link: for a crossing the nodes behind the ports."""
-        link = self._graph.links[stage.link]
-        return self._behind(link.source), self._behind(link.target)
+    def link(self, stage: Stage) -> LinkTiming:
+        """The clocked link of a stage."""
+        found = self._links.get(stage.link)
+        if found is None:
+            found = self._links[stage.link] = self._clocked(stage)
+        return found
 
     def is_router(self, node: int) -> bool:
         """Whether a node is a clocked router."""
@@ -36,44 +62,44 @@ class HopTiming:
 
     def has_calendar(self, index: int) -> bool:
         """Whether a link is one between the host and the IO_CPU."""
-        link, nodes = self._graph.links[index], self._graph.nodes
-        return nodes[link.source].kind in _CALENDARS or nodes[link.target].kind in _CALENDARS
+        return index in self._calendars
 
     def pipeline(self, node: int) -> Pipeline:
         """The stages of a router; those of other nodes are their overhead."""
-        if self._graph.nodes[node].kind == "router":
-            return pipeline(self._mesh_stages)
-        return pipeline(self.clock.delay_cycles(self._graph.nodes[node].overhead_ps))
-
-    def wire_cycles(self, stage: Stage) -> int:
-        """The delay of a link: its wires, its UCIe ports, the overhead of a component at its end.
-
-        The overhead of a router is its pipeline.
-        """
-        target = self.ends(stage)[1]
-        overhead_ps = self._graph.nodes[target].overhead_ps if self.is_router(target) else 0
-        return self.clock.delay_cycles(stage.pre_ps + stage.post_ps - overhead_ps)
-
-    def flit_cycles(self, stage: Stage) -> int:
-        """The cycles for which a flit occupies a link."""
-        bw_gbs = self._graph.links[stage.link].bw_gbs
-        assert bw_gbs is not None
-        return self.clock.flit_cycles(bw_gbs)
+        found = self._pipelines.get(node)
+        if found is None:
+            stages = self._mesh_stages
+            if self._graph.nodes[node].kind != "router":
+                stages = self.clock.delay_cycles(self._graph.nodes[node].overhead_ps)
+            found = self._pipelines[node] = pipeline(stages)
+        return found
 
     def latency_ps(self, stages: tuple[Stage, ...]) -> int:
         """The time from a clock edge to the arrival of a packet of one flit, without contention."""
         delay_ps = sum(
-            stage.pre_ps + stage.post_ps for stage in stages if self.has_calendar(stage.link)
+            stage.pre_ps + stage.post_ps for stage in stages if stage.link in self._calendars
         )
-        clocked = [stage for stage in stages if not self.has_calendar(stage.link)]
+        clocked = [self.link(stage) for stage in stages if stage.link not in self._calendars]
         if not clocked:
             return delay_ps
-        cycles = sum(self.wire_cycles(stage) + self.flit_cycles(stage) - 1 for stage in clocked)
-        nodes = [*(self.ends(stage)[0] for stage in clocked), self.ends(clocked[-1])[1]]
+        nodes = [clocked[0].source, *(link.target for link in clocked)]
+        cycles = sum(link.wire + link.flit - 1 for link in clocked)
         cycles += sum(sum(self.pipeline(node)) for node in nodes if self.is_router(node))
         # A router at an end has an entrance or an exit of its own.
         cycles += sum(self.is_router(node) for node in (nodes[0], nodes[-1]))
         return delay_ps + (cycles + 1) * self.clock.period_ps
+
+    def _clocked(self, stage: Stage) -> LinkTiming:
+        link, clock = self._graph.links[stage.link], self.clock
+        source, target = self._behind(link.source), self._behind(link.target)
+        overhead_ps = self._graph.nodes[target].overhead_ps if self.is_router(target) else 0
+        assert link.bw_gbs is not None, f"link {link.index} only delays"
+        return LinkTiming(
+            source=source,
+            target=target,
+            wire=clock.delay_cycles(stage.pre_ps + stage.post_ps - overhead_ps),
+            flit=clock.flit_cycles(link.bw_gbs),
+        )
 
     def _behind(self, node: int) -> int:
         return self._graph.behind(node) if self._graph.nodes[node].kind == "ucie" else node
@@ -92,11 +118,10 @@ class ClockedNetwork:
 
     def link(self, stage: Stage, network: int) -> VirtualNetwork:
         """A virtual network of a link."""
-        source, target = self._timing.ends(stage)
-        link, timing = self._graph.links[stage.link], self._timing
+        link, clocked = self._graph.links[stage.link], self._timing.link(stage)
         name = f"{self._graph.nodes[link.source].name}->{self._graph.nodes[link.target].name}"
-        wire, flit = timing.wire_cycles(stage), timing.flit_cycles(stage)
-        return self._network(stage.link, name, (source, target), (wire, flit), network)
+        ends, cycles = (clocked.source, clocked.target), (clocked.wire, clocked.flit)
+        return self._network(stage.link, name, ends, cycles, network)
 
     def exit(self, node: int, number: int, network: int) -> VirtualNetwork:
         """A virtual network of output `number` of a router to components of its own."""

@@ -71,7 +71,7 @@ class CreditedPaths:
             network.link(stage, base + layer)
             for stage, layer in zip(stages[first:end], layers[first:end], strict=True)
         ]
-        begin, last = timing.ends(stages[first])[0], timing.ends(stages[end - 1])[1]
+        begin, last = timing.link(stages[first]).source, timing.link(stages[end - 1]).target
         if timing.is_router(begin):
             networks.insert(0, network.entrance(begin, key.neighbour, base + layers[first]))
         if timing.is_router(last):
@@ -98,4 +98,8 @@ class CreditedPaths:
     def _layers_of(self, route: Route) -> list[int]:
         """The layer of each stage: that of the hop into the node at its end."""
         ends = dict(zip(route.nodes[1:], self._layers.of(route), strict=True))
-        return [ends[self.timing.ends(stage)[1]] for stage in route.stages]
+        calendar = self.timing.has_calendar
+        return [
+            0 if calendar(stage.link) else ends[self.timing.link(stage).target]
+            for stage in route.stages
+        ]
