@@ -1,10 +1,8 @@
 """One LP process from its Hello to its exit: the only module that constructs its parts."""
 
 import gc
-import os
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -32,10 +30,9 @@ from sip_node.chip.packet_rules import PacketRules
 from sip_node.chip.partition import Partition
 from sip_node.control import Control
 from sip_node.pdes.loop import LogicalProcess
-from sip_node.pdes.promise_board import PromiseBoard
 from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport import Transport
-from sip_node.pdes.transport_board import BoardTransport
+from sip_node.pdes.transport_board import with_board
 from sip_node.pdes.transport_jitter import JitterTransport
 from sip_node.pdes.transport_zmq import ZmqTransport
 from sip_node.programs.activity import activity
@@ -91,7 +88,7 @@ def _run(
     try:
         peers = control.hello(transport.endpoint, _news(recorder))
         programs = Programs(peers.job, function, args, recorder.record)
-        channels = _channels(transport, directory, lp, peers.endpoints)
+        channels = with_board(transport, directory, lp, peers.endpoints)
         node = LpNode(lp, peers, programs, channels, Reporter(control, lp))
         ranks = tuple(sip for sip in peers.sips_of_lp[lp] if sip < node.world_size)
         provide_variables(ranks, node.world_size, script=peers.job.kind == "script")
@@ -120,21 +117,6 @@ def _run(
         _fail(control, lp, node, -1, error)
     finally:
         channels.close()
-
-
-def _channels(
-    transport: ZmqTransport, directory: Path | None, lp: int, endpoints: Sequence[str]
-) -> Transport:
-    """The transport, with a board of promises for the peers in the same private directory."""
-    prefix = f"ipc://{directory}/"
-    near = [peer for peer, at in enumerate(endpoints) if peer != lp and at.startswith(prefix)]
-    if directory is None or not near:
-        return transport
-    board = PromiseBoard(directory, lp, len(endpoints))
-    transport.wake_by(board.bell)
-    # With fewer processors than LPs, a peer may need the processor of an LP that watches.
-    watches = len(endpoints) <= len(os.sched_getaffinity(0))
-    return BoardTransport(transport, board, near, watches=watches)
 
 
 def _record_named_code(

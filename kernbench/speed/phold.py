@@ -5,31 +5,31 @@ a delay, at least the lookahead, and the next entity. Since a stream belongs to 
 an LP, every distribution of the entities over LPs gives the same run and the same digest.
 
 `python -m kernbench.speed.phold --lps 2` runs it in one process and in two, and prints the cost of
-synchronisation.
+synchronisation. The ceiling is as much work in two processes that exchange nothing: what this
+machine can gain at most. `--window-events 10 --event-us 10` gives every process 100 us of work in a
+lookahead.
 """
 
 import argparse
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from heapq import heapify, heappop, heappush
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
+from statistics import median
 from struct import Struct
 
-from runtime.core.rng import fresh_run_id, seeded
+from runtime.core.rng import seeded
 from runtime.core.simtime import NEVER_PS, PS_PER_NS
 from runtime.core.wallclock import now_s
-from runtime.wire.codec import PeerDecoder
 from runtime.wire.frames import Message
 from sip_node.pdes.loop import LogicalProcess, LoopStatistics
 from sip_node.pdes.promises import SendBound
 from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport import Transport
-from sip_node.pdes.transport_zmq import ZmqTransport
 
 _RECORD = Struct("<qqq")
+_DIGESTS = 5_000
+_SAMPLES = 5
 
 
 @dataclass(frozen=True)
@@ -164,62 +164,42 @@ def logical_process(
     return LogicalProcess(sync, model, transport), model
 
 
-def run_processes(workload: Workload, lps: int) -> PholdResult:
-    """Run in `lps` processes over ZeroMQ ipc. The death of one raises `EOFError`."""
-    context = get_context("spawn")
-    with tempfile.TemporaryDirectory(prefix="phold-") as directory:
-        endpoints = {lp: f"ipc://{directory}/lp{lp}" for lp in range(lps)}
-        pipes = [context.Pipe() for _ in range(lps)]
-        run_id = fresh_run_id()
-        processes = [
-            context.Process(
-                target=_child, args=(workload, lp, endpoints, run_id, pipes[lp][1]), daemon=True
-            )
-            for lp in range(lps)
-        ]
-        try:
-            for process, (_, theirs) in zip(processes, pipes, strict=True):
-                process.start()
-                # With the only write end in the child, its death ends the pipe.
-                theirs.close()
-            # Every process is ready before the first one starts: start-up is not measured.
-            for ours, _ in pipes:
-                ours.recv()
-            for ours, _ in pipes:
-                ours.send("start")
-            return PholdResult(tuple(ours.recv() for ours, _ in pipes))
-        finally:
-            for process, (ours, _) in zip(processes, pipes, strict=True):
-                ours.close()
-                process.join(timeout=5)
-                process.terminate()
+def parts_of(workload: Workload, lps: int) -> list[Workload]:
+    """A workload of its own for each LP, with the entities that the LP has: nothing to exchange."""
+    counts = [0] * lps
+    for entity in range(workload.entities):
+        counts[workload.lp_of(entity, lps)] += 1
+    return [replace(workload, entities=count) for count in counts]
 
 
-def _child(
-    workload: Workload, lp: int, endpoints: Mapping[int, str], run_id: str, pipe: Connection
-) -> None:
-    transport = ZmqTransport(lp, run_id, endpoints[lp])
-    lp_of = [workload.lp_of(entity, len(endpoints)) for entity in range(workload.entities)]
-    transport.connect(
-        {peer: endpoint for peer, endpoint in endpoints.items() if peer != lp},
-        PeerDecoder(run_id, lp, lp_of),
-    )
-    loop, model = logical_process(workload, lp, len(endpoints), transport)
-    pipe.send("ready")
-    pipe.recv()
-    begin_s = now_s()
-    statistics = loop.run()
-    pipe.send(LpResult(model.digests(), statistics, now_s() - begin_s))
-    transport.close()
+def work_of(event_us: float) -> int:
+    """The number of digests that take `event_us` on this machine, measured now."""
+    digest, fastest_s = blake2b(digest_size=16), float("inf")
+    # The fastest of several: other programs only make it slower.
+    for _ in range(_SAMPLES):
+        begin_s = now_s()
+        for _ in range(_DIGESTS):
+            digest.hexdigest()
+        fastest_s = min(fastest_s, now_s() - begin_s)
+    return round(event_us * 1e-6 * _DIGESTS / fastest_s)
 
 
-def report(lps: int, result: PholdResult, alone: PholdResult) -> str:
+def jobs_of(window_events: float, arguments: argparse.Namespace) -> int:
+    """Jobs per entity for `window_events` events of each process in a lookahead, at least one.
+
+    A hop takes the lookahead and the mean on average, and a job causes one event a hop.
+    """
+    per_job = arguments.lookahead_ns / (arguments.lookahead_ns + arguments.mean_ns)
+    return max(1, round(window_events * arguments.lps / (arguments.entities * per_job)))
+
+
+def report(title: str, result: PholdResult, alone: PholdResult) -> str:
     """One line: throughput, its ratio to one process, the synchronisation, and the digest."""
     loops = [lp.statistics for lp in result.lps]
     blocked = sum(loop.blocked_s for loop in loops) / sum(lp.wall_s for lp in result.lps)
     ratio = result.events_per_s / alone.events_per_s
     return (
-        f"{lps:3} LPs  {result.events_per_s:10,.0f} events/s  {ratio:5.2f}x  "
+        f"{title:16}  {result.events_per_s:10,.0f} events/s  {ratio:5.2f}x  "
         f"{sum(loop.rounds for loop in loops):8,} rounds  "
         f"{sum(loop.messages for loop in loops):9,} messages  "
         f"{sum(loop.null_messages for loop in loops):7,} null messages  "
@@ -229,11 +209,16 @@ def report(lps: int, result: PholdResult, alone: PholdResult) -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m kernbench.speed.phold", description="PHOLD on one process and on several"
+        prog="python -m kernbench.speed.phold",
+        description="PHOLD on one process and on several, and as much work without synchronisation",
     )
     parser.add_argument("--lps", type=int, default=2, help="processes to compare with one")
     parser.add_argument("--entities", type=int, default=64)
-    parser.add_argument("--jobs", type=int, default=8, help="jobs that start at each entity")
+    jobs = parser.add_mutually_exclusive_group()
+    jobs.add_argument("--jobs", type=int, default=8, help="jobs that start at each entity")
+    jobs.add_argument(
+        "--window-events", type=float, help="set --jobs: events of a process in a lookahead"
+    )
     parser.add_argument("--lookahead-ns", type=int, default=16, help="least time of a hop")
     parser.add_argument(
         "--mean-ns", type=int, default=16, help="mean of the exponential time added to it"
@@ -242,36 +227,54 @@ def _arguments() -> argparse.Namespace:
         "--spread", type=float, default=0.2, help="probability that a job leaves its entity"
     )
     parser.add_argument("--end-ns", type=int, default=10_000, help="simulated time")
-    parser.add_argument(
+    work = parser.add_mutually_exclusive_group()
+    work.add_argument(
         "--work", type=int, default=0, help="digests computed per event, to make events cost more"
     )
+    work.add_argument(
+        "--event-us", type=float, help="set --work: wall time of an event's work, calibrated here"
+    )
+    parser.add_argument("--rounds", type=int, default=1, help="repetitions; prints medians")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     if not 1 <= arguments.lps <= arguments.entities:
         parser.error(
             f"--lps {arguments.lps}: between 1 and the number of entities, {arguments.entities}"
         )
+    if arguments.rounds < 1:
+        parser.error(f"--rounds {arguments.rounds}: at least 1")
     return arguments
 
 
 def main() -> int:
     """Run the workload with one LP and with `--lps`; 1 if the digests differ."""
-    arguments = _arguments()
+    # Imported here: the processes import this module for their model.
+    from kernbench.speed.phold_processes import run_apart, run_processes
+
+    given = _arguments()
     workload = Workload(
-        entities=arguments.entities,
-        jobs=arguments.jobs,
-        lookahead_ps=arguments.lookahead_ns * PS_PER_NS,
-        mean_ps=arguments.mean_ns * PS_PER_NS,
-        spread=arguments.spread,
-        end_ps=arguments.end_ns * PS_PER_NS,
-        work=arguments.work,
-        seed=arguments.seed,
+        entities=given.entities,
+        jobs=given.jobs if given.window_events is None else jobs_of(given.window_events, given),
+        lookahead_ps=given.lookahead_ns * PS_PER_NS,
+        mean_ps=given.mean_ns * PS_PER_NS,
+        spread=given.spread,
+        end_ps=given.end_ns * PS_PER_NS,
+        work=given.work if given.event_us is None else work_of(given.event_us),
+        seed=given.seed,
     )
-    alone = run_processes(workload, 1)
-    print(report(1, alone, alone))
-    split = run_processes(workload, arguments.lps)
-    print(report(arguments.lps, split, alone))
-    return int(split.digest != alone.digest)
+    print(f"{workload.entities} entities, {workload.jobs} jobs each, {workload.work} digests a job")
+    ceilings, digests = list[float](), set[str]()
+    for _ in range(given.rounds):
+        alone = run_processes(workload, 1)
+        print(report("1 LP", alone, alone))
+        apart = run_apart(workload, given.lps)
+        print(report(f"{given.lps} apart (ceiling)", apart, alone))
+        split = run_processes(workload, given.lps)
+        print(report(f"{given.lps} LPs", split, alone))
+        ceilings.append(split.events_per_s / apart.events_per_s)
+        digests |= {alone.digest, split.digest}
+    print(f"{given.lps} LPs / ceiling: {median(ceilings):.2f}")
+    return int(len(digests) > 1)
 
 
 if __name__ == "__main__":

@@ -9,21 +9,25 @@ A promise that is older than the last frame received is outdated, because that f
 as well. So a receiver passes a promise on if its number lies between the number of the last frame
 and the number of contents received. To the loop it is a frame without messages.
 
-*Waiting.* A blocked LP watches the board for a bounded time, and yields the processor between two
-looks. The time adapts: it grows to twice what a successful wait took, and halves with every wait in
-vain. Then the LP sleeps in the other transport. It does not watch at all where there are more LPs
-than processors, nor while contents that a peer has announced are on their way.
+*Waiting.* A blocked LP watches the board for a bounded time, and soon yields the processor between
+two looks. The time adapts: it grows to twice what a successful wait took, and halves with every
+wait in vain or beyond it, as on a machine with other work. Then the LP sleeps in the other
+transport. It does not watch at all where there are more LPs than processors, nor while contents
+that a peer has announced are on their way.
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from runtime.core.wallclock import now_s
 from runtime.wire.frames import Frame, PeerContent
 from sip_node.pdes.promise_board import BoardPromise, PromiseBoard
 from sip_node.pdes.transport import Transport
+from sip_node.pdes.transport_zmq import ZmqTransport
 
-LEAST_WATCH_S = 10e-6
+LEAST_WATCH_S = 20e-6
+"""So long an LP keeps its processor: what it waits for often comes at once."""
 LONGEST_WATCH_S = 300e-6
 """About what it costs to sleep and to be woken: longer waits gain nothing by watching."""
 _LOOK_EVERY = 64
@@ -125,15 +129,31 @@ class BoardTransport:
 
     def _watch(self) -> bool:
         """Whether a promise came while watching."""
-        begin_s = self._clock()
-        while True:
-            passed_s = self._clock() - begin_s
-            if self._board.has_news():
-                self._watch_s = min(LONGEST_WATCH_S, max(self._watch_s, 2 * passed_s))
-                return True
-            if passed_s >= self._watch_s or self._is_announced():
+        begin_s, passed_s, came = self._clock(), 0.0, False
+        while passed_s < self._watch_s:
+            came = self._board.has_news()
+            if came or self._is_announced():
                 break
-            os.sched_yield()
+            if passed_s > LEAST_WATCH_S:
+                os.sched_yield()
+            passed_s = self._clock() - begin_s
         if passed_s >= self._watch_s:
             self._watch_s = max(LEAST_WATCH_S, self._watch_s / 2)
-        return False
+        elif came:
+            self._watch_s = min(LONGEST_WATCH_S, max(self._watch_s, 2 * passed_s))
+        return came
+
+
+def with_board(
+    transport: ZmqTransport, directory: Path | None, lp: int, endpoints: Sequence[str]
+) -> Transport:
+    """`transport` of LP `lp`, and a board for the peers with an endpoint in the same directory."""
+    prefix = f"ipc://{directory}/"
+    near = [peer for peer, at in enumerate(endpoints) if peer != lp and at.startswith(prefix)]
+    if directory is None or not near:
+        return transport
+    board = PromiseBoard(directory, lp, len(endpoints))
+    transport.wake_by(board.bell)
+    # With fewer processors than LPs, a peer may need the processor of an LP that watches.
+    watches = len(endpoints) <= len(os.sched_getaffinity(0))
+    return BoardTransport(transport, board, near, watches=watches)

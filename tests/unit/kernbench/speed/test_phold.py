@@ -1,8 +1,19 @@
 """PHOLD has one digest for every distribution over LPs."""
 
+from argparse import Namespace
+from dataclasses import replace
+
 import pytest
 
-from kernbench.speed.phold import LpResult, PholdResult, Workload, logical_process, run_processes
+from kernbench.speed.phold import (
+    LpResult,
+    PholdResult,
+    Workload,
+    jobs_of,
+    logical_process,
+    parts_of,
+    work_of,
+)
 from tests.support.transport_memory import MemoryNetwork
 
 WORKLOAD = Workload(
@@ -43,8 +54,18 @@ def test_the_digest_depends_on_the_workload():
     assert run_in_this_thread(WORKLOAD, 1).digest != run_in_this_thread(other, 1).digest
 
 
-@pytest.mark.slow
-@pytest.mark.multiproc
-@pytest.mark.parametrize("lps", [1, 2])
-def test_processes_over_zeromq_give_the_digest_of_one_thread(lps: int):
-    assert run_processes(WORKLOAD, lps).digest == run_in_this_thread(WORKLOAD, 1).digest
+def test_apart_every_lp_has_its_entities_for_itself():
+    parts = parts_of(replace(WORKLOAD, entities=7), 3)
+    assert [part.entities for part in parts] == [3, 2, 2]
+    assert {replace(part, entities=7) for part in parts} == {replace(WORKLOAD, entities=7)}
+
+
+@pytest.mark.parametrize(("window_events", "jobs"), [(1, 1), (40, 5), (400, 50)])
+def test_jobs_follow_from_the_events_of_a_window(window_events: float, jobs: int):
+    # A job hops every 20 ns on average, so it causes half an event in 10 ns; 16 entities a process.
+    given = Namespace(lookahead_ns=10, mean_ns=10, entities=32, lps=2)
+    assert jobs_of(window_events, given) == jobs
+
+
+def test_longer_events_are_more_digests():
+    assert work_of(0.0) == 0 < work_of(20.0) < work_of(20_000.0)

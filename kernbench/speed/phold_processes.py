@@ -1,0 +1,84 @@
+"""PHOLD in processes: together over the transports of a run, or apart, which is the ceiling."""
+
+import tempfile
+from collections.abc import Sequence
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from kernbench.speed.phold import LpResult, PholdResult, Workload, logical_process, parts_of
+from runtime.core.rng import fresh_run_id
+from runtime.core.wallclock import now_s
+from runtime.wire.codec import PeerDecoder
+from sip_node.pdes.transport import Transport
+from sip_node.pdes.transport_board import with_board
+from sip_node.pdes.transport_zmq import ZmqTransport
+
+
+def run_processes(workload: Workload, lps: int) -> PholdResult:
+    """Run in `lps` processes of this host. The death of one raises `EOFError`."""
+    return _run([workload] * lps, together=True)
+
+
+def run_apart(workload: Workload, lps: int) -> PholdResult:
+    """Run as much work in `lps` processes which exchange nothing, and wait for nothing."""
+    return _run(parts_of(workload, lps), together=False)
+
+
+def _run(workloads: Sequence[Workload], *, together: bool) -> PholdResult:
+    lps = len(workloads)
+    context = get_context("spawn")
+    with tempfile.TemporaryDirectory(prefix="phold-") as directory:
+        pipes = [context.Pipe() for _ in range(lps)]
+        run_id = fresh_run_id()
+        processes = [
+            context.Process(
+                target=_child,
+                args=(workload, lp, lps if together else 1, directory, run_id, pipes[lp][1]),
+                daemon=True,
+            )
+            for lp, workload in enumerate(workloads)
+        ]
+        try:
+            for process, (_, theirs) in zip(processes, pipes, strict=True):
+                process.start()
+                # With the only write end in the child, its death ends the pipe.
+                theirs.close()
+            # Every process is ready before the first one starts: start-up is not measured.
+            for ours, _ in pipes:
+                ours.recv()
+            for ours, _ in pipes:
+                ours.send("start")
+            return PholdResult(tuple(ours.recv() for ours, _ in pipes))
+        finally:
+            for process, (ours, _) in zip(processes, pipes, strict=True):
+                ours.close()
+                process.join(timeout=5)
+                process.terminate()
+
+
+def _child(
+    workload: Workload, lp: int, lps: int, directory: str, run_id: str, pipe: Connection
+) -> None:
+    transport = None if lps == 1 else _transport(workload, lp, lps, directory, run_id)
+    # Of LPs that exchange nothing each is a run of its own.
+    loop, model = logical_process(workload, 0 if lps == 1 else lp, lps, transport)
+    pipe.send("ready")
+    pipe.recv()
+    begin_s = now_s()
+    statistics = loop.run()
+    pipe.send(LpResult(model.digests(), statistics, now_s() - begin_s))
+    if transport is not None:
+        transport.close()
+
+
+def _transport(workload: Workload, lp: int, lps: int, directory: str, run_id: str) -> Transport:
+    """That of an LP of a run of kernbench on one host."""
+    endpoints = [f"ipc://{directory}/lp{peer}" for peer in range(lps)]
+    transport = ZmqTransport(lp, run_id, endpoints[lp])
+    lp_of = [workload.lp_of(entity, lps) for entity in range(workload.entities)]
+    transport.connect(
+        {peer: endpoint for peer, endpoint in enumerate(endpoints) if peer != lp},
+        PeerDecoder(run_id, lp, lp_of),
+    )
+    return with_board(transport, Path(directory), lp, endpoints)
