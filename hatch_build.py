@@ -57,6 +57,8 @@ def _build() -> list[Path]:
             f"sip_node.compiled.{path.stem}",
             [str(path)],
             define_macros=[digest] if path.stem == "build" else [],
+            # Without debug symbols: a fifth of the size.
+            extra_compile_args=["-g0"],
         )
         for path in sorted(ROOM.glob("*.pyx"))
     ]

@@ -3,11 +3,14 @@
 The plain model has a `Store` in front of every link, a process that serves it, and a process for
 every packet on a wire, as in "Event latency" of SimPy's examples. Both carry the traffic of
 `validate --mesh`, in alternation, so that a machine whose speed drifts favours neither. A ratio is
-taken in each round; the result is their median.
+taken in each round; the result is their median. With `--cores` the fabric runs on the reference and
+on the compiled core, each in a process of its own.
 """
 
 import argparse
 import gc
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -29,6 +32,7 @@ from kernbench.validate.mesh_network import (
 from runtime.core.config_file import default_file, read_text
 from runtime.core.rng import seeded
 from runtime.core.wallclock import cpu_s
+from sip_node.compiled.choice import COMPILED, PYTHON, VARIABLE
 
 TARGET = 5.0
 ROUTER_CYCLES, WIRE_CYCLES, FLIT_CYCLES = 2, 1, 1
@@ -169,6 +173,35 @@ def _timed(work: Callable[[], _Result]) -> tuple[_Result, float]:
     return result, took_s
 
 
+def compare_cores(load: float, cycles: int, rounds: int) -> int:
+    """Print hops per second of both cores, round by round; exit 1 if their results differ."""
+    print(f"{'round':>5} {'python hops/s':>14} {'compiled hops/s':>16} {'ratio':>7}")
+    ratios: list[float] = []
+    latencies = set[str]()
+    for number in range(rounds):
+        speeds: list[float] = []
+        for core in (PYTHON, COMPILED):
+            code = (
+                "from kernbench.speed.hops import *\n"
+                f"run = run_fabric(Traffic('uniform', {load}, 1, seed=1), {cycles})\n"
+                "print(run.hops_per_s, run.packets, run.latency_cycles)"
+            )
+            child = subprocess.run(  # noqa: S603 - our own command
+                [sys.executable, "-c", code],
+                env={**os.environ, VARIABLE: core},
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+            speed, _, result = child.stdout.partition(" ")
+            speeds.append(float(speed))
+            latencies.add(result)
+        ratios.append(speeds[1] / speeds[0])
+        print(f"{number + 1:>5} {speeds[0]:>14,.0f} {speeds[1]:>16,.0f} {ratios[-1]:>6.2f}x")
+    print(f"median ratio {median(ratios):.2f}")
+    return 0 if len(latencies) == 1 else 1
+
+
 def main() -> int:
     """Print a line for each round; exit 1 if the models differ in packets or mean latency."""
     parser = argparse.ArgumentParser(
@@ -177,7 +210,10 @@ def main() -> int:
     parser.add_argument("--load", type=float, default=0.4, help="flits per node and cycle")
     parser.add_argument("--cycles", type=int, default=5000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--cores", action="store_true", help="compare the cores, not with SimPy")
     options = parser.parse_args()
+    if options.cores:
+        return compare_cores(options.load, options.cycles, options.rounds)
     traffic = Traffic("uniform", options.load, 1, seed=1)
     print(f"{'round':>5} {'plain hops/s':>13} {'fabric hops/s':>13} {'ratio':>7}")
     rounds: list[tuple[HopRun, HopRun]] = []
