@@ -56,13 +56,12 @@ class ChipModel:
         Raises `ProtocolError` for packets that do not continue their transfer, and for a packet or
         a credit which exceeds what its link allows.
         """
-        source = message.source
-        boundary = self.chips[message.target].boundary
-        for head_ps, seq, tail_ps, packet in self._incoming.packets(message):
-            fault = boundary.fault(packet, source)
-            if fault:
-                raise ProtocolError(f"LP {self._lp_of[source]}", fault)
-            boundary.arrive(head_ps, source, seq, tail_ps, packet)
+        run = message.body
+        assert run is not None, "a message between SIPs carries packets"
+        transfer = self._incoming.transfer(message, run)
+        fault = self.chips[message.target].boundary.arrive_run(message.source, transfer, run)
+        if fault:
+            raise ProtocolError(f"LP {self._lp_of[message.source]}", fault)
 
     def earliest_sends(self, base_ps: int) -> Iterator[SendBound]:
         """Bounds on the messages that leave the LP, from its kernels and its packets in flight."""
@@ -86,10 +85,10 @@ class ChipModel:
     def _end(self, sip: int, neighbour: int) -> LinkEnd:
         """The other end of a link: the inbox of a SIP of this LP, or messages to another LP."""
         if neighbour in self.chips:
-            return self.chips[neighbour].boundary.arrive
+            return self.chips[neighbour].boundary.end
         runs = PacketRuns(sip, neighbour)
         self._outgoing.append(runs)
-        return runs.put
+        return runs
 
 
 def _nearest(egresses: Iterable[Egress]) -> tuple[Egress, ...]:

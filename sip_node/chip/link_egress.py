@@ -1,17 +1,25 @@
 """The sending end of the UCIe link from a SIP to a neighbour: its port, its latency, its order."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
 
 from runtime.core.trace import OpRecord
 from sip_node.chip.fabric.packet import FabricTransfer, Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.op_log import OpLog
+from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
-LinkEnd = Callable[[int, int, int, int, Packet], None]
-"""The other end of a link. It takes (head_ps, source, seq, tail_ps, packet): when the head and the
-tail of a packet arrive there, the SIP which it comes from, and its number on the link.
-"""
+
+class LinkEnd(Protocol):
+    """The other end of a link: a SIP of this LP, or the messages to another LP."""
+
+    def arrive(self, head_ps: int, source: int, seq: int, tail_ps: int, packet: Packet) -> None:
+        """Take a packet whose head arrives there at `head_ps`, its tail at `tail_ps`.
+
+        It comes from SIP `source`, and is the `seq`th on the link.
+        """
+        ...
 
 
 class _OpenRecord:
@@ -23,7 +31,7 @@ class _OpenRecord:
         self.start_ps, self.nbytes = start_ps, nbytes
 
 
-class LinkEgress:
+class ReferenceLinkEgress:
     """Serialises the packets of SIP `source` to one neighbour.
 
     `latency_ps` is the time from the departure of a head to its arrival at the IO NoC of the
@@ -35,14 +43,14 @@ class LinkEgress:
     ) -> None:
         self._engine, self._log, self._source = engine, log, source
         self.port, self.latency_ps = port, latency_ps
-        self._end: LinkEnd = _unconnected
+        self._arrive: Callable[[int, int, int, int, Packet], None] = _unconnected
         # Of the transfers with packets to come: the start of the first one, and their bytes.
         self._begun: dict[FabricTransfer, _OpenRecord] = {}
         self.sent = 0
 
     def connect(self, end: LinkEnd) -> None:
         """Give all that crosses to `end`."""
-        self._end = end
+        self._arrive = end.arrive
 
     def cross(self, packet: Packet, tail_ps: int) -> int:
         """Send a packet whose head is here now; returns the time when its tail has left."""
@@ -85,8 +93,14 @@ class LinkEgress:
         # Part of the total order of arrivals: (time, source, seq).
         seq, latency_ps = self.sent, self.latency_ps
         self.sent = seq + 1
-        self._end(head_ps + latency_ps, self._source, seq, tail_ps + latency_ps, packet)
+        self._arrive(head_ps + latency_ps, self._source, seq, tail_ps + latency_ps, packet)
 
 
 def _unconnected(*_crossing: object) -> None:
     raise AssertionError("a packet crosses a link that leads nowhere")
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    LinkEgress = ReferenceLinkEgress
+else:
+    from sip_node.compiled.link_egress import LinkEgress  # noqa: F401 - the name of this module

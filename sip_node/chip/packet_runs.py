@@ -11,7 +11,7 @@ in the total order of its inbox.
 
 from collections.abc import Iterator, Mapping
 from operator import add
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from runtime.core.errors import ProtocolError
 from runtime.wire.frames import Message
@@ -26,17 +26,18 @@ from runtime.wire.packets import (
 )
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.strided_block import StridedBlock
+from sip_node.compiled.choice import IS_COMPILED
 
 _MANY_PACKETS = CARRIERS | {PacketKind.READ, PacketKind.LINK_CREDIT}
 """Kinds of transfers with several packets; of LINK_CREDIT these are the credits of one step."""
 
 
-class _OpenRun:
+class ReferenceOpenRun:
     """The packets of a transfer that wait for a message."""
 
     __slots__ = ("begins", "ends", "heads_ps", "is_first", "number", "seqs", "sizes", "tails_ps")
 
-    def __init__(self, number: int, *, is_first: bool) -> None:
+    def __init__(self, number: int, is_first: bool) -> None:  # noqa: FBT001 - as in the twin
         self.number, self.is_first = number, is_first
         self.ends = False
         self.heads_ps: list[int] = []
@@ -46,8 +47,10 @@ class _OpenRun:
         self.sizes: list[int] = []
 
 
-class PacketRuns:
+class ReferencePacketRuns:
     """The end of the link from SIP `source` to `target` of another LP: packets become messages."""
+
+    _open_run = ReferenceOpenRun
 
     def __init__(self, source: int, target: int) -> None:
         self.source, self._target = source, target
@@ -55,10 +58,17 @@ class PacketRuns:
         # Of the transfers that have begun and not ended.
         self._numbers: dict[FabricTransfer, int] = {}
         # In the order of their first packets; the open run of each transfer.
-        self._runs: list[tuple[FabricTransfer, _OpenRun]] = []
-        self._open: dict[FabricTransfer, _OpenRun] = {}
+        self._runs: list[tuple[FabricTransfer, ReferenceOpenRun]] = []
+        self._open: dict[FabricTransfer, ReferenceOpenRun] = {}
 
-    def put(self, head_ps: int, _source: int, seq: int, tail_ps: int, packet: Packet) -> None:
+    def arrive(
+        self,
+        head_ps: int,
+        source: int,  # noqa: ARG002 - `source` of this object
+        seq: int,
+        tail_ps: int,
+        packet: Packet,
+    ) -> None:
         """Keep a packet for the next message of its transfer."""
         transfer = packet.transfer
         run = self._open.get(transfer)
@@ -73,9 +83,9 @@ class PacketRuns:
             run.ends = True
             self._numbers.pop(transfer, None)
 
-    def _begin(self, transfer: FabricTransfer) -> _OpenRun:
+    def _begin(self, transfer: FabricTransfer) -> ReferenceOpenRun:
         number = self._numbers.get(transfer)
-        run = _OpenRun(self._transfers if number is None else number, is_first=number is None)
+        run = self._open_run(self._transfers if number is None else number, number is None)
         if number is None:
             self._numbers[transfer] = self._transfers
             self._transfers += 1
@@ -90,7 +100,7 @@ class PacketRuns:
         for transfer, run in runs:
             yield transfer.sip, self._message(transfer, run)
 
-    def _message(self, transfer: FabricTransfer, run: _OpenRun) -> Message:
+    def _message(self, transfer: FabricTransfer, run: ReferenceOpenRun) -> Message:
         body = PacketRun(
             number=run.number,
             header=header_of(transfer) if run.is_first else None,
@@ -109,6 +119,21 @@ class PacketRuns:
             body=body,
             payload=transfer.payload if run.ends else b"",
         )
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    PacketRuns = ReferencePacketRuns
+else:
+    from sip_node.compiled.packet_runs import OpenRun, Runs
+
+    class PacketRuns(Runs, ReferencePacketRuns):
+        """The reference, which takes packets in C."""
+
+        _open_run = OpenRun
+
+        def __init__(self, *args: Any) -> None:
+            ReferencePacketRuns.__init__(self, *args)
+            self.bind(self._open, self._numbers, self._begin, MAX_RUN_PACKETS)
 
 
 class _PartialTransfer:
@@ -132,20 +157,6 @@ class ArrivingTransfers:
         self._begun: dict[tuple[int, int, int], _PartialTransfer] = {}
         self._next: dict[tuple[int, int], int] = {}
 
-    def packets(self, message: Message) -> list[tuple[int, int, int, Packet]]:
-        """(time of the head, number, time of the tail, packet) for every packet of a message."""
-        run = message.body
-        assert run is not None, "a message between SIPs carries packets"
-        transfer = self._transfer(message, run)
-        columns = zip(run.heads_ps, run.seqs, run.tails_ps, run.begins, run.sizes, strict=True)
-        packets = [
-            (head_ps, seq, head_ps + tail_ps, Packet(transfer, begin, size, False))  # noqa: FBT003
-            for head_ps, seq, tail_ps, begin, size in columns
-        ]
-        if run.ends:
-            packets[-1][3].last = True
-        return packets
-
     def check_at_rest(self) -> None:
         """At the end of a run every transfer has ended."""
         for source, target, number in sorted(self._begun):
@@ -156,7 +167,8 @@ class ArrivingTransfers:
                 f"packet: {begun.nbytes:,} B have come",
             )
 
-    def _transfer(self, message: Message, run: PacketRun) -> FabricTransfer:
+    def transfer(self, message: Message, run: PacketRun) -> FabricTransfer:
+        """The transfer that the run of a message belongs to; with its last packet, its payload."""
         source, target, number = key = message.source, message.target, run.number
         begun = self._begun.get(key)
         if run.header is not None:
@@ -204,6 +216,17 @@ def _fault(begun: _PartialTransfer, run: PacketRun, payload_bytes: int) -> str:
     if payload_bytes not in payloads:
         return f"{transfer} has a payload of {payload_bytes:,} B"
     return ""
+
+
+def packets_of(transfer: FabricTransfer, run: PacketRun) -> Iterator[tuple[int, int, int, Packet]]:
+    """(time of the head, number, time of the tail, packet) for every packet of a run."""
+    to_come = len(run.seqs)
+    for head_ps, seq, tail_ps, begin, size in zip(
+        run.heads_ps, run.seqs, run.tails_ps, run.begins, run.sizes, strict=True
+    ):
+        to_come -= 1
+        last = run.ends and not to_come
+        yield head_ps, seq, head_ps + tail_ps, Packet(transfer, begin, size, last)
 
 
 def _name(source: int, target: int, number: int) -> str:

@@ -1,17 +1,21 @@
 """The UCIe ports of a SIP: the boundary between its fabric and the neighbouring SIPs."""
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from runtime.core.simtime import ps_from_ns
+from runtime.wire.packets import PacketRun
 from sip_node.chip.context import ChipContext
-from sip_node.chip.fabric.packet import Packet
+from sip_node.chip.fabric.packet import FabricTransfer, Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fabric.stalled import StalledPacket
-from sip_node.chip.link_egress import LinkEgress, LinkEnd
-from sip_node.pdes.inbox import Inbox
+from sip_node.chip.link_egress import LinkEgress, LinkEnd, ReferenceLinkEgress
+from sip_node.chip.packet_runs import packets_of
+from sip_node.compiled.choice import IS_COMPILED
+from sip_node.pdes.inbox import Inbox, ReferenceInbox
 
 
-class UciePorts:
+class ReferenceUciePorts:
     """The endpoint at the IO NoC for packets to other SIPs, and the origin of packets from them.
 
     A packet whose head is at the IO NoC reserves the link of the next hop and enters the inbox of
@@ -19,6 +23,8 @@ class UciePorts:
     port for all it sends, and packets from several SIPs meet in the switch's port to their target;
     that port is served here, at the receiver, in the total order of arrivals.
     """
+
+    _link_egress, _inbox_of = ReferenceLinkEgress, ReferenceInbox[Packet]
 
     def __init__(self, chip: ChipContext) -> None:
         self._chip = chip
@@ -30,7 +36,7 @@ class UciePorts:
         port = ports["ucie"]
         up = port("ucie.switch", bw_gbs)
         self._egresses = {
-            other: LinkEgress(
+            other: self._link_egress(
                 chip.engine,
                 chip.log,
                 chip.sip,
@@ -40,8 +46,12 @@ class UciePorts:
             )
             for other, link in links.items()
         }
+        self._egress_to = [
+            None if target == chip.sip else self._egresses[sips.next_hop(chip.sip, target)]
+            for target in range(sips.sips)
+        ]
         self._switch_port = ports["switch"]("switch.out", bw_gbs) if switched else None
-        self._inbox = Inbox[Packet](chip.engine, self.receive)
+        self._inbox = self._inbox_of(chip.engine, self.receive)
 
     @property
     def ports(self) -> tuple[Server, ...]:
@@ -69,19 +79,39 @@ class UciePorts:
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """A packet for another SIP is at the IO NoC."""
-        self._cross(packet, tail_ps, self._chip.sips.next_hop(self._chip.sip, packet.transfer.sip))
+        self._cross(packet, tail_ps)
 
-    def _cross(self, packet: Packet, tail_ps: int, neighbour: int) -> int:
-        """Send a packet over the link to a neighbour; returns the time when its tail has left."""
-        self._chip.send_bounds.entered(packet.transfer.sip, packet.entrance_ps)
-        return self._egresses[neighbour].cross(packet, tail_ps)
+    def _cross(self, packet: Packet, tail_ps: int) -> int:
+        """Send a packet over its next link; returns the time when its tail has left."""
+        sip = packet.transfer.sip
+        self._chip.send_bounds.entered(sip, packet.entrance_ps)
+        egress = self._egress_to[sip]
+        assert egress is not None, "the packet is for another SIP"
+        return egress.cross(packet, tail_ps)
+
+    @property
+    def end(self) -> LinkEnd:
+        """The end of the links from the neighbours of this LP."""
+        return self
+
+    def arrive_run(self, source: int, transfer: FabricTransfer, run: PacketRun) -> str:
+        """Packets of a transfer come from a neighbour on another LP.
+
+        Returns the rule of the link that one of them breaks, or nothing.
+        """
+        for head_ps, seq, tail_ps, packet in packets_of(transfer, run):
+            fault = self.fault(packet, source)
+            if fault:
+                return fault
+            self.arrive(head_ps, source, seq, tail_ps, packet)
+        return ""
 
     def fault(self, packet: Packet, source: int) -> str:  # noqa: ARG002 - what credits limit
         """The rule of the link from a neighbour that a packet of another LP breaks, or nothing."""
         return ""
 
     def arrive(self, head_ps: int, source: int, seq: int, tail_ps: int, packet: Packet) -> None:
-        """A packet of a neighbour is to be received at `head_ps`; it is a `LinkEnd`.
+        """A packet of a neighbour is to be received at `head_ps`.
 
         A packet for another SIP leaves again then.
         """
@@ -115,3 +145,32 @@ class UciePorts:
             self._chip.fabric.send(packet, self._chip.graph.io_noc, tail_ps)
         else:
             self.accept(packet, tail_ps)
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    UciePorts = ReferenceUciePorts
+else:
+    from sip_node.compiled.crossings import Crossings
+
+    class UciePorts(Crossings, ReferenceUciePorts):
+        """The reference, through which packets pass in C."""
+
+        _link_egress, _inbox_of = LinkEgress, Inbox
+
+        def __init__(self, chip: ChipContext) -> None:
+            ReferenceUciePorts.__init__(self, chip)
+            self.bind(
+                chip.engine,
+                chip.fabric,
+                chip.graph.io_noc,
+                chip.sip,
+                chip.send_bounds,
+                self._egress_to,
+                self._switch_port,
+                self._inbox,
+            )
+
+        @property
+        def end(self) -> LinkEnd:
+            """The inbox, which other links in C reach without a call of Python."""
+            return self._inbox

@@ -41,3 +41,6 @@ cdef class Hops(Actor):
     cdef int depart(self, Packet packet, int origin, long long tail_ps) except -1
     cdef int advance(self, Route route, Event event, Packet packet) except -1
     cdef int deliver(self, int node, Packet packet, long long tail_ps) except -1
+
+
+cdef bint in_c(object server) except -1

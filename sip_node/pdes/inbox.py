@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
+from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import ARRIVALS_FIRST, Engine
 
 P = TypeVar("P")
 
 
-class Inbox(Generic[P]):
+class ReferenceInbox(Generic[P]):
     """Keeps packets by `(time_ps, source, seq)`: `seq` counts the packets from one source.
 
     All packets of one time are received in one event, before any local event of that time. So
@@ -46,3 +47,9 @@ class Inbox(Generic[P]):
             _, source, _, tail_ps, packet = heappop(self._packets)
             self.received += 1
             self._receive(packet, tail_ps, source)
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    Inbox = ReferenceInbox
+else:
+    from sip_node.compiled.crossings import Inbox  # noqa: F401 - the name of this module

@@ -129,7 +129,7 @@ def test_a_credit_that_exceeds_what_was_sent_names_the_peer() -> None:
     edge = CreditedEdge(sips=2)
     model = ChipModel(0, partition, sync, edge.spec, {0: OpLog(None)})
     credits_of = PacketRuns(1, 0)
-    credits_of.put(50_000, 1, 0, 50_000, edge.credit(64))
+    credits_of.arrive(50_000, 1, 0, 50_000, edge.credit(64))
     [(_, message)] = credits_of.take()
     with pytest.raises(ProtocolError, match="LP 1: a credit of 64 B for requests, layer 0"):
         model.deliver(message)

@@ -44,8 +44,8 @@ MUTANTS = (
     Mutant(
         name="credits-store-and-forward",
         file="sip_node/chip/credited_ports.py",
-        old="self._cross(packet, tail_ps, network.neighbour)",
-        new="self._cross(packet, tail_ps + 1_000, network.neighbour)",
+        old="self._cross(packet, tail_ps)",
+        new="self._cross(packet, tail_ps + 1_000)",
         breaks="With credits, the tail of a packet crosses no later than the link requires.",
         noticed_by="r.link.credits.",
     ),

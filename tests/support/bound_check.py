@@ -13,6 +13,7 @@ from sip_node.pdes.engine import Engine
 from sip_node.programs.kernel_run import start_kernel
 from sip_node.programs.program_stacks import ProgramStacks
 from sip_node.programs.rank import Rank
+from tests.support.links import CalledEnd
 
 
 class BoundCheck:
@@ -34,7 +35,9 @@ class BoundCheck:
         }
         for sip, chip in self.chips.items():
             neighbours = plan.sips.neighbours(sip)
-            chip.boundary.connect({other: partial(self._cross, other) for other in neighbours})
+            chip.boundary.connect(
+                {other: CalledEnd(partial(self._cross, other)) for other in neighbours}
+            )
         for sip, chip in self.chips.items():
             rank = Rank(
                 self.engine, chip.host, sip, (topology, ccl), data=False, main=partial(program, sip)

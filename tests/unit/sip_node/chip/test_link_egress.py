@@ -8,6 +8,7 @@ from sip_node.chip.fabric.server import Server
 from sip_node.chip.link_egress import LinkEgress
 from sip_node.chip.op_log import OpLog
 from sip_node.pdes.engine import Engine
+from tests.support.links import CalledEnd
 from tests.support.packets import lone_packet
 
 LATENCY_PS = 500
@@ -16,7 +17,7 @@ LATENCY_PS = 500
 def test_packets_leave_at_the_bandwidth_of_the_port_and_arrive_a_latency_later() -> None:
     engine, crossed = Engine(), list[tuple[int, ...]]()
     egress = LinkEgress(engine, OpLog(None), 3, Server("port", 1.0), LATENCY_PS)
-    egress.connect(lambda *crossing: crossed.append(crossing[:4]))
+    egress.connect(CalledEnd(lambda *crossing: crossed.append(crossing[:4])))
     packet = lone_packet(Kind.ACK, (3, 0), (1, 0), 10)
     # 10 B at 1 GB/s are 10 ns; the tail of the second comes later than that.
     engine.at(100, egress.cross, packet, 100)
@@ -40,7 +41,7 @@ def test_a_link_that_is_not_connected_takes_no_packet() -> None:
 def test_a_transfer_has_one_record_which_is_added_with_its_last_packet() -> None:
     engine, log = Engine(), OpLog(None)
     egress = LinkEgress(engine, log, 3, Server("port", 1.0), LATENCY_PS)
-    egress.connect(lambda *_crossing: None)
+    egress.connect(CalledEnd(lambda *_crossing: None))
     records = log.begin_recording()
     write = FabricTransfer(Kind.WRITE, 3, 0, 1, 0, address=640, total=25)
     packets = [Packet(write, 0, 10, False), Packet(write, 10, 10, False), Packet(write, 20, 5)]

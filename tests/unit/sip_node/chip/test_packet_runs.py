@@ -13,7 +13,13 @@ from runtime.wire.codec import PeerDecoder, encode_peer
 from runtime.wire.frames import Frame, Message
 from runtime.wire.packets import CARRIERS, MAX_RUN_PACKETS, PacketKind
 from sip_node.chip.fabric.packet import ELEMENTS, FabricTransfer, Kind, Packet
-from sip_node.chip.packet_runs import ArrivingTransfers, PacketRuns, header_of, transfer_of
+from sip_node.chip.packet_runs import (
+    ArrivingTransfers,
+    PacketRuns,
+    header_of,
+    packets_of,
+    transfer_of,
+)
 from sip_node.chip.strided_block import StridedBlock
 from tests.support.packets import packet_run, run_message, transfer_header
 
@@ -57,7 +63,7 @@ class Link:
         self.seq = 0
 
     def put(self, packet: Packet) -> None:
-        self.runs.put(100 + 10 * self.seq, 0, self.seq, 105 + 10 * self.seq, packet)
+        self.runs.arrive(100 + 10 * self.seq, 0, self.seq, 105 + 10 * self.seq, packet)
         self.seq += 1
 
     def step(self) -> list[Message]:
@@ -81,15 +87,19 @@ class Link:
                 last=packet.last,
             )
             for message in messages
-            for head_ps, seq, tail_ps, packet in self.transfers.packets(message)
+            for head_ps, seq, tail_ps, packet in self._packets(message)
         )
+
+    def _packets(self, message: Message) -> Iterable[tuple[int, int, int, Packet]]:
+        assert message.body is not None
+        return packets_of(self.transfers.transfer(message, message.body), message.body)
 
 
 def write(nbytes: int, **fields: Any) -> FabricTransfer:
     return FabricTransfer(Kind.WRITE, 0, 7, 1, 8, total=nbytes, **fields)
 
 
-def packets_of(transfer: FabricTransfer, size: int) -> list[Packet]:
+def split(transfer: FabricTransfer, size: int) -> list[Packet]:
     ends = range(size, transfer.total + size, size)
     return [Packet(transfer, end - size, size, end == transfer.total) for end in ends]
 
@@ -105,7 +115,7 @@ def test_the_header_of_a_transfer_has_all_that_its_packets_share(transfer: Fabri
 def test_packets_cross_unchanged_in_any_steps(order: list[int | None], kind: PacketKind) -> None:
     link = Link()
     waiting = [
-        packets_of(
+        split(
             FabricTransfer(Kind(kind), 0, 7, 1, 8, tag=tag, total=12, payload=bytes([tag] * 12)), 3
         )
         for tag in range(3)
@@ -132,7 +142,7 @@ def test_packets_cross_unchanged_in_any_steps(order: list[int | None], kind: Pac
 
 def test_a_transfer_costs_one_header_and_a_step_one_message_for_it() -> None:
     link = Link()
-    first, *others = packets_of(write(40, payload=bytes(40)), 10)
+    first, *others = split(write(40, payload=bytes(40)), 10)
     link.put(first)
     [begun] = link.step()
     for packet in others:
@@ -149,7 +159,7 @@ def test_a_transfer_costs_one_header_and_a_step_one_message_for_it() -> None:
 
 def test_a_run_that_is_full_is_followed_by_another() -> None:
     link = Link()
-    for packet in packets_of(write(MAX_RUN_PACKETS + 1), 1):
+    for packet in split(write(MAX_RUN_PACKETS + 1), 1):
         link.put(packet)
     full, rest = link.step()
     assert full.body is not None
@@ -228,18 +238,19 @@ def test_packets_that_do_not_continue_their_transfer_are_the_fault_of_the_sender
     arriving = ArrivingTransfers({1: 4, 2: 3})
     *before, last = [run_message(run, bytes(payload), source=2, target=1) for run in runs]
     for message in before:
-        arriving.packets(message)
+        arriving.transfer(message, runs[0])
     with pytest.raises(ProtocolError, match=fault) as raised:
-        arriving.packets(last)
+        arriving.transfer(last, runs[-1])
     assert raised.value.peer == "LP 3"
 
 
 def test_a_transfer_that_never_ends_is_the_fault_of_the_sender() -> None:
     arriving = ArrivingTransfers({1: 4, 2: 3})
     arriving.check_at_rest()
-    arriving.packets(run_message(packet_run(WRITE, **HALF), source=2, target=1))
+    first, last = packet_run(WRITE, **HALF), packet_run(None, **HALF | {"ends": True})
+    arriving.transfer(run_message(first, source=2, target=1), first)
     fault = r"LP 3: transfer 0 from SIP 2 to SIP 1 \(WRITE of 64 B\) has no last packet: 32 B have"
     with pytest.raises(ProtocolError, match=fault):
         arriving.check_at_rest()
-    arriving.packets(run_message(packet_run(None, **HALF | {"ends": True}), source=2, target=1))
+    arriving.transfer(run_message(last, source=2, target=1), last)
     arriving.check_at_rest()

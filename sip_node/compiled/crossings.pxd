@@ -1,0 +1,53 @@
+"""Packets from SIP to SIP in C: see crossings.pyx."""
+
+from sip_node.compiled.calendar cimport Calendar, Event
+from sip_node.compiled.hops cimport Endpoint, Hops
+from sip_node.compiled.link_egress cimport LinkEgress, LinkEnd
+from sip_node.compiled.packet cimport Packet
+from sip_node.compiled.server cimport FifoServer
+
+cdef struct Arrival:
+    # A packet by its place in the total order; the packet is in slot `slot`.
+    long long time_ps
+    long long source
+    long long seq
+    long long tail_ps
+    unsigned int slot
+
+
+cdef class Inbox(LinkEnd):
+    cdef readonly long long received
+    cdef Calendar calendar
+    cdef int number
+    cdef object receive
+    cdef Crossings crossings
+    cdef Arrival *heap
+    cdef unsigned int size
+    cdef unsigned int capacity
+    cdef list packets
+    cdef list free_slots
+    cdef set due
+
+    cdef int insert(
+        self, long long time_ps, long long source, long long seq, long long tail_ps, object packet
+    ) except -1
+    cdef Arrival pop(self) except *
+
+
+cdef class Crossings(Endpoint):
+    cdef Calendar calendar
+    cdef int number
+    cdef object fabric
+    cdef Hops hops
+    cdef int io_noc
+    cdef long long sip
+    cdef object send_bounds
+    cdef dict senders
+    cdef list egress_to
+    cdef object switch_port
+    cdef FifoServer switch_server
+    cdef Inbox inbox
+
+    cdef int bound(self, Packet packet, long long entrance_ps) except -1
+    cdef int come(self, Packet packet, long long tail_ps, long long source) except -1
+    cdef int enter(self, Packet packet, long long tail_ps) except -1

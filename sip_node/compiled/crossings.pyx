@@ -1,0 +1,229 @@
+"""Packets from SIP to SIP in C: the inbox of a SIP, and what its UCIe ports do with a packet.
+
+    fabric --> Crossings.take --> LinkEgress --> Inbox of the neighbour, or a message
+               Crossings.come <-- Inbox       (a packet for another SIP is taken again)
+
+See `sip_node.pdes.inbox` and `sip_node.chip.ucie_ports`. The inbox keeps its packets in a binary
+heap by (time, source, seq), and inserts one event for each time.
+"""
+
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
+
+from sip_node.compiled.calendar cimport Calendar, Event
+from sip_node.compiled.hops cimport Endpoint, Hops, in_c
+from sip_node.compiled.link_egress cimport LinkEgress, LinkEnd
+from sip_node.compiled.packet cimport Packet, new_packet
+from sip_node.compiled.sender cimport Sender
+from sip_node.compiled.server cimport FifoServer, Service
+
+cdef enum:
+    # Before SimPy's URGENT (0): see `sip_node.pdes.engine`.
+    ARRIVALS_FIRST = -1
+    NORMAL = 1
+    FIRST_CAPACITY = 16
+
+
+cdef inline bint precedes(Arrival *first, Arrival *second) noexcept nogil:
+    if first.time_ps != second.time_ps:
+        return first.time_ps < second.time_ps
+    if first.source != second.source:
+        return first.source < second.source
+    return first.seq < second.seq
+
+
+cdef class Inbox(LinkEnd):
+    """The twin of `ReferenceInbox`; with `crossings`, the end of the links to their SIP."""
+
+    def __init__(self, Calendar engine not None, receive):
+        self.calendar, self.number = engine, engine.enlist(self)
+        self.receive = receive
+        self.packets, self.free_slots, self.due = [], [], set()
+
+    def __class_getitem__(cls, packet):
+        return cls
+
+    def __dealloc__(self):
+        PyMem_Free(self.heap)
+
+    def put(self, long long time_ps, long long source, long long seq, long long tail_ps, packet):
+        """See `ReferenceInbox.put`."""
+        self.insert(time_ps, source, seq, tail_ps, packet)
+
+    cdef int land(
+        self, long long head_ps, long long source, long long seq, long long tail_ps, Packet packet
+    ) except -1:
+        """`put` from a link; a packet for another SIP has a bound from now on."""
+        if self.crossings is not None and packet.transfer.sip != self.crossings.sip:
+            self.crossings.bound(packet, head_ps)
+        return self.insert(head_ps, source, seq, tail_ps, packet)
+
+    cdef int insert(
+        self, long long time_ps, long long source, long long seq, long long tail_ps, object packet
+    ) except -1:
+        cdef Arrival arrival
+        cdef Event event
+        cdef unsigned int child, parent
+        assert time_ps > self.calendar.now_ps, (
+            f"a packet for {time_ps} ps came at {self.calendar.now_ps} ps"
+        )
+        if self.size == self.capacity:
+            self.grow()
+        arrival.time_ps, arrival.source, arrival.seq = time_ps, source, seq
+        arrival.tail_ps, arrival.slot = tail_ps, self.free_slots.pop()
+        self.packets[arrival.slot] = packet
+        child = self.size
+        self.size += 1
+        while child:
+            parent = (child - 1) >> 1
+            if not precedes(&arrival, &self.heap[parent]):
+                break
+            self.heap[child] = self.heap[parent]
+            child = parent
+        self.heap[child] = arrival
+        if time_ps not in self.due:
+            self.due.add(time_ps)
+            event.actor, event.step, event.context = self.number, 0, NULL
+            event.tail_ps = event.nbytes = 0
+            self.calendar.insert(time_ps, ARRIVALS_FIRST, event, None)
+        return 0
+
+    def grow(self):
+        """Double the room for packets."""
+        cdef unsigned int capacity = 2 * self.capacity if self.capacity else FIRST_CAPACITY
+        cdef void *found = PyMem_Realloc(self.heap, capacity * sizeof(Arrival))
+        if not found:
+            raise MemoryError
+        self.heap = <Arrival *> found
+        self.packets.extend([None] * (capacity - self.capacity))
+        self.free_slots.extend(range(self.capacity, capacity))
+        self.capacity = capacity
+
+    cdef Arrival pop(self) except *:
+        """Remove the first packet from the heap; its slot still holds it."""
+        cdef Arrival first = self.heap[0]
+        cdef Arrival *last
+        cdef unsigned int gap = 0, child = 1
+        self.size -= 1
+        last = &self.heap[self.size]
+        while child < self.size:
+            if child + 1 < self.size and precedes(&self.heap[child + 1], &self.heap[child]):
+                child += 1
+            if not precedes(&self.heap[child], last):
+                break
+            self.heap[gap] = self.heap[child]
+            gap = child
+            child = 2 * gap + 1
+        self.heap[gap] = last[0]
+        return first
+
+    cdef int act(self, Event event, object subject) except -1:
+        """Receive all packets of this time."""
+        cdef Arrival arrival
+        cdef long long now_ps = self.calendar.now_ps
+        self.due.discard(now_ps)
+        while self.size and self.heap[0].time_ps == now_ps:
+            arrival = self.pop()
+            packet = self.packets[arrival.slot]
+            self.packets[arrival.slot] = None
+            self.free_slots.append(arrival.slot)
+            self.received += 1
+            if self.crossings is not None:
+                self.crossings.come(<Packet> packet, arrival.tail_ps, arrival.source)
+            else:
+                self.receive(packet, arrival.tail_ps, arrival.source)
+        return 0
+
+
+cdef class Crossings(Endpoint):
+    """The first base of UCIe ports whose second base is `ReferenceUciePorts`.
+
+    It replaces `accept`, `arrive`, `arrive_run` and `receive`.
+    """
+
+    def bind(self, Calendar engine not None, fabric, int io_noc, long long sip, send_bounds,
+             list egress_to not None, switch_port, Inbox inbox not None):
+        """Take what the reference holds: the link to the next SIP by target, and its inbox."""
+        self.calendar, self.number = engine, engine.enlist(self)
+        self.fabric, self.hops = fabric, fabric if isinstance(fabric, Hops) else None
+        self.io_noc, self.sip = io_noc, sip
+        self.send_bounds, self.senders = send_bounds, send_bounds.in_flight
+        self.egress_to, self.switch_port = egress_to, switch_port
+        self.switch_server = switch_port if in_c(switch_port) else None
+        self.inbox = inbox
+        inbox.crossings = self
+
+    def arrive(self, long long head_ps, long long source, long long seq, long long tail_ps,
+               Packet packet not None):
+        """See `ReferenceUciePorts.arrive`."""
+        self.inbox.land(head_ps, source, seq, tail_ps, packet)
+
+    def arrive_run(self, long long source, transfer, run):
+        """See `ReferenceUciePorts.arrive_run`; without credits no packet breaks a rule."""
+        cdef tuple heads_ps = run.heads_ps, tails_ps = run.tails_ps, seqs = run.seqs
+        cdef tuple begins = run.begins, sizes = run.sizes
+        cdef long long head_ps
+        cdef Py_ssize_t index, packets = len(seqs)
+        cdef bint ends = run.ends
+        for index in range(packets):
+            head_ps = heads_ps[index]
+            self.inbox.land(
+                head_ps,
+                source,
+                seqs[index],
+                head_ps + <long long> tails_ps[index],
+                new_packet(
+                    transfer, begins[index], sizes[index], ends and index == packets - 1
+                ),
+            )
+        return ""
+
+    def receive(self, Packet packet not None, long long tail_ps, long long source):
+        """See `ReferenceUciePorts.receive`."""
+        self.come(packet, tail_ps, source)
+
+    cdef int take(self, Packet packet, long long tail_ps) except -1:
+        """A packet for another SIP is at the IO NoC."""
+        sip = packet.transfer.sip
+        (<Sender> self.senders[sip]).enter(packet.entrance_ps)
+        (<LinkEgress> self.egress_to[sip]).pass_on(packet, tail_ps)
+        return 0
+
+    cdef int bound(self, Packet packet, long long entrance_ps) except -1:
+        """From now on this LP has a bound for a packet that it forwards."""
+        sip = packet.transfer.sip
+        sender = self.senders.get(sip)
+        if sender is None:
+            self.send_bounds.departed(sip, entrance_ps)
+        else:
+            (<Sender> sender).depart(entrance_ps)
+        return 0
+
+    cdef int come(self, Packet packet, long long tail_ps, long long source) except -1:
+        """The head of a packet is at our IO NoC, or at the port of the switch that leads here."""
+        cdef Service service
+        cdef Event event
+        cdef long long now_ps = self.calendar.now_ps
+        packet.entrance_ps, packet.came_from = now_ps, source
+        if self.switch_port is None:
+            return self.enter(packet, tail_ps)
+        if self.switch_server is not None:
+            self.switch_server.serve(now_ps, tail_ps, packet.size, &service)
+        else:
+            service.start_ps, service.tail_ps = self.switch_port.reserve(
+                now_ps, tail_ps, packet.size
+            )
+        event.actor, event.step, event.context = self.number, 0, NULL
+        event.tail_ps, event.nbytes = service.tail_ps, packet.size
+        return self.calendar.insert(service.start_ps, NORMAL, event, packet)
+
+    cdef int act(self, Event event, object subject) except -1:
+        """A packet has passed the port of the switch."""
+        return self.enter(<Packet> subject, event.tail_ps)
+
+    cdef int enter(self, Packet packet, long long tail_ps) except -1:
+        if packet.transfer.sip != self.sip:
+            return self.take(packet, tail_ps)
+        if self.hops is not None:
+            return self.hops.depart(packet, self.io_noc, tail_ps)
+        self.fabric.send(packet, self.io_noc, tail_ps)
+        return 0

@@ -1,0 +1,28 @@
+"""The sending end of a link between SIPs, in C: see link_egress.pyx."""
+
+from sip_node.compiled.calendar cimport Actor, Calendar
+from sip_node.compiled.packet cimport Packet
+from sip_node.compiled.server cimport FifoServer
+
+
+cdef class LinkEnd(Actor):
+    cdef int land(
+        self, long long head_ps, long long source, long long seq, long long tail_ps, Packet packet
+    ) except -1
+
+
+cdef class LinkEgress:
+    cdef readonly object port
+    cdef readonly long long latency_ps
+    cdef readonly long long sent
+    cdef Calendar calendar
+    cdef FifoServer server
+    cdef object log
+    cdef object source
+    cdef LinkEnd end
+    cdef object arrive
+    cdef dict begun
+
+    cdef long long pass_on(self, Packet packet, long long tail_ps) except -1
+    cdef int record(self, Packet packet, long long start_ps, long long left_ps) except -1
+    cdef int depart(self, Packet packet, long long head_ps, long long tail_ps) except -1

@@ -1,0 +1,106 @@
+"""The sending end of a link between SIPs, in C; see `sip_node.chip.link_egress`.
+
+The other end is a `LinkEnd`: the inbox of a SIP of this LP, or the runs of packets for another LP.
+An end in Python is called by its `arrive`.
+"""
+
+from runtime.core.trace import OpRecord
+from sip_node.compiled.calendar cimport Actor, Calendar
+from sip_node.compiled.hops cimport in_c
+from sip_node.compiled.packet cimport Packet
+from sip_node.compiled.server cimport FifoServer, Service
+
+
+cdef class LinkEnd(Actor):
+    """The other end of a link."""
+
+    cdef int land(
+        self, long long head_ps, long long source, long long seq, long long tail_ps, Packet packet
+    ) except -1:
+        """`arrive` for C classes."""
+        raise NotImplementedError(type(self).__name__)
+
+    def arrive(self, long long head_ps, long long source, long long seq, long long tail_ps,
+               Packet packet not None):
+        """See `LinkEnd` in `sip_node.chip.link_egress`."""
+        self.land(head_ps, source, seq, tail_ps, packet)
+
+
+cdef class OpenRecord:
+    """The record of a transfer of which some packets have crossed."""
+
+    cdef long long start_ps
+    cdef long long nbytes
+
+
+cdef class LinkEgress:
+    """The twin of `ReferenceLinkEgress`."""
+
+    def __init__(self, Calendar engine not None, log, long long source, port, long long latency_ps):
+        self.calendar, self.log, self.source = engine, log, source
+        self.port, self.latency_ps = port, latency_ps
+        self.server = port if in_c(port) else None
+        self.begun = {}
+
+    def connect(self, end):
+        """See `ReferenceLinkEgress.connect`."""
+        self.end = end if isinstance(end, LinkEnd) else None
+        self.arrive = end.arrive
+
+    def cross(self, Packet packet not None, long long tail_ps):
+        """See `ReferenceLinkEgress.cross`."""
+        return self.pass_on(packet, tail_ps)
+
+    def notify(self, Packet packet not None):
+        """See `ReferenceLinkEgress.notify`."""
+        self.depart(packet, self.calendar.now_ps, self.calendar.now_ps)
+
+    cdef long long pass_on(self, Packet packet, long long tail_ps) except -1:
+        """`cross` for C classes."""
+        cdef Service service
+        if self.server is not None:
+            self.server.serve(self.calendar.now_ps, tail_ps, packet.size, &service)
+        else:
+            service.start_ps, service.tail_ps = self.port.reserve(
+                self.calendar.now_ps, tail_ps, packet.size
+            )
+        self.record(packet, service.start_ps, service.tail_ps)
+        self.depart(packet, service.start_ps, service.tail_ps)
+        return service.tail_ps
+
+    cdef int record(self, Packet packet, long long start_ps, long long left_ps) except -1:
+        """Add the record of a transfer to the op log with its last packet."""
+        cdef OpenRecord begun = <OpenRecord> self.begun.get(packet.transfer)
+        if begun is None:
+            begun = OpenRecord.__new__(OpenRecord)
+            begun.start_ps = start_ps
+            if not packet.last:
+                self.begun[packet.transfer] = begun
+        elif packet.last:
+            del self.begun[packet.transfer]
+        begun.nbytes += packet.size
+        if packet.last:
+            self.log.add(
+                OpRecord(
+                    engine=self.port.name,
+                    name=packet.transfer.kind.name.lower(),
+                    start_ps=begun.start_ps,
+                    end_ps=left_ps,
+                    address=packet.transfer.address,
+                    nbytes=begun.nbytes,
+                )
+            )
+        return 0
+
+    cdef int depart(self, Packet packet, long long head_ps, long long tail_ps) except -1:
+        """Give a packet, with its number, to the other end."""
+        cdef long long seq = self.sent
+        self.sent += 1
+        head_ps += self.latency_ps
+        tail_ps += self.latency_ps
+        if self.end is not None:
+            return self.end.land(head_ps, self.source, seq, tail_ps, packet)
+        if self.arrive is None:
+            raise AssertionError("a packet crosses a link that leads nowhere")
+        self.arrive(head_ps, self.source, seq, tail_ps, packet)
+        return 0

@@ -1,0 +1,131 @@
+"""Random traffic between SIPs on one engine, for the comparison of two cores packet by packet.
+
+Some links lead to the inbox of their SIP, the others by messages, as between LPs. Every decision is
+drawn in the event that makes it, so two cores that differ once differ in all that follows.
+"""
+
+from random import Random
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from runtime.core.simtime import NEVER_PS
+from sip_node.chip.command_bounds import CommandBounds
+from sip_node.chip.context import ChipSpec
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, ReferencePacket
+from sip_node.chip.fabric.server import ReferenceServer
+from sip_node.chip.op_log import OpLog
+from sip_node.chip.packet_runs import ArrivingTransfers, ReferencePacketRuns
+from sip_node.chip.send_bounds import SendBounds
+from sip_node.chip.ucie_ports import ReferenceUciePorts
+from sip_node.pdes.engine import ReferenceEngine
+
+UNIT_PS = 1000
+SIZES = (1, 64, 256, 4096)
+
+
+class CrossingCore(NamedTuple):
+    """The classes of one core, and a server in Python for some ports."""
+
+    engine: type[ReferenceEngine]
+    packet: type[ReferencePacket]
+    server: type[ReferenceServer]
+    replacement: type[ReferenceServer]
+    ports: type[ReferenceUciePorts]
+    runs: type[ReferencePacketRuns]
+
+
+class RandomCrossings:
+    """SIPs without chips: a packet that enters a SIP ends there."""
+
+    def __init__(self, core: CrossingCore, spec: ChipSpec, seed: int) -> None:
+        self.rng = rng = Random(seed)
+        self.log: list[tuple[object, ...]] = []
+        self._core, self.engine, self.budget = core, core.engine(), rng.randint(10, 60)
+        self.sips = spec.sips.sips
+        servers = {kind: rng.choice((core.server, core.replacement)) for kind in ("ucie", "switch")}
+        self.op_logs = [OpLog(None) for _ in range(self.sips)]
+        self.records = [log.begin_recording() for log in self.op_logs]
+        self.bounds = [SendBounds({}, CommandBounds(), answers=True) for _ in range(self.sips)]
+        self.ports = [core.ports(self._context(spec, sip, servers)) for sip in range(self.sips)]
+        self.runs: list[tuple[int, ReferencePacketRuns]] = []
+        self.arriving = ArrivingTransfers(dict.fromkeys(range(self.sips), 0))
+        for sip, ports in enumerate(self.ports):
+            ports.connect({other: self._end(sip, other) for other in spec.sips.neighbours(sip)})
+        for _ in range(rng.randint(1, 6)):
+            self._begin()
+
+    def run(self) -> list[tuple[object, ...]]:
+        """Run to the end in steps, with messages between them; returns what happened."""
+        engine = self.engine
+        while (next_ps := engine.next_ps()) < NEVER_PS:
+            engine.run_before(next_ps + self.rng.randint(1, 9) * UNIT_PS)
+            for sip, ports in enumerate(self.bounds):
+                self.log.append(("bounds", sip, *ports.earliest_send_ps(next_ps)[1].items()))
+            for target, runs in self.runs:
+                for sip, message in runs.take():
+                    assert message.body is not None
+                    transfer = self.arriving.transfer(message, message.body)
+                    self.log.append(("message", sip, message.body))
+                    self.ports[target].arrive_run(runs.source, transfer, message.body)
+        self.log += [tuple(records) for records in self.records]
+        self.log += [(ports.sent, ports.received) for ports in self.ports]
+        self.log += [(port.busy_ps, port.nbytes) for each in self.ports for port in each.ports]
+        self.log.append((engine.events, engine.now_ps))
+        return self.log
+
+    def entered(self, sip: int, packet: Any, tail_ps: int) -> None:
+        """A packet has entered the SIP that it is for."""
+        at = (packet.entrance_ps, packet.came_from, packet.transfer.tag, packet.begin, packet.last)
+        self.log.append((sip, self.engine.now_ps, tail_ps, *at))
+        if self.rng.random() < 0.4:
+            self._begin()
+
+    def _context(self, spec: ChipSpec, sip: int, servers: dict[str, Any]) -> Any:
+        def send(packet: Any, _origin: int, tail_ps: int) -> None:
+            self.entered(sip, packet, tail_ps)
+
+        fabric = SimpleNamespace(send=send)
+        return SimpleNamespace(
+            engine=self.engine,
+            sips=spec.sips,
+            topology=spec.topology,
+            graph=spec.graph,
+            components=SimpleNamespace(links=servers),
+            fabric=fabric,
+            log=self.op_logs[sip],
+            send_bounds=self.bounds[sip],
+            sip=sip,
+        )
+
+    def _end(self, sip: int, other: int) -> Any:
+        if self.rng.random() < 0.5:
+            return self.ports[other].end
+        self.runs.append((other, self._core.runs(sip, other)))
+        return self.runs[-1][1]
+
+    def _begin(self) -> None:
+        """Begin a transfer of a few packets, until the budget is used up."""
+        rng = self.rng
+        if not self.budget:
+            return
+        self.budget -= 1
+        source, target = rng.sample(range(self.sips), 2)
+        sizes = [rng.choice(SIZES) for _ in range(rng.choice((1, 1, 2, 5)))]
+        transfer = FabricTransfer(
+            kind=Kind.WRITE,
+            source_sip=source,
+            source_node=0,
+            sip=target,
+            node=0,
+            address=rng.randrange(1 << 20),
+            tag=self.budget,
+            total=sum(sizes),
+        )
+        begin, head_ps = 0, self.engine.now_ps
+        for number, size in enumerate(sizes, 1):
+            head_ps += rng.randint(0, 3) * UNIT_PS
+            packet = self._core.packet(transfer, begin, size, number == len(sizes), head_ps)
+            self.bounds[source].departed(target, head_ps)
+            tail_ps = head_ps + rng.randint(0, 3) * UNIT_PS
+            self.engine.at(head_ps, self.ports[source].accept, packet, tail_ps)
+            begin += size
