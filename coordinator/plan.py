@@ -70,7 +70,7 @@ class ProgramSpec:
 
 @dataclass(frozen=True)
 class Plan:
-    """One run.
+    """One run. `by_cores`: the number of processes was chosen by the cores of the machine.
 
     `timeout_s` limits the silence of an LP, 0 means no limit, None that of `coordinator.watch` and
     of the process groups. After the end of the run its
@@ -82,6 +82,7 @@ class Plan:
     config: RunConfig
     program: ProgramSpec
     procs: int
+    by_cores: bool = False
     data: bool = True
     trace: bool = True
     timeout_s: float | None = None

@@ -7,6 +7,7 @@ from coordinator.plan import Plan
 from coordinator.report.text_table import TextColumn, TextStyle, TextTable
 from coordinator.verify.verdict import Verdict
 from runtime.core.bench_registry import BenchOutcome, Column, PerfRow, Table
+from runtime.core.cores import usable_cores
 from runtime.core.simtime import PS_PER_NS, format_ps
 
 _NCCL_COLUMNS = (
@@ -38,6 +39,8 @@ def heading(plan: Plan) -> Iterator[str]:
 def run_description(plan: Plan) -> str:
     """The machine of a run: SIPs, processes, topology, configuration."""
     processes = _count(plan.procs, "process", "processes")
+    if plan.by_cores:
+        processes += f" by cores ({usable_cores()})"
     return f"# {_count(plan.sips, 'sip')} in {processes}, {_topology(plan)}"
 
 

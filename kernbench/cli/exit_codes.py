@@ -23,6 +23,11 @@ def print_error(error: KernbenchError) -> None:
     _print(f"kernbench: error: {error}\n")
 
 
+def print_note(text: str) -> None:
+    """Print what the user may want to know to the standard error."""
+    _print(f"kernbench: note: {text}\n")
+
+
 def print_warning(text: str) -> None:
     """Print a warning to the standard error."""
     _print(f"kernbench: warning: {text}\n")

@@ -23,10 +23,13 @@ CONTEXT_SETTINGS: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class SimulationOptions:
-    """How and where one simulation is made; the fields are the options of the same names."""
+    """How and where one simulation is made; the fields are the options of the same names.
+
+    `procs` is a number, `AUTO`, or None for one process for each SIP.
+    """
 
     sips: int | None = None
-    procs: int | None = None
+    procs: int | str | None = None
     topology: Path | None = None
     ccl: Path | None = None
     data: bool = True
@@ -93,6 +96,17 @@ def number(
 
 
 COUNT = number(int, "an integer of at least 1", 1)
+AUTO = "auto"
+"""The value of `--procs` for at most as many processes as there are cores."""
+
+
+def procs(text: Any) -> float | str:
+    """The type of `--procs` for click: a count, or `AUTO`."""
+    if text == AUTO:
+        return AUTO
+    return number(int, f"an integer of at least 1 or {AUTO!r}", 1)(text)
+
+
 NATURAL = number(int, "an integer of at least 0", 0)
 _DURATION = number(float, "a number of at least 0", 0)
 FILE = click.Path(path_type=Path)
@@ -163,7 +177,13 @@ SIMULATION_GROUPS: Mapping[str, tuple[click.Option, ...]] = {
         ),
     ),
     "how it runs": (
-        option("--procs", "P", COUNT, "processes that share the SIPs  [default: one for each SIP]"),
+        option(
+            "--procs",
+            "P",
+            procs,
+            "processes that share the SIPs; auto: as many as there are cores  "
+            "[default: one for each SIP]",
+        ),
         option(
             "--timeout",
             "S",

@@ -13,6 +13,7 @@ from kernbench.cli.entries import find_entry
 from kernbench.cli.group import COMMANDS
 from kernbench.cli.list import print_entries, refuse_arguments
 from kernbench.cli.options import (
+    AUTO,
     DEFAULT_BENCH,
     HELP_NAMES,
     SIMULATION_GROUPS,
@@ -160,7 +161,9 @@ def _study_options(context: click.Context, study: Study) -> StudyOptions:
             raise UsageError(f"{given} is not an option of the study {study.name}")
     # The default of a study differs from that of a simulation.
     timeout = values["timeout"] if is_given(context, "timeout") else STUDY_TIMEOUT_S
-    return StudyOptions(values["topology"], values["procs"], timeout, values["out"])
+    # A study has one process for each core unless a number is given.
+    procs = None if values["procs"] == AUTO else values["procs"]
+    return StudyOptions(values["topology"], procs, timeout, values["out"])
 
 
 def _script_path(argument: str) -> Path:

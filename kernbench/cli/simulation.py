@@ -17,9 +17,10 @@ from coordinator.report.root_cause import root_cause
 from coordinator.report.tables import bench_table, heading, nccl_table, pass_line, run_statistics
 from coordinator.session import RunResult, Session
 from coordinator.verify.verdict import Verdict
-from kernbench.cli.exit_codes import ExitCode, print_error, print_warning
-from kernbench.cli.options import SimulationOptions
+from kernbench.cli.exit_codes import ExitCode, print_error, print_note, print_warning
+from kernbench.cli.options import AUTO, SimulationOptions
 from kernbench.cli.run import RunRequest
+from runtime.core.cores import usable_cores
 from runtime.core.errors import KernbenchError, UsageError
 from runtime.core.output import OutputError, UnwrittenOutputs, print_lines
 from runtime.core.package_check import check_packages
@@ -52,20 +53,43 @@ def make_plan(options: SimulationOptions, program: ProgramSpec) -> Plan:
     check_packages(*directories)
     config = load_config(options.topology, options.ccl, options.sips, directories)
     sips = config.topology.system.sips.count
-    if program.kind == "script" and options.procs not in (None, sips):
-        raise UsageError(
-            f"--procs {options.procs} with a script: its {sips} ranks need {sips} processes, "
-            "in one process they would share the state of its modules"
-        )
     return Plan(
         config=config,
         program=program,
-        procs=sips if options.procs is None else options.procs,
+        procs=_procs(options.procs, sips, program.kind),
+        by_cores=options.procs == AUTO,
         data=options.data,
         timeout_s=options.timeout,
         jitter_ms=options.jitter_ms,
         jitter_seed=options.jitter_seed,
         verify=options.verify_data,
+    )
+
+
+def _procs(requested: int | str | None, sips: int, kind: str) -> int:
+    """The number of processes for a value of `--procs`."""
+    if kind == "script":
+        if requested not in (None, AUTO, sips):
+            raise UsageError(
+                f"--procs {requested} with a script: its {sips} ranks need {sips} processes. In "
+                "one process they would share what is theirs alone: the modules of the script, "
+                "random numbers and other state of packages, the working directory. A bench "
+                "(--bench FILE.py:name) is written for it"
+            )
+        return sips
+    if requested == AUTO:
+        return min(sips, usable_cores())
+    return sips if requested is None else int(requested)
+
+
+def _note_on_cores(plan: Plan) -> str:
+    """What more processes than cores cost, in a line; empty where there are enough cores."""
+    cores = usable_cores()
+    if plan.procs <= cores or plan.program.kind == "script":
+        return ""
+    return (
+        f"{plan.procs} processes take turns on {cores} core{'s' if cores > 1 else ''}, and each "
+        f"has its own start and about 50 MB; --procs {AUTO} runs {cores}"
     )
 
 
@@ -117,6 +141,8 @@ def run(
     # A directory that cannot be written ends the command before the run.
     directory = prepare_directory(out, plan.program.name) if plan.trace else None
     print_lines(lines.heading(plan))
+    if note := _note_on_cores(plan):
+        print_note(note)
     result = Session(plan, launcher, progress(sys.stderr, alone=plan.procs == 1)).run()
     report = summarise(plan, result, _verdict(plan, result))
     unwritten = UnwrittenOutputs()

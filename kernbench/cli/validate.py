@@ -1,6 +1,5 @@
 """`kernbench validate`: checks of the model against closed forms and reference data."""
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from kernbench.validate.mesh_network import FLOW_CONTROLS, PATTERNS, MeshRouter,
 from kernbench.validate.plan import Part, missed, parts, run
 from kernbench.validate.report import print_tables, summary, write_csv
 from runtime.core.config_file import default_file, read_text
+from runtime.core.cores import usable_cores
 from runtime.core.errors import UsageError
 from runtime.core.output import clear_output
 from runtime.core.wallclock import now_s
@@ -134,7 +134,7 @@ def validate_command(  # noqa: PLR0913 - a parameter for each option
     parse_topology(text, str(source))
     if mesh:
         return _mesh(TopologyFile.of(text), seeds or (DEFAULT_SEED,), **traffic)
-    count = min(procs or os.cpu_count() or 1, max(len(chosen), 1))
+    count = min(procs or usable_cores(), max(len(chosen), 1))
     return _validate(text, chosen, only, count, csv_path, fail_fast=fail_fast)
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 from kernbench.studies import csv_file, results_file
 from runtime.core.bench_registry import StudyOptions
 from runtime.core.config_file import default_file, read_text
+from runtime.core.cores import usable_cores
 from runtime.core.errors import UsageError
 from runtime.core.section import config_hash
 from runtime.core.simtime import format_ps
@@ -195,7 +196,7 @@ class ParameterStudy(ABC, Generic[PointT, RowT, ResultsT]):
         topology = TopologyText(str(options.topology or path.name), read_text(path))
         points = self.points(topology)
         _make(file.parent)
-        rows = self.measured(points, options.procs or os.cpu_count() or 1, options.timeout_s)
+        rows = self.measured(points, options.procs or usable_cores(), options.timeout_s)
         results = self.results(topology, points, rows)
         results_file.write(file, results)
         return results

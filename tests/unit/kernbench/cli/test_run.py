@@ -158,7 +158,9 @@ def test_the_benches_are_listed_by_command_and_by_option(
         (["lst"], "unknown command 'lst'; did you mean 'list'?"),
         (["missing/train.py"], "no such script: 'missing/train.py'"),
         (["--sips", "0"], "--sips: expected an integer of at least 1, got '0'"),
-        (["--procs", "two"], "--procs: expected an integer of at least 1, got 'two'"),
+        (["--procs", "two"], "--procs: expected an integer of at least 1 or 'auto', got 'two'"),
+        (["--procs", "0"], "--procs: expected an integer of at least 1 or 'auto', got '0'"),
+        (["--procs", "auto "], "--procs: expected an integer of at least 1 or 'auto', got 'auto '"),
         (["--timeout", "nan"], "--timeout: expected a number of at least 0, got 'nan'"),
         (["--n-elem", "x"], "--n-elem: expected an integer, got 'x'"),
         (["--sips"], "--sips needs a value"),
@@ -274,3 +276,9 @@ def test_options_of_every_simulation_come_before_perf_or_after_it(arguments: lis
 )
 def test_what_is_no_command_and_no_option_is_refused(arguments: list[str], problem: str):
     assert refusal(*arguments).startswith(problem)
+
+
+def test_processes_by_cores_are_the_choice_of_a_study_anyway():
+    assert run_of("--procs", "auto").options.procs == "auto"
+    [request] = requests_of("--bench", "sizes", "--procs", "auto")
+    assert request.options.procs is None
