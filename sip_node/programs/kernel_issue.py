@@ -42,6 +42,12 @@ class CommandIssuer:
         """The same for a command with virtual addresses, which the MMU translates first."""
         return self._issue(self._translated_ps, start, args)
 
+    def after_command(self, function: Callable[..., None], *args: object) -> None:
+        """Call `function(*args)` after the cost of a command, for an operation of several commands
+        for which the kernel sleeps already.
+        """
+        self._engine.at(self._engine.now_ps + self.issue_ps, function, *args)
+
     def wait(self, start: Callable[..., Completion[_T]], *args: object) -> _T:
         """Call `start(*args)` at no cost, from the event loop; block until its completion."""
         return self._program.wait(start, *args)

@@ -36,13 +36,18 @@ class KernelQueues:
                 f"recv from {direction}: the queues {self.table.name!r} only send there"
             )
 
+    @property
+    def reserved(self) -> bool:
+        """Whether a collective has the queues to itself, and the kernel is not its own."""
+        return bool(self.table.user) and self._thread == "kernels"
+
     def check_peer(self, operation: str, direction: str | None) -> None:
         """Check that an operation may use the queue in `direction`, None for any, now."""
         if direction is not None:
             self._queue(direction)
         elif not self.table.receiving:
             raise self._faults.error("recv from any direction: no queue is installed here")
-        if self.table.user and self._thread == "kernels":
+        if self.reserved:
             raise self._faults.error(
                 f"{operation} {direction or 'from any direction'}: the queues {self.table.name!r} "
                 f"are in use by {self.table.user}, which was called with async_op=True: "

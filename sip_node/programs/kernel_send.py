@@ -1,14 +1,42 @@
-"""The sends of a running kernel: a message leaves slot by slot, each with a credit."""
+"""The sends of a running kernel: a message leaves slot by slot, each with a credit.
+
+    PE_CPU      |= command =|                              |= command =|
+    queue                   |-- waits for a credit --|
+    DMA                                              |= slot =|
+
+The kernel sleeps from the first command of a message to the end of its last slot: events alone
+carry out the slots, so a message costs two switches of programs and not two for each slot.
+"""
+
+from functools import partial
+
+from msgspec import Struct
 
 from runtime.core.trace import Operand
 from runtime.language.value import Value
+from sip_node.chip.completion import Completion
 from sip_node.chip.pe.dma import PeDma
+from sip_node.chip.pe.queue_state import QueueState
 from sip_node.chip.pe.slot_trace import SlotTrace
 from sip_node.chip.strided_block import is_packed, nbytes_of, part_of
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_queues import KernelQueues
 from sip_node.programs.kernel_wait import KernelWait
+
+
+class _SentMessage(Struct):
+    """A message of the elements `data` at `block`, of which the first `sent` bytes have left.
+
+    `paused` completes when all have, or when a collective has reserved the queues.
+    """
+
+    queue: QueueState
+    block: Operand
+    data: bytes
+    nbytes: int
+    paused: Completion[None]
+    sent: int = 0
 
 
 class Sends:
@@ -28,23 +56,51 @@ class Sends:
 
     def send(self, direction: str, value: Value) -> None:
         """For every slot: reserve it at the peer, sleep while there is no credit, write it."""
-        queue, block, data = self._queues.outgoing(direction), value.operand, value.tobytes()
-        pair = queue.pair
-        if value.nbytes > pair.slot_size and not is_packed(block):
+        queue, block = self._queues.outgoing(direction), value.operand
+        slot_size, nbytes = queue.pair.slot_size, value.nbytes
+        if nbytes > slot_size and not is_packed(block):
             raise self._faults.error(
-                f"send to {direction} of a view with gaps, {value.nbytes:,} bytes: it must fit "
-                f"a slot of {pair.slot_size:,} bytes; a copy made with tl.cat has no gaps"
+                f"send to {direction} of a view with gaps, {nbytes:,} bytes: it must fit "
+                f"a slot of {slot_size:,} bytes; a copy made with tl.cat has no gaps"
             )
-        for start in range(0, value.nbytes, pair.slot_size):
-            source = part_of(block, start, min(pair.slot_size, value.nbytes - start))
-            # For every slot anew: a collective may have started on these queues in the meantime.
-            self._wait.begin(self._wait.on_peer("send", direction))
-            address = self._issuer.issue(queue.acquire)
-            self._wait.end()
-            slot = Operand(address, source.shape, source.dtype)
-            content = data[start : start + nbytes_of(source)]
-            self._issuer.wait(
-                self._dma.push, source, slot, content, pair.packet_bytes, self._faults.call
-            )
-            if self._trace is not None:
-                self._trace.sent(pair, slot)
+        message = _SentMessage(queue, block, value.tobytes(), nbytes, Completion())
+        while message.sent < nbytes:
+            # Here and not in an event: the line of the error is that of the program.
+            self._queues.check_peer("send", direction)
+            message.paused = Completion()
+            self._issuer.wait(self._begin, message)
+
+    def _begin(self, message: _SentMessage) -> Completion[None]:
+        self._issue(message)
+        return message.paused
+
+    def _issue(self, message: _SentMessage) -> None:
+        """Issue the command for the next slot."""
+        self._wait.begin(self._wait.on_peer("send", message.queue.pair.direction))
+        self._issuer.after_command(self._reserve, message)
+
+    def _reserve(self, message: _SentMessage) -> None:
+        message.queue.acquire().then(partial(self._write, message))
+
+    def _write(self, message: _SentMessage, reserved: Completion[int]) -> None:
+        """Write the next slot of the message, which is reserved at the peer."""
+        self._wait.end()
+        pair, start = message.queue.pair, message.sent
+        size = min(pair.slot_size, message.nbytes - start)
+        source = part_of(message.block, start, size)
+        slot = Operand(reserved.value, source.shape, source.dtype)
+        content = message.data[start : start + nbytes_of(source)]
+        self._dma.push(source, slot, content, pair.packet_bytes, self._faults.call).then(
+            partial(self._left, message, slot)
+        )
+
+    def _left(self, message: _SentMessage, slot: Operand, _: Completion[bytes]) -> None:
+        """The last byte of a slot has left the TCM."""
+        if self._trace is not None:
+            self._trace.sent(message.queue.pair, slot)
+        message.sent += message.queue.pair.slot_size
+        # For every slot anew: a collective may have started on these queues in the meantime.
+        if message.sent < message.nbytes and not self._queues.reserved:
+            self._issue(message)
+        else:
+            message.paused.complete(None)

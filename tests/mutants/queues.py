@@ -77,8 +77,8 @@ MUTANTS = (
     Mutant(
         name="send-without-issue",
         file="sip_node/programs/kernel_send.py",
-        old="self._issuer.issue(queue.acquire)",
-        new="self._issuer.wait(queue.acquire)",
+        old="self._issuer.after_command(self._reserve, message)",
+        new="self._reserve(message)",
         breaks="The PE_CPU issues a command for each slot of a send.",
         noticed_by="i.",
     ),
