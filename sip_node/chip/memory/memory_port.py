@@ -9,7 +9,7 @@ HBM, SRAM and TCM share it. They differ in the service behind the port (`Service
 `MemoryPackets` serves the packets; the port itself handles a transfer once.
 """
 
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Iterator
 
 from sip_node.chip.context import ChipContext
@@ -38,8 +38,11 @@ class MemoryPort:
         self._engine, self._fabric = chip.engine, chip.fabric
         self._sip, self._node = chip.sip, node
         self.memory, self._base = memory, base
+        self.keeps_data = memory.keeps_data
         self._control_bytes = chip.topology.control_bytes
-        self._rings: list[tuple[int, int, int]] = []
+        # The first addresses of the rings, sorted, and by these the end of each and its owner.
+        self._ring_bases: list[int] = []
+        self._rings: dict[int, tuple[int, int]] = {}
         self._early: list[Packet] = []
         self.packets = MemoryPackets(
             engine=chip.engine,
@@ -56,8 +59,8 @@ class MemoryPort:
 
     def watch(self, ring_base: int, nbytes: int, pe_node: int) -> None:
         """Announce slots that fill in [ring_base, ring_base + nbytes) to the PE at `pe_node`."""
-        self._rings.append((ring_base, ring_base + nbytes, pe_node))
-        self._rings.sort()
+        insort(self._ring_bases, ring_base)
+        self._rings[ring_base] = ring_base + nbytes, pe_node
         # Slots of this ring may be full already; those of rings without owner keep waiting.
         early, self._early = self._early, []
         for packet in early:
@@ -68,11 +71,6 @@ class MemoryPort:
         for offset, page in self.memory.contents():
             content = page.lstrip(b"\0")
             yield self._base + offset + len(page) - len(content), content.rstrip(b"\0")
-
-    @property
-    def keeps_data(self) -> bool:
-        """Whether the memory has bytes."""
-        return self.memory.keeps_data
 
     def written(self, packet: Packet) -> None:
         """All of a transfer is in the memory: its bytes become visible together."""
@@ -98,10 +96,11 @@ class MemoryPort:
             self._notify(packet, Kind.IPCQ_ARRIVAL, self._sip, owner)
 
     def _owner(self, address: int) -> int | None:
-        index = bisect_right(self._rings, address, key=lambda ring: ring[0]) - 1
-        if index < 0 or address >= self._rings[index][1]:
+        index = bisect_right(self._ring_bases, address)
+        if not index:
             return None
-        return self._rings[index][2]
+        end, owner = self._rings[self._ring_bases[index - 1]]
+        return owner if address < end else None
 
     def _notify(self, packet: Packet, kind: Kind, sip: int, node: int) -> None:
         about = packet.transfer

@@ -64,6 +64,7 @@ class PeDma:
         self._idle_channels = topology.pe.dma.channels
         self._waiting: deque[_DmaRequest] = deque()
         self._requests: dict[int, _DmaRequest] = {}
+        self._sip, self._node, self._tcm = context.coordinates.sip, context.node, context.tcm
         port, fabric, node = context.tcm.server, context.fabric, context.node
         self._window = ReadWindow(
             self._engine,
@@ -140,13 +141,12 @@ class PeDma:
 
     def _transfer(self, kind: Kind, block: Operand, data: bytes = b"") -> FabricTransfer:
         """The transfer about a block on the far side of the fabric."""
-        context = self._context
-        sip, node = context.locate(block.address)
+        sip, node = self._context.locate(block.address)
         nbytes, rows = layout_of(block)
         return FabricTransfer(
             kind=kind,
-            source_sip=context.coordinates.sip,
-            source_node=context.node,
+            source_sip=self._sip,
+            source_node=self._node,
             sip=sip,
             node=node,
             address=block.address,
@@ -193,7 +193,7 @@ class PeDma:
         self.busy_ps += now_ps - request.start_ps
         self.nbytes += transfer.total
         if request.writing is None:
-            self._context.tcm.write(target, request.data)
+            self._tcm.write(target, request.data)
         record = OpRecord(
             engine="pe_dma",
             name=request.name,

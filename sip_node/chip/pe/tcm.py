@@ -32,7 +32,7 @@ class PeTcm:
 
     def read(self, block: Operand) -> bytes:
         """The elements of a block in row-major order; empty in a run without data."""
-        if is_packed(block):
+        if not block.strides or is_packed(block):
             return self.memory.read(block.address - self.base, nbytes_of(block))
         return b"".join(
             self.memory.read_rows(offset, rows, 0, nbytes)
@@ -43,7 +43,7 @@ class PeTcm:
         """Store elements in row-major order; nothing in a run without data."""
         if not data:
             return
-        if is_packed(block):
+        if not block.strides or is_packed(block):
             self.memory.write(block.address - self.base, data)
             return
         done = 0
