@@ -122,11 +122,12 @@ class Phold:
 
 @dataclass(frozen=True)
 class LpResult:
-    """The result of one LP; `wall_s` counts from the common start."""
+    """The result of one LP; `wall_s` counts from the common start, `cpu_s` is processor time."""
 
     digests: dict[int, str]
     statistics: LoopStatistics
     wall_s: float
+    cpu_s: float
 
 
 @dataclass(frozen=True)
@@ -200,6 +201,7 @@ def report(title: str, result: PholdResult, alone: PholdResult) -> str:
     ratio = result.events_per_s / alone.events_per_s
     return (
         f"{title:16}  {result.events_per_s:10,.0f} events/s  {ratio:5.2f}x  "
+        f"{sum(lp.cpu_s for lp in result.lps):6.2f} s of CPU  "
         f"{sum(loop.rounds for loop in loops):8,} rounds  "
         f"{sum(loop.messages for loop in loops):9,} messages  "
         f"{sum(loop.null_messages for loop in loops):7,} null messages  "

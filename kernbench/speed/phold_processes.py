@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kernbench.speed.phold import LpResult, PholdResult, Workload, logical_process, parts_of
 from runtime.core.rng import fresh_run_id
-from runtime.core.wallclock import now_s
+from runtime.core.wallclock import cpu_s, now_s
 from runtime.wire.codec import PeerDecoder
 from sip_node.pdes.transport import Transport
 from sip_node.pdes.transport_board import with_board
@@ -65,9 +65,10 @@ def _child(
     loop, model = logical_process(workload, 0 if lps == 1 else lp, lps, transport)
     pipe.send("ready")
     pipe.recv()
-    begin_s = now_s()
+    begin_s, cpu_begin_s = now_s(), cpu_s()
     statistics = loop.run()
-    pipe.send(LpResult(model.digests(), statistics, now_s() - begin_s))
+    wall_s, used_s = now_s() - begin_s, cpu_s() - cpu_begin_s
+    pipe.send(LpResult(model.digests(), statistics, wall_s, used_s))
     if transport is not None:
         transport.close()
 

@@ -29,7 +29,7 @@ def run_in_this_thread(workload: Workload, lps: int) -> PholdResult:
             if not loop.ended:
                 loop.round()
     return PholdResult(
-        tuple(LpResult(model.digests(), loop.statistics, 1.0) for loop, model in parts)
+        tuple(LpResult(model.digests(), loop.statistics, 1.0, 1.0) for loop, model in parts)
     )
 
 

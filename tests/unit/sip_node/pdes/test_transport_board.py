@@ -7,7 +7,13 @@ import pytest
 
 from runtime.wire.frames import Frame, Grant, Message
 from sip_node.pdes.promise_board import PromiseBoard
-from sip_node.pdes.transport_board import LEAST_WATCH_S, LONGEST_WATCH_S, BoardTransport
+from sip_node.pdes.transport_board import (
+    LEAST_WATCH_S,
+    LONGEST_WATCH_S,
+    BoardTransport,
+    with_board,
+)
+from sip_node.pdes.transport_zmq import ZmqTransport
 from tests.support.transport_memory import MemoryNetwork
 
 MESSAGE = Message(50, 0, 1, 0)
@@ -147,3 +153,23 @@ def test_an_lp_that_watches_returns_with_a_promise_and_not_for_announced_content
     assert pair.inner[1].waits == 1
     for end in pair.ends:
         end.close()
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "has_board"),
+    [
+        (["ipc://{here}/lp0", "ipc://{here}/lp1"], True),
+        (["ipc://{here}/lp0", "tcp://127.0.0.1:5555"], False),
+        (["ipc://{here}/lp0", "ipc://{here}-other/lp1"], False),
+        (["ipc://{here}/lp0"], False),
+    ],
+)
+def test_a_board_joins_the_lps_of_one_private_directory(
+    tmp_path: Path, endpoints: list[str], *, has_board: bool
+) -> None:
+    inner = ZmqTransport(0, "run", f"ipc://{tmp_path}/lp0")
+    chosen = with_board(inner, tmp_path, 0, [each.format(here=tmp_path) for each in endpoints])
+    assert isinstance(chosen, BoardTransport) is has_board
+    assert with_board(inner, None, 0, ["tcp://127.0.0.1:1", "tcp://127.0.0.1:2"]) is inner
+    chosen.close()
+    assert list(tmp_path.iterdir()) == []
