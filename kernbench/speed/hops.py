@@ -5,6 +5,9 @@ every packet on a wire, as in "Event latency" of SimPy's examples. Both carry th
 `validate --mesh`, in alternation, so that a machine whose speed drifts favours neither. A ratio is
 taken in each round; the result is their median. With `--cores` the fabric runs on the reference and
 on the compiled core, each in a process of its own.
+
+With credits a flit and a link count as a hop. Routers of two stages have the latency of the plain
+model, but in place of its queues without a limit they have buffers.
 """
 
 import argparse
@@ -25,6 +28,7 @@ from kernbench.validate.mesh_network import (
     NODES,
     SIDE,
     MeshNetwork,
+    MeshRouter,
     Traffic,
     destination,
     gap,
@@ -39,6 +43,11 @@ ROUTER_CYCLES, WIRE_CYCLES, FLIT_CYCLES = 2, 1, 1
 AGREEMENT = 0.02
 """The largest relative difference of the mean latencies. It is not 0, because the models serve
 packets that arrive in the same cycle in different orders."""
+
+ROUTERS = {
+    "unlimited": MeshRouter(),
+    "credits": MeshRouter("credits", stages=ROUTER_CYCLES),
+}
 
 Steps = Generator[simpy.Event, Any, None]
 _Result = TypeVar("_Result")
@@ -155,9 +164,10 @@ def run_plain(traffic: Traffic, cycles: int) -> HopRun:
     return HopRun(mesh.packets, mesh.latency / mesh.packets, mesh.hops, took_s)
 
 
-def run_fabric(traffic: Traffic, cycles: int) -> HopRun:
-    """HopRun the fabric of kernbench."""
-    network = MeshNetwork(TopologyFile.of(read_text(default_file("topology.yaml"))))
+def run_fabric(traffic: Traffic, cycles: int, flow_control: str) -> HopRun:
+    """HopRun the fabric of kernbench with a flow control of `ROUTERS`."""
+    file = TopologyFile.of(read_text(default_file("topology.yaml")))
+    network = MeshNetwork(file, ROUTERS[flow_control])
     outcome, took_s = _timed(lambda: network.run(traffic, cycles, warmup=0))
     return HopRun(outcome.packets, outcome.latency_cycles, network.flit_hops, took_s)
 
@@ -173,7 +183,7 @@ def _timed(work: Callable[[], _Result]) -> tuple[_Result, float]:
     return result, took_s
 
 
-def compare_cores(load: float, cycles: int, rounds: int) -> int:
+def compare_cores(load: float, cycles: int, rounds: int, flow_control: str) -> int:
     """Print hops per second of both cores, round by round; exit 1 if their results differ."""
     print(f"{'round':>5} {'python hops/s':>14} {'compiled hops/s':>16} {'ratio':>7}")
     ratios: list[float] = []
@@ -183,7 +193,8 @@ def compare_cores(load: float, cycles: int, rounds: int) -> int:
         for core in (PYTHON, COMPILED):
             code = (
                 "from kernbench.speed.hops import *\n"
-                f"run = run_fabric(Traffic('uniform', {load}, 1, seed=1), {cycles})\n"
+                f"traffic = Traffic('uniform', {load}, 1, seed=1)\n"
+                f"run = run_fabric(traffic, {cycles}, {flow_control!r})\n"
                 "print(run.hops_per_s, run.packets, run.latency_cycles)"
             )
             child = subprocess.run(  # noqa: S603 - our own command
@@ -211,15 +222,16 @@ def main() -> int:
     parser.add_argument("--cycles", type=int, default=5000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--cores", action="store_true", help="compare the cores, not with SimPy")
+    parser.add_argument("--flow-control", choices=list(ROUTERS), default="unlimited")
     options = parser.parse_args()
     if options.cores:
-        return compare_cores(options.load, options.cycles, options.rounds)
+        return compare_cores(options.load, options.cycles, options.rounds, options.flow_control)
     traffic = Traffic("uniform", options.load, 1, seed=1)
     print(f"{'round':>5} {'plain hops/s':>13} {'fabric hops/s':>13} {'ratio':>7}")
     rounds: list[tuple[HopRun, HopRun]] = []
     for number in range(options.rounds):
         reference = run_plain(traffic, options.cycles)
-        fabric = run_fabric(traffic, options.cycles)
+        fabric = run_fabric(traffic, options.cycles, options.flow_control)
         rounds.append((reference, fabric))
         ratio = fabric.hops_per_s / reference.hops_per_s
         print(

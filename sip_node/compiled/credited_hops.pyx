@@ -37,9 +37,6 @@ cdef enum:
 cdef class WormPool:
     """The packets in the routers, each with a reference to its object."""
 
-    cdef list blocks
-    cdef Worm *free
-
     def __cinit__(self):
         self.blocks = []
 
@@ -81,22 +78,6 @@ cdef class WormPool:
 cdef class PacketPath:
     """The twin of `worm.PacketPath`; `held` are chained by `next`."""
 
-    cdef readonly long long latency_ps
-    cdef int target
-    cdef int notified
-    cdef tuple before
-    cdef tuple after
-    cdef tuple parts
-    cdef NetworkPart ejecting
-    cdef SourcePart source
-    cdef object endpoint
-    cdef VirtualNetwork **networks
-    cdef long long sent
-    cdef long long due
-    cdef long long admitted
-    cdef Worm *held
-    cdef dict early
-
     def __cinit__(self, plan, SourcePart source, int notified):
         cdef int index
         self.target, self.latency_ps, self.before, self.parts, self.after = plan
@@ -118,20 +99,6 @@ cdef class PacketPath:
 
 cdef class CreditedHops(ClockedRouters):
     """The base of a fabric with credits: it sends and moves the packets."""
-
-    cdef public long long sent
-    cdef public long long delivered
-    cdef long long sip
-    cdef bint restores_order_here
-    cdef WormPool worms
-    cdef object find_path
-    cdef object send_bounds
-    cdef dict senders
-    cdef dict paths
-    cdef dict endpoints
-    cdef dict servers
-    cdef dict left
-    cdef dict bytes_waiting
 
     def bind(self, Calendar engine not None, clock):
         """The engine, and the clock of the routers; call it before parts are constructed."""
@@ -163,6 +130,10 @@ cdef class CreditedHops(ClockedRouters):
 
     def send(self, Packet packet not None, int origin, long long tail_ps):
         """See `ReferenceCreditedFabric.send`."""
+        self.depart(packet, origin, tail_ps)
+
+    cdef int depart(self, Packet packet, int origin, long long tail_ps) except -1:
+        """Send a packet from node `origin` now: `send` for C classes."""
         cdef PacketPath path
         cdef Event event
         transfer = packet.transfer
@@ -183,7 +154,7 @@ cdef class CreditedHops(ClockedRouters):
             else:
                 (<Sender> sender).depart(packet.entrance_ps)
         event.actor, event.step, event.context = self.number, BEFORE, <void *> path
-        self.enter(path, event, packet)
+        return self.enter(path, event, packet)
 
     def release(self, Packet packet not None):
         """See `ReferenceCreditedFabric.release`."""

@@ -1,5 +1,6 @@
 """What the loops over packets call, in C or in Python: see ports.pyx."""
 
+from sip_node.compiled.credited_hops cimport CreditedHops
 from sip_node.compiled.hops cimport Hops
 from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.server cimport FifoServer, Service
@@ -16,6 +17,7 @@ cdef class Port:
 
 cdef class Outlet:
     cdef Hops hops
+    cdef CreditedHops credited_hops
     cdef object in_python
     cdef int node
 

@@ -4,6 +4,7 @@ A class of the user may derive from a server or a fabric and override a method. 
 tested once, when the loop is constructed, and its method in Python is called then.
 """
 
+from sip_node.compiled.credited_hops cimport CreditedHops
 from sip_node.compiled.hops cimport Hops
 from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.server cimport FifoServer, Service
@@ -34,11 +35,15 @@ cdef class Outlet:
         self.node = node
         if isinstance(fabric, Hops) and type(fabric).send is Hops.send:
             self.hops = fabric
+        elif isinstance(fabric, CreditedHops) and type(fabric).send is CreditedHops.send:
+            self.credited_hops = fabric
         else:
             self.in_python = fabric
 
     cdef int send(self, Packet packet, long long tail_ps) except -1:
         if self.hops is not None:
             return self.hops.depart(packet, self.node, tail_ps)
+        if self.credited_hops is not None:
+            return self.credited_hops.depart(packet, self.node, tail_ps)
         self.in_python.send(packet, self.node, tail_ps)
         return 0
