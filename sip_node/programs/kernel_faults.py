@@ -1,14 +1,13 @@
 """Errors of a kernel, with the kernel's name, its PE and its source line."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import CollectiveMismatchError, KernelError, PageFaultError
 from runtime.language.caller import kernel_line
 
 
-@dataclass(frozen=True)
-class KernelFaults:
+class KernelFaults(Struct, frozen=True):
     """Makes the errors of one kernel on one PE.
 
     The source line is `line`, or the current one of the kernel: that is on the stack of the
