@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 # The compiled core is built again when one of its sources changes.
-CORE   := hatch_build.py $(wildcard sip_node/compiled/*.pyx sip_node/compiled/*.pxd)
+CORE   := hatch_build.py $(wildcard sip_node/compiled/*.pyx sip_node/compiled/*.pxd) sip_node/compiled/sources.py
 
 .PHONY: run test test-fast test-nightly mutants lint bench figures setup clean
 
