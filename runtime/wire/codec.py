@@ -6,7 +6,7 @@ blamed for it.
 """
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from operator import le, lt
 from typing import NoReturn, TypeVar
 
@@ -143,18 +143,18 @@ class PeerDecoder:
             raise ProtocolError(f"LP {sender}", "a frame without a promise")
         if any(later_ps < before_ps for before_ps, later_ps in pairwise(header.promises_ps)):
             raise ProtocolError(f"LP {sender}", "field promises_ps: they decrease with the hops")
-        ends = list(accumulate((h.payload_bytes for h in header.messages), initial=0))
-        if ends[-1] != len(payload):
+        announced = sum([h.payload_bytes for h in header.messages])
+        if announced != len(payload):
             raise ProtocolError(
                 f"LP {sender}",
-                f"its messages announce {ends[-1]:,} payload bytes, {len(payload):,} came",
+                f"its messages announce {announced:,} payload bytes, {len(payload):,} came",
             )
         # Payloads are slices of one view: no modelled byte is copied.
         view = memoryview(payload)
         messages: list[Message] = []
-        for index, (h, (begin, end)) in enumerate(
-            zip(header.messages, pairwise(ends), strict=True)
-        ):
+        end = 0
+        for index, h in enumerate(header.messages):
+            begin, end = end, end + h.payload_bytes
             fault = self._fault(sender, h)
             if fault:
                 raise ProtocolError(f"LP {sender}", f"message {index} of a frame: {fault}")
@@ -165,7 +165,7 @@ class PeerDecoder:
                     target=h.target,
                     seq=h.seq,
                     body=h.body,
-                    payload=view[begin:end],
+                    payload=view[begin:end] if h.payload_bytes else b"",
                 )
             )
         return Frame(header.promises_ps, header.null_hops, tuple(messages))
@@ -190,11 +190,9 @@ def _run_fault(run: PacketRun, header: MessageHeader) -> str:
     packets = len(run.heads_ps)
     if not 1 <= packets <= MAX_RUN_PACKETS:
         return f"field body.heads_ps: {packets:,} packets, a run has 1 to {MAX_RUN_PACKETS:,}"
-    for name in ("tails_ps", "seqs", "begins", "sizes"):
-        entries = len(getattr(run, name))
-        if entries != packets:
-            return f"field body.{name}: {entries:,} entries for {packets:,} packets"
-    if (run.heads_ps[0], run.seqs[0]) != (header.time_ps, header.seq):
+    if not packets == len(run.tails_ps) == len(run.seqs) == len(run.begins) == len(run.sizes):
+        return _column_fault(run)
+    if run.heads_ps[0] != header.time_ps or run.seqs[0] != header.seq:
         return "field body: the first packet has another time or number than the message"
     # A link is FIFO: what the sync loop and the inbox rely on, when they see the first packet.
     if not all(map(le, run.heads_ps, run.heads_ps[1:])):
@@ -202,6 +200,13 @@ def _run_fault(run: PacketRun, header: MessageHeader) -> str:
     if not all(map(lt, run.seqs, run.seqs[1:])):
         return "field body.seqs: the packets of a transfer are not in their order"
     return ""
+
+
+def _column_fault(run: PacketRun) -> str:
+    packets = len(run.heads_ps)
+    lengths = {name: len(getattr(run, name)) for name in ("tails_ps", "seqs", "begins", "sizes")}
+    name, entries = next(each for each in lengths.items() if each[1] != packets)
+    return f"field body.{name}: {entries:,} entries for {packets:,} packets"
 
 
 def _payload_fault(run: PacketRun, nbytes: int) -> str:

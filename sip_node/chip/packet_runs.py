@@ -198,23 +198,27 @@ class ArrivingTransfers:
 
 def _fault(begun: _PartialTransfer, run: PacketRun, payload_bytes: int) -> str:
     """The rule that the next run of a transfer breaks, or nothing; counts its bytes."""
+    fault = _packet_fault(begun, run)
+    total = begun.transfer.total
+    if not fault and payload_bytes:
+        carried = total if begun.transfer.kind in CARRIERS else 0
+        if payload_bytes != carried:
+            fault = f"has a payload of {payload_bytes:,} B"
+    return fault and f"({_described(begun.transfer)}) {fault}"
+
+
+def _packet_fault(begun: _PartialTransfer, run: PacketRun) -> str:
     kind, total = begun.transfer.kind, begun.transfer.total
     begun.nbytes += sum(run.sizes)
-    transfer = f"({begun.transfer.kind.name} of {total:,} B)"
     if kind in CARRIERS:
         if max(map(add, run.begins, run.sizes)) > total:
-            return f"{transfer} has a packet beyond its end"
+            return "has a packet beyond its end"
         if begun.nbytes > total or (run.ends and begun.nbytes < total):
-            return f"{transfer} has packets of {begun.nbytes:,} B"
-        payloads = (0, total)
-    else:
-        if kind is Kind.READ and max(run.begins) >= total:
-            return f"{transfer} has a packet beyond its end"
-        if kind not in _MANY_PACKETS and not (run.ends and len(run.sizes) == 1):
-            return f"{transfer} has more than one packet"
-        payloads = (0,)
-    if payload_bytes not in payloads:
-        return f"{transfer} has a payload of {payload_bytes:,} B"
+            return f"has packets of {begun.nbytes:,} B"
+    elif kind is Kind.READ and max(run.begins) >= total:
+        return "has a packet beyond its end"
+    elif kind not in _MANY_PACKETS and not (run.ends and len(run.sizes) == 1):
+        return "has more than one packet"
     return ""
 
 

@@ -50,12 +50,14 @@ class ReferenceSender:
 
         Raises `InvariantError` if no message departed with this time.
         """
-        if entrance_ps not in self._in_flight_ps:
+        # Messages may overtake each other, and two may have the same time: remove one. They enter
+        # nearly in the order of their departures, so it is at the front of the list.
+        try:
+            self._in_flight_ps.remove(entrance_ps)
+        except ValueError:
             raise InvariantError(
                 "sender", f"no message departed for the channel at {format_ps(entrance_ps)}"
-            )
-        # Messages may overtake each other, and two may have the same time: remove one.
-        self._in_flight_ps.remove(entrance_ps)
+            ) from None
 
     def earliest_send_ps(self, base_ps: int) -> int:
         """No message of this component is posted earlier.
