@@ -10,12 +10,11 @@ from kernbench.validate.plan import missed, parts, run
 from runtime.model import graph
 from runtime.model.schema import NodeKind
 from runtime.model.topology import Topology
-from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.host.io_cpu import IoCpu
 from sip_node.chip.memory.hbm import PseudoChannels
 from sip_node.chip.memory.storage import HbmController
-from sip_node.chip.memory.transaction_queue import TransactionQueue
+from sip_node.chip.memory.transaction_queue import MemoryChannels
 from tests.support.topologies import default_text, variant_text
 
 pytestmark = [pytest.mark.fidelity, pytest.mark.slow]
@@ -50,10 +49,8 @@ class PairedChannels(PseudoChannels):
 
 
 class PairedHbm(HbmController):
-    def __init__(self, chip: ChipContext, node: int) -> None:
-        super().__init__(chip, node)
-        self.queue = TransactionQueue(chip.engine, PairedChannels("paired", chip.topology))
-        self.port._service = self.queue
+    def memory_channels(self, name: str, topology: Topology) -> MemoryChannels:
+        return PairedChannels(name, topology)
 
 
 class LateIoCpu(IoCpu):

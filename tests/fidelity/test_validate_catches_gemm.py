@@ -13,11 +13,11 @@ from runtime.language import operations
 from runtime.language.gemm import accumulate
 from runtime.language.value import Array
 from runtime.model.tiles import TileSize
-from sip_node.chip.context import ChipContext
+from runtime.model.topology import Topology
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.memory.hbm import PseudoChannels
 from sip_node.chip.memory.storage import HbmController
-from sip_node.chip.memory.transaction_queue import TransactionQueue
+from sip_node.chip.memory.transaction_queue import MemoryChannels
 from sip_node.chip.pe import gemm as pe_gemm
 from sip_node.chip.pe.fetch_store import PeFetchStore
 from sip_node.chip.pe.gemm import PeGemm
@@ -121,13 +121,10 @@ class NarrowFetch(PeFetchStore):
 class FastHbm(HbmController):
     """A slice with its full raw bandwidth, independently of the efficiency in the file."""
 
-    def __init__(self, chip: ChipContext, node: int) -> None:
-        super().__init__(chip, node)
-        fast = PseudoChannels("fast", chip.topology)
-        bw_gbs = chip.topology.hbm.pc_bw_gbs
-        fast.channels = [Server(server.name, bw_gbs) for server in fast.channels]
-        self.queue = TransactionQueue(chip.engine, fast)
-        self.port._service = self.queue
+    def memory_channels(self, name: str, topology: Topology) -> MemoryChannels:
+        fast = PseudoChannels(name, topology)
+        fast.channels = [Server(server.name, topology.hbm.pc_bw_gbs) for server in fast.channels]
+        return fast
 
 
 def with_impl(kind: str, wrong: type) -> str:

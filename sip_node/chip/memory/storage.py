@@ -11,7 +11,7 @@ from sip_node.chip.memory.banks import BankedChannels
 from sip_node.chip.memory.hbm import PseudoChannels
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory.memory_port import MemoryPort
-from sip_node.chip.memory.transaction_queue import Access, queue_of
+from sip_node.chip.memory.transaction_queue import Access, MemoryChannels, queue_of
 
 
 class HbmController:
@@ -19,12 +19,16 @@ class HbmController:
 
     def __init__(self, chip: ChipContext, node: int) -> None:
         where, topology = chip.graph.nodes[node], chip.topology
-        model = BankedChannels if topology.hbm.model == "banks" else PseudoChannels
-        self.queue = queue_of(chip.engine, model(where.name, topology))
+        self.queue = queue_of(chip.engine, self.memory_channels(where.name, topology))
         memory = Memory(f"{where.name}.hbm", topology.hbm_slice_bytes, data=chip.data)
         base = chip.addresses.pe_hbm_addr(chip.sip, where.cube, where.pe, 0)
         self.port = MemoryPort(chip, node, memory, base, self.queue, _read_latency_ps(topology))
         self.endpoint = self.port.packets
+
+    def memory_channels(self, name: str, topology: Topology) -> MemoryChannels:
+        """The channels of the slice, by `hbm.model`; a class derived from this may have others."""
+        model = BankedChannels if topology.hbm.model == "banks" else PseudoChannels
+        return model(name, topology)
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Serve a packet."""
