@@ -35,8 +35,9 @@ lint: setup
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 
+# `make bench AGAINST=<commit>` compares with another commit; the table goes to docs/performance.md.
 bench: setup
-	$(BIN)/python -m kernbench.speed.processes
+	$(BIN)/python -m kernbench.speed.bench $(if $(AGAINST),--against $(AGAINST)) --write docs/performance.md
 
 # The figures of the documentation, from the results files in docs/figures; nothing is simulated.
 figures: setup

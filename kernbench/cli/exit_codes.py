@@ -24,7 +24,7 @@ def print_error(error: KernbenchError) -> None:
 
 
 def print_note(text: str) -> None:
-    """Print what the user may want to know to the standard error."""
+    """Print a hint to the standard error."""
     _print(f"kernbench: note: {text}\n")
 
 

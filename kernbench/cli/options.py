@@ -181,7 +181,7 @@ SIMULATION_GROUPS: Mapping[str, tuple[click.Option, ...]] = {
             "--procs",
             "P",
             procs,
-            "processes that share the SIPs; auto: as many as there are cores  "
+            "processes that share the SIPs; auto: one for each core at most  "
             "[default: one for each SIP]",
         ),
         option(

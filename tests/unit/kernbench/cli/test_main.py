@@ -12,7 +12,7 @@ from sip_node.compiled.choice import CORE
     [
         (["--sips", "0"], "--sips: expected an integer of at least 1, got '0'"),
         (["--sips", "257"], "system.sips.count"),
-        (["--procs", "0"], "--procs: expected an integer of at least 1, got '0'"),
+        (["--procs", "0"], "--procs: expected an integer of at least 1 or 'auto', got '0'"),
         (["--sips", "2", "--procs", "3"], "procs is 3: 2 SIPs can be dealt to 1 to 2 processes"),
         (["--bench", "ccl-allreduc"], "did you mean 'ccl-allreduce'?"),
         (["--topologie", "x"], "did you mean '--topology'?"),
