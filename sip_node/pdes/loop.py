@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from runtime.core.errors import ProtocolError
-from runtime.core.wallclock import now_s
+from runtime.core.wallclock import cpu_s, now_s
 from runtime.wire.frames import Frame, Grant, Message, PeerContent, SilenceReport
 from sip_node.pdes.channel import later_ps
 from sip_node.pdes.lbts import Collector
@@ -25,8 +25,9 @@ WATCH_S = 0.02
 """Shortest time between two calls of `watch`."""
 FIRST_STEP_PS = 1_000_000
 STEP_S = 0.1
-"""Aim for the wall time of the longest step: an LP that is far ahead of its peers, or alone, still
-calls `watch`. The length of a step in simulated time is adapted to it, and no result depends on it.
+"""Aim for the processor time of the longest step: an LP that is far ahead of its peers, or alone,
+still calls `watch`. The length of a step in simulated time is adapted to it, and no result depends
+on it.
 """
 
 
@@ -77,7 +78,7 @@ class LogicalProcess:
 
     `watch` is called every `WATCH_S`, at least every `WAIT_S` while blocked; an error that it
     raises ends the run. The model posts its messages through `sync.post`. LP 0 runs the collector
-    for all. `clock` is in seconds of wall time.
+    for all. `clock` is in seconds of wall time, `cpu_clock` in seconds of processor time.
     """
 
     def __init__(
@@ -87,9 +88,10 @@ class LogicalProcess:
         transport: Transport | None = None,
         watch: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = now_s,
+        cpu_clock: Callable[[], float] = cpu_s,
     ) -> None:
         self._sync = sync
-        self._clock = clock
+        self._clock, self._cpu_clock = clock, cpu_clock
         self._model = model
         self._transport = transport or _NoPeers()
         self._watch = watch
@@ -179,13 +181,16 @@ class LogicalProcess:
             self._model.deliver(message)
 
     def _step(self) -> None:
-        next_ps, begin_s = self._model.next_ps(), self._clock()
+        next_ps = self._model.next_ps()
         horizon_ps, longest_ps = self._sync.horizon_ps(next_ps), later_ps(next_ps, self._step_ps)
         bound_ps = min(horizon_ps, longest_ps)
-        events = self._model.run_before(bound_ps)
-        if bound_ps == longest_ps:
+        if horizon_ps < longest_ps:
+            events = self._model.run_before(bound_ps)
+        else:
+            begin_s = self._cpu_clock()
+            events = self._model.run_before(bound_ps)
             # Twice as long or half as long next time, and never so short that it makes no progress.
-            quick = self._clock() - begin_s < STEP_S
+            quick = self._cpu_clock() - begin_s < STEP_S
             self._step_ps = later_ps(0, 2 * self._step_ps) if quick else max(self._step_ps // 2, 1)
         self._events += events
         self._sync.executed(events)

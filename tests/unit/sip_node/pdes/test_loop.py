@@ -85,7 +85,7 @@ def test_short_rounds_do_not_watch_every_time():
 
 def test_steps_that_take_long_are_made_shorter():
     model, clock = Ticks(*range(0, 4 * FIRST_STEP_PS, 1000)), count()
-    LogicalProcess(Sync(0, 1, {}, {}), model, clock=lambda: next(clock)).run()
+    LogicalProcess(Sync(0, 1, {}, {}), model, cpu_clock=lambda: next(clock)).run()
     assert [len(step) for step in model.steps[:4]] == [1000, 500, 250, 125]
 
 
