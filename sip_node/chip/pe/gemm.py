@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.trace import Operand, OpRecord
-from runtime.language.gemm import accumulate
+from runtime.language.gemm import accumulate as accumulate_tile
 from runtime.language.value import Array
 from runtime.model.tiles import Tile, TileSize
 from sip_node.chip.pe.clock import Clock
@@ -171,9 +171,12 @@ class ReferenceGemmSteps:
 
 
 if TYPE_CHECKING or not IS_COMPILED:
-    GemmSteps = ReferenceGemmSteps
+    GemmSteps, accumulate = ReferenceGemmSteps, accumulate_tile
 else:
+    from sip_node.compiled.tile_product import TileProducts
     from sip_node.compiled.tile_stages import GemmStage as GemmSteps
+
+    accumulate = TileProducts(accumulate_tile).accumulate
 
 
 class PeGemm(GemmSteps):
