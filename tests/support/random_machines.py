@@ -171,6 +171,10 @@ class _Graph:
     nodes: list[Any]
     links: list[Link]
 
+    @property
+    def link_names(self) -> list[str]:
+        return [f"l{link.index}" for link in self.links]
+
 
 @dataclass
 class _Node:

@@ -102,7 +102,10 @@ class TransferWorld:
         self.fabric = classes["Fabric"](
             self.engine,
             SimpleNamespace(
-                nodes=[_Node()] * 4, links=[_Link(index) for index in range(4)], io_noc=9
+                nodes=[_Node()] * 4,
+                links=[_Link(index) for index in range(4)],
+                link_names=("link",) * 4,
+                io_noc=9,
             ),
             _Routes(self.rng),
             0,

@@ -15,6 +15,8 @@ engine, `DataLanding` takes what comes back, `EgressStream` divides what leaves 
 """
 
 from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 from msgspec import Struct, field
@@ -27,7 +29,8 @@ from sip_node.chip.fabric.packet import ELEMENTS, FabricTransfer, Kind, Packet
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.data_landing import DataLanding
 from sip_node.chip.pe.read_window import ReadWindow
-from sip_node.chip.strided_block import layout_of
+from sip_node.chip.strided_block import StridedBlock, layout_of
+from sip_node.compiled.choice import IS_COMPILED
 
 
 class _DmaRequest(Struct):
@@ -48,7 +51,7 @@ class _DmaRequest(Struct):
     done: Completion[bytes] = field(default_factory=Completion)
 
 
-class PeDma:
+class ReferencePeDma:
     """Keeps at most `channels` requests outstanding; the others queue in order.
 
     The time of a request starts when it gets a channel. Blocks have physical addresses. Every
@@ -217,3 +220,36 @@ class PeDma:
         if self._waiting:
             self._begin(self._waiting.popleft())
         request.done.complete(request.data)
+
+
+class _RequestParts(NamedTuple):
+    """What the twin makes requests of: kinds, classes and functions of rooms above it."""
+
+    read: Kind = Kind.READ
+    write: Kind = Kind.WRITE
+    ipcq_data: Kind = Kind.IPCQ_DATA
+    elements: Sequence[str] = ELEMENTS
+    transfer: type[FabricTransfer] = FabricTransfer
+    completion: type[Completion[bytes]] = Completion
+    layout_of: Callable[[Operand], tuple[int, StridedBlock | None]] = layout_of
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    PeDma = ReferencePeDma
+else:
+    from sip_node.compiled.dma_requests import DmaRequests
+
+    class PeDma(DmaRequests, ReferencePeDma):
+        """The reference, whose requests are in C."""
+
+        def __init__(self, context: PeContext) -> None:
+            super().__init__(context)
+            self.bind(
+                engine=self._engine,
+                parts=_RequestParts(),
+                context=context,
+                window=self._window,
+                stream=self._stream,
+                landing=self.landing,
+                overhead_ps=self._overhead_ps,
+            )
