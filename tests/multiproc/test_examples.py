@@ -132,3 +132,24 @@ def _answer(printed: str) -> list[str]:
     lines = printed.splitlines()
     end = next(number for number, line in enumerate(lines) if line.startswith("simulated time"))
     return lines[2:end]
+
+
+def test_the_products_of_a_layer_take_no_less_than_their_bounds(tmp_path: Path):
+    run = kernbench(
+        tmp_path / "run",
+        "--sips",
+        "2",
+        "--no-data",
+        str(ROOT / "examples" / "llama_layer.py"),
+        "decode",
+        "--context",
+        "64",
+        "--scale",
+        "8",
+    )
+    assert run.code == 0, run.err
+    lines = re.findall(r"([\d,.]+) ns, +([\d,.]+)", run.out)
+    # Six products of a rank, and their sums.
+    assert len(lines) == 7
+    for taken, bound in lines:
+        assert float(taken.replace(",", "")) >= float(bound.replace(",", ""))
