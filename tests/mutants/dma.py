@@ -131,9 +131,9 @@ MUTANTS = (
     Mutant(
         name="tile-loads-leave-out-of-order",
         file="sip_node/chip/pe/tile_dma.py",
-        old="        while self._loading and self._loading[0].operands:\n"
-        "            self._loading.popleft().advance()",
-        new="        self._loading.remove(token)\n        token.advance()",
+        old="        while loading and not loading[0].loading:\n"
+        "            loading.popleft().advance()",
+        new="        loading.remove(token)\n        token.advance()",
         breaks="Steps leave the DMA in the order in which they came.",
         noticed_by="j.buffers",
     ),
