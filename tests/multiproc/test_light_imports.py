@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.support.topologies import variant_text
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 
+ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import sys
 from kernbench.cli.main import main
@@ -17,7 +19,21 @@ code = main(sys.argv[2:])
 loaded = [name for name in sys.argv[1].split(",") if name in sys.modules]
 sys.exit(f"loaded: {loaded}" if loaded else code)
 """
+
+
+def modules_of(package: str) -> Iterator[str]:
+    """The names of a package and of all modules in it, those in C included."""
+    for path in (ROOT / package).rglob("*.py*"):
+        if path.suffix in {".py", ".pyx"}:
+            name = path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
+            yield name.removesuffix(".__init__")
+
+
 SIMULATORS = ("simpy", "matplotlib", "sip_node")
+CHOICE = {f"sip_node.compiled.{name}" for name in ("choice", "sources", "build")}
+"""What a run loads to refuse a wrong `KERNBENCH_CORE` before it starts processes."""
+ROOMS = {"sip_node", "sip_node.compiled"}
+RUNNERS = ("simpy", "matplotlib", *sorted({*modules_of("sip_node")} - CHOICE - ROOMS))
 
 
 @pytest.mark.parametrize(
@@ -26,8 +42,8 @@ SIMULATORS = ("simpy", "matplotlib", "sip_node")
         (("zmq", "rich", *SIMULATORS), "--list"),
         (("zmq", "rich", *SIMULATORS), "--help --bench milestone-1h-ccl"),
         (("zmq", "rich", *SIMULATORS), "perf --help"),
-        (SIMULATORS, "--topology small.yaml --out out --min-bytes 256 --max-bytes 256"),
-        (SIMULATORS, "--topology small.yaml perf all_reduce -b 64"),
+        (RUNNERS, "--topology small.yaml --out out --min-bytes 256 --max-bytes 256"),
+        (RUNNERS, "--topology small.yaml perf all_reduce -b 64"),
     ],
     ids=["list", "help", "perf help", "run", "perf"],
 )

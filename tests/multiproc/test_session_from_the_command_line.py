@@ -90,7 +90,7 @@ def test_a_script_with_packed_processes_is_refused_with_the_reason(tmp_path: Pat
     script.touch()
     program = program_of(RunRequest(SimulationOptions(), script=script, argv=("--x",)))
     assert (program.kind, program.path, program.argv) == ("script", str(script), ("--x",))
-    with pytest.raises(UsageError, match="would share the state of its modules"):
+    with pytest.raises(UsageError, match="would share what is theirs alone: the modules"):
         make_plan(SimulationOptions(sips=4, procs=2), program)
     assert make_plan(SimulationOptions(sips=4, procs=4), program).procs == 4
 
