@@ -20,9 +20,11 @@ TIMEOUT_S = 600
 NOT_COPIED = (".*", "runs", "build", "dist", "tests", "1H_milestone_output")
 NOT_RUN = re.compile(r"<!-- not run: (?P<reason>.+) -->")
 NORMALISED = (
-    # Wall time, and the rounds and null messages of a run, depend on the machine and its load.
+    # Wall time, rounds and messages of a run depend on the machine and its load: a message carries
+    # the packets of a transfer that cross in one round.
     (re.compile(r"^wall time .*"), "wall time"),
     (re.compile(r"[\d,]+ rounds"), "N rounds"),
+    (re.compile(r"[\d,]+ messages"), "N messages"),
     (re.compile(r"[\d,]+ null messages"), "N null messages"),
     (re.compile(r"\b\d+(?:\.\d+)? s\b"), "N s"),
     # Runs are numbered within the directory of the user.
