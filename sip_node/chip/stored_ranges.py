@@ -4,6 +4,9 @@ The PEs of a launch run side by side, so which of two stores to the same byte co
 contention alone. A program that lets it happen has no defined result, and no run shows it. So a
 launch records every store and refuses the second PE. The addresses are physical: PEs that store to
 replicas of their own, at one virtual address, share no byte.
+
+The PEs of a product store tile by tile, so the rows of a large matrix have hundreds of thousands of
+ranges until it is complete. They are kept page by page, where an insertion moves few of them.
 """
 
 from bisect import bisect_left, bisect_right
@@ -22,17 +25,17 @@ class StoreConflict(NamedTuple):
     writer: PeCoordinates
 
 
-class StoredRanges:
-    """Byte ranges with their writers: sorted, disjoint, and merged where one writer's touch.
+PAGE_BYTES = 1 << 16
 
-    Kernels store block behind block, so a PE has one range for each memory as a rule. A store costs
-    two binary searches.
+
+class StoredRanges:
+    """The byte ranges of one launch with their writers.
+
+    Kernels store block behind block, so a page has few ranges as a rule.
     """
 
     def __init__(self) -> None:
-        self._starts: list[int] = []
-        self._stops: list[int] = []
-        self._writers: list[PeCoordinates] = []
+        self._pages: dict[int, PageRanges] = {}
 
     def add(self, block: Operand, writer: PeCoordinates) -> StoreConflict | None:
         """Record a store to a physical block; the first bytes of another PE, if there are any.
@@ -50,6 +53,50 @@ class StoredRanges:
         return None
 
     def _add(self, start: int, stop: int, writer: PeCoordinates) -> StoreConflict | None:
+        while start < stop:
+            number = start // PAGE_BYTES
+            end = min(stop, (number + 1) * PAGE_BYTES)
+            page = self._pages.get(number)
+            if page is None:
+                page = self._pages[number] = PageRanges()
+            conflict = page.add(start, end, writer)
+            if conflict is not None:
+                return self._joined(conflict, stop)
+            start = end
+        return None
+
+    def _joined(self, conflict: StoreConflict, stop: int) -> StoreConflict:
+        """A conflict with what follows it in the next pages; the store ends at `stop`."""
+        while conflict.stop < stop and not conflict.stop % PAGE_BYTES:
+            page = self._pages.get(conflict.stop // PAGE_BYTES)
+            further = page.first_in(conflict.stop, stop) if page else None
+            if further is None or further[::2] != (conflict.stop, conflict.writer):
+                break
+            conflict = conflict._replace(stop=further.stop)
+        return conflict
+
+
+class PageRanges:
+    """The ranges of a page: sorted, disjoint, and merged where one writer's touch.
+
+    A store costs two binary searches.
+    """
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._stops: list[int] = []
+        self._writers: list[PeCoordinates] = []
+
+    def first_in(self, start: int, stop: int) -> StoreConflict | None:
+        """The part of [start, stop) that the first range in it covers."""
+        index = bisect_right(self._stops, start)
+        if index == len(self._starts) or self._starts[index] >= stop:
+            return None
+        begin, end = max(start, self._starts[index]), min(stop, self._stops[index])
+        return StoreConflict(begin, end, self._writers[index])
+
+    def add(self, start: int, stop: int, writer: PeCoordinates) -> StoreConflict | None:
+        """Record a store; the first bytes of another PE, if there are any."""
         # The ranges [first, last) overlap or touch the new one.
         first = bisect_left(self._stops, start)
         last = bisect_right(self._starts, stop, first)

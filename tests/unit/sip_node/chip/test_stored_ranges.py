@@ -1,11 +1,17 @@
 """The ranges of one launch, against a model that keeps the writer of every byte."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.trace import Operand
-from sip_node.chip.stored_ranges import StoreConflict, StoredRanges
+from sip_node.chip.stored_ranges import (
+    PAGE_BYTES,
+    PageRanges,
+    StoreConflict,
+    StoredRanges,
+)
 
 FIRST, SECOND = PeCoordinates(0, 0, 0), PeCoordinates(0, 0, 1)
 
@@ -18,9 +24,10 @@ def rows(address: int, count: int, width: int, pitch: int) -> Operand:
     return Operand(address, (count, width), "i8", (pitch, 1))
 
 
-blocks = st.builds(packed, st.integers(0, 40), st.integers(1, 12)) | st.builds(
+addresses = st.integers(0, 40) | st.integers(PAGE_BYTES - 20, PAGE_BYTES + 20)
+blocks = st.builds(packed, addresses, st.integers(1, 12)) | st.builds(
     lambda address, count, width, gap: rows(address, count, width, width + gap),
-    st.integers(0, 40),
+    addresses,
     st.integers(1, 4),
     st.integers(1, 4),
     st.integers(0, 5),
@@ -72,9 +79,27 @@ def test_columns_of_one_matrix_that_pes_share_do_not_overlap() -> None:
     assert ranges.add(rows(7, 4, 2, 16), SECOND) == StoreConflict(7, 8, FIRST)
 
 
-def test_blocks_behind_each_other_are_one_range() -> None:
-    ranges = StoredRanges()
+def test_blocks_behind_each_other_are_one_range_of_a_page() -> None:
+    page = PageRanges()
     for start in range(0, 1000, 10):
-        ranges.add(packed(start, 10), FIRST)
-    assert vars(ranges)["_starts"] == [0]
-    assert vars(ranges)["_stops"] == [1000]
+        page.add(start, start + 10, FIRST)
+    assert vars(page)["_starts"] == [0]
+    assert vars(page)["_stops"] == [1000]
+
+
+def test_a_conflict_across_pages_is_one() -> None:
+    ranges = StoredRanges()
+    assert ranges.add(packed(100, 2 * PAGE_BYTES), FIRST) is None
+    assert ranges.add(packed(100 + 2 * PAGE_BYTES, 50), SECOND) is None
+    assert ranges.add(packed(PAGE_BYTES - 7, 3 * PAGE_BYTES), SECOND) == StoreConflict(
+        PAGE_BYTES - 7, 100 + 2 * PAGE_BYTES, FIRST
+    )
+
+
+@pytest.mark.parametrize("shift", range(-3, 4))
+def test_a_conflict_at_the_end_of_a_page_ends_there_unless_it_goes_on(shift: int) -> None:
+    ranges, end = StoredRanges(), PAGE_BYTES + shift
+    assert ranges.add(packed(0, end), FIRST) is None
+    assert ranges.add(packed(end, 10), SECOND) is None
+    conflict = ranges.add(packed(end - 5, 10), SECOND)
+    assert conflict == StoreConflict(end - 5, end, FIRST)
