@@ -5,7 +5,9 @@ from sip_node.chip.fabric.packet_switch import PacketSwitch, ReferencePacketSwit
 from tests.support.packets import lone_packet
 
 
-@pytest.mark.parametrize("switch", [PacketSwitch, ReferencePacketSwitch])
+@pytest.mark.parametrize(
+    "switch", [PacketSwitch, ReferencePacketSwitch], ids=["chosen", "reference"]
+)
 def test_a_packet_goes_to_the_part_for_its_kind(switch: type[ReferencePacketSwitch]) -> None:
     writes, acks = list[tuple[Packet, int]](), list[tuple[Packet, int]]()
     inner = switch({Kind.ACK: lambda *taken: acks.append(taken)})
