@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from runtime.core.package_check import check_packages
@@ -89,9 +89,11 @@ class SpawnContext:
     def __init__(self, session: _RunControl, *, daemon: bool) -> None:
         self._session, self._daemon = session, daemon
         self._error: BaseException | None = None
+        # Waited for in place of the thread: a `Thread.join` that Ctrl-C interrupts takes the thread
+        # for ended, and a second one returns at once (Python 3.11).
+        self._ended = Event()
         # A daemon thread: at the exit of the interpreter, `_join_at_exit` waits for the session.
-        self._thread = Thread(target=self._run, name="spawned session", daemon=True)
-        self._thread.start()
+        Thread(target=self._run, name="spawned session", daemon=True).start()
         if not self._interruptibly(session.wait_launched):
             # The processes could not be started: that is an error of the caller.
             self.join()
@@ -116,8 +118,7 @@ class SpawnContext:
         """
         if grace_period is not None:
             self._session.set_grace_period(grace_period)
-        self._interruptibly(lambda: self._thread.join(timeout))
-        if self._thread.is_alive():
+        if not self._interruptibly(lambda: self._ended.wait(timeout)):
             return False
         atexit.unregister(self._join_at_exit)
         if self._error is not None:
@@ -131,7 +132,7 @@ class SpawnContext:
             # Ctrl-C reaches the main thread only; the session in the other thread must end first,
             # or its processes would stay.
             self._session.stop()
-            self._thread.join()
+            self._ended.wait()
             atexit.unregister(self._join_at_exit)
             raise
 
@@ -140,11 +141,13 @@ class SpawnContext:
             self._session.run()
         except BaseException as error:  # noqa: BLE001 - `join` raises it in the caller's thread
             self._error = error
+        finally:
+            self._ended.set()
 
     def _join_at_exit(self) -> None:
         if self._daemon:
             self._session.stop()
-            self._thread.join()
+            self._ended.wait()
             return
         try:
             self.join()
