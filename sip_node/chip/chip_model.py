@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from runtime.core.errors import ProtocolError
+from runtime.core.simtime import NEVER_PS
 from runtime.wire.frames import Message
 from sip_node.chip.chip import Chip
 from sip_node.chip.context import ChipSpec
@@ -30,25 +31,34 @@ class ChipModel:
             sip: Chip(spec, sip, self.engine, logs[sip]) for sip in partition.sips_of_lp[lp]
         }
         self._outgoing: list[PacketRuns] = []
+        self._forwarding: set[int] = set()
         self._incoming = ArrivingTransfers(partition.lp_of)
         for sip, chip in self.chips.items():
             ends = {other: self._end(sip, other) for other in spec.sips.neighbours(sip)}
             chip.boundary.connect(ends)
+            passes = _passes(spec, sip)
+            if passes:
+                self._forwarding.add(sip)
+            # What another SIP of this LP forwards through here comes without any promise.
+            if self._egresses[sip] and passes.isdisjoint(self.chips):
+                chip.boundary.foresee()
 
     def next_ps(self) -> int:
         """The time of the earliest event."""
         return self.engine.next_ps()
 
     def run_before(self, bound_ps: int) -> int:
-        """Execute every event before `bound_ps`, and post the packets that have left the LP."""
-        events = self.engine.run_before(bound_ps)
+        """Execute every event before `bound_ps`."""
+        return self.engine.run_before(bound_ps)
+
+    def _post(self) -> None:
+        """Post the packets that have left the LP, or are certain to."""
         for runs in self._outgoing:
             egresses = self._egresses[runs.source]
             for sip, message in runs.take():
                 # The remaining hops follow from the target of a transfer, not from the neighbour.
                 egress = egresses[sip]
                 self._sync.post(egress.peer, message, egress.remaining_hops)
-        return events
 
     def deliver(self, message: Message) -> None:
         """Put the packets of a message into the inbox of its SIP.
@@ -63,10 +73,19 @@ class ChipModel:
         if fault:
             raise ProtocolError(f"LP {self._lp_of[message.source]}", fault)
 
-    def earliest_sends(self, base_ps: int) -> Iterator[SendBound]:
-        """Bounds on the messages that leave the LP, from its kernels and its packets in flight."""
+    def earliest_sends(self, base_ps: int) -> list[SendBound]:
+        """Bounds on the messages that leave the LP, from its kernels and its packets in flight.
+
+        Posts the packets that have left, and those that are certain to leave before the bounds.
+        """
+        bounds = list(self._bounds(base_ps))
+        self._post()
+        return bounds
+
+    def _bounds(self, base_ps: int) -> Iterator[SendBound]:
         for sip, egresses in self._egresses.items():
-            launch_ps, known_ps = self.chips[sip].send_bounds.earliest_send_ps(base_ps)
+            limit_ps = self._sync.safe_ps if sip in self._forwarding else NEVER_PS
+            launch_ps, known_ps = self.chips[sip].send_bounds.earliest_send_ps(base_ps, limit_ps)
             for peer, delay_ps, remaining_hops in self._nearest[sip]:
                 # A launch to come may send to any SIP, so its bound holds for every egress.
                 yield SendBound(peer, remaining_hops, later_ps(launch_ps, delay_ps))
@@ -89,6 +108,19 @@ class ChipModel:
         runs = PacketRuns(sip, neighbour)
         self._outgoing.append(runs)
         return runs
+
+
+def _passes(spec: ChipSpec, sip: int) -> set[int]:
+    """The neighbours that send packets for other SIPs through `sip`."""
+    sips = spec.sips
+    return {
+        other
+        for other in sips.neighbours(sip)
+        if any(
+            target not in {other, sip} and sips.next_hop(other, target) == sip
+            for target in range(sips.sips)
+        )
+    }
 
 
 def _nearest(egresses: Iterable[Egress]) -> tuple[Egress, ...]:

@@ -8,7 +8,8 @@ has a bound here from the time at which it is put into the inbox; before that th
 channel bound it.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -21,12 +22,36 @@ from sip_node.pdes.sender import Sender
 Pe = tuple[int, int]
 
 
+class Approach(Protocol):
+    """The last link of routes to the UCIe ports."""
+
+    def earliest_ps(self, base_ps: int) -> int:
+        """No packet that has not reserved the link is at the ports earlier."""
+        ...
+
+
+class Lookout(Protocol):
+    """What is certain about the packets in flight to the UCIe ports."""
+
+    def bounds(self, base_ps: int) -> Iterable[tuple[int, int]]:
+        """(target, time) for the packets that have not reserved their last link."""
+        ...
+
+    def foresee(self, before_ps: int) -> int:
+        """Let the packets that are at the ports before `before_ps` enter their messages.
+
+        Returns when the first of the others that have reserved their last link is there.
+        """
+        ...
+
+
 class _PostedTransfer(Struct):
     """A send or receive that is posted, the SIP at its other end, and the PEs it is open on."""
 
     sender: Sender
     target: int
     open_pes: int
+    approaches: Collection[Approach | None]
 
 
 class _Running(Struct):
@@ -38,6 +63,7 @@ class _Running(Struct):
     targets: Collection[int]
     path_ps: int
     quiet_ps: int
+    approach: Approach | None
     until: Until | None = None
 
 
@@ -59,6 +85,12 @@ class SendBounds:
         self._transfers: dict[str, _PostedTransfer] = {}
         self.in_flight: dict[int, Sender] = {}
         """By target, the packets to it that are in flight; compiled parts note them here."""
+        self._lookout: Lookout | None = None
+        self._approach: Callable[[Pe], Approach | None] = lambda _: None
+
+    def look_out(self, lookout: Lookout, approach: Callable[[Pe], Approach | None]) -> None:
+        """Promise what `lookout` foresees; `approach` gives the last link of the packets of a PE."""
+        self._lookout, self._approach = lookout, approach
 
     def reaches(self, pe: Pe, table: str, sips: Collection[int]) -> None:
         """A queue table was installed on a PE; its queues lead to `sips`, without the own SIP."""
@@ -78,7 +110,7 @@ class SendBounds:
         sender = Sender(min(self._port_path_ps[pe] for pe in launch.pes))
         sender.quiet_until(start_ps)
         self._transfers[launch.call] = _PostedTransfer(
-            sender, launch.transfer.peer, len(launch.pes)
+            sender, launch.transfer.peer, len(launch.pes), set(map(self._approach, launch.pes))
         )
 
     def waiting(self, pe: Pe, thread: HardwareThread, until: Until, *, sends: bool) -> None:
@@ -119,11 +151,15 @@ class SendBounds:
         """That packet has been posted."""
         self.in_flight[target].entered(entrance_ps)
 
-    def earliest_send_ps(self, base_ps: int) -> tuple[int, Mapping[int, int]]:
+    def earliest_send_ps(
+        self, base_ps: int, limit_ps: int = NEVER_PS
+    ) -> tuple[int, Mapping[int, int]]:
         """No message leaves this SIP earlier, if no event of its LP is executed before `base_ps`.
 
         The first bound holds for all launches to come and any target; the others, by target, for
-        running kernels, for posted transfers and for packets in flight.
+        running kernels, for posted transfers and for packets in flight. What is certain to leave
+        before all of these enters its message. No packet that is only forwarded, and has not come
+        yet, does before `limit_ps`.
         """
         known = {
             target: sender.earliest_send_ps(base_ps) for target, sender in self.in_flight.items()
@@ -135,9 +171,18 @@ class SendBounds:
                 known[target] = min(bound_ps, known.get(target, bound_ps))
         for transfer in self._transfers.values():
             bound_ps = transfer.sender.earliest_send_ps(base_ps)
+            gates = [each.earliest_ps(base_ps) if each else base_ps for each in transfer.approaches]
+            bound_ps = max(bound_ps, min(gates))
             known[transfer.target] = min(bound_ps, known.get(transfer.target, bound_ps))
         # With `answers` a request may arrive at any time, and its reply may leave in that event.
         launch_ps = base_ps if self._answers else self.commands.earliest_message_ps(base_ps)
+        if self._lookout is not None:
+            for target, bound_ps in self._lookout.bounds(base_ps):
+                known[target] = min(bound_ps, known.get(target, bound_ps))
+            # Nothing else comes to the ports before, so what is known there is certain.
+            launch_ps = min(
+                launch_ps, self._lookout.foresee(min([launch_ps, limit_ps, *known.values()]))
+            )
         return launch_ps, known
 
     def _launched(self, command: int, launch: KernelLaunchMsg, start_ps: int) -> None:
@@ -147,7 +192,9 @@ class SendBounds:
             # A kernel without queues to other SIPs never bounds a promise.
             if targets := self._reach.get((pe, launch.queues)):
                 # All PEs of a launch start at one time, so none sends before it.
-                self._sending[key] = _Running(targets, self._port_path_ps[pe], start_ps)
+                self._sending[key] = _Running(
+                    targets, self._port_path_ps[pe], start_ps, self._approach(pe)
+                )
 
 
 def _earliest_ps(running: _Running, base_ps: int) -> int:
@@ -156,4 +203,8 @@ def _earliest_ps(running: _Running, base_ps: int) -> int:
     if send_ps <= base_ps and running.until is not None:
         # Progress may have moved the end of what the kernel waits for; it never comes earlier.
         send_ps = running.quiet_ps = max(send_ps, running.until())
-    return later_ps(max(base_ps, send_ps), running.path_ps)
+    bound_ps = later_ps(max(base_ps, send_ps), running.path_ps)
+    # A kernel may wait for products, and meanwhile its link is free.
+    return bound_ps if running.approach is None else max(
+        bound_ps, running.approach.earliest_ps(base_ps)
+    )

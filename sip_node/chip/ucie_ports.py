@@ -72,6 +72,12 @@ class ReferenceUciePorts:
         """Take the packets for other SIPs from the fabric: their routes end at the IO NoC."""
         self._chip.fabric.attach(self._chip.graph.io_noc, self)
 
+    def foresee(self) -> None:
+        """Let packets that are certain to leave enter their messages before they cross.
+
+        Only the compiled ports do.
+        """
+
     def connect(self, ends: Mapping[int, LinkEnd]) -> None:
         """Connect the link to each neighbour with its other end."""
         for neighbour, end in ends.items():
@@ -169,6 +175,14 @@ else:
                 self._switch_port,
                 self._inbox,
             )
+
+        def foresee(self) -> None:
+            """See `ReferenceUciePorts.foresee`."""
+            chip = self._chip
+            lookout = Crossings.foresee(self)
+            if lookout is not None:
+                approach = chip.fabric.approach
+                chip.send_bounds.look_out(lookout, lambda pe: approach(chip.graph.pe(*pe)))
 
         @property
         def end(self) -> LinkEnd:

@@ -1,5 +1,6 @@
 """Packets from SIP to SIP in C: see crossings.pyx."""
 
+from sip_node.compiled.approach cimport Lookout
 from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.hops cimport Endpoint, Hops
 from sip_node.compiled.link_egress cimport LinkEgress, LinkEnd
@@ -47,6 +48,8 @@ cdef class Crossings(Endpoint):
     cdef object switch_port
     cdef FifoServer switch_server
     cdef Inbox inbox
+    # Where crossings are foreseen.
+    cdef Lookout lookout
 
     cdef int bound(self, Packet packet, long long entrance_ps) except -1
     cdef int come(self, Packet packet, long long tail_ps, long long source) except -1

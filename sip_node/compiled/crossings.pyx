@@ -9,6 +9,7 @@ heap by (time, source, seq), and inserts one event for each time.
 
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 
+from sip_node.compiled.approach cimport Lookout
 from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.hops cimport Endpoint, Hops, in_c
 from sip_node.compiled.link_egress cimport LinkEgress, LinkEnd
@@ -152,6 +153,22 @@ cdef class Crossings(Endpoint):
         self.inbox = inbox
         inbox.crossings = self
 
+    def foresee(self):
+        """See `ReferenceUciePorts.foresee`: what is known is in the lookout of the fabric."""
+        cdef LinkEgress egress
+        cdef dict ahead = {}
+        egresses = [each for each in self.egress_to if each is not None]
+        if self.hops is None or not all(in_c(each.port) for each in egresses):
+            return None
+        for egress in egresses:
+            # Egresses to a switch share a port.
+            if egress.port not in ahead:
+                ahead[egress.port] = egress.server.copied()
+            egress.ahead = ahead[egress.port]
+        self.lookout = self.hops.lookout
+        self.lookout.watch(self.egress_to)
+        return self.lookout
+
     def arrive(self, long long head_ps, long long source, long long seq, long long tail_ps,
                Packet packet not None):
         """See `ReferenceUciePorts.arrive`."""
@@ -183,10 +200,19 @@ cdef class Crossings(Endpoint):
 
     cdef int take(self, Packet packet, long long tail_ps) except -1:
         """A packet for another SIP is at the IO NoC."""
+        cdef Service foreseen
+        cdef LinkEgress egress
         sip = packet.transfer.sip
+        egress = <LinkEgress> self.egress_to[sip]
+        if packet.approach is not None:
+            self.lookout.cross(packet, &foreseen)
+            return egress.pass_foreseen(packet, tail_ps, &foreseen)
         (<Sender> self.senders[sip]).enter(packet.entrance_ps)
-        (<LinkEgress> self.egress_to[sip]).pass_on(packet, tail_ps)
-        return 0
+        if self.lookout is None:
+            egress.pass_on(packet, tail_ps)
+            return 0
+        egress.foresee(packet, self.calendar.now_ps, tail_ps, &foreseen)
+        return egress.pass_foreseen(packet, tail_ps, &foreseen)
 
     cdef int bound(self, Packet packet, long long entrance_ps) except -1:
         """From now on this LP has a bound for a packet that it forwards."""

@@ -1,5 +1,6 @@
 """The traversal of routes in C: see hops.pyx."""
 
+from sip_node.compiled.approach cimport Approach, Lookout
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
 from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.server cimport FifoServer
@@ -16,6 +17,8 @@ cdef class Route:
     cdef int length
     cdef int target
     cdef long long latency_ps
+    # Of a route to the UCIe ports; None where its last link is not served in C.
+    cdef Approach approach
 
 
 cdef class Endpoint(Actor):
@@ -31,6 +34,7 @@ cdef class Hops(Actor):
     cdef int gateway
     cdef object find_route
     cdef object send_bounds
+    cdef readonly Lookout lookout
     cdef dict senders
     cdef dict routes
     cdef dict endpoints
@@ -38,6 +42,7 @@ cdef class Hops(Actor):
     cdef list reserves
 
     cdef Route route(self, int source, int target)
+    cdef Approach approach_of(self, Route route)
     cdef int depart(self, Packet packet, int origin, long long tail_ps) except -1
     cdef int advance(self, Route route, Event event, Packet packet) except -1
     cdef int deliver(self, int node, Packet packet, long long tail_ps) except -1

@@ -9,6 +9,7 @@ two mix in one machine. What a packet contains is read once, when it departs (`d
 from cpython.list cimport PyList_GET_ITEM
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 
+from sip_node.compiled.approach cimport Approach, Lookout
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
 from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.sender cimport Sender
@@ -62,7 +63,7 @@ cdef class Hops(Actor):
         self.find_route, self.routes = find_route, {}
         self.endpoints = endpoints
         self.send_bounds, self.senders = send_bounds, send_bounds.in_flight
-        self.sip, self.gateway = sip, gateway
+        self.sip, self.gateway, self.lookout = sip, gateway, Lookout()
         # Of each link either the server in C, or the method of a class in Python; of a link without
         # a bandwidth, which is no stage of a route, neither.
         self.links = [each if in_c(each) else None for each in servers]
@@ -84,11 +85,14 @@ cdef class Hops(Actor):
             # To another SIP: see `ReferenceFabric.send` for the bound on its next message.
             route = self.route(origin, self.gateway)
             packet.entrance_ps = self.calendar.now_ps + route.latency_ps
-            sender = self.senders.get(sip)
-            if sender is None:
-                self.send_bounds.departed(sip, packet.entrance_ps)
+            if route.approach is not None:
+                route.approach.depart(sip, packet.entrance_ps)
             else:
-                (<Sender> sender).depart(packet.entrance_ps)
+                sender = self.senders.get(sip)
+                if sender is None:
+                    self.send_bounds.departed(sip, packet.entrance_ps)
+                else:
+                    (<Sender> sender).depart(packet.entrance_ps)
         event.actor, event.step = self.number, 0
         # Borrowed: `routes` keeps every route as long as this object.
         event.context = <void *> route
@@ -117,6 +121,8 @@ cdef class Hops(Actor):
             )
         event.step += 1
         event.tail_ps = service.tail_ps + stage.post_ps
+        if route.approach is not None and event.step == route.length:
+            route.approach.reserve(packet, service.start_ps + stage.post_ps, event.tail_ps)
         return self.calendar.insert(service.start_ps + stage.post_ps, NORMAL, event, packet)
 
     cdef int deliver(self, int node, Packet packet, long long tail_ps) except -1:
@@ -129,11 +135,26 @@ cdef class Hops(Actor):
 
     cdef Route route(self, int source, int target):
         """The stages from a node to another one."""
+        cdef Route route
         key = (<long long> source << 32) | target
         found = self.routes.get(key)
-        if found is None:
-            found = self.routes[key] = Route(self.find_route(source, target).stages, target)
-        return <Route> found
+        if found is not None:
+            return <Route> found
+        route = self.routes[key] = Route(self.find_route(source, target).stages, target)
+        if target == self.gateway:
+            route.approach = self.approach_of(route)
+        return route
+
+    def approach(self, int node):
+        """The approach of packets from a node to the UCIe ports; None where nothing is foreseen."""
+        return self.route(node, self.gateway).approach
+
+    cdef Approach approach_of(self, Route route):
+        cdef Stage *last = &route.stages[route.length - 1]
+        server = self.links[last.link] if route.length else None
+        if server is None or self.lookout.egress_to is None:
+            return None
+        return self.lookout.approach(last.link, <FifoServer> server, last.pre_ps, last.post_ps)
 
 
 cdef bint in_c(server) except -1:

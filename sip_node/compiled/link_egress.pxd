@@ -2,10 +2,13 @@
 
 from sip_node.compiled.calendar cimport Actor, Calendar
 from sip_node.compiled.packet cimport Packet
-from sip_node.compiled.server cimport FifoServer
+from sip_node.compiled.server cimport FifoServer, Service
 
 
 cdef class LinkEnd(Actor):
+    # Whether it takes packets before they cross: it only makes messages of them.
+    cdef bint takes_early
+
     cdef int land(
         self, long long head_ps, long long source, long long seq, long long tail_ps, Packet packet
     ) except -1
@@ -17,6 +20,8 @@ cdef class LinkEgress:
     cdef readonly long long sent
     cdef Calendar calendar
     cdef FifoServer server
+    # The port as it is after the last crossing that was foreseen.
+    cdef FifoServer ahead
     cdef object log
     cdef object source
     cdef LinkEnd end
@@ -24,5 +29,10 @@ cdef class LinkEgress:
     cdef dict begun
 
     cdef long long pass_on(self, Packet packet, long long tail_ps) except -1
+    cdef int foresee(
+        self, Packet packet, long long head_ps, long long tail_ps, Service *service
+    ) except -1
+    cdef int pass_foreseen(self, Packet packet, long long tail_ps, Service *foreseen) except -1
+    cdef int serve(self, Packet packet, long long tail_ps, Service *service) except -1
     cdef int record(self, Packet packet, long long start_ps, long long left_ps) except -1
     cdef int depart(self, Packet packet, long long head_ps, long long tail_ps) except -1

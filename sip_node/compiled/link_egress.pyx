@@ -4,6 +4,7 @@ The other end is a `LinkEnd`: the inbox of a SIP of this LP, or the runs of pack
 An end in Python is called by its `arrive`.
 """
 
+from runtime.core.errors import InvariantError
 from runtime.core.trace import OpRecord
 from sip_node.compiled.calendar cimport Actor, Calendar
 from sip_node.compiled.hops cimport in_c
@@ -58,15 +59,44 @@ cdef class LinkEgress:
     cdef long long pass_on(self, Packet packet, long long tail_ps) except -1:
         """`cross` for C classes."""
         cdef Service service
+        self.serve(packet, tail_ps, &service)
+        self.depart(packet, service.start_ps, service.tail_ps)
+        return service.tail_ps
+
+    cdef int serve(self, Packet packet, long long tail_ps, Service *service) except -1:
         if self.server is not None:
-            self.server.serve(self.calendar.now_ps, tail_ps, packet.size, &service)
+            self.server.serve(self.calendar.now_ps, tail_ps, packet.size, service)
         else:
             service.start_ps, service.tail_ps = self.port.reserve(
                 self.calendar.now_ps, tail_ps, packet.size
             )
-        self.record(packet, service.start_ps, service.tail_ps)
-        self.depart(packet, service.start_ps, service.tail_ps)
-        return service.tail_ps
+        return self.record(packet, service.start_ps, service.tail_ps)
+
+    cdef int foresee(
+        self, Packet packet, long long head_ps, long long tail_ps, Service *service
+    ) except -1:
+        """A packet will be at the port at `head_ps`, after all that were foreseen before it.
+
+        Returns its service, and lets it enter its message.
+        """
+        self.ahead.serve(head_ps, tail_ps, packet.size, service)
+        if self.end is not None and self.end.takes_early:
+            return self.depart(packet, service.start_ps, service.tail_ps)
+        return 0
+
+    cdef int pass_foreseen(self, Packet packet, long long tail_ps, Service *foreseen) except -1:
+        """`pass_on` for a packet that was foreseen; raises `InvariantError` where it was wrong."""
+        cdef Service service
+        self.serve(packet, tail_ps, &service)
+        if service.start_ps != foreseen.start_ps or service.tail_ps != foreseen.tail_ps:
+            raise InvariantError(
+                self.port.name,
+                f"a packet leaves at {service.start_ps} ps, it was foreseen for "
+                f"{foreseen.start_ps} ps",
+            )
+        if self.end is None or not self.end.takes_early:
+            return self.depart(packet, service.start_ps, service.tail_ps)
+        return 0
 
     cdef int record(self, Packet packet, long long start_ps, long long left_ps) except -1:
         """Add the record of a transfer to the op log with its last packet."""

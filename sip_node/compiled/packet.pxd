@@ -8,6 +8,8 @@ cdef class Packet:
     cdef public long long entrance_ps
     cdef public object space
     cdef public object came_from
+    # The approach on which its time at the IO NoC is known; see approach.pyx.
+    cdef object approach
 
 
 cdef Packet new_packet(object transfer, long long begin, long long size, bint last)

@@ -73,6 +73,7 @@ cdef class Runs(LinkEnd):
 
     def bind(self, dict open_runs not None, dict numbers not None, begin, Py_ssize_t limit):
         """Take what the reference holds: the open run and the number of each transfer."""
+        self.takes_early = True
         self.open_runs, self.numbers, self.begin, self.limit = open_runs, numbers, begin, limit
 
     cdef int land(

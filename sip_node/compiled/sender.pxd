@@ -9,4 +9,5 @@ cdef class Sender:
     cdef Py_ssize_t capacity
 
     cdef int depart(self, long long entrance_ps) except -1
+    cdef long long earliest_ps(self, long long base_ps) noexcept
     cdef int enter(self, long long entrance_ps) except -1

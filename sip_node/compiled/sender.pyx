@@ -36,6 +36,10 @@ cdef class Sender:
 
     def earliest_send_ps(self, long long base_ps):
         """See `ReferenceSender.earliest_send_ps`."""
+        return self.earliest_ps(base_ps)
+
+    cdef long long earliest_ps(self, long long base_ps) noexcept:
+        """`earliest_send_ps` for C classes."""
         cdef Py_ssize_t index
         # Both are at most NEVER_PS, so the sum does not overflow.
         cdef long long earliest_ps = min(NEVER_PS, max(base_ps, self.quiet_ps) + self.path_ps)

@@ -18,6 +18,7 @@ cdef class FifoServer:
     cdef long long served_nbytes
     cdef long long served_ps
 
+    cdef FifoServer copied(self)
     cdef long long duration_ps(self, long long nbytes) except -1
     cdef int serve(
         self, long long head_ps, long long tail_ps, long long nbytes, Service *service

@@ -45,6 +45,13 @@ cdef class FifoServer:
         self.serve(head_ps, tail_ps, nbytes, &service)
         return service.start_ps, service.tail_ps
 
+    cdef FifoServer copied(self):
+        """A server of the same bandwidth that has served nothing, to compute ahead."""
+        cdef FifoServer server = FifoServer.__new__(FifoServer)
+        server.name, server.byte_ps = self.name, self.byte_ps
+        server.numerator, server.denominator = self.numerator, self.denominator
+        return server
+
     cdef long long duration_ps(self, long long nbytes) except -1:
         cdef int128 duration_ps
         # Most packets of a link have one size: a comparison in place of a division.

@@ -1,0 +1,42 @@
+"""The last links before the UCIe ports, in C: see approach.pyx."""
+
+from sip_node.compiled.packet cimport Packet
+from sip_node.compiled.server cimport FifoServer, Service
+
+cdef struct Coming:
+    # Head and tail of a packet at the IO NoC; its place among all that come; once it is `foreseen`,
+    # its service at the UCIe port.
+    long long head_ps
+    long long tail_ps
+    long long order
+    Service service
+
+
+cdef class Approach:
+    cdef FifoServer server
+    cdef long long pre_ps
+    cdef long long post_ps
+    cdef dict senders
+    cdef Lookout lookout
+    cdef Coming *coming
+    cdef list packets
+    cdef Py_ssize_t first
+    cdef Py_ssize_t next
+    cdef Py_ssize_t size
+    cdef Py_ssize_t capacity
+
+    cdef int depart(self, object sip, long long entrance_ps) except -1
+    cdef int reserve(self, Packet packet, long long head_ps, long long tail_ps) except -1
+    cdef int grow(self) except -1
+    cdef long long gate_ps(self, long long base_ps) noexcept
+
+
+cdef class Lookout:
+    cdef dict approaches
+    cdef list listed
+    cdef list egress_to
+    cdef long long orders
+
+    cdef Approach approach(self, int link, FifoServer server, long long pre_ps, long long post_ps)
+    cdef int foresee_next(self, Approach approach) except -1
+    cdef int cross(self, Packet packet, Service *foreseen) except -1
