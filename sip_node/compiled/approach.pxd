@@ -25,7 +25,7 @@ cdef class Approach:
     cdef Py_ssize_t size
     cdef Py_ssize_t capacity
 
-    cdef int depart(self, object sip, long long entrance_ps) except -1
+    cdef int depart(self, Packet packet) except -1
     cdef int reserve(self, Packet packet, long long head_ps, long long tail_ps) except -1
     cdef int grow(self) except -1
     cdef long long gate_ps(self, long long base_ps) noexcept

@@ -12,7 +12,7 @@ class Lookout:
     """The approaches of one SIP, and what is foreseen of its UCIe ports."""
 
     def watch(self, egress_to: list[LinkEgress | None]) -> None:
-        """Foresee the crossings of the egresses, which are given by target."""
+        """Foresee the crossings to each target with an egress; None for the others."""
 
     def bounds(self, base_ps: int) -> list[tuple[int, int]]:
         """(target, time) for all packets on their way to a last link."""

@@ -43,12 +43,14 @@ cdef class Approach:
     cdef long long gate_ps(self, long long base_ps) noexcept:
         return max(base_ps + self.pre_ps, self.server.free_ps) + self.post_ps
 
-    cdef int depart(self, object sip, long long entrance_ps) except -1:
+    cdef int depart(self, Packet packet) except -1:
         """A packet for another SIP is on its way to the link."""
+        sip = packet.transfer.sip
         sender = self.senders.get(sip)
         if sender is None:
             sender = self.senders[sip] = Sender(NEVER_PS)
-        return (<Sender> sender).depart(entrance_ps)
+        packet.approach = self
+        return (<Sender> sender).depart(packet.entrance_ps)
 
     cdef int reserve(self, Packet packet, long long head_ps, long long tail_ps) except -1:
         """That packet has reserved the link: its head is at the IO NoC at `head_ps`."""
@@ -62,7 +64,6 @@ cdef class Approach:
         self.lookout.orders += 1
         self.size += 1
         self.packets.append(packet)
-        packet.approach = self
         return 0
 
     cdef int grow(self) except -1:
@@ -90,7 +91,7 @@ cdef class Lookout:
         self.approaches, self.listed, self.egress_to = {}, [], None
 
     def watch(self, list egress_to not None):
-        """Foresee the crossings of the egresses, which are given by target."""
+        """Foresee the crossings to each target with an egress; None for the others."""
         self.egress_to = egress_to
 
     def bounds(self, long long base_ps):

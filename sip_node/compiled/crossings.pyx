@@ -161,12 +161,16 @@ cdef class Crossings(Endpoint):
         if self.hops is None or not all(in_c(each.port) for each in egresses):
             return None
         for egress in egresses:
-            # Egresses to a switch share a port.
-            if egress.port not in ahead:
+            if egress.end is not None and egress.end.takes_early:
                 ahead[egress.port] = egress.server.copied()
-            egress.ahead = ahead[egress.port]
+        for egress in egresses:
+            # Egresses to a switch share a port, and all that pass it have to be foreseen.
+            egress.ahead = ahead.get(egress.port)
         self.lookout = self.hops.lookout
-        self.lookout.watch(self.egress_to)
+        self.lookout.watch([
+            None if egress is None or egress.ahead is None else egress
+            for egress in self.egress_to
+        ])
         return self.lookout
 
     def arrive(self, long long head_ps, long long source, long long seq, long long tail_ps,
@@ -208,7 +212,7 @@ cdef class Crossings(Endpoint):
             self.lookout.cross(packet, &foreseen)
             return egress.pass_foreseen(packet, tail_ps, &foreseen)
         (<Sender> self.senders[sip]).enter(packet.entrance_ps)
-        if self.lookout is None:
+        if egress.ahead is None:
             egress.pass_on(packet, tail_ps)
             return 0
         egress.foresee(packet, self.calendar.now_ps, tail_ps, &foreseen)

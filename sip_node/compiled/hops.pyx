@@ -85,8 +85,8 @@ cdef class Hops(Actor):
             # To another SIP: see `ReferenceFabric.send` for the bound on its next message.
             route = self.route(origin, self.gateway)
             packet.entrance_ps = self.calendar.now_ps + route.latency_ps
-            if route.approach is not None:
-                route.approach.depart(sip, packet.entrance_ps)
+            if route.approach is not None and self.lookout.egress_to[sip] is not None:
+                route.approach.depart(packet)
             else:
                 sender = self.senders.get(sip)
                 if sender is None:
@@ -121,7 +121,7 @@ cdef class Hops(Actor):
             )
         event.step += 1
         event.tail_ps = service.tail_ps + stage.post_ps
-        if route.approach is not None and event.step == route.length:
+        if packet.approach is not None and event.step == route.length:
             route.approach.reserve(packet, service.start_ps + stage.post_ps, event.tail_ps)
         return self.calendar.insert(service.start_ps + stage.post_ps, NORMAL, event, packet)
 
