@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from runtime.core.errors import ProtocolError
-from runtime.core.simtime import NEVER_PS
 from runtime.wire.frames import Message
 from sip_node.chip.chip import Chip
 from sip_node.chip.context import ChipSpec
@@ -30,17 +29,25 @@ class ChipModel:
         self.chips = {
             sip: Chip(spec, sip, self.engine, logs[sip]) for sip in partition.sips_of_lp[lp]
         }
+        switched = spec.topology.system.sips.fabric == "switch"
+        # The targets whose packets pass the ports to other LPs.
+        self._first_out = {
+            sip: {
+                target
+                for target in range(spec.sips.sips)
+                if target != sip and (switched or spec.sips.next_hop(sip, target) not in self.chips)
+            }
+            for sip in self.chips
+        }
         self._outgoing: list[PacketRuns] = []
-        self._forwarding: set[int] = set()
+        self._forwarding = {
+            sip: self._through(sip, spec) for sip in self.chips if _passes(spec, sip)
+        }
         self._incoming = ArrivingTransfers(partition.lp_of)
         for sip, chip in self.chips.items():
             ends = {other: self._end(sip, other) for other in spec.sips.neighbours(sip)}
             chip.boundary.connect(ends)
-            passes = _passes(spec, sip)
-            if passes:
-                self._forwarding.add(sip)
-            # What another SIP of this LP forwards through here comes without any promise.
-            if self._egresses[sip] and passes.isdisjoint(self.chips):
+            if self._egresses[sip]:
                 chip.boundary.foresee()
 
     def next_ps(self) -> int:
@@ -83,9 +90,20 @@ class ChipModel:
         return bounds
 
     def _bounds(self, base_ps: int) -> Iterator[SendBound]:
+        found = {
+            sip: chip.send_bounds.earliest_send_ps(base_ps) for sip, chip in self.chips.items()
+        }
         for sip, egresses in self._egresses.items():
-            limit_ps = self._sync.safe_ps if sip in self._forwarding else NEVER_PS
-            launch_ps, known_ps = self.chips[sip].send_bounds.earliest_send_ps(base_ps, limit_ps)
+            launch_ps, known_ps = found[sip]
+            certain_ps = min(
+                [
+                    launch_ps,
+                    *(ps for target, ps in known_ps.items() if target in self._first_out[sip]),
+                ]
+            )
+            if sip in self._forwarding:
+                certain_ps = min(certain_ps, self._forwarded_ps(sip, found))
+            launch_ps = min(launch_ps, self.chips[sip].send_bounds.foresee(certain_ps))
             for peer, delay_ps, remaining_hops in self._nearest[sip]:
                 # A launch to come may send to any SIP, so its bound holds for every egress.
                 yield SendBound(peer, remaining_hops, later_ps(launch_ps, delay_ps))
@@ -94,12 +112,38 @@ class ChipModel:
                     peer, delay_ps, remaining_hops = egresses[target]
                     yield SendBound(peer, remaining_hops, later_ps(send_ps, delay_ps))
 
+    def _forwarded_ps(self, sip: int, found: Mapping[int, tuple[int, Mapping[int, int]]]) -> int:
+        """No packet of another SIP that has not come yet leaves the LP through `sip` earlier."""
+        times_ps = [self._sync.forwarded_ps]
+        for other, target, delay_ps in self._forwarding[sip]:
+            launch_ps, known_ps = found[other]
+            send_ps = min(launch_ps, known_ps.get(target, launch_ps))
+            times_ps.append(later_ps(send_ps, delay_ps))
+        return min(times_ps)
+
     def check_at_rest(self) -> None:
         """At the end of a run that has finished, every transfer from other LPs has ended.
 
         Raises `ProtocolError`.
         """
         self._incoming.check_at_rest()
+
+    def _through(self, sip: int, spec: ChipSpec) -> list[tuple[int, int, int]]:
+        """(SIP of this LP, target, time) for the packets that leave the LP through `sip`.
+
+        They come from that other SIP, and are here not before that time has passed.
+        """
+        return [
+            (other, target, egress.delay_ps)
+            for other, egresses in self._egresses.items()
+            for target, egress in egresses.items()
+            if other != sip and self._exit(other, target, spec) == sip
+        ]
+
+    def _exit(self, sip: int, target: int, spec: ChipSpec) -> int:
+        """The last SIP of this LP on the route from one of its SIPs to one of another LP."""
+        following = spec.sips.next_hop(sip, target)
+        return self._exit(following, target, spec) if following in self.chips else sip
 
     def _end(self, sip: int, neighbour: int) -> LinkEnd:
         """The other end of a link: the inbox of a SIP of this LP, or messages to another LP."""
@@ -110,17 +154,14 @@ class ChipModel:
         return runs
 
 
-def _passes(spec: ChipSpec, sip: int) -> set[int]:
-    """The neighbours that send packets for other SIPs through `sip`."""
+def _passes(spec: ChipSpec, sip: int) -> bool:
+    """Whether packets between other SIPs pass `sip`."""
     sips = spec.sips
-    return {
-        other
+    return any(
+        target not in {other, sip} and sips.next_hop(other, target) == sip
         for other in sips.neighbours(sip)
-        if any(
-            target not in {other, sip} and sips.next_hop(other, target) == sip
-            for target in range(sips.sips)
-        )
-    }
+        for target in range(sips.sips)
+    )
 
 
 def _nearest(egresses: Iterable[Egress]) -> tuple[Egress, ...]:

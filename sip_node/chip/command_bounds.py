@@ -12,19 +12,20 @@ its rank has not submitted it yet. Both take time first:
 - Every command takes a least time: the path to a PE and back, or its bytes at the narrowest link.
 - A rank that waits for a command submits nothing before the answer to it arrives. That holds for
   every rank, since a rank program runs only in events of this SIP, between two waits.
+- The answer of a cube comes behind the packets that its kernels have sent over the same link.
 - A kernel that computes until some time does not end before it, and so neither does its launch.
 
 All times are lower bounds. They follow from latencies without contention, and from bytes on links
 that `impl:` does not replace; contention only delays. So no later knowledge lowers a bound.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import ceil
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from runtime.core.requests import KernelLaunchMsg, MemoryReadMsg, MemoryWriteMsg, Request
 from runtime.core.simtime import NEVER_PS
@@ -64,12 +65,29 @@ class CommandTimes(NamedTuple):
 _NO_TIMES = CommandTimes()
 
 
+class Fifo(Protocol):
+    """A link that serves one packet after the other."""
+
+    @property
+    def free_ps(self) -> int:
+        """The time at which it has served all that have reserved it."""
+        ...
+
+
+class AnswerLink(NamedTuple):
+    """A link that the answers of a cube pass, and their time from there to the IO_CPU."""
+
+    link: Fifo
+    after_ps: int
+
+
 class _OpenCommand(Struct):
     """A command that is not complete at the IO_CPU.
 
     From its release there it takes `least_ps` at least, `answer_ps` to the last byte of its answer;
     all of its stream up to its end take `total_ps`. It is neither released before `released_ps` nor
-    complete before `early_ps` or `until()`. `launches` of it may send and are not stamped.
+    complete before `early_ps` or `until()`. `launches` of it may send and are not stamped, and of
+    the kernels that have not ended `running` counts those whose cube answers over a link.
     """
 
     stream: int
@@ -81,6 +99,7 @@ class _OpenCommand(Struct):
     early_ps: int
     launches: int
     until: Until | None = None
+    running: Counter[AnswerLink] = field(default_factory=Counter)
 
 
 class CommandBounds:
@@ -148,6 +167,14 @@ class CommandBounds:
         # Of several kernels the newest counts: each of them bounds the end of the command.
         command.until = until
 
+    def running(self, number: int, answers: AnswerLink) -> None:
+        """A kernel of a command has not ended; then its cube answers over a link."""
+        self._open[number].running[answers] += 1
+
+    def ended(self, number: int, answers: AnswerLink) -> None:
+        """That kernel has ended."""
+        self._open[number].running[answers] -= 1
+
     def completed(self, number: int, now_ps: int) -> None:
         """A command is complete at the IO_CPU: its answer leaves now."""
         command = self._open.pop(number)
@@ -214,6 +241,10 @@ class CommandBounds:
         done_ps = self._released_ps(command, base_ps, depth) + command.least_ps
         if command.until is not None:
             done_ps = max(done_ps, command.until() + self._times.ended_ps)
+        for answers, kernels in command.running.items():
+            # The answer comes behind all packets that have reserved the link.
+            if kernels:
+                done_ps = max(done_ps, answers.link.free_ps + answers.after_ps)
         return max(base_ps, command.early_ps, done_ps)
 
     def _least_ps(self, request: Request) -> int:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from runtime.core.requests import HardwareThread, KernelLaunchMsg
 from runtime.core.simtime import NEVER_PS
-from sip_node.chip.command_bounds import CommandBounds, Until
+from sip_node.chip.command_bounds import AnswerLink, CommandBounds, Until
 from sip_node.pdes.channel import later_ps
 from sip_node.pdes.sender import Sender
 
@@ -88,9 +88,20 @@ class SendBounds:
         self._lookout: Lookout | None = None
         self._approach: Callable[[Pe], Approach | None] = lambda _: None
 
-    def look_out(self, lookout: Lookout, approach: Callable[[Pe], Approach | None]) -> None:
-        """Promise what `lookout` foresees; `approach` gives the last link of the packets of a PE."""
-        self._lookout, self._approach = lookout, approach
+        self._answers_of: Mapping[int, AnswerLink] = {}
+
+    def look_out(
+        self,
+        lookout: Lookout,
+        approach: Callable[[Pe], Approach | None],
+        answers_of: Mapping[int, AnswerLink],
+    ) -> None:
+        """Promise what `lookout` foresees.
+
+        `approach` gives the last link of the packets of a PE, `answers_of` the last link that the
+        answers of a cube share with them.
+        """
+        self._lookout, self._approach, self._answers_of = lookout, approach, answers_of
 
     def reaches(self, pe: Pe, table: str, sips: Collection[int]) -> None:
         """A queue table was installed on a PE; its queues lead to `sips`, without the own SIP."""
@@ -127,7 +138,9 @@ class SendBounds:
 
     def ended(self, pe: Pe, thread: HardwareThread) -> None:
         """The kernel on a thread of a PE has ended."""
-        del self._command_of[pe, thread]
+        command = self._command_of.pop((pe, thread))
+        if (answers := self._answers_of.get(pe[0])) is not None:
+            self.commands.ended(command, answers)
         self._sending.pop((pe, thread), None)
 
     def transferred(self, call: str) -> None:
@@ -151,15 +164,12 @@ class SendBounds:
         """That packet has been posted."""
         self.in_flight[target].entered(entrance_ps)
 
-    def earliest_send_ps(
-        self, base_ps: int, limit_ps: int = NEVER_PS
-    ) -> tuple[int, Mapping[int, int]]:
+    def earliest_send_ps(self, base_ps: int) -> tuple[int, Mapping[int, int]]:
         """No message leaves this SIP earlier, if no event of its LP is executed before `base_ps`.
 
         The first bound holds for all launches to come and any target; the others, by target, for
-        running kernels, for posted transfers and for packets in flight. What is certain to leave
-        before all of these enters its message. No packet that is only forwarded, and has not come
-        yet, does before `limit_ps`.
+        running kernels, for posted transfers and for packets in flight, but for those which
+        `foresee` knows.
         """
         known = {
             target: sender.earliest_send_ps(base_ps) for target, sender in self.in_flight.items()
@@ -179,16 +189,21 @@ class SendBounds:
         if self._lookout is not None:
             for target, bound_ps in self._lookout.bounds(base_ps):
                 known[target] = min(bound_ps, known.get(target, bound_ps))
-            # Nothing else comes to the ports before, so what is known there is certain.
-            launch_ps = min(
-                launch_ps, self._lookout.foresee(min([launch_ps, limit_ps, *known.values()]))
-            )
         return launch_ps, known
+
+    def foresee(self, before_ps: int) -> int:
+        """Let the packets that leave before `before_ps` enter their messages.
+
+        Nothing else leaves before that. Returns a bound on the others that are known.
+        """
+        return NEVER_PS if self._lookout is None else self._lookout.foresee(before_ps)
 
     def _launched(self, command: int, launch: KernelLaunchMsg, start_ps: int) -> None:
         for pe in launch.pes:
             key = pe, launch.thread
             self._command_of[key] = command
+            if (answers := self._answers_of.get(pe[0])) is not None:
+                self.commands.running(command, answers)
             # A kernel without queues to other SIPs never bounds a promise.
             if targets := self._reach.get((pe, launch.queues)):
                 # All PEs of a launch start at one time, so none sends before it.
@@ -205,6 +220,8 @@ def _earliest_ps(running: _Running, base_ps: int) -> int:
         send_ps = running.quiet_ps = max(send_ps, running.until())
     bound_ps = later_ps(max(base_ps, send_ps), running.path_ps)
     # A kernel may wait for products, and meanwhile its link is free.
-    return bound_ps if running.approach is None else max(
-        bound_ps, running.approach.earliest_ps(base_ps)
+    return (
+        bound_ps
+        if running.approach is None
+        else max(bound_ps, running.approach.earliest_ps(base_ps))
     )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from runtime.core.simtime import ps_from_ns
 from runtime.wire.packets import PacketRun
+from sip_node.chip.command_bounds import AnswerLink
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer, Packet
 from sip_node.chip.fabric.server import Server
@@ -153,6 +154,26 @@ class ReferenceUciePorts:
             self.accept(packet, tail_ps)
 
 
+def _answer_links(chip: ChipContext) -> dict[int, AnswerLink]:
+    """By cube, the last link that its answers share with its packets to other SIPs, if they do."""
+    graph, links = chip.graph, dict[int, AnswerLink]()
+    for cube in range(chip.topology.cubes):
+        stages = chip.routes.route(graph.m_cpu(cube), graph.io_cpu).stages
+        last = chip.routes.route(graph.m_cpu(cube), graph.io_noc).stages[-1].link
+        server = chip.fabric.servers[last]
+        # A class of `impl:` need not be a FIFO.
+        if type(server) is not Server or last not in {stage.link for stage in stages}:
+            continue
+        after_ps = 0
+        for stage in reversed(stages):
+            after_ps += stage.post_ps
+            if stage.link == last:
+                break
+            after_ps += stage.pre_ps
+        links[cube] = AnswerLink(server, after_ps)
+    return links
+
+
 if TYPE_CHECKING or not IS_COMPILED:
     UciePorts = ReferenceUciePorts
 else:
@@ -182,7 +203,9 @@ else:
             lookout = Crossings.foresee(self)
             if lookout is not None:
                 approach = chip.fabric.approach
-                chip.send_bounds.look_out(lookout, lambda pe: approach(chip.graph.pe(*pe)))
+                chip.send_bounds.look_out(
+                    lookout, lambda pe: approach(chip.graph.pe(*pe)), _answer_links(chip)
+                )
 
         @property
         def end(self) -> LinkEnd:

@@ -71,6 +71,17 @@ class EarliestOutput:
             bounds_ps[remaining_hops] = min(bounds_ps[remaining_hops], time_ps)
         return {peer: self._of_channel(peer, bounds_ps) for peer, bounds_ps in own_ps.items()}
 
+    def forwarded_ps(self) -> int:
+        """No message that is only forwarded, and has not arrived, is handed on before this time."""
+        return min(
+            (
+                later_ps(self._in[source].eit_of(1), delay_ps)
+                for paths in self._paths.values()
+                for source, delay_ps in paths[0]
+            ),
+            default=NEVER_PS,
+        )
+
     def _of_channel(self, peer: int, own_ps: Sequence[int]) -> tuple[int, ...]:
         channel, paths = self._out[peer], self._paths[peer]
         eots_ps: list[int] = []

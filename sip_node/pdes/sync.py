@@ -79,6 +79,11 @@ class Sync:
         return self._safe_ps
 
     @property
+    def forwarded_ps(self) -> int:
+        """No message that is only forwarded, and has not arrived, is handed on before this time."""
+        return self._output.forwarded_ps()
+
+    @property
     def least_promise_from(self) -> int:
         """The peer LP whose promise the safe time is; the lowest of several, -1 without peers."""
         return min(self._in, key=lambda peer: (self._in[peer].eit_ps, peer), default=-1)

@@ -11,7 +11,8 @@ from runtime.core.requests import (
     Request,
 )
 from runtime.core.simtime import NEVER_PS
-from sip_node.chip.command_bounds import CommandBounds, CommandTimes
+from sip_node.chip.command_bounds import AnswerLink, CommandBounds, CommandTimes
+from sip_node.chip.fabric.server import Server
 
 TIMES = CommandTimes(
     submit_ps=1,
@@ -137,3 +138,19 @@ def test_of_many_launches_that_wait_the_next_event_bounds_all() -> None:
     bounds = submitted([MAP], *launches)
     bounds.rank_ended()
     assert bounds.earliest_message_ps(7) == 7 + TIMES.message_ps
+
+
+def test_an_answer_comes_behind_the_packets_that_have_reserved_its_link() -> None:
+    bounds, link = submitted([launch()]), Server("link", 1.0)
+    answers = AnswerLink(link, after_ps=30)
+    bounds.rank_waits(1)
+    bounds.running(1, answers)
+    bounds.running(1, answers)
+    link.reserve(0, 0, 5)
+    answered_ps = 5000 + 30 + TIMES.up_ps
+    assert bounds.earliest_message_ps(7) == answered_ps + LATER_PS
+    bounds.ended(1, answers)
+    assert bounds.earliest_message_ps(7) == answered_ps + LATER_PS
+    # The last kernel has ended: its answer may have passed the link.
+    bounds.ended(1, answers)
+    assert bounds.earliest_message_ps(7) < answered_ps
