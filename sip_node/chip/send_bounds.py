@@ -168,8 +168,8 @@ class SendBounds:
         """No message leaves this SIP earlier, if no event of its LP is executed before `base_ps`.
 
         The first bound holds for all launches to come and any target; the others, by target, for
-        running kernels, for posted transfers and for packets in flight, but for those which
-        `foresee` knows.
+        running kernels, for posted transfers and for packets in flight, except those of
+        `foresee`.
         """
         known = {
             target: sender.earliest_send_ps(base_ps) for target, sender in self.in_flight.items()

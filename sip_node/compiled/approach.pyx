@@ -10,7 +10,7 @@ the event in which it reserves that link, its time at the IO NoC is known:
   Where kernels send faster than it carries, that is microseconds ahead.
 - *Foreseen.* Before the least gate of all that may still come, the packets at a UCIe port are
   known, and so is their service there. They enter their messages before the events in which they
-  cross. These events remain as they are, and check what was foreseen.
+  cross, and these events check what was foreseen.
 """
 
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
@@ -22,7 +22,7 @@ from sip_node.compiled.sender cimport Sender
 from sip_node.compiled.server cimport FifoServer, Service
 
 cdef enum:
-    FEW = 256
+    FIRST_CAPACITY = 256
 
 cdef long long NEVER_PS = 1LL << 62
 
@@ -71,7 +71,7 @@ cdef class Approach:
         cdef Py_ssize_t index, gone = self.first
         cdef void *found
         if gone * 2 < self.capacity or not gone:
-            self.capacity = 2 * self.capacity + FEW
+            self.capacity = 2 * self.capacity + FIRST_CAPACITY
             found = PyMem_Realloc(self.coming, self.capacity * sizeof(Coming))
             if not found:
                 raise MemoryError

@@ -11,10 +11,11 @@ from runtime.model.topology import parse_topology
 from runtime.wire.control import Job, Peers
 from runtime.wire.reports import SipReport
 from sip_node.node import LpNode
-from sip_node.pdes.loop import LogicalProcess
+from sip_node.pdes.loop import LogicalProcess, LoopStatistics
+from sip_node.pdes.transport import Transport
 from sip_node.programs.user_program import Programs
 from sip_node.reporter import Activities
-from tests.support.pdes_network import scrambled
+from tests.support.pdes_network import prompt, scrambled
 
 ROUNDS = 200_000
 
@@ -45,6 +46,28 @@ def reports_of(
     """Run `program(rank)` on SIPs dealt to LPs as given, to the end; the reports of all SIPs in
     their order.
     """
+    nodes = _run(program, sips_of_lp, topology, scrambled(len(sips_of_lp), seed), remote_dma, data)
+    return sorted(
+        (report for node in nodes for report in node.run().sips), key=lambda report: report.sip
+    )
+
+
+def statistics_of(
+    program: Callable[[int], object], sips_of_lp: Sequence[tuple[int, ...]], topology: str
+) -> list[LoopStatistics]:
+    """The counts of the LPs of such a run without data, in which they take turns without delays."""
+    nodes = _run(program, sips_of_lp, topology, prompt(len(sips_of_lp)), False, False)
+    return [node._loop.statistics for node in nodes]
+
+
+def _run(
+    program: Callable[[int], object],
+    sips_of_lp: Sequence[tuple[int, ...]],
+    topology: str,
+    network: tuple[list[Transport], Callable[[], int]],
+    remote_dma: bool,
+    data: bool,
+) -> list[LpNode]:
     sips = sum(len(own) for own in sips_of_lp)
     job = Job(
         topology=parse_topology(topology, "topology", sips).encoded(),
@@ -59,7 +82,7 @@ def reports_of(
         jitter_ms=0.0,
         remote_dma=remote_dma,
     )
-    transports, next_turn = scrambled(len(sips_of_lp), seed)
+    transports, next_turn = network
     peers = Peers(("",) * len(sips_of_lp), tuple(sips_of_lp), job)
     nodes = [
         LpNode(lp, peers, Programs(job, program), transport, _NoObserver())
@@ -67,9 +90,7 @@ def reports_of(
     ]
     with collections_suspended():
         _take_turns(nodes, next_turn)
-    return sorted(
-        (report for node in nodes for report in node.run().sips), key=lambda report: report.sip
-    )
+    return nodes
 
 
 def _take_turns(nodes: Sequence[LpNode], next_turn: Callable[[], int]) -> None:

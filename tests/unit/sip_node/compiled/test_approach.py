@@ -1,6 +1,6 @@
 """What is certain about packets that leave a SIP: foreseen, never wrong, and checked."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -51,10 +51,9 @@ class Leaving:
         return bound_ps, times_of(self.runs.take())
 
 
-def times_of(messages: object) -> Times:
+def times_of(messages: Iterator[tuple[int, Message]]) -> Times:
     found: Times = []
-    for _, message in messages:  # type: ignore[attr-defined]
-        assert isinstance(message, Message)
+    for _, message in messages:
         run = message.body
         assert run is not None
         found += zip(run.heads_ps, run.tails_ps, run.seqs, strict=True)

@@ -40,6 +40,13 @@ def test_a_grant_raises_the_bound_of_forwarded_messages():
     assert eot.times_ps([])[2][0] == 1000 + 10 + 3 + 20
 
 
+def test_what_is_only_forwarded_is_bounded_by_the_promise_for_messages_that_go_on():
+    eot, received, _ = output({2: ((ForwardingPath(0, 3),), ())})
+    received.receive(Frame((100, 200), 0), 0)
+    assert eot.forwarded_ps() == 200 + 3
+    assert output()[0].forwarded_ps() == NEVER_PS
+
+
 def test_a_promise_that_was_made_is_not_reduced():
     eot, _, sent = output()
     sent.frame((700,), 0)

@@ -1,0 +1,29 @@
+"""How many rounds LPs need for packets that leave without a pause."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from runtime import DPPolicy, torch
+from sip_node.compiled.choice import IS_COMPILED
+from tests.support.lps import statistics_of
+from tests.support.topologies import variant_text
+
+pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="the reference foresees nothing")
+
+NBYTES = 1 << 20
+
+
+def all_reduce(rank: int) -> None:
+    torch.ahbm.set_device(rank)
+    torch.distributed.init_process_group("ahbm", algorithm="ring")
+    placement = DPPolicy(cube="row_wise", pe="row_wise", cubes=(12,))
+    torch.distributed.all_reduce(torch.zeros(8, NBYTES // 16, dtype=torch.float16, dp=placement))
+
+
+@pytest.mark.parametrize(
+    ("deal", "rounds"), [(((0,), (1,)), 60), (((0, 1), (2, 3)), 80), (((3, 0), (1,), (2,)), 80)]
+)
+def test_an_all_reduce_needs_few_rounds(deal: Sequence[tuple[int, ...]], rounds: int) -> None:
+    counts = statistics_of(all_reduce, deal, variant_text(system__sips__topology="ring_1d"))
+    assert max(each.rounds for each in counts) <= rounds
