@@ -82,10 +82,17 @@ class TilePlan:
             for column, column_count in columns
         ]
 
+    @property
+    def spans(self) -> tuple[list[Span], list[Span], list[Span]]:
+        """The tiles along each axis: rows, depth, columns."""
+        axes = zip((self.m, self.k, self.n), self.tile, strict=True)
+        rows, depths, columns = (_spans(length, step) for length, step in axes)
+        return rows, depths, columns
+
     def __iter__(self) -> Iterator[Tile]:
-        depths = _spans(self.k, self.tile.k)
-        for rows in _spans(self.m, self.tile.m):
-            for columns in _spans(self.n, self.tile.n):
+        all_rows, depths, all_columns = self.spans
+        for rows in all_rows:
+            for columns in all_columns:
                 # Depth innermost: the steps of an output tile are consecutive, so one accumulator
                 # is enough for it.
                 for depth in depths:

@@ -25,6 +25,9 @@ cdef class Token:
     cdef public tuple route
     cdef public object a
     cdef public object b
+    # The tiles of its operands where they are known already, else None: those of `sources`.
+    cdef object tile_a
+    cdef object tile_b
     cdef public bint first
     cdef public bint last
     cdef public int buffer
@@ -58,9 +61,7 @@ cdef class LoadStage:
     cdef list addresses
     cdef object loading
 
-    cdef int load(
-        self, Token token, object source, object rows, object columns, bint is_b
-    ) except -1
+    cdef int load(self, Token token, object source, object tile, bint is_b) except -1
     cdef int pass_on(self, Token token) except -1
 
 

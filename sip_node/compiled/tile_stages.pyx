@@ -125,19 +125,18 @@ cdef class LoadStage:
     def accept(self, Token token not None):
         """Take a token that has a buffer for each operand."""
         self.loading.append(token)
-        tile, (a, b) = token.tile, token.sources
-        rows, depth, columns, _, _ = tile
-        self.load(token, a, rows, depth, False)
-        self.load(token, b, depth, columns, True)
+        a, b = token.sources
+        if token.tile_a is None:
+            rows, depth, columns, _, _ = token.tile
+            token.tile_a, token.tile_b = a.at(rows, depth), b.at(depth, columns)
+        self.load(token, a, token.tile_a, False)
+        self.load(token, b, token.tile_b, True)
         if not token.loading:
             # Both are staged, so they are ready at once.
             self.pass_on(token)
 
-    cdef int load(
-        self, Token token, object source, object rows, object columns, bint is_b
-    ) except -1:
+    cdef int load(self, Token token, object source, object tile, bint is_b) except -1:
         cdef LoadedOperand loaded
-        tile = source.at(rows, columns)
         if type(source) is self.staged:
             if is_b:
                 token.b = tile

@@ -29,7 +29,7 @@ of one product overlaps with the start of the next.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from math import prod
 
 import numpy as np
@@ -44,6 +44,7 @@ from sip_node.chip.pe.fetch_store import PeFetchStore
 from sip_node.chip.pe.gemm import PeGemm
 from sip_node.chip.pe.math import PeMath
 from sip_node.chip.pe.operand_tiles import Blocks, Source, Staged, Streamed
+from sip_node.chip.pe.step_tokens import StepTokens
 from sip_node.chip.pe.tile_buffers import TileBuffers
 from sip_node.chip.pe.tile_dma import TileLoad, TileWrite
 from sip_node.chip.pe.tile_token import OutputTile, StepShape, TileStage, TileToken
@@ -86,27 +87,21 @@ class Composite:
 
     def tokens(
         self, steps: tuple[TileStage, ...], results: tuple[TileStage, ...], buffers: TileBuffers
-    ) -> Iterator[TileToken]:
+    ) -> StepTokens:
         """One token a step. The caller takes the next one when a pair of buffers is free.
 
         `steps` is the route of all tokens, `results` what the last step of an output tile adds.
         """
-        whole = (*steps, *results, self)
-        output: OutputTile | None = None
-        for tile in self.plan:
-            # The plan is depth innermost: steps of one output tile follow each other.
-            if output is None or tile.first:
-                output = self._output(tile.rows, tile.columns)
-            yield TileToken(
-                gemm=self.gemm,
-                tile=tile,
-                shape=self._shapes[tile.size, tile.last],
-                sources=self._sources,
-                output=output,
-                route=whole if tile.last else steps,
-                submitted_ps=self._submitted_ps,
-                buffer=buffers.operands.take(),
-            )
+        return StepTokens(
+            gemm=self.gemm,
+            plan=self.plan,
+            shapes=self._shapes,
+            sources=self._sources,
+            output_of=self._output,
+            routes=(steps, (*steps, *results, self)),
+            submitted_ps=self._submitted_ps,
+            buffers=buffers.operands,
+        )
 
     def accept(self, token: TileToken) -> None:
         """An output tile is complete, in TCM or in memory."""
@@ -150,7 +145,7 @@ class PeScheduler:
         self._buffers = buffers
         self._load = TileLoad(context.engine, dma, buffers)
         self._write = TileWrite(dma, buffers)
-        self._tokens: deque[Iterator[TileToken]] = deque()
+        self._tokens: deque[StepTokens] = deque()
         self._in_flight: list[Composite] = []
         self._engine_ps = 0
         buffers.operands.when_freed(self._issue)

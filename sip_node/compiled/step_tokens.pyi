@@ -1,0 +1,23 @@
+"""The tokens of a product in C, as Python sees them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from sip_node.compiled.tile_stages import Slots, Token
+
+class TokenSource:
+    def __init__(
+        self,
+        tile_type: type,
+        *,
+        gemm: Any,
+        plan: Any,
+        shapes: Mapping[Any, Any],
+        sources: tuple[Any, Any],
+        output_of: Callable[[Any, Any], Any],
+        routes: tuple[tuple[Any, ...], tuple[Any, ...]],
+        submitted_ps: int,
+        buffers: Slots,
+    ) -> None: ...
+    def __iter__(self) -> Iterator[Token]: ...
+    def __next__(self) -> Token: ...

@@ -1,0 +1,101 @@
+"""The tokens of a product in C; see `sip_node.chip.pe.step_tokens`.
+
+A step is a row, a depth and a column by index. What steps share, the shapes and the tiles of the
+operands, is in lists by these indices: a look-up by spans hashes nested tuples for every step.
+"""
+
+from sip_node.compiled.tile_stages cimport Slots, Token
+
+cdef object new_tuple = tuple.__new__
+
+
+cdef class TokenSource:
+    """The twin of `ReferenceStepTokens`; `tile_type` is the class of a step's tile."""
+
+    cdef object tile_type, gemm, output_of, source_a, source_b, shapes
+    cdef tuple sources, steps, whole
+    cdef list rows, depths, columns
+    # The tiles of the operands in row-major order, None until the first step that needs them.
+    cdef list tiles_a, tiles_b
+    # By rows and columns of a step: the shapes of all depths.
+    cdef dict shapes_of
+    cdef Slots buffers
+    cdef long long submitted_ps
+    cdef Py_ssize_t row, depth, column
+    # Those of the output tile of the last token.
+    cdef object output
+    cdef list output_shapes
+
+    def __init__(self, tile_type, *, gemm, plan, shapes, tuple sources not None, output_of, routes,
+                 long long submitted_ps, Slots buffers not None):
+        self.tile_type = tile_type
+        self.gemm, self.shapes, self.sources, self.output_of = gemm, shapes, sources, output_of
+        self.source_a, self.source_b = sources
+        self.steps, self.whole = routes
+        self.submitted_ps, self.buffers = submitted_ps, buffers
+        self.rows, self.depths, self.columns = plan.spans
+        self.tiles_a = [None] * (len(self.rows) * len(self.depths))
+        self.tiles_b = [None] * (len(self.depths) * len(self.columns))
+        self.shapes_of = {}
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        """The token of the next step; takes its buffers, one pair of which is free."""
+        cdef Token token
+        cdef Py_ssize_t depths = len(self.depths)
+        if self.row == len(self.rows):
+            raise StopIteration
+        rows, columns = self.rows[self.row], self.columns[self.column]
+        depth = self.depths[self.depth]
+        token = Token.__new__(Token)
+        token.first, token.last = self.depth == 0, self.depth == depths - 1
+        if token.first:
+            self.begin_output(rows, columns)
+        token.gemm, token.sources, token.output = self.gemm, self.sources, self.output
+        token.tile = new_tuple(self.tile_type, (rows, depth, columns, token.first, token.last))
+        token.shape = self.output_shapes[self.depth]
+        token.route = self.whole if token.last else self.steps
+        token.submitted_ps, token.loading = self.submitted_ps, 2
+        token.tile_a = self.tile(
+            self.tiles_a, self.row * depths + self.depth, self.source_a, rows, depth
+        )
+        token.tile_b = self.tile(
+            self.tiles_b, self.depth * len(self.columns) + self.column, self.source_b, depth,
+            columns,
+        )
+        token.buffer = self.buffers.reserve()
+        self.go_on(depths)
+        return token
+
+    cdef object tile(self, list tiles, Py_ssize_t index, object source, object rows, object columns):
+        """A tile of an operand."""
+        found = tiles[index]
+        if found is None:
+            found = tiles[index] = source.at(rows, columns)
+        return found
+
+    cdef int begin_output(self, object rows, object columns) except -1:
+        cdef Py_ssize_t last = len(self.depths) - 1
+        self.output = self.output_of(rows, columns)
+        size = rows[1] - rows[0], columns[1] - columns[0]
+        found = self.shapes_of.get(size)
+        if found is None:
+            found = self.shapes_of[size] = [
+                self.shapes[(size[0], stop - start, size[1]), index == last]
+                for index, (start, stop) in enumerate(self.depths)
+            ]
+        self.output_shapes = found
+        return 0
+
+    cdef int go_on(self, Py_ssize_t depths) except -1:
+        """To the next step: depth innermost, then columns, then rows."""
+        self.depth += 1
+        if self.depth == depths:
+            self.depth = 0
+            self.column += 1
+            if self.column == len(self.columns):
+                self.column = 0
+                self.row += 1
+        return 0

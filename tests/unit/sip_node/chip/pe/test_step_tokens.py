@@ -1,0 +1,114 @@
+"""The tokens of a product: their order, what they share, and the same from both cores."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.model.tiles import Span, TilePlan, TileSize
+from sip_node.chip.pe.operand_tiles import Staged
+from sip_node.chip.pe.step_tokens import ReferenceStepTokens, StepTokens
+from sip_node.chip.pe.tile_buffers import FreeList
+from sip_node.chip.pe.tile_dma import TileLoad
+from sip_node.pdes.engine import Engine
+
+LENGTHS = st.integers(1, 9)
+
+
+class _AnyTile(dict[Any, Any]):
+    """Every tile, by its spans: a staged operand that has been cut."""
+
+    def get(self, key: Any, _default: Any = None) -> Any:
+        return key
+
+
+def tiles() -> Staged:
+    """An operand in TCM whose tiles are their spans."""
+    staged = Staged(None)  # type: ignore[arg-type]
+    staged._tiles = _AnyTile()
+    return staged
+
+
+def steps_of(plan: TilePlan, tokens: type[Any]) -> tuple[list[Any], Any, list[Any]]:
+    """(tokens, their shapes by size, output tiles in the order in which they were made)."""
+    shapes: dict[Any, Any] = {(tile.size, tile.last): object() for tile, _ in plan.kinds()}
+    outputs: list[Any] = []
+
+    def output_of(rows: Span, columns: Span) -> Any:
+        outputs.append(SimpleNamespace(rows=rows, columns=columns))
+        return outputs[-1]
+
+    buffers = FreeList(max(1, plan.tiles))
+    made = tokens(
+        gemm=None,
+        plan=plan,
+        shapes=shapes,
+        sources=(tiles(), tiles()),
+        output_of=output_of,
+        routes=(("step",), ("step", "result")),
+        submitted_ps=7,
+        buffers=buffers,
+    )
+    return list(made), shapes, outputs
+
+
+@given(LENGTHS, LENGTHS, LENGTHS, LENGTHS, LENGTHS, LENGTHS)
+def test_a_token_for_each_step_in_the_order_of_the_plan(
+    m: int, k: int, n: int, tile_m: int, tile_k: int, tile_n: int
+) -> None:
+    plan = TilePlan(m, k, n, TileSize(tile_m, tile_k, tile_n))
+    tokens, shapes, outputs = steps_of(plan, StepTokens)
+    steps = list(plan)
+    assert [token.tile for token in tokens] == steps
+    assert [token.buffer for token in tokens] == list(range(len(steps)))
+    assert all(token.shape is shapes[token.tile.size, token.tile.last] for token in tokens)
+    assert all(("result" in token.route) == token.tile.last for token in tokens)
+    assert {(token.submitted_ps, token.loading) for token in tokens} == {(7, 2)}
+    # An output tile is made with its first step, and shared by all of its depth.
+    assert len(outputs) == plan.output_tiles
+    for token in tokens:
+        assert (token.output.rows, token.output.columns) == (token.tile.rows, token.tile.columns)
+
+
+def test_no_buffer_is_taken_after_the_last_step() -> None:
+    plan = TilePlan(2, 2, 2, TileSize(2, 2, 2))
+    buffers = FreeList(2)
+    tokens = StepTokens(
+        gemm=None,
+        plan=plan,
+        shapes={(tile.size, tile.last): object() for tile, _ in plan.kinds()},
+        sources=(tiles(), tiles()),
+        output_of=lambda _rows, _columns: SimpleNamespace(),
+        routes=((), ()),
+        submitted_ps=0,
+        buffers=buffers,
+    )  # type: ignore[arg-type]
+    next(tokens)
+    assert next(tokens, None) is None
+    assert next(tokens, None) is None
+    assert buffers.take() == 1
+
+
+@given(LENGTHS, LENGTHS, LENGTHS, LENGTHS, LENGTHS, LENGTHS)
+def test_a_step_is_loaded_with_the_tiles_of_its_spans(
+    m: int, k: int, n: int, tile_m: int, tile_k: int, tile_n: int
+) -> None:
+    plan = TilePlan(m, k, n, TileSize(tile_m, tile_k, tile_n))
+    tokens, _, _ = steps_of(plan, StepTokens)
+    buffers = SimpleNamespace(count=0)
+    load = TileLoad(Engine(), SimpleNamespace(read=None), buffers)  # type: ignore[arg-type]
+    for token in tokens:
+        token.route = ()
+        load.accept(token)
+        rows, depth, columns = token.tile.rows, token.tile.depth, token.tile.columns
+        assert (token.a, token.b) == ((rows, depth), (depth, columns))
+
+
+def test_both_cores_give_the_tokens_by_one_interface() -> None:
+    plan = TilePlan(5, 3, 4, TileSize(2, 2, 2))
+    reference, _, _ = steps_of(plan, ReferenceStepTokens)
+    tokens, _, _ = steps_of(plan, StepTokens)
+    assert [(each.tile, each.buffer, each.route) for each in reference] == [
+        (each.tile, each.buffer, each.route) for each in tokens
+    ]
