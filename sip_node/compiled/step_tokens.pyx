@@ -69,7 +69,9 @@ cdef class TokenSource:
         self.go_on(depths)
         return token
 
-    cdef object tile(self, list tiles, Py_ssize_t index, object source, object rows, object columns):
+    cdef object tile(
+        self, list tiles, Py_ssize_t index, object source, object rows, object columns
+    ):
         """A tile of an operand."""
         found = tiles[index]
         if found is None:

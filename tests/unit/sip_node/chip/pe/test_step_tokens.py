@@ -1,7 +1,7 @@
 """The tokens of a product: their order, what they share, and the same from both cores."""
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,32 +25,34 @@ class _AnyTile(dict[Any, Any]):
 
 def tiles() -> Staged:
     """An operand in TCM whose tiles are their spans."""
-    staged = Staged(None)  # type: ignore[arg-type]
+    staged: Any = Staged(cast("Any", None))
     staged._tiles = _AnyTile()
     return staged
 
 
-def steps_of(plan: TilePlan, tokens: type[Any]) -> tuple[list[Any], Any, list[Any]]:
-    """(tokens, their shapes by size, output tiles in the order in which they were made)."""
-    shapes: dict[Any, Any] = {(tile.size, tile.last): object() for tile, _ in plan.kinds()}
-    outputs: list[Any] = []
+def tokens_of(plan: TilePlan, tokens: type[Any], buffers: FreeList, outputs: list[Any]) -> Any:
+    """The tokens of a plan; adds its output tiles to `outputs` as they are made."""
 
     def output_of(rows: Span, columns: Span) -> Any:
         outputs.append(SimpleNamespace(rows=rows, columns=columns))
         return outputs[-1]
 
-    buffers = FreeList(max(1, plan.tiles))
-    made = tokens(
+    return tokens(
         gemm=None,
         plan=plan,
-        shapes=shapes,
+        shapes={(tile.size, tile.last): (tile.size, tile.last) for tile, _ in plan.kinds()},
         sources=(tiles(), tiles()),
         output_of=output_of,
         routes=(("step",), ("step", "result")),
         submitted_ps=7,
         buffers=buffers,
     )
-    return list(made), shapes, outputs
+
+
+def steps_of(plan: TilePlan, tokens: type[Any]) -> tuple[list[Any], list[Any]]:
+    """(all tokens of a plan, its output tiles)."""
+    outputs: list[Any] = []
+    return list(tokens_of(plan, tokens, FreeList(plan.tiles), outputs)), outputs
 
 
 @given(LENGTHS, LENGTHS, LENGTHS, LENGTHS, LENGTHS, LENGTHS)
@@ -58,11 +60,11 @@ def test_a_token_for_each_step_in_the_order_of_the_plan(
     m: int, k: int, n: int, tile_m: int, tile_k: int, tile_n: int
 ) -> None:
     plan = TilePlan(m, k, n, TileSize(tile_m, tile_k, tile_n))
-    tokens, shapes, outputs = steps_of(plan, StepTokens)
+    tokens, outputs = steps_of(plan, StepTokens)
     steps = list(plan)
     assert [token.tile for token in tokens] == steps
     assert [token.buffer for token in tokens] == list(range(len(steps)))
-    assert all(token.shape is shapes[token.tile.size, token.tile.last] for token in tokens)
+    assert all(token.shape == (token.tile.size, token.tile.last) for token in tokens)
     assert all(("result" in token.route) == token.tile.last for token in tokens)
     assert {(token.submitted_ps, token.loading) for token in tokens} == {(7, 2)}
     # An output tile is made with its first step, and shared by all of its depth.
@@ -72,18 +74,9 @@ def test_a_token_for_each_step_in_the_order_of_the_plan(
 
 
 def test_no_buffer_is_taken_after_the_last_step() -> None:
-    plan = TilePlan(2, 2, 2, TileSize(2, 2, 2))
     buffers = FreeList(2)
-    tokens = StepTokens(
-        gemm=None,
-        plan=plan,
-        shapes={(tile.size, tile.last): object() for tile, _ in plan.kinds()},
-        sources=(tiles(), tiles()),
-        output_of=lambda _rows, _columns: SimpleNamespace(),
-        routes=((), ()),
-        submitted_ps=0,
-        buffers=buffers,
-    )  # type: ignore[arg-type]
+    plan = TilePlan(2, 2, 2, TileSize(2, 2, 2))
+    tokens = tokens_of(plan, StepTokens, buffers, [])
     next(tokens)
     assert next(tokens, None) is None
     assert next(tokens, None) is None
@@ -95,9 +88,12 @@ def test_a_step_is_loaded_with_the_tiles_of_its_spans(
     m: int, k: int, n: int, tile_m: int, tile_k: int, tile_n: int
 ) -> None:
     plan = TilePlan(m, k, n, TileSize(tile_m, tile_k, tile_n))
-    tokens, _, _ = steps_of(plan, StepTokens)
-    buffers = SimpleNamespace(count=0)
-    load = TileLoad(Engine(), SimpleNamespace(read=None), buffers)  # type: ignore[arg-type]
+    tokens, _ = steps_of(plan, StepTokens)
+    no_dma, no_buffers = (
+        cast("Any", SimpleNamespace(read=None)),
+        cast("Any", SimpleNamespace(count=0)),
+    )
+    load = TileLoad(Engine(), no_dma, no_buffers)
     for token in tokens:
         token.route = ()
         load.accept(token)
@@ -107,8 +103,8 @@ def test_a_step_is_loaded_with_the_tiles_of_its_spans(
 
 def test_both_cores_give_the_tokens_by_one_interface() -> None:
     plan = TilePlan(5, 3, 4, TileSize(2, 2, 2))
-    reference, _, _ = steps_of(plan, ReferenceStepTokens)
-    tokens, _, _ = steps_of(plan, StepTokens)
+    reference, _ = steps_of(plan, ReferenceStepTokens)
+    tokens, _ = steps_of(plan, StepTokens)
     assert [(each.tile, each.buffer, each.route) for each in reference] == [
         (each.tile, each.buffer, each.route) for each in tokens
     ]
