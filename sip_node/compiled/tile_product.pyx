@@ -38,6 +38,7 @@ cdef extern from *:
     }
 
     #if defined(__x86_64__) && defined(__GNUC__)
+    #include <cpuid.h>
     #include <immintrin.h>
     /* The same by the instruction for it, which is exact for subnormal halves in every mode of the
        arithmetic, where the processor has it. */
@@ -54,9 +55,20 @@ cdef extern from *:
             infinite |= (halves[each] & 0x7c00) == 0x7c00;
         return kernbench_widen_halves(halves + index, wide + index, count - index) && !infinite;
     }
+    static int kernbench_has_f16c(void)
+    {
+        /* Read once: a virtual machine takes longer to answer than a tile takes. The builtin of the
+           compiler has a name for this feature only in new versions. */
+        static int known = -1;
+        unsigned eax, ebx, ecx = 0, edx;
+        if (known < 0)
+            known = __builtin_cpu_supports("avx") && __get_cpuid(1, &eax, &ebx, &ecx, &edx) &&
+                    (ecx & bit_F16C);
+        return known;
+    }
     static int kernbench_widen(const uint16_t *halves, double *wide, ptrdiff_t count)
     {
-        if (__builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c"))
+        if (kernbench_has_f16c())
             return kernbench_convert_halves(halves, wide, count);
         return kernbench_widen_halves(halves, wide, count);
     }
