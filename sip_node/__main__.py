@@ -5,6 +5,7 @@ The coordinator starts it, or a user does by hand to join a run.
 
 import argparse
 import faulthandler
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -40,6 +41,9 @@ def enter(
     if sys.stderr is not None:
         faulthandler.register(signal.SIGUSR1, all_threads=False)
     lifeline.follow_parent()
+    # An LP is one thread on one core. The threads of OpenBLAS, the library behind numpy's products,
+    # wait for work in a loop and take their time from other LPs; it reads this when it is loaded.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # The chip model is loaded after the lifeline is up, since the import takes part of a second.
     from sip_node import node
 
