@@ -22,6 +22,7 @@ from sip_node.compiled.router_state cimport (
     cycle_of,
 )
 from sip_node.compiled.sender cimport Sender
+from sip_node.compiled.transfer cimport Transfer
 
 cdef enum:
     NORMAL = 1
@@ -136,7 +137,7 @@ cdef class CreditedHops(ClockedRouters):
         """Send a packet from node `origin` now: `send` for C classes."""
         cdef PacketPath path
         cdef Event event
-        transfer = packet.transfer
+        cdef Transfer transfer = packet.transfer
         self.sent += 1
         key = (origin, transfer.node, transfer.sip, transfer.source_sip, transfer.kind)
         found = self.paths.get(key)

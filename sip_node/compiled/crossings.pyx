@@ -16,6 +16,7 @@ from sip_node.compiled.link_egress cimport LinkEgress, LinkEnd
 from sip_node.compiled.packet cimport Packet, new_packet
 from sip_node.compiled.sender cimport Sender
 from sip_node.compiled.server cimport FifoServer, Service
+from sip_node.compiled.transfer cimport Transfer
 
 cdef enum:
     # Before SimPy's URGENT (0): see `sip_node.pdes.engine`.
@@ -178,7 +179,7 @@ cdef class Crossings(Endpoint):
         """See `ReferenceUciePorts.arrive`."""
         self.inbox.land(head_ps, source, seq, tail_ps, packet)
 
-    def arrive_run(self, long long source, transfer, run):
+    def arrive_run(self, long long source, Transfer transfer not None, run):
         """See `ReferenceUciePorts.arrive_run`; without credits no packet breaks a rule."""
         cdef tuple heads_ps = run.heads_ps, tails_ps = run.tails_ps, seqs = run.seqs
         cdef tuple begins = run.begins, sizes = run.sizes

@@ -6,6 +6,7 @@ from sip_node.compiled.packet cimport Packet, new_packet
 from sip_node.compiled.ports cimport Outlet, Port
 from sip_node.compiled.read_window cimport ReadWindow
 from sip_node.compiled.server cimport Service
+from sip_node.compiled.transfer cimport Transfer
 
 
 cdef class DataLanding(Endpoint):
@@ -25,13 +26,16 @@ cdef class DataLanding(Endpoint):
         """Take a packet whose head has arrived and whose tail arrives at `tail_ps`."""
         cdef Service service
         cdef bint complete
-        data = packet.transfer
+        cdef long long come = packet.size
+        cdef Transfer data = packet.transfer, write = None
         # Bytes are counted, since the answers to two READs may come in either order.
-        come = self.come.pop(data, 0) + packet.size
+        if come < data.total:
+            come += <long long> self.come.pop(data, 0)
         complete = come == data.total
         if not complete:
             self.come[data] = come
-        write = self.writes.get(data.tag) if self.writes else None
+        if self.writes:
+            write = self.writes.get(data.tag)
         if write is None:
             self.port.serve(self.calendar.now_ps, tail_ps, packet.size, &service)
             tail_ps = service.tail_ps

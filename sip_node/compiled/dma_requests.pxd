@@ -1,6 +1,7 @@
 """The requests of a DMA engine in C: see dma_requests.pyx."""
 
 from sip_node.compiled.calendar cimport Actor, Calendar
+from sip_node.compiled.transfer cimport Transfer
 
 
 cdef class DmaRequest:
@@ -8,8 +9,8 @@ cdef class DmaRequest:
     cdef object name
     cdef object source
     cdef object target
-    cdef object reading
-    cdef object writing
+    cdef Transfer reading
+    cdef Transfer writing
     cdef object data
     cdef object done
     cdef object tag

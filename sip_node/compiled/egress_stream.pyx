@@ -4,6 +4,7 @@ from sip_node.compiled.calendar cimport Actor, Calendar, Event
 from sip_node.compiled.packet cimport new_packet
 from sip_node.compiled.ports cimport Outlet, Port
 from sip_node.compiled.server cimport Service
+from sip_node.compiled.transfer cimport Transfer
 
 cdef enum:
     NORMAL = 1
@@ -20,7 +21,7 @@ cdef class EgressStream(Actor):
         self.calendar, self.number = engine, engine.enlist(self)
         self.port, self.outlet, self.left = Port(port), Outlet(fabric, node), left
 
-    def start(self, transfer, long long packet_bytes):
+    def start(self, Transfer transfer not None, long long packet_bytes):
         """See `ReferenceEgressStream.start`."""
         cdef Departure departure = Departure.__new__(Departure)
         departure.transfer, departure.packet_bytes = transfer, packet_bytes

@@ -77,8 +77,8 @@ cdef class Hops(Actor):
         """Send a packet from node `origin` now: `send` for C classes."""
         cdef Event event
         cdef Route route
+        cdef int sip = packet.transfer.sip
         self.sent += 1
-        sip = packet.transfer.sip
         if sip == self.sip:
             route = self.route(origin, packet.transfer.node)
         else:

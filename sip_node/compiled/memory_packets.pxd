@@ -5,6 +5,7 @@ from sip_node.compiled.hops cimport Endpoint
 from sip_node.compiled.memory_queue cimport Access, AccessService
 from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.ports cimport Outlet
+from sip_node.compiled.transfer cimport Transfer
 
 
 cdef class Storing:
@@ -25,7 +26,7 @@ cdef class WriteAccess(Access):
 
 cdef class Answer:
     # The DATA of a READ: bytes whose service has begun, of which `sent` have left.
-    cdef object data
+    cdef Transfer data
     cdef long long total
     cdef long long begun_bytes
     cdef long long sent

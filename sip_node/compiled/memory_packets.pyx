@@ -9,6 +9,7 @@ from sip_node.compiled.hops cimport Endpoint
 from sip_node.compiled.memory_queue cimport Access, AccessService
 from sip_node.compiled.packet cimport Packet, new_packet
 from sip_node.compiled.ports cimport Outlet
+from sip_node.compiled.transfer cimport Transfer
 
 cdef enum:
     NORMAL = 1
@@ -117,7 +118,7 @@ cdef class MemoryPackets(Endpoint):
     cdef Storing storing_of(self, Packet packet):
         """The state of the transfer that a packet belongs to."""
         cdef Storing storing
-        transfer = packet.transfer
+        cdef Transfer transfer = packet.transfer
         found = self.storing.get(transfer)
         if found is None:
             storing = Storing.__new__(Storing)
@@ -148,7 +149,7 @@ cdef class MemoryPackets(Endpoint):
         """A packet of a READ is complete."""
         cdef Answer answer
         cdef ReadAccess access
-        transfer = request.transfer
+        cdef Transfer transfer = request.transfer
         found = self.answers.get(transfer)
         if found is None:
             answer = self.answers[transfer] = Answer.__new__(Answer)

@@ -1,7 +1,10 @@
 """Packets in C: see packet.pyx."""
 
+from sip_node.compiled.transfer cimport Transfer
+
+
 cdef class Packet:
-    cdef public object transfer
+    cdef public Transfer transfer
     cdef public long long begin
     cdef public long long size
     cdef public bint last
@@ -12,4 +15,4 @@ cdef class Packet:
     cdef object approach
 
 
-cdef Packet new_packet(object transfer, long long begin, long long size, bint last)
+cdef Packet new_packet(Transfer transfer, long long begin, long long size, bint last)

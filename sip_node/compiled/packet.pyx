@@ -2,6 +2,8 @@
 
 cimport cython
 
+from sip_node.compiled.transfer cimport Transfer
+
 
 # As the reference without garbage collection: no packet refers to an object that refers to it.
 @cython.no_gc
@@ -9,7 +11,7 @@ cimport cython
 cdef class Packet:
     """The twin of `ReferencePacket`."""
 
-    def __init__(self, transfer, long long begin, long long size, bint last=True,
+    def __init__(self, Transfer transfer not None, long long begin, long long size, bint last=True,
                  long long entrance_ps=0, space=None, came_from=None):
         self.transfer, self.begin, self.size, self.last = transfer, begin, size, last
         self.entrance_ps, self.space, self.came_from = entrance_ps, space, came_from
@@ -17,7 +19,7 @@ cdef class Packet:
     @property
     def address(self):
         """See `ReferencePacket.address`."""
-        address = self.transfer.address
+        cdef long long address = self.transfer.address
         return address + self.begin if self.transfer.rows is None else address
 
     def __copy__(self):
@@ -31,7 +33,7 @@ cdef class Packet:
         return f"Packet({self.transfer}, {self.begin}, {self.size}, last={self.last})"
 
 
-cdef Packet new_packet(object transfer, long long begin, long long size, bint last):
+cdef Packet new_packet(Transfer transfer, long long begin, long long size, bint last):
     """A packet, constructed without the call of a Python class."""
     cdef Packet packet = Packet.__new__(Packet)
     packet.transfer, packet.begin, packet.size, packet.last = transfer, begin, size, last

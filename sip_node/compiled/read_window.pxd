@@ -2,10 +2,11 @@
 
 from sip_node.compiled.calendar cimport Actor, Calendar
 from sip_node.compiled.ports cimport Outlet
+from sip_node.compiled.transfer cimport Transfer
 
 
 cdef class OpenRead:
-    cdef object transfer
+    cdef Transfer transfer
     cdef long long total
     cdef long long begin
 

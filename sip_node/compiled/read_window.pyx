@@ -6,6 +6,7 @@ from heapq import heappop, heappush
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
 from sip_node.compiled.packet cimport new_packet
 from sip_node.compiled.ports cimport Outlet
+from sip_node.compiled.transfer cimport Transfer
 
 cdef enum:
     NORMAL = 1
@@ -27,7 +28,7 @@ cdef class ReadWindow(Actor):
         self.packet_bytes, self.control_bytes = packet_bytes, control_bytes
         self.landings, self.reading, self.wakes_ps = [], deque(), NEVER_PS
 
-    def begin(self, transfer):
+    def begin(self, Transfer transfer not None):
         """See `ReferenceReadWindow.begin`."""
         cdef OpenRead reading = OpenRead.__new__(OpenRead)
         reading.transfer, reading.total = transfer, transfer.total

@@ -4,7 +4,12 @@ from typing import Any
 
 from runtime.wire.frames import Message
 from runtime.wire.packets import PacketKind, PacketRun, TransferHeader
-from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet, ReferenceTransfer
+
+
+def fields_of(transfer: FabricTransfer) -> tuple[Any, ...]:
+    """The values of all fields of a transfer, of either core."""
+    return tuple(getattr(transfer, name) for name in ReferenceTransfer.__struct_fields__)
 
 
 def lone_packet(

@@ -60,7 +60,7 @@ replies never wait for the requests.
 """
 
 
-class FabricTransfer(Struct, gc=False, eq=False):
+class ReferenceTransfer(Struct, gc=False, eq=False):
     """A message of `total` bytes from a node to a node: what its packets have in common.
 
     `address` is its first byte in the memory of the receiver, or that of its first row; `rows` is
@@ -86,6 +86,12 @@ class FabricTransfer(Struct, gc=False, eq=False):
     rows: StridedBlock | None = None
     element: int = 0
     call: str = ""
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    FabricTransfer = ReferenceTransfer
+else:
+    from sip_node.compiled.transfer import Transfer as FabricTransfer
 
 
 class ReferencePacket(Struct, gc=False):

@@ -16,6 +16,7 @@ The launch commands reach the PEs at different times. So that a kernel starts on
 together, the IO_CPU stamps a time that no command can miss: now + longest route + margin.
 """
 
+from copy import copy
 from dataclasses import dataclass, field
 
 from msgspec import Struct, structs
@@ -128,9 +129,10 @@ class IoCpu:
             if opened.request is None:
                 sip, node = request.target
                 # The answer comes here, and not past the command processor to the host.
-                opened.request = structs.replace(
-                    transfer, source_node=self._node, sip=sip, node=node, body=request.order
-                )
+                opened.request = copy(transfer)
+                opened.request.source_node = self._node
+                opened.request.sip, opened.request.node = sip, node
+                opened.request.body = request.order
             self._relay(packet, opened.request, tail_ps)
 
     def _reached(self, tag: int) -> None:
@@ -145,8 +147,9 @@ class IoCpu:
             self._engine.at(tail_ps, self._gathered, transfer)
             return
         if request.answer is None:
-            host = self._chip.graph.host
-            request.answer = structs.replace(transfer, sip=self._chip.sip, node=host, body=None)
+            request.answer = copy(transfer)
+            request.answer.sip, request.answer.node = self._chip.sip, self._chip.graph.host
+            request.answer.body = None
         if packet.last:
             done = transfer.body if transfer.kind is Kind.CONTROL else CommandDone()
             assert isinstance(done, CommandDone)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +20,7 @@ from sip_node.chip.packet_runs import (
     transfer_of,
 )
 from sip_node.chip.strided_block import StridedBlock
-from tests.support.packets import packet_run, run_message, transfer_header
+from tests.support.packets import fields_of, packet_run, run_message, transfer_header
 
 LP_OF = {0: 0, 1: 1, 2: 0}
 sizes, indexes = st.integers(1, 1 << 40), st.integers(0, 255)
@@ -107,7 +106,7 @@ def split(transfer: FabricTransfer, size: int) -> list[Packet]:
 @given(transfers)
 def test_the_header_of_a_transfer_has_all_that_its_packets_share(transfer: FabricTransfer) -> None:
     arrived = transfer_of(header_of(transfer))
-    assert msgspec.structs.astuple(arrived) == msgspec.structs.astuple(transfer)
+    assert fields_of(arrived) == fields_of(transfer)
 
 
 # Which of three transfers the next packet belongs to; None ends a step.
