@@ -2,19 +2,21 @@
 
 import hashlib
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from runtime.core.trace import OpRecord
 from runtime.wire.reports import SlotTransfer
 from sip_node.chip.memory.memory import Memory
+from sip_node.compiled.choice import IS_COMPILED
 
 CHUNK_RECORDS = 4096
 """At most 65,535: the array header of a chunk then has at most three bytes."""
 _encoder = msgspec.msgpack.Encoder()
 
 
-class OpLog:
+class ReferenceOpLog:
     """Collects records, passes full chunks to `sink`, and keeps a running hash of all records.
 
     `written` takes what the host wrote, in the order of its records. `transferred` takes every slot
@@ -90,3 +92,9 @@ class OpLog:
 def _array_header_bytes(length: int) -> int:
     """The bytes of MessagePack before the elements of an array."""
     return 1 if length < 16 else 3
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    OpLog = ReferenceOpLog
+else:
+    from sip_node.compiled.op_log import OpLog  # noqa: F401 - the name of this module

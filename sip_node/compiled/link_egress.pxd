@@ -1,6 +1,7 @@
 """The sending end of a link between SIPs, in C: see link_egress.pyx."""
 
 from sip_node.compiled.calendar cimport Actor, Calendar
+from sip_node.compiled.op_log cimport OpLog
 from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.server cimport FifoServer, Service
 
@@ -22,7 +23,7 @@ cdef class LinkEgress:
     cdef FifoServer server
     # The port as it is after the last crossing that was foreseen.
     cdef FifoServer ahead
-    cdef object log
+    cdef OpLog log
     cdef object source
     cdef LinkEnd end
     cdef object arrive

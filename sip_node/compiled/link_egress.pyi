@@ -3,6 +3,7 @@
 from typing import Any
 
 from sip_node.compiled.calendar import Actor, Calendar
+from sip_node.compiled.op_log import OpLog
 
 class LinkEnd(Actor):
     def arrive(self, head_ps: int, source: int, seq: int, tail_ps: int, packet: Any) -> None: ...
@@ -12,7 +13,7 @@ class LinkEgress:
     latency_ps: int
     sent: int
     def __init__(
-        self, engine: Calendar, log: Any, source: int, port: Any, latency_ps: int
+        self, engine: Calendar, log: OpLog, source: int, port: Any, latency_ps: int
     ) -> None: ...
     def connect(self, end: Any) -> None: ...
     def cross(self, packet: Any, tail_ps: int) -> int: ...

@@ -5,9 +5,10 @@ An end in Python is called by its `arrive`.
 """
 
 from runtime.core.errors import InvariantError
-from runtime.core.trace import OpRecord
+from runtime.core.trace import IO_CHIPLET, NO_PE
 from sip_node.compiled.calendar cimport Actor, Calendar
 from sip_node.compiled.hops cimport in_c
+from sip_node.compiled.op_log cimport OpLog, Operation
 from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.server cimport FifoServer, Service
 
@@ -37,7 +38,8 @@ cdef class OpenRecord:
 cdef class LinkEgress:
     """The twin of `ReferenceLinkEgress`."""
 
-    def __init__(self, Calendar engine not None, log, long long source, port, long long latency_ps):
+    def __init__(self, Calendar engine not None, OpLog log not None, long long source, port,
+                 long long latency_ps):
         self.calendar, self.log, self.source = engine, log, source
         self.port, self.latency_ps = port, latency_ps
         self.server = port if in_c(port) else None
@@ -100,6 +102,7 @@ cdef class LinkEgress:
 
     cdef int record(self, Packet packet, long long start_ps, long long left_ps) except -1:
         """Add the record of a transfer to the op log with its last packet."""
+        cdef Operation about
         cdef OpenRecord begun = <OpenRecord> self.begun.get(packet.transfer)
         if begun is None:
             begun = OpenRecord.__new__(OpenRecord)
@@ -110,15 +113,12 @@ cdef class LinkEgress:
             del self.begun[packet.transfer]
         begun.nbytes += packet.size
         if packet.last:
-            self.log.add(
-                OpRecord(
-                    engine=self.port.name,
-                    name=packet.transfer.kind.name.lower(),
-                    start_ps=begun.start_ps,
-                    end_ps=left_ps,
-                    address=packet.transfer.address,
-                    nbytes=begun.nbytes,
-                )
+            transfer = packet.transfer
+            about.start_ps, about.end_ps = begun.start_ps, left_ps
+            about.address, about.nbytes = transfer.address, begun.nbytes
+            about.cube, about.pe, about.checksum, about.flow_end = IO_CHIPLET, NO_PE, 0, False
+            self.log.enter(
+                self.port.name, transfer.kind.name.lower(), &about, (), "", (), (), None, None
             )
         return 0
 

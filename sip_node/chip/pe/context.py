@@ -8,6 +8,7 @@ from runtime.core.trace import OpRecord
 from runtime.model.topology import Topology
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.fabric import Fabric
+from sip_node.chip.op_log import OpLog
 from sip_node.chip.pe.tcm import PeTcm
 from sip_node.pdes.engine import Engine
 
@@ -16,8 +17,9 @@ from sip_node.pdes.engine import Engine
 class PeContext:
     """The context of the PE at fabric node `node`.
 
-    `record` appends to the op log. `locate(address)` is the (sip, node) of the memory at a physical
-    address, `locate_pe` that of a PE, and `next_flow(sip)` numbers the transfers to another SIP.
+    `record` appends to the op log, as `log.add` does. `locate(address)` is the (sip, node) of the
+    memory at a physical address, `locate_pe` that of a PE, and `next_flow(sip)` numbers the
+    transfers to another SIP.
     """
 
     engine: Engine
@@ -26,6 +28,7 @@ class PeContext:
     coordinates: PeCoordinates
     node: int
     tcm: PeTcm
+    log: OpLog
     record: Callable[[OpRecord], None]
     locate: Callable[[int], tuple[int, int]]
     locate_pe: Callable[[PeCoordinates], tuple[int, int]]

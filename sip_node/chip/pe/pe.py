@@ -37,6 +37,7 @@ class Pe:
             coordinates=coordinates,
             node=node,
             tcm=self.tcm,
+            log=chip.log,
             record=chip.log.add,
             locate=chip.memory_map.locate,
             locate_pe=lambda peer: (peer.sip, chip.graph.pe(peer.cube, peer.pe)),

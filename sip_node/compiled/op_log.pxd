@@ -1,0 +1,38 @@
+"""The op log of one SIP in C: see op_log.pyx."""
+
+from sip_node.compiled.packed_bytes cimport PackedBytes
+
+
+cdef struct Operation:
+    # The numbers of a record, with the names of `OpRecord`.
+    long long start_ps
+    long long end_ps
+    long long address
+    long long nbytes
+    int cube
+    int pe
+    unsigned int checksum
+    bint flow_end
+
+
+cdef class OpLog:
+    cdef object sink
+    cdef object written
+    cdef readonly object transferred
+    cdef object hash
+    cdef PackedBytes encoded
+    # The records of a chunk for a sink, and those of recordings.
+    cdef list chunk
+    cdef list recordings
+    cdef readonly long long last_ps
+
+    cdef int enter(
+        self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,
+        tuple inputs, object flow, object axis
+    ) except -1
+    cdef int encode(
+        self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,
+        tuple inputs, object flow, object axis
+    ) except -1
+    cdef int collect(self, record) except -1
+    cdef int hash_encoded(self) except -1

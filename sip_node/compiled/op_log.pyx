@@ -1,0 +1,165 @@
+"""The op log of one SIP in C; see `sip_node.chip.op_log`.
+
+A record is encoded when it is added. The twins enter its fields; an `OpRecord` is made of them only
+where a sink or a recording collects them.
+"""
+
+import hashlib
+
+from runtime.core.trace import Operand, OpRecord
+from sip_node.compiled.packed_bytes cimport PackedBytes
+from sip_node.compiled.struct_fields cimport field_at, offset_of
+
+cdef enum:
+    # As in the reference.
+    CHUNK_RECORDS = 4096
+    HASHED_BYTES = 1 << 16
+
+cdef object operand_type = Operand
+cdef Py_ssize_t ADDRESS = offset_of(Operand, "address")
+cdef Py_ssize_t SHAPE = offset_of(Operand, "shape")
+cdef Py_ssize_t DTYPE = offset_of(Operand, "dtype")
+cdef Py_ssize_t STRIDES = offset_of(Operand, "strides")
+# The offsets of the fields of a record, in their order.
+cdef Py_ssize_t[16] FIELDS = [offset_of(OpRecord, name) for name in OpRecord.__struct_fields__]
+
+
+cdef class OpLog:
+    """The twin of `ReferenceOpLog`."""
+
+    def __init__(self, sink, written=None, transferred=None):
+        self.sink, self.written, self.transferred = sink, written, transferred
+        self.encoded, self.hash = PackedBytes(), hashlib.sha256()
+        self.chunk, self.recordings = [], []
+
+    def add(self, record not None):
+        """See `ReferenceOpLog.add`."""
+        cdef Operation about
+        cdef Py_ssize_t *at = FIELDS
+        if type(record) is not OpRecord:
+            raise TypeError(f"{record!r} is no op record")
+        about.start_ps, about.end_ps = field_at(record, at[2]), field_at(record, at[3])
+        about.cube, about.pe = field_at(record, at[4]), field_at(record, at[5])
+        about.address, about.nbytes = field_at(record, at[6]), field_at(record, at[7])
+        about.flow_end, about.checksum = field_at(record, at[11]), field_at(record, at[15])
+        self.encode(
+            engine=field_at(record, at[0]), name=field_at(record, at[1]), about=&about,
+            shape=field_at(record, at[8]), dtype=field_at(record, at[9]),
+            strides=field_at(record, at[13]), inputs=field_at(record, at[12]),
+            flow=field_at(record, at[10]), axis=field_at(record, at[14]),
+        )
+        if self.sink is not None or self.recordings:
+            self.collect(record)
+
+    cdef int enter(
+        self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,
+        tuple inputs, object flow, object axis
+    ) except -1:
+        """Add the record with these fields."""
+        self.encode(engine, name, about, shape, dtype, strides, inputs, flow, axis)
+        if self.sink is not None or self.recordings:
+            self.collect(
+                OpRecord(
+                    engine, name, about.start_ps, about.end_ps, about.cube, about.pe,
+                    about.address, about.nbytes, shape, dtype, flow, about.flow_end, inputs,
+                    strides, axis, about.checksum,
+                )
+            )
+        return 0
+
+    def begin_recording(self):
+        """See `ReferenceOpLog.begin_recording`."""
+        records = []
+        self.recordings.append(records)
+        return records
+
+    def end_recording(self, records):
+        """See `ReferenceOpLog.end_recording`."""
+        self.recordings = [each for each in self.recordings if each is not records]
+
+    def add_written(self, data):
+        """See `ReferenceOpLog.add_written`."""
+        if self.written is not None:
+            self.written(data)
+
+    def flush(self):
+        """See `ReferenceOpLog.flush`."""
+        self.hash_encoded()
+        if self.chunk:
+            self.sink(self.chunk)
+            self.chunk = []
+
+    def digest(self, memories):
+        """See `ReferenceOpLog.digest`."""
+        self.flush()
+        total = self.hash.copy()
+        for memory in memories:
+            for offset, content in memory.contents():
+                total.update(f"{memory.name}@{offset}".encode())
+                total.update(content)
+        return total.hexdigest()
+
+    cdef int encode(
+        self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,
+        tuple inputs, object flow, object axis
+    ) except -1:
+        cdef PackedBytes to = self.encoded
+        if about.end_ps > self.last_ps:
+            self.last_ps = about.end_ps
+        to.add_length(16)
+        to.add_text(engine)
+        to.add_text(name)
+        to.add_number(about.start_ps)
+        to.add_number(about.end_ps)
+        to.add_number(about.cube)
+        to.add_number(about.pe)
+        to.add_number(about.address)
+        to.add_number(about.nbytes)
+        to.add_integers(shape)
+        to.add_text(dtype)
+        if flow is None:
+            to.add_nothing()
+        else:
+            to.add_integers(flow)
+        to.add_flag(about.flow_end)
+        to.add_length(len(inputs))
+        for each in inputs:
+            if type(each) is operand_type:
+                add_operand(to, each)
+            else:
+                to.add_value(each)
+        to.add_integers(strides)
+        if axis is None:
+            to.add_nothing()
+        else:
+            to.add_value(axis)
+        to.add_number(about.checksum)
+        if to.size >= HASHED_BYTES:
+            self.hash_encoded()
+        return 0
+
+    cdef int collect(self, record) except -1:
+        """Keep a record for those who collect them."""
+        for recording in self.recordings:
+            recording.append(record)
+        if self.sink is not None:
+            self.chunk.append(record)
+            if len(self.chunk) >= CHUNK_RECORDS:
+                self.flush()
+        return 0
+
+    cdef int hash_encoded(self) except -1:
+        if self.encoded.size:
+            self.hash.update(self.encoded.view())
+            self.encoded.clear()
+        return 0
+
+
+cdef int add_operand(PackedBytes to, object block) except -1:
+    """An operand; its address may be in memory of any SIP, so below 2**63."""
+    to.add_length(4)
+    to.add_value(field_at(block, ADDRESS))
+    to.add_integers(<tuple> field_at(block, SHAPE))
+    to.add_text(<str> field_at(block, DTYPE))
+    to.add_integers(<tuple> field_at(block, STRIDES))
+    return 0
