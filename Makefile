@@ -48,7 +48,7 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml $(CORE)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kernbench needs python 3.11 or newer; run: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plots]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plots,bench]'
 	@touch $(STAMP)
 
 clean:

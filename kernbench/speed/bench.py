@@ -11,32 +11,52 @@ import argparse
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from statistics import median
 
 from kernbench.speed.bench_page import BenchSection, machine_lines, write_between_markers
 from kernbench.speed.measured_run import MeasuredRun, measure
+from kernbench.speed.phold_simulus import NOT_INSTALLED, is_installed
 
 ROOT = Path(__file__).parents[2]
-ALL_REDUCE = ("--bench", "ccl-allreduce", "--warmup", "0", "--min-bytes", "524288")
-PRODUCT = ("--bench", "gemm-single-pe", "--m", "256", "--k", "256", "--n", "256")
-RUNS: Mapping[str, tuple[str, ...]] = {
-    "default bench": (),
-    "all-reduce of 512 KiB": (*ALL_REDUCE, "--max-bytes", "524288"),
-    "product of 256³ on a PE": PRODUCT,
-    "qkv-gemm-multi-pe": ("--bench", "qkv-gemm-multi-pe"),
+PRODUCT = ("--bench", "gemm-single-pe", "--m", "512", "--k", "512", "--n", "512")
+
+
+@dataclass(frozen=True)
+class BenchRun:
+    """What the rows measure: a command and its arguments, on a number of SIPs."""
+
+    sips: int
+    arguments: tuple[str, ...]
+    command: tuple[str, ...] = ()
+
+
+RUNS: Mapping[str, BenchRun] = {
+    "default bench, 2 SIPs": BenchRun(2, ()),
+    "all-reduce of 2 MiB, 2 SIPs": BenchRun(2, ("all_reduce", "-b", "2M"), ("perf",)),
+    "product of 512³ on a PE": BenchRun(1, PRODUCT),
+    "product of 512³ on a PE of each of 2 SIPs": BenchRun(2, PRODUCT),
+    "qkv-gemm-multi-pe": BenchRun(1, ("--bench", "qkv-gemm-multi-pe")),
+    "qkv-gemm-multi-pe on each of 2 SIPs": BenchRun(2, ("--bench", "qkv-gemm-multi-pe")),
 }
-"""The rows: runs on two SIPs."""
-QUICK = ("default bench",)
-_MODULES: Mapping[str, tuple[str, ...]] = {
-    "PHOLD, 0.1 ms of work a window": ("phold", "--event-us", "10", "--window-events", "10"),
-    "PHOLD, 1 ms of work a window": ("phold", "--event-us", "10", "--window-events", "100"),
+"""The rows of runs."""
+QUICK = ("default bench, 2 SIPs",)
+_PHOLD = ("phold", "--event-us", "10", "--window-events")
+_SIMULUS = ("phold_simulus", "--end-ns", "4000", "--lps")
+RATIOS: Mapping[str, tuple[str, ...]] = {
+    "PHOLD ÷ ceiling, 2 processes, 0.1 ms of work a window": (*_PHOLD, "10"),
+    "PHOLD ÷ ceiling, 2 processes, 1 ms of work a window": (*_PHOLD, "100"),
+    "PHOLD ÷ PHOLD on simulus, 1 process, no work": (*_SIMULUS, "1"),
+    "PHOLD ÷ PHOLD on simulus, 2 processes, no work": (*_SIMULUS, "2"),
     "hops: compiled ÷ Python": ("hops", "--cores"),
 }
-"""The programs whose last line is a median ratio."""
+"""The rows of ratios: programs of this package that end with a median."""
+_Time = Callable[[MeasuredRun], float]
+_TIMES: tuple[_Time, ...] = tuple(map(attrgetter, ("wall_s", "run_s", "cpu_s")))
 
 
 @dataclass(frozen=True)
@@ -48,10 +68,11 @@ class BenchColumn:
     root: Path
     procs: int
 
-    def measure(self, arguments: Sequence[str]) -> MeasuredRun:
-        """One run of these arguments."""
-        command = [str(self.python), str(self.root / "launch.py"), "--sips", "2"]
-        return measure([*command, "--procs", str(self.procs), *arguments])
+    def measure(self, run: BenchRun) -> MeasuredRun:
+        """One run."""
+        command = [str(self.python), str(self.root / "launch.py"), *run.command]
+        sizes = ["--sips", str(run.sips), "--procs", str(self.procs)]
+        return measure([*command, *sizes, *run.arguments])
 
 
 @contextmanager
@@ -68,11 +89,9 @@ def checkout(commit: str) -> Generator[BenchColumn]:
             _git("worktree", "remove", "--force", str(root))
 
 
-def compare(
-    arguments: Sequence[str], columns: Sequence[BenchColumn], rounds: int
-) -> list[list[MeasuredRun]]:
+def compare(run: BenchRun, columns: Sequence[BenchColumn], rounds: int) -> list[list[MeasuredRun]]:
     """The runs of every column, by round. Raises `SystemExit` if digests of one tree differ."""
-    found = [[column.measure(arguments) for column in columns] for _ in range(rounds)]
+    found = [[column.measure(run) for column in columns] for _ in range(rounds)]
     for at, column in enumerate(columns):
         digests = {runs[at].digest for runs in found}
         same = [k for k, other in enumerate(columns) if other.root == column.root]
@@ -85,27 +104,42 @@ def compare(
 def run_rows(
     names: Sequence[str], columns: Sequence[BenchColumn], rounds: int
 ) -> Iterator[tuple[str, ...]]:
-    """The cells of each run: per column wall, CPU and memory, then the ratios to the first one."""
+    """The cells of each run: what a column took, then how many times faster than the first it is.
+
+    The last cell is the same ratio of the run's wall time to the first column of the same tree. A
+    column with more processes than the run has SIPs is left out.
+    """
     for name in names:
-        found = compare(RUNS[name], columns, rounds)
-        for at, column in enumerate(columns):
+        used = [column for column in columns if column.procs <= RUNS[name].sips]
+        found = compare(RUNS[name], used, rounds)
+        for at, column in enumerate(used):
             runs = [each[at] for each in found]
-            wall = median(each[0].wall_s / each[at].wall_s for each in found)
-            cpu = median(each[0].cpu_s / each[at].cpu_s for each in found)
+            alone = next(k for k, other in enumerate(used) if other.root == column.root)
             yield (
                 name,
                 column.title,
-                f"{median(run.wall_s for run in runs):.2f}",
-                f"{median(run.cpu_s for run in runs):.2f}",
+                *(f"{median(time(run) for run in runs):.2f}" for time in _TIMES),
                 f"{median(run.peak_mib for run in runs):.0f}",
-                f"{wall:.2f}",
-                f"{cpu:.2f}",
+                *(_ratio(found, 0, at, time) for time in _TIMES),
+                _ratio(found, alone, at, attrgetter("run_s")),
             )
 
 
-def ratio_rows(rounds: int) -> Iterator[tuple[str, ...]]:
-    """The medians that the programs of this package print last."""
-    for name, (module, *arguments) in _MODULES.items():
+def _ratio(found: list[list[MeasuredRun]], base: int, at: int, time: _Time) -> str:
+    """Median over the rounds of the time of column `base` divided by that of column `at`."""
+    return f"{median(time(each[base]) / time(each[at]) for each in found):.2f}"
+
+
+def ratio_rows(names: Sequence[str], rounds: int) -> Iterator[tuple[str, ...]]:
+    """The medians that the programs of this package print last.
+
+    A row of simulus has a note in place of a number where the package is not installed.
+    """
+    for name in names:
+        module, *arguments = RATIOS[name]
+        if module == "phold_simulus" and not is_installed():
+            yield name, f"not measured: {NOT_INSTALLED}"
+            continue
         command = [sys.executable, "-m", f"kernbench.speed.{module}", "--rounds", str(rounds)]
         done = subprocess.run(  # noqa: S603 - our own command
             [*command, *arguments], check=True, capture_output=True, text=True, cwd=ROOT
@@ -138,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     section = BenchSection(
         machine_lines(ROOT, options.rounds),
         rows,
-        () if options.quick else tuple(ratio_rows(options.rounds)),
+        () if options.quick else tuple(ratio_rows(tuple(RATIOS), options.rounds)),
     )
     print(section.text())
     if options.write is not None:

@@ -12,7 +12,10 @@ from runtime.core.cores import usable_cores
 from runtime.core.errors import UsageError
 
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
-_HEADINGS = ("run on 2 SIPs", "how", "wall s", "CPU s", "MiB", "wall ratio", "CPU ratio")
+_HEADINGS = (
+    *("run", "how", "command s", "run s", "CPU s", "MiB"),
+    *("command ratio", "run ratio", "CPU ratio", "run over 1 process"),
+)
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,13 @@ _PROC = Path("/proc")
 class MeasuredRun:
     """A run from the start of the command to its exit.
 
-    `cpu_s` are the user and system seconds of all processes. `peak_mib` is the largest sum of their
-    memory, with shared pages counted once (PSS), in samples; 0 where the system has no `/proc`.
+    `run_s` is the part of `wall_s` after start-up. `cpu_s` are the user and system seconds of all
+    processes. `peak_mib` is the largest sum of their memory, with shared pages counted once (PSS),
+    in samples; 0 where the system has no `/proc`.
     """
 
     wall_s: float
+    run_s: float
     cpu_s: float
     peak_mib: float
     digest: str
@@ -44,7 +46,11 @@ def measure(command: Sequence[str]) -> MeasuredRun:
             raise subprocess.CalledProcessError(child.returncode, list(command))
         report = json.loads((Path(out) / "run.json").read_text())
     return MeasuredRun(
-        wall_s, usage.ru_utime + usage.ru_stime, memory.peak_bytes / 2**20, report["digest"]
+        wall_s=wall_s,
+        run_s=report["wall_s"],
+        cpu_s=usage.ru_utime + usage.ru_stime,
+        peak_mib=memory.peak_bytes / 2**20,
+        digest=report["digest"],
     )
 
 

@@ -14,7 +14,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from statistics import median
 from struct import Struct
 
@@ -66,8 +66,10 @@ class Phold:
         self._streams = {entity: seeded(workload.seed, entity) for entity in mine}
         self._hashes = {entity: blake2b(digest_size=16) for entity in mine}
         self._hops = dict.fromkeys(mine, workload.jobs)
-        self._events = [(0, entity, entity, job) for entity in mine for job in range(workload.jobs)]
-        heapify(self._events)
+        self._events = list[tuple[int, int, int, int]]()
+        for entity in mine:
+            for job in range(workload.jobs):
+                self.deliver(Message(0, entity, entity, job))
 
     def next_ps(self) -> int:
         """The earliest arrival."""
@@ -77,23 +79,12 @@ class Phold:
         """Execute the arrivals before `bound_ps`."""
         executed = 0
         while self.next_ps() < bound_ps:
-            self._arrive(*heappop(self._events))
+            self.arrive(*heappop(self._events))
             executed += 1
         return executed
 
-    def deliver(self, message: Message) -> None:
-        """An arrival from another LP."""
-        heappush(self._events, (message.time_ps, message.target, message.source, message.seq))
-
-    def earliest_sends(self, base_ps: int) -> Iterator[SendBound]:
-        """An arrival sends at its own time, so the bound is that of the next event."""
-        return (SendBound(peer, 0, base_ps) for peer in range(self._lps) if peer != self._lp)
-
-    def digests(self) -> dict[int, str]:
-        """Entity -> a hash of all its arrivals in order."""
-        return {entity: digest.hexdigest() for entity, digest in self._hashes.items()}
-
-    def _arrive(self, time_ps: int, entity: int, source: int, seq: int) -> None:
+    def arrive(self, time_ps: int, entity: int, source: int, seq: int) -> None:
+        """Execute an arrival: the work of the event, then the next hop of the job."""
         workload = self._workload
         # Arrivals of an entity are hashed in their order: another order changes the digest.
         self._hashes[entity].update(_RECORD.pack(time_ps, source, seq))
@@ -111,6 +102,18 @@ class Phold:
         self._hops[entity] += 1
         if arrival_ps < workload.end_ps:
             self._send(Message(arrival_ps, entity, target, self._hops[entity]))
+
+    def deliver(self, message: Message) -> None:
+        """Add an arrival: a job at the start, or one sent by this LP or by another."""
+        heappush(self._events, (message.time_ps, message.target, message.source, message.seq))
+
+    def earliest_sends(self, base_ps: int) -> Iterator[SendBound]:
+        """An arrival sends at its own time, so the bound is that of the next event."""
+        return (SendBound(peer, 0, base_ps) for peer in range(self._lps) if peer != self._lp)
+
+    def digests(self) -> dict[int, str]:
+        """Entity -> a hash of all its arrivals in order."""
+        return {entity: digest.hexdigest() for entity, digest in self._hashes.items()}
 
     def _send(self, message: Message) -> None:
         peer = self._workload.lp_of(message.target, self._lps)
@@ -209,11 +212,9 @@ def report(title: str, result: PholdResult, alone: PholdResult) -> str:
     )
 
 
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m kernbench.speed.phold",
-        description="PHOLD on one process and on several, and as much work without synchronisation",
-    )
+def arguments_of(program: str, description: str) -> argparse.Namespace:
+    """The parameters from the command line of `program`, which ends if one is wrong."""
+    parser = argparse.ArgumentParser(prog=f"python -m {program}", description=description)
     parser.add_argument("--lps", type=int, default=2, help="processes to compare with one")
     parser.add_argument("--entities", type=int, default=64)
     jobs = parser.add_mutually_exclusive_group()
@@ -248,13 +249,9 @@ def _arguments() -> argparse.Namespace:
     return arguments
 
 
-def main() -> int:
-    """Run the workload with one LP and with `--lps`; 1 if the digests differ."""
-    # Imported here: the processes import this module for their model.
-    from kernbench.speed.phold_processes import run_apart, run_processes
-
-    given = _arguments()
-    workload = Workload(
+def workload_of(given: argparse.Namespace) -> Workload:
+    """The workload that the parameters describe; `--event-us` is calibrated now."""
+    return Workload(
         entities=given.entities,
         jobs=given.jobs if given.window_events is None else jobs_of(given.window_events, given),
         lookahead_ps=given.lookahead_ns * PS_PER_NS,
@@ -264,6 +261,18 @@ def main() -> int:
         work=given.work if given.event_us is None else work_of(given.event_us),
         seed=given.seed,
     )
+
+
+def main() -> int:
+    """Run the workload with one LP and with `--lps`; 1 if the digests differ."""
+    # Imported here: the processes import this module for their model.
+    from kernbench.speed.phold_processes import run_apart, run_processes
+
+    given = arguments_of(
+        "kernbench.speed.phold",
+        "PHOLD on one process and on several, and as much work without synchronisation",
+    )
+    workload = workload_of(given)
     print(f"{workload.entities} entities, {workload.jobs} jobs each, {workload.work} digests a job")
     ceilings, digests = list[float](), set[str]()
     for _ in range(given.rounds):

@@ -17,10 +17,12 @@ ROOT = Path(__file__).parents[4]
 
 
 def test_a_section_has_the_machine_and_both_tables() -> None:
-    section = BenchSection("on a machine", [("r", "1 process", *"12345")], [("PHOLD", "0.9")])
+    section = BenchSection("on a machine", [("r", "1 process", *"12345678")], [("PHOLD", "0.9")])
     lines = section.text().splitlines()
     assert lines[0] == "on a machine"
-    assert "| r | 1 process | 1 | 2 | 3 | 4 | 5 |" in lines
+    assert "| r | 1 process | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 |" in lines
+    # Headings, the rule below them and rows have as many cells.
+    assert {line.count("|") for line in lines[2:5]} == {11}
     assert lines[-1] == "| PHOLD | 0.9 |"
 
 
