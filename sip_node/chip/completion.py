@@ -1,12 +1,14 @@
 """A result that will exist at some simulated time, and callbacks on it."""
 
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from sip_node.compiled.choice import IS_COMPILED
 
 _T = TypeVar("_T")
 
 
-class Completion(Generic[_T]):
+class ReferenceCompletion(Generic[_T]):
     """A result that completes once, with a value or an error.
 
     Callbacks run at completion, in the order in which they were added. `value` is valid after a
@@ -20,8 +22,8 @@ class Completion(Generic[_T]):
     def __init__(self) -> None:
         self.done = False
         self.error: BaseException | None = None
-        self._callback: Callable[[Completion[_T]], None] | None = None
-        self._others: list[Callable[[Completion[_T]], None]] | None = None
+        self._callback: Callable[[ReferenceCompletion[_T]], None] | None = None
+        self._others: list[Callable[[ReferenceCompletion[_T]], None]] | None = None
 
     def complete(self, value: _T) -> None:
         """Set the value."""
@@ -33,7 +35,7 @@ class Completion(Generic[_T]):
         self.error = error
         self._finish()
 
-    def then(self, callback: "Callable[[Completion[_T]], None]") -> None:
+    def then(self, callback: "Callable[[ReferenceCompletion[_T]], None]") -> None:
         """Call `callback(self)` at completion, or now if it is complete."""
         if self.done:
             callback(self)
@@ -55,6 +57,12 @@ class Completion(Generic[_T]):
         if others is not None:
             for each in others:
                 each(self)
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    Completion = ReferenceCompletion
+else:
+    from sip_node.compiled.completion import Completion
 
 
 def completed(value: _T) -> Completion[_T]:

@@ -1,11 +1,13 @@
 """The data of a check: random inputs of every rank, and the results that numpy expects of them.
 
 Both are generated in blocks. A rank needs the inputs of all ranks for its expected result, and
-would otherwise hold them all in memory.
+would otherwise hold them all in memory. The last few blocks are kept: a rank needs its own input
+twice, and the ranks of one process expect the same result.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -17,6 +19,8 @@ from runtime.language.value import Array
 
 BLOCK = 1 << 18
 """Elements of a block."""
+KEPT_BLOCKS = 4
+"""The blocks of inputs that are kept, and those of combined inputs."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +65,7 @@ def wrong_elements(case: PerfCase, repetition: int, rank: int, result: Array) ->
         for start, stop in _blocks(case):
             got = result[row, start:stop]
             if origin.rank is None:
-                given = [
-                    _block(case, repetition, each, origin.row, start, stop)
-                    for each in range(case.ranks)
-                ]
-                wrong += _differ(got, *combined(case.op, case.dtype, np.stack(given)))
+                wrong += _differ(got, *_combined_block(case, repetition, origin.row, start, stop))
             else:
                 wrong += int(
                     np.count_nonzero(
@@ -131,6 +131,16 @@ def _blocks(case: PerfCase) -> Iterator[tuple[int, int]]:
         yield start, min(start + BLOCK, case.count)
 
 
+@lru_cache(KEPT_BLOCKS)
+def _combined_block(
+    case: PerfCase, repetition: int, row: int, start: int, stop: int
+) -> tuple[Array, Array | float]:
+    """`combined` of elements `start` to `stop` of a row of the inputs of all ranks."""
+    given = [_block(case, repetition, each, row, start, stop) for each in range(case.ranks)]
+    return combined(case.op, case.dtype, np.stack(given))
+
+
+@lru_cache(KEPT_BLOCKS)
 def _block(case: PerfCase, repetition: int, rank: int, row: int, start: int, stop: int) -> Array:
     """Random elements `start` to `stop` of a row of the input of `rank`.
 
@@ -142,6 +152,9 @@ def _block(case: PerfCase, repetition: int, rank: int, row: int, start: int, sto
     if not case.dtype.is_floating_point:
         limits = np.iinfo(kind.name)
         return draw.integers(limits.min, limits.max, count, kind.name, endpoint=True)
-    signs = draw.choice((-1.0, 1.0), count)
-    spread = 1 / case.ranks if case.op == "prod" else 1.0
-    return (signs * (1 + spread * draw.uniform(-1, 1, count))).astype(kind)
+    signs, values = draw.choice((-1.0, 1.0), count), draw.uniform(-1, 1, count)
+    # In place: a block of temporary numbers takes longer to allocate than to compute.
+    values *= 1 / case.ranks if case.op == "prod" else 1.0
+    values += 1
+    values *= signs
+    return values.astype(kind)
