@@ -7,6 +7,7 @@ where a sink or a recording collects them.
 import hashlib
 
 from runtime.core.trace import Operand, OpRecord
+from sip_node.compiled.memory cimport Memory
 from sip_node.compiled.packed_bytes cimport PackedBytes
 from sip_node.compiled.struct_fields cimport field_at, offset_of
 
@@ -94,9 +95,7 @@ cdef class OpLog:
         self.flush()
         total = self.hash.copy()
         for memory in memories:
-            for offset, content in memory.contents():
-                total.update(f"{memory.name}@{offset}".encode())
-                total.update(content)
+            (<Memory?> memory).add_to(total)
         return total.hexdigest()
 
     cdef int encode(

@@ -1,0 +1,175 @@
+"""The bytes of one modelled memory, in C; see `sip_node.chip.memory.memory`.
+
+A row of a strided block is one copy, as is each of its parts where it crosses into another page.
+"""
+
+from cpython.buffer cimport Py_buffer, PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytearray cimport PyByteArray_AS_STRING
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.string cimport memcmp, memcpy, memset
+
+cdef enum:
+    # As in the reference: the digest covers whole pages.
+    PAGE_BYTES = 1 << 16
+
+
+cdef struct Rows:
+    # The rows of a `StridedBlock`, at the byte that the next copy begins with.
+    long long row_bytes
+    long long pitch
+    long long plane_rows
+    long long plane_pitch
+    long long row
+    long long skip
+
+
+cdef class Memory:
+    """The twin of `ReferenceMemory`."""
+
+    def __init__(self, str name, long long nbytes, *, bint data):
+        self.name, self.nbytes, self.keeps_data = name, nbytes, data
+        self.pages, self.last_number = {}, -1
+
+    cpdef bytes read(self, long long offset, long long nbytes):
+        """See `ReferenceMemory.read`."""
+        cdef bytes found
+        self.check("read", offset, nbytes)
+        if not self.keeps_data:
+            return b""
+        found = PyBytes_FromStringAndSize(NULL, nbytes)
+        self.fetch(offset, PyBytes_AS_STRING(found), nbytes)
+        return found
+
+    cpdef int write(self, long long offset, object data) except -1:
+        """See `ReferenceMemory.write`."""
+        cdef Py_buffer view
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            self.check("write", offset, view.len)
+            self.store(offset, <const char *> view.buf, view.len)
+        finally:
+            PyBuffer_Release(&view)
+        return 0
+
+    cpdef bytes read_rows(self, long long offset, object rows, long long begin, long long nbytes):
+        """See `ReferenceMemory.read_rows`."""
+        cdef bytes found
+        cdef char *to
+        cdef long long start, count
+        cdef Rows left = rows_from(rows, begin)
+        if not self.keeps_data:
+            return b""
+        found = PyBytes_FromStringAndSize(NULL, nbytes)
+        to = PyBytes_AS_STRING(found)
+        while nbytes:
+            start, count = offset + start_of(&left), min(left.row_bytes - left.skip, nbytes)
+            self.check("read", start, count)
+            self.fetch(start, to, count)
+            to += count
+            nbytes -= count
+            left.row, left.skip = left.row + 1, 0
+        return found
+
+    cpdef int write_rows(
+        self, long long offset, object rows, long long begin, object data
+    ) except -1:
+        """See `ReferenceMemory.write_rows`."""
+        cdef Py_buffer view
+        cdef long long start, count, done = 0
+        cdef Rows left = rows_from(rows, begin)
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            while done < view.len:
+                start, count = offset + start_of(&left), left.row_bytes - left.skip
+                count = min(count, view.len - done)
+                self.check("write", start, count)
+                self.store(start, <const char *> view.buf + done, count)
+                done += count
+                left.row, left.skip = left.row + 1, 0
+        finally:
+            PyBuffer_Release(&view)
+        return 0
+
+    def contents(self):
+        """See `ReferenceMemory.contents`."""
+        for number in sorted(self.pages):
+            if not is_zero(self.pages[number]):
+                yield number * PAGE_BYTES, bytes(self.pages[number])
+
+    cdef int add_to(self, object digest) except -1:
+        """Add the name, the offset and the bytes of every page that is not all zero to a hash."""
+        for number in sorted(self.pages):
+            if not is_zero(self.pages[number]):
+                digest.update(f"{self.name}@{number * PAGE_BYTES}".encode())
+                digest.update(self.pages[number])
+        return 0
+
+    cdef int check(self, str access, long long offset, long long nbytes) except -1:
+        if not 0 <= offset <= self.nbytes - nbytes:
+            raise AssertionError(f"{self.name}: {access} of {nbytes} bytes at {offset:#x}")
+        return 0
+
+    cdef char *page(self, long long number, bint made) except? NULL:
+        """The bytes of a page; NULL where it does not exist and is not made."""
+        cdef char *found
+        if number == self.last_number:
+            return self.last_page
+        content = self.pages.get(number)
+        if content is None:
+            if not made:
+                return NULL
+            content = self.pages[number] = bytearray(PAGE_BYTES)
+        self.last_page, self.last_number = PyByteArray_AS_STRING(content), number
+        return self.last_page
+
+    cdef int fetch(self, long long offset, char *to, long long nbytes) except -1:
+        """Copy bytes of the memory; the caller has checked that they exist."""
+        cdef long long start, count
+        cdef char *page
+        while nbytes:
+            start = offset % PAGE_BYTES
+            count = min(PAGE_BYTES - start, nbytes)
+            page = self.page(offset // PAGE_BYTES, False)
+            if page is NULL:
+                memset(to, 0, count)
+            else:
+                memcpy(to, page + start, count)
+            to += count
+            offset += count
+            nbytes -= count
+        return 0
+
+    cdef int store(self, long long offset, const char *data, long long nbytes) except -1:
+        """Copy bytes into the memory; the caller has checked that there is room."""
+        cdef long long start, count
+        while nbytes:
+            start = offset % PAGE_BYTES
+            count = min(PAGE_BYTES - start, nbytes)
+            memcpy(self.page(offset // PAGE_BYTES, True) + start, data, count)
+            data += count
+            offset += count
+            nbytes -= count
+        return 0
+
+
+cdef Rows rows_from(object rows, long long begin) except *:
+    """The rows of a `StridedBlock` from the packed byte `begin` on."""
+    cdef Rows left
+    left.row_bytes, left.pitch, left.plane_rows, left.plane_pitch = rows
+    left.row, left.skip = begin // left.row_bytes, begin % left.row_bytes
+    return left
+
+
+cdef long long start_of(Rows *left) noexcept:
+    """Where the next copy begins, in bytes from the start of the first row."""
+    cdef long long row = left.row, start = left.skip
+    if left.plane_rows:
+        start += row // left.plane_rows * left.plane_pitch
+        row = row % left.plane_rows
+    return start + row * left.pitch
+
+
+cdef bint is_zero(bytearray page):
+    """Whether all bytes of a page are zero: the first one, and each as the one before it."""
+    cdef char *start = PyByteArray_AS_STRING(page)
+    return not start[0] and not memcmp(start, start + 1, PAGE_BYTES - 1)
