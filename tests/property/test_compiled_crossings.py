@@ -4,35 +4,16 @@ import pytest
 
 from sip_node.chip.chip import chip_spec
 from sip_node.chip.context import ChipSpec
-from sip_node.chip.fabric.packet import Packet, ReferencePacket
-from sip_node.chip.fabric.server import ReferenceServer, Server
-from sip_node.chip.packet_runs import PacketRuns, ReferencePacketRuns
-from sip_node.chip.ucie_ports import ReferenceUciePorts, UciePorts
+from sip_node.chip.fabric.packet import ReferencePacket
+from sip_node.chip.packet_runs import ReferencePacketRuns
 from sip_node.compiled.choice import IS_COMPILED
-from sip_node.pdes.engine import Engine, ReferenceEngine
-from tests.property.test_compiled_core import LateReference, LateServer
-from tests.support.random_crossings import CrossingCore, RandomCrossings
+from tests.support.cores import COMPILED, REFERENCE
+from tests.support.random_crossings import RandomCrossings
 from tests.support.topologies import small
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="the compiled core does not run")
 
 SYSTEMS = 60
-REFERENCE = CrossingCore(
-    engine=ReferenceEngine,
-    packet=ReferencePacket,
-    server=ReferenceServer,
-    replacement=LateReference,
-    ports=ReferenceUciePorts,
-    runs=ReferencePacketRuns,
-)
-COMPILED = CrossingCore(
-    engine=Engine,
-    packet=Packet,
-    server=Server,
-    replacement=LateServer,
-    ports=UciePorts,
-    runs=PacketRuns,
-)
 
 
 def spec_of(sips: int, fabric: str, topology: str) -> ChipSpec:

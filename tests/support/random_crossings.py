@@ -6,38 +6,25 @@ drawn in the event that makes it, so two cores that differ once differ in all th
 
 from random import Random
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 from runtime.core.simtime import NEVER_PS
 from sip_node.chip.command_bounds import CommandBounds
 from sip_node.chip.context import ChipSpec
-from sip_node.chip.fabric.packet import FabricTransfer, Kind, ReferencePacket
-from sip_node.chip.fabric.server import ReferenceServer
+from sip_node.chip.fabric.packet import FabricTransfer, Kind
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.packet_runs import ArrivingTransfers, ReferencePacketRuns
 from sip_node.chip.send_bounds import SendBounds
-from sip_node.chip.ucie_ports import ReferenceUciePorts
-from sip_node.pdes.engine import ReferenceEngine
+from tests.support.cores import Core
 
 UNIT_PS = 1000
 SIZES = (1, 64, 256, 4096)
 
 
-class CrossingCore(NamedTuple):
-    """The classes of one core, and a server in Python for some ports."""
-
-    engine: type[ReferenceEngine]
-    packet: type[ReferencePacket]
-    server: type[ReferenceServer]
-    replacement: type[ReferenceServer]
-    ports: type[ReferenceUciePorts]
-    runs: type[ReferencePacketRuns]
-
-
 class RandomCrossings:
     """SIPs without chips: a packet that enters a SIP ends there."""
 
-    def __init__(self, core: CrossingCore, spec: ChipSpec, seed: int) -> None:
+    def __init__(self, core: Core, spec: ChipSpec, seed: int) -> None:
         self.rng = rng = Random(seed)
         self.log: list[tuple[object, ...]] = []
         self._core, self.engine, self.budget = core, core.engine(), rng.randint(10, 60)

@@ -9,18 +9,16 @@ draw different numbers, and all that follows differs.
 from collections.abc import Generator
 from dataclasses import dataclass
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import simpy
 
 from runtime.core.simtime import NEVER_PS
 from runtime.model.graph import Link
 from runtime.model.routing import Route, Stage
-from sip_node.chip.fabric.fabric import ReferenceFabric
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, ReferencePacket
-from sip_node.chip.fabric.server import ReferenceServer
-from sip_node.pdes.engine import ReferenceEngine
 from sip_node.pdes.sender import ReferenceSender
+from tests.support.cores import Core
 
 NODES, LINKS = 6, 8
 GATEWAY = NODES - 1
@@ -29,17 +27,6 @@ BANDWIDTHS = (256, 25.6, 10, 1, 0.1, 204.8, 12.345678901234567, 1 / 3, 0.01, 0.3
 SIZES = (0, 1, 64, 256, 4096, 999_999_937)
 PRIORITIES = (-1, 0, 1, 2)
 Steps = Generator[simpy.Event, Any, None]
-
-
-class Core(NamedTuple):
-    """The classes of one core, and a server in Python that links of `impl:` have."""
-
-    engine: type[ReferenceEngine]
-    fabric: type[ReferenceFabric]
-    packet: type[ReferencePacket]
-    sender: type[ReferenceSender]
-    server: type[ReferenceServer]
-    replacement: type[ReferenceServer]
 
 
 class Machine:

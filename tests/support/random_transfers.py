@@ -4,7 +4,6 @@ PEs have a TCM behind one port, a DMA engine's loops over packets, and one memor
 queue. Everything that a component is called for is logged with its time.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from types import SimpleNamespace
@@ -15,12 +14,11 @@ from runtime.model.routing import Route, Stage
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.memory.storage import SramPorts
 from sip_node.chip.strided_block import StridedBlock
+from tests.support.cores import Core
 
 PES, PACKET_BYTES, CONTROL_BYTES = 3, 256, 16
 MEMORY = PES
 SIZES = (1, 255, 256, 300, 1024, 2000)
-Classes = dict[str, Callable[..., Any]]
-"""The constructors of one core, by the name of the reference without `Reference`."""
 
 
 class _Store:
@@ -29,7 +27,7 @@ class _Store:
     def __init__(self, world: "TransferWorld", node: int, service: Any) -> None:
         self._world, self._node = world, node
         self.keeps_data = world.rng.random() < 0.5
-        self.packets = world.classes["MemoryPackets"](
+        self.packets = world.core.memory_packets(
             engine=world.engine,
             fabric=world.fabric,
             node=node,
@@ -65,13 +63,13 @@ class _Pe:
     """The parts of a PE that handle packets."""
 
     def __init__(self, world: "TransferWorld", node: int) -> None:
-        make, rng = world.classes, world.rng
-        port = make["Server"](f"tcm{node}", rng.choice((256, 51.2)))
-        self.store = _Store(world, node, make["PortTurns"](world.engine, port))
-        self.stream = make["EgressStream"](
+        core, rng = world.core, world.rng
+        port = core.server(f"tcm{node}", rng.choice((256, 51.2)))
+        self.store = _Store(world, node, core.port_turns(world.engine, port))
+        self.stream = core.egress_stream(
             world.engine, port, world.fabric, node, lambda *left: world.noted("left", *left)
         )
-        self.window = make["ReadWindow"](
+        self.window = core.read_window(
             engine=world.engine,
             fabric=world.fabric,
             node=node,
@@ -79,7 +77,7 @@ class _Pe:
             packet_bytes=PACKET_BYTES,
             control_bytes=CONTROL_BYTES,
         )
-        self.landing = make["DataLanding"](
+        self.landing = core.data_landing(
             world.engine,
             port,
             world.fabric,
@@ -88,18 +86,18 @@ class _Pe:
             lambda *landed: world.noted("landed", *landed),
         )
         memory = dict.fromkeys((Kind.WRITE, Kind.READ), self.store.packets.accept)
-        world.fabric.attach(node, make["PacketSwitch"](memory | {Kind.DATA: self.landing.accept}))
+        world.fabric.attach(node, core.packet_switch(memory | {Kind.DATA: self.landing.accept}))
 
 
 class TransferWorld:
     """One machine on one core; two of the same seed differ only if their cores do."""
 
-    def __init__(self, classes: Classes, seed: int) -> None:
-        self.classes, self.rng = classes, Random(seed)
+    def __init__(self, core: Core, seed: int) -> None:
+        self.core, self.rng = core, Random(seed)
         self.log: list[tuple[object, ...]] = []
         self.budget, self.tags = self.rng.randint(4, 14), 0
-        self.engine = classes["Engine"]()
-        self.fabric = classes["Fabric"](
+        self.engine = core.engine()
+        self.fabric = core.fabric(
             self.engine,
             SimpleNamespace(
                 nodes=[_Node()] * 4,
@@ -110,10 +108,10 @@ class TransferWorld:
             _Routes(self.rng),
             0,
             SimpleNamespace(in_flight={}),
-            {"any": classes["Server"]},
+            {"any": core.server},
         )
         self._pes = [_Pe(self, node) for node in range(PES)]
-        queue = classes["TransactionQueue"](self.engine, SramPorts("sram", 128))
+        queue = core.transaction_queue(self.engine, SramPorts("sram", 128))
         self.fabric.attach(MEMORY, _Store(self, MEMORY, queue).packets)
         while self.tags < 3:
             self.act()
