@@ -1,6 +1,8 @@
 """The order of a matrix's elements in memory if the matrix is stored tile after tile."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,8 +27,8 @@ class BlockedLayout:
     def __post_init__(self) -> None:
         check_tiles(self.rows, self.columns, self.order)
 
-    def positions(self, shape: tuple[int, ...]) -> Indices:
-        """The position in memory, in elements, of each element of a matrix of `shape`.
+    def elements(self, shape: tuple[int, ...]) -> Indices:
+        """The elements of a matrix of `shape`, by row-major number, in their order in memory.
 
         `ValueError` for another number of axes than two.
         """
@@ -34,20 +36,36 @@ class BlockedLayout:
             raise ValueError(
                 f"a blocked layout is of matrices, with 2 axes; shape {shape} has {len(shape)}"
             )
-        rows, columns = shape
-        row, column = np.arange(rows)[:, None], np.arange(columns)[None, :]
-        # First row and column of the tile that contains an element, and the size of that tile.
-        top, left = row // self.rows * self.rows, column // self.columns * self.columns
-        height, width = np.minimum(self.rows, rows - top), np.minimum(self.columns, columns - left)
-        # Elements stored before the tile: the full rows or columns of tiles above or left of it,
-        # then the tiles before it in its own row or column of tiles.
-        before = (
-            top * columns + left * height
-            if self.order == "row_major"
-            else left * rows + top * width
-        )
-        # Plus the position inside the tile, which is row-major.
-        return before + (row - top) * width + (column - left)
+        numbers = np.arange(prod(shape)).reshape(shape)
+        # Not tile by tile: tiles may have a single element.
+        by_rows = self.order == "row_major"
+        pieces = self._by_rows(numbers) if by_rows else self._by_columns(numbers)
+        # A matrix without elements has no pieces.
+        return np.concatenate([numbers[:0].reshape(-1), *pieces])
+
+    def positions(self, shape: tuple[int, ...]) -> Indices:
+        """The position in memory, in elements, of each element of a matrix of `shape`.
+
+        `ValueError` for another number of axes than two.
+        """
+        elements = self.elements(shape)
+        positions = np.empty_like(elements)
+        positions[elements] = np.arange(elements.size)
+        return positions.reshape(shape)
+
+    def _by_rows(self, numbers: Indices) -> Iterator[Indices]:
+        rows, columns = numbers.shape
+        whole = columns // self.columns * self.columns
+        for top in range(0, rows, self.rows):
+            band = numbers[top : top + self.rows]
+            tiles = band[:, :whole].reshape(len(band), -1, self.columns)
+            yield tiles.swapaxes(0, 1).reshape(-1)
+            yield band[:, whole:].reshape(-1)
+
+    def _by_columns(self, numbers: Indices) -> Iterator[Indices]:
+        # The tiles of a column lie one below the other: together they are row-major.
+        for left in range(0, numbers.shape[1], self.columns):
+            yield numbers[:, left : left + self.columns].reshape(-1)
 
 
 def blocked_row_major(rows: int, columns: int) -> BlockedLayout:

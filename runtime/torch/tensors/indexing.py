@@ -129,10 +129,10 @@ def block_of(
     local = tuple(
         slice(start - c, stop - c) for (start, stop), (c, _) in zip(spans, shard, strict=True)
     )
-    # The common case, a whole row-major shard, needs no table of positions.
-    whole = spans == list(shard)
-    if whole and layout is None:
-        return Block(index, shape, ((0, prod(shape)),), slice(None))
+    # The common case, a whole shard, is one run, and needs no table of positions.
+    if spans == list(shard):
+        order = slice(None) if layout is None else layout.elements(shape)
+        return Block(index, shape, ((0, prod(shape)),), order)
     of_shard = tuple(stop - start for start, stop in shard)
     positions = (
         np.arange(prod(of_shard)).reshape(of_shard)
