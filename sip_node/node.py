@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from runtime.ccl.config import CclConfig, CclFile
 from runtime.ccl.references import referenced_modules
+from runtime.ccl.ring_allocator import InstallPlans
 from runtime.core.bench_registry import BenchOutcome
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import ProtocolError, RunAborted
@@ -209,6 +210,7 @@ class LpNode:
             transport = JitterTransport(transport, job.jitter_ms / 1000, (job.jitter_seed, lp))
         # An LP without peers has no frames: it must not poll a socket in every round.
         self._loop = LogicalProcess(sync, self._model, transport if lps > 1 else None, self._round)
+        plans = InstallPlans()
         self._ranks = [
             Rank(
                 self._model.engine,
@@ -216,6 +218,7 @@ class LpNode:
                 sip,
                 (topology, ccl),
                 data=job.data,
+                plans=plans,
                 main=programs.of(sip, self.world_size),
             )
             for sip in sips

@@ -79,7 +79,12 @@ def _procs(requested: int | str | None, sips: int, kind: str) -> int:
         return sips
     if requested == AUTO:
         return min(sips, usable_cores())
-    return sips if requested is None else int(requested)
+    if requested is None:
+        return sips
+    if int(requested) > sips:
+        count = "1 SIP" if sips == 1 else f"{sips} SIPs"
+        raise UsageError(f"--procs {requested} for {count}: at most one process for each SIP")
+    return int(requested)
 
 
 def _note_on_cores(plan: Plan) -> str:

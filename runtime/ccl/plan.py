@@ -23,6 +23,8 @@ from runtime.model.directions import OPPOSITE
 
 Plan = Mapping[CubePe, tuple[QueuePair, ...]]
 _T = TypeVar("_T")
+_NO_RANK = -1
+"""In place of the rank of a PE that has no neighbours in other SIPs."""
 
 
 class InstallPlan:
@@ -45,8 +47,13 @@ class InstallPlan:
         one_way = RECEIVE_ONLY.get(group.sip_topology, frozenset())
         self._receive_only = frozenset(map(_global, one_way))
         self._send_only = frozenset(OPPOSITE[direction] for direction in self._receive_only)
-        # Computed on demand: a rank needs the neighbours of its own SIP and of its peers only.
-        self._neighbours: dict[PeCoordinates, dict[str, PeCoordinates]] = {}
+        self._rank_of = {sip: rank for rank, sip in enumerate(group.sips)}
+        # Computed on demand, since an LP needs its own SIPs and their peers only. All PEs that
+        # exchange with other SIPs have the same neighbours there, so it is done once for a rank:
+        # in a full connection it would take the square of the ranks for every PE.
+        self._leading_to: dict[int, dict[int, list[str]]] = {}
+        self._ring_numbers: dict[tuple[int, tuple[str, ...]], dict[str, int]] = {}
+        self._first_rings: dict[PeCoordinates, int] = {}
         # The maximum over all PEs, and not the rings of each: a peer must find the ring of a PE
         # from this number and the PE's coordinates.
         self.ring_bytes_a_pe = self._most_rings() * self._config.ring_bytes
@@ -113,7 +120,7 @@ class InstallPlan:
         """
         # On a ring of two, E and W lead to the same peer: only the compass distinguishes the pairs.
         opposite = OPPOSITE.get(direction)
-        back = [each for each, other in self._peers(peer).items() if other == pe]
+        back = self._directions_to(pe, peer)
         if opposite in back:
             return opposite
         if opposite is None and len(back) == 1:
@@ -126,38 +133,62 @@ class InstallPlan:
             problem + (", ".join(back) or "none"),
         )
 
+    def _directions_to(self, pe: PeCoordinates, peer: PeCoordinates) -> list[str]:
+        """The directions that lead from `peer` to this PE, sorted."""
+        if pe.sip == peer.sip:
+            local, at = self.mapping.local.get((peer.cube, peer.pe), {}), (pe.cube, pe.pe)
+            return sorted(direction for direction, other in local.items() if other == at)
+        rank = self._rank_of[peer.sip]
+        leading_to = self._leading_to.get(rank)
+        if leading_to is None:
+            leading_to = self._leading_to[rank] = {}
+            for direction, other in self._between_ranks[rank].items():
+                leading_to.setdefault(other, []).append(_global(direction))
+        return sorted(leading_to.get(self._rank_of[pe.sip], ()))
+
     def _peers(self, pe: PeCoordinates) -> dict[str, PeCoordinates]:
         """Direction -> peer, with directions in sorted order: the order of the rings in memory."""
-        known = self._neighbours.get(pe)
-        if known is None:
-            at, sips = (pe.cube, pe.pe), self._group.sips
-            found = {
-                direction: PeCoordinates(pe.sip, *peer)
-                for direction, peer in self.mapping.local.get(at, {}).items()
-            }
-            if at in self.mapping.exchange:
-                for direction, rank in self._between_ranks[sips.index(pe.sip)].items():
-                    found[_global(direction)] = PeCoordinates(sips[rank], *at)
-            known = self._neighbours[pe] = dict(sorted(found.items()))
-        return known
+        at, sips = (pe.cube, pe.pe), self._group.sips
+        found = {
+            direction: PeCoordinates(pe.sip, *peer)
+            for direction, peer in self.mapping.local.get(at, {}).items()
+        }
+        if at in self.mapping.exchange:
+            for direction, rank in self._between_ranks[self._rank_of[pe.sip]].items():
+                found[_global(direction)] = PeCoordinates(sips[rank], *at)
+        return dict(sorted(found.items()))
 
     def _ring(self, pe: PeCoordinates, direction: str) -> int | None:
         """The physical address of the receive ring of a PE for a direction, None if it only sends
         there.
         """
-        if direction in self._send_only:
+        number = self._numbers(pe).get(direction)
+        if number is None:
             return None
-        receiving = [each for each in self._peers(pe) if each not in self._send_only]
-        config, addresses = self._config, self._addresses
-        top = ring_offset(
-            self._group.topology,
-            config.buffer_kind,
-            pe.pe,
-            self.ring_bytes_a_pe,
-            self.above_bytes,
+        first = self._first_rings.get(pe)
+        if first is None:
+            first = self._first_rings[pe] = self._first_ring(pe)
+        return first + number * self._config.ring_bytes
+
+    def _numbers(self, pe: PeCoordinates) -> dict[str, int]:
+        """The directions from which a PE receives, numbered in sorted order."""
+        at = (pe.cube, pe.pe)
+        rank = self._rank_of[pe.sip] if at in self.mapping.exchange else _NO_RANK
+        key = rank, tuple(self.mapping.local.get(at, ()))
+        numbers = self._ring_numbers.get(key)
+        if numbers is None:
+            receiving = sorted({*self._peers(pe)} - self._send_only)
+            numbers = {direction: number for number, direction in enumerate(receiving)}
+            self._ring_numbers[key] = numbers
+        return numbers
+
+    def _first_ring(self, pe: PeCoordinates) -> int:
+        """The physical address of the rings of a PE."""
+        addresses, kind = self._addresses, self._config.buffer_kind
+        offset = ring_offset(
+            self._group.topology, kind, pe.pe, self.ring_bytes_a_pe, self.above_bytes
         )
-        offset = top + receiving.index(direction) * config.ring_bytes
-        match config.buffer_kind:
+        match kind:
             case "tcm":
                 return addresses.pe_tcm_addr(*pe, offset)
             case "hbm":

@@ -24,11 +24,32 @@ class QueueTableSpec:
     installed: bool = False
 
 
-class RingAllocator:
-    """The queue tables of all groups made so far, as computed by rank `rank`."""
+class InstallPlans:
+    """The install plans that the ranks of an LP have made.
 
-    def __init__(self, rank: int, topology: Topology, ccl: CclConfig) -> None:
-        self._rank, self._topology, self._ccl = rank, topology, ccl
+    Every rank makes the same ones, and what a plan computes for one rank others can use: with many
+    ranks that is most of what a rank computes before its first collective.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[tuple[int, ...], str, int], InstallPlan] = {}
+
+    def plan(self, group: Group, source: str, above_bytes: int) -> InstallPlan:
+        """The plan of a group, for all of its members; see `InstallPlan`."""
+        key = group.sips, group.algorithm.name, above_bytes
+        if key not in self._known:
+            self._known[key] = InstallPlan(group, source, above_bytes)
+        return self._known[key]
+
+
+class RingAllocator:
+    """The queue tables of all groups made so far, as computed by rank `rank`.
+
+    `plans` are those of all ranks with the same configuration files.
+    """
+
+    def __init__(self, rank: int, topology: Topology, ccl: CclConfig, plans: InstallPlans) -> None:
+        self._rank, self._topology, self._ccl, self._plans = rank, topology, ccl, plans
         self._tables: dict[tuple[tuple[int, ...], str], QueueTableSpec] = {}
         self._reserved_bytes: Counter[tuple[BufferKind, int]] = Counter()
 
@@ -50,7 +71,7 @@ class RingAllocator:
         # All members use one offset, below the rings that any of them has: a sender computes the
         # address of its peer's ring from its own table.
         above_bytes = max(self._reserved_bytes[kind, sip] for sip in sips)
-        plan = InstallPlan(group, self._ccl.source, above_bytes)
+        plan = self._plans.plan(group, self._ccl.source, above_bytes)
         for sip in sips:
             self._reserved_bytes[kind, sip] = above_bytes + plan.ring_bytes_a_pe
         return QueueTableSpec(name, group, plan)

@@ -21,6 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from msgspec import Struct
+
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.trace import OpRecord
 
@@ -88,8 +90,7 @@ class MmuMapMsg:
     ENTRY_BYTES = 24  # virtual address, physical address and length, 8 bytes each
 
 
-@dataclass(frozen=True)
-class QueuePair:
+class QueuePair(Struct, frozen=True):
     """One direction of a PE's IPCQ: its own receive ring, and the receive ring of its peer.
 
     Arrivals are written to the ring at `rx_base`, sends to the peer's ring at `tx_base`.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from runtime.ccl.call_signature import ranks_text
 from runtime.ccl.config import CclConfig
-from runtime.ccl.ring_allocator import QueueTableSpec, RingAllocator
+from runtime.ccl.ring_allocator import InstallPlans, QueueTableSpec, RingAllocator
 from runtime.core.garbage_collection import refuse_in_collection
 from runtime.core.program_clock import ProgramClock
 from runtime.core.requests import DEFAULT_STREAM, Device, Handle
@@ -103,6 +103,7 @@ class RankState:
     topology: Topology
     ccl: CclConfig
     data: bool
+    plans: InstallPlans = field(default_factory=InstallPlans)
     addresses: AddressMap = field(init=False)
     memory: TensorMemory = field(init=False)
     ring_allocator: RingAllocator = field(init=False)
@@ -123,7 +124,7 @@ class RankState:
         self.memory = TensorMemory(
             self.topology, self.rank, self.addresses, self.device.synchronize
         )
-        self.ring_allocator = RingAllocator(self.rank, self.topology, self.ccl)
+        self.ring_allocator = RingAllocator(self.rank, self.topology, self.ccl, self.plans)
 
     def hold(self, handle: Handle, tensors: Sequence[object]) -> None:
         """Keep the memory of `tensors` until the command is answered, where another stream could

@@ -8,6 +8,7 @@ from contextvars import copy_context
 from typing import TypeVar
 
 from runtime.ccl.config import CclConfig
+from runtime.ccl.ring_allocator import InstallPlans
 from runtime.core.requests import DEFAULT_STREAM, Handle, Request
 from runtime.core.trace import OpRecord
 from runtime.model.topology import Topology
@@ -113,7 +114,10 @@ def _open(handles: Sequence[Handle]) -> tuple[int, ...]:
 
 
 class Rank:
-    """One rank program on one SIP. `outcome` is what it returned."""
+    """One rank program on one SIP. `outcome` is what it returned.
+
+    `plans` are those of all ranks of the LP.
+    """
 
     def __init__(
         self,
@@ -123,11 +127,12 @@ class Rank:
         configs: tuple[Topology, CclConfig],
         *,
         data: bool,
+        plans: InstallPlans,
         main: Callable[[], object],
     ) -> None:
         self.rank, self._host = rank, host
         device = RankDevice(engine, host)
-        self.state = RankState(rank, device, *configs, data)
+        self.state = RankState(rank, device, *configs, data, plans)
         # The rank is a context variable: several ranks share a process, and each `torch` call must
         # find its own.
         context = copy_context()

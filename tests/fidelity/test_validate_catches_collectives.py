@@ -1,10 +1,10 @@
 """With wrong queues, links or kernels, exactly the checks of all-reduce concerned fail."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kernbench.validate.check import Check, Relation
 from kernbench.validate.plan import missed, parts, run

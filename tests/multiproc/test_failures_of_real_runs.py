@@ -189,7 +189,7 @@ def test_a_page_fault_names_kernel_source_line_address_and_tensor(tmp_path: Path
         (("--bench", "ccl-alreduce"), "did you mean 'ccl-allreduce'?"),
         (("--sip", "2"), "did you mean '--sips'?"),
         (("--algorithm", "rnig"), "did you mean 'ring'?"),
-        (("--sips", "2", "--procs", "3"), "procs is 3"),
+        (("--sips", "2", "--procs", "3"), "--procs 3 for 2 SIPs"),
         (("--topology", "nowhere.yaml"), "nowhere.yaml: no such file"),
         (("no-such-script.py",), "no such script"),
     ],

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from runtime.ccl.config import CclConfig
+from runtime.ccl.ring_allocator import InstallPlans
 from runtime.core.simtime import NEVER_PS
 from runtime.model.topology import Topology
 from sip_node.chip.chip import Chip, chip_spec
@@ -40,7 +41,13 @@ class BoundCheck:
             )
         for sip, chip in self.chips.items():
             rank = Rank(
-                self.engine, chip.host, sip, (topology, ccl), data=False, main=partial(program, sip)
+                self.engine,
+                chip.host,
+                sip,
+                (topology, ccl),
+                data=False,
+                plans=InstallPlans(),
+                main=partial(program, sip),
             )
             rank.state.world_size = topology.sips
         self._bound_ps = {(sip, target): 0 for sip in self.chips for target in self.chips}

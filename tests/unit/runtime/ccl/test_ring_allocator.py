@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.ccl.config import CclConfig, parse_ccl
-from runtime.ccl.ring_allocator import RingAllocator
+from runtime.ccl.ring_allocator import InstallPlans, RingAllocator
 from runtime.core.config_file import default_file
 from runtime.core.errors import ConfigError
 from runtime.core.requests import QueuePair
@@ -36,7 +36,7 @@ def installed(
     rank: int, made: list[tuple[tuple[int, ...], str]], config: CclConfig
 ) -> list[tuple[str, QueuePair]]:
     """Every queue pair that a rank installs, with its table, after these groups were made."""
-    allocator, found = RingAllocator(rank, TOPOLOGY, config), []
+    allocator, found = RingAllocator(rank, TOPOLOGY, config, InstallPlans()), []
     for number, (sips, algorithm) in enumerate(made):
         for table in allocator.tables(f"group{number}", sips, [algorithm]).values():
             if rank in sips:
@@ -79,10 +79,20 @@ def test_rings_of_all_tables_are_disjoint_and_peers_compute_their_addresses(
 
 
 def test_a_group_of_the_same_ranks_has_the_queues_of_the_first_one() -> None:
-    allocator = RingAllocator(0, TOPOLOGY, ccl())
+    allocator = RingAllocator(0, TOPOLOGY, ccl(), InstallPlans())
     first, second = (allocator.tables(name, (0, 2), ["ring"])["ring"] for name in ("one", "two"))
     assert first is second
     assert first.name == "one/ring"
+
+
+def test_the_ranks_of_an_lp_share_a_plan_as_long_as_it_lies_at_the_same_place() -> None:
+    plans, config = InstallPlans(), ccl()
+    first, second = (RingAllocator(rank, TOPOLOGY, config, plans) for rank in (0, 2))
+    ring = [each.tables("all", (0, 1, 2), ["ring"])["ring"].plan for each in (first, second)]
+    assert ring[0] is ring[1]
+    second.tables("pair", (1, 2), ["tree"])
+    below = [each.tables("two", (0, 2), ["tree"])["tree"].plan for each in (first, second)]
+    assert below[0].above_bytes < below[1].above_bytes
 
 
 @pytest.mark.parametrize(
