@@ -7,14 +7,8 @@ from runtime.ccl.algorithms import hierarchical
 from runtime.core.bench_registry import BenchOutcome
 from runtime.language import tl
 from runtime.language.value import Pointer
-from tests.support.topologies import variant_text
+from tests.support.groups import FOUR_PES
 from tests.support.world import simulate
-
-FOUR_PES = variant_text(
-    sip__cube_mesh={"w": 2, "h": 1},
-    cube__pe_layout__pe_per_corner=1,
-    cube__pe_layout__corners=["NW", "NE"],
-)
 
 
 def outcome(algorithm: str) -> BenchOutcome:

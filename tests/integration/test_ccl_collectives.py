@@ -4,7 +4,7 @@ The laws of the model are checked at the end of each run.
 """
 
 from collections.abc import Callable
-from functools import partial, reduce
+from functools import partial
 
 import numpy as np
 import pytest
@@ -26,6 +26,8 @@ from tests.support.collectives import (
     outcome_of_all,
     outcome_of_groups,
 )
+from tests.support.groups import FOUR_PES
+from tests.support.reductions import reduced
 from tests.support.topologies import variant_text
 from tests.support.world import World, simulate
 
@@ -36,21 +38,6 @@ LONE_PE = variant_text(
     cube__pe_layout__pe_per_corner=1,
     cube__pe_layout__corners=["NW"],
 )
-FOUR_PES = variant_text(
-    sip__cube_mesh={"w": 2, "h": 1},
-    cube__pe_layout__pe_per_corner=1,
-    cube__pe_layout__corners=["NW", "NE"],
-)
-NUMPY = {
-    ReduceOp.SUM: np.add,
-    ReduceOp.AVG: np.add,
-    ReduceOp.MAX: np.maximum,
-    ReduceOp.MIN: np.minimum,
-    ReduceOp.PRODUCT: np.multiply,
-    ReduceOp.BAND: np.bitwise_and,
-    ReduceOp.BOR: np.bitwise_or,
-    ReduceOp.BXOR: np.bitwise_xor,
-}
 COLUMNS = DPPolicy(cube="column_wise", pe="column_wise")
 PLACEMENTS = {
     "one PE": ONE_PE,
@@ -60,18 +47,6 @@ PLACEMENTS = {
 }
 
 Worker = Callable[[int], np.ndarray]
-
-
-def combined(op: torch.distributed.ReduceOp, arrays: list[np.ndarray]) -> np.ndarray:
-    """The reduction in float64, of integers in int64; an average is rounded once, as a quotient."""
-    dtype = arrays[0].dtype
-    wide = np.int64 if dtype.kind in "iub" else np.float64
-    total = reduce(NUMPY[op], [array.astype(wide) for array in arrays])
-    if wide is np.int64:
-        # Integers wrap round; a bool is whether the number is not 0.
-        return total.astype(dtype)
-    whole = total / len(arrays) if op is ReduceOp.AVG else total
-    return (whole if dtype == np.float64 else whole.astype(np.float32)).astype(dtype)
 
 
 def queues(**values: object) -> str:
@@ -118,7 +93,7 @@ def test_all_reduce_combines_every_type_with_every_operation_it_has(
         dist.all_reduce(tensor, op)
         return tensor.numpy()
 
-    np.testing.assert_array_equal(results(worker, 3), [combined(op, contributions)] * 3)
+    np.testing.assert_array_equal(results(worker, 3), [reduced(op, contributions)] * 3)
 
 
 def test_intercube_averages_over_every_cube_of_every_rank() -> None:
@@ -154,7 +129,7 @@ def test_reduce_changes_the_root_alone(sips: int, root: int) -> None:
         return tensor.numpy()
 
     expected = [contribution(rank, (13,)) for rank in range(sips)]
-    expected[root] = combined(ReduceOp.MAX, expected)
+    expected[root] = reduced(ReduceOp.MAX, expected)
     np.testing.assert_array_equal(results(worker, sips), expected)
 
 
@@ -237,7 +212,7 @@ def test_reduce_scatter_gives_every_rank_its_rows_wherever_the_shards_are(
         dist.reduce_scatter_tensor(part, torch.from_numpy(contribution(rank, (3 * sips, 8)), dp=dp))
         return part.numpy()
 
-    total = combined(ReduceOp.SUM, [contribution(rank, (3 * sips, 8)) for rank in range(sips)])
+    total = reduced(ReduceOp.SUM, [contribution(rank, (3 * sips, 8)) for rank in range(sips)])
     np.testing.assert_array_equal(results(worker, sips, FOUR_PES), total.reshape(sips, 3, 8))
 
 
@@ -252,7 +227,7 @@ def test_reduce_and_reduce_scatter_have_every_operation(op: torch.distributed.Re
         dist.reduce(whole, 1, op)
         return np.concatenate([part.numpy(), whole.numpy()])
 
-    total = combined(op, contributions)
+    total = reduced(op, contributions)
     wholes = [contributions[0], total, contributions[2]]
     expected = [np.concatenate([total[7 * rank : 7 * rank + 7], wholes[rank]]) for rank in range(3)]
     np.testing.assert_array_equal(results(worker, 3), expected)

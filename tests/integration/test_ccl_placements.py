@@ -10,28 +10,12 @@ from runtime import DPPolicy, torch
 from runtime.core.dtypes import int8
 from runtime.model.placement import ONE_PE
 from tests.support.collectives import contribution
-from tests.support.topologies import variant_text
+from tests.support.groups import FOUR_PES, ranks
 from tests.support.world import simulate
 
 dist = torch.distributed
-FOUR_PES = variant_text(
-    sip__cube_mesh={"w": 2, "h": 1},
-    cube__pe_layout__pe_per_corner=1,
-    cube__pe_layout__corners=["NW", "NE"],
-)
 COLUMNS = DPPolicy(cube="column_wise", pe="column_wise")
 TWO_PES, TWO_CUBES = DPPolicy(num_cubes=1, num_pes=2), DPPolicy(num_cubes=2, num_pes=1)
-
-
-def results(worker: Callable[[int], np.ndarray], sips: int) -> list[np.ndarray]:
-    """What the ranks return, in their order."""
-
-    def program(rank: int) -> np.ndarray:
-        dist.init_process_group("ahbm", algorithm="ring")
-        return worker(rank)
-
-    world = simulate(program, sips, topology=FOUR_PES)
-    return [world.returned[rank] for rank in range(sips)]
 
 
 def refused(call: Callable[[], object]) -> str:
@@ -89,7 +73,7 @@ def test_flat_tensors_need_not_be_placed_alike(case: str) -> None:
 
     parts = [contribution(rank, (20,)) for rank in range(sips)]
     every, nothing = np.concatenate(parts), np.zeros(60)
-    for rank, found in enumerate(results(worker, sips)):
+    for rank, found in enumerate(ranks(worker, sips)):
         expected = [
             *(every, every),
             every if rank == 1 else nothing,
@@ -145,7 +129,7 @@ def test_windows_that_begin_elsewhere_on_every_rank_are_combined_and_gathered_in
     sent = reduced[1][1 : 1 + count].copy()
     for rank, array in enumerate(reduced):
         array[rank : rank + count] = sent
-    for found, array in zip(results(worker, sips), reduced, strict=True):
+    for found, array in zip(ranks(worker, sips), reduced, strict=True):
         np.testing.assert_array_equal(found, np.concatenate([every, array]))
 
 
@@ -166,7 +150,7 @@ def test_all_to_all_of_uneven_parts(count: int, as_list: bool) -> None:
 
     rows = [contribution(rank, (int(sizes[rank].sum()), 3), int8) for rank in range(3)]
     parts = [np.split(each, np.cumsum(sizes[rank])[:-1]) for rank, each in enumerate(rows)]
-    for rank, found in enumerate(results(worker, 3)):
+    for rank, found in enumerate(ranks(worker, 3)):
         np.testing.assert_array_equal(found, np.concatenate([parts[a][rank] for a in range(3)]))
 
 

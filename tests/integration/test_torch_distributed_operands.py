@@ -8,16 +8,11 @@ import yaml
 from runtime import DPPolicy, torch
 from runtime.core.config_file import default_file
 from runtime.core.errors import ConfigError
-from tests.support.topologies import variant_text
+from tests.support.groups import FOUR_PES
 from tests.support.world import simulate
 
 dist = torch.distributed
 ReduceOp = dist.ReduceOp
-FOUR_PES = variant_text(
-    sip__cube_mesh={"w": 2, "h": 1},
-    cube__pe_layout__pe_per_corner=1,
-    cube__pe_layout__corners=["NW", "NE"],
-)
 ARGUMENT = "Invalid function argument. Expected parameter"
 
 

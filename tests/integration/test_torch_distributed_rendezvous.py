@@ -2,33 +2,15 @@
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 
 from runtime import DPPolicy, tl, torch
 from runtime.core.errors import CollectiveMismatchError, IpcqDeadlock
-from tests.support.topologies import variant_text
-from tests.support.world import simulate
+from tests.support.groups import ranks
 
 dist = torch.distributed
-FOUR_PES = variant_text(
-    sip__cube_mesh={"w": 2, "h": 1},
-    cube__pe_layout__pe_per_corner=1,
-    cube__pe_layout__corners=["NW", "NE"],
-)
-
-
-def ranks(program: Callable[[int], Any], sips: int, algorithm: str = "ring") -> list[Any]:
-    """The results of the ranks of a group, in their order."""
-
-    def whole(rank: int) -> Any:
-        dist.init_process_group("ahbm", algorithm=algorithm)
-        return program(rank)
-
-    returned = simulate(whole, sips, topology=FOUR_PES).returned
-    return [returned[rank] for rank in range(sips)]
 
 
 @pytest.mark.parametrize("numel", [1, 4096, 262_144])

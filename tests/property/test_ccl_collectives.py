@@ -4,7 +4,7 @@ A deadlock would raise `IpcqDeadlock`. At the end all rings must be empty.
 """
 
 from collections.abc import Callable
-from functools import cache, partial, reduce
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,19 +22,10 @@ from runtime.core.coordinates import PeCoordinates
 from runtime.core.dtypes import ALL, DType
 from runtime.language.mock import MockPe, join, run
 from runtime.language.value import Pointer
+from tests.support.reductions import reduced
 from tests.support.topologies import variant
 
 CCL = load_ccl()
-COMBINED: dict[ReduceOp, Callable[..., np.ndarray]] = {
-    ReduceOp.SUM: np.add,
-    ReduceOp.AVG: np.add,
-    ReduceOp.MAX: np.maximum,
-    ReduceOp.MIN: np.minimum,
-    ReduceOp.PRODUCT: np.multiply,
-    ReduceOp.BAND: np.bitwise_and,
-    ReduceOp.BOR: np.bitwise_or,
-    ReduceOp.BXOR: np.bitwise_xor,
-}
 
 
 class World(NamedTuple):
@@ -118,21 +109,6 @@ def integers(seed: int, numel: int, dtype: DType) -> np.ndarray:
     return np.random.default_rng(seed).integers(-2, 3, numel).astype(dtype.numpy)
 
 
-def combined(op: ReduceOp, arrays: list[np.ndarray]) -> np.ndarray:
-    """The reduction of the contributions in float64, of integers and bools in int64.
-
-    An average is rounded once, as a quotient.
-    """
-    dtype = arrays[0].dtype
-    wide = np.int64 if dtype.kind in "iub" else np.float64
-    total = reduce(COMBINED[op], [array.astype(wide) for array in arrays])
-    if wide is np.int64:
-        # Integers wrap round; a bool is whether the number is not 0.
-        return total.astype(dtype)
-    whole = total / len(arrays) if op is ReduceOp.AVG else total
-    return (whole if dtype == np.float64 else whole.astype(np.float32)).astype(dtype)
-
-
 worlds = st.builds(World, st.integers(1, 6), st.integers(1, 4), st.just(64))
 sizes = st.integers(1, 150)
 types = st.sampled_from(ALL)
@@ -152,7 +128,7 @@ def test_all_reduce_gives_every_rank_the_reduction(
 ) -> None:
     dtype, op = kind
     shards = [integers(rank, numel, dtype) for rank in range(world.ranks)]
-    expected = combined(op, shards)
+    expected = reduced(op, shards)
     world.collective(
         "all_reduce", lambda rank, place: (place(shards[rank]), numel, op), dtype.itemsize
     )
@@ -170,7 +146,7 @@ def test_reduce_gives_the_reduction_to_the_root_alone(
     sent = world.collective(
         "reduce", lambda rank, place: (place(shards[rank]), numel, op, root), dtype.itemsize
     )
-    np.testing.assert_array_equal(shards.pop(root), combined(op, before))
+    np.testing.assert_array_equal(shards.pop(root), reduced(op, before))
     np.testing.assert_array_equal(shards, before[:root] + before[root + 1 :])
     assert sent == (world.ranks - 1) * numel * dtype.itemsize
 
@@ -222,7 +198,7 @@ def test_reduce_scatter_gives_every_rank_its_own_part(
         return by_rank(place(shards[rank]), numel, ranks), numel, op, place(outputs[rank])
 
     sent = world.collective("reduce_scatter_tensor", arguments, dtype.itemsize)
-    np.testing.assert_array_equal(np.concatenate(outputs), combined(op, shards))
+    np.testing.assert_array_equal(np.concatenate(outputs), reduced(op, shards))
     # (p - 1)/p of the input, which has p parts, for each of p ranks.
     assert sent == ranks * (ranks - 1) * numel * dtype.itemsize
 

@@ -1,6 +1,7 @@
-"""Random contributions to a reduction, and its right result."""
+"""Random contributions to a reduction, and its right result by numpy."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -25,6 +26,29 @@ LOGICAL = {
     ReduceOp.PRODUCT: np.logical_and,
     ReduceOp.MIN: np.logical_and,
 }
+NUMPY: dict[ReduceOp, Callable[..., np.ndarray]] = {
+    ReduceOp.SUM: np.add,
+    ReduceOp.AVG: np.add,
+    ReduceOp.MAX: np.maximum,
+    ReduceOp.MIN: np.minimum,
+    ReduceOp.PRODUCT: np.multiply,
+    **BITWISE,
+}
+
+
+def reduced(op: ReduceOp, arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """The reduction of the contributions in float64, of integers and bools in int64.
+
+    An average is rounded once, as a quotient.
+    """
+    dtype = arrays[0].dtype
+    wide = np.int64 if dtype.kind in "iub" else np.float64
+    total = reduce(NUMPY[op], [array.astype(wide) for array in arrays])
+    if wide is np.int64:
+        # Integers wrap round; a bool is whether the number is not 0.
+        return total.astype(dtype)
+    whole = total / len(arrays) if op is ReduceOp.AVG else total
+    return (whole if dtype == np.float64 else whole.astype(np.float32)).astype(dtype)
 
 
 def drawn(
