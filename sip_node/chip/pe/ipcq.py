@@ -11,6 +11,7 @@ same two PEs, and several tables may hold queues between them.
 
 from bisect import bisect_right, insort
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from runtime.core.errors import InvariantError, IpcqInstallError
 from runtime.core.requests import QueuePair
@@ -23,19 +24,58 @@ from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.posted_sends import PostedSends
 from sip_node.chip.pe.queue_state import QueueState, Slot
 from sip_node.chip.pe.queue_table import QueueTable
+from sip_node.compiled.choice import IS_COMPILED
 
 _NO_QUEUES = ""
 """The name of the empty table, which a kernel without queues uses."""
 
 
-class PeIpcq:
+class ReferenceRingsByAddress:
+    """Rings that do not overlap, by address."""
+
+    def __init__(self) -> None:
+        self._bases: list[int] = []
+        self._queues: dict[int, QueueState] = {}
+
+    def add(self, base: int, queue: QueueState) -> QueueState | None:
+        """Add the ring of a queue; returns a queue whose ring it overlaps, which is not added."""
+        # Rings do not overlap, so only the last one that begins before our end can reach into us.
+        last = base + queue.pair.ring_bytes - 1
+        before = self._last_from(last)
+        if before is not None and before + self._queues[before].pair.ring_bytes > base:
+            return self._queues[before]
+        insort(self._bases, base)
+        self._queues[base] = queue
+        return None
+
+    def owner(self, address: int) -> QueueState | None:
+        """The queue whose ring holds `address`."""
+        base = self._last_from(address)
+        if base is None:
+            return None
+        queue = self._queues[base]
+        return queue if address < base + queue.pair.ring_bytes else None
+
+    def _last_from(self, address: int) -> int | None:
+        """The base of the last ring that begins at or before `address`."""
+        after = bisect_right(self._bases, address)
+        return self._bases[after - 1] if after else None
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    RingsByAddress = ReferenceRingsByAddress
+else:
+    from sip_node.compiled.ipcq import RingsByAddress
+
+
+class ReferencePeIpcq:
     """The queue tables of one PE."""
 
     def __init__(self, context: PeContext) -> None:
         self._context = context
         self._overhead_ps = ps_from_ns(context.topology.pe.ipcq.overhead_ns)
         self._tables = {_NO_QUEUES: QueueTable(_NO_QUEUES, (), context)}
-        self._receive_rings, self._send_rings = _RingsByAddress(), _RingsByAddress()
+        self._receive_rings, self._send_rings = RingsByAddress(), RingsByAddress()
         self.sends = PostedSends(context)
 
     def install(self, table: str, pairs: Sequence[QueuePair]) -> None:
@@ -127,7 +167,7 @@ class PeIpcq:
     def _credited(self, packet: Packet) -> None:
         self._owner(self._send_rings, packet.transfer.address).credit()
 
-    def _owner(self, rings: "_RingsByAddress", address: int) -> QueueState:
+    def _owner(self, rings: RingsByAddress, address: int) -> QueueState:
         queue = rings.owner(address)
         if queue is None:
             raise InvariantError(
@@ -137,33 +177,21 @@ class PeIpcq:
         return queue
 
 
-class _RingsByAddress:
-    """Rings that do not overlap, by address."""
+if TYPE_CHECKING or not IS_COMPILED:
+    PeIpcq = ReferencePeIpcq
+else:
+    from sip_node.compiled.ipcq import IpcqArrivals
 
-    def __init__(self) -> None:
-        self._bases: list[int] = []
-        self._queues: dict[int, QueueState] = {}
+    class PeIpcq(IpcqArrivals, ReferencePeIpcq):
+        """The reference, whose arrivals are in C."""
 
-    def add(self, base: int, queue: QueueState) -> QueueState | None:
-        """Add the ring of a queue; returns a queue whose ring it overlaps, which is not added."""
-        # Rings do not overlap, so only the last one that begins before our end can reach into us.
-        last = base + queue.pair.ring_bytes - 1
-        before = self._last_from(last)
-        if before is not None and before + self._queues[before].pair.ring_bytes > base:
-            return self._queues[before]
-        insort(self._bases, base)
-        self._queues[base] = queue
-        return None
-
-    def owner(self, address: int) -> QueueState | None:
-        """The queue whose ring holds `address`."""
-        base = self._last_from(address)
-        if base is None:
-            return None
-        queue = self._queues[base]
-        return queue if address < base + queue.pair.ring_bytes else None
-
-    def _last_from(self, address: int) -> int | None:
-        """The base of the last ring that begins at or before `address`."""
-        after = bisect_right(self._bases, address)
-        return self._bases[after - 1] if after else None
+        def __init__(self, context: PeContext) -> None:
+            super().__init__(context)
+            self.bind(
+                engine=context.engine,
+                context=context,
+                owner=self._owner,
+                ready=self.sends.ready,
+                kinds=(Kind.IPCQ_ARRIVAL, Kind.IPCQ_CREDIT),
+                elements=ELEMENTS,
+            )

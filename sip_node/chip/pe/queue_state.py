@@ -15,14 +15,16 @@ that was sent before it.
 
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from runtime.core.requests import QueuePair
 from sip_node.chip.completion import Completion
+from sip_node.compiled.choice import IS_COMPILED
 
 
-class Slot(Struct, frozen=True):
+class ReferenceSlot(Struct, frozen=True):
     """A full slot, from its metadata: `nbytes` of elements of `dtype` at physical `address`.
 
     `call` is the collective call that its sender is in, empty for kernels of users.
@@ -34,7 +36,7 @@ class Slot(Struct, frozen=True):
     call: str
 
 
-class QueueState:
+class ReferenceQueueState:
     """The state of one queue pair. `table` names its queue table.
 
     `filled` counts the slots of the own ring that became full, `taken` those that were read and
@@ -46,9 +48,9 @@ class QueueState:
         self.sent = 0
         self.credits = pair.n_slots
         self.filled = 0
-        self.arrived: deque[Slot] = deque()
+        self.arrived: deque[ReferenceSlot] = deque()
         # Full slots by address, behind a slot that is not yet full.
-        self._early: dict[int, Slot] = {}
+        self._early: dict[int, ReferenceSlot] = {}
         self.taken = 0
         self._sender: Completion[int] | None = None
 
@@ -67,7 +69,7 @@ class QueueState:
             self._sender = done
         return done
 
-    def fill(self, slot: Slot) -> None:
+    def fill(self, slot: ReferenceSlot) -> None:
         """A slot of the own ring has become full: announce it, once all slots before it are."""
         self._early[slot.address] = slot
         while full := self._early.pop(self._in_own_ring(self.filled), None):
@@ -100,3 +102,10 @@ class QueueState:
         self.credits -= 1
         self.sent += 1
         return self.pair.tx_base + index * self.pair.slot_size
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    Slot = ReferenceSlot
+    QueueState = ReferenceQueueState
+else:
+    from sip_node.compiled.queue_state import QueueState, Slot  # noqa: F401 - names of this module

@@ -1,6 +1,7 @@
 """A queue table of a PE: the queue pairs of one algorithm of one process group, by direction."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from runtime.core.errors import InvariantError
 from runtime.core.requests import QueuePair, Transfer
@@ -10,9 +11,10 @@ from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.queue_state import QueueState, Slot
 from sip_node.chip.pe.slot_trace import decoded
+from sip_node.compiled.choice import IS_COMPILED
 
 
-class QueueTable:
+class ReferenceQueueTable:
     """The queues of table `name` of one PE, by direction.
 
     `listener`, if there is one, receives the direction of every slot that has become full, except
@@ -181,3 +183,16 @@ class QueueTable:
     @property
     def _last_call(self) -> str:
         return f"; the last call here was {self.call}" if self.call else ""
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    QueueTable = ReferenceQueueTable
+else:
+    from sip_node.compiled.queue_table import QueuesByDirection
+
+    class QueueTable(QueuesByDirection, ReferenceQueueTable):
+        """The reference, which announces slots and returns credits in C."""
+
+        def __init__(self, name: str, pairs: Sequence[QueuePair], context: PeContext) -> None:
+            super().__init__(name, pairs, context)
+            self.bind(context.engine, context, Kind.IPCQ_CREDIT)
