@@ -184,7 +184,9 @@ class CommandBounds:
         if not waiting:
             del self._streams[command.stream]
         if number == self._rank:
-            self._answered_ps = now_ps + self._times.up_ps
+            # What is read goes on to the host while the last of it comes to the IO_CPU.
+            end_ps = max(now_ps, command.released_ps + command.answer_ps)
+            self._answered_ps = end_ps + self._times.up_ps
 
     def rank_waits(self, number: int | None) -> None:
         """The rank program submits nothing before the answer to a command; None: to any command."""

@@ -31,6 +31,10 @@ on it.
 """
 
 
+GROWTH = 16
+"""Growth of a step that is far too short: few of the first rounds are short."""
+
+
 class Model(Protocol):
     """What is simulated.
 
@@ -189,9 +193,13 @@ class LogicalProcess:
         else:
             begin_s = self._cpu_clock()
             events = self._model.run_before(bound_ps)
-            # Twice as long or half as long next time, and never so short that it makes no progress.
-            quick = self._cpu_clock() - begin_s < STEP_S
-            self._step_ps = later_ps(0, 2 * self._step_ps) if quick else max(self._step_ps // 2, 1)
+            used_s = self._cpu_clock() - begin_s
+            # Longer or half as long next time, and never so short that it makes no progress.
+            growth = GROWTH if used_s * GROWTH < STEP_S else 2
+            quick = used_s < STEP_S
+            self._step_ps = (
+                later_ps(0, growth * self._step_ps) if quick else max(self._step_ps // 2, 1)
+            )
         self._events += events
         self._sync.executed(events)
         # Not the time of the last event: the model has executed everything before the bound.

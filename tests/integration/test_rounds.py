@@ -1,15 +1,16 @@
-"""How many rounds LPs need for packets that leave without a pause."""
+"""How many rounds LPs need: for packets that leave without a pause, and for no packets at all."""
 
 from collections.abc import Sequence
 
 import pytest
 
+from kernbench.benches.gemm_single_pe import gemm_single_pe
 from runtime import DPPolicy, torch
 from sip_node.compiled.choice import IS_COMPILED
 from tests.support.lps import statistics_of
 from tests.support.topologies import variant_text
 
-pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="the reference foresees nothing")
+foreseen = pytest.mark.skipif(not IS_COMPILED, reason="the reference foresees nothing")
 
 NBYTES = 1 << 20
 
@@ -21,9 +22,20 @@ def all_reduce(rank: int) -> None:
     torch.distributed.all_reduce(torch.zeros(8, NBYTES // 16, dtype=torch.float16, dp=placement))
 
 
+@foreseen
 @pytest.mark.parametrize(
     ("deal", "rounds"), [(((0,), (1,)), 60), (((0, 1), (2, 3)), 80), (((3, 0), (1,), (2,)), 80)]
 )
 def test_an_all_reduce_needs_few_rounds(deal: Sequence[tuple[int, ...]], rounds: int) -> None:
     counts = statistics_of(all_reduce, deal, variant_text(system__sips__topology="ring_1d"))
     assert max(each.rounds for each in counts) <= rounds
+
+
+def product(rank: int) -> None:
+    gemm_single_pe(rank, m=256, k=256, n=256)
+
+
+def test_sips_that_exchange_nothing_need_a_dozen_rounds() -> None:
+    counts = statistics_of(product, ((0,), (1,)), variant_text())
+    assert max(each.rounds for each in counts) <= 12
+    assert sum(each.messages for each in counts) == 0

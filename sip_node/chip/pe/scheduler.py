@@ -30,13 +30,16 @@ of one product overlaps with the start of the next.
 
 from collections import deque
 from collections.abc import Callable
+from fractions import Fraction
 from math import prod
 
 import numpy as np
 
+from runtime.core.simtime import PS_PER_NS, exact
 from runtime.language.gemm import Gemm
 from runtime.language.value import Ref, Value
 from runtime.model.tiles import Span, Tile, TileSize
+from runtime.model.topology import Topology
 from sip_node.chip.completion import Completion
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.dma import PeDma
@@ -45,7 +48,7 @@ from sip_node.chip.pe.gemm import PeGemm
 from sip_node.chip.pe.math import PeMath
 from sip_node.chip.pe.operand_tiles import Blocks, Source, Staged, Streamed
 from sip_node.chip.pe.step_tokens import StepTokens
-from sip_node.chip.pe.tile_buffers import TileBuffers
+from sip_node.chip.pe.tile_buffers import RegisterFile, TileBuffers
 from sip_node.chip.pe.tile_dma import TileLoad, TileWrite
 from sip_node.chip.pe.tile_token import OutputTile, StepShape, TileStage, TileToken
 
@@ -54,7 +57,8 @@ class Composite:
     """A matrix product in flight: the tokens still to be issued, the output tiles still to come.
 
     It is the last stage of their routes. Its steps take `steps_ps` in the GEMM engine; `engine_ps`
-    is the time of its steps and those of all products submitted before.
+    is the time of its steps and those of all products submitted before. It does not end before
+    `least_end_ps`.
     """
 
     def __init__(
@@ -73,8 +77,12 @@ class Composite:
             (tile.size, tile.last): _step_shape(tile, step_ps(tile), gemm) for tile, _ in kinds
         }
         self.steps_ps = sum(self._shapes[tile.size, tile.last].step_ps * n for tile, n in kinds)
+        self._loads = [
+            (_loaded_bytes(gemm, tile.size), self._shapes[tile.size, tile.last].step_ps)
+            for tile, _ in kinds
+        ]
         self.done = Completion[None]()
-        self.engine_ps = 0
+        self.engine_ps = self.least_end_ps = 0
         self._submitted_ps = submitted_ps
         self._sources = (
             _source(gemm.a, (tile.m, tile.k), blocks),
@@ -84,6 +92,18 @@ class Composite:
         self._start = None if gemm.acc is None else Staged(gemm.acc)
         self._bias = None if gemm.bias is None else Staged(_as_row(gemm.bias))
         self._tiles_to_come = self.plan.output_tiles
+
+    def least_load_ps(self, left_ps: int, issued: int, byte_ps: Fraction) -> int:
+        """The least time in which the operands still to be loaded come at `byte_ps` a byte.
+
+        The engine takes `left_ps` for the steps that have not begun, of which at most `issued`
+        have been issued: their operands may have come already.
+        """
+        # The steps of the kind with the fewest bytes for their time need the fewest bytes.
+        nbytes, step_ps = min(self._loads, key=lambda load: Fraction(*load))
+        largest = max(nbytes for nbytes, _ in self._loads)
+        to_load = min(left_ps, self.steps_ps) * nbytes // step_ps - issued * largest
+        return int(max(to_load, 0) * byte_ps)
 
     def tokens(
         self, steps: tuple[TileStage, ...], results: tuple[TileStage, ...], buffers: TileBuffers
@@ -148,6 +168,9 @@ class PeScheduler:
         self._tokens: deque[StepTokens] = deque()
         self._in_flight: list[Composite] = []
         self._engine_ps = 0
+        # A step that is issued has a pair of buffers, and then a register set until it has ended.
+        self._most_issued = buffers.count + RegisterFile.SETS
+        self._byte_ps = _byte_ps(context.topology)
         buffers.operands.when_freed(self._issue)
 
     @property
@@ -182,14 +205,21 @@ class PeScheduler:
 
         The GEMM engine takes all steps in their order, one at a time, and a product is complete
         after its last step. So the engine's time for the steps that have not begun passes after
-        the end of the step that has. Other SIPs may simulate that far ahead.
+        the end of the step that has. Meanwhile the operands of all steps that are not issued
+        cross the link from the router to the PE. Other SIPs may simulate that far ahead.
         """
         composite = next(each for each in self._in_flight if each.done is done)
         gemm, now_ps = self._gemm, self._engine.now_ps
         # Both count from the start of the run: time of all steps up to the end of this product,
         # less the time of the steps that have begun.
         left_ps = composite.engine_ps - gemm.busy_ps
-        return now_ps if left_ps < 0 else max(now_ps, gemm.free_ps) + left_ps
+        if left_ps < 0:
+            return now_ps
+        load_ps = composite.least_load_ps(left_ps, self._most_issued, self._byte_ps)
+        end_ps = max(max(now_ps, gemm.free_ps) + left_ps, now_ps + load_ps)
+        # Steps that begin shortly one after the other lower the bound of the loads.
+        composite.least_end_ps = max(composite.least_end_ps, end_ps)
+        return composite.least_end_ps
 
     def _route(self, gemm: Gemm) -> tuple[tuple[TileStage, ...], tuple[TileStage, ...]]:
         """The stages of every step, and those that the last step of an output tile adds."""
@@ -210,6 +240,24 @@ class PeScheduler:
                 self._tokens.popleft()
             else:
                 token.advance()
+
+
+def _byte_ps(topology: Topology) -> Fraction:
+    """The time of a byte on the link from the router to a PE; 0 where `impl:` replaces its class.
+
+    Or that of an engine which may not use the link.
+    """
+    if any(topology.impl.of(kind) != kind for kind in ("router", "pe", "pe_dma")):
+        return Fraction(0)
+    return PS_PER_NS / exact(topology.pe.to_router_bw_gbs)
+
+
+def _loaded_bytes(gemm: Gemm, size: TileSize) -> int:
+    """The bytes that a step of this size loads from memory."""
+    loads = ((gemm.a, size.m * size.k), (gemm.b, size.k * size.n))
+    return sum(
+        elements * operand.dtype.itemsize for operand, elements in loads if isinstance(operand, Ref)
+    )
 
 
 def _step_shape(tile: Tile, step_ps: int, gemm: Gemm) -> StepShape:

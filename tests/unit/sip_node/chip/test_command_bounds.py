@@ -83,6 +83,16 @@ def test_the_answer_to_a_complete_command_is_on_its_way() -> None:
     assert bounds.earliest_message_ps(4030) == 4030 + LATER_PS
 
 
+def test_what_is_read_reaches_the_host_behind_its_first_bytes() -> None:
+    bounds = submitted([MemoryReadMsg(0, 1000)])
+    bounds.rank_waits(1)
+    answered_ps = TIMES.down_ps + 1000 * TIMES.byte_ps + TIMES.up_ps
+    assert bounds.earliest_message_ps(7) == answered_ps + LATER_PS
+    # At the IO_CPU with its head: its bytes are still on the link.
+    bounds.completed(1, TIMES.down_ps + 20)
+    assert bounds.earliest_message_ps(TIMES.down_ps + 30) == answered_ps + LATER_PS
+
+
 def test_a_rank_that_waits_for_any_answer_may_go_on_with_the_next_event() -> None:
     bounds = submitted([launch()], [launch()])
     bounds.rank_waits(None)

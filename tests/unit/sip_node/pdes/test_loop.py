@@ -58,7 +58,7 @@ def test_an_lp_with_nothing_to_do_ends():
 
 def test_a_long_run_comes_back_to_watch_after_a_step_if_that_is_due():
     calls: list[None] = []
-    model, clock = Ticks(0, FIRST_STEP_PS - 1, FIRST_STEP_PS, 5 * FIRST_STEP_PS), count()
+    model, clock = Ticks(0, FIRST_STEP_PS - 1, FIRST_STEP_PS, 20 * FIRST_STEP_PS), count()
     LogicalProcess(
         Sync(0, 1, {}, {}),
         model,
@@ -68,7 +68,7 @@ def test_a_long_run_comes_back_to_watch_after_a_step_if_that_is_due():
     assert [step for step in model.steps if step] == [
         [0, FIRST_STEP_PS - 1],
         [FIRST_STEP_PS],
-        [5 * FIRST_STEP_PS],
+        [20 * FIRST_STEP_PS],
     ]
     assert len(calls) == len(model.steps)
 

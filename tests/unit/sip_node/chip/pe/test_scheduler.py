@@ -180,7 +180,9 @@ class Watched(PeScheduler):
 
 
 @pytest.mark.parametrize(
-    "product", [EVERYTHING, Product(64, 128, 64).staged()], ids=["streamed", "staged"]
+    "product",
+    [EVERYTHING, Product(64, 128, 64).staged(), Product(128, 256, 128)],
+    ids=["streamed", "staged", "long"],
 )
 def test_a_product_does_not_end_before_its_promise_which_never_falls(product: Product) -> None:
     Watched.promises, Watched.ends = [], []
@@ -197,6 +199,14 @@ def test_a_product_does_not_end_before_its_promise_which_never_falls(product: Pr
     steps = 2 * product.plan(measured.topology).tiles
     begun = sum(record.start_ps < now_ps for record in measured.of("pe_gemm"))
     assert bound_ps - now_ps >= (steps - begun) * 16_000 > 0
+
+
+def test_a_product_that_waits_for_its_memory_promises_most_of_its_time() -> None:
+    Watched.promises, Watched.ends = [], []
+    measure(Product(128, 256, 128), impl={"pe_scheduler": f"{__name__}:Watched"})
+    now_ps, bound_ps = Watched.promises[0][0]
+    # Its steps in the engine take a third.
+    assert bound_ps - now_ps > 0.6 * (Watched.ends[0] - now_ps)
 
 
 def test_a_resource_that_is_reserved_at_the_end_breaks_a_law() -> None:
