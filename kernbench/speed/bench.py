@@ -48,10 +48,10 @@ QUICK = ("default bench, 2 SIPs",)
 _PHOLD = ("phold", "--event-us", "10", "--window-events")
 _SIMULUS = ("phold_simulus", "--end-ns", "4000", "--lps")
 RATIOS: Mapping[str, tuple[str, ...]] = {
-    "PHOLD ÷ ceiling, 2 processes, 0.1 ms of work a window": (*_PHOLD, "10"),
-    "PHOLD ÷ ceiling, 2 processes, 1 ms of work a window": (*_PHOLD, "100"),
-    "PHOLD ÷ PHOLD on simulus, 1 process, no work": (*_SIMULUS, "1"),
-    "PHOLD ÷ PHOLD on simulus, 2 processes, no work": (*_SIMULUS, "2"),
+    "PHOLD: 2 processes ÷ ceiling, 0.1 ms of work a window": (*_PHOLD, "10"),
+    "PHOLD: 2 processes ÷ ceiling, 1 ms of work a window": (*_PHOLD, "100"),
+    "PHOLD: pdes ÷ simulus, 1 process, no work": (*_SIMULUS, "1"),
+    "PHOLD: pdes ÷ simulus, 2 processes, no work": (*_SIMULUS, "2"),
     "hops: compiled ÷ Python": ("hops", "--cores"),
 }
 """The rows of ratios: programs of this package that end with a median."""
