@@ -8,6 +8,15 @@ from sip_node.compiled.ports cimport Outlet
 from sip_node.compiled.transfer cimport Transfer
 
 
+cdef class TransferStore:
+    cdef readonly bint keeps_data
+    cdef object in_python
+
+    cdef int store(self, Packet packet) except -1
+    cdef Transfer answer_to(self, Transfer request)
+    cdef int load(self, Transfer data) except -1
+
+
 cdef class Storing:
     # A transfer that is being written: the packets that wait, and the last one once it is here.
     cdef tuple message
@@ -59,7 +68,7 @@ cdef class MemoryPackets(Endpoint):
     cdef object service_in_python
     cdef long long packet_bytes
     cdef long long latency_ps
-    cdef object store
+    cdef TransferStore store
     cdef dict storing
     cdef dict answers
     cdef public object on_service

@@ -6,6 +6,10 @@ from typing import Any
 from sip_node.compiled.calendar import Calendar
 from sip_node.compiled.hops import Endpoint
 
+class TransferStore:
+    keeps_data: bool
+    def __init__(self, in_python: Any) -> None: ...
+
 class MemoryPackets(Endpoint):
     on_service: Callable[[Any], None] | None
     def __init__(

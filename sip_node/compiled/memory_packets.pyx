@@ -26,6 +26,27 @@ cdef enum Step:
     SEND
 
 
+cdef class TransferStore:
+    """A memory that stores and loads whole transfers: in C, or the one in Python that it holds."""
+
+    def __init__(self, in_python):
+        self.in_python, self.keeps_data = in_python, in_python.keeps_data
+
+    cdef int store(self, Packet packet) except -1:
+        """`written` of the reference."""
+        self.in_python.written(packet)
+        return 0
+
+    cdef Transfer answer_to(self, Transfer request):
+        """`answer` of the reference."""
+        return self.in_python.answer(request)
+
+    cdef int load(self, Transfer data) except -1:
+        """`load` of the reference."""
+        self.in_python.load(data)
+        return 0
+
+
 cdef class Storing:
     """A transfer that is being written."""
 
@@ -62,7 +83,8 @@ cdef class MemoryPackets(Endpoint):
     def __init__(self, Calendar engine not None, fabric, int node, long long base, service,
                  long long packet_bytes, long long latency_ps, store):
         self.calendar, self.number = engine, engine.enlist(self)
-        self.outlet, self.base, self.store = Outlet(fabric, node), base, store
+        self.outlet, self.base = Outlet(fabric, node), base
+        self.store = store if isinstance(store, TransferStore) else TransferStore(store)
         self.packet_bytes, self.latency_ps = packet_bytes, latency_ps
         if isinstance(service, AccessService) and type(service).submit is AccessService.submit:
             self.service = service
@@ -97,10 +119,8 @@ cdef class MemoryPackets(Endpoint):
         if event.step == SEND:
             return self.send(<Piece> subject)
         if event.step == STORED:
-            self.store.written(subject)
-        else:
-            self.store.load(subject)
-        return 0
+            return self.store.store(<Packet> subject)
+        return self.store.load(<Transfer> subject)
 
     cdef int after(self, long long time_ps, int step, object subject) except -1:
         """Continue with a step at a time."""
@@ -153,7 +173,7 @@ cdef class MemoryPackets(Endpoint):
         found = self.answers.get(transfer)
         if found is None:
             answer = self.answers[transfer] = Answer.__new__(Answer)
-            answer.data, answer.total = self.store.answer(transfer), transfer.total
+            answer.data, answer.total = self.store.answer_to(transfer), transfer.total
         else:
             answer = <Answer> found
         access = ReadAccess.__new__(ReadAccess)

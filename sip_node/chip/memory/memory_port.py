@@ -11,15 +11,17 @@ HBM, SRAM and TCM share it. They differ in the service behind the port (`Service
 
 from bisect import bisect_right, insort
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.memory.memory import Memory
-from sip_node.chip.memory.memory_packets import MemoryPackets
+from sip_node.chip.memory.memory_packets import MemoryPackets, TransferStore
 from sip_node.chip.memory.transaction_queue import Service
+from sip_node.compiled.choice import IS_COMPILED
 
 
-class MemoryPort:
+class ReferenceMemoryPort:
     """The port of the memory at fabric node `node`, at physical addresses from `base` on.
 
     `service` decides when a packet is served. The data of a READ leave `latency_ps` after their
@@ -44,16 +46,7 @@ class MemoryPort:
         self._ring_bases: list[int] = []
         self._rings: dict[int, tuple[int, int]] = {}
         self._early: list[Packet] = []
-        self.packets = MemoryPackets(
-            engine=chip.engine,
-            fabric=chip.fabric,
-            node=node,
-            base=base,
-            service=service,
-            packet_bytes=chip.topology.packet_bytes,
-            latency_ps=latency_ps,
-            store=self,
-        )
+        self.packets = _packets(chip, node, base, service, latency_ps, self)
         self.accept = self.packets.accept
         chip.memory_ports[node] = self
 
@@ -142,3 +135,44 @@ class MemoryPort:
             data.payload = self.memory.read(offset, data.total)
         else:
             data.payload = self.memory.read_rows(offset, data.rows, 0, data.total)
+
+
+def _packets(
+    chip: ChipContext,
+    node: int,
+    base: int,
+    service: Service,
+    latency_ps: int,
+    store: TransferStore,
+) -> MemoryPackets:
+    return MemoryPackets(
+        engine=chip.engine,
+        fabric=chip.fabric,
+        node=node,
+        base=base,
+        service=service,
+        packet_bytes=chip.topology.packet_bytes,
+        latency_ps=latency_ps,
+        store=store,
+    )
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    MemoryPort = ReferenceMemoryPort
+else:
+    from sip_node.compiled import memory_port
+
+    class MemoryPort(memory_port.MemoryPort):
+        """The port in C; see `ReferenceMemoryPort`."""
+
+        def __init__(
+            self,
+            chip: ChipContext,
+            node: int,
+            memory: Memory,
+            base: int,
+            service: Service,
+            latency_ps: int = 0,
+        ) -> None:
+            super().__init__(chip, node, memory, base, (Kind.DATA, Kind.ACK, Kind.IPCQ_ARRIVAL))
+            self.serve(_packets(chip, node, base, service, latency_ps, self))
