@@ -12,7 +12,9 @@ cdef class Memory:
     cpdef bytes read(self, long long offset, long long nbytes)
     cpdef int write(self, long long offset, object data) except -1
     cpdef bytes read_rows(self, long long offset, object rows, long long begin, long long nbytes)
-    cpdef int write_rows(self, long long offset, object rows, long long begin, object data) except -1
+    cpdef int write_rows(
+        self, long long offset, object rows, long long begin, object data
+    ) except -1
     cdef int add_to(self, object digest) except -1
     cdef char *page(self, long long number, bint made) except? NULL
     cdef int fetch(self, long long offset, char *to, long long nbytes) except -1

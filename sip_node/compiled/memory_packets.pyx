@@ -27,7 +27,7 @@ cdef enum Step:
 
 
 cdef class TransferStore:
-    """A memory that stores and loads whole transfers: in C, or the one in Python that it holds."""
+    """A memory that stores and loads whole transfers: in C, or an object in Python that does."""
 
     def __init__(self, in_python):
         self.in_python, self.keeps_data = in_python, in_python.keeps_data
