@@ -1,4 +1,4 @@
-"""Aggregates the messages of the LPs: the merged op log, the digest, the contents of `run.json`."""
+"""Aggregates the messages of the LPs: digest and outcome of a run, contents of `run.json`."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -12,7 +12,6 @@ from coordinator.waits import Waits, waits_of
 from runtime.core.bench_registry import BenchOutcome, PerfRow, Scalar, Table
 from runtime.core.errors import IpcqDeadlock, ProtocolError
 from runtime.core.simtime import ns_from_ps
-from runtime.core.trace import OpRecord
 from runtime.wire.control import Done
 from runtime.wire.fields import PROTOCOL_VERSION
 from runtime.wire.reports import SipReport
@@ -20,14 +19,6 @@ from runtime.wire.reports import SipReport
 _COMPILED_CALENDAR = "sip_node.compiled.calendar"
 """The module that every LP with the compiled core imports, and no other LP."""
 _PACKAGES = ("kernbench", "numpy", "simpy", "pyzmq")
-
-
-class LoggedOp(Struct, frozen=True):
-    """A record of the merged op log; `index` is its position in the log of its SIP."""
-
-    sip: int
-    index: int
-    record: OpRecord
 
 
 class SyncStatistics(Struct, frozen=True):
@@ -97,18 +88,6 @@ class RunReport(Struct, frozen=True):
     protocol: int
     core: str
     code: dict[str, str]
-
-
-def merge_op_log(logs: Mapping[int, Sequence[OpRecord]]) -> list[LoggedOp]:
-    """The records of all SIPs in the order of `(start_ps, sip, index)`."""
-    merged = [
-        LoggedOp(sip, index, record)
-        for sip in sorted(logs)
-        for index, record in enumerate(logs[sip])
-    ]
-    # The one total order: independent of the LP from which a record came and of its arrival.
-    merged.sort(key=lambda op: (op.record.start_ps, op.sip, op.index))
-    return merged
 
 
 def run_digest(sips: Sequence[SipReport]) -> str:

@@ -97,6 +97,11 @@ class Plan:
             raise UsageError(
                 "--verify-data with --no-data: a run without data has no results to verify"
             )
+        if self.verify and not self.trace:
+            raise UsageError(
+                "--verify-data with --no-trace: the op log, which is executed once more, is not "
+                "collected"
+            )
         if not 1 <= self.procs <= self.sips:
             raise UsageError(
                 f"procs is {self.procs}: {self.sips} SIPs can be dealt to 1 to {self.sips} "

@@ -108,6 +108,7 @@ class Session:
                 # The exit of the processes is no part of the simulation and may be slow.
                 ended_s = now_s()
                 slow_exits = watch.dismiss(self._plan.exit_s)
+                watch.collected.logs.index()
                 _require_finished(watch.collected.done)
                 watch.require_clean_exits()
             except KernbenchError as problem:

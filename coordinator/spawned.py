@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, NoReturn
 
-from coordinator.aggregate import merge_op_log, summarise
+from coordinator.aggregate import summarise
 from coordinator.failure import Interrupted, LpDied, RankFailed
 from coordinator.launcher import SpawnLauncher
 from coordinator.plan import Plan, ProgramSpec, load_config
@@ -76,7 +76,7 @@ class SpawnedSession:
             return
         if self._plan.ccl_trace:
             write_ccl_trace(self._out, result.collected.transfers)
-        write_files(self._out, summarise(self._plan, result), merge_op_log(result.collected.logs))
+        write_files(self._out, summarise(self._plan, result), result.collected.logs)
 
     def stop(self) -> None:
         """End the run from another thread."""

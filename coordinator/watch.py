@@ -30,11 +30,10 @@ from coordinator.failure import (
 from coordinator.late_ranks import CollectiveWaits
 from coordinator.launcher import Children
 from coordinator.liveness import Liveness
+from coordinator.op_logs import OpLogs
 from coordinator.rendezvous import Rendezvous
 from runtime.core.errors import KernbenchError, ProtocolError
-from runtime.core.trace import OpRecord
 from runtime.core.wallclock import now_s
-from runtime.wire.codec import decode_records
 from runtime.wire.control import (
     Abort,
     Busy,
@@ -86,13 +85,13 @@ class RunObserver(Protocol):
 class Collected:
     """Everything the LPs have sent so far; also used when the run fails.
 
-    `reached_ps` is the last reported time of each LP. By SIP, `logs` holds its op log and `written`
-    the data of its host's writes. `contents` are pieces of memories by physical address.
+    `reached_ps` is the last reported time of each LP, `written` by SIP the data of its host's
+    writes. `contents` are pieces of memories by physical address.
     `transfers` are the slots that kernels sent and received, of each SIP in the order of time.
     """
 
     done: dict[int, Done] = field(default_factory=dict[int, Done])
-    logs: dict[int, list[OpRecord]] = field(default_factory=dict[int, list[OpRecord]])
+    logs: OpLogs = field(default_factory=OpLogs)
     reached_ps: dict[int, int] = field(default_factory=dict[int, int])
     written: dict[int, bytearray] = field(default_factory=dict[int, bytearray])
     contents: list[tuple[int, bytes]] = field(default_factory=list[tuple[int, bytes]])
@@ -197,6 +196,9 @@ class Watch:
             self._store_trace_of_aborted_run()
         while self._store_trace_of_aborted_run():
             pass
+        # As above: only the first error counts.
+        with suppress(ProtocolError):
+            self.collected.logs.index()
 
     def _store_trace_of_aborted_run(self) -> bool:
         """Receive one message; whether there was one."""
@@ -218,8 +220,7 @@ class Watch:
                 self._observer.status(message, self._sips_of_lp[lp])
             case TraceChunk():
                 self._require_own_sips(lp, (message.sip,))
-                records = decode_records(message.records, f"LP {lp}")
-                collected.logs.setdefault(message.sip, []).extend(records)
+                collected.logs.add(message.sip, message.records, f"LP {lp}")
             case Written():
                 self._require_own_sips(lp, (message.sip,))
                 collected.written.setdefault(message.sip, bytearray()).extend(message.data)

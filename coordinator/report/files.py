@@ -5,19 +5,55 @@ Other files in the directory are not changed.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
+from msgspec import Struct
 
-from coordinator.aggregate import LoggedOp, RunReport
-from coordinator.report.trace_events import encode_trace
+from coordinator.aggregate import RunReport
+from coordinator.op_logs import LoggedOp, OpLogs
+from coordinator.report.trace_events import TAIL, TraceWriter
 from runtime.core.errors import UsageError
-from runtime.core.output import write_output
+from runtime.core.output import OutputFile, write_output
 from runtime.core.trace import Operand
 from runtime.wire.reports import SlotTransfer
 
 RUN, OP_LOG, TRACE, CCL_TRACE = "run.json", "oplog.jsonl", "trace.json", "ccl_trace.txt"
 _RUNS = "runs"
+_encode = msgspec.json.Encoder().encode
+
+
+class _NamedOperand(Struct, frozen=True, gc=False):
+    """An `Operand` with a name beside every value."""
+
+    address: int
+    shape: tuple[int, ...]
+    dtype: str
+    strides: tuple[int, ...]
+
+
+class _OpLine(Struct, frozen=True, gc=False):
+    """A line of the op log: records are arrays on the wire, a log for people and filters has a name
+    beside every value.
+    """
+
+    sip: int
+    index: int
+    engine: str
+    name: str
+    start_ps: int
+    end_ps: int
+    cube: int
+    pe: int
+    address: int
+    nbytes: int
+    shape: tuple[int, ...]
+    dtype: str
+    flow: tuple[int, int, int] | None
+    flow_end: bool
+    inputs: tuple[_NamedOperand | float, ...]
+    strides: tuple[int, ...]
+    axis: int | None
+    checksum: int
 
 
 def prepare_directory(out: Path | None, program: str) -> Path:
@@ -40,17 +76,30 @@ def prepare_directory(out: Path | None, program: str) -> Path:
     return directory
 
 
-def write_files(directory: Path, report: RunReport, log: Sequence[LoggedOp]) -> None:
-    """Write all files; `run.json` is the last: a directory that contains it is complete.
+def write_files(directory: Path, report: RunReport, logs: OpLogs | None) -> None:
+    """Write the files of a run; without `logs`, of a run that was not traced, `run.json` alone.
+
+    `run.json` is the last one: a directory that contains it is complete.
 
     Raises `OutputError` for the first file that cannot be written.
     """
-    write_output(directory / OP_LOG, b"".join(_line(op) for op in log))
-    write_output(directory / TRACE, encode_trace(log))
+    if logs is not None:
+        _write_logs(directory, logs)
     # Indented: people open this file first.
     write_output(
         directory / RUN, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
     )
+
+
+def _write_logs(directory: Path, logs: OpLogs) -> None:
+    # In one pass, record by record: the text of a large log must not be in memory as a whole.
+    with OutputFile(directory / OP_LOG) as op_log, OutputFile(directory / TRACE) as trace:
+        writer = TraceWriter(logs)
+        trace.write(writer.head())
+        for op in logs.merged():
+            op_log.write(_line(op))
+            trace.write(writer.operation(op))
+        trace.write(TAIL)
 
 
 def write_ccl_trace(directory: Path, transfers: Sequence[SlotTransfer]) -> None:
@@ -78,15 +127,37 @@ def _next_numbered(runs: Path, name: str) -> Path:
 
 
 def _line(op: LoggedOp) -> bytes:
-    # Records are arrays on the wire; a log for people and filters has a name beside every value.
-    inputs = [_named(each) if isinstance(each, Operand) else each for each in op.record.inputs]
+    record = op.record
+    inputs = tuple(
+        [
+            _NamedOperand(each.address, each.shape, each.dtype, each.strides)
+            if isinstance(each, Operand)
+            else each
+            for each in record.inputs
+        ]
+    )
     return (
-        msgspec.json.encode(
-            {"sip": op.sip, "index": op.index} | _named(op.record) | {"inputs": inputs}
+        _encode(
+            _OpLine(
+                sip=op.sip,
+                index=op.index,
+                engine=record.engine,
+                name=record.name,
+                start_ps=record.start_ps,
+                end_ps=record.end_ps,
+                cube=record.cube,
+                pe=record.pe,
+                address=record.address,
+                nbytes=record.nbytes,
+                shape=record.shape,
+                dtype=record.dtype,
+                flow=record.flow,
+                flow_end=record.flow_end,
+                inputs=inputs,
+                strides=record.strides,
+                axis=record.axis,
+                checksum=record.checksum,
+            )
         )
         + b"\n"
     )
-
-
-def _named(struct: msgspec.Struct) -> dict[str, Any]:
-    return {name: getattr(struct, name) for name in struct.__struct_fields__}

@@ -5,17 +5,22 @@ is a flow arrow from the slice of the sender to the slice of the receiver. Slice
 nest; operations that overlap on one component therefore get several lanes, each a thread.
 """
 
+from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 import msgspec
 from msgspec import Struct, field
 
-from coordinator.aggregate import LoggedOp
+from coordinator.op_logs import LoggedOp, OpLogs, Span, Track
 from runtime.core.trace import Operand, OpRecord
 
 PS_PER_US = 1_000_000
-_Lane = tuple[int, int, int, str, int]
+TAIL = b'],"displayTimeUnit":"ns"}'
+"""The end of the text of a trace."""
+_Lane = tuple[Track, int]
+_encode = msgspec.json.Encoder().encode
 
 
 class TraceEvent(Struct, frozen=True, omit_defaults=True):
@@ -33,63 +38,70 @@ class TraceEvent(Struct, frozen=True, omit_defaults=True):
     args: dict[str, str | int] = field(default_factory=dict[str, str | int])
 
 
-class Trace(Struct, frozen=True):
-    """The file."""
+class TraceWriter:
+    """Gives the text of a trace piece by piece: `head`, then `operation` for every record in the
+    order of the merged log, then `TAIL`.
+    """
 
-    traceEvents: tuple[TraceEvent, ...]  # noqa: N815 - the names of the format
-    displayTimeUnit: str = "ns"  # noqa: N815
+    def __init__(self, logs: OpLogs) -> None:
+        self._lane_of_op = array("L")
+        lanes = self._assign_lanes(logs.spans())
+        # Perfetto reads a pid or tid of 0 as the idle task, and expects thread ids that are unique
+        # in the whole trace.
+        self._tids = {lane: tid for tid, lane in enumerate(sorted(lanes), start=1)}
+        self._tid_of_lane = [self._tids[lane] for lane in lanes]
+        self._written = 0
+        self._flows: dict[tuple[int, int, int], int] = {}
 
+    def head(self) -> bytes:
+        """The begin of the text, with the names of all processes and threads."""
+        names = [*_process_names({track.sip for track, _ in self._tids})]
+        names += [event for lane, tid in self._tids.items() for event in _thread_name(lane, tid)]
+        return b'{"traceEvents":[' + _encode(names)[1:-1]
 
-def encode_trace(log: Sequence[LoggedOp]) -> bytes:
-    """The op log, in its order, as the JSON text of a trace."""
-    return msgspec.json.encode(Trace(tuple(trace_events(log))))
-
-
-def trace_events(log: Sequence[LoggedOp]) -> Iterator[TraceEvent]:
-    """Names of processes and threads first, then every operation with its arrow."""
-    lanes = _lanes(log)
-    # Perfetto reads a pid or tid of 0 as the idle task, and expects thread ids that are unique in
-    # the whole trace.
-    tids = {lane: tid for tid, lane in enumerate(sorted(set(lanes)), start=1)}
-    yield from _process_names(op.sip for op in log)
-    for lane, tid in tids.items():
-        yield from _thread_name(lane, tid)
-    flows: dict[tuple[int, int, int], int] = {}
-    for op, lane in zip(log, lanes, strict=True):
-        yield _slice(op, tids[lane])
-        if op.record.flow is not None:
-            yield _arrow(
-                op.record, op.sip + 1, tids[lane], flows.setdefault(op.record.flow, len(flows) + 1)
-            )
-
-
-def _lanes(log: Sequence[LoggedOp]) -> list[_Lane]:
-    """The lane of every operation: the first lane of its component that is free at its start."""
-    ends_of_track: defaultdict[tuple[int, int, int, str], list[int]] = defaultdict(list)
-    lanes: list[_Lane] = []
-    for op in log:
+    def operation(self, op: LoggedOp) -> bytes:
+        """The next operation, with its arrow if it is a transfer between SIPs."""
+        tid = self._tid_of_lane[self._lane_of_op[self._written]]
+        self._written += 1
         record = op.record
-        track = (op.sip, record.cube, record.pe, record.engine)
-        ends = ends_of_track[track]
-        lane = next((index for index, end in enumerate(ends) if end <= record.start_ps), len(ends))
-        # Replaces the end of a lane that is free, or appends a new lane.
-        ends[lane : lane + 1] = [record.end_ps]
-        lanes.append((*track, lane))
-    return lanes
+        events = [_slice(op, tid)]
+        if record.flow is not None:
+            flow = self._flows.setdefault(record.flow, len(self._flows) + 1)
+            events.append(_arrow(record, op.sip + 1, tid, flow))
+        # The names of processes precede it, so there is always an event before the comma.
+        return b"," + _encode(events)[1:-1]
+
+    def _assign_lanes(self, spans: Iterable[Span]) -> list[_Lane]:
+        """All lanes; of every operation the first of its component that is free at its start."""
+        lanes_of_track: defaultdict[Track, list[tuple[int, int]]] = defaultdict(list)
+        lanes: list[_Lane] = []
+        for span in spans:
+            busy = lanes_of_track[span.track]
+            for position, (end_ps, lane) in enumerate(busy):
+                if end_ps <= span.start_ps:
+                    busy[position] = (span.end_ps, lane)
+                    break
+            else:
+                lane = len(lanes)
+                lanes.append((span.track, len(busy)))
+                busy.append((span.end_ps, lane))
+            self._lane_of_op.append(lane)
+        return lanes
 
 
-def _process_names(sips: Iterable[int]) -> Iterator[TraceEvent]:
-    for sip in sorted(set(sips)):
+def _process_names(sips: set[int]) -> Iterator[TraceEvent]:
+    for sip in sorted(sips):
         yield TraceEvent("process_name", "M", sip + 1, 0, args={"name": f"SIP {sip}"})
         yield TraceEvent("process_sort_index", "M", sip + 1, 0, args={"sort_index": sip})
 
 
 def _thread_name(lane: _Lane, tid: int) -> Iterator[TraceEvent]:
-    sip, cube, pe, engine, number = lane
-    track = OpRecord(engine, "", 0, 0, cube, pe).track
-    name = f"{track} #{number + 1}" if number else track
-    yield TraceEvent("thread_name", "M", sip + 1, tid, args={"name": name})
-    yield TraceEvent("thread_sort_index", "M", sip + 1, tid, args={"sort_index": tid})
+    track, number = lane
+    path = OpRecord(track.engine, "", 0, 0, track.cube, track.pe).track
+    name = f"{path} #{number + 1}" if number else path
+    pid = track.sip + 1
+    yield TraceEvent("thread_name", "M", pid, tid, args={"name": name})
+    yield TraceEvent("thread_sort_index", "M", pid, tid, args={"sort_index": tid})
 
 
 def _slice(op: LoggedOp, tid: int) -> TraceEvent:
@@ -130,6 +142,8 @@ def _input(operand: Operand | float) -> str:
     return f"{_block(operand.dtype, operand.shape, operand.strides)} at {operand.address:#x}"
 
 
+# A run has few kinds of blocks, and millions of operations on them.
+@lru_cache(maxsize=4096)
 def _block(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> str:
     return f"{dtype}{list(shape)}" + (f" strides {list(strides)}" if strides else "")
 

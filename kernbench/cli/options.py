@@ -35,6 +35,7 @@ class SimulationOptions:
     data: bool = True
     verify_data: bool = False
     out: Path | None = None
+    trace: bool = True
     timeout: float | None = None
     jitter_ms: float = 0.0
     jitter_seed: int = 0
@@ -206,6 +207,12 @@ SIMULATION_GROUPS: Mapping[str, tuple[click.Option, ...]] = {
             "DIR",
             FILE,
             "where run.json, oplog.jsonl and trace.json go  [default: runs/NNNN-NAME]",
+        ),
+        click.Option(
+            ["--trace/--no-trace"],
+            default=True,
+            help="with oplog.jsonl and trace.json, or run.json alone, for millions of operations "
+            "[default: trace]",
         ),
     ),
 }

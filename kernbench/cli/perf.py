@@ -26,7 +26,11 @@ def _perf(
     **values: Any,
 ) -> int:
     options = SimulationOptions(
-        **{each.name: values[each.name] for each in fields(SimulationOptions)}
+        **{
+            each.name: values[each.name]
+            for each in fields(SimulationOptions)
+            if each.name in values
+        }
     )
     request = perf_request(collective, average, json, options, values)
     return cli_context(context).execute(request)

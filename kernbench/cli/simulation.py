@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
-from coordinator.aggregate import RunReport, merge_op_log, merge_outcomes, sip_reports, summarise
+from coordinator.aggregate import RunReport, merge_outcomes, sip_reports, summarise
 from coordinator.failure import Interrupted, RankFailed
 from coordinator.launch import Launch
 from coordinator.launcher import Launcher
@@ -63,6 +63,7 @@ def make_plan(options: SimulationOptions, program: ProgramSpec) -> Plan:
         jitter_ms=options.jitter_ms,
         jitter_seed=options.jitter_seed,
         verify=options.verify_data,
+        trace=options.trace,
     )
 
 
@@ -135,16 +136,21 @@ class BenchReportLines:
 
 
 def run(
-    plan: Plan, launcher: Launcher | Launch, out: Path | None, lines: ReportLines | None = None
+    plan: Plan,
+    launcher: Launcher | Launch,
+    out: Path | None,
+    lines: ReportLines | None = None,
+    *,
+    keeps_files: bool = True,
 ) -> int:
-    """Run `plan`, print its report, write its files if it is traced; returns the exit code.
+    """Run `plan`, print its report, write its files with `keeps_files`; returns the exit code.
 
     Input that a rank finds wrong is raised as `UsageError`, and an output that cannot be written as
     `OutputError`, after the other outputs.
     """
     lines = lines or BenchReportLines()
     # A directory that cannot be written ends the command before the run.
-    directory = prepare_directory(out, plan.program.name) if plan.trace else None
+    directory = prepare_directory(out, plan.program.name) if keeps_files else None
     print_lines(lines.heading(plan))
     if note := _note_on_cores(plan):
         print_note(note)
@@ -179,7 +185,7 @@ def run(
 def _write_directory(directory: Path, plan: Plan, result: RunResult, report: RunReport) -> None:
     if plan.ccl_trace:
         write_ccl_trace(directory, result.collected.transfers)
-    write_files(directory, report, merge_op_log(result.collected.logs))
+    write_files(directory, report, result.collected.logs if plan.trace else None)
 
 
 def _verdict(plan: Plan, result: RunResult) -> Verdict | None:
@@ -190,7 +196,10 @@ def _verdict(plan: Plan, result: RunResult) -> Verdict | None:
 
     collected = result.collected
     return verify(
-        collected.logs, collected.written, collected.contents, AddressMap(plan.config.topology)
+        collected.logs.records(),
+        collected.written,
+        collected.contents,
+        AddressMap(plan.config.topology),
     )
 
 

@@ -42,7 +42,8 @@ def measure(request: PerfRequest, launcher: Launcher | Launch) -> int:
     # A wrong path is found before the run, not after it.
     if request.json is not None:
         clear_output(request.json, "perf: --json")
-    return run(plan, launcher, request.options.out, _PerfReportLines(request, parameters, cases))
+    lines = _PerfReportLines(request, parameters, cases)
+    return run(plan, launcher, request.options.out, lines, keeps_files=plan.trace)
 
 
 def plan_of(request: PerfRequest) -> Plan:

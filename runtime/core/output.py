@@ -8,6 +8,7 @@ import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Self
 
 from runtime.core.errors import KernbenchError, UsageError
 
@@ -68,16 +69,60 @@ def print_lines(lines: Iterable[str]) -> None:
         raise OutputError((STDOUT, _reason(error))) from error
 
 
+class OutputFile:
+    """A file that is written in pieces within a `with` block.
+
+    An error in the block leaves no part of the file: a truncated file must not be taken for a
+    complete one. `OutputError` if the file cannot be opened, written or closed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with self._errors():
+            self._file = path.open("wb")
+
+    def write(self, content: bytes) -> None:
+        """Append `content`."""
+        try:
+            self._file.write(content)
+        except OSError as error:
+            raise self._problem(error) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            with self._errors():
+                self._file.close()
+            return
+        # The first error is the cause; closing writes what is buffered, which may fail again.
+        with suppress(OSError):
+            self._file.close()
+        self._remove()
+
+    @contextmanager
+    def _errors(self) -> Generator[None]:
+        try:
+            yield
+        except OSError as error:
+            self._remove()
+            raise self._problem(error) from error
+
+    def _problem(self, error: OSError) -> OutputError:
+        return OutputError((str(self._path), _reason(error)))
+
+    def _remove(self) -> None:
+        # Devices are not removed.
+        with suppress(OSError):
+            if self._path.is_file():
+                self._path.unlink()
+
+
 def write_output(path: Path, content: bytes) -> None:
     """Write a whole file. Raises `OutputError`; then no part of the file remains."""
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        # A truncated file must not be taken for a complete one. Devices are not removed.
-        with suppress(OSError):
-            if path.is_file():
-                path.unlink()
-        raise OutputError((str(path), _reason(error))) from error
+    with OutputFile(path) as file:
+        file.write(content)
 
 
 def clear_output(path: Path, option: str) -> None:

@@ -134,6 +134,14 @@ def _answer(printed: str) -> list[str]:
     return lines[2:end]
 
 
+def test_a_large_product_is_checked_and_not_traced_on_request(tmp_path: Path):
+    script = str(ROOT / "examples" / "large_matmul.py")
+    run = kernbench(tmp_path / "run", "--sips", "1", "--no-trace", script, "--size", "96")
+    assert run.code == 0, run.err
+    assert "of the peak, equal to numpy" in run.out
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["run.json"]
+
+
 def test_the_products_of_a_layer_take_no_less_than_their_bounds(tmp_path: Path):
     run = kernbench(
         tmp_path / "run",

@@ -43,7 +43,7 @@ def test_a_rank_that_raises_ends_the_run_with_its_traceback_and_time():
 
 
 def test_records_before_a_failure_are_kept():
-    assert fail("waits", "raises").collected.logs[1]
+    assert fail("waits", "raises").collected.logs.records()[1]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.aggregate import merge_op_log, merge_outcomes, run_digest, sip_reports, summarise
+from coordinator.aggregate import merge_outcomes, run_digest, sip_reports, summarise
 from coordinator.launcher import SpawnLauncher
 from coordinator.session import Session
 from tests.support.scripted_lp import EVENTS, TIME_PS, digest_of
@@ -16,7 +16,7 @@ def test_a_session_collects_the_reports_and_op_logs_of_all_sips():
     result, recorder = run_fakes("normal", sips=3)
     assert result.error is None
     assert [report.sip for report in sip_reports(result.collected.done)] == [0, 1, 2]
-    merged = [(op.record.start_ps, op.sip, op.index) for op in merge_op_log(result.collected.logs)]
+    merged = [(op.record.start_ps, op.sip, op.index) for op in result.collected.logs.merged()]
     assert merged == [(0, 0, 0), (100, 0, 1), (100, 1, 0), (100, 1, 1), (100, 2, 1), (200, 2, 0)]
     assert recorder.has_ended
     assert not any(is_running(pid) for pid in recorder.pids)

@@ -1,32 +1,17 @@
-"""The merged op log, digest and outcome of a run."""
+"""The digest and outcome of a run."""
 
 from hashlib import sha256
 
 import pytest
 
-from coordinator.aggregate import merge_op_log, merge_outcomes, run_digest
+from coordinator.aggregate import merge_outcomes, run_digest
 from runtime.core.bench_registry import BenchOutcome, PerfRow
 from runtime.core.errors import ProtocolError
-from runtime.core.trace import OpRecord
 from runtime.wire.reports import SipReport
 
 
 def report(sip: int, digest: str = "", outcome: BenchOutcome | None = None) -> SipReport:
     return SipReport(sip, digest, 0, True, outcome, {}, (), "")
-
-
-def op(start_ps: int) -> OpRecord:
-    return OpRecord("pe_dma", "read", start_ps, start_ps + 1)
-
-
-def test_records_that_start_together_are_ordered_by_sip_and_then_by_their_index_in_its_log():
-    merged = merge_op_log({1: [op(5), op(3)], 0: [op(5), op(5)]})
-    assert [(o.record.start_ps, o.sip, o.index) for o in merged] == [
-        (3, 1, 1),
-        (5, 0, 0),
-        (5, 0, 1),
-        (5, 1, 0),
-    ]
 
 
 def test_the_digest_of_a_run_covers_the_sips_in_the_order_of_their_numbers():

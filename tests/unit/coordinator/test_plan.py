@@ -37,6 +37,12 @@ def test_a_run_without_data_cannot_be_verified():
     assert not plan(2).job.verify
 
 
+def test_a_run_that_is_not_traced_cannot_be_verified():
+    with pytest.raises(UsageError, match="--verify-data with --no-trace: the op log"):
+        replace(plan(2), trace=False, verify=True)
+    assert not replace(plan(2), trace=False).job.trace
+
+
 def test_the_job_carries_the_checked_values_of_both_files():
     checked, job = plan(3).config, plan(3).job
     assert Topology.decoded(job.topology) == checked.topology

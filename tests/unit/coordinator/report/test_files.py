@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.aggregate import merge_op_log, summarise
+from coordinator.aggregate import summarise
+from coordinator.op_logs import OpLogs
 from coordinator.plan import ProgramSpec
 from coordinator.report.files import prepare_directory, write_files
 from coordinator.report.progress import PlainProgress, progress
@@ -33,7 +34,10 @@ def result(
     reports = [SipReport(sip, f"{sip}", 5_000, True, outcome, {}, (), "") for sip in range(sips)]
     done = {sip: Done(sip, (reports[sip],), 500, 10, 20, 30, 0.25, 0.75) for sip in range(sips)}
     return RunResult(
-        Collected(done, {0: [OpRecord("ucie", "send", 0, 5)]}, {0: 5_000}), error, 0.5, 2.0
+        Collected(done, OpLogs.of({0: [OpRecord("ucie", "send", 0, 5)]}), {0: 5_000}),
+        error,
+        0.5,
+        2.0,
     )
 
 
@@ -149,7 +153,7 @@ def test_a_run_without_the_report_of_every_sip_has_neither_passed_nor_a_digest()
 def test_the_files_of_a_run_are_readable_and_others_are_left_alone(tmp_path: Path):
     (tmp_path / "notes.txt").write_text("mine")
     directory = prepare_directory(tmp_path, "fake")
-    write_files(directory, summarise(plan(), result()), merge_op_log(result().collected.logs))
+    write_files(directory, summarise(plan(), result()), result().collected.logs)
     run = json.loads((tmp_path / "run.json").read_text())
     assert {
         "bench",
@@ -171,12 +175,17 @@ def test_the_files_of_a_run_are_readable_and_others_are_left_alone(tmp_path: Pat
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
+def test_a_run_that_was_not_traced_has_one_file(tmp_path: Path):
+    write_files(prepare_directory(tmp_path, "fake"), summarise(plan(), result()), None)
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+
+
 def test_a_line_of_the_op_log_has_a_name_beside_every_value(tmp_path: Path):
     record = OpRecord("pe_math", "mul", 0, 1, inputs=(Operand(16, (2,), "f32"), 2.5), axis=1)
     write_files(
         prepare_directory(tmp_path, "fake"),
         summarise(plan(), result()),
-        merge_op_log({3: [record]}),
+        OpLogs.of({3: [record]}),
     )
     line = json.loads((tmp_path / "oplog.jsonl").read_text())
     assert (line["sip"], line["engine"], line["axis"], line["checksum"]) == (3, "pe_math", 1, 0)

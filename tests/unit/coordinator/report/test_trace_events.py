@@ -1,9 +1,12 @@
 """The op log as a trace of Perfetto."""
 
 import json
+from collections.abc import Mapping, Sequence
 
-from coordinator.aggregate import LoggedOp, merge_op_log
-from coordinator.report.trace_events import encode_trace, trace_events
+import msgspec
+
+from coordinator.op_logs import OpLogs
+from coordinator.report.trace_events import TAIL, TraceWriter
 from runtime.core.trace import Operand, OpRecord
 
 
@@ -11,8 +14,33 @@ def dma(start_ps: int, end_ps: int, **fields: object) -> OpRecord:
     return OpRecord("pe_dma", "read", start_ps, end_ps, cube=3, pe=0, **fields)  # type: ignore[arg-type]
 
 
-def events(*records: OpRecord, phase: str):
-    return [event for event in trace_events(merge_op_log({0: records})) if event.ph == phase]
+class Event(msgspec.Struct):
+    """An event of the file, as Perfetto reads it."""
+
+    name: str
+    ph: str
+    pid: int
+    tid: int
+    ts: float = 0.0
+    dur: float = 0.0
+    id: int = 0
+    bp: str = ""
+    args: dict[str, str | int] = {}
+
+
+def text(logs: Mapping[int, Sequence[OpRecord]]) -> bytes:
+    """The whole file."""
+    stored = OpLogs.of(logs)
+    writer = TraceWriter(stored)
+    return writer.head() + b"".join(map(writer.operation, stored.merged())) + TAIL
+
+
+def trace_events(logs: Mapping[int, Sequence[OpRecord]]) -> list[Event]:
+    return msgspec.convert(json.loads(text(logs))["traceEvents"], list[Event])
+
+
+def events(*records: OpRecord, phase: str) -> list[Event]:
+    return [event for event in trace_events({0: records}) if event.ph == phase]
 
 
 def thread_names(*records: OpRecord) -> dict[int, str]:
@@ -22,8 +50,8 @@ def thread_names(*records: OpRecord) -> dict[int, str]:
 
 
 def test_a_sip_is_a_process_and_a_component_a_named_thread():
-    log = [LoggedOp(4, 0, dma(0, 10))]
-    names = {(event.name, event.pid): event.args for event in trace_events(log) if event.ph == "M"}
+    log = trace_events({4: [dma(0, 10)]})
+    names = {(event.name, event.pid): event.args for event in log if event.ph == "M"}
     assert names["process_name", 5] == {"name": "SIP 4"}
     assert names["thread_name", 5] == {"name": "cube3.pe0.pe_dma"}
 
@@ -56,11 +84,7 @@ def test_operations_that_overlap_on_a_component_get_lanes_and_free_lanes_are_use
 
 def test_a_transfer_between_sips_is_an_arrow_from_the_sending_slice_to_the_receiving_one():
     sent, received = dma(0, 10, flow=(0, 1, 7)), dma(30, 40, flow=(0, 1, 7), flow_end=True)
-    arrows = [
-        event
-        for event in trace_events(merge_op_log({0: [sent], 1: [received]}))
-        if event.ph in "sf"
-    ]
+    arrows = [event for event in trace_events({0: [sent], 1: [received]}) if event.ph in "sf"]
     start, end = arrows
     assert (start.ph, start.pid, start.ts) == ("s", 1, 0.0)
     assert (end.ph, end.pid, end.ts, end.bp) == ("f", 2, 0.00003, "e")
@@ -69,9 +93,7 @@ def test_a_transfer_between_sips_is_an_arrow_from_the_sending_slice_to_the_recei
 
 def test_the_file_is_json_in_nanosecond_display_with_what_the_operation_did():
     trace = json.loads(
-        encode_trace(
-            merge_op_log({0: [dma(0, 1000, address=0x20, nbytes=64, shape=(4, 4), dtype="f32")]})
-        )
+        text({0: [dma(0, 1000, address=0x20, nbytes=64, shape=(4, 4), dtype="f32")]})
     )
     assert trace["displayTimeUnit"] == "ns"
     (event,) = [event for event in trace["traceEvents"] if event["ph"] == "X"]
@@ -100,3 +122,7 @@ def test_an_operation_names_what_it_read():
     (event,) = events(record, phase="X")
     assert event.args["operand"] == "f32[2, 2] strides [8, 1]"
     assert event.args["inputs"] == "f32[2, 2] strides [4, 1] at 0x20, 2.0"
+
+
+def test_the_trace_of_a_run_without_operations_is_json():
+    assert json.loads(text({})) == {"traceEvents": [], "displayTimeUnit": "ns"}

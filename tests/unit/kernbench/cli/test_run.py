@@ -78,6 +78,11 @@ def test_verification_is_an_option():
     assert not run_of().options.verify_data
 
 
+def test_a_run_is_traced_unless_that_is_switched_off():
+    assert run_of().options.trace
+    assert not run_of("--no-trace").options.trace
+
+
 def test_flags_of_the_bench_are_options_after_its_name():
     assert run_of("--bench", "copy", "--sweep", "2.5").flags == {"sweep": 2.5}
 
