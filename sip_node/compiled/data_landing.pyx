@@ -1,6 +1,7 @@
 """The DATA that a DMA engine has requested, in C; see `sip_node.chip.pe.data_landing`."""
 
 from sip_node.compiled.calendar cimport Calendar
+from sip_node.compiled.dma_requests cimport DmaRequests
 from sip_node.compiled.hops cimport Endpoint
 from sip_node.compiled.packet cimport Packet, new_packet
 from sip_node.compiled.ports cimport Outlet, Port
@@ -17,6 +18,9 @@ cdef class DataLanding(Endpoint):
         self.calendar, self.port = engine, Port(port)
         self.outlet, self.window, self.landed = Outlet(fabric, node), window, landed
         self.writes, self.come = {}, {}
+        owner = getattr(landed, "__self__", None)
+        if isinstance(owner, DmaRequests) and type(owner).landed is DmaRequests.landed:
+            self.dma = owner
 
     def forward(self, write):
         """See `ReferenceDataLanding.forward`."""
@@ -46,6 +50,8 @@ cdef class DataLanding(Endpoint):
             # Which packet is the last one depends on the order of the answers, not on its bytes.
             self.outlet.send(new_packet(write, packet.begin, packet.size, complete), tail_ps)
         # The port of the TCM is FIFO: when the last packet to come has landed, all have.
-        if complete:
+        if complete and self.dma is not None:
+            self.dma.land(data, tail_ps)
+        elif complete:
             self.landed(data, tail_ps)
         return self.window.land(tail_ps)

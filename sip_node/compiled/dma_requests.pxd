@@ -1,22 +1,30 @@
 """The requests of a DMA engine in C: see dma_requests.pyx."""
 
 from sip_node.compiled.calendar cimport Actor, Calendar
+from sip_node.compiled.egress_stream cimport EgressStream
+from sip_node.compiled.op_log cimport OpLog
+from sip_node.compiled.read_window cimport ReadWindow
 from sip_node.compiled.transfer cimport Transfer
 
 
 cdef class DmaRequest:
     # The READ of a block, and the transfer that writes one; a copy has both.
-    cdef object name
-    cdef object source
+    cdef str name
+    # The block that is read, in a tuple, and the block that is written.
+    cdef tuple inputs
     cdef object target
     cdef Transfer reading
     cdef Transfer writing
-    cdef object data
+    cdef bytes data
     cdef object done
-    cdef object tag
-    cdef object total
+    cdef long long tag
+    cdef long long total
+    # Of `data`, from the end of the request on.
+    cdef unsigned int checksum
     cdef long long packet_bytes
     cdef long long start_ps
+
+    cdef int complete(self) except -1
 
 
 cdef class DmaRequests(Actor):
@@ -25,11 +33,12 @@ cdef class DmaRequests(Actor):
     cdef Calendar calendar
     cdef int number
     cdef object parts
-    cdef object window
-    cdef object stream
+    cdef object kind_read
+    cdef ReadWindow window
+    cdef EgressStream stream
     cdef object landing_part
     cdef object locate
-    cdef object record
+    cdef OpLog log
     cdef object next_flow
     cdef object tcm
     cdef int sip
@@ -44,8 +53,16 @@ cdef class DmaRequests(Actor):
     cdef dict requests
 
     cdef DmaRequest request(self, object name, object source, object target)
-    cdef object transfer(self, object kind, object block, object data, DmaRequest request)
-    cdef object enqueue(self, DmaRequest request)
+    cdef Transfer transfer(self, object kind, object block, object data, DmaRequest request)
+    cdef Transfer new_transfer(
+        self, object kind, int sip, int node, long long address, DmaRequest request, object data,
+        object rows
+    )
+    cdef int read_from(
+        self, DmaRequest request, int sip, int node, long long address, object rows
+    ) except -1
+    cdef int enqueue(self, DmaRequest request) except -1
+    cdef int land(self, Transfer data, long long landed_ps) except -1
     cdef int begin(self, DmaRequest request) except -1
     cdef int finish(self, DmaRequest request) except -1
     cdef int after(self, long long time_ps, int step, object subject) except -1

@@ -5,13 +5,18 @@ call back once for each transfer, and its bytes, its record and its completion a
 """
 
 from collections import deque
-from zlib import crc32
 
-from runtime.core.trace import OpRecord
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
+from sip_node.compiled.checksum cimport crc32_of
+from sip_node.compiled.op_log cimport Operation
 
 cdef enum:
     NORMAL = 1
+
+
+cdef str LOAD = "load"
 
 
 cdef enum Step:
@@ -21,19 +26,24 @@ cdef enum Step:
 
 
 cdef class DmaRequest:
-    """One request: see the reference."""
+    """One request: see the reference. A class in C that derives from it has another `complete`."""
+
+    cdef int complete(self) except -1:
+        """Its bytes are there, and it has left its channel."""
+        self.done.complete(self.data)
+        return 0
 
 
 cdef class DmaRequests(Actor):
     """The first base of an engine whose second base is `ReferencePeDma`."""
 
-    def bind(self, Calendar engine not None, parts, context, window, stream, landing,
-             long long overhead_ps):
+    def bind(self, Calendar engine not None, parts, context, ReadWindow window not None,
+             EgressStream stream not None, landing, long long overhead_ps):
         """Take what the reference holds; `parts` are the classes that requests are made of."""
         self.calendar, self.number = engine, engine.enlist(self)
-        self.parts, self.overhead_ps = parts, overhead_ps
+        self.parts, self.kind_read, self.overhead_ps = parts, parts.read, overhead_ps
         self.window, self.stream, self.landing_part = window, stream, landing
-        self.locate, self.record, self.tcm = context.locate, context.record, context.tcm
+        self.locate, self.log, self.tcm = context.locate, context.log, context.tcm
         self.next_flow = context.next_flow
         at, topology = context.coordinates, context.topology
         self.sip, self.node, self.cube, self.pe = at.sip, context.node, at.cube, at.pe
@@ -50,14 +60,16 @@ cdef class DmaRequests(Actor):
         """See `ReferencePeDma.read`."""
         cdef DmaRequest request = self.request(name, source, target)
         request.reading = self.transfer(self.parts.read, source, b"", request)
-        return self.enqueue(request)
+        self.enqueue(request)
+        return request.done
 
     def write(self, source, target, data, name="store"):
         """See `ReferencePeDma.write`."""
         cdef DmaRequest request = self.request(name, source, target)
         request.data = data
         request.writing = self.transfer(self.parts.write, target, data, request)
-        return self.enqueue(request)
+        self.enqueue(request)
+        return request.done
 
     def copy(self, source, target, name):
         """See `ReferencePeDma.copy`."""
@@ -66,7 +78,8 @@ cdef class DmaRequests(Actor):
         request.writing = self.transfer(self.parts.write, target, b"", request)
         # The record has the bytes of the READ.
         request.total = request.reading.total
-        return self.enqueue(request)
+        self.enqueue(request)
+        return request.done
 
     def push(self, source, target, data, long long packet_bytes, call=""):
         """See `ReferencePeDma.push`."""
@@ -77,20 +90,26 @@ cdef class DmaRequests(Actor):
         # Numbered here and not when the channel is free: see the reference.
         if slot.sip != self.sip:
             slot.flow = self.next_flow(slot.sip)
-        return self.enqueue(request)
+        self.enqueue(request)
+        return request.done
 
     def acknowledged(self, packet, long long tail_ps):
         """See `ReferencePeDma.acknowledged`."""
         self.after(tail_ps, FINISHED, self.requests[packet.transfer.tag])
 
-    def landed(self, data, long long landed_ps):
+    def landed(self, Transfer data not None, long long landed_ps):
         """See `ReferencePeDma.landed`."""
-        cdef DmaRequest request = self.requests[data.tag]
+        self.land(data, landed_ps)
+
+    cdef int land(self, Transfer data, long long landed_ps) except -1:
+        """`landed` for C classes."""
+        cdef DmaRequest request = <DmaRequest> self.requests[data.tag]
         request.data = bytes(data.payload)
         if request.writing is None:
-            self.after(landed_ps, FINISHED, request)
+            return self.after(landed_ps, FINISHED, request)
+        return 0
 
-    def _left(self, transfer, long long left_ps):
+    def _left(self, Transfer transfer not None, long long left_ps):
         if transfer.kind is self.parts.ipcq_data:
             self.after(left_ps, FINISHED, self.requests[transfer.tag])
 
@@ -99,10 +118,8 @@ cdef class DmaRequests(Actor):
         if event.step == FINISHED:
             return self.finish(request)
         if event.step == READ_BEGINS:
-            self.window.begin(request.reading)
-        else:
-            self.stream.start(request.writing, request.packet_bytes)
-        return 0
+            return self.window.open(request.reading)
+        return self.stream.begin(request.writing, request.packet_bytes)
 
     cdef int after(self, long long time_ps, int step, object subject) except -1:
         """Continue with a step at a time."""
@@ -112,38 +129,52 @@ cdef class DmaRequests(Actor):
 
     cdef DmaRequest request(self, object name, object source, object target):
         cdef DmaRequest request = DmaRequest.__new__(DmaRequest)
-        request.name, request.source, request.target = name, source, target
+        request.name, request.inputs, request.target = name, (source,), target
         request.data, request.packet_bytes = b"", self.packet_bytes
         request.done = self.parts.completion()
         # A block that no descriptor holds raises before it is counted.
         request.tag = self.tags + 1
         return request
 
-    cdef object transfer(self, object kind, object block, object data, DmaRequest request):
+    cdef Transfer transfer(self, object kind, object block, object data, DmaRequest request):
         """The transfer about a block on the far side of the fabric."""
         sip, node = self.locate(block.address)
-        request.total, rows = self.parts.layout_of(block)
-        return self.parts.transfer(
-            kind=kind,
-            source_sip=self.sip,
-            source_node=self.node,
-            sip=sip,
-            node=node,
-            address=block.address,
-            tag=request.tag,
-            total=request.total,
-            payload=data,
-            rows=rows,
-        )
+        total, rows = self.parts.layout_of(block)
+        request.total = total
+        return self.new_transfer(kind, sip, node, block.address, request, data, rows)
 
-    cdef object enqueue(self, DmaRequest request):
+    cdef Transfer new_transfer(
+        self, object kind, int sip, int node, long long address, DmaRequest request, object data,
+        object rows
+    ):
+        cdef Transfer transfer = Transfer.__new__(Transfer)
+        transfer.kind, transfer.source_sip, transfer.source_node = kind, self.sip, self.node
+        transfer.sip, transfer.node, transfer.address = sip, node, address
+        transfer.tag, transfer.total = request.tag, request.total
+        transfer.payload, transfer.rows = data, rows
+        return transfer
+
+    cdef int read_from(
+        self, DmaRequest request, int sip, int node, long long address, object rows
+    ) except -1:
+        """Begin the READ of a block whose memory and layout are known: `read` for C classes.
+
+        The caller has set the inputs, the target and the bytes of the request.
+        """
+        request.name, request.data, request.packet_bytes = LOAD, b"", self.packet_bytes
+        request.tag = self.tags + 1
+        request.reading = self.new_transfer(
+            self.kind_read, sip, node, address, request, b"", rows
+        )
+        return self.enqueue(request)
+
+    cdef int enqueue(self, DmaRequest request) except -1:
         self.tags += 1
         self.requests[request.tag] = request
         if self.idle_channels:
-            self.begin(request)
-        else:
-            self.waiting.append(request)
-        return request.done
+            return self.begin(request)
+        self.waiting.append(request)
+        return 0
 
     cdef int begin(self, DmaRequest request) except -1:
         """Give a request the channel that is idle."""
@@ -162,25 +193,28 @@ cdef class DmaRequests(Actor):
 
     cdef int finish(self, DmaRequest request) except -1:
         cdef long long now_ps = self.calendar.now_ps
-        target, writing = request.target, request.writing
+        cdef Transfer writing = request.writing
+        cdef Operation about
+        target = request.target
         del self.requests[request.tag]
         self.busy_ps += now_ps - request.start_ps
         self.nbytes += request.total
         if writing is None:
             self.tcm.write(target, request.data)
-        self.record(
-            # By position: by keyword takes twice as long.
-            OpRecord(
-                "pe_dma", request.name, request.start_ps, now_ps, self.cube, self.pe,
-                target.address, request.total, target.shape, target.dtype,
-                None if writing is None else writing.flow, False, (request.source,),
-                target.strides, None, crc32(request.data),
-            )
+        request.checksum = crc32_of(
+            PyBytes_AS_STRING(request.data), PyBytes_GET_SIZE(request.data)
+        )
+        about.start_ps, about.end_ps = request.start_ps, now_ps
+        about.cube, about.pe, about.flow_end = self.cube, self.pe, False
+        about.address, about.nbytes = target.address, request.total
+        about.checksum = request.checksum
+        self.log.enter(
+            "pe_dma", request.name, &about, target.shape, target.dtype, target.strides,
+            request.inputs, None if writing is None else writing.flow, None,
         )
         # Reassign the channel before the requester continues: requests that wait are older than
         # its next one.
         self.idle_channels += 1
         if self.waiting:
             self.begin(<DmaRequest> self.waiting.popleft())
-        request.done.complete(request.data)
-        return 0
+        return request.complete()

@@ -21,5 +21,6 @@ cdef class EgressStream(Actor):
     cdef Outlet outlet
     cdef object left
 
+    cdef int begin(self, Transfer transfer, long long packet_bytes) except -1
     cdef int reserve(self, Departure departure) except -1
     cdef int leave(self, Departure departure) except -1

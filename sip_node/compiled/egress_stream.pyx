@@ -23,10 +23,14 @@ cdef class EgressStream(Actor):
 
     def start(self, Transfer transfer not None, long long packet_bytes):
         """See `ReferenceEgressStream.start`."""
+        self.begin(transfer, packet_bytes)
+
+    cdef int begin(self, Transfer transfer, long long packet_bytes) except -1:
+        """`start` for C classes."""
         cdef Departure departure = Departure.__new__(Departure)
         departure.transfer, departure.packet_bytes = transfer, packet_bytes
         departure.total = transfer.total
-        self.reserve(departure)
+        return self.reserve(departure)
 
     cdef int act(self, Event event, object subject) except -1:
         return self.leave(<Departure> subject)

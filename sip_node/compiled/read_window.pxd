@@ -23,6 +23,7 @@ cdef class ReadWindow(Actor):
     cdef object reading
     cdef long long wakes_ps
 
+    cdef int open(self, Transfer transfer) except -1
     cdef int land(self, long long time_ps) except -1
     cdef int fill(self) except -1
     cdef bint send(self, OpenRead reading) except -1

@@ -30,10 +30,14 @@ cdef class ReadWindow(Actor):
 
     def begin(self, Transfer transfer not None):
         """See `ReferenceReadWindow.begin`."""
+        self.open(transfer)
+
+    cdef int open(self, Transfer transfer) except -1:
+        """`begin` for C classes."""
         cdef OpenRead reading = OpenRead.__new__(OpenRead)
         reading.transfer, reading.total = transfer, transfer.total
         self.reading.append(reading)
-        self.fill()
+        return self.fill()
 
     def landed(self, long long time_ps):
         """See `ReferenceReadWindow.landed`."""

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from sip_node.compiled.tile_stages import Slots, Token
+from sip_node.compiled.tile_stages import Slots
+from sip_node.compiled.tile_token import Token
 
 class TokenSource:
     def __init__(
@@ -21,3 +22,7 @@ class TokenSource:
     ) -> None: ...
     def __iter__(self) -> Iterator[Token]: ...
     def __next__(self) -> Token: ...
+
+class TokenQueue:
+    def __init__(self, buffers: Slots) -> None: ...
+    def add(self, tokens: TokenSource) -> None: ...

@@ -4,27 +4,14 @@ A step is a row, a depth and a column by index. What steps share, the shapes and
 operands, is in lists by these indices: a look-up by spans hashes nested tuples for every step.
 """
 
-from sip_node.compiled.tile_stages cimport Slots, Token
+from collections import deque
 
-cdef object new_tuple = tuple.__new__
+from sip_node.compiled.tile_stages cimport Slots
+from sip_node.compiled.tile_token cimport Token
 
 
 cdef class TokenSource:
     """The twin of `ReferenceStepTokens`; `tile_type` is the class of a step's tile."""
-
-    cdef object tile_type, gemm, output_of, source_a, source_b, shapes
-    cdef tuple sources, steps, whole
-    cdef list rows, depths, columns
-    # The tiles of the operands in row-major order, None until the first step that needs them.
-    cdef list tiles_a, tiles_b
-    # By rows and columns of a step: the shapes of all depths.
-    cdef dict shapes_of
-    cdef Slots buffers
-    cdef long long submitted_ps
-    cdef Py_ssize_t row, depth, column
-    # Those of the output tile of the last token.
-    cdef object output
-    cdef list output_shapes
 
     def __init__(self, tile_type, *, gemm, plan, shapes, tuple sources not None, output_of, routes,
                  long long submitted_ps, Slots buffers not None):
@@ -43,10 +30,17 @@ cdef class TokenSource:
 
     def __next__(self):
         """The token of the next step; takes its buffers, one pair of which is free."""
+        token = self.following()
+        if token is None:
+            raise StopIteration
+        return token
+
+    cdef Token following(self):
+        """The token of the next step, None after the last one."""
         cdef Token token
         cdef Py_ssize_t depths = len(self.depths)
         if self.row == len(self.rows):
-            raise StopIteration
+            return None
         rows, columns = self.rows[self.row], self.columns[self.column]
         depth = self.depths[self.depth]
         token = Token.__new__(Token)
@@ -54,10 +48,12 @@ cdef class TokenSource:
         if token.first:
             self.begin_output(rows, columns)
         token.gemm, token.sources, token.output = self.gemm, self.sources, self.output
-        token.tile = new_tuple(self.tile_type, (rows, depth, columns, token.first, token.last))
+        token.tile_type, token.rows, token.depth, token.columns = (
+            self.tile_type, rows, depth, columns
+        )
         token.shape = self.output_shapes[self.depth]
         token.route = self.whole if token.last else self.steps
-        token.submitted_ps, token.loading = self.submitted_ps, 2
+        token.submitted_ps, token.loading, token.index = self.submitted_ps, 2, self.index
         token.tile_a = self.tile(
             self.tiles_a, self.row * depths + self.depth, self.source_a, rows, depth
         )
@@ -66,6 +62,7 @@ cdef class TokenSource:
             columns,
         )
         token.buffer = self.buffers.reserve()
+        self.index += 1
         self.go_on(depths)
         return token
 
@@ -100,4 +97,32 @@ cdef class TokenSource:
             if self.column == len(self.columns):
                 self.column = 0
                 self.row += 1
+        return 0
+
+
+cdef class TokenQueue:
+    """The twin of `ReferenceTokenQueue`."""
+
+    def __init__(self, Slots buffers not None):
+        self.buffers, self.waiting = buffers, deque()
+        buffers.when_freed(self.go_on)
+
+    def add(self, TokenSource tokens not None):
+        """See `ReferenceTokenQueue.add`."""
+        self.waiting.append(tokens)
+        self.issue()
+
+    def go_on(self):
+        """Buffers are free."""
+        self.issue()
+
+    cdef int issue(self) except -1:
+        cdef Token token
+        while self.waiting and self.buffers.filled:
+            # Made one by one: the tokens of a large product would fill memory.
+            token = (<TokenSource> self.waiting[0]).following()
+            if token is None:
+                self.waiting.popleft()
+            else:
+                token.go_on()
         return 0

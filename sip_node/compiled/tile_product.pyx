@@ -4,11 +4,13 @@ The product of the tiles is numpy's, in float64, so its bits are those of the re
 conversions before and after it are loops here: as calls of numpy they cost more than the product.
 """
 
-from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_WRITABLE
-from cpython.buffer cimport PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport uint16_t
 
 import numpy as np
+
+from sip_node.compiled.tile_data cimport HALF, SINGLE, Element, TileData
+from sip_node.compiled.tile_token cimport OutputTile
 
 cdef extern from *:
     """
@@ -92,81 +94,105 @@ cdef extern from *:
     bint kernbench_widen_floats(const float *, double *, Py_ssize_t) noexcept nogil
 
 cdef object matmul = np.matmul, empty = np.empty, float32 = np.float32
-cdef object HALF = np.dtype(np.float16), SINGLE = np.dtype(np.float32)
+cdef object HALVES = np.dtype(np.float16), FLOATS = np.dtype(np.float32)
+
+
+cdef class WideTiles:
+    """Arrays of float64 for tiles of one shape, and where their elements are."""
+
+    def __init__(self, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n):
+        self.m, self.k, self.n = m, k, n
+        self.a, self.b, self.product = empty((m, k)), empty((k, n)), empty((m, n))
+        self.a_elements = address_of(self.a)
+        self.b_elements = address_of(self.b)
+        self.products = address_of(self.product)
+
+    cdef bint multiply(self, const char *a, const char *b, Element kind) except -1:
+        """Compute the product of two tiles; returns whether all their elements are finite."""
+        if not widen(a, self.a_elements, self.m * self.k, kind):
+            return False
+        if not widen(b, self.b_elements, self.k * self.n, kind):
+            return False
+        matmul(self.a, self.b, self.product)
+        return True
 
 
 cdef class TileProducts:
     """`accumulate(acc, a, b)` as `reference` computes it, which computes all other types."""
 
-    cdef object reference
-    # By shape, arrays of float64 that every step uses again: both operands and their product.
-    cdef dict arrays
-
     def __init__(self, reference):
-        self.reference, self.arrays = reference, {}
+        self.reference, self.wide_tiles = reference, {}
 
     def accumulate(self, acc, a, b):
         """`acc + a @ b` of one tile in float32; `acc` None stands for zeros."""
-        cdef tuple arrays
-        kind = a.dtype
-        if not (kind is HALF or kind is SINGLE) or b.dtype is not kind:
+        cdef Element kind = HALF if a.dtype is HALVES else SINGLE
+        cdef WideTiles wide
+        if not (kind == HALF or a.dtype is FLOATS) or b.dtype is not a.dtype:
             return self.reference(acc, a, b)
         if not (a.flags.c_contiguous and b.flags.c_contiguous):
             return self.reference(acc, a, b)
-        key = (a.shape, b.shape[1])
-        found = self.arrays.get(key)
-        if found is None:
-            (m, k), n = key
-            found = self.arrays[key] = (empty((m, k)), empty((k, n)), empty((m, n)))
-        arrays = <tuple> found
-        if not widen(a, arrays[0], kind is HALF) or not widen(b, arrays[1], kind is HALF):
+        wide = self.wide(a.shape[0], a.shape[1], b.shape[1])
+        if not wide.multiply(<const char *> address_of(a), <const char *> address_of(b), kind):
             # Infinities raise warnings of numpy, which the reference suppresses at some cost.
             return self.reference(acc, a, b)
-        matmul(arrays[0], arrays[1], arrays[2])
-        sums = empty((a.shape[0], b.shape[1]), float32)
-        narrow(acc, arrays[2], sums)
+        sums = empty((a.shape[0], b.shape[1]), float32) if acc is None else acc.copy()
+        add(<float *> address_of(sums), wide, acc is not None)
         return sums
 
+    cdef bint add_step(self, OutputTile output, TileData a, TileData b, bint first) except -1:
+        """Add `a @ b` to an output tile; returns False for what `accumulate` has to compute."""
+        cdef WideTiles wide
+        cdef bint adds = True
+        if a.elements is NULL or b.elements is NULL or a.kind != b.kind:
+            return False
+        if first:
+            adds = output.start is not None
+            if adds and output.start.elements is NULL:
+                return False
+        elif output.sums is NULL:
+            return False
+        wide = self.wide(a.shape[0], a.shape[1], b.shape[1])
+        if not wide.multiply(a.elements, b.elements, a.kind):
+            return False
+        if first:
+            output.begin_sums()
+        add(output.sums, wide, adds)
+        return True
 
-cdef bint widen(source, target, bint halves) except -1:
+    cdef WideTiles wide(self, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n):
+        """The arrays for a shape; most steps have that of the step before."""
+        cdef WideTiles last = self.last
+        if last is None or last.m != m or last.k != k or last.n != n:
+            key = (m, k, n)
+            last = self.wide_tiles.get(key)
+            if last is None:
+                last = self.wide_tiles[key] = WideTiles(m, k, n)
+            self.last = last
+        return last
+
+
+cdef double *address_of(array) except NULL:
+    """The first element of an array, which stays there as long as the array exists."""
+    cdef Py_buffer buffer
+    PyObject_GetBuffer(array, &buffer, PyBUF_C_CONTIGUOUS)
+    PyBuffer_Release(&buffer)
+    return <double *> buffer.buf
+
+
+cdef bint widen(const char *narrow, double *wide, Py_ssize_t count, Element kind) noexcept nogil:
     """Convert elements to float64; returns whether all are finite."""
-    cdef Py_buffer narrow_buffer, wide_buffer
-    cdef Py_ssize_t count
-    cdef bint finite
-    PyObject_GetBuffer(source, &narrow_buffer, PyBUF_C_CONTIGUOUS)
-    PyObject_GetBuffer(target, &wide_buffer, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE)
-    count = wide_buffer.len // sizeof(double)
-    if halves:
-        finite = kernbench_widen(
-            <uint16_t *> narrow_buffer.buf, <double *> wide_buffer.buf, count
-        )
-    else:
-        finite = kernbench_widen_floats(
-            <float *> narrow_buffer.buf, <double *> wide_buffer.buf, count
-        )
-    PyBuffer_Release(&wide_buffer)
-    PyBuffer_Release(&narrow_buffer)
-    return finite
+    if kind == HALF:
+        return kernbench_widen(<const uint16_t *> narrow, wide, count)
+    return kernbench_widen_floats(<const float *> narrow, wide, count)
 
 
-cdef int narrow(acc, product, sums) except -1:
-    """Round `acc + product` to float32 once."""
-    cdef Py_buffer before, wide, after
-    cdef Py_ssize_t index, count
-    cdef double *products
-    cdef float *rounded
-    PyObject_GetBuffer(product, &wide, PyBUF_C_CONTIGUOUS)
-    PyObject_GetBuffer(sums, &after, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE)
-    products, rounded = <double *> wide.buf, <float *> after.buf
-    count = wide.len // sizeof(double)
-    if acc is None:
+cdef void add(float *sums, WideTiles wide, bint adds) noexcept:
+    """Add the product to the sums, or set them to it; rounds once."""
+    cdef Py_ssize_t index, count = wide.m * wide.n
+    cdef double *products = wide.products
+    if adds:
         for index in range(count):
-            rounded[index] = <float> products[index]
+            sums[index] = <float> (sums[index] + products[index])
     else:
-        PyObject_GetBuffer(acc, &before, PyBUF_C_CONTIGUOUS)
         for index in range(count):
-            rounded[index] = <float> ((<float *> before.buf)[index] + products[index])
-        PyBuffer_Release(&before)
-    PyBuffer_Release(&after)
-    PyBuffer_Release(&wide)
-    return 0
+            sums[index] = <float> products[index]

@@ -1,11 +1,13 @@
 """The stages of a product's steps in C, as Python sees them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from runtime.core.coordinates import PeCoordinates
-from runtime.core.trace import OpRecord
-from sip_node.compiled.calendar import Actor, Calendar
+from sip_node.compiled.calendar import Calendar
+from sip_node.compiled.op_log import OpLog
+from sip_node.compiled.tile_product import TileProducts
+from sip_node.compiled.tile_token import Stage
 
 class Slots:
     def __init__(self, count: int) -> None: ...
@@ -17,47 +19,20 @@ class Slots:
     def take(self) -> int: ...
     def free(self, index: int) -> None: ...
 
-class Token:
-    def __init__(
-        self,
-        gemm: Any,
-        tile: Any,
-        shape: Any,
-        sources: tuple[Any, Any],
-        output: Any,
-        route: tuple[Any, ...],
-        submitted_ps: int,
-        buffer: int,
-    ) -> None: ...
-    def advance(self) -> None: ...
-
-class LoadStage:
-    def __init__(
-        self,
-        engine: Calendar,
-        read: Callable[[Any, Any], Any],
-        addresses: Sequence[tuple[int, int]],
-        staged: type,
-        data_of: Callable[[Any, Any, bytes], Any],
-        read_pieces: Callable[[Any, Any, Callable[[Any], None]], None],
-    ) -> None: ...
-    def accept(self, token: Token) -> None: ...
-
-class FetchStage(Actor):
+class FetchStage(Stage):
     server: Any
     records: int
     def __init__(
         self,
         engine: Calendar,
         server: Any,
-        record: Callable[[OpRecord], None],
+        log: OpLog,
         at: PeCoordinates,
         registers: Any,
         buffers: Slots,
     ) -> None: ...
-    def accept(self, token: Token) -> None: ...
 
-class GemmStage(Actor):
+class GemmStage(Stage):
     free_ps: int
     busy_ps: int
     tiles: int
@@ -68,8 +43,8 @@ class GemmStage(Actor):
     def __init__(
         self,
         engine: Calendar,
-        record: Callable[[OpRecord], None],
+        log: OpLog,
         at: PeCoordinates,
         registers: Any,
+        products: TileProducts | None = None,
     ) -> None: ...
-    def accept(self, token: Token) -> None: ...

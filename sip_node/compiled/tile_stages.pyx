@@ -5,13 +5,14 @@ engine, stands anywhere in its route. Records are built by position: by keyword 
 """
 
 from collections import deque
-from zlib import crc32
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 
-from runtime.core.trace import Operand, OpRecord
-from sip_node.compiled.calendar cimport Actor, Calendar, Event
+from sip_node.compiled.calendar cimport Calendar, Event
+from sip_node.compiled.op_log cimport Operation
 from sip_node.compiled.server cimport FifoServer, Service
+from sip_node.compiled.tile_data cimport TileData
+from sip_node.compiled.tile_token cimport OutputTile, StepShape, Token
 
 cdef enum:
     NORMAL = 1
@@ -76,99 +77,13 @@ cdef class Slots:
         return 0
 
 
-cdef class Token:
-    """The twin of `ReferenceTileToken`."""
-
-    def __init__(self, gemm, tile, shape, sources, output, tuple route not None,
-                 long long submitted_ps, int buffer):
-        self.gemm, self.tile, self.shape, self.sources = gemm, tile, shape, sources
-        self.output, self.route = output, route
-        self.submitted_ps, self.buffer = submitted_ps, buffer
-        self.first, self.last = tile.first, tile.last
-        self.loading = 2
-
-    def advance(self):
-        """Go to the next stage of the route, if there is one."""
-        self.go_on()
-
-    cdef int go_on(self) except -1:
-        cdef int passed = self.passed
-        if passed < len(self.route):
-            self.passed = passed + 1
-            self.route[passed].accept(self)
-        return 0
-
-
-cdef class LoadedOperand:
-    """Called with the bytes of an operand: it is in TCM."""
-
-    def __call__(self, read):
-        cdef Token token = self.token
-        data = self.stage.data_of(self.tile, self.block, read.value)
-        if self.is_b:
-            token.b = data
-        else:
-            token.a = data
-        token.loading -= 1
-        if not token.loading:
-            self.stage.pass_on(token)
-
-
-cdef class LoadStage:
-    """The twin of `ReferenceTileLoad`: `addresses` are those of the buffers of both operands."""
-
-    def __init__(self, Calendar engine not None, read, addresses, staged, data_of, read_pieces):
-        self.calendar, self.read, self.addresses = engine, read, addresses
-        self.staged, self.data_of, self.read_pieces = staged, data_of, read_pieces
-        self.loading = deque()
-
-    def accept(self, Token token not None):
-        """Take a token that has a buffer for each operand."""
-        self.loading.append(token)
-        a, b = token.sources
-        if token.tile_a is None:
-            rows, depth, columns, _, _ = token.tile
-            token.tile_a, token.tile_b = a.at(rows, depth), b.at(depth, columns)
-        self.load(token, a, token.tile_a, False)
-        self.load(token, b, token.tile_b, True)
-        if not token.loading:
-            # Both are staged, so they are ready at once.
-            self.pass_on(token)
-
-    cdef int load(self, Token token, object source, object tile, bint is_b) except -1:
-        cdef LoadedOperand loaded
-        if type(source) is self.staged:
-            if is_b:
-                token.b = tile
-            else:
-                token.a = tile
-            token.loading -= 1
-            return 0
-        shape, dtype, _, pieces = tile
-        loaded = LoadedOperand.__new__(LoadedOperand)
-        loaded.stage, loaded.token, loaded.tile, loaded.is_b = self, token, tile, is_b
-        loaded.block = Operand(self.addresses[token.buffer][is_b], shape, dtype.name)
-        if len(pieces) == 1:
-            self.read(pieces[0], loaded.block).then(loaded)
-        else:
-            self.read_pieces(pieces, loaded.block, loaded)
-        return 0
-
-    cdef int pass_on(self, Token token) except -1:
-        """The operands of a token are in TCM: it leaves behind those before it."""
-        token.ready_ps = self.calendar.now_ps
-        # In order: a token whose data is late holds back those behind it that are complete.
-        while self.loading and not (<Token> self.loading[0]).loading:
-            (<Token> self.loading.popleft()).go_on()
-        return 0
-
-
-cdef class FetchStage(Actor):
+cdef class FetchStage(Stage):
     """The twin of `ReferenceFetchPort`."""
 
-    def __init__(self, Calendar engine not None, server, record, at, registers, Slots buffers):
+    def __init__(self, Calendar engine not None, server, OpLog log not None, at, registers,
+                 Slots buffers):
         self.calendar, self.number = engine, engine.enlist(self)
-        self.server, self.record, self.cube, self.pe = server, record, at.cube, at.pe
+        self.server, self.log, self.cube, self.pe = server, log, at.cube, at.pe
         self.registers, self.buffers = registers, buffers
         self.sets, self.accumulators = registers.sets, registers.accumulators
         self.addresses = [(registers.a(each), registers.b(each)) for each in range(registers.SETS)]
@@ -177,25 +92,24 @@ cdef class FetchStage(Actor):
         registers.sets.when_freed(self.go_on)
         registers.accumulators.when_freed(self.go_on)
 
-    def accept(self, Token token not None):
-        """Take a token whose operands are in TCM."""
-        self.waiting.append(token)
-        self.begin()
-
     def go_on(self):
         """A register set or an accumulator is free."""
         self.begin()
 
+    cdef int take(self, Token token) except -1:
+        """Take a token whose operands are in TCM."""
+        self.waiting.append(token)
+        return self.begin()
+
     cdef int act(self, Event event, object subject) except -1:
-        return self.end(<Token> (<tuple> subject)[0], <list> (<tuple> subject)[1])
+        return self.end(<Token> subject)
 
     cdef int begin(self) except -1:
         """Begin the next fetch if port, register set, operands and accumulator are there."""
         cdef Token token
+        cdef OutputTile output
         cdef Event event
-        cdef long long end_ps = 0, now_ps = self.calendar.now_ps
-        cdef bint begins
-        cdef list records = []
+        cdef long long now_ps = self.calendar.now_ps
         if self.is_busy or not self.sets.filled:
             return 0
         if self.open_ps < 0:
@@ -205,9 +119,8 @@ cdef class FetchStage(Actor):
         if self.turn_ps < 0:
             self.turn_ps = now_ps
         token = <Token> self.waiting[0]
-        output = token.output
-        begins = token.first and output.start is not None
-        if begins:
+        output = <OutputTile> token.output
+        if token.first and output.start is not None:
             # A sum with an initial value needs its accumulator before that value is fetched.
             if not self.accumulators.filled:
                 return 0
@@ -218,39 +131,42 @@ cdef class FetchStage(Actor):
         token.open_ps, token.turn_ps, token.fetch_ps = self.open_ps, self.turn_ps, now_ps
         self.open_ps = self.turn_ps = -1
         token.registers = self.sets.reserve()
-        address_a, address_b = self.addresses[token.registers]
-        if begins:
-            records.append(self.transfer(output.start, output.address, &end_ps))
-        records.append(self.transfer(token.a, address_a, &end_ps))
-        records.append(self.transfer(token.b, address_b, &end_ps))
+        self.fetches = 0
+        if token.first and output.start is not None:
+            self.fetch(output.start)
+        self.fetch(<TileData> token.a)
+        self.fetch(<TileData> token.b)
         if token.last and output.bias is not None:
             # With the last step, which is when the epilogue needs it: the row is occupied briefly.
             output.bias_row = self.registers.biases.take()
-            address = self.registers.bias(output.bias_row)
-            records.append(self.transfer(output.bias, address, &end_ps))
+            self.fetch(output.bias)
         event.actor = self.number
-        return self.calendar.insert(end_ps, NORMAL, event, (token, records))
-
-    cdef object transfer(self, object tile, object address, long long *end_ps):
-        """The record of the fetch of a tile; reserves the port."""
-        cdef Service service
-        cdef long long now_ps = self.calendar.now_ps
-        block, nbytes = tile.block, tile.nbytes
-        if isinstance(self.server, FifoServer):
-            (<FifoServer> self.server).serve(now_ps, now_ps, nbytes, &service)
-        else:
-            service.start_ps, service.tail_ps = self.server.reserve(now_ps, now_ps, nbytes)
-        end_ps[0] = service.tail_ps
-        return OpRecord(
-            "pe_fetch_store", "fetch", service.start_ps, service.tail_ps, self.cube, self.pe,
-            address, nbytes, block.shape, block.dtype, None, False, (block,), (), None,
-            tile.checksum,
+        return self.calendar.insert(
+            self.fetched[self.fetches - 1].tail_ps, NORMAL, event, token
         )
 
-    cdef int end(self, Token token, list records) except -1:
-        for each in records:
-            self.record(each)
-        self.records += len(records)
+    cdef int fetch(self, TileData tile) except -1:
+        """Reserve the port for a tile."""
+        cdef Service *service = &self.fetched[self.fetches]
+        cdef long long now_ps = self.calendar.now_ps
+        self.fetches += 1
+        if isinstance(self.server, FifoServer):
+            return (<FifoServer> self.server).serve(now_ps, now_ps, tile.nbytes, service)
+        service.start_ps, service.tail_ps = self.server.reserve(now_ps, now_ps, tile.nbytes)
+        return 0
+
+    cdef int end(self, Token token) except -1:
+        cdef OutputTile output = <OutputTile> token.output
+        cdef int fetches = self.fetches
+        address_a, address_b = self.addresses[token.registers]
+        self.fetches = 0
+        if token.first and output.start is not None:
+            self.record(output.start, output.address)
+        self.record(<TileData> token.a, address_a)
+        self.record(<TileData> token.b, address_b)
+        if self.fetches < fetches:
+            self.record(output.bias, self.registers.bias(output.bias_row))
+        self.records += fetches
         self.is_busy = False
         token.fetched_ps = self.calendar.now_ps
         token.go_on()
@@ -258,45 +174,61 @@ cdef class FetchStage(Actor):
         self.buffers.release(token.buffer)
         return self.begin()
 
+    cdef int record(self, TileData tile, long long address) except -1:
+        """Record the next fetch of those that have ended."""
+        cdef Service *service = &self.fetched[self.fetches]
+        cdef Operation about
+        self.fetches += 1
+        about.start_ps, about.end_ps = service.start_ps, service.tail_ps
+        about.cube, about.pe, about.flow_end = self.cube, self.pe, False
+        about.address, about.nbytes, about.checksum = address, tile.nbytes, tile.checksum
+        return self.log.enter(
+            "pe_fetch_store", "fetch", &about, tile.shape, tile.element, (), tile.inputs, None,
+            None,
+        )
 
-cdef class GemmStage(Actor):
+
+cdef class GemmStage(Stage):
     """The twin of `ReferenceGemmSteps`."""
 
-    def __init__(self, Calendar engine not None, record, at, registers):
+    def __init__(self, Calendar engine not None, OpLog log not None, at, registers,
+                 TileProducts products=None):
         self.calendar, self.number = engine, engine.enlist(self)
-        self.record, self.cube, self.pe, self.registers = record, at.cube, at.pe, registers
+        self.log, self.cube, self.pe, self.registers = log, at.cube, at.pe, registers
         self.sets, self.accumulators = registers.sets, registers.accumulators
-        self.waiting, self.macs = deque(), 0
+        self.products, self.waiting, self.macs = products, deque(), 0
         registers.accumulators.when_freed(self.go_on)
-
-    def accept(self, Token token not None):
-        """Take a token whose operands are in registers."""
-        self.waiting.append(token)
-        self.begin()
 
     def go_on(self):
         """An accumulator is free."""
         self.begin()
+
+    cdef int take(self, Token token) except -1:
+        """Take a token whose operands are in registers."""
+        self.waiting.append(token)
+        return self.begin()
 
     cdef int act(self, Event event, object subject) except -1:
         return self.end(<Token> subject, event.tail_ps)
 
     cdef int begin(self) except -1:
         cdef Token token
+        cdef OutputTile output
         cdef Event event
         cdef long long now_ps = self.calendar.now_ps, step_ps
         if self.is_busy or not self.waiting:
             return 0
         token = <Token> self.waiting[0]
-        if token.output.accumulator is None:
+        output = <OutputTile> token.output
+        if output.accumulator is None:
             # The first step of an output tile reserves the accumulator, the others add to it.
             if not self.accumulators.filled:
                 return 0
-            token.output.take_accumulator(self.registers)
+            output.take_accumulator(self.registers)
         self.waiting.popleft()
         self.is_busy = True
         self.count_stall(token, now_ps)
-        step_ps = token.shape.step_ps
+        step_ps = (<StepShape> token.shape).step_ps
         self.busy_ps += step_ps
         self.free_ps = now_ps + step_ps
         event.actor, event.tail_ps = self.number, now_ps
@@ -317,18 +249,17 @@ cdef class GemmStage(Actor):
         return 0
 
     cdef int end(self, Token token, long long start_ps) except -1:
-        output, shape = token.output, token.shape
-        a, b = token.a.data, token.b.data
-        if a is not None and b is not None:
-            output.data = self.accumulated(output.data, a, b)
-        data = output.data
-        self.record(
-            OpRecord(
-                "pe_gemm", "gemm", start_ps, self.free_ps, self.cube, self.pe, output.address,
-                shape.output_bytes, output.shape, shape.accumulator, None, False,
-                self.inputs_of(token, output, shape), (), None,
-                0 if data is None else crc32(data),
-            )
+        cdef OutputTile output = <OutputTile> token.output
+        cdef StepShape shape = <StepShape> token.shape
+        cdef Operation about
+        self.compute(token, output)
+        about.start_ps, about.end_ps = start_ps, self.free_ps
+        about.cube, about.pe, about.flow_end = self.cube, self.pe, False
+        about.address, about.nbytes = output.address, shape.output_bytes
+        about.checksum = output.checksum()
+        self.log.enter(
+            "pe_gemm", "gemm", &about, output.shape, shape.accumulator, (),
+            self.inputs_of(token, output, shape), None, None,
         )
         self.tiles += 1
         self.macs += shape.macs
@@ -338,11 +269,20 @@ cdef class GemmStage(Actor):
         token.go_on()
         return self.begin()
 
-    cdef object inputs_of(self, Token token, object output, object shape):
+    cdef int compute(self, Token token, OutputTile output) except -1:
+        """Add the product of a step to its output tile."""
+        cdef TileData a = <TileData> token.a, b = <TileData> token.b
+        if self.products is not None and self.products.add_step(output, a, b, token.first):
+            return 0
+        if a.data is not None and b.data is not None:
+            output.data = self.accumulated(output.data, a.data, b.data)
+        return 0
+
+    cdef tuple inputs_of(self, Token token, OutputTile output, StepShape shape):
         """The operands in registers, and the accumulator where the sum begins before this step."""
         cdef bint begins = token.first and output.start is None
-        key = (token.registers, -1 if begins else output.address)
-        inputs = (<dict> shape.inputs).get(key)
-        if inputs is None:
-            inputs = shape.inputs[key] = self.operands(token, begins)
-        return inputs
+        key = (token.registers, -1 if begins else output.accumulator)
+        found = shape.inputs.get(key)
+        if found is None:
+            found = shape.inputs[key] = self.operands(token, begins)
+        return <tuple> found

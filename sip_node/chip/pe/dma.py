@@ -229,7 +229,6 @@ class _RequestParts(NamedTuple):
     write: Kind = Kind.WRITE
     ipcq_data: Kind = Kind.IPCQ_DATA
     elements: Sequence[str] = ELEMENTS
-    transfer: type[FabricTransfer] = FabricTransfer
     completion: type[Completion[bytes]] = Completion
     layout_of: Callable[[Operand], tuple[int, StridedBlock | None]] = layout_of
 

@@ -147,9 +147,7 @@ else:
             self, context: PeContext, registers: RegisterFile, buffers: TileBuffers
         ) -> None:
             at, server = context.coordinates, _server(context, "fetch")
-            super().__init__(
-                context.engine, server, context.record, at, registers, buffers.operands
-            )
+            super().__init__(context.engine, server, context.log, at, registers, buffers.operands)
 
 
 class StorePort:

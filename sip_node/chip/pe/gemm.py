@@ -9,7 +9,6 @@ output tile follow each other without a gap in the array, so only its last step 
 """
 
 from collections import deque
-from collections.abc import Callable
 from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +18,7 @@ from runtime.core.trace import Operand, OpRecord
 from runtime.language.gemm import accumulate as accumulate_tile
 from runtime.language.value import Array
 from runtime.model.tiles import Tile, TileSize
+from sip_node.chip.op_log import OpLog
 from sip_node.chip.pe.clock import Clock
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.operand_tiles import checksum_of
@@ -73,11 +73,12 @@ class ReferenceGemmSteps:
     def __init__(
         self,
         engine: Engine,
-        record: Callable[[OpRecord], None],
+        log: OpLog,
         at: PeCoordinates,
         registers: RegisterFile,
+        products: None = None,  # noqa: ARG002 - what the twin adds steps by
     ) -> None:
-        self._engine, self._record, self._at = engine, record, at
+        self._engine, self._record, self._at = engine, log.add, at
         self._registers = registers
         self._sets, self._accumulators = registers.sets, registers.accumulators
         self._waiting: deque[TileToken] = deque()
@@ -171,12 +172,15 @@ class ReferenceGemmSteps:
 
 
 if TYPE_CHECKING or not IS_COMPILED:
-    GemmSteps, accumulate = ReferenceGemmSteps, accumulate_tile
+    GemmSteps = ReferenceGemmSteps
+    accumulate = accumulate_tile
+    _PRODUCTS = None
 else:
     from sip_node.compiled.tile_product import TileProducts
     from sip_node.compiled.tile_stages import GemmStage as GemmSteps
 
-    accumulate = TileProducts(accumulate_tile).accumulate
+    _PRODUCTS = TileProducts(accumulate_tile)
+    accumulate = _PRODUCTS.accumulate
 
 
 class PeGemm(GemmSteps):
@@ -187,7 +191,15 @@ class PeGemm(GemmSteps):
     """
 
     def __init__(self, context: PeContext, registers: RegisterFile) -> None:
-        super().__init__(context.engine, context.record, context.coordinates, registers)
+        # A class that computes steps in another way does so in Python.
+        overrides = type(self).accumulated is not PeGemm.accumulated
+        super().__init__(
+            context.engine,
+            context.log,
+            context.coordinates,
+            registers,
+            None if overrides else _PRODUCTS,
+        )
         topology = context.topology
         self._engine, self._registers = context.engine, registers
         self._model, self._clock = topology.pe.gemm, Clock(topology.pe.gemm.clock_ghz)

@@ -6,7 +6,7 @@ a buffer in TCM first, by as many DMA requests as it has physical blocks.
 
 from collections.abc import Callable
 from math import prod
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -16,12 +16,13 @@ from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
 from runtime.language.value import Array, Pointer, Ref, Value, row_major
 from runtime.model.tiles import Span, blocked_offset
+from sip_node.compiled.choice import IS_COMPILED
 
 Blocks = Callable[[Pointer, tuple[int, ...], tuple[int, ...]], list[Operand]]
 """(pointer, shape, strides) of virtual memory -> physical blocks, in the order of the elements."""
 
 
-class TileData(Struct, frozen=True, gc=False):
+class ReferenceTileData(Struct, frozen=True, gc=False):
     """A block in TCM and its elements; `data` is None in a run without data."""
 
     block: Operand
@@ -30,17 +31,23 @@ class TileData(Struct, frozen=True, gc=False):
     checksum: int
 
 
-NOT_LOADED = TileData(Operand(0, (0,), ""), 0, None, 0)
-"""An operand that is not in TCM yet."""
-
-
-class StreamedTile(NamedTuple):
+class ReferenceStreamedTile(NamedTuple):
     """A tile in memory; `pieces` are its physical blocks in the order of its elements."""
 
     shape: tuple[int, int]
     dtype: DType
     nbytes: int
     pieces: list[Operand]
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    TileData = ReferenceTileData
+    StreamedTile = ReferenceStreamedTile
+else:
+    from sip_node.compiled.tile_data import StreamedTile, TileData
+
+NOT_LOADED = TileData(Operand(0, (0,), ""), 0, None, 0)
+"""An operand that is not in TCM yet."""
 
 
 class Staged:

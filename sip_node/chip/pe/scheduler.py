@@ -28,7 +28,6 @@ back-pressure of the pipeline. The steps of all products pass every stage in one
 of one product overlaps with the start of the next.
 """
 
-from collections import deque
 from collections.abc import Callable
 from fractions import Fraction
 from math import prod
@@ -47,7 +46,7 @@ from sip_node.chip.pe.fetch_store import PeFetchStore
 from sip_node.chip.pe.gemm import PeGemm
 from sip_node.chip.pe.math import PeMath
 from sip_node.chip.pe.operand_tiles import Blocks, Source, Staged, Streamed
-from sip_node.chip.pe.step_tokens import StepTokens
+from sip_node.chip.pe.step_tokens import StepTokens, TokenQueue
 from sip_node.chip.pe.tile_buffers import RegisterFile, TileBuffers
 from sip_node.chip.pe.tile_dma import TileLoad, TileWrite
 from sip_node.chip.pe.tile_token import OutputTile, StepShape, TileStage, TileToken
@@ -165,13 +164,12 @@ class PeScheduler:
         self._buffers = buffers
         self._load = TileLoad(context.engine, dma, buffers)
         self._write = TileWrite(dma, buffers)
-        self._tokens: deque[StepTokens] = deque()
+        self._tokens = TokenQueue(buffers.operands)
         self._in_flight: list[Composite] = []
         self._engine_ps = 0
         # A step that is issued has a pair of buffers, and then a register set until it has ended.
         self._most_issued = buffers.count + RegisterFile.SETS
         self._byte_ps = _byte_ps(context.topology)
-        buffers.operands.when_freed(self._issue)
 
     @property
     def in_flight(self) -> int:
@@ -196,8 +194,7 @@ class PeScheduler:
         composite.engine_ps = self._engine_ps
         self._in_flight.append(composite)
         composite.done.then(lambda _done: self._in_flight.remove(composite))
-        self._tokens.append(composite.tokens(*self._route(gemm), self._buffers))
-        self._issue()
+        self._tokens.add(composite.tokens(*self._route(gemm), self._buffers))
         return composite.done
 
     def earliest_end_ps(self, done: Completion[None]) -> int:
@@ -230,16 +227,6 @@ class PeScheduler:
         if gemm.out is not None:
             results.append(self._write)
         return (self._load, self._fetch_store.fetch, self._gemm), tuple(results)
-
-    def _issue(self) -> None:
-        """Issue steps as long as buffers for their operands are free."""
-        while self._tokens and self._buffers.operands.available:
-            # Made one by one: the tokens of a large product would fill memory.
-            token = next(self._tokens[0], None)
-            if token is None:
-                self._tokens.popleft()
-            else:
-                token.advance()
 
 
 def _byte_ps(topology: Topology) -> Fraction:

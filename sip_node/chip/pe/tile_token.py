@@ -21,7 +21,7 @@ class TileStage(Protocol):
         ...
 
 
-class OutputTile(Struct):
+class ReferenceOutputTile(Struct):
     """One tile of the result. The steps of its depth add to the same accumulator.
 
     `accumulator` is None until the tile has one. `start` is the initial value of the sum, None for
@@ -51,7 +51,7 @@ class OutputTile(Struct):
         return Operand(self.address, self.shape, dtype)
 
 
-class StepShape(Struct):
+class ReferenceStepShape(Struct):
     """What the steps of a product have in common that have one size and are, or are not, the last
     ones of an output tile.
 
@@ -82,9 +82,9 @@ class ReferenceTileToken(Struct):
 
     gemm: Gemm
     tile: Tile
-    shape: StepShape
+    shape: "StepShape"
     sources: tuple[Source, Source]
-    output: OutputTile
+    output: "OutputTile"
     route: tuple[TileStage, ...]
     submitted_ps: int
     buffer: int
@@ -109,5 +109,8 @@ class ReferenceTileToken(Struct):
 
 if TYPE_CHECKING or not IS_COMPILED:
     TileToken = ReferenceTileToken
+    OutputTile = ReferenceOutputTile
+    StepShape = ReferenceStepShape
 else:
-    from sip_node.compiled.tile_stages import Token as TileToken
+    from sip_node.compiled.tile_token import OutputTile, StepShape
+    from sip_node.compiled.tile_token import Token as TileToken

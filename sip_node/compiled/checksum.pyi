@@ -1,0 +1,3 @@
+"""The CRC-32 of bytes, as Python sees it."""
+
+def crc32(content: bytes) -> int: ...

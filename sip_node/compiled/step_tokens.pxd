@@ -1,0 +1,48 @@
+"""The tokens of products, in C: see step_tokens.pyx."""
+
+from sip_node.compiled.tile_stages cimport Slots
+from sip_node.compiled.tile_token cimport Token
+
+
+cdef class TokenSource:
+    cdef object tile_type
+    cdef object gemm
+    cdef object output_of
+    cdef object source_a
+    cdef object source_b
+    cdef object shapes
+    cdef tuple sources
+    cdef tuple steps
+    cdef tuple whole
+    cdef list rows
+    cdef list depths
+    cdef list columns
+    # The tiles of the operands in row-major order, None until the first step that needs them.
+    cdef list tiles_a
+    cdef list tiles_b
+    # By rows and columns of a step: the shapes of all depths.
+    cdef dict shapes_of
+    cdef Slots buffers
+    cdef long long submitted_ps
+    cdef long long index
+    # The place of the next step.
+    cdef Py_ssize_t row
+    cdef Py_ssize_t depth
+    cdef Py_ssize_t column
+    # Those of the output tile of the last token.
+    cdef object output
+    cdef list output_shapes
+
+    cdef Token following(self)
+    cdef object tile(
+        self, list tiles, Py_ssize_t index, object source, object rows, object columns
+    )
+    cdef int begin_output(self, object rows, object columns) except -1
+    cdef int go_on(self, Py_ssize_t depths) except -1
+
+
+cdef class TokenQueue:
+    cdef Slots buffers
+    cdef object waiting
+
+    cdef int issue(self) except -1
