@@ -1,5 +1,12 @@
 """The event calendar in C: see calendar.pyx."""
 
+from sip_node.compiled.completion cimport Continuation
+
+cdef enum:
+    # The actor of continuations: `act` resumes the subject.
+    RESUME = 1
+
+
 cdef struct Event:
     # What the core does at a time: actor `actor` acts, with the values of the event.
     int actor
@@ -44,6 +51,7 @@ cdef class Calendar:
     cpdef long long next_ps(self) except -1
     cdef int enlist(self, Actor actor) except -1
     cdef int insert(self, long long time_ps, int priority, Event event, object subject) except -1
+    cdef int resume_at(self, long long time_ps, Continuation continuation) except -1
     cdef int grow(self) except -1
     cdef int execute_first(self) except -1
     cdef int execute_simpy(self) except -1

@@ -20,6 +20,8 @@ from heapq import heappush
 from simpy import Environment
 from simpy.core import EmptySchedule, Infinity
 
+from sip_node.compiled.completion cimport Continuation
+
 cdef enum:
     # The actor of calls of Python functions: the subject is (function, arguments).
     CALL = 0
@@ -69,6 +71,14 @@ cdef class Actor:
         raise NotImplementedError(type(self).__name__)
 
 
+cdef class Resumptions(Actor):
+    """The actor of objects that exist for one operation, and are no actors: these are never freed.
+    """
+
+    cdef int act(self, Event event, object subject) except -1:
+        return (<Continuation> subject).resume(None)
+
+
 cdef class Calendar:
     """The first base of an engine whose second base is `simpy.Environment`.
 
@@ -77,7 +87,7 @@ cdef class Calendar:
 
     def __cinit__(self):
         self.ids = EventIds()
-        self.actors = [None]
+        self.actors = [None, Resumptions()]
         self.subjects = []
         self.simpy_queue = []
 
@@ -195,6 +205,12 @@ cdef class Calendar:
             child = parent
         self.heap[child] = key
         return 0
+
+    cdef int resume_at(self, long long time_ps, Continuation continuation) except -1:
+        """Resume a continuation, without a result, at a time."""
+        cdef Event event
+        event.actor = RESUME
+        return self.insert(time_ps, NORMAL, event, continuation)
 
     cdef int grow(self) except -1:
         """Double the room for events."""

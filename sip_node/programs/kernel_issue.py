@@ -27,7 +27,7 @@ class CommandIssuer:
     """Issues commands for the kernel that runs as `program`. `issue_ps` is the cost of one."""
 
     def __init__(self, engine: Engine, topology: Topology, program: Program) -> None:
-        self._engine, self._program = engine, program
+        self.engine, self._program = engine, program
         pe = topology.pe
         self.issue_ps = ps_from_ns(pe.cpu.overhead_ns) + ps_from_ns(pe.scheduler.overhead_ns)
         self._translated_ps = self.issue_ps + ps_from_ns(pe.mmu.overhead_ns)
@@ -46,7 +46,7 @@ class CommandIssuer:
         """Call `function(*args)` after the cost of a command, for an operation of several commands
         for which the kernel sleeps already.
         """
-        self._engine.at(self._engine.now_ps + self.issue_ps, function, *args)
+        self.engine.at(self.engine.now_ps + self.issue_ps, function, *args)
 
     def wait(self, start: Callable[..., Completion[_T]], *args: object) -> _T:
         """Call `start(*args)` at no cost, from the event loop; block until its completion."""
@@ -55,5 +55,5 @@ class CommandIssuer:
     def _issue(
         self, cost_ps: int, start: Callable[..., Completion[_T]], args: tuple[object, ...]
     ) -> _T:
-        self._engine.at(self._engine.now_ps + cost_ps, self._program.call, start, args)
+        self.engine.at(self.engine.now_ps + cost_ps, self._program.call, start, args)
         return self._program.sleep()

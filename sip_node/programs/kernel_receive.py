@@ -26,10 +26,11 @@ keeps its direction to the end, so that the rest of its message matches no other
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, auto
 from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
@@ -41,7 +42,8 @@ from sip_node.chip.completion import Completion, all_of, completed
 from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.pe.queue_table import QueueTable, Slot
 from sip_node.chip.pe.slot_trace import SlotTrace
-from sip_node.chip.strided_block import is_packed, nbytes_of, part_of
+from sip_node.chip.strided_block import is_packed, item_bytes, nbytes_of, part_of
+from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 from sip_node.programs.kernel_faults import KernelFaults
 
@@ -71,7 +73,7 @@ _FOLLOWING: dict[int, set[ReceiveState]] = {
 
 
 @dataclass(eq=False)
-class Receive:
+class ReferenceReceive:
     """One receive of elements of `dtype` into `targets`, physical blocks, from source line `line`.
 
     `direction` is None for any; once a message has matched, `source` is where it comes from and
@@ -105,7 +107,25 @@ class _SlotTargets(Struct, frozen=True):
     nbytes: int
 
 
-class Receives:
+if TYPE_CHECKING or not IS_COMPILED:
+    Receive = ReferenceReceive
+else:
+    from sip_node.compiled.slot_receives import ReceivedMessage
+
+    class Receive(ReceivedMessage):
+        """The twin of the reference, with its state."""
+
+        @property
+        def state(self) -> ReceiveState:
+            """See the reference."""
+            return ReceiveState(self.step)
+
+        @state.setter
+        def state(self, state: ReceiveState) -> None:
+            self.step = state
+
+
+class ReferenceReceives:
     """All receives of one kernel. A command of the PE_CPU takes `issue_ps`.
 
     A kernel with a `transfer` receives one message of its own.
@@ -193,11 +213,7 @@ class Receives:
         nbytes = sum(map(nbytes_of, receive.targets))
         # A block with gaps is one DMA descriptor, and a slot boundary would cut it inside a row.
         if nbytes > slot_size and not all(map(is_packed, receive.targets)):
-            problem = (
-                f"recv from {receive.source} over a view with gaps, {nbytes:,} bytes: "
-                f"it must fit a slot of {slot_size:,} bytes"
-            )
-            self._fail(receive, self._faults.error(problem, receive.line))
+            self._refuse_gaps(receive, nbytes)
             return
         receive.parts = _cut(receive.targets, slot_size)
         self._read_slot(receive)
@@ -257,6 +273,13 @@ class Receives:
         else:
             receive.enter(ReceiveState.AWAITING_SLOT)
 
+    def _refuse_gaps(self, receive: Receive, nbytes: int) -> None:
+        problem = (
+            f"recv from {receive.source} over a view with gaps, {nbytes:,} bytes: "
+            f"it must fit a slot of {self._queues.pair(receive.source).slot_size:,} bytes"
+        )
+        self._fail(receive, self._faults.error(problem, receive.line))
+
     def _fail(self, receive: Receive, problem: KernbenchError) -> None:
         receive.enter(ReceiveState.FAILED)
         receive.done.fail(problem)
@@ -293,3 +316,49 @@ def _cut(targets: Sequence[Operand], slot_size: int) -> deque[_SlotTargets]:
     if blocks:
         slots.append(_SlotTargets(blocks, slot_size - room))
     return slots
+
+
+class _SlotFunctions(NamedTuple):
+    """What the twin calls of this room and of the rooms between."""
+
+    nbytes_of: Callable[[Operand], int] = nbytes_of
+    item_bytes: Callable[[str], int] = item_bytes
+    is_packed: Callable[[Operand], bool] = is_packed
+    part_of: Callable[[Operand, int, int], Operand] = part_of
+    cut: Callable[[Sequence[Operand], int], deque[_SlotTargets]] = _cut
+    all_of: Callable[[Sequence[Completion[bytes]]], Completion[list[bytes]]] = all_of
+
+
+_FUNCTIONS = _SlotFunctions()
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    Receives = ReferenceReceives
+else:
+    from sip_node.compiled.slot_receives import SlotReceives
+
+    class Receives(SlotReceives, ReferenceReceives):
+        """The reference, whose slots are in C."""
+
+        def __init__(
+            self,
+            engine: Engine,
+            dma: PeDma,
+            queues: QueueTable,
+            issue_ps: int,
+            faults: KernelFaults,
+            trace: SlotTrace | None,
+            *,
+            transfer: Transfer | None = None,
+        ) -> None:
+            super().__init__(engine, dma, queues, issue_ps, faults, trace, transfer=transfer)
+            self.bind(
+                engine=engine,
+                dma=dma,
+                queues=queues,
+                issue_ps=issue_ps,
+                call=faults.call,
+                trace=trace,
+                by_call=transfer is not None,
+                functions=_FUNCTIONS,
+            )

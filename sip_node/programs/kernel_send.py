@@ -9,6 +9,7 @@ carry out the slots, so a message costs two switches of programs and not two for
 """
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -18,14 +19,15 @@ from sip_node.chip.completion import Completion
 from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.pe.queue_state import QueueState
 from sip_node.chip.pe.slot_trace import SlotTrace
-from sip_node.chip.strided_block import is_packed, nbytes_of, part_of
+from sip_node.chip.strided_block import is_packed, item_bytes, nbytes_of, part_of
+from sip_node.compiled.choice import IS_COMPILED
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_queues import KernelQueues
 from sip_node.programs.kernel_wait import KernelWait
 
 
-class _SentMessage(Struct):
+class ReferenceSentMessage(Struct):
     """A message of the elements `data` at `block`, of which the first `sent` bytes have left.
 
     `paused` completes when all have, or when a collective has reserved the queues.
@@ -39,7 +41,13 @@ class _SentMessage(Struct):
     sent: int = 0
 
 
-class Sends:
+if TYPE_CHECKING or not IS_COMPILED:
+    SentMessage = ReferenceSentMessage
+else:
+    from sip_node.compiled.slot_sends import SentMessage
+
+
+class ReferenceSends:
     """Sends the values of one kernel."""
 
     def __init__(
@@ -63,26 +71,26 @@ class Sends:
                 f"send to {direction} of a view with gaps, {nbytes:,} bytes: it must fit "
                 f"a slot of {slot_size:,} bytes; a copy made with tl.cat has no gaps"
             )
-        message = _SentMessage(queue, block, value.tobytes(), nbytes, Completion())
+        message = SentMessage(queue, block, value.tobytes(), nbytes, Completion())
         while message.sent < nbytes:
             # Here and not in an event: the line of the error is that of the program.
             self._queues.check_peer("send", direction)
             message.paused = Completion()
             self._issuer.wait(self._begin, message)
 
-    def _begin(self, message: _SentMessage) -> Completion[None]:
+    def _begin(self, message: SentMessage) -> Completion[None]:
         self._issue(message)
         return message.paused
 
-    def _issue(self, message: _SentMessage) -> None:
+    def _issue(self, message: SentMessage) -> None:
         """Issue the command for the next slot."""
         self._wait.begin(self._wait.on_peer("send", message.queue.pair.direction))
         self._issuer.after_command(self._reserve, message)
 
-    def _reserve(self, message: _SentMessage) -> None:
+    def _reserve(self, message: SentMessage) -> None:
         message.queue.acquire().then(partial(self._write, message))
 
-    def _write(self, message: _SentMessage, reserved: Completion[int]) -> None:
+    def _write(self, message: SentMessage, reserved: Completion[int]) -> None:
         """Write the next slot of the message, which is reserved at the peer."""
         self._wait.end()
         pair, start = message.queue.pair, message.sent
@@ -94,7 +102,7 @@ class Sends:
             partial(self._left, message, slot)
         )
 
-    def _left(self, message: _SentMessage, slot: Operand, _: Completion[bytes]) -> None:
+    def _left(self, message: SentMessage, slot: Operand, _: Completion[bytes]) -> None:
         """The last byte of a slot has left the TCM."""
         if self._trace is not None:
             self._trace.sent(message.queue.pair, slot)
@@ -104,3 +112,34 @@ class Sends:
             self._issue(message)
         else:
             message.paused.complete(None)
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    Sends = ReferenceSends
+else:
+    from sip_node.compiled.slot_sends import SlotSends
+
+    class Sends(SlotSends, ReferenceSends):
+        """The reference, whose slots are in C."""
+
+        def __init__(
+            self,
+            issuer: CommandIssuer,
+            wait: KernelWait,
+            dma: PeDma,
+            queues: KernelQueues,
+            faults: KernelFaults,
+            trace: SlotTrace | None,
+        ) -> None:
+            super().__init__(issuer, wait, dma, queues, faults, trace)
+            self.bind(
+                engine=issuer.engine,
+                issue_ps=issuer.issue_ps,
+                wait=wait,
+                dma=dma,
+                queues=queues,
+                call=faults.call,
+                trace=trace,
+                part_of=part_of,
+                item_bytes=item_bytes,
+            )

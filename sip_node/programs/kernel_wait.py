@@ -27,7 +27,7 @@ class PeerWait(Struct, frozen=True):
 
 
 class KernelWait:
-    """What one kernel waits for."""
+    """What one kernel waits for: `current` is the wait for a peer, if there is one."""
 
     def __init__(
         self, pe: Pe, launch: PeLaunch, program: Program, queues: KernelQueues, receives: Receives
@@ -35,7 +35,7 @@ class KernelWait:
         self._chip, self._coordinates = pe.chip, pe.coordinates
         self._launch, self._program = launch, program
         self._queues, self._receives = queues, receives
-        self._current: PeerWait | None = None
+        self.current: PeerWait | None = None
 
     def on_peer(self, operation: str, direction: str | None, line: str = "") -> PeerWait:
         """A wait that begins now; `KernelError` if the queues do not allow the operation."""
@@ -44,11 +44,11 @@ class KernelWait:
 
     def begin(self, wait: PeerWait | None) -> None:
         """The kernel waits from now on; None where it waits for no peer."""
-        self._current = wait
+        self.current = wait
 
     def end(self) -> None:
         """The kernel goes on."""
-        self._current = None
+        self.current = None
 
     def until(self, until: Until) -> None:
         """The kernel does not go on before `until()`: promise the other SIPs no message before."""
@@ -61,7 +61,7 @@ class KernelWait:
 
     def blocked(self) -> BlockedPe | None:
         """The wait for a peer, if there is one, with its source line."""
-        wait, at = self._current, self._coordinates
+        wait, at = self.current, self._coordinates
         if wait is None:
             return None
         # Described when it is needed: a kernel sends many slots and waits for few of them.

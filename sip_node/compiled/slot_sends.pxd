@@ -1,0 +1,44 @@
+"""The slots of messages that a kernel sends, in C: see slot_sends.pyx."""
+
+from sip_node.compiled.calendar cimport Calendar
+from sip_node.compiled.completion cimport Completion, Continuation
+from sip_node.compiled.queue_state cimport QueueState
+
+
+cdef class SentMessage(Continuation):
+    cdef QueueState queue
+    cdef object block
+    cdef object data
+    cdef readonly long long nbytes
+    cdef readonly long long sent
+    cdef public Completion paused
+    # What `PeerWait` has: the message stands for the wait for its credits.
+    cdef readonly str operation
+    cdef readonly str line
+    cdef readonly str direction
+    cdef readonly long long since_ps
+    cdef SlotSends sends
+    cdef int step
+    # The first address and the type of the block, and the bytes of an element.
+    cdef long long address
+    cdef object dtype
+    cdef long long item
+    cdef object slot
+
+
+cdef class SlotSends:
+    cdef Calendar calendar
+    cdef long long issue_ps
+    cdef object wait
+    cdef object dma
+    cdef object queues
+    cdef str call
+    cdef object trace
+    cdef object part_of
+    cdef object item_bytes
+
+    cdef int issue(self, SentMessage message) except -1
+    cdef int reserve(self, SentMessage message) except -1
+    cdef int write(self, SentMessage message, long long address) except -1
+    cdef int left(self, SentMessage message) except -1
+    cdef object part(self, SentMessage message, long long start, long long nbytes)

@@ -1,0 +1,32 @@
+"""The slots of messages that a kernel sends, in C, as Python sees them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from sip_node.compiled.calendar import Calendar
+from sip_node.compiled.completion import Completion
+from sip_node.compiled.queue_state import QueueState
+
+class SentMessage:
+    paused: Completion
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def sent(self) -> int: ...
+    def __init__(
+        self, queue: QueueState, block: Any, data: bytes, nbytes: int, paused: Completion
+    ) -> None: ...
+
+class SlotSends:
+    def bind(
+        self,
+        engine: Calendar,
+        issue_ps: int,
+        wait: Any,
+        dma: Any,
+        queues: Any,
+        call: str,
+        trace: Any,
+        part_of: Callable[[Any, int, int], Any],
+        item_bytes: Callable[[str], int],
+    ) -> None: ...

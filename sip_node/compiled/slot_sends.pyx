@@ -1,0 +1,98 @@
+"""The slots of messages that a kernel sends, in C; see `sip_node.programs.kernel_send`.
+
+A message is a continuation of its own commands: the end of each resumes it at its next step.
+"""
+
+from runtime.core.trace import Operand
+from sip_node.compiled.calendar cimport Calendar
+from sip_node.compiled.completion cimport Completion, Continuation
+from sip_node.compiled.queue_state cimport QueueState
+
+cdef enum Step:
+    ISSUED
+    RESERVED
+    LEFT
+
+cdef object operand = Operand
+
+
+cdef class SentMessage(Continuation):
+    """The twin of `ReferenceSentMessage`."""
+
+    def __init__(self, QueueState queue not None, block, data, long long nbytes,
+                 Completion paused not None):
+        self.queue, self.block, self.data, self.nbytes = queue, block, data, nbytes
+        self.paused = paused
+        self.operation, self.line, self.direction = "send", "", queue.direction
+        self.address, self.dtype = block.address, block.dtype
+
+    cdef int resume(self, Completion done) except -1:
+        if self.step == ISSUED:
+            return self.sends.reserve(self)
+        if self.step == RESERVED:
+            return self.sends.write(self, done.value)
+        return self.sends.left(self)
+
+
+cdef class SlotSends:
+    """The first base of the sends of a kernel whose second base is `ReferenceSends`."""
+
+    def bind(self, Calendar engine not None, long long issue_ps, wait, dma, queues, str call,
+             trace, part_of, item_bytes):
+        """Take what the reference holds, and functions of the rooms above."""
+        self.calendar, self.issue_ps, self.wait = engine, issue_ps, wait
+        self.dma, self.queues, self.call, self.trace = dma, queues, call, trace
+        self.part_of, self.item_bytes = part_of, item_bytes
+
+    def _begin(self, SentMessage message not None):
+        """See the reference."""
+        message.sends, message.item = self, self.item_bytes(message.dtype)
+        self.issue(message)
+        return message.paused
+
+    cdef int issue(self, SentMessage message) except -1:
+        """Issue the command for the next slot."""
+        message.since_ps, message.step = self.calendar.now_ps, ISSUED
+        self.wait.current = message
+        return self.calendar.resume_at(message.since_ps + self.issue_ps, message)
+
+    cdef int reserve(self, SentMessage message) except -1:
+        cdef long long address = message.queue.reserve()
+        if address >= 0:
+            return self.write(message, address)
+        message.step = RESERVED
+        return (<Completion> message.queue.acquire()).attach(message)
+
+    cdef int write(self, SentMessage message, long long address) except -1:
+        """Write the next slot of the message, which is reserved at the peer."""
+        cdef long long start = message.sent, nbytes
+        self.wait.current = None
+        nbytes = min(message.queue.slot_size, message.nbytes - start)
+        content = message.data
+        if nbytes == message.nbytes:
+            source = message.block
+        else:
+            source = self.part(message, start, nbytes)
+            content = content[start:start + nbytes]
+        message.slot = operand(address, source.shape, source.dtype)
+        message.step = LEFT
+        left = self.dma.push(
+            source, message.slot, content, message.queue.queue_pair.packet_bytes, self.call
+        )
+        return (<Completion> left).attach(message)
+
+    cdef object part(self, SentMessage message, long long start, long long nbytes):
+        """`part_of` the block of a message."""
+        if start % message.item or nbytes % message.item:
+            return self.part_of(message.block, start, nbytes)
+        return operand(message.address + start, (nbytes // message.item,), message.dtype)
+
+    cdef int left(self, SentMessage message) except -1:
+        """The last byte of a slot has left the TCM."""
+        if self.trace is not None:
+            self.trace.sent(message.queue.queue_pair, message.slot)
+        message.sent += message.queue.slot_size
+        # For every slot anew: a collective may have started on these queues in the meantime.
+        if message.sent < message.nbytes and not self.queues.reserved:
+            return self.issue(message)
+        return message.paused.succeed(None)
