@@ -71,11 +71,13 @@ class HeadShape:
         return blocks * itemsize + scores * (3 * 4 + itemsize)
 
 
-def attend(qkv: tl.Pointer, out: tl.Pointer, shape: HeadShape, pes: int) -> None:
-    """Kernel: every `pes`-th step of softmax(q k^T / sqrt(depth)) v, beginning with the number of
-    the PE.
+def attend(qkv: tl.Pointer, out: tl.Pointer, shape: HeadShape, grid: tuple[int, int]) -> None:
+    """Kernel: every n-th step of softmax(q k^T / sqrt(depth)) v, beginning with the number of the
+    PE. `grid` is n, the number of PEs of the launch, and that of the PEs of a cube.
     """
-    pe = tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)
+    pes, pes_per_cube = grid
+    # Not `tl.num_programs(0)`: the last cube of the launch can have fewer PEs than the others.
+    pe = tl.program_id(1) * pes_per_cube + tl.program_id(0)
     tokens, depth, pitch = shape.tokens, shape.depth, 3 * shape.width
     blocks = tl.cdiv(tokens, shape.rows)
     for step in range(pe, shape.steps, pes):
@@ -164,9 +166,9 @@ def _attention(qkv: Tensor, shape: HeadShape) -> Tensor:
     """The result of all heads of the rank, (tokens, width); the steps are on all PEs."""
     properties = torch.ahbm.get_device_properties()
     out = torch.empty(shape.tokens, shape.width, dtype=qkv.dtype)
-    pes = min(shape.steps, properties.pe_count)
-    arguments = (*(Pointer(each.address, each.dtype) for each in (qkv, out)), shape, pes)
-    coordinates = [divmod(number, properties.pes_per_cube) for number in range(pes)]
+    grid = (min(shape.steps, properties.pe_count), properties.pes_per_cube)
+    arguments = (*(Pointer(each.address, each.dtype) for each in (qkv, out)), shape, grid)
+    coordinates = [divmod(number, grid[1]) for number in range(grid[0])]
     launch_on("attend", attend, arguments, [qkv, out], coordinates)
     return out
 

@@ -44,6 +44,17 @@ def test_benches_are_right_in_every_type(sips: int, dtype: str):
             assert outcome.table is not None
 
 
+def test_heads_are_divided_over_cubes_of_which_the_last_has_fewer_pes():
+    # 3 heads a rank, on 2 PEs of one cube and 1 of the next.
+    two_cubes = variant_text(
+        sip__cube_mesh={"w": 1, "h": 2},
+        cube__pe_layout__pe_per_corner=1,
+        cube__pe_layout__corners=["NW", "SE"],
+    )
+    world = simulate(partial(ATTENTION, tokens=4, width=48, heads=6), 2, topology=two_cubes)
+    assert [outcome.wrong for outcome in world.returned.values()] == [0, 0]
+
+
 def test_without_data_nothing_is_checked_and_the_times_are_the_same():
     for bench in (MLP, ATTENTION, ALL_REDUCE):
         with_data, without = outcomes(bench), outcomes(bench, data=False)
