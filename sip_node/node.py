@@ -29,6 +29,7 @@ from sip_node.chip.kernel import PeLaunch, RunningKernel
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.packet_rules import PacketRules
 from sip_node.chip.partition import Partition
+from sip_node.chip.pe.pe import Pe
 from sip_node.control import Control
 from sip_node.pdes.loop import LogicalProcess
 from sip_node.pdes.sync import Sync
@@ -185,6 +186,8 @@ class LpNode:
         self._lp, self._observer, self._verify = lp, observer, job.verify
         sips, lps = peers.sips_of_lp[lp], len(peers.sips_of_lp)
         self._stacks = ProgramStacks()
+        # Those that have run a kernel.
+        self._pes: dict[PeCoordinates, Pe] = {}
         self._spec = chip_spec(
             topology, data=job.data, remote_dma=job.remote_dma, start_kernel=self._start_kernel
         )
@@ -284,7 +287,9 @@ class LpNode:
             chip.log.flush()
 
     def _start_kernel(self, coordinates: PeCoordinates, launch: PeLaunch) -> RunningKernel:
-        pe = self.chips[coordinates.sip].pe(coordinates)
+        pe = self._pes.get(coordinates)
+        if pe is None:
+            pe = self._pes[coordinates] = self.chips[coordinates.sip].pe(coordinates)
         return start_kernel(pe, launch, self._stacks)
 
     def _report_contents(self) -> None:

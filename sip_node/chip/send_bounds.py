@@ -138,10 +138,13 @@ class SendBounds:
 
     def ended(self, pe: Pe, thread: HardwareThread) -> None:
         """The kernel on a thread of a PE has ended."""
-        command = self._command_of.pop((pe, thread))
-        if (answers := self._answers_of.get(pe[0])) is not None:
+        key: tuple[Pe, HardwareThread] = (pe, thread)
+        command = self._command_of.pop(key)
+        # Of an LP without peers, both are empty: its kernels bound no promise.
+        if self._answers_of and (answers := self._answers_of.get(pe[0])) is not None:
             self.commands.ended(command, answers)
-        self._sending.pop((pe, thread), None)
+        if self._sending:
+            self._sending.pop(key, None)
 
     def transferred(self, call: str) -> None:
         """The transfer `call` has ended on one of its PEs."""
@@ -199,13 +202,15 @@ class SendBounds:
         return NEVER_PS if self._lookout is None else self._lookout.foresee(before_ps)
 
     def _launched(self, command: int, launch: KernelLaunchMsg, start_ps: int) -> None:
-        for pe in launch.pes:
-            key = pe, launch.thread
-            self._command_of[key] = command
+        thread, queues = launch.thread, launch.queues
+        self._command_of.update(dict.fromkeys([(pe, thread) for pe in launch.pes], command))
+        for pe in launch.pes if self._answers_of else ():
             if (answers := self._answers_of.get(pe[0])) is not None:
                 self.commands.running(command, answers)
+        for pe in launch.pes if self._reach else ():
             # A kernel without queues to other SIPs never bounds a promise.
-            if targets := self._reach.get((pe, launch.queues)):
+            if targets := self._reach.get((pe, queues)):
+                key = pe, thread
                 # All PEs of a launch start at one time, so none sends before it.
                 self._sending[key] = _Running(
                     targets, self._port_path_ps[pe], start_ps, self._approach(pe)

@@ -8,17 +8,19 @@ data is eager, time is modelled. A method blocks the kernel's greenlet until its
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
-from runtime.language.caller import kernel_line
-from runtime.language.context import PendingResult
+from runtime.language.caller import call_kernel, kernel_line
+from runtime.language.context import PendingResult, current_pe
 from runtime.language.gemm import Gemm
 from runtime.language.operations import compute, infer
 from runtime.language.value import Pointer, Ref, Shape, Value, row_major
 from runtime.model.tiles import TileSize
+from runtime.wire.reports import BlockedPe
 from sip_node.chip.completion import Completion, all_of, completed
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.pe.pe import Pe
@@ -34,13 +36,39 @@ from sip_node.programs.kernel_send import Sends
 from sip_node.programs.kernel_wait import KernelWait
 from sip_node.programs.program import Program
 
+_PARTS = frozenset(
+    ["_faults", "_memory", "_issuer", "_queues", "_receives", "_wait", "_operations", "_sends"]
+)
+
 
 class PeKernelContext:
     """The `KernelContext` of one kernel on one PE."""
 
-    def __init__(self, pe: Pe, launch: PeLaunch, program: Program) -> None:
-        chip = pe.chip
+    _faults: KernelFaults
+    _memory: KernelMemory
+    _issuer: CommandIssuer
+    _queues: KernelQueues
+    _receives: Receives
+    _wait: KernelWait
+    _operations: Operations
+    _sends: Sends
+
+    def __init__(self, pe: Pe, launch: PeLaunch) -> None:
         self._pe, self._launch = pe, launch
+        self.program: Program | None = None
+        """The program of the kernel, set before its start."""
+
+    def __getattr__(self, name: str) -> Any:
+        # The parts are made when the kernel first uses one: of many launches on all PEs of a SIP
+        # each kernel has little to do, and these objects are half of what it costs.
+        if name not in _PARTS:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}", name=name)
+        self._make_parts()
+        return self.__dict__[name]
+
+    def _make_parts(self) -> None:
+        pe, launch, program, chip = self._pe, self._launch, self.program, self._pe.chip
+        assert program is not None
         self._faults = KernelFaults(launch.name, pe.coordinates, launch.call)
         self._memory = KernelMemory(
             chip.topology, launch.thread, pe.tcm.base, pe.mmu, self._faults, launch.stored
@@ -49,7 +77,7 @@ class PeKernelContext:
         trace = None if sink is None else SlotTrace(chip.addresses, pe.context, launch.name, sink)
         self._issuer = CommandIssuer(chip.engine, chip.topology, program)
         self._queues = KernelQueues(pe.ipcq.table(launch.queues), launch, self._faults)
-        self.receives = Receives(
+        self._receives = Receives(
             engine=chip.engine,
             dma=pe.dma,
             queues=self._queues.table,
@@ -58,9 +86,40 @@ class PeKernelContext:
             trace=trace,
             transfer=launch.transfer,
         )
-        self.wait = KernelWait(pe, launch, program, self._queues, self.receives)
-        self.operations = Operations(self._issuer, self.wait)
-        self._sends = Sends(self._issuer, self.wait, pe.dma, self._queues, self._faults, trace)
+        self._wait = KernelWait(pe, launch, program, self._queues, self._receives)
+        self._operations = Operations(self._issuer, self._wait)
+        self._sends = Sends(self._issuer, self._wait, pe.dma, self._queues, self._faults, trace)
+
+    def execute(self) -> None:
+        """Run the kernel to the end of everything that it started. For its program only."""
+        launch = self._launch
+        current_pe.set(self)
+        if launch.call:
+            # Also of a kernel that uses none of its queues: see `KernelQueues`.
+            self._make_parts()
+        try:
+            call_kernel(launch.name, self._pe.coordinates, launch.kernel, launch.arguments)
+        except Exception as error:
+            # The traceback begins in the kernel. The line of its launch, which for a collective is
+            # the only line of the user, is not on this stack.
+            error.add_note(f"kernel {launch.name!r} was launched at {launch.line}")
+            raise
+        if self._is_complete:
+            self._operations.await_all()
+
+    def blocked(self) -> BlockedPe | None:
+        """The wait of the kernel for a peer, if there is one."""
+        return self._wait.blocked() if self._is_complete else None
+
+    def close(self) -> None:
+        """The kernel has ended: release what it holds of the PE."""
+        if self._is_complete:
+            self._receives.close()
+
+    @property
+    def _is_complete(self) -> bool:
+        """Whether the parts have been made."""
+        return "_sends" in self.__dict__
 
     @property
     def gemm_tile(self) -> TileSize:
@@ -144,7 +203,7 @@ class PeKernelContext:
         done = self._issuer.issue(
             lambda: completed(scheduler.submit(gemm, result, self._memory.translate))
         )
-        return self.operations.started(
+        return self._operations.started(
             done,
             result,
             # A product that is complete, and no longer in flight, bounds nothing.
@@ -164,7 +223,7 @@ class PeKernelContext:
     ) -> PendingResult:
         """Post a receive to scratch, over a value in TCM, or from the slots straight to memory."""
         line = kernel_line()
-        peer = self.wait.on_peer("recv", direction, line)
+        peer = self._wait.on_peer("recv", direction, line)
         self._queues.check_incoming(direction)
         if isinstance(target, Pointer):
             result = None
@@ -194,7 +253,7 @@ class PeKernelContext:
             # Of a transfer without elements, the send still waits for the receive.
             table, launch = self._queues.table, self._launch
             self._issuer.issue(lambda: completed(table.ready(launch.call, transfer)))
-        return self.operations.started(receive.done, result, peer=peer)
+        return self._operations.started(receive.done, result, peer=peer)
 
     def scratch(self) -> AbstractContextManager[None]:
         """A scope: release at its end what was allocated inside."""
@@ -207,7 +266,7 @@ class PeKernelContext:
         return all_of([self._pe.dma.write(*write) for write in writes])
 
     def _posted(self, receive: Receive) -> Completion[None]:
-        self.receives.post(receive)
+        self._receives.post(receive)
         return completed(None)
 
     def _computed(
@@ -218,7 +277,7 @@ class PeKernelContext:
             name, inputs, result.operand, result.tobytes(), lambda: done.complete(None), axis
         )
         # The stages of the vector engine are calendars, so the least time is known at the start.
-        self.wait.until(lambda: earliest_ps)
+        self._wait.until(lambda: earliest_ps)
         return done
 
     def _check_axis(self, axis: int) -> None:

@@ -12,8 +12,6 @@ A kernel is a function of the user in a greenlet of its own (`Program`). The par
 
 from contextvars import copy_context
 
-from runtime.language.caller import call_kernel
-from runtime.language.context import current_pe
 from sip_node.chip.kernel import PeLaunch, RunningKernel
 from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kernel_context import PeKernelContext
@@ -23,20 +21,7 @@ from sip_node.programs.program_stacks import ProgramStacks
 
 def start_kernel(pe: Pe, launch: PeLaunch, stacks: ProgramStacks) -> RunningKernel:
     """Start a kernel on a PE now, on one of `stacks`; returns when it first waits or has ended."""
-    variables = copy_context()
-    program = Program(lambda: _execute(pe, launch, context), variables, stacks=stacks)
-    context = PeKernelContext(pe, launch, program)
-    variables.run(current_pe.set, context)
+    context = PeKernelContext(pe, launch)
+    program = context.program = Program(context.execute, copy_context(), stacks=stacks)
     program.start()
-    return RunningKernel(program.finished, context.wait.blocked, context.receives.close)
-
-
-def _execute(pe: Pe, launch: PeLaunch, context: PeKernelContext) -> None:
-    try:
-        call_kernel(launch.name, pe.coordinates, launch.kernel, launch.arguments)
-    except Exception as error:
-        # The traceback begins in the kernel. The line of its launch, which for a collective is the
-        # only line of the user, is not on this stack.
-        error.add_note(f"kernel {launch.name!r} was launched at {launch.line}")
-        raise
-    context.operations.await_all()
+    return RunningKernel(program.finished, context.blocked, context.close)

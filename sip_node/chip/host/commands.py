@@ -1,7 +1,7 @@
 """The commands between the CPUs of a SIP, and their answers.
 
-    host --HostRequest--> IO_CPU --CubeCommand--> M_CPU --PeCommand--> PE_CPU
-         <--RequestDone--        <---------- CommandDone ------------
+    host --HostRequest--> IO_CPU --CubeCommand--> M_CPU --PeOrder--> PE_CPU
+         <--RequestDone--        <--------- CommandDone -----------
 
 The IO_CPU is the command processor: it holds the requests of a command until the commands are
 complete for which that waits. A CPU that forwards a command to several others collects their
@@ -29,6 +29,7 @@ class PeInstall(Struct, frozen=True):
 
 
 PeOrder = PeLaunch | PeDmaMsg | PeMap | PeInstall
+"""To a PE, from its M_CPU."""
 
 
 class CubeCommand(Struct, frozen=True):
@@ -40,12 +41,6 @@ class CubeCommand(Struct, frozen=True):
     def nbytes(self) -> int:
         """Bytes of all orders."""
         return sum(nbytes for _, _, nbytes in self.orders)
-
-
-class PeCommand(Struct, frozen=True):
-    """To a PE, from its M_CPU."""
-
-    order: PeOrder
 
 
 class CommandDone(Struct, frozen=True):

@@ -1,12 +1,14 @@
 """The control port of a CPU (IO_CPU, M_CPU, PE_CPU): sends commands and collects their answers."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.host.commands import CommandDone, Gathering
+from sip_node.compiled.choice import IS_COMPILED
 
 
 class _ForwardedCommand(Struct):
@@ -16,7 +18,7 @@ class _ForwardedCommand(Struct):
     answers: Gathering
 
 
-class CpuPort:
+class ReferenceCpuPort:
     """The port of the CPU at `node`."""
 
     def __init__(self, chip: ChipContext, node: int) -> None:
@@ -66,3 +68,24 @@ class CpuPort:
         if all_done is not None:
             del self._forwarded[tag]
             self.answer(forwarded.command, all_done)
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    CpuPort = ReferenceCpuPort
+else:
+    from sip_node.compiled.control_port import ControlPort
+
+    class CpuPort(ControlPort, ReferenceCpuPort):
+        """The reference, whose transfers are made in C."""
+
+        def __init__(self, chip: ChipContext, node: int) -> None:
+            super().__init__(chip, node)
+            self.bind(
+                engine=chip.engine,
+                fabric=chip.fabric,
+                sip=chip.sip,
+                node=node,
+                control_bytes=chip.topology.control_bytes,
+                kind=Kind.CONTROL,
+                done=CommandDone,
+            )

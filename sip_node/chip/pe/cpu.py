@@ -7,6 +7,7 @@ the kernels of the compute stream, and compete with them for engines.
 """
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from runtime.core.requests import HardwareThread, PeDmaMsg
 from runtime.core.trace import OpRecord
@@ -15,7 +16,7 @@ from sip_node.chip.completion import Completion
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.failure import ProgramRaised
-from sip_node.chip.host.commands import CommandDone, PeCommand, PeInstall, PeMap
+from sip_node.chip.host.commands import CommandDone, PeInstall, PeMap
 from sip_node.chip.host.cpu_port import CpuPort
 from sip_node.chip.kernel import PeLaunch, RunningKernel
 from sip_node.chip.pe.context import PeContext
@@ -23,6 +24,7 @@ from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.pe.ipcq import PeIpcq
 from sip_node.chip.pe.mmu import PeMmu
 from sip_node.chip.strided_block import bytes_at
+from sip_node.compiled.choice import IS_COMPILED
 
 RECORDED_AS: dict[HardwareThread, str] = {
     "kernels": "pe_cpu",
@@ -32,7 +34,7 @@ RECORDED_AS: dict[HardwareThread, str] = {
 """The component of each thread in the op log: their runs overlap, so they need a row each."""
 
 
-class PeCpu:
+class ReferencePeCpu:
     """The CPU of one PE."""
 
     def __init__(
@@ -45,10 +47,13 @@ class PeCpu:
         # By thread, and for transfers by message: a thread of the others runs one kernel at a time.
         self._running: dict[tuple[HardwareThread, str], RunningKernel] = {}
 
-    def accept(self, packet: Packet) -> None:
-        """Carry out a command of the M_CPU, whose last byte has arrived."""
-        assert isinstance(packet.transfer.body, PeCommand)
-        order = packet.transfer.body.order
+    def accept(self, packet: Packet, tail_ps: int) -> None:
+        """Carry out a command of the M_CPU when its last byte arrives, at `tail_ps`."""
+        # Only data is cut through.
+        self._context.engine.at(tail_ps, self._received, packet)
+
+    def _received(self, packet: Packet) -> None:
+        order = packet.transfer.body
         match order:
             case PeLaunch():
                 self._reserve_queues(order, order.name)
@@ -64,6 +69,8 @@ class PeCpu:
                 self._port.answer(packet, CommandDone())
             case PeDmaMsg():
                 self._transfer(packet, order)
+            case _:
+                raise AssertionError(f"{order!r} is no command for a PE")
 
     @property
     def running(self) -> int:
@@ -132,7 +139,6 @@ class PeCpu:
     def _start(self, packet: Packet, launch: PeLaunch, start_ps: int) -> None:
         kernel = self._chip.start_kernel(self._context.coordinates, launch)
         self._running[_slot(launch)] = kernel
-
         kernel.finished.then(partial(self._ended, packet, launch, start_ps))
 
     def _ended(
@@ -145,23 +151,43 @@ class PeCpu:
         else:
             self._chip.send_bounds.transferred(launch.call)
         if finished.error is not None:
-            raise ProgramRaised(self._chip.sip, finished.error)
+            self._failed(finished.error)
         if launch.transfer is not None and launch.transfer.end == "send":
             self._ipcq.sends.ended()
-        now_ps, at = self._context.engine.now_ps, self._context.coordinates
-        self._context.record(
-            OpRecord(
-                engine=RECORDED_AS[launch.thread],
-                name=f"kernel {launch.name}",
-                start_ps=start_ps,
-                end_ps=now_ps,
-                cube=at.cube,
-                pe=at.pe,
-            )
-        )
+        now_ps, (cube, pe) = self._context.engine.now_ps, self._pe
+        name = f"kernel {launch.name}"
+        self._context.record(OpRecord(RECORDED_AS[launch.thread], name, start_ps, now_ps, cube, pe))
         self._port.answer(packet, CommandDone(start_ps, now_ps))
+
+    def _failed(self, error: BaseException) -> None:
+        """Raise, out of the event loop, what a kernel has raised."""
+        raise ProgramRaised(self._chip.sip, error)
 
 
 def _slot(launch: PeLaunch) -> tuple[HardwareThread, str]:
     """What at most one running kernel of a PE has: its thread, or its message."""
     return launch.thread, launch.call if launch.transfer is not None else ""
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    PeCpu = ReferencePeCpu
+else:
+    from sip_node.compiled.kernel_runs import KernelRuns
+
+    class PeCpu(KernelRuns, ReferencePeCpu):
+        """The reference; kernels of the compute thread start and end in C."""
+
+        def __init__(
+            self, chip: ChipContext, context: PeContext, dma: PeDma, mmu: PeMmu, ipcq: PeIpcq
+        ) -> None:
+            super().__init__(chip, context, dma, mmu, ipcq)
+            self.bind(
+                engine=chip.engine,
+                port=self._port,
+                log=chip.log,
+                launch=PeLaunch,
+                start_kernel=chip.start_kernel,
+                send_bounds=chip.send_bounds,
+                coordinates=context.coordinates,
+                running=self._running,
+            )

@@ -75,7 +75,7 @@ class Pe:
                 Kind.IPCQ_ARRIVAL: self.ipcq.accept,
                 Kind.IPCQ_CREDIT: self.ipcq.accept,
                 Kind.IPCQ_READY: self.ipcq.accept,
-                Kind.CONTROL: self._command,
+                Kind.CONTROL: self.cpu.accept,
             }
         )
         """Its endpoint on the fabric, for a class that does not override `accept`."""
@@ -116,7 +116,3 @@ class Pe:
                 raise InvariantError(
                     str(self.coordinates), f"{name}: busy {busy_ps} ps of {now_ps} ps"
                 )
-
-    def _command(self, packet: Packet, tail_ps: int) -> None:
-        # A command is carried out when its last byte has arrived: only data is cut through.
-        self.chip.engine.at(tail_ps, self.cpu.accept, packet)
