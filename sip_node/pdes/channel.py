@@ -10,6 +10,7 @@ for all messages, and no promise is less than its predecessor.
 """
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 from runtime.core.errors import CausalityError, ConfigError, ProtocolError
 from runtime.core.simtime import NEVER_PS, format_ps
@@ -74,8 +75,10 @@ class InChannel(_Channel):
         comes too late, and `ProtocolError` for a promise that decreases.
         """
         # Messages are checked first: the promises of a frame hold for later frames, not for it.
+        least_ps = max(self.eit_ps, now_ps)
         for message in frame.messages:
-            self._check(message, now_ps)
+            if message.time_ps < least_ps:
+                self._refuse(message, now_ps)
         for remaining_hops in range(max(len(self._promises_ps), len(frame.promises_ps))):
             before_ps = self.promise_of(remaining_hops)
             promise_ps = _promise_of(frame.promises_ps, remaining_hops)
@@ -100,14 +103,13 @@ class InChannel(_Channel):
         """
         self.eit_ps = max(self.eit_ps, later_ps(lbts_ps, self.lookahead_ps))
 
-    def _check(self, message: Message, now_ps: int) -> None:
+    def _refuse(self, message: Message, now_ps: int) -> NoReturn:
         # The sender checks the same rule, so only a defect gets here.
         if message.time_ps < self.eit_ps:
             rule = "no message comes before what was promised or granted on its channel"
             raise CausalityError(self.name, message.time_ps, self.eit_ps, rule)
-        if message.time_ps < now_ps:
-            rule = "no message comes before the time up to which its target has executed"
-            raise CausalityError(self.name, message.time_ps, now_ps, rule)
+        rule = "no message comes before the time up to which its target has executed"
+        raise CausalityError(self.name, message.time_ps, now_ps, rule)
 
 
 class OutChannel(_Channel):

@@ -140,7 +140,9 @@ class PromiseBoard:
         if not has_news():
             wait()
         self._own[0] = 0
-        # Nothing rings an LP that does not sleep, but a ring may come just before it wakes.
+
+    def clear_bell(self) -> None:
+        """Read the rings so far. One that comes later ends the next sleep at once."""
         with contextlib.suppress(BlockingIOError):
             os.read(self.bell, _BELL_BYTES)
 

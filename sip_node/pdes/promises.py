@@ -84,6 +84,10 @@ class EarliestOutput:
 
     def _of_channel(self, peer: int, own_ps: Sequence[int]) -> tuple[int, ...]:
         channel, paths = self._out[peer], self._paths[peer]
+        if len(paths) == 1 and not paths[0]:
+            # Nothing is forwarded to this channel: most often so, and this is the cost of a round.
+            eot_ps = later_ps(own_ps[0], channel.lookahead_ps)
+            return (max(channel.promise_of(0), eot_ps),)
         eots_ps: list[int] = []
         send_ps = NEVER_PS
         for n in reversed(range(len(own_ps))):

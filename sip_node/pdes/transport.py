@@ -9,7 +9,8 @@ class Transport(Protocol):
     """Carries content between LPs: nothing is lost, repeated or reordered between two LPs.
 
     Between different pairs there is no order. A frame without messages may be replaced by a later
-    frame that the peer receives. One contract suite holds for every implementation.
+    frame that the peer receives. One may also come in addition, ahead of a frame: with what of its
+    promises holds without its messages. One contract suite holds for every implementation.
     """
 
     def send(self, peer: int, content: PeerContent) -> bool:

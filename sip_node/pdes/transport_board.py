@@ -9,6 +9,9 @@ A promise that is older than the last frame received is outdated, because that f
 as well. So a receiver passes a promise on if its number lies between the number of the last frame
 and the number of contents received. To the loop it is a frame without messages.
 
+*Ahead.* A frame takes tens of microseconds, a promise one. So with a frame goes a promise of what
+holds without its messages: nothing before the first of them.
+
 *Waiting.* A blocked LP watches the board for a bounded time, and soon yields the processor between
 two looks. The time adapts: it grows to twice what a successful wait took, and halves with every
 wait in vain or beyond it, as on a machine with other work. Then the LP sleeps in the other
@@ -54,6 +57,8 @@ class BoardTransport:
         self._is_open = False
         self._watches, self._watch_s = watches, LONGEST_WATCH_S
         self._sent = dict.fromkeys(self._peers, 0)
+        # By peer, the promises of the last frame.
+        self._promised: dict[int, tuple[int, ...]] = dict.fromkeys(self._peers, ())
         self._received = dict.fromkeys(self._peers, 0)
         self._last_frame = dict.fromkeys(self._peers, 0)
         # Promises read that wait for the contents before them.
@@ -68,7 +73,10 @@ class BoardTransport:
         if isinstance(content, Frame) and not content.messages:
             promise = BoardPromise(content.promises_ps, content.null_hops, self._sent[peer])
             self._board.write(peer, promise)
+            self._promised[peer] = content.promises_ps
             return False
+        if isinstance(content, Frame):
+            self._promise_ahead(peer, content)
         self._sent[peer] += 1
         # First: a peer that watches the board stops, so that the transport gets a processor.
         self._board.announce(peer, self._sent[peer])
@@ -101,15 +109,38 @@ class BoardTransport:
     def wait(self, timeout_s: float) -> None:
         """Watch the board for a bounded time, then sleep until something arrives."""
         self._open()
+        self._polls = 0
         if self._watches and self._watch():
             return
-        self._board.sleep(lambda: self._inner.wait(timeout_s), self._board.has_news)
-        self._polls = 0
+        if self._is_announced():
+            # It is on its way, and needs this processor rather than a ring.
+            self._inner.wait(timeout_s)
+        else:
+            self._board.sleep(lambda: self._inner.wait(timeout_s), self._board.has_news)
 
     def close(self) -> None:
         """Close the board and the other transport."""
         self._board.close()
         self._inner.close()
+
+    def _promise_ahead(self, peer: int, frame: Frame) -> None:
+        """Promise what holds without the messages of a frame: nothing before the first of them.
+
+        The peer uses it while the frame is on its way.
+        """
+        before_ps, self._promised[peer] = self._promised[peer], frame.promises_ps
+        if not before_ps:
+            return
+        first_ps = min([message.time_ps for message in frame.messages])
+        # A message that is not forwarded may come before the promises for those that are.
+        promises_ps = tuple(
+            [
+                max(old, min(new, first_ps))
+                for old, new in zip(before_ps, frame.promises_ps, strict=True)
+            ]
+        )
+        if promises_ps != before_ps:
+            self._board.write(peer, BoardPromise(promises_ps, frame.null_hops, self._sent[peer]))
 
     def _open(self) -> None:
         # Not in the constructor: the peers may not have made their files yet.
@@ -153,7 +184,7 @@ def with_board(
     if directory is None or not near:
         return transport
     board = PromiseBoard(directory, lp, len(endpoints))
-    transport.wake_by(board.bell)
+    transport.wake_by(board.bell, board.clear_bell)
     # With fewer processors than LPs, a peer may need the processor of an LP that watches.
     watches = len(endpoints) <= len(os.sched_getaffinity(0))
     return BoardTransport(transport, board, near, watches=watches)

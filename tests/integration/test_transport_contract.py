@@ -42,7 +42,7 @@ def on_board(inner: list[Transport], directory: Path) -> list[Transport]:
     transports: list[Transport] = []
     for lp, (transport, board) in enumerate(zip(inner, boards, strict=True)):
         if isinstance(transport, ZmqTransport):
-            transport.wake_by(board.bell)
+            transport.wake_by(board.bell, board.clear_bell)
         peers = [peer for peer in range(LPS) if peer != lp]
         transports.append(BoardTransport(transport, board, peers, watches=lp != 1))
     for transport in transports:
@@ -90,6 +90,18 @@ def receive(transport: Transport, count: int) -> list[tuple[int, PeerContent]]:
     while len(received) < count:
         transport.wait(0.1)
         received += transport.poll()
+    return received
+
+
+def receive_contents(transport: Transport, count: int) -> list[tuple[int, PeerContent]]:
+    """The next `count` items that are no promises: these may come ahead of their frame."""
+    received: list[tuple[int, PeerContent]] = []
+    while len(received) < count:
+        received += [
+            (source, content)
+            for source, content in receive(transport, 1)
+            if not isinstance(content, Frame) or content.messages
+        ]
     return received
 
 
@@ -141,7 +153,7 @@ def test_content_of_one_peer_arrives_in_order_and_none_is_lost(ends: list[Transp
     for number in range(200):
         ends[1].send(0, frame(number, b"x" * (number % 7), source=1))
         ends[2].send(0, frame(number, b""))
-    received = receive(ends[0], 400)
+    received = receive_contents(ends[0], 400)
     for peer in (1, 2):
         assert [content.promise_ps for source, content in received if source == peer] == list(
             range(200)
@@ -158,7 +170,7 @@ def test_kinds_of_content_do_not_overtake_each_other(ends: list[Transport]):
     ]
     for content in sent:
         ends[0].send(1, content)
-    assert [content for _, content in receive(ends[1], len(sent))] == sent
+    assert [content for _, content in receive_contents(ends[1], len(sent))] == sent
 
 
 def test_a_promise_may_be_replaced_but_overtakes_no_message_and_the_last_one_arrives(
@@ -196,7 +208,7 @@ def test_polling_without_content_returns_at_once(ends: list[Transport]):
 def test_sending_does_not_wait_for_the_peer_to_poll(ends: list[Transport]):
     for number in range(2000):
         ends[0].send(1, frame(number, b"", source=0, target=1))
-    assert len(receive(ends[1], 2000)) == 2000
+    assert len(receive_contents(ends[1], 2000)) == 2000
 
 
 def test_waiting_without_content_ends_after_the_timeout(ends: list[Transport]):

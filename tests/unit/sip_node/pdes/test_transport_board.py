@@ -102,6 +102,29 @@ def test_a_promise_older_than_the_last_frame_is_outdated(pair: Ends) -> None:
     assert receiver.poll() == []
 
 
+def test_what_holds_without_the_messages_of_a_frame_is_promised_ahead_of_it(pair: Ends) -> None:
+    sender, receiver = pair.ends
+    pair.inner[1].passes = False
+    sender.send(1, Frame((10, 40), 0))
+    sender.send(1, Frame((60, 60), 1, (MESSAGE,)))
+    # The message comes at 50.
+    assert receiver.poll() == [(0, Frame((50, 50), 1))]
+    sender.send(1, Frame((70, 80), 2, (Message(65, 0, 1, 1), Message(61, 0, 1, 2))))
+    # It cannot hold before the frame sent first has been received.
+    assert receiver.poll() == []
+    pair.inner[1].passes = True
+    assert [content.promises_ps for _, content in receiver.poll()] == [(60, 60), (70, 80)]
+
+
+def test_a_promise_ahead_never_decreases(pair: Ends) -> None:
+    sender, receiver = pair.ends
+    pair.inner[1].passes = False
+    # No message that is forwarded comes before 55; the one here is not forwarded.
+    sender.send(1, Frame((40, 55), 0))
+    sender.send(1, Frame((60, 70), 0, (MESSAGE,)))
+    assert receiver.poll() == [(0, Frame((50, 55), 0))]
+
+
 def test_a_promise_before_a_grant_holds(pair: Ends) -> None:
     sender, receiver = pair.ends
     sender.send(1, Frame((10,), 0))
