@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 Span = tuple[int, int]
@@ -72,15 +73,7 @@ class TilePlan:
         """A tile of each size, first the inner ones and then the last ones of an output tile, with
         the number of tiles like it.
         """
-        rows, columns = _lengths(_spans(self.m, self.tile.m)), _lengths(_spans(self.n, self.tile.n))
-        *inner, last = _spans(self.k, self.tile.k)
-        depths = [(span, count, False) for span, count in _lengths(inner)] + [(last, 1, True)]
-        return [
-            (Tile(row, depth, column, depth[0] == 0, is_last), row_count * count * column_count)
-            for depth, count, is_last in depths
-            for row, row_count in rows
-            for column, column_count in columns
-        ]
+        return _kinds(self)
 
     @property
     def spans(self) -> tuple[list[Span], list[Span], list[Span]]:
@@ -110,6 +103,20 @@ def blocked_offset(shape: tuple[int, int], block: tuple[int, int], row: int, col
     return row * columns + column * min(block[0], rows - row)
 
 
+@cache
+def _kinds(plan: TilePlan) -> list[tuple[Tile, int]]:
+    # The PEs of a launch have products of the same sizes.
+    rows, columns = _lengths(_spans(plan.m, plan.tile.m)), _lengths(_spans(plan.n, plan.tile.n))
+    *inner, last = _spans(plan.k, plan.tile.k)
+    depths = [(span, count, False) for span, count in _lengths(inner)] + [(last, 1, True)]
+    return [
+        (Tile(row, depth, column, depth[0] == 0, is_last), row_count * count * column_count)
+        for depth, count, is_last in depths
+        for row, row_count in rows
+        for column, column_count in columns
+    ]
+
+
 def _lengths(spans: list[Span]) -> list[tuple[Span, int]]:
     """The first span of each length, and the number of those."""
     counts = Counter(stop - start for start, stop in spans)
@@ -117,5 +124,6 @@ def _lengths(spans: list[Span]) -> list[tuple[Span, int]]:
     return [(first[length], count) for length, count in counts.items()]
 
 
+@cache
 def _spans(length: int, step: int) -> list[Span]:
     return [(start, min(start + step, length)) for start in range(0, length, step)]

@@ -2,6 +2,7 @@
 
 from sip_node.compiled.calendar cimport Actor, Calendar
 from sip_node.compiled.egress_stream cimport EgressStream
+from sip_node.compiled.memory cimport Memory
 from sip_node.compiled.op_log cimport OpLog
 from sip_node.compiled.read_window cimport ReadWindow
 from sip_node.compiled.transfer cimport Transfer
@@ -41,6 +42,9 @@ cdef class DmaRequests(Actor):
     cdef OpLog log
     cdef object next_flow
     cdef object tcm
+    # Of a TCM whose `write` is not replaced: its bytes, from address `tcm_base` on.
+    cdef Memory tcm_memory
+    cdef long long tcm_base
     cdef int sip
     cdef int node
     cdef int cube

@@ -45,6 +45,8 @@ cdef class DmaRequests(Actor):
         self.window, self.stream, self.landing_part = window, stream, landing
         self.locate, self.log, self.tcm = context.locate, context.log, context.tcm
         self.next_flow = context.next_flow
+        if parts.writes_memory(self.tcm):
+            self.tcm_memory, self.tcm_base = self.tcm.memory, self.tcm.base
         at, topology = context.coordinates, context.topology
         self.sip, self.node, self.cube, self.pe = at.sip, context.node, at.cube, at.pe
         self.packet_bytes = topology.packet_bytes
@@ -199,7 +201,10 @@ cdef class DmaRequests(Actor):
         del self.requests[request.tag]
         self.busy_ps += now_ps - request.start_ps
         self.nbytes += request.total
-        if writing is None:
+        if writing is None and self.tcm_memory is not None and not target.strides:
+            if request.data:
+                self.tcm_memory.write(target.address - self.tcm_base, request.data)
+        elif writing is None:
             self.tcm.write(target, request.data)
         request.checksum = crc32_of(
             PyBytes_AS_STRING(request.data), PyBytes_GET_SIZE(request.data)

@@ -1,4 +1,4 @@
-"""Tiles of operands, in memory and in TCM, in C: see tile_data.pyx."""
+"""Tiles of operands in TCM, in C: see tile_data.pyx."""
 
 cdef enum Element:
     # How the elements of a tile are read here: not at all, as halves, or as floats.
@@ -33,21 +33,6 @@ cdef class BufferBlocks:
     cdef Element kind
     # By operand and index of the buffer, each in a tuple; None until the first use.
     cdef list blocks
-
-
-cdef class StreamedTile:
-    cdef readonly tuple shape
-    cdef readonly object dtype
-    cdef readonly long long nbytes
-    cdef readonly list pieces
-    # Of a tile of one piece, what its READ has, from the first use on.
-    cdef bint is_located
-    cdef tuple inputs
-    cdef int sip
-    cdef int node
-    cdef long long address
-    cdef object rows
-    cdef BufferBlocks buffers
 
 
 cdef TileData loaded_tile(BufferBlocks buffers, tuple inputs, bytes content, unsigned int checksum)

@@ -1,4 +1,4 @@
-"""Tiles of operands, in memory and in TCM, in C; see `sip_node.chip.pe.operand_tiles`.
+"""Tiles of operands in TCM, in C; see `sip_node.chip.pe.operand_tiles`.
 
 A tile in TCM is read by every step that uses it. So what the steps need of it is at hand: the
 address of its elements, and what its records have in common.
@@ -36,13 +36,6 @@ cdef class TileData:
 
 cdef class BufferBlocks:
     """Made by the stage that loads tiles."""
-
-
-cdef class StreamedTile:
-    """The twin of `ReferenceStreamedTile`."""
-
-    def __init__(self, tuple shape not None, dtype, long long nbytes, list pieces not None):
-        self.shape, self.dtype, self.nbytes, self.pieces = shape, dtype, nbytes, pieces
 
 
 cdef TileData loaded_tile(BufferBlocks buffers, tuple inputs, bytes content, unsigned int checksum):

@@ -2,7 +2,8 @@
 
 from sip_node.compiled.calendar cimport Calendar
 from sip_node.compiled.dma_requests cimport DmaRequest, DmaRequests
-from sip_node.compiled.tile_data cimport BufferBlocks, StreamedTile
+from sip_node.compiled.streamed_matrix cimport StreamedTile, TileForm
+from sip_node.compiled.tile_data cimport BufferBlocks
 from sip_node.compiled.tile_token cimport Stage, Token
 
 
@@ -29,7 +30,6 @@ cdef class LoadStage(Stage):
     # The DMA engine where its `read` is that in C, else None.
     cdef DmaRequests dma
     cdef object locate
-    cdef object layout_of
     cdef object staged
     cdef object data_of
     cdef object read
@@ -40,7 +40,8 @@ cdef class LoadStage(Stage):
 
     cdef int load(self, Token token, object source, object tile, bint is_b) except -1
     cdef int read_tile(self, Token token, StreamedTile tile, bint is_b) except -1
-    cdef int find(self, StreamedTile tile) except -1
+    cdef int locate_tile(self, StreamedTile tile) except -1
+    cdef BufferBlocks buffers_for(self, TileForm form)
     cdef tuple target(self, BufferBlocks buffers, int buffer, bint is_b)
     cdef int pass_on(self, Token token) except -1
     cdef int loaded(self, Token token, object data, bint is_b) except -1

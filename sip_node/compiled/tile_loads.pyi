@@ -13,7 +13,6 @@ class LoadStage(Stage):
         dma: Any,
         addresses: list[tuple[int, int]],
         staged: type[Any],
-        layout_of: Callable[[Any], tuple[int, Any]],
         data_of: Callable[[Any, Any, bytes], Any],
         read_pieces: Callable[[Any, Any, Any], None],
     ) -> None: ...

@@ -32,10 +32,10 @@ cdef class LoadedOperand:
 cdef class LoadStage(Stage):
     """The twin of `ReferenceTileLoad`: `addresses` are those of the buffers of both operands."""
 
-    def __init__(self, Calendar engine not None, dma, list addresses not None, staged, layout_of,
-                 data_of, read_pieces):
+    def __init__(self, Calendar engine not None, dma, list addresses not None, staged, data_of,
+                 read_pieces):
         self.calendar, self.addresses, self.staged = engine, addresses, staged
-        self.layout_of, self.data_of, self.read_pieces = layout_of, data_of, read_pieces
+        self.data_of, self.read_pieces = data_of, read_pieces
         self.read, self.buffer_blocks, self.loading = dma.read, {}, deque()
         if isinstance(dma, DmaRequests) and type(dma).read is DmaRequests.read:
             self.dma, self.locate = dma, (<DmaRequests> dma).locate
@@ -65,15 +65,15 @@ cdef class LoadStage(Stage):
             token.loading -= 1
             return 0
         streamed = <StreamedTile?> tile
-        if self.dma is not None and len(streamed.pieces) == 1:
+        if self.dma is not None and streamed.inputs is not None:
             return self.read_tile(token, streamed, is_b)
         operand = LoadedOperand.__new__(LoadedOperand)
         operand.stage, operand.token, operand.tile, operand.is_b = self, token, streamed, is_b
         operand.block = Operand(
-            self.addresses[token.buffer][is_b], streamed.shape, streamed.dtype.name
+            self.addresses[token.buffer][is_b], streamed.form.shape, streamed.form.element
         )
-        if len(streamed.pieces) == 1:
-            self.read(streamed.pieces[0], operand.block).then(operand)
+        if streamed.inputs is not None:
+            self.read(streamed.inputs[0], operand.block).then(operand)
         else:
             self.read_pieces(streamed.pieces, operand.block, operand)
         return 0
@@ -81,33 +81,39 @@ cdef class LoadStage(Stage):
     cdef int read_tile(self, Token token, StreamedTile tile, bint is_b) except -1:
         """Read a tile of one piece."""
         cdef TileRead request = TileRead.__new__(TileRead)
+        cdef TileForm form = tile.form
         if not tile.is_located:
-            self.find(tile)
+            self.locate_tile(tile)
+        if form.buffers is None:
+            form.buffers = self.buffers_for(form)
         request.stage, request.token, request.is_b = self, token, is_b
-        request.buffers = tile.buffers
-        request.target_inputs = self.target(tile.buffers, token.buffer, is_b)
+        request.buffers = form.buffers
+        request.target_inputs = self.target(form.buffers, token.buffer, is_b)
         request.target, request.inputs = request.target_inputs[0], tile.inputs
-        request.total = tile.nbytes
+        request.total = form.nbytes
         return self.dma.read_from(request, tile.sip, tile.node, tile.address, tile.rows)
 
-    cdef int find(self, StreamedTile tile) except -1:
-        """Find the memory of a tile, its rows, and the buffers for its shape."""
+    cdef int locate_tile(self, StreamedTile tile) except -1:
+        """Find the memory of a tile, or of all tiles of a matrix that is one block."""
+        tile.sip, tile.node = self.locate(tile.address)
+        tile.is_located = True
+        if tile.matrix is not None:
+            tile.matrix.is_located = True
+            tile.matrix.sip, tile.matrix.node = tile.sip, tile.node
+        return 0
+
+    cdef BufferBlocks buffers_for(self, TileForm form):
+        """The buffers of tiles of one shape and type."""
         cdef BufferBlocks buffers
-        piece = tile.pieces[0]
-        tile.sip, tile.node = self.locate(piece.address)
-        _, tile.rows = self.layout_of(piece)
-        tile.address, tile.inputs = piece.address, (piece,)
-        key = (tile.shape, tile.dtype.name)
+        key = (form.shape, form.element)
         found = self.buffer_blocks.get(key)
         if found is None:
             buffers = found = self.buffer_blocks[key] = BufferBlocks.__new__(BufferBlocks)
             buffers.shape, buffers.element = key
-            buffers.nbytes, buffers.kind = tile.nbytes, kind_of(buffers.element)
-            buffers.dtype = tile.dtype
+            buffers.nbytes, buffers.kind = form.nbytes, kind_of(form.element)
+            buffers.dtype = form.dtype
             buffers.blocks = [None] * (2 * len(self.addresses))
-        tile.buffers = <BufferBlocks> found
-        tile.is_located = True
-        return 0
+        return <BufferBlocks> found
 
     cdef tuple target(self, BufferBlocks buffers, int buffer, bint is_b):
         """The block of a buffer, in a tuple."""

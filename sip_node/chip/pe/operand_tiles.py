@@ -16,6 +16,7 @@ from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
 from runtime.language.value import Array, Pointer, Ref, Value, row_major
 from runtime.model.tiles import Span, blocked_offset
+from sip_node.chip.strided_block import layout_of
 from sip_node.compiled.choice import IS_COMPILED
 
 Blocks = Callable[[Pointer, tuple[int, ...], tuple[int, ...]], list[Operand]]
@@ -44,7 +45,8 @@ if TYPE_CHECKING or not IS_COMPILED:
     TileData = ReferenceTileData
     StreamedTile = ReferenceStreamedTile
 else:
-    from sip_node.compiled.tile_data import StreamedTile, TileData
+    from sip_node.compiled.streamed_matrix import StreamedTile  # noqa: F401 - a name of this module
+    from sip_node.compiled.tile_data import TileData
 
 NOT_LOADED = TileData(Operand(0, (0,), ""), 0, None, 0)
 """An operand that is not in TCM yet."""
@@ -70,23 +72,35 @@ class Staged:
         return TileData(_block(part), part.nbytes, data, checksum_of(data))
 
 
-class Streamed:
+class ReferenceStreamed:
     """A matrix in memory. `tile` is the tile size, in which a blocked matrix is stored as well."""
 
     def __init__(self, ref: Ref, tile: tuple[int, int], blocks: Blocks) -> None:
         rows, columns = ref.shape
-        self._tiles: dict[tuple[int, int], StreamedTile] = {}
+        self._tiles: dict[tuple[int, int], ReferenceStreamedTile] = {}
         for row in range(0, rows, tile[0]):
             for column in range(0, columns, tile[1]):
                 shape = (min(tile[0], rows - row), min(tile[1], columns - column))
                 # Translated once, with the product: its mapping is that of its submission.
                 pieces = blocks(*_tile_of(ref, tile, row, column, shape))
                 nbytes = prod(shape) * ref.dtype.itemsize
-                self._tiles[row, column] = StreamedTile(shape, ref.dtype, nbytes, pieces)
+                self._tiles[row, column] = ReferenceStreamedTile(shape, ref.dtype, nbytes, pieces)
 
-    def at(self, rows: Span, columns: Span) -> StreamedTile:
+    def at(self, rows: Span, columns: Span) -> ReferenceStreamedTile:
         """One tile."""
         return self._tiles[rows[0], columns[0]]
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    Streamed = ReferenceStreamed
+else:
+    from sip_node.compiled.streamed_matrix import StreamedMatrix
+
+    class Streamed(StreamedMatrix):
+        """The matrix in C; see `ReferenceStreamed`."""
+
+        def __init__(self, ref: Ref, tile: tuple[int, int], blocks: Blocks) -> None:
+            super().__init__(ref, tile, blocks, layout_of)
 
 
 Source = Staged | Streamed

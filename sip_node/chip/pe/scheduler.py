@@ -30,10 +30,12 @@ of one product overlaps with the start of the next.
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cached_property
 from math import prod
 
 import numpy as np
 
+from runtime.core.dtypes import DType
 from runtime.core.simtime import PS_PER_NS, exact
 from runtime.language.gemm import Gemm
 from runtime.language.value import Ref, Value
@@ -64,7 +66,7 @@ class Composite:
         self,
         gemm: Gemm,
         tile: TileSize,
-        step_ps: Callable[[Tile], int],
+        shape_of: Callable[[Gemm, Tile], StepShape],
         target: Value | None,
         blocks: Blocks,
         submitted_ps: int,
@@ -72,9 +74,7 @@ class Composite:
         self.gemm, self.target = gemm, target
         self.plan = gemm.plan(tile)
         kinds = self.plan.kinds()
-        self._shapes = {
-            (tile.size, tile.last): _step_shape(tile, step_ps(tile), gemm) for tile, _ in kinds
-        }
+        self._shapes = {(tile.size, tile.last): shape_of(gemm, tile) for tile, _ in kinds}
         self.steps_ps = sum(self._shapes[tile.size, tile.last].step_ps * n for tile, n in kinds)
         self._loads = [
             (_loaded_bytes(gemm, tile.size), self._shapes[tile.size, tile.last].step_ps)
@@ -99,10 +99,14 @@ class Composite:
         have been issued: their operands may have come already.
         """
         # The steps of the kind with the fewest bytes for their time need the fewest bytes.
-        nbytes, step_ps = min(self._loads, key=lambda load: Fraction(*load))
+        nbytes, step_ps = self._lightest
         largest = max(nbytes for nbytes, _ in self._loads)
         to_load = min(left_ps, self.steps_ps) * nbytes // step_ps - issued * largest
         return int(max(to_load, 0) * byte_ps)
+
+    @cached_property
+    def _lightest(self) -> tuple[int, int]:
+        return min(self._loads, key=lambda load: Fraction(*load))
 
     def tokens(
         self, steps: tuple[TileStage, ...], results: tuple[TileStage, ...], buffers: TileBuffers
@@ -170,6 +174,8 @@ class PeScheduler:
         # A step that is issued has a pair of buffers, and then a register set until it has ended.
         self._most_issued = buffers.count + RegisterFile.SETS
         self._byte_ps = _byte_ps(context.topology)
+        # What the steps of all products have in common, by size, place in the sum, and type.
+        self._shapes: dict[tuple[TileSize, bool, DType], StepShape] = {}
 
     @property
     def in_flight(self) -> int:
@@ -185,7 +191,7 @@ class PeScheduler:
         composite = Composite(
             gemm=gemm,
             tile=self._tile,
-            step_ps=self._gemm.step_ps,
+            shape_of=self._shape_of,
             target=target,
             blocks=blocks,
             submitted_ps=self._engine.now_ps,
@@ -217,6 +223,13 @@ class PeScheduler:
         # Steps that begin shortly one after the other lower the bound of the loads.
         composite.least_end_ps = max(composite.least_end_ps, end_ps)
         return composite.least_end_ps
+
+    def _shape_of(self, gemm: Gemm, tile: Tile) -> StepShape:
+        key = (tile.size, tile.last, gemm.a.dtype)
+        shape = self._shapes.get(key)
+        if shape is None:
+            shape = self._shapes[key] = _step_shape(tile, self._gemm.step_ps(tile), gemm)
+        return shape
 
     def _route(self, gemm: Gemm) -> tuple[tuple[TileStage, ...], tuple[TileStage, ...]]:
         """The stages of every step, and those that the last step of an output tile adds."""

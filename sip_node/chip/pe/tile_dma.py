@@ -14,7 +14,7 @@ from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.pe.operand_tiles import Staged, StreamedTile, TileData
 from sip_node.chip.pe.tile_buffers import TileBuffers
 from sip_node.chip.pe.tile_token import TileToken
-from sip_node.chip.strided_block import layout_of, nbytes_of, part_of
+from sip_node.chip.strided_block import nbytes_of, part_of
 from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
@@ -149,4 +149,4 @@ else:
         def __init__(self, engine: Engine, dma: PeDma, buffers: TileBuffers) -> None:
             addresses = [(buffers.a(each), buffers.b(each)) for each in range(buffers.count)]
             pieces = partial(_read_pieces, dma)
-            super().__init__(engine, dma, addresses, Staged, layout_of, _data, pieces)
+            super().__init__(engine, dma, addresses, Staged, _data, pieces)
