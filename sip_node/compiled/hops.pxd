@@ -6,14 +6,14 @@ from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.server cimport FifoServer
 
 cdef struct Stage:
-    # One link of a route with a bandwidth, and the delays before and after it.
-    int link
+    # The delays before and after a link with a bandwidth, which are those of all its routes.
     long long pre_ps
     long long post_ps
 
 
 cdef class Route:
-    cdef Stage *stages
+    # The links with a bandwidth.
+    cdef int *links
     cdef int length
     cdef int target
     cdef long long latency_ps
@@ -32,7 +32,7 @@ cdef class Hops(Actor):
     cdef int number
     cdef long long sip
     cdef int gateway
-    cdef object find_route
+    cdef object find_stages
     cdef object send_bounds
     cdef readonly Lookout lookout
     cdef dict senders
@@ -40,8 +40,11 @@ cdef class Hops(Actor):
     cdef dict endpoints
     cdef list links
     cdef list reserves
+    # By link: a machine has more routes than links, and they would not fit into its caches.
+    cdef Stage *stages
 
     cdef Route route(self, int source, int target)
+    cdef Route found(self, tuple stages, int target)
     cdef Approach approach_of(self, Route route)
     cdef int depart(self, Packet packet, int origin, long long tail_ps) except -1
     cdef int advance(self, Route route, Event event, Packet packet) except -1

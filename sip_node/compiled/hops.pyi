@@ -14,7 +14,7 @@ class Hops(Actor):
     def bind(
         self,
         engine: Calendar,
-        find_route: Callable[[int, int], Any],
+        find_stages: Callable[[int, int], Any],
         servers: Sequence[Any],
         endpoints: dict[int, Any],
         sip: int,

@@ -1,13 +1,13 @@
 """The traversal of routes by packets, in C: one event per packet and link, no Python in between.
 
-A route is an array of stages, computed when its first packet leaves. The event of a hop holds the
+A route is an array of links, computed when its first packet leaves. The event of a hop holds the
 route, the index of the stage at which the head of the packet is, and the time of its tail. Servers
 in C are called directly; a link with a class in Python (`impl:`) is called by its `reserve`, so the
 two mix in one machine. What a packet contains is read once, when it departs (`depart`).
 """
 
 from cpython.list cimport PyList_GET_ITEM
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
 
 from sip_node.compiled.approach cimport Approach, Lookout
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
@@ -20,22 +20,16 @@ cdef enum:
 
 
 cdef class Route:
-    """The stages from a node to another one; shared by all packets that take it."""
+    """The links from a node to another one; shared by all packets that take it."""
 
-    def __cinit__(self, stages, int target):
-        cdef int index
-        self.length, self.target = len(stages), target
-        self.stages = <Stage *> PyMem_Malloc(max(1, self.length) * sizeof(Stage))
-        if not self.stages:
+    def __cinit__(self, Py_ssize_t length, int target):
+        self.length, self.target = length, target
+        self.links = <int *> PyMem_Malloc(max(1, length) * sizeof(int))
+        if not self.links:
             raise MemoryError
-        for index, stage in enumerate(stages):
-            self.stages[index].link = stage.link
-            self.stages[index].pre_ps = stage.pre_ps
-            self.stages[index].post_ps = stage.post_ps
-            self.latency_ps += self.stages[index].pre_ps + self.stages[index].post_ps
 
     def __dealloc__(self):
-        PyMem_Free(self.stages)
+        PyMem_Free(self.links)
 
 
 cdef class Endpoint(Actor):
@@ -56,11 +50,11 @@ cdef class Hops(Actor):
     It replaces `send` and what follows from it, up to the `accept` of an endpoint.
     """
 
-    def bind(self, Calendar engine not None, find_route, servers, dict endpoints not None,
+    def bind(self, Calendar engine not None, find_stages, servers, dict endpoints not None,
              int sip, int gateway, send_bounds):
         """Take what the reference holds: its links by index, its endpoints by node."""
         self.calendar, self.number = engine, engine.enlist(self)
-        self.find_route, self.routes = find_route, {}
+        self.find_stages, self.routes = find_stages, {}
         self.endpoints = endpoints
         self.send_bounds, self.senders = send_bounds, send_bounds.in_flight
         self.sip, self.gateway, self.lookout = sip, gateway, Lookout()
@@ -68,6 +62,12 @@ cdef class Hops(Actor):
         # a bandwidth, which is no stage of a route, neither.
         self.links = [each if in_c(each) else None for each in servers]
         self.reserves = [None if each is None or in_c(each) else each.reserve for each in servers]
+        self.stages = <Stage *> PyMem_Calloc(max(1, len(servers)), sizeof(Stage))
+        if not self.stages:
+            raise MemoryError
+
+    def __dealloc__(self):
+        PyMem_Free(self.stages)
 
     def send(self, Packet packet not None, int origin, long long tail_ps):
         """See `ReferenceFabric.send`."""
@@ -105,18 +105,20 @@ cdef class Hops(Actor):
     cdef int advance(self, Route route, Event event, Packet packet) except -1:
         """The head of a packet is at a stage of its route, or at the end of it."""
         cdef Stage *stage
+        cdef int link
         cdef Service service
         cdef long long now_ps = self.calendar.now_ps
         if event.step == route.length:
             return self.deliver(route.target, packet, event.tail_ps)
-        stage = &route.stages[event.step]
-        server = <object> PyList_GET_ITEM(self.links, stage.link)
+        link = route.links[event.step]
+        stage = &self.stages[link]
+        server = <object> PyList_GET_ITEM(self.links, link)
         if server is not None:
             (<FifoServer> server).serve(
                 now_ps + stage.pre_ps, event.tail_ps + stage.pre_ps, event.nbytes, &service
             )
         else:
-            service.start_ps, service.tail_ps = self.reserves[stage.link](
+            service.start_ps, service.tail_ps = self.reserves[link](
                 now_ps + stage.pre_ps, event.tail_ps + stage.pre_ps, event.nbytes
             )
         event.step += 1
@@ -134,15 +136,27 @@ cdef class Hops(Actor):
         return 0
 
     cdef Route route(self, int source, int target):
-        """The stages from a node to another one."""
+        """The route from a node to another one."""
         cdef Route route
         key = (<long long> source << 32) | target
         found = self.routes.get(key)
         if found is not None:
             return <Route> found
-        route = self.routes[key] = Route(self.find_route(source, target).stages, target)
+        route = self.routes[key] = self.found(self.find_stages(source, target), target)
         if target == self.gateway:
             route.approach = self.approach_of(route)
+        return route
+
+    cdef Route found(self, tuple stages, int target):
+        """The route with these stages."""
+        cdef Route route = Route(len(stages), target)
+        cdef Stage *stage
+        cdef int index, link
+        for index, each in enumerate(stages):
+            link = route.links[index] = each.link
+            stage = &self.stages[link]
+            stage.pre_ps, stage.post_ps = each.pre_ps, each.post_ps
+            route.latency_ps += stage.pre_ps + stage.post_ps
         return route
 
     def approach(self, int node):
@@ -150,11 +164,13 @@ cdef class Hops(Actor):
         return self.route(node, self.gateway).approach
 
     cdef Approach approach_of(self, Route route):
-        cdef Stage *last = &route.stages[route.length - 1]
-        server = self.links[last.link] if route.length else None
+        cdef int last = route.links[route.length - 1] if route.length else 0
+        server = self.links[last] if route.length else None
         if server is None or self.lookout.egress_to is None:
             return None
-        return self.lookout.approach(last.link, <FifoServer> server, last.pre_ps, last.post_ps)
+        return self.lookout.approach(
+            last, <FifoServer> server, self.stages[last].pre_ps, self.stages[last].post_ps
+        )
 
 
 cdef bint in_c(server) except -1:

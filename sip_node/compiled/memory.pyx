@@ -170,6 +170,6 @@ cdef long long start_of(Rows *left) noexcept:
 
 
 cdef bint is_zero(bytearray page):
-    """Whether all bytes of a page are zero: the first byte is zero, and each equals its predecessor."""
+    """Whether all bytes of a page are zero: the first, and then each as its predecessor."""
     cdef char *start = PyByteArray_AS_STRING(page)
     return not start[0] and not memcmp(start, start + 1, PAGE_BYTES - 1)

@@ -206,3 +206,6 @@ class _Routes:
 
     def route(self, source: int, target: int) -> Route:
         return self._routes[source, target]
+
+    def stages(self, source: int, target: int) -> tuple[Stage, ...]:
+        return self._routes[source, target].stages

@@ -191,3 +191,6 @@ class _Routes:
 
     def route(self, source: int, target: int) -> Route:
         return Route((source, target), self._stages[source, target], source, target)
+
+    def stages(self, source: int, target: int) -> tuple[Stage, ...]:
+        return self._stages[source, target]

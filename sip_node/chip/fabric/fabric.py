@@ -171,7 +171,7 @@ else:
             super().__init__(*args, **named)
             self.bind(
                 self._engine,
-                self._routes.route,
+                self._routes.stages,
                 self.servers,
                 self._endpoints,
                 self._sip,
