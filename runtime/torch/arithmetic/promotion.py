@@ -11,7 +11,6 @@ from math import isfinite
 from numbers import Real
 from typing import Any, cast
 
-import ml_dtypes
 import numpy as np
 
 from runtime.core.dtypes import DType, boolean, float32, int8, int64, uint8
@@ -99,6 +98,9 @@ def check_range(number: float, dtype: DType) -> None:
 
 
 def _greatest(dtype: DType) -> float:
+    # Here, as in `DType.numpy`: few programs need the package, and it takes 2.5 MB of a process.
+    import ml_dtypes
+
     limits = cast("Any", ml_dtypes.finfo)(dtype.numpy)
     return float(limits.max)
 

@@ -12,6 +12,7 @@ order that a set has in this process does not matter.
 """
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, cast
 
 import msgspec
@@ -77,9 +78,9 @@ def _scalar(thing: object, path: str) -> object:
     if isinstance(thing, np.generic | np.ndarray) and not isinstance(thing, np.ma.MaskedArray):
         array: Array = np.asarray(cast("Array", thing))
         name = array.dtype.name
-        if name in _KNOWN_ARRAYS:
+        if name in _known_arrays():
             # In the byte order of the type's name, which does not show another one.
-            elements = array.astype(_KNOWN_ARRAYS[name]).tobytes()
+            elements = array.astype(_known_arrays()[name]).tobytes()
             tag = _ARRAY if isinstance(thing, np.ndarray) else _NUMBER
             return _extension(tag, [name, list(array.shape), elements])
     kind = type(cast("object", thing)).__name__
@@ -110,9 +111,9 @@ def _restored(tag: int, data: memoryview) -> object:
         return _MADE[tag](content)
     if tag in {_ARRAY, _NUMBER}:
         name, shape, elements = content
-        if name not in _KNOWN_ARRAYS:
+        if name not in _known_arrays():
             raise TypeError(f"an array of {name!r}")
-        array = np.frombuffer(elements, _KNOWN_ARRAYS[name]).reshape(shape)
+        array = np.frombuffer(elements, _known_arrays()[name]).reshape(shape)
         return array.copy() if tag == _ARRAY else array[()]
     raise TypeError(f"unknown extension {tag}")
 
@@ -127,11 +128,13 @@ _MADE: dict[int, Callable[[Any], object]] = {
     _COMPLEX: lambda parts: complex(*parts),
     _DTYPE: {dtype.torch_name: dtype for dtype in dtypes.ALL}.__getitem__,
 }
-_KNOWN_ARRAYS: dict[str, np.dtype[Any]] = {
-    dtype.name: dtype
-    for dtype in (
-        *(np.dtype(name) for name in ("bool", "complex64", "complex128", "float64", "int16")),
-        *(np.dtype(name) for name in ("int64", "uint8", "uint16", "uint32", "uint64")),
-        *(each.numpy for each in dtypes.ALL),
-    )
-}
+
+
+# Not where it is imported: bfloat16 needs a package that few programs load.
+@cache
+def _known_arrays() -> dict[str, np.dtype[Any]]:
+    """The element types of arrays that are sent, by name."""
+    own = ("bool", "complex64", "complex128", "float64", "int16")
+    more = ("int64", "uint8", "uint16", "uint32", "uint64")
+    known = [*map(np.dtype, (*own, *more)), *(each.numpy for each in dtypes.ALL)]
+    return {dtype.name: dtype for dtype in known}

@@ -6,12 +6,12 @@ rank. The numbers are not those of PyTorch. A run without data draws none.
 """
 
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from runtime.core import dtypes
-from runtime.core.array_rng import ArrayStream, array_stream
+from runtime.core.array_rng import array_stream
 from runtime.core.dtypes import DType, float32, float64, int64
 from runtime.language.value import Array
 from runtime.model.placement import Placement
@@ -21,6 +21,9 @@ from runtime.torch.tensors.creation import checked_tensor
 from runtime.torch.tensors.creation_options import Options, checked_options
 from runtime.torch.tensors.sizes import shape_of
 from runtime.torch.tensors.tensor import Tensor
+
+if TYPE_CHECKING:
+    from runtime.core.array_rng import ArrayStream
 
 _Device = Device | str | int | None
 _SEED_BITS = 64
@@ -52,7 +55,7 @@ class Generator:
         return self._seed
 
     @property
-    def stream(self) -> ArrayStream:
+    def stream(self) -> "ArrayStream":
         """The stream at its present state."""
         return self._stream
 
@@ -157,7 +160,7 @@ def randint(
     if not (element.holds(low) and element.holds(high - 1)):
         raise RuntimeError(f"from or to - 1 is out of bounds for {element!r}: {low}, {high - 1}")
 
-    def draw(stream: ArrayStream, shape: tuple[int, ...], dtype: DType) -> Array:
+    def draw(stream: "ArrayStream", shape: tuple[int, ...], dtype: DType) -> Array:
         return stream.integers(low, high, shape, np.int64).astype(dtype.numpy)
 
     return _drawn("randint", shape_of("randint", (size,)), options, generator, draw, int64)
@@ -174,7 +177,7 @@ def randperm(
     """The integers 0 to n - 1 in random order, of int64 by default."""
     options = checked_options("randperm", dtype=dtype, dp=dp, device=device)
 
-    def draw(stream: ArrayStream, shape: tuple[int, ...], dtype: DType) -> Array:
+    def draw(stream: "ArrayStream", shape: tuple[int, ...], dtype: DType) -> Array:
         return stream.permutation(shape[0]).astype(dtype.numpy)
 
     return _drawn("randperm", shape_of("randperm", (n,)), options, generator, draw, int64)
@@ -185,7 +188,7 @@ def _drawn(
     shape: tuple[int, ...],
     options: Options,
     generator: Generator | None,
-    draw: Callable[[ArrayStream, tuple[int, ...], DType], Array],
+    draw: "Callable[[ArrayStream, tuple[int, ...], DType], Array]",
     dtype: DType = float32,
 ) -> Tensor:
     element = options.dtype or dtype
@@ -198,12 +201,12 @@ def _drawn(
     return new.copy_(draw(stream, shape, element))
 
 
-def _uniform(stream: ArrayStream, shape: tuple[int, ...], dtype: DType) -> Array:
+def _uniform(stream: "ArrayStream", shape: tuple[int, ...], dtype: DType) -> Array:
     digits = _DIGITS[dtype]
     return (stream.integers(0, 1 << digits, shape) / float(1 << digits)).astype(dtype.numpy)
 
 
-def _normal(stream: ArrayStream, shape: tuple[int, ...], dtype: DType) -> Array:
+def _normal(stream: "ArrayStream", shape: tuple[int, ...], dtype: DType) -> Array:
     kind = np.float64 if dtype == float64 else np.float32
     return stream.standard_normal(shape, kind).astype(dtype.numpy)
 
