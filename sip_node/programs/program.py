@@ -20,19 +20,20 @@ never from one another, and the stack of the loop never grows with their number.
 from collections.abc import Callable
 from contextvars import Context, copy_context
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from greenlet import GreenletExit, getcurrent
 
 from runtime.core.program_clock import ProgramClock
 from sip_node.chip.completion import Completion
+from sip_node.compiled.choice import IS_COMPILED
 from sip_node.programs.program_stacks import ProgramStacks
 
 _T = TypeVar("_T")
 Call = tuple[Callable[..., Completion[Any]], tuple[object, ...]]
 
 
-class Program:
+class ReferenceProgram:
     """A greenlet, one of `stacks`, that runs `main()` with the context variables of `context`.
 
     `finished` completes with the value that `main` returns, or fails with what it raises. `clock`
@@ -42,13 +43,13 @@ class Program:
     def __init__(
         self,
         main: Callable[[], object],
+        stacks: ProgramStacks,
         context: Context | None = None,
         clock: ProgramClock | None = None,
-        stacks: ProgramStacks | None = None,
     ) -> None:
         self._main: Callable[[], object] | None = main
         self._loop = getcurrent()
-        self._stacks = stacks or ProgramStacks()
+        self._stacks = stacks
         # Not `context or ...`: a context without variables is false.
         self._greenlet = self._stacks.take(copy_context() if context is None else context)
         self.finished: Completion[object] = Completion()
@@ -144,3 +145,11 @@ def _called(start: Callable[..., Completion[Any]], args: tuple[object, ...]) -> 
         failed: Completion[Any] = Completion()
         failed.fail(error)
         return failed
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    Program = ReferenceProgram
+else:
+    from sip_node.compiled import program as compiled
+
+    Program = compiled.Program

@@ -19,6 +19,7 @@ from sip_node.chip.host.host import Host
 from sip_node.chip.host.streams import Command
 from sip_node.pdes.engine import Engine
 from sip_node.programs.program import Program
+from sip_node.programs.program_stacks import ProgramStacks
 
 _T = TypeVar("_T")
 
@@ -137,7 +138,7 @@ class Rank:
         # find its own.
         context = copy_context()
         context.run(current_rank.set, self.state)
-        self._program = device.program = Program(main, context, self.state.clock)
+        self._program = device.program = Program(main, ProgramStacks(), context, self.state.clock)
         self._program.finished.then(self._ended)
         self._returned = False
         self.outcome: object = None

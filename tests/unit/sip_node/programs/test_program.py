@@ -9,6 +9,7 @@ from greenlet import getcurrent
 
 from sip_node.chip.completion import Completion, completed
 from sip_node.programs.program import Program
+from sip_node.programs.program_stacks import ProgramStacks
 
 
 class Story:
@@ -16,7 +17,7 @@ class Story:
 
     def __init__(self, main: Callable[["Story"], Any]) -> None:
         self.waits = [Completion[Any]() for _ in range(4)]
-        self.program = Program(lambda: main(self))
+        self.program = Program(lambda: main(self), ProgramStacks())
         self.values: list[Any] = []
 
     def wait(self, index: int) -> Any:
@@ -113,7 +114,7 @@ def test_a_program_sees_the_context_it_was_given() -> None:
     for name in ("first", "second"):
         context = copy_context()
         context.run(running.set, name)
-        Program(lambda: seen.append(running.get()), context).start()
+        Program(lambda: seen.append(running.get()), ProgramStacks(), context).start()
     assert seen == ["first", "second"]
     assert running.get("unset") == "unset"
 
@@ -121,7 +122,7 @@ def test_a_program_sees_the_context_it_was_given() -> None:
 def test_a_program_keeps_a_context_that_is_empty_when_it_is_made() -> None:
     running: ContextVar[str] = ContextVar("running")
     context, seen = Context(), list[str]()
-    program = Program(lambda: seen.append(running.get()), context)
+    program = Program(lambda: seen.append(running.get()), ProgramStacks(), context)
     context.run(running.set, "set later")
     program.start()
     assert seen == ["set later"]

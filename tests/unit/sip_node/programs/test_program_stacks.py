@@ -20,7 +20,7 @@ def test_a_program_runs_on_the_stack_of_one_that_has_ended() -> None:
     def main(number: int) -> None:
         context = copy_context()
         context.run(running.set, number)
-        program = Program(lambda: seen.append((number, running.get())), context, stacks=stacks)
+        program = Program(lambda: seen.append((number, running.get())), stacks, context)
         program.start()
         assert program.finished.done
         assert program.frame is None
@@ -43,7 +43,7 @@ def test_programs_that_wait_have_stacks_of_their_own_and_one_that_fails_gives_it
         order.append(name)
         raise ValueError(name)
 
-    programs = {name: Program(lambda name=name: main(name), stacks=stacks) for name in "abc"}
+    programs = {name: Program(lambda name=name: main(name), stacks) for name in "abc"}
     for program in programs.values():
         program.start()
     for name in "bca":
@@ -58,7 +58,7 @@ def test_a_stack_keeps_nothing_of_the_program_that_has_ended() -> None:
     alive = weakref.ref(captured)
     gc.disable()
     try:
-        Program(lambda captured=captured: captured, stacks=stacks).start()
+        Program(lambda captured=captured: captured, stacks).start()
         del captured
         # Without a collection: reference counting alone deletes it.
         assert alive() is None

@@ -1,0 +1,16 @@
+"""Programs that block on simulated time, in C: see program.pyx."""
+
+from sip_node.compiled.completion cimport Completion, Continuation
+
+
+cdef class Program(Continuation):
+    cdef readonly Completion finished
+    cdef object main
+    cdef object stacks
+    cdef object clock
+    cdef object greenlet
+    # The switches to the program and to the event loop.
+    cdef object to_program
+    cdef object to_loop
+
+    cdef int enter(self, object value, object switch) except -1

@@ -1,0 +1,96 @@
+"""Programs that block on simulated time, in C; see `sip_node.programs.program`."""
+
+from contextvars import copy_context
+
+from greenlet import GreenletExit, getcurrent
+
+from sip_node.compiled.completion cimport Completion, Continuation
+
+
+cdef class Program(Continuation):
+    """The twin of `ReferenceProgram`; it goes on with what it waits for."""
+
+    def __init__(self, main, stacks not None, context=None, clock=None):
+        self.main, self.clock = main, clock
+        self.stacks = stacks
+        self.greenlet = self.stacks.take(copy_context() if context is None else context)
+        self.to_program, self.to_loop = self.greenlet.switch, getcurrent().switch
+        self.finished = Completion.__new__(Completion)
+
+    @property
+    def frame(self):
+        """See the reference."""
+        return None if self.finished.done else self.greenlet.gr_frame
+
+    def start(self):
+        """See the reference."""
+        self.enter(self.run_main, self.to_program)
+
+    def call(self, start, tuple args not None):
+        """See the reference."""
+        cdef Completion completion = called(start, args)
+        if completion.done:
+            self.resume(completion)
+        else:
+            completion.attach(self)
+
+    def wait(self, start, *args):
+        """See the reference."""
+        assert getcurrent() is self.greenlet, "only the program itself can wait"
+        return self.to_loop((start, args))
+
+    def sleep(self):
+        """See the reference."""
+        assert getcurrent() is self.greenlet, "only the program itself can sleep"
+        return self.to_loop(None)
+
+    def run_main(self):
+        """The whole program, in its greenlet; see `ReferenceProgram._body`."""
+        main, self.main = self.main, None
+        assert main is not None
+        try:
+            value = main()
+        except GreenletExit:
+            raise
+        except BaseException as error:
+            self.finished.fail(error)
+        else:
+            self.finished.succeed(value)
+
+    cdef int resume(self, Completion done) except -1:
+        """Let the program, which waits, go on with the result of its call."""
+        if done.error is None:
+            return self.enter(done.result, self.to_program)
+        return self.enter(done.error, self.greenlet.throw)
+
+    cdef int enter(self, object value, object switch) except -1:
+        """Switch to the program and make its calls, until one does not complete at once."""
+        cdef Completion completion
+        while True:
+            if self.clock is not None:
+                self.clock.enter()
+            call = switch(value)
+            if self.clock is not None:
+                self.clock.leave()
+            if call is None:
+                if self.finished.done:
+                    self.stacks.give_back(self.greenlet)
+                return 0
+            start, args = call
+            completion = called(start, args)
+            if not completion.done:
+                return completion.attach(self)
+            if completion.error is None:
+                switch, value = self.to_program, completion.result
+            else:
+                switch, value = self.greenlet.throw, completion.error
+
+
+cdef Completion called(object start, tuple args):
+    cdef Completion failed
+    try:
+        return start(*args)
+    except Exception as error:
+        failed = Completion.__new__(Completion)
+        failed.fail(error)
+        return failed
