@@ -131,8 +131,9 @@ def wrong_elements(
     each tile along k, adds the bias, applies the activation, and rounds to the type of the result.
     Integers must be exact.
     """
-    exact = a.astype(np.float64) @ b.astype(np.float64)
-    size = np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64))
+    left, right = a.astype(np.float64), b.astype(np.float64)
+    exact = left @ right
+    size = np.abs(left) @ np.abs(right)
     if bias is not None:
         exact, size = exact + bias, size + np.abs(bias)
     expected = ACTIVATIONS[product.activation](exact)

@@ -58,7 +58,7 @@ class Route:
         return sum(stage.pre_ps + stage.post_ps for stage in self.stages)
 
 
-class _Leg(NamedTuple):
+class RouteLeg(NamedTuple):
     """A part of routes: its nodes with both ends, and its stages."""
 
     nodes: tuple[int, ...]
@@ -77,9 +77,9 @@ class ChipRoutes:
         self._graph = graph
         self._plan = graph.plan
         self._routes: dict[tuple[int, int], Route] = {}
-        self._legs: dict[tuple[int, int], _Leg] = {}
+        self._legs: dict[tuple[int, int], RouteLeg] = {}
         # By the cubes at its ends; `IO_CHIPLET` is one of them.
-        self._crossings: dict[tuple[int, int], _Leg] = {}
+        self._crossings: dict[tuple[int, int], RouteLeg] = {}
         self._in_cube: dict[tuple[int, int], tuple[int, ...]] = {}
         self._hops_to: dict[int, dict[int, int]] = {}
         self._stages = {(link.source, link.target): self._stage(link) for link in graph.links}
@@ -115,7 +115,7 @@ class ChipRoutes:
             post_ps += from_port.wire_ps + graph.nodes[from_port.target].overhead_ps
         return Stage(link.index, pre_ps, post_ps)
 
-    def _legs_between(self, source: int, target: int) -> tuple[_Leg, ...]:
+    def _legs_between(self, source: int, target: int) -> tuple[RouteLeg, ...]:
         """The legs of a route, each of which begins where the previous one ends."""
         near, far = self._graph.nodes[source], self._graph.nodes[target]
         assert "ucie" not in (near.kind, far.kind), (
@@ -130,16 +130,16 @@ class ChipRoutes:
         first, last = crossing.nodes[0], crossing.nodes[-1]
         return self._within(source, first), crossing, self._within(last, target)
 
-    def _within(self, source: int, target: int) -> _Leg:
+    def _within(self, source: int, target: int) -> RouteLeg:
         """The leg between two nodes of one cube or of the IO chain; ports of the cube included."""
         leg = self._legs.get((source, target))
         if leg is None:
             leg = self._legs[source, target] = self._leg(self._inside(source, target))
         return leg
 
-    def _leg(self, nodes: tuple[int, ...]) -> _Leg:
+    def _leg(self, nodes: tuple[int, ...]) -> RouteLeg:
         hops = (self._stages[hop] for hop in pairwise(nodes))
-        return _Leg(nodes, tuple(stage for stage in hops if stage is not None))
+        return RouteLeg(nodes, tuple(stage for stage in hops if stage is not None))
 
     def _crossing(self, source: int, target: int) -> tuple[int, ...]:
         """The nodes from where routes leave a cube to where they enter another one.

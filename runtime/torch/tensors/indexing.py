@@ -113,10 +113,15 @@ def in_range(positions: Indices | range, first: int, last: int) -> Block | None:
 
 
 def block_of(
-    selected: Sequence[Span], shard: Sequence[Span], layout: BlockedLayout | None
+    selected: Sequence[Span],
+    shard: Sequence[Span],
+    layout: BlockedLayout | None,
+    orders: dict[tuple[int, ...], Indices],
 ) -> Block | None:
     """The part of the selected spans that lies in a shard with these spans; None if there is
     none.
+
+    `orders` holds the orders of whole shards by their shape; shards of one shape share an array.
     """
     pairs = list(zip(selected, shard, strict=True))
     spans = [(max(a, c), min(b, d)) for (a, b), (c, d) in pairs]
@@ -131,7 +136,9 @@ def block_of(
     )
     # The common case, a whole shard, is one run, and needs no table of positions.
     if spans == list(shard):
-        order = slice(None) if layout is None else layout.elements(shape)
+        if layout is not None and shape not in orders:
+            orders[shape] = layout.elements(shape)
+        order = slice(None) if layout is None else orders[shape]
         return Block(index, shape, ((0, prod(shape)),), order)
     of_shard = tuple(stop - start for start, stop in shard)
     positions = (

@@ -17,7 +17,7 @@ from runtime.core.requests import (
     MmuMapMsg,
 )
 from runtime.language.value import Array
-from runtime.model.blocked_layout import BlockedLayout
+from runtime.model.blocked_layout import BlockedLayout, Indices
 from runtime.model.placement import Placement, default_placement, resolve_dp_policy
 from runtime.torch.rank_state import RankState
 from runtime.torch.tensors.indexing import (
@@ -198,11 +198,7 @@ class StoredTensor:
         spans = [stop - start for start, stop in selection.spans]
         whole = whole.reshape(-1 if self.is_flat else spans) if self._state.data else None
         self._submit(
-            [
-                write
-                for shard, block in self._blocks(selection)
-                for write in self._writes(shard, block, whole)
-            ],
+            list(self._writes(self._blocks(selection), whole)),
             "copy_",
         )
 
@@ -218,6 +214,7 @@ class StoredTensor:
         """The shards that a selection overlaps, with its part in each."""
         # Replicas have equal blocks.
         parts: dict[int, Block | None] = {}
+        orders: dict[tuple[int, ...], Indices] = {}
         positions = positions_of(selection.spans, self.shape) if self.is_flat else range(0)
         for shard in self.shards:
             offset, first = shard.spec.offset_bytes, shard.spec.offset_bytes // self.itemsize
@@ -225,7 +222,7 @@ class StoredTensor:
                 parts[offset] = (
                     in_range(positions, first, first + shard.spec.nbytes // self.itemsize)
                     if self.is_flat
-                    else block_of(selection.spans, shard.spec.spans, self.layout)
+                    else block_of(selection.spans, shard.spec.spans, self.layout, orders)
                 )
         return [
             (shard, block)
@@ -233,17 +230,27 @@ class StoredTensor:
             if (block := parts[shard.spec.offset_bytes]) is not None
         ]
 
-    def _writes(self, shard: Shard, block: Block, whole: Array | None) -> Iterator[MemoryWriteMsg]:
-        size, data, written = self.itemsize, b"", 0
-        if whole is not None:
-            elements = whole[block.index].astype(self.dtype.numpy)
-            data = elements.reshape(-1)[block.order].tobytes()
-        for start, stop in block.runs:
-            nbytes = (stop - start) * size
-            yield MemoryWriteMsg(
-                shard.address + start * size, nbytes, data[written : written + nbytes]
-            )
-            written += nbytes
+    def _writes(
+        self, blocks: Sequence[tuple[Shard, Block]], whole: Array | None
+    ) -> Iterator[MemoryWriteMsg]:
+        size = self.itemsize
+        # Replicas have equal bytes.
+        contents: dict[int, bytes] = {}
+        for shard, block in blocks:
+            data, written = contents.get(shard.spec.offset_bytes), 0
+            if data is None:
+                data = b"" if whole is None else self._packed(whole[block.index], block)
+                contents[shard.spec.offset_bytes] = data
+            for start, stop in block.runs:
+                nbytes = (stop - start) * size
+                yield MemoryWriteMsg(
+                    shard.address + start * size, nbytes, data[written : written + nbytes]
+                )
+                written += nbytes
+
+    def _packed(self, elements: Array, block: Block) -> bytes:
+        """The elements of a block in the order of memory."""
+        return elements.astype(self.dtype.numpy).reshape(-1)[block.order].tobytes()
 
     def _read(self, blocks: Sequence[tuple[Shard, Block]]) -> list[Array]:
         size = self.itemsize
