@@ -95,15 +95,10 @@ class ChipModel:
         }
         for sip, egresses in self._egresses.items():
             launch_ps, known_ps = found[sip]
-            certain_ps = min(
-                [
-                    launch_ps,
-                    *(ps for target, ps in known_ps.items() if target in self._first_out[sip]),
-                ]
-            )
-            if sip in self._forwarding:
-                certain_ps = min(certain_ps, self._forwarded_ps(sip, found))
-            launch_ps = min(launch_ps, self.chips[sip].send_bounds.foresee(certain_ps))
+            # Of a SIP without a link to another LP nothing is foreseen.
+            if self._first_out[sip]:
+                certain_ps = self._certain_ps(sip, found)
+                launch_ps = min(launch_ps, self.chips[sip].send_bounds.foresee(certain_ps))
             for peer, delay_ps, remaining_hops in self._nearest[sip]:
                 # A launch to come may send to any SIP, so its bound holds for every egress.
                 yield SendBound(peer, remaining_hops, later_ps(launch_ps, delay_ps))
@@ -112,13 +107,26 @@ class ChipModel:
                     peer, delay_ps, remaining_hops = egresses[target]
                     yield SendBound(peer, remaining_hops, later_ps(send_ps, delay_ps))
 
+    def _certain_ps(self, sip: int, found: Mapping[int, tuple[int, Mapping[int, int]]]) -> int:
+        """No packet leaves the LP through `sip` earlier that has not reserved its last link."""
+        launch_ps, known_ps = found[sip]
+        first_out = self._first_out[sip]
+        times_ps = [ps for target, ps in known_ps.items() if target in first_out]
+        certain_ps = min(launch_ps, *times_ps) if times_ps else launch_ps
+        if sip in self._forwarding:
+            certain_ps = min(certain_ps, self._forwarded_ps(sip, found))
+        return certain_ps
+
     def _forwarded_ps(self, sip: int, found: Mapping[int, tuple[int, Mapping[int, int]]]) -> int:
         """No packet of another SIP that has not come yet leaves the LP through `sip` earlier."""
         times_ps = [self._sync.forwarded_ps]
-        for other, target, delay_ps in self._forwarding[sip]:
+        for other, delays_ps in self._forwarding[sip].items():
             launch_ps, known_ps = found[other]
-            send_ps = min(launch_ps, known_ps.get(target, launch_ps))
-            times_ps.append(later_ps(send_ps, delay_ps))
+            # A launch to come may send to any target, and so to the nearest.
+            times_ps.append(later_ps(launch_ps, min(delays_ps.values())))
+            for target, send_ps in known_ps.items():
+                if target in delays_ps:
+                    times_ps.append(later_ps(send_ps, delays_ps[target]))
         return min(times_ps)
 
     def check_at_rest(self) -> None:
@@ -128,17 +136,21 @@ class ChipModel:
         """
         self._incoming.check_at_rest()
 
-    def _through(self, sip: int, spec: ChipSpec) -> list[tuple[int, int, int]]:
-        """(SIP of this LP, target, time) for the packets that leave the LP through `sip`.
+    def _through(self, sip: int, spec: ChipSpec) -> dict[int, dict[int, int]]:
+        """SIP of this LP -> target -> time, for the packets that leave the LP through `sip`.
 
         They come from that other SIP, and are here not before that time has passed.
         """
-        return [
-            (other, target, egress.delay_ps)
+        through = {
+            other: {
+                target: egress.delay_ps
+                for target, egress in egresses.items()
+                if self._exit(other, target, spec) == sip
+            }
             for other, egresses in self._egresses.items()
-            for target, egress in egresses.items()
-            if other != sip and self._exit(other, target, spec) == sip
-        ]
+            if other != sip
+        }
+        return {other: delays_ps for other, delays_ps in through.items() if delays_ps}
 
     def _exit(self, sip: int, target: int, spec: ChipSpec) -> int:
         """The last SIP of this LP on the route from one of its SIPs to one of another LP."""
@@ -165,9 +177,14 @@ def _passes(spec: ChipSpec, sip: int) -> bool:
 
 
 def _nearest(egresses: Iterable[Egress]) -> tuple[Egress, ...]:
-    """The egress with the least delay for each peer and number of remaining hops."""
-    least: dict[tuple[int, int], Egress] = {}
-    # Sorted by peer, then by delay: the first of each key is the nearest.
-    for egress in sorted(egresses):
-        least.setdefault((egress.peer, egress.remaining_hops), egress)
-    return tuple(least.values())
+    """The egress with the least delay for each peer and number of remaining hops.
+
+    Without those that another one for the same peer bounds: it is as near, and has more hops.
+    """
+    found: dict[int, list[Egress]] = {}
+    # Of those with one delay, the one with the most hops first.
+    for egress in sorted(egresses, key=lambda it: (it.peer, it.delay_ps, -it.remaining_hops)):
+        kept = found.setdefault(egress.peer, [])
+        if not kept or kept[-1].remaining_hops < egress.remaining_hops:
+            kept.append(egress)
+    return tuple(egress for kept in found.values() for egress in kept)

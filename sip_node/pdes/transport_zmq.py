@@ -82,7 +82,7 @@ class ZmqTransport:
         """
         received: list[tuple[int, PeerContent]] = []
         # Reading the events costs less than a receive that fails.
-        while self._pull.get(zmq.EVENTS) & zmq.POLLIN:
+        while int(self._pull.get(zmq.EVENTS)) & zmq.POLLIN:
             header, *payloads = self._pull.recv_multipart(zmq.NOBLOCK)
             if len(payloads) > 1:
                 raise ProtocolError(
