@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from kernbench.benches.collective_perf.collective import PerfCase
-from runtime.core.dtypes import DType
+from runtime.core.dtypes import DType, bfloat16
 from runtime.language.value import Array
 
 BLOCK = 1 << 18
@@ -122,7 +121,12 @@ def _differ(got: Array, right: Array, tolerance: Array | float) -> int:
 
 
 def _limits(dtype: DType) -> Any:
-    # numpy's own finfo lacks bfloat16.
+    if dtype != bfloat16:
+        return np.finfo(dtype.numpy.name)
+    # Not where this module is imported: the package takes 6 ms of each process, and few runs need
+    # it.
+    import ml_dtypes
+
     return ml_dtypes.finfo(dtype.numpy)  # pyright: ignore[reportUnknownVariableType]
 
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from runtime.core.dtypes import DType, boolean, float32, int8, int64, uint8
+from runtime.core.dtypes import DType, bfloat16, boolean, float32, int8, int64, uint8
 from runtime.torch.tensors.stored_tensor import StoredTensor
 
 _NAMES = {
@@ -98,11 +98,12 @@ def check_range(number: float, dtype: DType) -> None:
 
 
 def _greatest(dtype: DType) -> float:
+    if dtype != bfloat16:
+        return float(np.finfo(dtype.numpy.name).max)
     # Here, as in `DType.numpy`: few programs need the package, and it takes 2.5 MB of a process.
     import ml_dtypes
 
-    limits = cast("Any", ml_dtypes.finfo)(dtype.numpy)
-    return float(limits.max)
+    return float(cast("Any", ml_dtypes.finfo)(dtype.numpy).max)
 
 
 def wrapped(number: float, dtype: DType) -> float:
