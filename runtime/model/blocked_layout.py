@@ -10,6 +10,8 @@ import numpy as np
 from runtime.model.tile_placement import TileOrder, check_tiles
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
+Elements = np.ndarray[Any, np.dtype[Any]]
+_Part = tuple[Elements, Elements]
 
 
 @dataclass(frozen=True)
@@ -27,45 +29,67 @@ class BlockedLayout:
     def __post_init__(self) -> None:
         check_tiles(self.rows, self.columns, self.order)
 
-    def elements(self, shape: tuple[int, ...]) -> Indices:
-        """The elements of a matrix of `shape`, by row-major number, in their order in memory.
+    def packed(self, matrix: Elements) -> Elements:
+        """The elements of a matrix, in their order in memory.
 
         `ValueError` for another number of axes than two.
         """
-        if len(shape) != 2:
-            raise ValueError(
-                f"a blocked layout is of matrices, with 2 axes; shape {shape} has {len(shape)}"
-            )
-        numbers = np.arange(prod(shape)).reshape(shape)
-        # Not tile by tile: tiles may have a single element.
-        by_rows = self.order == "row_major"
-        pieces = self._by_rows(numbers) if by_rows else self._by_columns(numbers)
-        # A matrix without elements has no pieces.
-        return np.concatenate([numbers[:0].reshape(-1), *pieces])
+        self.check(matrix.shape)
+        elements = np.empty(matrix.size, matrix.dtype)
+        for part, of_memory in self._parts(matrix, elements):
+            of_memory[...] = part
+        return elements
+
+    def unpacked(self, elements: Elements, shape: tuple[int, ...]) -> Elements:
+        """The matrix of `shape` whose elements in memory these are: the inverse of `packed`."""
+        self.check(shape)
+        matrix = np.empty(shape, elements.dtype)
+        for part, of_memory in self._parts(matrix, elements):
+            part[...] = of_memory
+        return matrix
 
     def positions(self, shape: tuple[int, ...]) -> Indices:
         """The position in memory, in elements, of each element of a matrix of `shape`.
 
         `ValueError` for another number of axes than two.
         """
-        elements = self.elements(shape)
-        positions = np.empty_like(elements)
-        positions[elements] = np.arange(elements.size)
-        return positions.reshape(shape)
+        return self.unpacked(np.arange(prod(shape)), shape)
 
-    def _by_rows(self, numbers: Indices) -> Iterator[Indices]:
-        rows, columns = numbers.shape
-        whole = columns // self.columns * self.columns
+    @staticmethod
+    def check(shape: tuple[int, ...]) -> None:
+        """`ValueError` for another number of axes than two."""
+        if len(shape) != 2:
+            raise ValueError(
+                f"a blocked layout is of matrices, with 2 axes; shape {shape} has {len(shape)}"
+            )
+
+    def _parts(self, matrix: Elements, elements: Elements) -> Iterator[_Part]:
+        """Parts of a matrix and of its elements in memory, as views of one shape.
+
+        Not tile by tile: tiles may have a single element.
+        """
+        by_rows = self.order == "row_major"
+        return self._by_rows(matrix, elements) if by_rows else self._by_columns(matrix, elements)
+
+    def _by_rows(self, matrix: Elements, elements: Elements) -> Iterator[_Part]:
+        rows, columns = matrix.shape
+        tiles, rest = divmod(columns, self.columns)
         for top in range(0, rows, self.rows):
-            band = numbers[top : top + self.rows]
-            tiles = band[:, :whole].reshape(len(band), -1, self.columns)
-            yield tiles.swapaxes(0, 1).reshape(-1)
-            yield band[:, whole:].reshape(-1)
+            band, start = matrix[top : top + self.rows], top * columns
+            height, end = len(band), start + len(band) * columns
+            middle = end - height * rest
+            yield (
+                band[:, : columns - rest].reshape(height, tiles, self.columns).swapaxes(0, 1),
+                elements[start:middle].reshape(tiles, height, self.columns),
+            )
+            yield band[:, columns - rest :], elements[middle:end].reshape(height, rest)
 
-    def _by_columns(self, numbers: Indices) -> Iterator[Indices]:
+    def _by_columns(self, matrix: Elements, elements: Elements) -> Iterator[_Part]:
         # The tiles of a column lie one below the other: together they are row-major.
-        for left in range(0, numbers.shape[1], self.columns):
-            yield numbers[:, left : left + self.columns].reshape(-1)
+        rows, columns = matrix.shape
+        for left in range(0, columns, self.columns):
+            part = matrix[:, left : left + self.columns]
+            yield part, elements[left * rows : left * rows + part.size].reshape(part.shape)
 
 
 def blocked_row_major(rows: int, columns: int) -> BlockedLayout:

@@ -11,7 +11,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from runtime.core.dtypes import boolean
-from runtime.language.value import row_major
+from runtime.language.value import Array, row_major
 from runtime.model.blocked_layout import BlockedLayout, Indices
 from runtime.model.placement import Span
 
@@ -36,13 +36,27 @@ class Block:
     `index` locates the block in the selection, before axes are left out; a block of `in_range` has
     one axis and is located in the flattened selection. `runs` are the contiguous (start, stop) that
     hold it, in elements of the shard's memory. `order` lists the elements of the flat, row-major
-    block in the order of memory.
+    block in the order of memory, or is the layout of a whole shard.
     """
 
     index: tuple[slice, ...]
     shape: tuple[int, ...]
     runs: tuple[Span, ...]
-    order: Indices | slice
+    order: Indices | slice | BlockedLayout
+
+    def packed(self, elements: Array) -> Array:
+        """The elements of the block, flat, in the order of memory."""
+        if isinstance(self.order, BlockedLayout):
+            return self.order.packed(elements)
+        return elements.reshape(-1)[self.order]
+
+    def unpacked(self, flat: Array) -> Array:
+        """The block with these elements in memory: the inverse of `packed`."""
+        if isinstance(self.order, BlockedLayout):
+            return self.order.unpacked(flat, self.shape)
+        elements = np.empty(flat.size, flat.dtype)
+        elements[self.order] = flat
+        return elements.reshape(self.shape)
 
 
 def select(index: Index, shape: tuple[int, ...]) -> Selection:
@@ -116,12 +130,9 @@ def block_of(
     selected: Sequence[Span],
     shard: Sequence[Span],
     layout: BlockedLayout | None,
-    orders: dict[tuple[int, ...], Indices],
 ) -> Block | None:
     """The part of the selected spans that lies in a shard with these spans; None if there is
     none.
-
-    `orders` holds the orders of whole shards by their shape; shards of one shape share an array.
     """
     pairs = list(zip(selected, shard, strict=True))
     spans = [(max(a, c), min(b, d)) for (a, b), (c, d) in pairs]
@@ -136,10 +147,9 @@ def block_of(
     )
     # The common case, a whole shard, is one run, and needs no table of positions.
     if spans == list(shard):
-        if layout is not None and shape not in orders:
-            orders[shape] = layout.elements(shape)
-        order = slice(None) if layout is None else orders[shape]
-        return Block(index, shape, ((0, prod(shape)),), order)
+        if layout is not None:
+            layout.check(shape)
+        return Block(index, shape, ((0, prod(shape)),), layout or slice(None))
     of_shard = tuple(stop - start for start, stop in shard)
     positions = (
         np.arange(prod(of_shard)).reshape(of_shard)

@@ -17,7 +17,7 @@ from runtime.core.requests import (
     MmuMapMsg,
 )
 from runtime.language.value import Array
-from runtime.model.blocked_layout import BlockedLayout, Indices
+from runtime.model.blocked_layout import BlockedLayout
 from runtime.model.placement import Placement, default_placement, resolve_dp_policy
 from runtime.torch.rank_state import RankState
 from runtime.torch.tensors.indexing import (
@@ -214,7 +214,6 @@ class StoredTensor:
         """The shards that a selection overlaps, with its part in each."""
         # Replicas have equal blocks.
         parts: dict[int, Block | None] = {}
-        orders: dict[tuple[int, ...], Indices] = {}
         positions = positions_of(selection.spans, self.shape) if self.is_flat else range(0)
         for shard in self.shards:
             offset, first = shard.spec.offset_bytes, shard.spec.offset_bytes // self.itemsize
@@ -222,7 +221,7 @@ class StoredTensor:
                 parts[offset] = (
                     in_range(positions, first, first + shard.spec.nbytes // self.itemsize)
                     if self.is_flat
-                    else block_of(selection.spans, shard.spec.spans, self.layout, orders)
+                    else block_of(selection.spans, shard.spec.spans, self.layout)
                 )
         return [
             (shard, block)
@@ -239,7 +238,7 @@ class StoredTensor:
         for shard, block in blocks:
             data, written = contents.get(shard.spec.offset_bytes), 0
             if data is None:
-                data = b"" if whole is None else self._packed(whole[block.index], block)
+                data = b"" if whole is None else self._bytes_of(whole[block.index], block)
                 contents[shard.spec.offset_bytes] = data
             for start, stop in block.runs:
                 nbytes = (stop - start) * size
@@ -248,9 +247,9 @@ class StoredTensor:
                 )
                 written += nbytes
 
-    def _packed(self, elements: Array, block: Block) -> bytes:
+    def _bytes_of(self, elements: Array, block: Block) -> bytes:
         """The elements of a block in the order of memory."""
-        return elements.astype(self.dtype.numpy).reshape(-1)[block.order].tobytes()
+        return block.packed(elements.astype(self.dtype.numpy)).tobytes()
 
     def _read(self, blocks: Sequence[tuple[Shard, Block]]) -> list[Array]:
         size = self.itemsize
@@ -263,11 +262,12 @@ class StoredTensor:
         parts: list[Array] = []
         for _, block in blocks:
             data = b"".join(next(results) for _ in block.runs)
-            # Without data the memory returns no bytes, and the elements stay 0 below the mask.
-            flat = np.zeros(prod(block.shape), self.dtype.numpy)
-            if data:
-                flat[block.order] = np.frombuffer(data, self.dtype.numpy)
-            parts.append(flat.reshape(block.shape))
+            # Without data the memory returns no bytes, and the elements are 0 below the mask.
+            parts.append(
+                block.unpacked(np.frombuffer(data, self.dtype.numpy))
+                if data
+                else np.zeros(block.shape, self.dtype.numpy)
+            )
         return parts
 
     def _masked(self, array: Array) -> Array:

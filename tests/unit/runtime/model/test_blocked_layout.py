@@ -119,3 +119,13 @@ def test_an_empty_matrix_has_no_positions():
 def test_what_is_no_tiling_is_refused(make, problem: str):
     with pytest.raises(ValueError, match=re.escape(problem)):
         make()
+
+
+@given(layouts, sides, sides)
+def test_a_matrix_is_packed_in_the_order_of_its_positions(
+    layout: BlockedLayout, rows: int, columns: int
+) -> None:
+    matrix = np.arange(rows * columns).reshape(rows, columns)
+    packed = layout.packed(matrix)
+    assert packed.tolist() == in_memory(layout, matrix)
+    assert layout.unpacked(packed, matrix.shape).tolist() == matrix.tolist()
