@@ -65,6 +65,7 @@ cdef class DmaRequests(Actor):
     cdef int read_from(
         self, DmaRequest request, int sip, int node, long long address, object rows
     ) except -1
+    cdef int write_to(self, DmaRequest request) except -1
     cdef int enqueue(self, DmaRequest request) except -1
     cdef int land(self, Transfer data, long long landed_ps) except -1
     cdef int begin(self, DmaRequest request) except -1

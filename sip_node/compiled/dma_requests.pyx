@@ -16,7 +16,7 @@ cdef enum:
     NORMAL = 1
 
 
-cdef str LOAD = "load"
+cdef str LOAD = "load", STORE = "store"
 
 
 cdef enum Step:
@@ -45,8 +45,7 @@ cdef class DmaRequests(Actor):
         self.window, self.stream, self.landing_part = window, stream, landing
         self.locate, self.log, self.tcm = context.locate, context.log, context.tcm
         self.next_flow = context.next_flow
-        if parts.writes_memory(self.tcm):
-            self.tcm_memory, self.tcm_base = self.tcm.memory, self.tcm.base
+        self.tcm_memory, self.tcm_base = parts.direct_memory(self.tcm), self.tcm.base
         at, topology = context.coordinates, context.topology
         self.sip, self.node, self.cube, self.pe = at.sip, context.node, at.cube, at.pe
         self.packet_bytes = topology.packet_bytes
@@ -168,6 +167,12 @@ cdef class DmaRequests(Actor):
         request.reading = self.new_transfer(
             self.kind_read, sip, node, address, request, b"", rows
         )
+        return self.enqueue(request)
+
+    cdef int write_to(self, DmaRequest request) except -1:
+        """Begin to write the bytes of a request to its target: `write` for C classes."""
+        request.name, request.packet_bytes, request.tag = STORE, self.packet_bytes, self.tags + 1
+        request.writing = self.transfer(self.parts.write, request.target, request.data, request)
         return self.enqueue(request)
 
     cdef int enqueue(self, DmaRequest request) except -1:

@@ -7,6 +7,7 @@ operands, is in lists by these indices: a look-up by spans hashes nested tuples 
 from collections import deque
 
 from sip_node.compiled.streamed_matrix cimport StreamedMatrix
+from sip_node.compiled.staged_matrix cimport StagedMatrix
 from sip_node.compiled.tile_stages cimport Slots
 from sip_node.compiled.tile_token cimport Token
 
@@ -74,6 +75,8 @@ cdef class TokenSource:
         found = tiles[index]
         if found is None and isinstance(source, StreamedMatrix):
             found = tiles[index] = (<StreamedMatrix> source).tile_at(rows, columns)
+        elif found is None and isinstance(source, StagedMatrix):
+            found = tiles[index] = (<StagedMatrix> source).tile_at(rows, columns)
         elif found is None:
             found = tiles[index] = source.at(rows, columns)
         return found

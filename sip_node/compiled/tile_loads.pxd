@@ -30,7 +30,6 @@ cdef class LoadStage(Stage):
     # The DMA engine where its `read` is that in C, else None.
     cdef DmaRequests dma
     cdef object locate
-    cdef object staged
     cdef object data_of
     cdef object read
     cdef object read_pieces

@@ -12,7 +12,6 @@ class LoadStage(Stage):
         engine: Calendar,
         dma: Any,
         addresses: list[tuple[int, int]],
-        staged: type[Any],
         data_of: Callable[[Any, Any, bytes], Any],
         read_pieces: Callable[[Any, Any, Any], None],
     ) -> None: ...

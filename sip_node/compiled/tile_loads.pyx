@@ -7,6 +7,7 @@ its READ and its records have is found once: all output tiles of its row or colu
 from collections import deque
 
 from runtime.core.trace import Operand
+from sip_node.compiled.staged_matrix cimport StagedMatrix
 from sip_node.compiled.tile_data cimport kind_of, loaded_tile
 
 
@@ -32,9 +33,9 @@ cdef class LoadedOperand:
 cdef class LoadStage(Stage):
     """The twin of `ReferenceTileLoad`: `addresses` are those of the buffers of both operands."""
 
-    def __init__(self, Calendar engine not None, dma, list addresses not None, staged, data_of,
+    def __init__(self, Calendar engine not None, dma, list addresses not None, data_of,
                  read_pieces):
-        self.calendar, self.addresses, self.staged = engine, addresses, staged
+        self.calendar, self.addresses = engine, addresses
         self.data_of, self.read_pieces = data_of, read_pieces
         self.read, self.buffer_blocks, self.loading = dma.read, {}, deque()
         if isinstance(dma, DmaRequests) and type(dma).read is DmaRequests.read:
@@ -57,7 +58,7 @@ cdef class LoadStage(Stage):
     cdef int load(self, Token token, object source, object tile, bint is_b) except -1:
         cdef LoadedOperand operand
         cdef StreamedTile streamed
-        if type(source) is self.staged:
+        if isinstance(source, StagedMatrix):
             if is_b:
                 token.b = tile
             else:

@@ -34,6 +34,8 @@ cdef class OutputTile:
     cdef object array
     cdef float *sums
     cdef bytearray summed
+    # The result as it was stored; empty in a run without data.
+    cdef bytes content
 
     cdef int begin_sums(self) except -1
     cdef unsigned int checksum(self) except? 0xffffffff

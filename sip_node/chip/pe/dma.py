@@ -30,7 +30,7 @@ from sip_node.chip.memory.memory import Memory
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.data_landing import DataLanding
 from sip_node.chip.pe.read_window import ReadWindow
-from sip_node.chip.pe.tcm import PeTcm
+from sip_node.chip.pe.tcm import PeTcm, direct_memory
 from sip_node.chip.strided_block import StridedBlock, layout_of
 from sip_node.compiled.choice import IS_COMPILED
 
@@ -224,11 +224,6 @@ class ReferencePeDma:
         request.done.complete(request.data)
 
 
-def _writes_memory(tcm: PeTcm) -> bool:
-    """Whether a write of a block without gaps is a write of the memory, and no more."""
-    return type(tcm).write is PeTcm.write and type(tcm.memory) is Memory
-
-
 class _RequestParts(NamedTuple):
     """What the twin makes requests of: kinds, classes and functions of rooms above it."""
 
@@ -238,7 +233,7 @@ class _RequestParts(NamedTuple):
     elements: Sequence[str] = ELEMENTS
     completion: type[Completion[bytes]] = Completion
     layout_of: Callable[[Operand], tuple[int, StridedBlock | None]] = layout_of
-    writes_memory: Callable[[PeTcm], bool] = _writes_memory
+    direct_memory: Callable[[PeTcm], Memory | None] = direct_memory
 
 
 if TYPE_CHECKING or not IS_COMPILED:

@@ -9,6 +9,7 @@ from runtime.language.gemm import finish
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.operand_tiles import TileData
+from sip_node.chip.pe.tcm import direct_memory
 from sip_node.chip.pe.tile_buffers import RegisterFile, TileBuffers
 from sip_node.chip.pe.tile_token import OutputTile, TileToken
 from sip_node.chip.strided_block import nbytes_of
@@ -150,7 +151,7 @@ else:
             super().__init__(context.engine, server, context.log, at, registers, buffers.operands)
 
 
-class StorePort:
+class ReferenceStorePort:
     """Stores complete output tiles, rounded once to the type of the result."""
 
     def __init__(self, context: PeContext, registers: RegisterFile, buffers: TileBuffers) -> None:
@@ -221,6 +222,30 @@ class StorePort:
         self._registers.accumulators.free(output.accumulator)
         token.advance()
         self._begin()
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    StorePort = ReferenceStorePort
+else:
+    from sip_node.compiled.tile_results import StoreStage
+
+    class StorePort(StoreStage):
+        """The port in C; see `ReferenceStorePort`."""
+
+        def __init__(
+            self, context: PeContext, registers: RegisterFile, buffers: TileBuffers
+        ) -> None:
+            super().__init__(
+                engine=context.engine,
+                server=_server(context, "store"),
+                log=context.log,
+                at=context.coordinates,
+                registers=registers,
+                buffers=buffers,
+                tcm=context.tcm,
+                memory=direct_memory(context.tcm),
+                finish=finish,
+            )
 
 
 def _server(context: PeContext, port: str) -> Server:

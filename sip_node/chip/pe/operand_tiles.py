@@ -52,24 +52,24 @@ NOT_LOADED = TileData(Operand(0, (0,), ""), 0, None, 0)
 """An operand that is not in TCM yet."""
 
 
-class Staged:
+class ReferenceStaged:
     """A value in TCM. A tile is cut once: steps of other rows and columns use it again."""
 
     def __init__(self, value: Value) -> None:
         self._value = value
-        self._tiles: dict[tuple[Span, Span], TileData] = {}
+        self._tiles: dict[tuple[Span, Span], ReferenceTileData] = {}
 
-    def at(self, rows: Span, columns: Span) -> TileData:
+    def at(self, rows: Span, columns: Span) -> ReferenceTileData:
         """One tile."""
         tile = self._tiles.get((rows, columns))
         if tile is None:
             tile = self._tiles[rows, columns] = self._cut(rows, columns)
         return tile
 
-    def _cut(self, rows: Span, columns: Span) -> TileData:
+    def _cut(self, rows: Span, columns: Span) -> ReferenceTileData:
         part = self._value[slice(*rows), slice(*columns)]
         data = None if part.data is None else np.array(part.data, order="C")
-        return TileData(_block(part), part.nbytes, data, checksum_of(data))
+        return ReferenceTileData(_block(part), part.nbytes, data, checksum_of(data))
 
 
 class ReferenceStreamed:
@@ -92,8 +92,10 @@ class ReferenceStreamed:
 
 
 if TYPE_CHECKING or not IS_COMPILED:
+    Staged = ReferenceStaged
     Streamed = ReferenceStreamed
 else:
+    from sip_node.compiled.staged_matrix import StagedMatrix as Staged
     from sip_node.compiled.streamed_matrix import StreamedMatrix
 
     class Streamed(StreamedMatrix):

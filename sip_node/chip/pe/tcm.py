@@ -68,3 +68,9 @@ class PeTcm:
                 StridedBlock(columns * item, pitch * item),
                 rows * columns * item,
             )
+
+
+def direct_memory(tcm: PeTcm) -> Memory | None:
+    """The memory of a TCM where `write` of a block without gaps is a write of it, and no more."""
+    is_direct = type(tcm).write is PeTcm.write and type(tcm.memory) is Memory
+    return tcm.memory if is_direct else None

@@ -85,7 +85,7 @@ class ReferenceTileLoad:
             loading.popleft().advance()
 
 
-class TileWrite:
+class ReferenceTileWrite:
     """Writes results from the scheduler's buffers to memory.
 
     A token leaves, and its buffer is free, when the memory has acknowledged all of the tile.
@@ -99,13 +99,7 @@ class TileWrite:
         output = token.output
         content = b"" if output.data is None else output.data.tobytes()
         block = Operand(self._buffers.result(output.buffer), output.shape, token.gemm.dtype.name)
-        writes, offset = list[Completion[bytes]](), 0
-        for piece in output.memory:
-            end = offset + nbytes_of(piece)
-            part = part_of(block, offset, end - offset)
-            writes.append(self._dma.write(part, piece, content[offset:end]))
-            offset = end
-        all_of(writes).then(partial(self._written, token))
+        _write_pieces(self._dma, output.memory, block, content).then(partial(self._written, token))
 
     def _written(self, token: TileToken, _acknowledged: Completion[list[bytes]]) -> None:
         self._buffers.results.free(token.output.buffer)
@@ -115,6 +109,19 @@ class TileWrite:
 def _data(tile: StreamedTile, block: Operand, content: bytes) -> TileData:
     data = np.ndarray(tile.shape, tile.dtype.numpy, content) if content else None
     return TileData(block, tile.nbytes, data, crc32(content))
+
+
+def _write_pieces(
+    dma: PeDma, pieces: Sequence[Operand], block: Operand, content: bytes
+) -> Completion[list[bytes]]:
+    """Write a block in TCM to physical blocks, one part of it to each."""
+    writes, offset = list[Completion[bytes]](), 0
+    for piece in pieces:
+        end = offset + nbytes_of(piece)
+        part = part_of(block, offset, end - offset)
+        writes.append(dma.write(part, piece, content[offset:end]))
+        offset = end
+    return all_of(writes)
 
 
 def _read_pieces(
@@ -140,8 +147,10 @@ def _join(loaded: Callable[[Completion[bytes]], None], pieces: Completion[list[b
 
 if TYPE_CHECKING or not IS_COMPILED:
     TileLoad = ReferenceTileLoad
+    TileWrite = ReferenceTileWrite
 else:
     from sip_node.compiled.tile_loads import LoadStage
+    from sip_node.compiled.tile_results import WriteStage
 
     class TileLoad(LoadStage):
         """The stage in C; see `ReferenceTileLoad`."""
@@ -149,4 +158,10 @@ else:
         def __init__(self, engine: Engine, dma: PeDma, buffers: TileBuffers) -> None:
             addresses = [(buffers.a(each), buffers.b(each)) for each in range(buffers.count)]
             pieces = partial(_read_pieces, dma)
-            super().__init__(engine, dma, addresses, Staged, _data, pieces)
+            super().__init__(engine, dma, addresses, _data, pieces)
+
+    class TileWrite(WriteStage):
+        """The stage in C; see `ReferenceTileWrite`."""
+
+        def __init__(self, dma: PeDma, buffers: TileBuffers) -> None:
+            super().__init__(dma, buffers, partial(_write_pieces, dma))

@@ -6,6 +6,8 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runtime.core.dtypes import float16
+from runtime.language.value import Value
 from runtime.model.tiles import Span, TilePlan, TileSize
 from sip_node.chip.pe.operand_tiles import Staged
 from sip_node.chip.pe.step_tokens import ReferenceStepTokens, StepTokens
@@ -16,18 +18,9 @@ from sip_node.pdes.engine import Engine
 LENGTHS = st.integers(1, 9)
 
 
-class _AnyTile(dict[Any, Any]):
-    """Every tile, by its spans: a staged operand that has been cut."""
-
-    def get(self, key: Any, _default: Any = None) -> Any:
-        return key
-
-
-def tiles() -> Staged:
-    """An operand in TCM whose tiles are their spans."""
-    staged: Any = Staged(cast("Any", None))
-    staged._tiles = _AnyTile()
-    return staged
+def staged(rows: int, columns: int) -> Staged:
+    """A matrix in TCM, in a run without data."""
+    return Staged(Value((rows, columns), float16, None, 4096))
 
 
 def tokens_of(plan: TilePlan, tokens: type[Any], buffers: FreeList, outputs: list[Any]) -> Any:
@@ -41,7 +34,7 @@ def tokens_of(plan: TilePlan, tokens: type[Any], buffers: FreeList, outputs: lis
         gemm=None,
         plan=plan,
         shapes={(tile.size, tile.last): (tile.size, tile.last) for tile, _ in plan.kinds()},
-        sources=(tiles(), tiles()),
+        sources=(staged(plan.m, plan.k), staged(plan.k, plan.n)),
         output_of=output_of,
         routes=(("step",), ("step", "result")),
         submitted_ps=7,
@@ -98,7 +91,8 @@ def test_a_step_is_loaded_with_the_tiles_of_its_spans(
         token.route = ()
         load.accept(token)
         rows, depth, columns = token.tile.rows, token.tile.depth, token.tile.columns
-        assert (token.a, token.b) == ((rows, depth), (depth, columns))
+        a, b = staged(m, k).at(rows, depth), staged(k, n).at(depth, columns)
+        assert (token.a.block, token.b.block) == (a.block, b.block)
 
 
 def test_both_cores_give_the_tokens_by_one_interface() -> None:

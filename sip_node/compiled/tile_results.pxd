@@ -1,0 +1,58 @@
+"""The stages that store results and write them to memory, in C: see tile_results.pyx."""
+
+from sip_node.compiled.calendar cimport Calendar
+from sip_node.compiled.dma_requests cimport DmaRequest, DmaRequests
+from sip_node.compiled.memory cimport Memory
+from sip_node.compiled.op_log cimport OpLog
+from sip_node.compiled.tile_stages cimport Slots
+from sip_node.compiled.tile_token cimport OutputTile, Stage, Token
+
+
+cdef class StoreStage(Stage):
+    cdef public object server
+    cdef public long long records
+    cdef Calendar calendar
+    cdef int number
+    cdef OpLog log
+    cdef int cube
+    cdef int pe
+    cdef object buffers
+    cdef object finish
+    cdef object tcm
+    # Of a TCM whose `write` is not replaced, else None.
+    cdef Memory memory
+    cdef long long memory_base
+    cdef Slots accumulators
+    cdef Slots results
+    cdef object waiting
+    cdef bint is_busy
+    # Of the token that the port serves: where its tile goes, its bytes, the begin of the store.
+    cdef object target
+    cdef long long nbytes
+    cdef long long start_ps
+
+    cdef int begin(self) except -1
+    cdef bint find_target(self, Token token, OutputTile output) except -1
+    cdef int end(self, Token token) except -1
+    cdef int write(self, bytes content) except -1
+
+
+cdef class TileWriteRequest(DmaRequest):
+    # The token whose result is written.
+    cdef WriteStage stage
+    cdef Token token
+
+
+cdef class WrittenResult:
+    cdef WriteStage stage
+    cdef Token token
+
+
+cdef class WriteStage(Stage):
+    # The DMA engine where its `write` is that in C, else None.
+    cdef DmaRequests dma
+    cdef object write_pieces
+    cdef object buffers
+    cdef Slots results
+
+    cdef int written(self, Token token) except -1

@@ -1,0 +1,156 @@
+"""The stages of a result: its store to TCM, and the DMA to memory, in C.
+
+See `StorePort` in `sip_node.chip.pe.fetch_store` and `TileWrite` in `sip_node.chip.pe.tile_dma`.
+"""
+
+from collections import deque
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+
+from runtime.core.trace import Operand
+from sip_node.compiled.calendar cimport Event
+from sip_node.compiled.checksum cimport crc32_of
+from sip_node.compiled.op_log cimport Operation
+from sip_node.compiled.server cimport FifoServer, Service
+from sip_node.compiled.tile_token cimport StepShape
+
+cdef enum:
+    NORMAL = 1
+
+
+cdef class StoreStage(Stage):
+    """The twin of `ReferenceStorePort`."""
+
+    def __init__(self, Calendar engine not None, server, OpLog log not None, at, registers,
+                 buffers, tcm, Memory memory, finish):
+        self.calendar, self.number = engine, engine.enlist(self)
+        self.server, self.log, self.cube, self.pe = server, log, at.cube, at.pe
+        self.tcm, self.memory, self.memory_base = tcm, memory, tcm.base
+        self.buffers, self.finish, self.waiting = buffers, finish, deque()
+        self.accumulators, self.results = registers.accumulators, buffers.results
+        self.results.when_freed(self.go_on)
+
+    def go_on(self):
+        """A buffer for a result is free."""
+        self.begin()
+
+    cdef int take(self, Token token) except -1:
+        """Take a token whose output tile is complete."""
+        self.waiting.append(token)
+        return self.begin()
+
+    cdef int act(self, Event event, object subject) except -1:
+        return self.end(<Token> subject)
+
+    cdef int begin(self) except -1:
+        cdef Token token
+        cdef OutputTile output
+        cdef Event event
+        cdef Service service
+        cdef long long now_ps = self.calendar.now_ps
+        if self.is_busy or not self.waiting:
+            return 0
+        token = <Token> self.waiting[0]
+        output = <OutputTile> token.output
+        if not self.find_target(token, output):
+            return 0
+        self.waiting.popleft()
+        self.is_busy = True
+        self.nbytes = output.shape[0] * output.shape[1] * token.gemm.dtype.itemsize
+        # The head and the tail are both here: registers deliver a tile at any rate.
+        if isinstance(self.server, FifoServer):
+            (<FifoServer> self.server).serve(now_ps, now_ps, self.nbytes, &service)
+        else:
+            service.start_ps, service.tail_ps = self.server.reserve(now_ps, now_ps, self.nbytes)
+        self.start_ps, event.actor = service.start_ps, self.number
+        return self.calendar.insert(service.tail_ps, NORMAL, event, token)
+
+    cdef bint find_target(self, Token token, OutputTile output) except -1:
+        """Part of a value, or a buffer; returns False while no buffer is free."""
+        self.target = output.target
+        if self.target is None:
+            if not self.results.filled:
+                return False
+            output.buffer = self.results.reserve()
+            self.target = Operand(
+                self.buffers.result(output.buffer), output.shape, token.gemm.dtype.name
+            )
+        return True
+
+    cdef int end(self, Token token) except -1:
+        cdef OutputTile output = <OutputTile> token.output
+        cdef StepShape shape = <StepShape> token.shape
+        cdef Operation about
+        cdef bytes content = b""
+        target, data = self.target, output.data
+        if data is not None:
+            data = self.finish(data, None, None, token.gemm.dtype)
+            output.data, content = data, data.tobytes()
+            self.write(content)
+        output.content = content
+        about.start_ps, about.end_ps = self.start_ps, self.calendar.now_ps
+        about.cube, about.pe, about.flow_end = self.cube, self.pe, False
+        about.address, about.nbytes = target.address, self.nbytes
+        about.checksum = crc32_of(PyBytes_AS_STRING(content), PyBytes_GET_SIZE(content))
+        self.log.enter(
+            "pe_fetch_store", "store", &about, target.shape, target.dtype, target.strides,
+            (output.registers(shape.accumulator),), None, None,
+        )
+        self.records += 1
+        self.is_busy = False
+        # All of the tile is in TCM, so another output tile may sum in its accumulator.
+        self.accumulators.release(output.accumulator)
+        token.go_on()
+        return self.begin()
+
+    cdef int write(self, bytes content) except -1:
+        """Write a result to TCM."""
+        if self.memory is not None and not self.target.strides:
+            return self.memory.write(self.target.address - self.memory_base, content)
+        self.tcm.write(self.target, content)
+        return 0
+
+
+cdef class TileWriteRequest(DmaRequest):
+    """The request that writes a result of one piece."""
+
+    cdef int complete(self) except -1:
+        return self.stage.written(self.token)
+
+
+cdef class WrittenResult:
+    """Called when the memory has acknowledged all pieces of a result."""
+
+    def __init__(self, WriteStage stage not None, Token token not None):
+        self.stage, self.token = stage, token
+
+    def __call__(self, _acknowledged):
+        self.stage.written(self.token)
+
+
+cdef class WriteStage(Stage):
+    """The twin of `ReferenceTileWrite`, whose `write_pieces` it has for results in pieces."""
+
+    def __init__(self, dma, buffers, write_pieces):
+        self.buffers, self.results, self.write_pieces = buffers, buffers.results, write_pieces
+        if isinstance(dma, DmaRequests) and type(dma).write is DmaRequests.write:
+            self.dma = dma
+
+    cdef int take(self, Token token) except -1:
+        """Take a token whose result is in a buffer."""
+        cdef OutputTile output = <OutputTile> token.output
+        cdef TileWriteRequest request
+        block = Operand(self.buffers.result(output.buffer), output.shape, token.gemm.dtype.name)
+        if self.dma is None or len(output.memory) != 1:
+            writing = self.write_pieces(output.memory, block, output.content)
+            writing.then(WrittenResult(self, token))
+            return 0
+        request = TileWriteRequest.__new__(TileWriteRequest)
+        request.stage, request.token, request.data = self, token, output.content
+        request.inputs, request.target = (block,), output.memory[0]
+        return self.dma.write_to(request)
+
+    cdef int written(self, Token token) except -1:
+        """The memory has acknowledged all of a result."""
+        self.results.release((<OutputTile> token.output).buffer)
+        return token.go_on()
