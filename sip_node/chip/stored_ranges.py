@@ -10,11 +10,12 @@ ranges until it is complete. They are kept page by page, where an insertion move
 """
 
 from bisect import bisect_left, bisect_right
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.trace import Operand
 from sip_node.chip.strided_block import layout_of
+from sip_node.compiled.choice import IS_COMPILED
 
 
 class StoreConflict(NamedTuple):
@@ -28,14 +29,14 @@ class StoreConflict(NamedTuple):
 PAGE_BYTES = 1 << 16
 
 
-class StoredRanges:
+class ReferenceStoredRanges:
     """The byte ranges of one launch with their writers.
 
     Kernels store block behind block, so a page has few ranges as a rule.
     """
 
     def __init__(self) -> None:
-        self._pages: dict[int, PageRanges] = {}
+        self._pages: dict[int, ReferencePageRanges] = {}
 
     def add(self, block: Operand, writer: PeCoordinates) -> StoreConflict | None:
         """Record a store to a physical block; the first bytes of another PE, if there are any.
@@ -58,7 +59,7 @@ class StoredRanges:
             end = min(stop, (number + 1) * PAGE_BYTES)
             page = self._pages.get(number)
             if page is None:
-                page = self._pages[number] = PageRanges()
+                page = self._pages[number] = ReferencePageRanges()
             conflict = page.add(start, end, writer)
             if conflict is not None:
                 return self._joined(conflict, stop)
@@ -76,7 +77,7 @@ class StoredRanges:
         return conflict
 
 
-class PageRanges:
+class ReferencePageRanges:
     """The ranges of a page: sorted, disjoint, and merged where one writer's touch.
 
     A store costs two binary searches.
@@ -116,3 +117,15 @@ class PageRanges:
         self._stops[first:last] = [stop]
         self._writers[first:last] = [writer]
         return None
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    StoredRanges = ReferenceStoredRanges
+else:
+    from sip_node.compiled import stored_ranges
+
+    class StoredRanges(stored_ranges.StoredRanges):
+        """The ranges in C; see `ReferenceStoredRanges`."""
+
+        def __init__(self) -> None:
+            super().__init__(layout_of, StoreConflict)

@@ -8,7 +8,7 @@ from runtime.core.coordinates import PeCoordinates
 from runtime.core.trace import Operand
 from sip_node.chip.stored_ranges import (
     PAGE_BYTES,
-    PageRanges,
+    ReferencePageRanges,
     StoreConflict,
     StoredRanges,
 )
@@ -80,7 +80,7 @@ def test_columns_of_one_matrix_that_pes_share_do_not_overlap() -> None:
 
 
 def test_blocks_behind_each_other_are_one_range_of_a_page() -> None:
-    page = PageRanges()
+    page = ReferencePageRanges()
     for start in range(0, 1000, 10):
         page.add(start, start + 10, FIRST)
     assert vars(page)["_starts"] == [0]
