@@ -44,7 +44,7 @@ ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = {
 _STEEPEST = 1.13
 """The largest derivative of an activation: that of gelu, near x = 1.4."""
 _FEW = 1 << 20
-"""So many factors of single elements take less time than a product, and 16 MB."""
+"""The most factors for which single elements are computed: 16 MB, and less time than a product."""
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ implement it.
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 from runtime.core.dtypes import DType
 from runtime.core.garbage_collection import refuse_in_collection
@@ -101,8 +102,7 @@ class KernelContext(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class Scope:
+class Scope(Struct, frozen=True, eq=False):
     """A kernel, or a block `with tl.scratch():` of it; values made inside exist until its end."""
 
     outer: "Scope | None" = None

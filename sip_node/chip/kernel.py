@@ -5,6 +5,7 @@ For a chip, a kernel has a start, an end, and waits. It is a program of the user
 """
 
 from collections.abc import Callable
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -39,17 +40,24 @@ class PeLaunch(Struct, frozen=True):
     transfer: Transfer | None = None
 
 
-class RunningKernel(Struct, frozen=True):
-    """A kernel that has started on a PE.
+class RunningKernel(Protocol):
+    """A kernel that has started on a PE."""
 
-    `finished` completes when the kernel and all operations that it started have ended, and fails
-    with what it raises. `blocked()` describes the wait for a peer, if there is one. `close()`
-    releases what the kernel holds of the PE.
-    """
+    @property
+    def finished(self) -> Completion[object]:
+        """Completes when the kernel and all operations that it started have ended.
 
-    finished: Completion[object]
-    blocked: Callable[[], BlockedPe | None]
-    close: Callable[[], None]
+        It fails with what the kernel raises.
+        """
+        ...
+
+    def blocked(self) -> BlockedPe | None:
+        """The wait for a peer, if there is one."""
+        ...
+
+    def close(self) -> None:
+        """Release what the kernel holds of the PE."""
+        ...
 
 
 StartKernel = Callable[[PeCoordinates, PeLaunch], RunningKernel]

@@ -3,10 +3,20 @@
 from sip_node.compiled.completion cimport Completion, Continuation
 
 
+cdef class ProgramStacks:
+    cdef object loop
+    cdef object serve
+    cdef list idle
+
+    cpdef take(self, context)
+    cpdef give_back(self, stack)
+    cdef object new(self)
+
+
 cdef class Program(Continuation):
     cdef readonly Completion finished
     cdef object main
-    cdef object stacks
+    cdef ProgramStacks stacks
     cdef object clock
     cdef object greenlet
     # The switches to the program and to the event loop.

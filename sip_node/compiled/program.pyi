@@ -7,12 +7,17 @@ from typing import Any
 
 from sip_node.compiled.completion import Completion, Continuation
 
+class ProgramStacks:
+    def __init__(self, serve: Callable[[Any], None]) -> None: ...
+    def take(self, context: Context) -> Any: ...
+    def give_back(self, stack: Any) -> None: ...
+
 class Program(Continuation):
     finished: Completion
     def __init__(
         self,
         main: Callable[[], object],
-        stacks: Any,
+        stacks: ProgramStacks,
         context: Context | None = None,
         clock: Any = None,
     ) -> None: ...

@@ -1,16 +1,41 @@
-"""Programs that block on simulated time, in C; see `sip_node.programs.program`."""
+"""Programs that block on simulated time, in C; see `sip_node.programs.program` and
+`program_stacks`.
+"""
 
 from contextvars import copy_context
 
-from greenlet import GreenletExit, getcurrent
+from greenlet import GreenletExit, getcurrent, greenlet
 
 from sip_node.compiled.completion cimport Completion, Continuation
+
+
+cdef class ProgramStacks:
+    """The twin of `ReferenceProgramStacks`; `serve` is what its greenlets run."""
+
+    def __init__(self, serve):
+        self.loop, self.serve, self.idle = getcurrent(), serve, []
+
+    cpdef take(self, context):
+        """See the reference."""
+        taken = self.idle.pop() if self.idle else self.new()
+        taken.gr_context = context
+        return taken
+
+    cpdef give_back(self, stack):
+        """See the reference."""
+        stack.gr_context = None
+        self.idle.append(stack)
+
+    cdef object new(self):
+        stack = greenlet(self.serve, parent=self.loop)
+        stack.switch(self.loop)
+        return stack
 
 
 cdef class Program(Continuation):
     """The twin of `ReferenceProgram`; it goes on with what it waits for."""
 
-    def __init__(self, main, stacks not None, context=None, clock=None):
+    def __init__(self, main, ProgramStacks stacks not None, context=None, clock=None):
         self.main, self.clock = main, clock
         self.stacks = stacks
         self.greenlet = self.stacks.take(copy_context() if context is None else context)

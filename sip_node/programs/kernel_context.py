@@ -35,6 +35,7 @@ from sip_node.programs.kernel_receive import Receive, Receives
 from sip_node.programs.kernel_send import Sends
 from sip_node.programs.kernel_wait import KernelWait
 from sip_node.programs.program import Program
+from sip_node.programs.program_stacks import ProgramStacks
 
 _PARTS = frozenset(
     ["_faults", "_memory", "_issuer", "_queues", "_receives", "_wait", "_operations", "_sends"]
@@ -53,10 +54,12 @@ class PeKernelContext:
     _operations: Operations
     _sends: Sends
 
-    def __init__(self, pe: Pe, launch: PeLaunch) -> None:
+    def __init__(self, pe: Pe, launch: PeLaunch, stacks: ProgramStacks) -> None:
         self._pe, self._launch = pe, launch
-        self.program: Program | None = None
-        """The program of the kernel, set before its start."""
+        self._has_parts = False
+        self.program = program = Program(self._execute, stacks)
+        self.finished: Completion[object] = program.finished
+        """Completes when the kernel and all that it started have ended."""
 
     def __getattr__(self, name: str) -> Any:
         # The parts are made when the kernel first uses one: of many launches on all PEs of a SIP
@@ -68,7 +71,6 @@ class PeKernelContext:
 
     def _make_parts(self) -> None:
         pe, launch, program, chip = self._pe, self._launch, self.program, self._pe.chip
-        assert program is not None
         self._faults = KernelFaults(launch.name, pe.coordinates, launch.call)
         self._memory = KernelMemory(
             chip.topology, launch.thread, pe.tcm.base, pe.mmu, self._faults, launch.stored
@@ -89,9 +91,10 @@ class PeKernelContext:
         self._wait = KernelWait(pe, launch, program, self._queues, self._receives)
         self._operations = Operations(self._issuer, self._wait)
         self._sends = Sends(self._issuer, self._wait, pe.dma, self._queues, self._faults, trace)
+        self._has_parts = True
 
-    def execute(self) -> None:
-        """Run the kernel to the end of everything that it started. For its program only."""
+    def _execute(self) -> None:
+        """Run the kernel to the end of everything that it started."""
         launch = self._launch
         current_pe.set(self)
         if launch.call:
@@ -104,22 +107,17 @@ class PeKernelContext:
             # the only line of the user, is not on this stack.
             error.add_note(f"kernel {launch.name!r} was launched at {launch.line}")
             raise
-        if self._is_complete:
+        if self._has_parts:
             self._operations.await_all()
 
     def blocked(self) -> BlockedPe | None:
         """The wait of the kernel for a peer, if there is one."""
-        return self._wait.blocked() if self._is_complete else None
+        return self._wait.blocked() if self._has_parts else None
 
     def close(self) -> None:
         """The kernel has ended: release what it holds of the PE."""
-        if self._is_complete:
+        if self._has_parts:
             self._receives.close()
-
-    @property
-    def _is_complete(self) -> bool:
-        """Whether the parts have been made."""
-        return "_sends" in self.__dict__
 
     @property
     def gemm_tile(self) -> TileSize:

@@ -13,13 +13,11 @@ A kernel is a function of the user in a greenlet of its own (`Program`). The par
 from sip_node.chip.kernel import PeLaunch, RunningKernel
 from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kernel_context import PeKernelContext
-from sip_node.programs.program import Program
 from sip_node.programs.program_stacks import ProgramStacks
 
 
 def start_kernel(pe: Pe, launch: PeLaunch, stacks: ProgramStacks) -> RunningKernel:
     """Start a kernel on a PE now, on one of `stacks`; returns when it first waits or has ended."""
-    context = PeKernelContext(pe, launch)
-    program = context.program = Program(context.execute, stacks)
-    program.start()
-    return RunningKernel(program.finished, context.blocked, context.close)
+    context = PeKernelContext(pe, launch, stacks)
+    context.program.start()
+    return context
