@@ -45,6 +45,7 @@ class ChipModel:
         }
         self._incoming = ArrivingTransfers(partition.lp_of)
         for sip, chip in self.chips.items():
+            chip.send_bounds.only_to(self._first_out[sip] | self._egresses[sip].keys())
             ends = {other: self._end(sip, other) for other in spec.sips.neighbours(sip)}
             chip.boundary.connect(ends)
             if self._egresses[sip]:
@@ -120,10 +121,10 @@ class ChipModel:
     def _forwarded_ps(self, sip: int, found: Mapping[int, tuple[int, Mapping[int, int]]]) -> int:
         """No packet of another SIP that has not come yet leaves the LP through `sip` earlier."""
         times_ps = [self._sync.forwarded_ps]
-        for other, delays_ps in self._forwarding[sip].items():
+        for other, (nearest_ps, delays_ps) in self._forwarding[sip].items():
             launch_ps, known_ps = found[other]
             # A launch to come may send to any target, and so to the nearest.
-            times_ps.append(later_ps(launch_ps, min(delays_ps.values())))
+            times_ps.append(later_ps(launch_ps, nearest_ps))
             for target, send_ps in known_ps.items():
                 if target in delays_ps:
                     times_ps.append(later_ps(send_ps, delays_ps[target]))
@@ -136,10 +137,11 @@ class ChipModel:
         """
         self._incoming.check_at_rest()
 
-    def _through(self, sip: int, spec: ChipSpec) -> dict[int, dict[int, int]]:
-        """SIP of this LP -> target -> time, for the packets that leave the LP through `sip`.
+    def _through(self, sip: int, spec: ChipSpec) -> dict[int, tuple[int, dict[int, int]]]:
+        """SIP of this LP -> times by target, for the packets that leave the LP through `sip`.
 
-        They come from that other SIP, and are here not before that time has passed.
+        They come from that other SIP, and are here not before that time has passed. The least of
+        the times comes first.
         """
         through = {
             other: {
@@ -150,7 +152,11 @@ class ChipModel:
             for other, egresses in self._egresses.items()
             if other != sip
         }
-        return {other: delays_ps for other, delays_ps in through.items() if delays_ps}
+        return {
+            other: (min(delays_ps.values()), delays_ps)
+            for other, delays_ps in through.items()
+            if delays_ps
+        }
 
     def _exit(self, sip: int, target: int, spec: ChipSpec) -> int:
         """The last SIP of this LP on the route from one of its SIPs to one of another LP."""
@@ -182,7 +188,7 @@ def _nearest(egresses: Iterable[Egress]) -> tuple[Egress, ...]:
     Without those that another one for the same peer bounds: it is as near, and has more hops.
     """
     found: dict[int, list[Egress]] = {}
-    # Of those with one delay, the one with the most hops first.
+    # Of those with one delay, the most hops first.
     for egress in sorted(egresses, key=lambda it: (it.peer, it.delay_ps, -it.remaining_hops)):
         kept = found.setdefault(egress.peer, [])
         if not kept or kept[-1].remaining_hops < egress.remaining_hops:

@@ -79,6 +79,7 @@ class SendBounds:
         self, port_path_ps: Mapping[Pe, int], commands: CommandBounds, *, answers: bool
     ) -> None:
         self._port_path_ps, self.commands, self._answers = port_path_ps, commands, answers
+        self._leaving: Collection[int] | None = None
         self._reach: dict[tuple[Pe, str], Collection[int]] = {}
         self._sending: dict[tuple[Pe, HardwareThread], _Running] = {}
         self._command_of: dict[tuple[Pe, HardwareThread], int] = {}
@@ -89,6 +90,13 @@ class SendBounds:
         self._approach: Callable[[Pe], Approach | None] = lambda _: None
 
         self._answers_of: Mapping[int, AnswerLink] = {}
+
+    def only_to(self, targets: Collection[int]) -> None:
+        """Bounds are of interest for these targets: messages to others do not leave the LP.
+
+        Called before the first queue table is installed.
+        """
+        self._leaving = targets
 
     def look_out(
         self,
@@ -105,7 +113,7 @@ class SendBounds:
 
     def reaches(self, pe: Pe, table: str, sips: Collection[int]) -> None:
         """A queue table was installed on a PE; its queues lead to `sips`, without the own SIP."""
-        self._reach[pe, table] = sips
+        self._reach[pe, table] = [sip for sip in sips if self._leaves(sip)]
 
     def stamped(self, command: int, launch: KernelLaunchMsg, start_ps: int) -> None:
         """The IO_CPU starts the kernel of a launch at `start_ps`, not earlier.
@@ -175,7 +183,10 @@ class SendBounds:
         `foresee`.
         """
         known = {
-            target: sender.earliest_send_ps(base_ps) for target, sender in self.in_flight.items()
+            target: bound_ps
+            for target, sender in self.in_flight.items()
+            # Most often nothing is in flight to a target.
+            if (bound_ps := sender.earliest_send_ps(base_ps)) < NEVER_PS and self._leaves(target)
         }
         # Of several kernels that reach a target, the earliest counts.
         for running in self._sending.values():
@@ -183,6 +194,8 @@ class SendBounds:
             for target in running.targets:
                 known[target] = min(bound_ps, known.get(target, bound_ps))
         for transfer in self._transfers.values():
+            if not self._leaves(transfer.target):
+                continue
             bound_ps = transfer.sender.earliest_send_ps(base_ps)
             gates = [each.earliest_ps(base_ps) if each else base_ps for each in transfer.approaches]
             bound_ps = max(bound_ps, min(gates))
@@ -191,8 +204,12 @@ class SendBounds:
         launch_ps = base_ps if self._answers else self.commands.earliest_message_ps(base_ps)
         if self._lookout is not None:
             for target, bound_ps in self._lookout.bounds(base_ps):
-                known[target] = min(bound_ps, known.get(target, bound_ps))
+                if self._leaves(target):
+                    known[target] = min(bound_ps, known.get(target, bound_ps))
         return launch_ps, known
+
+    def _leaves(self, target: int) -> bool:
+        return self._leaving is None or target in self._leaving
 
     def foresee(self, before_ps: int) -> int:
         """Let the packets that leave before `before_ps` enter their messages.
@@ -224,9 +241,8 @@ def _earliest_ps(running: _Running, base_ps: int) -> int:
         # Progress may have moved the end of what the kernel waits for; it never comes earlier.
         send_ps = running.quiet_ps = max(send_ps, running.until())
     bound_ps = later_ps(max(base_ps, send_ps), running.path_ps)
+    if running.approach is None:
+        return bound_ps
     # A kernel may wait for products, and meanwhile its link is free.
-    return (
-        bound_ps
-        if running.approach is None
-        else max(bound_ps, running.approach.earliest_ps(base_ps))
-    )
+    gate_ps = running.approach.earliest_ps(base_ps)
+    return max(bound_ps, gate_ps)

@@ -12,7 +12,7 @@ WORKLOAD = Workload(
 )
 
 
-def test_one_lp_waits_for_nobody() -> None:
+def test_one_lp_never_waits() -> None:
     assert balance(WORKLOAD, 1) == 1.0
 
 

@@ -7,7 +7,6 @@ import pytest
 from runtime import DPPolicy, torch
 from runtime.ccl.config import load_ccl
 from runtime.core.requests import KernelLaunchMsg, Transfer
-from runtime.core.simtime import NEVER_PS
 from runtime.model.topology import parse_topology
 from sip_node.chip.command_bounds import CommandBounds, CommandTimes
 from sip_node.chip.send_bounds import Pe, SendBounds
@@ -67,6 +66,19 @@ def test_a_kernel_sends_only_where_the_queues_of_its_table_lead() -> None:
     seen.starts(0, [THERE])
     seen.starts(0, [HERE], "tree", call="all_reduce")
     assert seen.earliest_send_ps(50)[1] == {2: 50 + PORT_PS[HERE], 3: 50 + PORT_PS[THERE]}
+
+
+def test_messages_that_stay_in_the_lp_have_no_bound() -> None:
+    seen = Bounds()
+    seen.only_to({2})
+    seen.reaches(HERE, "ring", (1, 2))
+    seen.starts(0, [HERE])
+    seen.posts(0, [HERE], "isend", 1)
+    for target in (1, 2):
+        seen.departed(target, 5)
+    assert seen.earliest_send_ps(3)[1] == {2: 5}
+    seen.entered(2, 5)
+    assert seen.earliest_send_ps(3)[1] == {2: 3 + PORT_PS[HERE]}
 
 
 def test_of_several_pes_that_reach_a_sip_the_nearest_counts() -> None:
@@ -155,7 +167,7 @@ def test_a_packet_in_flight_bounds_until_it_has_been_posted() -> None:
     assert seen.earliest_send_ps(50)[1] == {2: 120, 3: 150}
     assert seen.earliest_send_ps(130)[1] == {2: 130, 3: 150}
     seen.entered(2, 120)
-    assert seen.earliest_send_ps(130)[1] == {2: NEVER_PS, 3: 150}
+    assert seen.earliest_send_ps(130)[1] == {3: 150}
 
 
 def all_reduce(algorithm: str) -> Callable[[int], None]:
