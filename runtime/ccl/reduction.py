@@ -26,7 +26,7 @@ class ReduceOp(Enum):
     @property
     def is_bitwise(self) -> bool:
         """Whether the operation combines bits and not numbers."""
-        return self in {ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR}
+        return self in (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
 
     def is_defined_for(self, dtype: DType) -> bool:
         """Whether elements of this type can be combined."""
@@ -34,10 +34,11 @@ class ReduceOp(Enum):
 
     def combine(self, own: Value, received: Value) -> Value:
         """Kernel: combine two contributions, or partial results of several."""
-        if own.dtype == boolean and self in {ReduceOp.SUM, ReduceOp.PRODUCT}:
+        # Sequences of operations and no sets: the hash of an Enum is a function in Python.
+        if self in (ReduceOp.SUM, ReduceOp.PRODUCT) and own.dtype.name == boolean.name:
             # As in PyTorch: a sum of bools is whether one is true, a product whether all are.
             return (tl.maximum if self is ReduceOp.SUM else tl.minimum)(own, received)
-        if self in {ReduceOp.SUM, ReduceOp.AVG}:
+        if self in (ReduceOp.SUM, ReduceOp.AVG):
             return own + received
         if self is ReduceOp.PRODUCT:
             return own * received

@@ -29,7 +29,7 @@ def kernel_line(frame: FrameType | None = None) -> str:
     """
     # The stack of a greenlet ends at its first frame, so the search stays inside the kernel.
     frame = frame or currentframe()
-    while frame is not None and _inside(frame):
+    while frame is not None and _is_in(frame.f_globals.get("__name__", ""), _INSIDE):
         frame = frame.f_back
     return "an unknown line" if frame is None else _location(frame, frame.f_lineno)
 

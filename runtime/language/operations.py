@@ -221,9 +221,12 @@ def _evaluated(
     ]
     if not dtype.is_floating_point:
         return np.asarray(function(*arrays), dtype.numpy)
-    if function in _ROUNDED_ONCE and dtype != float64:
+    # By name: two types are compared in Python, field by field.
+    if function in _ROUNDED_ONCE and dtype.name != float64.name:
         # The sum or product of float32 numbers is correctly rounded to float32: it has the bits of
         # the detour through float64, NaN included, in a seventh of the time.
+        if dtype.name == float32.name:
+            return np.asarray(function(*arrays))
         singles = (array.astype(float32.numpy, copy=False) for array in arrays)
         return np.asarray(function(*singles)).astype(dtype.numpy, copy=False)
     # float64 has more than twice the digits of float32, so for + - * / and sqrt the second rounding
@@ -285,7 +288,7 @@ def _elementwise(
         _check_floating(name, dtype)
     if not ELEMENTWISE[name].floats and dtype.is_floating_point:
         raise TypeError(f"{name}: not defined for {dtype.name}, only for integers")
-    if dtype == boolean and name not in _OF_BOOL:
+    if name not in _OF_BOOL and dtype.name == boolean.name:
         raise TypeError(
             f"{name}: not defined for bool, which has maximum and minimum; convert with "
             "x.to(tl.int32)"

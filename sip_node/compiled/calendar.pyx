@@ -21,6 +21,7 @@ from simpy import Environment
 from simpy.core import EmptySchedule, Infinity
 
 from sip_node.compiled.completion cimport Continuation
+from sip_node.compiled.int128 cimport int128
 
 cdef enum:
     # The actor of calls of Python functions: the subject is (function, arguments).
@@ -35,10 +36,14 @@ cdef long long NEVER_PS = 1LL << 62
 cdef object environment_step = Environment.step
 
 
-cdef inline bint precedes(Key first, Key second) noexcept nogil:
-    if first.time_ps != second.time_ps:
-        return first.time_ps < second.time_ps
-    return first.order < second.order
+cdef inline int128 place(Key key) noexcept nogil:
+    """The place of an event in the total order, as one number."""
+    return (<int128> key.time_ps << 64) | key.order
+
+
+cdef inline int precedes(Key first, Key second) noexcept nogil:
+    # One comparison and no branch: which of two keys is lower, no processor predicts.
+    return place(first) < place(second)
 
 
 cdef inline unsigned long long order_of(int priority, long long number) noexcept nogil:
@@ -240,12 +245,14 @@ cdef class Calendar:
         self.size -= 1
         last = self.heap[self.size]
         child = 1
-        while child < self.size:
-            if child + 1 < self.size and precedes(self.heap[child + 1], self.heap[child]):
-                child += 1
+        while child + 1 < self.size:
+            child += precedes(self.heap[child + 1], self.heap[child])
             self.heap[gap] = self.heap[child]
             gap = child
             child = 2 * gap + 1
+        if child < self.size:
+            self.heap[gap] = self.heap[child]
+            gap = child
         while gap and precedes(last, self.heap[(gap - 1) >> 1]):
             self.heap[gap] = self.heap[(gap - 1) >> 1]
             gap = (gap - 1) >> 1

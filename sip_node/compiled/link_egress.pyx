@@ -12,6 +12,9 @@ from sip_node.compiled.op_log cimport OpLog, Operation
 from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.server cimport FifoServer, Service
 
+# By kind, the name of a record.
+cdef dict names = {}
+
 
 cdef class LinkEnd(Actor):
     """The other end of a link."""
@@ -117,9 +120,11 @@ cdef class LinkEgress:
             about.start_ps, about.end_ps = begun.start_ps, left_ps
             about.address, about.nbytes = transfer.address, begun.nbytes
             about.cube, about.pe, about.checksum, about.flow_end = IO_CHIPLET, NO_PE, 0, False
-            self.log.enter(
-                self.port.name, transfer.kind.name.lower(), &about, (), "", (), (), None, None
-            )
+            name = names.get(transfer.kind)
+            if name is None:
+                # Once for each kind: the name of an Enum is a function in Python.
+                name = names[transfer.kind] = transfer.kind.name.lower()
+            self.log.enter(self.port.name, name, &about, (), "", (), (), None, None)
         return 0
 
     cdef int depart(self, Packet packet, long long head_ps, long long tail_ps) except -1:

@@ -3,6 +3,7 @@
 from sip_node.compiled.calendar cimport Calendar
 from sip_node.compiled.completion cimport Completion, Continuation
 from sip_node.compiled.queue_state cimport QueueState
+from sip_node.compiled.queue_table cimport QueuesByDirection
 
 
 cdef class SentMessage(Continuation):
@@ -32,6 +33,7 @@ cdef class SlotSends:
     cdef object wait
     cdef object dma
     cdef object queues
+    cdef QueuesByDirection table
     cdef str call
     cdef object trace
     cdef object part_of

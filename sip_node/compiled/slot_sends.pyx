@@ -42,7 +42,7 @@ cdef class SlotSends:
         """Take what the reference holds, and functions of the rooms above."""
         self.calendar, self.issue_ps, self.wait = engine, issue_ps, wait
         self.dma, self.queues, self.call, self.trace = dma, queues, call, trace
-        self.part_of, self.item_bytes = part_of, item_bytes
+        self.table, self.part_of, self.item_bytes = queues.table, part_of, item_bytes
 
     def _begin(self, SentMessage message not None):
         """See the reference."""
@@ -93,6 +93,6 @@ cdef class SlotSends:
             self.trace.sent(message.queue.queue_pair, message.slot)
         message.sent += message.queue.slot_size
         # For every slot anew: a collective may have started on these queues in the meantime.
-        if message.sent < message.nbytes and not self.queues.reserved:
+        if message.sent < message.nbytes and not (self.table.user and self.queues.reserved):
             return self.issue(message)
         return message.paused.succeed(None)

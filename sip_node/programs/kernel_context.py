@@ -136,12 +136,16 @@ class PeKernelContext:
 
     def load(self, pointer: Pointer, shape: Shape, strides: Strides) -> Value:
         """DMA from memory to TCM."""
-        value, data = self._memory.new(shape, pointer.dtype), list[bytes]()
+        value, data = self._memory.new(shape, pointer.dtype), b""
         # An empty block needs no command, and takes no time.
         if value.nbytes:
             blocks = self._memory.transfers(value.operand, pointer, strides)
-            data = self._issuer.issue_translated(self._read, blocks)
-        _fill(value, data[0] if len(data) == 1 else b"".join(data))
+            if len(blocks) == 1:
+                ((near, far),) = blocks
+                data = self._issuer.issue_translated(self._pe.dma.read, far, near)
+            else:
+                data = b"".join(self._issuer.issue_translated(self._read, blocks))
+        _fill(value, data)
         return value
 
     def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
@@ -152,6 +156,9 @@ class PeKernelContext:
         writes: list[tuple[Operand, Operand, bytes]] = []
         transfers = self._memory.transfers(value.operand, pointer, strides)
         self._memory.check_store(pointer, (far for _, far in transfers))
+        if len(transfers) == 1:
+            self._issuer.issue_translated(self._pe.dma.write, *transfers[0], data)
+            return
         for near, far in transfers:
             end = start + nbytes_of(far)
             writes.append((near, far, data[start:end]))
