@@ -45,16 +45,19 @@ def _own_all_reduce(draw: Random) -> Program:
 
 def _product(draw: Random) -> Program:
     m, n, k = (draw.randint(1, 100) for _ in range(3))
+    dtype = draw.choice(tuple(DTYPES))
+    # Sums of int8 are integers, which have no other activation.
+    activations = ("none", "relu") if dtype == "int8" else tuple(ACTIVATIONS)
     return partial(
         gemm_single_pe,
         m=m,
         n=n,
         k=k,
-        dtype=draw.choice(tuple(DTYPES)),
+        dtype=dtype,
         staging=draw.choice(tuple(STAGINGS)),
         layout=draw.choice(LAYOUTS),
         bias=draw.random() < 0.5,
-        activation=draw.choice(tuple(ACTIVATIONS)),
+        activation=draw.choice(activations),
     )
 
 
