@@ -17,6 +17,8 @@ cdef class StoreStage(Stage):
     cdef int cube
     cdef int pe
     cdef object buffers
+    # By buffer, shape and type: what results are stored to.
+    cdef dict blocks
     cdef object finish
     cdef object tcm
     # Of a TCM whose `write` is not replaced, else None.
@@ -33,6 +35,7 @@ cdef class StoreStage(Stage):
 
     cdef int begin(self) except -1
     cdef bint find_target(self, Token token, OutputTile output) except -1
+    cdef object block(self, OutputTile output, str element)
     cdef int end(self, Token token) except -1
     cdef int write(self, bytes content) except -1
 
@@ -52,7 +55,6 @@ cdef class WriteStage(Stage):
     # The DMA engine where its `write` is that in C, else None.
     cdef DmaRequests dma
     cdef object write_pieces
-    cdef object buffers
     cdef Slots results
 
     cdef int written(self, Token token) except -1

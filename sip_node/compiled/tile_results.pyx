@@ -26,7 +26,7 @@ cdef class StoreStage(Stage):
         self.calendar, self.number = engine, engine.enlist(self)
         self.server, self.log, self.cube, self.pe = server, log, at.cube, at.pe
         self.tcm, self.memory, self.memory_base = tcm, memory, tcm.base
-        self.buffers, self.finish, self.waiting = buffers, finish, deque()
+        self.buffers, self.blocks, self.finish, self.waiting = buffers, {}, finish, deque()
         self.accumulators, self.results = registers.accumulators, buffers.results
         self.results.when_freed(self.go_on)
 
@@ -72,10 +72,18 @@ cdef class StoreStage(Stage):
             if not self.results.filled:
                 return False
             output.buffer = self.results.reserve()
-            self.target = Operand(
-                self.buffers.result(output.buffer), output.shape, token.gemm.dtype.name
-            )
+            self.target = output.stored = self.block(output, token.gemm.dtype.name)
         return True
+
+    cdef object block(self, OutputTile output, str element):
+        """The block of a buffer; most results have the shape of the last one in it."""
+        cdef tuple key = (output.buffer, output.shape, element)
+        found = self.blocks.get(key)
+        if found is None:
+            found = self.blocks[key] = Operand(
+                self.buffers.result(output.buffer), output.shape, element
+            )
+        return found
 
     cdef int end(self, Token token) except -1:
         cdef OutputTile output = <OutputTile> token.output
@@ -132,7 +140,7 @@ cdef class WriteStage(Stage):
     """The twin of `ReferenceTileWrite`, whose `write_pieces` it has for results in pieces."""
 
     def __init__(self, dma, buffers, write_pieces):
-        self.buffers, self.results, self.write_pieces = buffers, buffers.results, write_pieces
+        self.results, self.write_pieces = buffers.results, write_pieces
         if isinstance(dma, DmaRequests) and type(dma).write is DmaRequests.write:
             self.dma = dma
 
@@ -140,14 +148,13 @@ cdef class WriteStage(Stage):
         """Take a token whose result is in a buffer."""
         cdef OutputTile output = <OutputTile> token.output
         cdef TileWriteRequest request
-        block = Operand(self.buffers.result(output.buffer), output.shape, token.gemm.dtype.name)
         if self.dma is None or len(output.memory) != 1:
-            writing = self.write_pieces(output.memory, block, output.content)
+            writing = self.write_pieces(output.memory, output.stored, output.content)
             writing.then(WrittenResult(self, token))
             return 0
         request = TileWriteRequest.__new__(TileWriteRequest)
         request.stage, request.token, request.data = self, token, output.content
-        request.inputs, request.target = (block,), output.memory[0]
+        request.inputs, request.target = (output.stored,), output.memory[0]
         return self.dma.write_to(request)
 
     cdef int written(self, Token token) except -1:

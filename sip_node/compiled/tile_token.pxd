@@ -34,7 +34,8 @@ cdef class OutputTile:
     cdef object array
     cdef float *sums
     cdef bytearray summed
-    # The result as it was stored; empty in a run without data.
+    # The result as it was stored: its buffer, and its bytes, empty in a run without data.
+    cdef object stored
     cdef bytes content
 
     cdef int begin_sums(self) except -1

@@ -102,7 +102,7 @@ class Composite:
         nbytes, step_ps = self._lightest
         largest = max(nbytes for nbytes, _ in self._loads)
         to_load = min(left_ps, self.steps_ps) * nbytes // step_ps - issued * largest
-        return int(max(to_load, 0) * byte_ps)
+        return max(to_load, 0) * byte_ps.numerator // byte_ps.denominator
 
     @cached_property
     def _lightest(self) -> tuple[int, int]:

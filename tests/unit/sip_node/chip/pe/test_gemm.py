@@ -3,11 +3,21 @@
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from runtime import tl, torch
+from runtime.core.dtypes import float32, from_numpy
+from runtime.language.gemm import Gemm, evaluate
+from runtime.language.value import Value
+from runtime.model.placement import ONE_PE
 from runtime.model.tiles import Tile
+from runtime.model.topology import parse_topology
 from sip_node.chip.pe.gemm import Stall, stall_before
+from sip_node.local_run import simulate
+from tests.support.products import ONE_PE as ONE_PE_CHIP
 from tests.support.products import Product, measure
+from tests.support.topologies import variant_text
 
 FULL = Tile((0, 32), (0, 64), (0, 32), first=True, last=True)
 CORNER = Tile((32, 33), (64, 67), (96, 98), first=False, last=True)
@@ -78,3 +88,35 @@ def test_idle_time_is_attributed_to_the_latest_cause_first(
 ) -> None:
     late = token(**times)
     assert stall_before(late, max(100, late.submitted_ps), 150) == stall
+
+
+@pytest.mark.parametrize("stage", [True, False])
+@pytest.mark.parametrize("start", [True, False])
+def test_sums_that_become_infinite_have_the_bits_of_the_reference(stage: bool, start: bool) -> None:
+    # The sum is finite after the first step; the second and the last have infinities.
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((3, 200), (200, 5)))
+    acc = rng.standard_normal((3, 5)).astype(np.float32)
+    a[1, 70], b[199, 2] = np.inf, -np.inf
+
+    def kernel(left: Any, right: Any, sums: Any, out: Any) -> None:
+        operand = tl.load if stage else tl.ref
+        first = tl.load(sums, (3, 5)) if start else None
+        shapes = (3, 200), (200, 5)
+        x, y = operand(left, shapes[0]), operand(right, shapes[1])
+        tl.wait(tl.composite("gemm", x, y, tl.ref(out, (3, 5)), acc=first))
+
+    def main(rank: int) -> bytes:
+        torch.ahbm.set_device(rank)
+        tensors = [torch.from_numpy(each, dp=ONE_PE) for each in (a, b, acc)]
+        out = torch.zeros(3, 5, dtype=torch.float32, dp=ONE_PE)
+        torch.launch("gemm", kernel, *tensors, out)
+        return out.numpy().tobytes()
+
+    world = simulate(main, 1, topology=variant_text(**ONE_PE_CHIP))
+    operands = (Value(each.shape, from_numpy(each.dtype), each) for each in (a, b))
+    first = Value((3, 5), float32, acc) if start else None
+    gemm = Gemm(*operands, None, float32, acc=first)
+    expected = evaluate(gemm, a, b, parse_topology(variant_text(), "topology", 1).tile)
+    assert np.isnan(expected).any() or np.isinf(expected).any()
+    assert world.returned[0] == expected.tobytes()
