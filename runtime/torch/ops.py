@@ -73,7 +73,7 @@ def _check_shards(tensor: StoredTensor) -> None:
     )
 
 
-def launch_on(
+def launch_on(  # noqa: PLR0913 - the rest is by keyword, and has defaults
     name: str,
     kernel: Callable[..., object],
     arguments: tuple[object, ...],
@@ -81,6 +81,7 @@ def launch_on(
     pes: Sequence[tuple[int, int]],
     *,
     queue_table: str | None = None,
+    local: bool = False,
     call: str = "",
     stream: int | None = None,
 ) -> Handle:
@@ -88,8 +89,9 @@ def launch_on(
     by default the current one.
 
     It sends and receives through `queue_table`, by default that of the default process group, if
-    there is one; in this stream, the installation of the queues comes first. A kernel of a
-    collective has a `call`.
+    there is one; in this stream, the installation of the queues comes first. A `local` kernel
+    starts at the same time, but neither sends nor receives: other SIPs need not wait for what it
+    might send. A kernel of a collective has a `call`.
     """
     state = running_rank()
     device, group = state.device, state.process_group
@@ -110,7 +112,7 @@ def launch_on(
         kernel=kernel,
         arguments=arguments,
         pes=tuple(pes),
-        queues=queue_table,
+        queues="" if local else queue_table,
         call=call,
         line=program_line(),
     )

@@ -164,8 +164,9 @@ class CommandBounds:
         """A kernel of a command ends at `end_ps` or later, and at `until()` or later."""
         command = self._open[number]
         command.early_ps = max(command.early_ps, later_ps(end_ps, self._times.ended_ps))
-        # Of several kernels the newest counts: each of them bounds the end of the command.
-        command.until = until
+        # Of several kernels the one that waits longest counts: the command ends after all of them.
+        if until is not None and (command.until is None or end_ps >= command.until()):
+            command.until = until
 
     def running(self, number: int, answers: AnswerLink) -> None:
         """A kernel of a command has not ended; then its cube answers over a link."""

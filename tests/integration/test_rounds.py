@@ -39,3 +39,17 @@ def test_sips_that_exchange_nothing_need_a_dozen_rounds() -> None:
     counts = statistics_of(product, ((0,), (1,)), variant_text())
     assert max(each.rounds for each in counts) <= 12
     assert sum(each.messages for each in counts) == 0
+
+
+def on_several_pes(rank: int) -> None:
+    torch.ahbm.set_device(rank)
+    torch.distributed.init_process_group("ahbm")
+    placement = DPPolicy(cube="column_wise", pe="column_wise", cubes=(12,))
+    x = torch.zeros(64, 256, dtype=torch.float16)
+    torch.matmul(x, torch.zeros(256, 512, dtype=torch.float16, dp=placement))
+    torch.ahbm.synchronize()
+
+
+def test_products_beside_a_process_group_need_few_rounds() -> None:
+    counts = statistics_of(on_several_pes, ((0,), (1,)), variant_text())
+    assert max(each.rounds for each in counts) <= 20

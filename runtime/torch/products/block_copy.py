@@ -53,7 +53,7 @@ def launch_copies(
         PerPe({pe: tuple(each) for pe, each in copies.items()}),
         scratch_bytes // 2 // tensors[0].itemsize,
     )
-    launch_on(name, copy_blocks, arguments, tensors, sorted(copies))
+    launch_on(name, copy_blocks, arguments, tensors, sorted(copies), local=True)
 
 
 def flat_copy(tensor: Tensor, shape: tuple[int, int]) -> Tensor:

@@ -237,7 +237,7 @@ def _launch(
         sums,
         None if bias is None else bias[1],
     )
-    launch_on("matmul", multiply, arguments, tensors, sorted(tasks))
+    launch_on("matmul", multiply, arguments, tensors, sorted(tasks), local=True)
 
 
 def _blocks(

@@ -74,6 +74,16 @@ def test_a_kernel_that_computes_keeps_its_rank_waiting() -> None:
         assert bounds.earliest_message_ps(1000) == answered_ps + LATER_PS
 
 
+def test_of_several_kernels_of_a_launch_the_one_that_waits_longest_counts() -> None:
+    bounds = submitted([launch()])
+    bounds.rank_waits(1)
+    bounds.stamped(1, 1000, launch())
+    bounds.not_before(1, 1000, lambda: 9000)
+    bounds.not_before(1, 2000, lambda: 2000)
+    answered_ps = 9000 + TIMES.ended_ps + TIMES.up_ps
+    assert bounds.earliest_message_ps(1000) == answered_ps + LATER_PS
+
+
 def test_the_answer_to_a_complete_command_is_on_its_way() -> None:
     bounds = submitted([launch()])
     bounds.rank_waits(1)
