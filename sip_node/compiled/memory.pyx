@@ -8,19 +8,11 @@ from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.string cimport memcmp, memcpy, memset
 
+from sip_node.compiled.strided_rows cimport Rows, pass_row, rows_from, start_of
+
 cdef enum:
     # As in the reference: the digest covers whole pages.
     PAGE_BYTES = 1 << 16
-
-
-cdef struct Rows:
-    # The rows of a `StridedBlock`, at the byte that the next copy begins with.
-    long long row_bytes
-    long long pitch
-    long long plane_rows
-    long long plane_pitch
-    long long row
-    long long skip
 
 
 cdef class Memory:
@@ -62,12 +54,12 @@ cdef class Memory:
         found = PyBytes_FromStringAndSize(NULL, nbytes)
         to = PyBytes_AS_STRING(found)
         while nbytes:
-            start, count = offset + start_of(&left), min(left.row_bytes - left.skip, nbytes)
+            start = offset + start_of(&left)
+            count = pass_row(&left, nbytes)
             self.check("read", start, count)
             self.fetch(start, to, count)
             to += count
             nbytes -= count
-            left.row, left.skip = left.row + 1, 0
         return found
 
     cpdef int write_rows(
@@ -80,12 +72,11 @@ cdef class Memory:
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
             while done < view.len:
-                start, count = offset + start_of(&left), left.row_bytes - left.skip
-                count = min(count, view.len - done)
+                start = offset + start_of(&left)
+                count = pass_row(&left, view.len - done)
                 self.check("write", start, count)
                 self.store(start, <const char *> view.buf + done, count)
                 done += count
-                left.row, left.skip = left.row + 1, 0
         finally:
             PyBuffer_Release(&view)
         return 0
@@ -150,23 +141,6 @@ cdef class Memory:
             offset += count
             nbytes -= count
         return 0
-
-
-cdef Rows rows_from(object rows, long long begin) except *:
-    """The rows of a `StridedBlock` from the packed byte `begin` on."""
-    cdef Rows left
-    left.row_bytes, left.pitch, left.plane_rows, left.plane_pitch = rows
-    left.row, left.skip = begin // left.row_bytes, begin % left.row_bytes
-    return left
-
-
-cdef long long start_of(Rows *left) noexcept:
-    """Where the next copy begins, in bytes from the start of the first row."""
-    cdef long long row = left.row, start = left.skip
-    if left.plane_rows:
-        start += row // left.plane_rows * left.plane_pitch
-        row = row % left.plane_rows
-    return start + row * left.pitch
 
 
 cdef bint is_zero(bytearray page):

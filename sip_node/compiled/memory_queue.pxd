@@ -67,6 +67,10 @@ cdef class StripedChannels(Channels):
     # Of each channel the direction of its last access: 1 for a write, -1 before the first one.
     cdef signed char wrote[MOST_CHANNELS]
 
+    cdef long long share_range(
+        self, WaitingAccess waiting, long long offset, long long nbytes
+    ) noexcept
+
 
 cdef class AccessQueue(AccessService):
     cdef Calendar calendar

@@ -10,6 +10,7 @@ from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
 from sip_node.compiled.server cimport FifoServer, Service
+from sip_node.compiled.strided_rows cimport Rows, pass_row, rows_from, start_of
 
 cdef enum:
     NORMAL = 1
@@ -104,28 +105,38 @@ cdef class StripedChannels(Channels):
 
     cdef int share(self, WaitingAccess waiting) except -1:
         cdef Access access = waiting.access
-        cdef long long burst = self.burst_bytes, offset = access.offset
-        cdef long long even, rest, piece
+        cdef Rows left
+        cdef long long start, rest = access.nbytes
         cdef int index
-        if access.rows is not None:
-            # Rows in Python: the shares of equal tiles are in a cache there.
-            for index, share in enumerate(self.memory.shares_of(access)):
-                waiting.nbytes[index] = share
+        if access.rows is None:
+            self.share_range(waiting, access.offset, access.nbytes)
         else:
-            # Whole rounds over all channels take the same everywhere; only the rest is walked.
-            even = access.nbytes // (burst * self.count) * burst
-            rest = access.nbytes - even * self.count
-            for index in range(self.count):
-                waiting.nbytes[index] = even
+            left = rows_from(access.rows, access.begin)
             while rest:
-                piece = min(burst - offset % burst, rest)
-                waiting.nbytes[offset // burst % self.count] += piece
-                offset += piece
-                rest -= piece
+                start = access.offset + start_of(&left)
+                rest -= self.share_range(waiting, start, pass_row(&left, rest))
         for index in range(self.count):
             if waiting.nbytes[index]:
                 waiting.needs |= 1ULL << index
         return 0
+
+    cdef long long share_range(
+        self, WaitingAccess waiting, long long offset, long long nbytes
+    ) noexcept:
+        """Add the bytes of a range to those on each channel; returns how many it has."""
+        cdef long long burst = self.burst_bytes, piece
+        # Whole rounds over all channels take the same everywhere; only the rest is walked.
+        cdef long long even = nbytes // (burst * self.count) * burst
+        cdef long long rest = nbytes - even * self.count
+        cdef int index
+        for index in range(self.count):
+            waiting.nbytes[index] += even
+        while rest:
+            piece = min(burst - offset % burst, rest)
+            waiting.nbytes[offset // burst % self.count] += piece
+            offset += piece
+            rest -= piece
+        return nbytes
 
     cdef long long free_ps(self, int index) except -1:
         return (<FifoServer> PyList_GET_ITEM(self.channels, index)).free_ps

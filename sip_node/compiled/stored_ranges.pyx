@@ -3,6 +3,8 @@
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from libc.string cimport memmove
 
+from sip_node.compiled.strided_rows cimport Rows, pass_row, rows_from, start_of
+
 cdef enum:
     PAGE_BYTES = 1 << 16
 
@@ -81,7 +83,8 @@ cdef class StoredRanges:
     def add(self, block, writer):
         """See `ReferenceStoredRanges.add`."""
         cdef StoredRange added
-        cdef long long address = block.address, row
+        cdef long long address = block.address, rest
+        cdef Rows left
         number = self.numbers.get(writer)
         if number is None:
             number = self.numbers[writer] = len(self.writers)
@@ -91,9 +94,11 @@ cdef class StoredRanges:
         if rows is None:
             added.start, added.stop = address, address + nbytes
             return self.store(added)
-        for row in range(nbytes // rows.row_bytes):
-            added.start = address + rows.row_offset(row)
-            added.stop = added.start + rows.row_bytes
+        left, rest = rows_from(rows, 0), nbytes
+        while rest:
+            added.start = address + start_of(&left)
+            added.stop = added.start + left.row_bytes
+            rest -= pass_row(&left, rest)
             conflict = self.store(added)
             if conflict is not None:
                 return conflict
