@@ -18,12 +18,14 @@ class PeMmu:
     def __init__(self) -> None:
         self._runs: list[ExtentRun] = []
         self._begins: list[int] = []
+        # The extent of the last translation: the rows of a block follow each other.
+        self._latest: Extent | None = None
 
     def map(self, run: ExtentRun) -> None:
         """Add mappings. An old extent that a new one overlaps is removed: its range is reused."""
         if not run.extents:
             return
-        begins = self._begins
+        begins, self._latest = self._begins, None
         first = max(bisect_right(begins, run.begin) - 1, 0)
         if first < len(begins) and self._runs[first].end <= run.begin:
             first += 1
@@ -35,11 +37,14 @@ class PeMmu:
     def translate(self, address: int, nbytes: int) -> list[tuple[int, int]] | None:
         """(physical address, bytes) of the pieces of a range; None where a byte is not mapped."""
         pieces: list[tuple[int, int]] = []
+        extent = self._latest
         while nbytes > 0:
             # Adjacent extents of a tensor may lie in different memories: one piece for each.
-            extent = self._at(address)
-            if extent is None:
-                return None
+            if extent is None or not 0 <= address - extent.virtual < extent.nbytes:
+                extent = self._at(address)
+                if extent is None:
+                    return None
+                self._latest = extent
             offset = address - extent.virtual
             count = min(nbytes, extent.nbytes - offset)
             pieces.append((extent.physical + offset, count))
