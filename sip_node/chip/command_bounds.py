@@ -164,7 +164,7 @@ class CommandBounds:
         """A kernel of a command ends at `end_ps` or later, and at `until()` or later."""
         command = self._open[number]
         command.early_ps = max(command.early_ps, later_ps(end_ps, self._times.ended_ps))
-        # Of several kernels the one that waits longest counts: the command ends after all of them.
+        # Of several kernels the longest wait counts: the command ends after all of them.
         if until is not None and (command.until is None or end_ps >= command.until()):
             command.until = until
 

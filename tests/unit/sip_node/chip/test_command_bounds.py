@@ -74,7 +74,7 @@ def test_a_kernel_that_computes_keeps_its_rank_waiting() -> None:
         assert bounds.earliest_message_ps(1000) == answered_ps + LATER_PS
 
 
-def test_of_several_kernels_of_a_launch_the_one_that_waits_longest_counts() -> None:
+def test_of_several_kernels_of_a_launch_the_longest_wait_counts() -> None:
     bounds = submitted([launch()])
     bounds.rank_waits(1)
     bounds.stamped(1, 1000, launch())
