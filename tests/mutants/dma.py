@@ -123,8 +123,9 @@ MUTANTS = (
     Mutant(
         name="tile-result-buffer-free-at-once",
         file="sip_node/chip/pe/tile_dma.py",
-        old="all_of(writes).then(partial(self._written, token))",
-        new="self._written(token, all_of(writes))",
+        old="_write_pieces(self._dma, output.memory, block, content).then("
+        "partial(self._written, token))",
+        new="self._written(token, _write_pieces(self._dma, output.memory, block, content))",
         breaks="The buffer of a result is free when the memory has acknowledged it.",
         noticed_by="j.buffers",
     ),
