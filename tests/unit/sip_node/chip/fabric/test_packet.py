@@ -30,7 +30,9 @@ def test_transfers_with_equal_fields_are_two() -> None:
     assert len({first, second}) == 2
 
 
-@pytest.mark.parametrize("transfer", [FabricTransfer, ReferenceTransfer])
+@pytest.mark.parametrize(
+    "transfer", [FabricTransfer, ReferenceTransfer], ids=["of the core", "reference"]
+)
 def test_a_copy_of_a_transfer_is_another_transfer_with_equal_fields(
     transfer: type[FabricTransfer],
 ) -> None:
@@ -58,7 +60,9 @@ def test_a_copy_of_a_transfer_is_another_transfer_with_equal_fields(
     assert first not in (second, None)
 
 
-@pytest.mark.parametrize("transfer", [FabricTransfer, ReferenceTransfer])
+@pytest.mark.parametrize(
+    "transfer", [FabricTransfer, ReferenceTransfer], ids=["of the core", "reference"]
+)
 def test_a_transfer_without_more_fields_has_no_bytes(transfer: type[FabricTransfer]) -> None:
     empty = fields_of(transfer(Kind.ACK, 0, 1, 2, 3))
     assert empty == (Kind.ACK, 0, 1, 2, 3, 0, 0, 0, 0, b"", None, None, None, 0, "")
