@@ -11,6 +11,17 @@ cdef struct Stage:
     long long post_ps
 
 
+cdef enum:
+    # A power of two.
+    RECENT_ROUTES = 256
+
+
+cdef struct RecentRoute:
+    # A route, which `routes` keeps, and its ends; NULL at first.
+    long long ends
+    void *route
+
+
 cdef class Route:
     # The links with a bandwidth.
     cdef int *links
@@ -37,6 +48,8 @@ cdef class Hops(Actor):
     cdef readonly Lookout lookout
     cdef dict senders
     cdef dict routes
+    # The routes found last, by a hash of their ends: the dict takes four times as long.
+    cdef RecentRoute[RECENT_ROUTES] recent
     cdef dict endpoints
     cdef list links
     cdef list reserves

@@ -138,13 +138,16 @@ cdef class Hops(Actor):
     cdef Route route(self, int source, int target):
         """The route from a node to another one."""
         cdef Route route
-        key = (<long long> source << 32) | target
-        found = self.routes.get(key)
-        if found is not None:
-            return <Route> found
-        route = self.routes[key] = self.found(self.find_stages(source, target), target)
-        if target == self.gateway:
-            route.approach = self.approach_of(route)
+        cdef long long ends = (<long long> source << 32) | target
+        cdef RecentRoute *recent = &self.recent[(31 * source + target) & (RECENT_ROUTES - 1)]
+        if recent.route and recent.ends == ends:
+            return <Route> recent.route
+        route = self.routes.get(ends)
+        if route is None:
+            route = self.routes[ends] = self.found(self.find_stages(source, target), target)
+            if target == self.gateway:
+                route.approach = self.approach_of(route)
+        recent.ends, recent.route = ends, <void *> route
         return route
 
     cdef Route found(self, tuple stages, int target):
