@@ -43,13 +43,18 @@ class RankSummary(Struct, frozen=True):
 
 
 class LpSummary(Struct, frozen=True):
-    """One LP: the wall time in which it computed, and in which it waited for its peers."""
+    """One LP: the wall time in which it computed, and in which it waited for its peers.
+
+    `skipped_steps` are the steps of matrix products that it did not simulate but computed ahead.
+    Like the times, they vary from run to run.
+    """
 
     lp: int
     sips: tuple[int, ...]
     events: int
     busy_s: float
     blocked_s: float
+    skipped_steps: int
 
 
 class RunReport(Struct, frozen=True):
@@ -255,6 +260,7 @@ def _lp_summary(done: Done) -> LpSummary:
         events=done.events,
         busy_s=done.busy_s,
         blocked_s=done.blocked_s,
+        skipped_steps=done.skipped_steps,
     )
 
 

@@ -279,6 +279,7 @@ class LpNode:
             blocked_s=statistics.blocked_s,
             busy_s=cpu_s() - began_s,
             ranks=self.activities(),
+            skipped_steps=self._model.skipped_steps,
         )
 
     def flush_logs(self) -> None:

@@ -204,7 +204,7 @@ class Done(Wire, frozen=True):
     """LP to coordinator: no event is left.
 
     A SIP whose rank has not finished is part of a global deadlock. `code` has the modules imported
-    since `Ready`.
+    since `Ready`. `skipped_steps` are the steps of products that were computed ahead.
     """
 
     lp: LpNumber
@@ -217,6 +217,7 @@ class Done(Wire, frozen=True):
     busy_s: Seconds
     code: tuple[ModuleCode, ...] = ()
     ranks: tuple[RankActivity, ...] = ()
+    skipped_steps: Count = 0
 
 
 class Failed(Wire, frozen=True):

@@ -13,6 +13,9 @@ RUN_DIRECTORY = "KERNBENCH_RUN_DIRECTORY"
 CCL_TRACE = "KERNBENCH_CCL_TRACE"
 """Set by the user: 1 requests a line for every slot that a kernel sends or receives."""
 
+FAST_FORWARD = "KERNBENCH_FAST_FORWARD"
+"""Set by the user: 0 simulates every step of a matrix product."""
+
 
 def ccl_trace_requested() -> bool:
     """Whether the user requests the trace of sends and receives.
@@ -25,6 +28,20 @@ def ccl_trace_requested() -> bool:
             f"{CCL_TRACE} is {value!r}: 1 prints every send and receive, 0 or nothing does not"
         )
     return value == "1"
+
+
+def fast_forward_requested() -> bool:
+    """Whether steps of products that repeat may be computed at once, as they are without a value.
+
+    Raises `UsageError` for a value which is neither 1 nor 0 nor empty.
+    """
+    value = os.environ.get(FAST_FORWARD, "")
+    if value not in ("", "0", "1"):
+        raise UsageError(
+            f"{FAST_FORWARD} is {value!r}: 0 simulates every step of a product, 1 or nothing "
+            "computes those that repeat at once"
+        )
+    return value != "0"
 
 
 def coordinator_pid() -> int | None:

@@ -18,6 +18,7 @@ from sip_node.chip.credited_ports import CreditedPorts
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.fabric import Endpoint, Fabric
 from sip_node.chip.fabric.packet import Packet
+from sip_node.chip.fast_forward import FastForward
 from sip_node.chip.host.host import Host
 from sip_node.chip.kernel import StartKernel, no_kernels
 from sip_node.chip.late_components import Unreached, is_late
@@ -64,7 +65,14 @@ def chip_spec(
 class Chip:
     """The components of SIP `sip`; `boundary` connects it with its neighbours."""
 
-    def __init__(self, spec: ChipSpec, sip: int, engine: Engine, log: OpLog) -> None:
+    def __init__(
+        self,
+        spec: ChipSpec,
+        sip: int,
+        engine: Engine,
+        log: OpLog,
+        forward: FastForward | None = None,
+    ) -> None:
         self.sip, self.log, self._engine, self._graph = sip, log, engine, spec.graph
         times = spec.send_times
         self.send_bounds = SendBounds(
@@ -82,6 +90,7 @@ class Chip:
             log=log,
             send_bounds=self.send_bounds,
             flows=Flows(sip),
+            forward=forward,
             memory_ports={},
             reach=self._reach,
         )

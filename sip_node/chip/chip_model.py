@@ -6,6 +6,7 @@ from runtime.core.errors import ProtocolError
 from runtime.wire.frames import Message
 from sip_node.chip.chip import Chip
 from sip_node.chip.context import ChipSpec
+from sip_node.chip.fast_forward import fast_forward
 from sip_node.chip.link_egress import LinkEnd
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.packet_runs import ArrivingTransfers, PacketRuns
@@ -23,11 +24,13 @@ class ChipModel:
         self, lp: int, partition: Partition, sync: Sync, spec: ChipSpec, logs: Mapping[int, OpLog]
     ) -> None:
         self.engine = Engine()
+        self._forward = fast_forward(self.engine)
         self._sync, self._lp_of = sync, partition.lp_of
         self._egresses = {sip: partition.egresses(sip) for sip in partition.sips_of_lp[lp]}
         self._nearest = {sip: _nearest(of_sip.values()) for sip, of_sip in self._egresses.items()}
         self.chips = {
-            sip: Chip(spec, sip, self.engine, logs[sip]) for sip in partition.sips_of_lp[lp]
+            sip: Chip(spec, sip, self.engine, logs[sip], self._forward)
+            for sip in partition.sips_of_lp[lp]
         }
         switched = spec.topology.system.sips.fabric == "switch"
         # The targets whose packets pass the ports to other LPs.
@@ -50,6 +53,11 @@ class ChipModel:
             chip.boundary.connect(ends)
             if self._egresses[sip]:
                 chip.boundary.foresee()
+
+    @property
+    def skipped_steps(self) -> int:
+        """The steps of matrix products that were computed ahead; see `FastForward`."""
+        return 0 if self._forward is None else self._forward.skipped_steps
 
     def next_ps(self) -> int:
         """The time of the earliest event."""

@@ -14,6 +14,7 @@ from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.fabric import Endpoint, Fabric
 from sip_node.chip.fabric.server import Server
+from sip_node.chip.fast_forward import FastForward
 from sip_node.chip.kernel import StartKernel
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory_map import MemoryMap
@@ -100,6 +101,7 @@ class ChipContext(ChipSpec):
     log: OpLog
     send_bounds: SendBounds
     flows: Flows
+    forward: FastForward | None
     memory_ports: dict[int, RingMemory]
     reach: Callable[[int], object]
     """Makes the component at a node, if it does not exist yet."""

@@ -110,6 +110,15 @@ def is_packed(block: Operand) -> bool:
     )
 
 
+def end_of(block: Operand) -> int:
+    """The address behind the last byte of a block, whose strides are not negative."""
+    if is_packed(block) or not block.strides:
+        return block.address + nbytes_of(block)
+    axes = zip(block.shape, block.strides, strict=True)
+    last = sum((length - 1) * stride for length, stride in axes)
+    return block.address + (last + 1) * item_bytes(block.dtype)
+
+
 def part_of(block: Operand, start: int, nbytes: int) -> Operand:
     """The packed bytes [start, start + nbytes) of a block without gaps, as a block.
 

@@ -37,6 +37,10 @@ cdef class Calendar:
     cdef public long long now_ps
     cdef public long long events
     cdef readonly EventIds ids
+    # Called between two events after `mark`, with the bound of the run; returns the number of
+    # events that it has executed ahead. None: marks have no effect.
+    cdef public object at_mark
+    cdef bint is_marked
     cdef list actors
     cdef list simpy_queue
     cdef bint is_rescheduled
@@ -53,6 +57,7 @@ cdef class Calendar:
     cdef int insert(self, long long time_ps, int priority, Event event, object subject) except -1
     cdef int resume_at(self, long long time_ps, Continuation continuation) except -1
     cdef int grow(self) except -1
+    cdef int mark(self) except -1
     cdef int execute_first(self) except -1
     cdef int execute_simpy(self) except -1
     cdef Key first_of_simpy(self) except *

@@ -161,6 +161,9 @@ cdef class Calendar:
         # Lower than the key of any event at the bound.
         bound.time_ps, bound.order, bound.slot = bound_ps, 0, 0
         while True:
+            if self.is_marked:
+                self.is_marked = False
+                count += <long long> self.at_mark(bound_ps)
             end, simpy_follows = bound, False
             if PyList_GET_SIZE(self.simpy_queue):
                 end = self.first_of_simpy()
@@ -216,6 +219,13 @@ cdef class Calendar:
         cdef Event event
         event.actor = RESUME
         return self.insert(time_ps, NORMAL, event, continuation)
+
+    cdef int mark(self) except -1:
+        """Call `at_mark` after the event that is executed, when nothing is half done."""
+        if self.at_mark is not None:
+            # As after a new event of SimPy, the inner loop of `run_before` ends.
+            self.is_marked = self.is_rescheduled = True
+        return 0
 
     cdef int grow(self) except -1:
         """Double the room for events."""

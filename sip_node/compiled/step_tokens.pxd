@@ -1,5 +1,6 @@
 """The tokens of products, in C: see step_tokens.pyx."""
 
+from sip_node.compiled.calendar cimport Calendar
 from sip_node.compiled.tile_stages cimport Slots
 from sip_node.compiled.tile_token cimport Token
 
@@ -32,6 +33,8 @@ cdef class TokenSource:
     # Those of the output tile of the last token.
     cdef object output
     cdef list output_shapes
+    # The calendar to mark when an output tile begins; None for none.
+    cdef public Calendar calendar
 
     cdef Token following(self)
     cdef object tile(
@@ -39,6 +42,8 @@ cdef class TokenSource:
     )
     cdef int begin_output(self, object rows, object columns) except -1
     cdef int go_on(self, Py_ssize_t depths) except -1
+    cdef int go_to(self, long long index) except -1
+    cdef int relabel(self, Token token) except -1
 
 
 cdef class TokenQueue:

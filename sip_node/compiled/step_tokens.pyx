@@ -49,6 +49,8 @@ cdef class TokenSource:
         token.first, token.last = self.depth == 0, self.depth == depths - 1
         if token.first:
             self.begin_output(rows, columns)
+            if self.calendar is not None:
+                self.calendar.mark()
         token.gemm, token.sources, token.output = self.gemm, self.sources, self.output
         token.tile_type, token.rows, token.depth, token.columns = (
             self.tile_type, rows, depth, columns
@@ -103,6 +105,30 @@ cdef class TokenSource:
             if self.column == len(self.columns):
                 self.column = 0
                 self.row += 1
+        return 0
+
+    cdef int go_to(self, long long index) except -1:
+        """Make `index` the number of the next step."""
+        cdef Py_ssize_t depths = len(self.depths), columns = len(self.columns)
+        self.index, self.depth = index, index % depths
+        self.column = index // depths % columns
+        self.row = index // depths // columns
+        return 0
+
+    cdef int relabel(self, Token token) except -1:
+        """Make a token in flight that of the step `token.index`, which has the same shape."""
+        cdef Py_ssize_t depths = len(self.depths), columns = len(self.columns)
+        cdef Py_ssize_t depth = token.index % depths, column = token.index // depths % columns
+        cdef Py_ssize_t row = token.index // depths // columns
+        token.rows, token.depth, token.columns = (
+            self.rows[row], self.depths[depth], self.columns[column]
+        )
+        token.tile_a = self.tile(
+            self.tiles_a, row * depths + depth, self.source_a, token.rows, token.depth
+        )
+        token.tile_b = self.tile(
+            self.tiles_b, depth * columns + column, self.source_b, token.depth, token.columns
+        )
         return 0
 
 

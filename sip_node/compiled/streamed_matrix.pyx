@@ -53,6 +53,16 @@ cdef class StreamedMatrix:
         """One tile."""
         return self.tile_at(rows, columns)
 
+    def blocks(self):
+        """See `ReferenceStreamed.blocks`; one that has all of them where there is one."""
+        cdef long long elements = self.rows * self.columns
+        if self.tiles is not None:
+            return [piece for tile in self.tiles.values() for piece in tile.pieces]
+        if not self.blocked:
+            elements = (self.rows - 1) * self.row_stride + (self.columns - 1) * self.column_stride
+            elements += 1
+        return [Operand(self.base, (elements,), self.dtype.name)]
+
     cdef StreamedTile tile_at(self, rows, columns):
         """`at` for C classes."""
         cdef StreamedTile tile

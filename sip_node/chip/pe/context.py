@@ -8,6 +8,7 @@ from runtime.core.trace import OpRecord
 from runtime.model.topology import Topology
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.fabric import Fabric
+from sip_node.chip.fast_forward import FastForward
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.pe.tcm import PeTcm
 from sip_node.pdes.engine import Engine
@@ -19,7 +20,7 @@ class PeContext:
 
     `record` appends to the op log, as `log.add` does. `locate(address)` is the (sip, node) of the
     memory at a physical address, `locate_pe` that of a PE, and `next_flow(sip)` numbers the
-    transfers to another SIP.
+    transfers to another SIP. `forward` takes the products whose steps repeat.
     """
 
     engine: Engine
@@ -33,3 +34,4 @@ class PeContext:
     locate: Callable[[int], tuple[int, int]]
     locate_pe: Callable[[PeCoordinates], tuple[int, int]]
     next_flow: Callable[[int], tuple[int, int, int]]
+    forward: FastForward | None

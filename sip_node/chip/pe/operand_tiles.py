@@ -90,6 +90,10 @@ class ReferenceStreamed:
         """One tile."""
         return self._tiles[rows[0], columns[0]]
 
+    def blocks(self) -> list[Operand]:
+        """The physical blocks of all tiles."""
+        return [piece for tile in self._tiles.values() for piece in tile.pieces]
+
 
 if TYPE_CHECKING or not IS_COMPILED:
     Staged = ReferenceStaged

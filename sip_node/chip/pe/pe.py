@@ -42,6 +42,7 @@ class Pe:
             locate=chip.memory_map.locate,
             locate_pe=lambda peer: (peer.sip, chip.graph.pe(peer.cube, peer.pe)),
             next_flow=chip.flows.next,
+            forward=chip.forward,
         )
         self.dma: PeDma = engines["pe_dma"](context)
         self.mmu: PeMmu = engines["pe_mmu"]()

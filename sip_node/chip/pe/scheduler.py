@@ -37,11 +37,13 @@ import numpy as np
 
 from runtime.core.dtypes import DType
 from runtime.core.simtime import PS_PER_NS, exact
+from runtime.core.trace import Operand
 from runtime.language.gemm import Gemm
 from runtime.language.value import Ref, Value
 from runtime.model.tiles import Span, Tile, TileSize
 from runtime.model.topology import Topology
 from sip_node.chip.completion import Completion
+from sip_node.chip.fast_forward import ProductParts
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.pe.fetch_store import PeFetchStore
@@ -90,7 +92,7 @@ class Composite:
         self._memory = None if gemm.out is None else Streamed(gemm.out, (tile.m, tile.n), blocks)
         self._start = None if gemm.acc is None else Staged(gemm.acc)
         self._bias = None if gemm.bias is None else Staged(_as_row(gemm.bias))
-        self._tiles_to_come = self.plan.output_tiles
+        self.tiles_to_come = self.plan.output_tiles
 
     def least_load_ps(self, left_ps: int, issued: int, byte_ps: Fraction) -> int:
         """The least time in which the operands still to be loaded come at `byte_ps` a byte.
@@ -126,6 +128,12 @@ class Composite:
             buffers=buffers.operands,
         )
 
+    def blocks(self) -> tuple[list[Operand], list[Operand]]:
+        """The blocks of memory from which it streams operands, and those of its result."""
+        read = [each.blocks() for each in self._sources if isinstance(each, Streamed)]
+        written = [] if self._memory is None else self._memory.blocks()
+        return [block for blocks in read for block in blocks], written
+
     def accept(self, token: TileToken) -> None:
         """An output tile is complete, in TCM or in memory."""
         data, target = token.output.data, self.target
@@ -136,8 +144,8 @@ class Composite:
                     data if data.shape == target.shape else np.empty(target.shape, data.dtype)
                 )
             target.data[slice(*token.tile.rows), slice(*token.tile.columns)] = data
-        self._tiles_to_come -= 1
-        if not self._tiles_to_come:
+        self.tiles_to_come -= 1
+        if not self.tiles_to_come:
             self.done.complete(None)
 
     def _output(self, rows: Span, columns: Span) -> OutputTile:
@@ -168,6 +176,19 @@ class PeScheduler:
         self._buffers = buffers
         self._load = TileLoad(context.engine, dma, buffers)
         self._write = TileWrite(dma, buffers)
+        self._parts = ProductParts(
+            topology=context.topology,
+            log=context.log,
+            locate=context.locate,
+            fabric=context.fabric,
+            dma=dma,
+            load=self._load,
+            fetch=fetch_store.fetch,
+            gemm=gemm,
+            store=fetch_store.store,
+            buffers=buffers,
+        )
+        self._forward = context.forward
         self._tokens = TokenQueue(buffers.operands)
         self._in_flight: list[Composite] = []
         self._engine_ps = 0
@@ -200,7 +221,10 @@ class PeScheduler:
         composite.engine_ps = self._engine_ps
         self._in_flight.append(composite)
         composite.done.then(lambda _done: self._in_flight.remove(composite))
-        self._tokens.add(composite.tokens(*self._route(gemm), self._buffers))
+        tokens = composite.tokens(*self._route(gemm), self._buffers)
+        if self._forward is not None:
+            self._forward.submitted(self._parts, composite, tokens)
+        self._tokens.add(tokens)
         return composite.done
 
     def earliest_end_ps(self, done: Completion[None]) -> int:

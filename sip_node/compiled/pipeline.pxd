@@ -1,0 +1,24 @@
+"""The parts that the steps of a product pass: see pipeline.pyx."""
+
+from sip_node.compiled.dma_requests cimport DmaRequests
+from sip_node.compiled.hops cimport Hops
+from sip_node.compiled.step_tokens cimport TokenSource
+from sip_node.compiled.tile_loads cimport LoadStage
+from sip_node.compiled.tile_results cimport StoreStage
+from sip_node.compiled.tile_stages cimport FetchStage, GemmStage
+
+
+cdef class Pipeline:
+    cdef readonly object composite
+    cdef readonly TokenSource source
+    cdef readonly DmaRequests dma
+    cdef readonly LoadStage load
+    cdef readonly FetchStage fetch
+    cdef readonly GemmStage gemm
+    cdef readonly StoreStage store
+    cdef readonly Hops fabric
+    cdef readonly list memories
+    cdef list slots
+    cdef list servers
+
+    cdef dict actors(self)

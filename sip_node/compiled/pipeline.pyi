@@ -1,0 +1,21 @@
+"""The parts that the steps of a matrix product pass, as Python sees them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+class Pipeline:
+    source: Any
+    def __init__(
+        self,
+        *,
+        composite: Any,
+        source: Any,
+        dma: Any,
+        load: Any,
+        fetch: Any,
+        gemm: Any,
+        store: Any,
+        buffers: Any,
+        fabric: Any,
+        memory_nodes: Sequence[int],
+    ) -> None: ...

@@ -1,0 +1,65 @@
+"""The parts that the steps of a matrix product pass, as classes in C."""
+
+from sip_node.compiled.dma_requests cimport DmaRequests
+from sip_node.compiled.egress_stream cimport EgressStream
+from sip_node.compiled.hops cimport Hops, Route
+from sip_node.compiled.memory_packets cimport MemoryPackets
+from sip_node.compiled.memory_port cimport MemoryPort
+from sip_node.compiled.memory_queue cimport AccessQueue, StripedChannels
+from sip_node.compiled.read_window cimport ReadWindow
+from sip_node.compiled.server cimport FifoServer
+from sip_node.compiled.state_walk import NotClosed
+from sip_node.compiled.step_tokens cimport TokenSource
+from sip_node.compiled.tile_loads cimport LoadStage
+from sip_node.compiled.tile_results cimport StoreStage
+from sip_node.compiled.tile_stages cimport FetchStage, GemmStage
+
+
+cdef class Pipeline:
+    """The parts that the steps of a product pass, at the PE with this DMA engine."""
+
+    def __init__(self, composite, TokenSource source not None, DmaRequests dma not None,
+                 LoadStage load not None, FetchStage fetch not None, GemmStage gemm not None,
+                 StoreStage store not None, buffers, Hops fabric not None, memory_nodes):
+        cdef MemoryPackets memory
+        cdef Route route
+        self.composite, self.source, self.dma, self.load = composite, source, dma, load
+        self.fetch, self.gemm, self.store, self.fabric = fetch, gemm, store, fabric
+        registers = fetch.registers
+        self.slots = [buffers.operands, buffers.results, registers.sets, registers.accumulators]
+        self.servers = [dma.tcm.server, fetch.server, store.server]
+        self.memories = []
+        for node in memory_nodes:
+            memory = fabric.endpoints[node]
+            if not isinstance(memory.store, MemoryPort):
+                raise NotClosed("a port of a memory in Python")
+            if not isinstance(memory.service, AccessQueue) or memory.on_service is not None:
+                raise NotClosed("a memory with a queue of its own")
+            if not isinstance((<AccessQueue> memory.service).channels, StripedChannels):
+                raise NotClosed("a memory with channels of its own")
+            self.memories.append(memory)
+            self.servers += (<AccessQueue> memory.service).channels.channels
+            for source_node, target_node in ((dma.node, node), (node, dma.node)):
+                route = fabric.route(source_node, target_node)
+                for index in range(route.length):
+                    link = fabric.links[route.links[index]]
+                    if link is None:
+                        raise NotClosed("a link in Python")
+                    self.servers.append(link)
+        if not all(isinstance(each, FifoServer) for each in self.servers):
+            raise NotClosed("a port in Python")
+
+    cdef dict actors(self):
+        """The actors of its events, by their numbers in the calendar."""
+        cdef DmaRequests dma = self.dma
+        cdef MemoryPackets memory
+        parts = {
+            dma.number: dma, self.fetch.number: self.fetch, self.gemm.number: self.gemm,
+            self.store.number: self.store,
+            (<ReadWindow> dma.window).number: dma.window,
+            (<EgressStream> dma.stream).number: dma.stream, self.fabric.number: self.fabric,
+        }
+        for memory in self.memories:
+            parts[memory.number] = memory
+            parts[(<AccessQueue> memory.service).number] = memory.service
+        return parts

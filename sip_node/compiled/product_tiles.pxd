@@ -1,0 +1,28 @@
+"""The tiles of a product and their bytes: see product_tiles.pyx."""
+
+from sip_node.compiled.memory_packets cimport MemoryPackets
+from sip_node.compiled.pipeline cimport Pipeline
+from sip_node.compiled.streamed_matrix cimport StreamedTile
+from sip_node.compiled.tile_data cimport TileData
+
+
+cdef class ProductTiles:
+    cdef readonly Pipeline pipeline
+    cdef readonly long long depths
+    # By number: the blocks of the output tiles.
+    cdef list blocks
+    # By tile, the operands that are loaded already.
+    cdef dict kept
+    cdef long long kept_bytes
+
+    cdef object tile(self, long long index, bint is_b)
+    cdef object block_made(self, long long output)
+    cdef object block_of(self, long long output)
+    cdef bytes content(self, StreamedTile tile)
+    cdef TileData loaded(self, long long index, bint is_b, int buffer)
+    cdef MemoryPackets memory_at(self, long long address)
+    cdef int write(self, long long output, bytes content) except -1
+    cdef long long steps_alike(self, long long first, long long period) except -1
+    cdef object kind_of(self, long long index, bint is_b)
+    cdef object kind_of_block(self, object block)
+

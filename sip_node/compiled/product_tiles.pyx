@@ -1,0 +1,168 @@
+"""The tiles of a matrix product by the number of a step, with their bytes in memory."""
+
+import numpy as np
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.list cimport PyList_GET_ITEM
+
+from sip_node.compiled.checksum cimport crc32_of
+from sip_node.compiled.memory cimport Memory
+from sip_node.compiled.memory_packets cimport MemoryPackets
+from sip_node.compiled.memory_port cimport MemoryPort
+from sip_node.compiled.memory_queue cimport AccessQueue, StripedChannels
+from sip_node.compiled.pipeline cimport Pipeline
+from sip_node.compiled.state_walk import NotClosed
+from sip_node.compiled.step_tokens cimport TokenSource
+from sip_node.compiled.streamed_matrix cimport StreamedTile, TileForm
+from sip_node.compiled.tile_data cimport TileData, loaded_tile
+
+cdef enum:
+    # The bytes of tiles that are kept to be used again.
+    MOST_KEPT_BYTES = 1 << 27
+
+
+cdef class ProductTiles:
+    """The tiles of the product of `pipeline`. Raises `NotClosed` unless each is one block."""
+
+    def __init__(self, Pipeline pipeline not None):
+        self.pipeline = pipeline
+        self.depths = len(pipeline.source.depths)
+        self.kept = {}
+        self.blocks = [
+            self.block_made(output)
+            for output in range(len(pipeline.source.rows) * len(pipeline.source.columns))
+        ]
+
+    cdef object tile(self, long long index, bint is_b):
+        """A tile of an operand, of a step."""
+        cdef TokenSource source = self.pipeline.source
+        cdef Py_ssize_t depth = index % self.depths, wide = len(source.columns)
+        cdef Py_ssize_t column = index // self.depths % wide, row = index // self.depths // wide
+        if is_b:
+            found = source.tile(
+                source.tiles_b, depth * wide + column, source.source_b, source.depths[depth],
+                source.columns[column],
+            )
+        else:
+            found = source.tile(
+                source.tiles_a, row * self.depths + depth, source.source_a, source.rows[row],
+                source.depths[depth],
+            )
+        if isinstance(found, StreamedTile) and not (<StreamedTile> found).is_located:
+            if (<StreamedTile> found).inputs is None:
+                raise NotClosed("a tile of several blocks")
+            self.pipeline.load.locate_tile(<StreamedTile> found)
+        return found
+
+    cdef object block_made(self, long long output):
+        """The block in memory of an output tile."""
+        cdef TokenSource source = self.pipeline.source
+        cdef Py_ssize_t wide = len(source.columns)
+        blocks = source.output_of(source.rows[output // wide], source.columns[output % wide]).memory
+        if len(blocks) != 1:
+            raise NotClosed("an output tile of several blocks")
+        return blocks[0]
+
+    cdef object block_of(self, long long output):
+        """The block in memory of an output tile."""
+        return <object> PyList_GET_ITEM(self.blocks, output)
+
+    cdef MemoryPackets memory_at(self, long long address):
+        _, node = self.pipeline.dma.locate(address)
+        return self.pipeline.fabric.endpoints[node]
+
+    cdef bytes content(self, StreamedTile tile):
+        """The bytes of a tile in memory; empty in a run without data."""
+        cdef MemoryPackets memory = self.memory_at(tile.address)
+        cdef Memory content = (<MemoryPort> memory.store).memory
+        cdef long long offset = tile.address - memory.base
+        if tile.rows is None:
+            return content.read(offset, tile.form.nbytes)
+        return content.read_rows(offset, tile.rows, 0, tile.form.nbytes)
+
+    cdef TileData loaded(self, long long index, bint is_b, int buffer):
+        """A tile of an operand in a buffer."""
+        cdef StreamedTile streamed
+        cdef TileForm form
+        cdef TileData kept
+        cdef bytes content
+        tile = self.tile(index, is_b)
+        if not isinstance(tile, StreamedTile):
+            return <TileData> tile
+        streamed, form = <StreamedTile> tile, (<StreamedTile> tile).form
+        if form.buffers is None:
+            form.buffers = self.pipeline.load.buffers_for(form)
+        kept = self.kept.get(streamed)
+        inputs = self.pipeline.load.target(form.buffers, buffer, is_b)
+        if kept is None:
+            content = self.content(streamed)
+            kept = loaded_tile(
+                form.buffers, inputs, content,
+                crc32_of(PyBytes_AS_STRING(content), PyBytes_GET_SIZE(content)),
+            )
+            if self.kept_bytes < MOST_KEPT_BYTES:
+                self.kept_bytes += len(content)
+                self.kept[streamed] = kept
+        if kept.inputs is inputs:
+            return kept
+        return loaded_tile(form.buffers, inputs, kept.content, kept.checksum)
+
+    cdef int write(self, long long output, bytes content) except -1:
+        """Write an output tile to memory."""
+        cdef MemoryPackets memory
+        cdef Memory target
+        if content:
+            piece = self.block_of(output)
+            memory = self.memory_at(piece.address)
+            target = (<MemoryPort> memory.store).memory
+            total, rows = self.pipeline.dma.parts.layout_of(piece)
+            if rows is None:
+                target.write(piece.address - memory.base, content)
+            else:
+                target.write_rows(piece.address - memory.base, rows, 0, content)
+        return 0
+
+    cdef long long steps_alike(self, long long first, long long period) except -1:
+        """The number of steps that repeat with a period, from step `first` on."""
+        cdef TokenSource source = self.pipeline.source
+        cdef Py_ssize_t rows = len(source.rows), columns = len(source.columns)
+        cdef Py_ssize_t depths = self.depths, row, column, depth
+        numbers = {}
+        a = np.empty((rows, 1, depths), np.int64)
+        b = np.empty((1, columns, depths), np.int64)
+        results = np.empty((rows, columns, 1), np.int64)
+        for depth in range(depths):
+            for row in range(rows):
+                kind = self.kind_of(row * columns * depths + depth, False)
+                a[row, 0, depth] = numbers.setdefault(kind, len(numbers))
+            for column in range(columns):
+                kind = self.kind_of(column * depths + depth, True)
+                b[0, column, depth] = numbers.setdefault(kind, len(numbers))
+        for row in range(rows):
+            for column in range(columns):
+                kind = self.kind_of_block(self.block_of(row * columns + column))
+                results[row, column, 0] = numbers.setdefault(kind, len(numbers))
+        alike = np.ones(max(rows * columns * depths - period, 0), bool)
+        for each in (a, b, results):
+            kinds = np.broadcast_to(each, (rows, columns, depths)).reshape(-1)
+            alike &= kinds[period:] == kinds[:-period]
+        differing = np.flatnonzero(~alike[first:])
+        repeating = int(differing[0]) if len(differing) else len(alike) - first
+        return first + repeating + period
+
+    cdef object kind_of(self, long long index, bint is_b):
+        """Equal for tiles of an operand that are loaded alike."""
+        tile = self.tile(index, is_b)
+        if isinstance(tile, StreamedTile):
+            return self.kind_of_block((<StreamedTile> tile).inputs[0])
+        return tile.block.shape, tile.nbytes
+
+    cdef object kind_of_block(self, object block):
+        """Equal for blocks that a memory serves alike."""
+        cdef MemoryPackets memory = self.memory_at(block.address)
+        cdef StripedChannels channels = (<AccessQueue> memory.service).channels
+        cdef long long offset = block.address - memory.base
+        total, rows = self.pipeline.dma.parts.layout_of(block)
+        phase = offset % (channels.burst_bytes * channels.count)
+        return memory.number, phase, total, rows, block.shape
+

@@ -1,0 +1,319 @@
+"""What the skipped steps of a product leave behind: records, sums, bytes in memories, and names.
+
+The records of one period are the templates of those of the next ones. A record of a later period is
+of a later step at a later time; its addresses, blocks and checksum are those of that step. What is
+in flight at the end has the state of what was in flight before, and belongs to later steps.
+"""
+
+from runtime.core.trace import Operand
+from sip_node.compiled.checksum cimport crc32_of
+from sip_node.compiled.dma_requests cimport DmaRequest
+from sip_node.compiled.op_log cimport Operation, OpLog
+from sip_node.compiled.pipeline cimport Pipeline
+from sip_node.compiled.product_tiles cimport ProductTiles
+from sip_node.compiled.product_walk cimport ProductWalk
+from sip_node.compiled.step_tokens cimport TokenSource
+from sip_node.compiled.streamed_matrix cimport StreamedTile
+from sip_node.compiled.tile_data cimport TileData
+from sip_node.compiled.tile_loads cimport TileRead
+from sip_node.compiled.tile_stages cimport Slots
+from sip_node.compiled.tile_token cimport OutputTile, Token
+from sip_node.compiled.transfer cimport Transfer
+
+cdef enum:
+    # `Kind` of transfers; see `sip_node.chip.fabric.packet`.
+    DATA = 4
+    # What a token has passed when its step is in the GEMM engine, and when its tile is stored.
+    IN_ENGINE = 3
+    IN_STORE = 4
+
+
+cdef enum RecordKind:
+    LOAD
+    FETCH
+    STEP
+    STORE
+    WRITTEN
+
+
+cdef class RecordOfStep:
+    """A record of the period that repeats."""
+
+
+cdef class PeriodBegin:
+    """Where a product is when a period begins: the numbers of the next steps to be recorded."""
+
+
+cdef class SkippedSteps(ProductTiles):
+    """The steps of the product of `pipeline`, whose records are in `log`.
+
+    `finish(sums, bias, activation, dtype)` rounds the sums of an output tile to its elements.
+    """
+
+    def __init__(self, Pipeline pipeline not None, OpLog log not None, finish):
+        super().__init__(pipeline)
+        self.rounded = finish
+        self.log, self.sums, self.stored, self.step = log, {}, {}, Token.__new__(Token)
+        self.output_at = {block.address: output for output, block in enumerate(self.blocks)}
+        self.buffers = {
+            address: (slot, bool(is_b))
+            for slot, pair in enumerate(pipeline.load.addresses)
+            for is_b, address in enumerate(pair)
+        }
+
+    @property
+    def next_index(self):
+        """The number of the next step."""
+        return self.pipeline.source.index
+
+    @property
+    def steps(self):
+        """The number of steps of the product."""
+        return len(self.blocks) * self.depths
+
+    @property
+    def pe(self):
+        """(cube, pe), as in its records."""
+        return self.pipeline.gemm.cube, self.pipeline.gemm.pe
+
+    def begin(self, ProductWalk walk not None):
+        """Where the product is now, at the state that `walk` has read."""
+        cdef TokenSource source = self.pipeline.source
+        cdef Slots buffers = self.pipeline.fetch.buffers
+        cdef PeriodBegin begin = PeriodBegin.__new__(PeriodBegin)
+        cdef int slot, count = buffers.count
+        cdef Token token
+        begin.index = begin.fetched = begin.computed = begin.oldest = source.index
+        begin.loading = {}
+        stored = None
+        for token in walk.tokens:
+            if token.gemm is not source.gemm:
+                continue
+            begin.oldest = min(begin.oldest, token.index)
+            if not token.fetched_ps:
+                begin.fetched = min(begin.fetched, token.index)
+                # Buffers are used in turn, so the next step with this one is `count` later.
+                begin.loading[token.buffer, False] = token.index + (token.a is not None) * count
+                begin.loading[token.buffer, True] = token.index + (token.b is not None) * count
+            if token.passed <= IN_ENGINE:
+                begin.computed = min(begin.computed, token.index)
+            elif token.passed == IN_STORE:
+                stored = token.index if stored is None else min(stored, token.index)
+        for slot in range(buffers.filled):
+            for is_b in (False, True):
+                begin.loading[buffers.order[(buffers.first + slot) % count], is_b] = (
+                    source.index + slot
+                )
+        begin.stored = (begin.computed if stored is None else stored) // self.depths
+        for request, pipeline in walk.requests:
+            if pipeline is self.pipeline and (<DmaRequest> request).writing is not None:
+                output = self.output_at[(<DmaRequest> request).target.address]
+                begin.oldest = min(begin.oldest, output * self.depths)
+        return begin
+
+    def end(self, PeriodBegin begin not None):
+        """A period has passed since `begin`: the product has gone on by `period` steps."""
+        self.begun, self.period = begin, self.pipeline.source.index - begin.index
+
+    def template(self, record):
+        """The record of a step in the period; records come in their order."""
+        cdef RecordOfStep step = RecordOfStep.__new__(RecordOfStep)
+        cdef PeriodBegin begun = self.begun
+        step.product, step.record = self, record
+        if record.engine == "pe_dma" and record.name == "load":
+            step.slot, step.is_b = key = self.buffers[record.address]
+            step.kind, step.number = LOAD, begun.loading[key]
+            begun.loading[key] += self.pipeline.fetch.buffers.count
+        elif record.engine == "pe_dma" and record.name == "store":
+            step.kind, step.number = WRITTEN, self.output_at[record.address]
+        elif record.engine == "pe_gemm":
+            step.kind, step.number = STEP, begun.computed
+            begun.computed += 1
+        elif record.name == "fetch":
+            step.kind, step.number, step.is_b = FETCH, begun.fetched, begun.has_a
+            begun.fetched += begun.has_a
+            begun.has_a = not begun.has_a
+        else:
+            assert record.engine == "pe_fetch_store" and record.name == "store", record
+            step.kind, step.number = STORE, begun.stored
+            begun.stored += 1
+        if step.kind == LOAD or step.kind == STORE:
+            step.block = Operand(record.address, record.shape, record.dtype, record.strides)
+        return step
+
+    def last_alike(self):
+        """The number of steps that repeat with the period, from the first one in flight on."""
+        return self.steps_alike(self.begun.oldest, self.period)
+
+    cdef OutputTile output(self, long long number):
+        """The sums of an output tile."""
+        cdef TokenSource source
+        found = self.sums.get(number)
+        if found is None:
+            source = self.pipeline.source
+            found = self.sums[number] = source.output_of(
+                source.rows[number // len(source.columns)],
+                source.columns[number % len(source.columns)],
+            )
+        return <OutputTile> found
+
+    cdef unsigned int compute(self, long long index) except? 0xffffffff:
+        """Add the products of a step to the sums of its output tile; returns their checksum."""
+        cdef OutputTile output = self.output(index // self.depths)
+        # As the engine does it, with a token that goes nowhere.
+        self.step.a, self.step.b = self.loaded(index, False, 0), self.loaded(index, True, 0)
+        self.step.first = index % self.depths == 0
+        self.pipeline.gemm.compute(self.step, output)
+        return output.checksum()
+
+    cdef int finish(self, long long number) except -1:
+        """Round the sums of an output tile to its bytes."""
+        data = self.output(number).data
+        del self.sums[number]
+        self.stored[number] = (
+            b"" if data is None
+            else self.rounded(data, None, None, self.pipeline.source.gemm.dtype).tobytes()
+        )
+        return 0
+
+    cdef int emit(
+        self, RecordOfStep step, long long steps, long long moved_ps, bint is_last
+    ) except -1:
+        """Add the record of a step which is `steps` later, with its effects on memories."""
+        cdef Operation about
+        cdef TileData tile
+        cdef long long number = step.number + steps
+        cdef bytes content
+        record, inputs = step.record, step.record.inputs
+        about.start_ps, about.end_ps = record.start_ps + moved_ps, record.end_ps + moved_ps
+        about.cube, about.pe, about.flow_end = record.cube, record.pe, False
+        about.address, about.nbytes = record.address, record.nbytes
+        strides, about.checksum = record.strides, 0
+        if step.kind == LOAD:
+            tile = self.loaded(number, step.is_b, step.slot)
+            about.checksum = tile.checksum
+            inputs = (<StreamedTile> self.tile(number, step.is_b)).inputs
+            if is_last:
+                # Those of the periods before are overwritten by now.
+                self.pipeline.dma.tcm.write(step.block, tile.content)
+        elif step.kind == FETCH:
+            tile = self.loaded(number, step.is_b, number % self.pipeline.fetch.buffers.count)
+            about.checksum = tile.checksum
+            if not isinstance(self.tile(number, step.is_b), StreamedTile):
+                inputs = tile.inputs
+        elif step.kind == STEP:
+            about.checksum = self.compute(number)
+        else:
+            number = step.number + steps // self.depths
+            if step.kind == STORE:
+                self.finish(number)
+                self.pipeline.dma.tcm.write(step.block, self.stored[number])
+            content = self.stored[number]
+            about.checksum = crc32_of(<const char *> content, len(content))
+            if step.kind == WRITTEN:
+                piece = self.block_of(number)
+                about.address, strides = piece.address, piece.strides
+                self.write(number, content)
+                del self.stored[number]
+        return self.log.enter(
+            record.engine, record.name, &about, record.shape, record.dtype, strides, inputs,
+            None, None,
+        )
+
+    def resume(self, ProductWalk walk not None):
+        """Take the sums and the results that are in flight, as `walk` has read them."""
+        cdef OutputTile output, copied
+        cdef DmaRequest request
+        cdef Token token
+        for token in walk.tokens:
+            number = token.index // self.depths
+            if token.gemm is not self.pipeline.source.gemm or number in self.sums:
+                continue
+            copied, output = self.output(number), <OutputTile> token.output
+            copied.array, copied.sums, copied.summed = output.array, output.sums, output.summed
+        for request, pipeline in walk.requests:
+            if pipeline is self.pipeline and request.writing is not None:
+                self.stored[self.output_at[request.target.address]] = request.data
+
+    def rename(self, ProductWalk walk not None, long long steps):
+        """Make what is in flight that of `steps` later, after `walk` has moved its state."""
+        cdef DmaRequest request
+        cdef Transfer transfer
+        cdef Token token
+        cdef int index
+        outputs = set()
+        self.pipeline.source.go_to(self.pipeline.source.index + steps)
+        for token in walk.tokens:
+            if token.gemm is self.pipeline.source.gemm:
+                self.rename_token(token, outputs)
+        for index, (request, pipeline) in enumerate(walk.requests):
+            if pipeline is self.pipeline:
+                self.rename_request(request, steps // self.depths, index in walk.written)
+        for transfer, index in walk.transfers:
+            request, pipeline = walk.requests[index]
+            if pipeline is not self.pipeline:
+                continue
+            if request.writing is not None:
+                transfer.address = request.writing.address
+                continue
+            transfer.address = request.reading.address
+            if transfer.kind == DATA and transfer.payload:
+                transfer.payload = self.content(self.tile_of(request))
+        self.sums.clear()
+        self.stored.clear()
+
+    cdef int rename_token(self, Token token, set outputs) except -1:
+        cdef long long number = token.index // self.depths
+        cdef OutputTile output = <OutputTile> token.output, computed
+        self.pipeline.source.relabel(token)
+        if token.a is not None:
+            token.a = self.loaded(token.index, False, token.buffer)
+        if token.b is not None:
+            token.b = self.loaded(token.index, True, token.buffer)
+        if number not in outputs:
+            outputs.add(number)
+            computed = self.output(number)
+            output.memory = computed.memory
+            output.array, output.sums, output.summed = (
+                computed.array, computed.sums, computed.summed
+            )
+        return 0
+
+    cdef StreamedTile tile_of(self, DmaRequest request):
+        """The tile that a request reads."""
+        cdef TileRead read = <TileRead> request
+        return <StreamedTile> self.tile(read.token.index, read.is_b)
+
+    cdef int rename_request(
+        self, DmaRequest request, long long outputs, bint is_written
+    ) except -1:
+        cdef StreamedTile tile
+        cdef long long number
+        if request.writing is None:
+            tile = self.tile_of(request)
+            request.inputs, request.reading.address = tile.inputs, tile.address
+            if request.data:
+                request.data = self.content(tile)
+            return 0
+        number = self.output_at[request.target.address] + outputs
+        request.target = self.block_of(number)
+        request.data = request.writing.payload = self.stored[number]
+        request.writing.address = request.target.address
+        if is_written:
+            self.write(number, request.data)
+        return 0
+
+
+def emit_periods(list templates not None, long long now_ps, long long begin_ps,
+                 long long period_ps, long long periods):
+    """Add the records of whole periods from `now_ps` on; that of the templates is at `begin_ps`."""
+    cdef RecordOfStep step
+    cdef SkippedSteps product
+    cdef long long number, steps
+    for number in range(periods):
+        for step in templates:
+            product = step.product
+            steps = product.pipeline.source.index - product.begun.index + number * product.period
+            product.emit(
+                step, steps, now_ps - begin_ps + number * period_ps, number == periods - 1
+            )

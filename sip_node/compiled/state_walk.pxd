@@ -1,0 +1,26 @@
+"""A walk over the state of objects: see state_walk.pyx."""
+
+from sip_node.compiled.server cimport FifoServer
+from sip_node.compiled.state_vector cimport Kind, StateVector
+
+
+cdef class StateWalk:
+    # The numbers of the objects that were visited, by identity.
+    cdef dict numbers
+    cdef StateVector state
+    # The ends of the period, while the state moves; None while it is read.
+    cdef StateVector first
+    cdef StateVector second
+    cdef Py_ssize_t place
+    cdef long long periods
+    # The events of a period.
+    cdef long long ids
+
+    cdef int begin_to_read(self, long long now_ps, long long ids) except -1
+    cdef int begin_to_shift(
+        self, StateVector first, StateVector second, long long periods
+    ) except -1
+    cdef long long value(self, long long value, Kind kind) except? -1
+    cdef bint enters(self, object each) except -1
+    cdef int same(self, long long value) except -1
+    cdef int server(self, FifoServer server) except -1

@@ -1,0 +1,27 @@
+"""The state of transfers in flight: see transfer_walk.pyx."""
+
+from sip_node.compiled.memory_packets cimport Answer, MemoryPackets, Storing
+from sip_node.compiled.memory_queue cimport Access, AccessQueue
+from sip_node.compiled.packet cimport Packet
+from sip_node.compiled.state_walk cimport StateWalk
+from sip_node.compiled.transfer cimport Transfer
+
+
+cdef class TransferWalk(StateWalk):
+    # (transfer, number of its request) of all transfers in flight.
+    cdef readonly list transfers
+    # The requests, by number, whose block is written.
+    cdef readonly set written
+    cdef long long now_ps
+    # By SIP and node, the senders of requests; and by these and the tag, the number of a request.
+    cdef dict owners
+    cdef dict request_of
+
+    cdef bint owns(self, Transfer transfer) except -1
+    cdef int transfer(self, Transfer transfer) except -1
+    cdef int packet(self, Packet packet) except -1
+    cdef int memory(self, MemoryPackets memory) except -1
+    cdef int queue(self, AccessQueue queue) except -1
+    cdef int access(self, Access access) except -1
+    cdef int answer(self, Answer answer) except -1
+    cdef int storing(self, Storing storing) except -1

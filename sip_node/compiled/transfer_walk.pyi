@@ -1,0 +1,1 @@
+"""The state of transfers in flight, as Python sees it."""
