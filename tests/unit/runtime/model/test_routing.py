@@ -55,6 +55,7 @@ def test_the_delays_of_the_stages_sum_to_all_overheads_entered_and_all_wires(
         assert [stage.link for stage in route.stages] == [
             hop.index for hop in hops if hop.bw_gbs is not None
         ]
+        assert routes.stages(source, target) == route.stages
 
 
 @pytest.mark.parametrize(("w", "h", "edge"), SHAPES)
