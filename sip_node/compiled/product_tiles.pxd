@@ -19,6 +19,7 @@ cdef class ProductTiles:
     cdef object block_made(self, long long output)
     cdef object block_of(self, long long output)
     cdef bytes content(self, StreamedTile tile)
+    cdef TileData read(self, long long index, bint is_b)
     cdef TileData loaded(self, long long index, bint is_b, int buffer)
     cdef MemoryPackets memory_at(self, long long address)
     cdef int write(self, long long output, bytes content) except -1

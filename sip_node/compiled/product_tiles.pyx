@@ -80,32 +80,40 @@ cdef class ProductTiles:
             return content.read(offset, tile.form.nbytes)
         return content.read_rows(offset, tile.rows, 0, tile.form.nbytes)
 
-    cdef TileData loaded(self, long long index, bint is_b, int buffer):
-        """A tile of an operand in a buffer."""
-        cdef StreamedTile streamed
+    cdef TileData read(self, long long index, bint is_b):
+        """A tile of an operand, in any of its buffers."""
         cdef TileForm form
         cdef TileData kept
         cdef bytes content
         tile = self.tile(index, is_b)
         if not isinstance(tile, StreamedTile):
             return <TileData> tile
-        streamed, form = <StreamedTile> tile, (<StreamedTile> tile).form
+        found = self.kept.get(tile)
+        if found is not None:
+            return <TileData> found
+        form = (<StreamedTile> tile).form
         if form.buffers is None:
             form.buffers = self.pipeline.load.buffers_for(form)
-        kept = self.kept.get(streamed)
+        content = self.content(<StreamedTile> tile)
+        kept = loaded_tile(
+            form.buffers, self.pipeline.load.target(form.buffers, 0, is_b), content,
+            crc32_of(PyBytes_AS_STRING(content), PyBytes_GET_SIZE(content)),
+        )
+        if self.kept_bytes < MOST_KEPT_BYTES:
+            self.kept_bytes += len(content)
+            self.kept[tile] = kept
+        return kept
+
+    cdef TileData loaded(self, long long index, bint is_b, int buffer):
+        """A tile of an operand in a buffer."""
+        cdef TileData read = self.read(index, is_b)
+        cdef TileForm form
+        tile = self.tile(index, is_b)
+        if not isinstance(tile, StreamedTile):
+            return read
+        form = (<StreamedTile> tile).form
         inputs = self.pipeline.load.target(form.buffers, buffer, is_b)
-        if kept is None:
-            content = self.content(streamed)
-            kept = loaded_tile(
-                form.buffers, inputs, content,
-                crc32_of(PyBytes_AS_STRING(content), PyBytes_GET_SIZE(content)),
-            )
-            if self.kept_bytes < MOST_KEPT_BYTES:
-                self.kept_bytes += len(content)
-                self.kept[streamed] = kept
-        if kept.inputs is inputs:
-            return kept
-        return loaded_tile(form.buffers, inputs, kept.content, kept.checksum)
+        return loaded_tile(form.buffers, inputs, read.content, read.checksum)
 
     cdef int write(self, long long output, bytes content) except -1:
         """Write an output tile to memory."""

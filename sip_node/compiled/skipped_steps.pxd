@@ -1,7 +1,7 @@
 """The steps that a fast-forward skips: see skipped_steps.pyx."""
 
 from sip_node.compiled.dma_requests cimport DmaRequest
-from sip_node.compiled.op_log cimport OpLog
+from sip_node.compiled.op_log cimport Operation, OpLog
 from sip_node.compiled.product_tiles cimport ProductTiles
 from sip_node.compiled.streamed_matrix cimport StreamedTile
 from sip_node.compiled.tile_token cimport OutputTile, Token
@@ -15,8 +15,16 @@ cdef class RecordOfStep:
     cdef int slot
     # The number of the step, or that of the output tile.
     cdef long long number
-    cdef object record
-    # The block that it writes in TCM; None for another one.
+    # The fields of the record.
+    cdef Operation about
+    cdef str engine
+    cdef str name
+    cdef tuple shape
+    cdef str dtype
+    cdef tuple strides
+    cdef tuple inputs
+    # Of a fetch: whether the tile is in a buffer. Of a load and a store: the block in TCM.
+    cdef bint is_streamed
     cdef object block
 
 

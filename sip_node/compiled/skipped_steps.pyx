@@ -119,7 +119,13 @@ cdef class SkippedSteps(ProductTiles):
         """The record of a step in the period; records come in their order."""
         cdef RecordOfStep step = RecordOfStep.__new__(RecordOfStep)
         cdef PeriodBegin begun = self.begun
-        step.product, step.record = self, record
+        step.product, step.engine, step.name = self, record.engine, record.name
+        step.shape, step.dtype, step.strides = record.shape, record.dtype, record.strides
+        step.inputs = record.inputs
+        step.about.start_ps, step.about.end_ps = record.start_ps, record.end_ps
+        step.about.cube, step.about.pe = record.cube, record.pe
+        step.about.address, step.about.nbytes = record.address, record.nbytes
+        step.about.flow_end = False
         if record.engine == "pe_dma" and record.name == "load":
             step.slot, step.is_b = key = self.buffers[record.address]
             step.kind, step.number = LOAD, begun.loading[key]
@@ -131,6 +137,7 @@ cdef class SkippedSteps(ProductTiles):
             begun.computed += 1
         elif record.name == "fetch":
             step.kind, step.number, step.is_b = FETCH, begun.fetched, begun.has_a
+            step.is_streamed = isinstance(self.tile(step.number, step.is_b), StreamedTile)
             begun.fetched += begun.has_a
             begun.has_a = not begun.has_a
         else:
@@ -161,7 +168,7 @@ cdef class SkippedSteps(ProductTiles):
         """Add the products of a step to the sums of its output tile; returns their checksum."""
         cdef OutputTile output = self.output(index // self.depths)
         # As the engine does it, with a token that goes nowhere.
-        self.step.a, self.step.b = self.loaded(index, False, 0), self.loaded(index, True, 0)
+        self.step.a, self.step.b = self.read(index, False), self.read(index, True)
         self.step.first = index % self.depths == 0
         self.pipeline.gemm.compute(self.step, output)
         return output.checksum()
@@ -180,26 +187,24 @@ cdef class SkippedSteps(ProductTiles):
         self, RecordOfStep step, long long steps, long long moved_ps, bint is_last
     ) except -1:
         """Add the record of a step which is `steps` later, with its effects on memories."""
-        cdef Operation about
+        cdef Operation about = step.about
         cdef TileData tile
         cdef long long number = step.number + steps
         cdef bytes content
-        record, inputs = step.record, step.record.inputs
-        about.start_ps, about.end_ps = record.start_ps + moved_ps, record.end_ps + moved_ps
-        about.cube, about.pe, about.flow_end = record.cube, record.pe, False
-        about.address, about.nbytes = record.address, record.nbytes
-        strides, about.checksum = record.strides, 0
+        cdef tuple strides = step.strides, inputs = step.inputs
+        about.start_ps += moved_ps
+        about.end_ps += moved_ps
         if step.kind == LOAD:
-            tile = self.loaded(number, step.is_b, step.slot)
+            tile = self.read(number, step.is_b)
             about.checksum = tile.checksum
             inputs = (<StreamedTile> self.tile(number, step.is_b)).inputs
             if is_last:
                 # Those of the periods before are overwritten by now.
                 self.pipeline.dma.tcm.write(step.block, tile.content)
         elif step.kind == FETCH:
-            tile = self.loaded(number, step.is_b, number % self.pipeline.fetch.buffers.count)
+            tile = self.read(number, step.is_b)
             about.checksum = tile.checksum
-            if not isinstance(self.tile(number, step.is_b), StreamedTile):
+            if not step.is_streamed:
                 inputs = tile.inputs
         elif step.kind == STEP:
             about.checksum = self.compute(number)
@@ -216,8 +221,7 @@ cdef class SkippedSteps(ProductTiles):
                 self.write(number, content)
                 del self.stored[number]
         return self.log.enter(
-            record.engine, record.name, &about, record.shape, record.dtype, strides, inputs,
-            None, None,
+            step.engine, step.name, &about, step.shape, step.dtype, strides, inputs, None, None
         )
 
     def resume(self, ProductWalk walk not None):

@@ -15,6 +15,7 @@ from runtime.core.trace import Operand, OpRecord
 from runtime.language.gemm import accumulator_type, checked_gemm
 from runtime.language.value import Pointer, Ref, row_major
 from runtime.model.topology import parse_topology
+from sip_node.chip import fast_forward
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.fast_forward import FastForward
 from sip_node.chip.op_log import OpLog
@@ -229,3 +230,16 @@ def test_it_goes_on_after_something_else_has_used_a_resource(kind: str) -> None:
     ahead, skipped = run(PLAIN, disturbed, [], forward=True)
     assert ahead == stepwise
     assert skipped
+
+
+def test_a_wrong_skip_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    class TooFar(fast_forward.ProductWalk):
+        """Moves times and counts by a period too many."""
+
+        def shift(self, first: object, second: object, periods: int) -> None:
+            super().shift(first, second, periods + 1)
+
+    monkeypatch.setattr(fast_forward, "ProductWalk", TooFar)
+    stepwise, _ = run(PLAIN, [], [], forward=False)
+    ahead, _ = run(PLAIN, [], [], forward=True)
+    assert ahead != stepwise
