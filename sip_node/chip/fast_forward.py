@@ -139,8 +139,10 @@ class FastForward:
         """A product begins, whose steps `source` issues: take it if they may repeat."""
         gemm = composite.gemm
         plain = gemm.acc is None and gemm.bias is None and gemm.activation is None
-        # A class of the user may do anything between two steps.
-        modelled = parts.topology.impl == Implementations()
+        # A class of the user may do anything between two steps, and routers with credits have a
+        # clock that never rests.
+        topology = parts.topology
+        modelled = topology.impl == Implementations() and topology.noc.flow_control == "unlimited"
         if plain and gemm.out is not None and modelled and composite.plan.tiles >= LEAST_STEPS:
             self._products.append(_Submitted(parts, composite, source))
             composite.done.then(lambda _done: self._ended(source))

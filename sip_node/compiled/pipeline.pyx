@@ -30,6 +30,8 @@ cdef class Pipeline:
         self.servers = [dma.tcm.server, fetch.server, store.server]
         self.memories = []
         for node in memory_nodes:
+            if not isinstance(fabric.endpoints[node], MemoryPackets):
+                raise NotClosed("a memory that nothing has reached yet, or in Python")
             memory = fabric.endpoints[node]
             if not isinstance(memory.store, MemoryPort):
                 raise NotClosed("a port of a memory in Python")

@@ -45,6 +45,8 @@ class Machine(NamedTuple):
     outstanding: int
     penalty_ns: float
     data: bool
+    network: str = "unlimited"
+    memory: str = "channels"
 
 
 class Disturbance(NamedTuple):
@@ -77,6 +79,8 @@ class Run:
             hbm__burst_bytes=64,
             hbm__num_pcs=2,
             packet_bytes=256,
+            noc__flow_control=machine.network,
+            hbm__model=machine.memory,
             pe__tile=TILE,
             pe__dma__channels=machine.channels,
             pe__dma__outstanding=machine.outstanding,
@@ -186,6 +190,8 @@ machines = st.builds(
     outstanding=st.integers(1, 16),
     penalty_ns=st.sampled_from([0.0, 3.0]),
     data=st.booleans(),
+    network=st.just("unlimited"),
+    memory=st.just("channels"),
 )
 times = st.integers(BEGIN_PS, BEGIN_PS + 6_000_000)
 KINDS = ["load", "own load", "overwrite", "elsewhere", "second", "other PE"]
@@ -243,3 +249,12 @@ def test_a_wrong_skip_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     stepwise, _ = run(PLAIN, [], [], forward=False)
     ahead, _ = run(PLAIN, [], [], forward=True)
     assert ahead != stepwise
+
+
+@pytest.mark.parametrize("change", [{"network": "credits"}, {"memory": "banks"}])
+def test_other_hardware_simulates_every_step(change: dict[str, str]) -> None:
+    made = Run(PLAIN._replace(**change), forward=True)
+    made.engine.run_before(NEVER_PS)
+    assert made.chip.counters()["gemm_tiles"] == 200
+    assert made.forward is not None
+    assert made.forward.skipped_steps == 0
