@@ -36,7 +36,10 @@ lint: setup
 	$(BIN)/lint-imports
 
 # `make bench AGAINST=<commit>` compares with another commit; the table goes to docs/performance.md.
+# Without simulus, which only a comparison needs, its rows have a note in place of a number.
 bench: setup
+	-@$(BIN)/python -c 'import simulus' 2>/dev/null || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	$(BIN)/python -m kernbench.speed.bench $(if $(AGAINST),--against $(AGAINST)) --write docs/performance.md
 
 # The figures of the documentation, from the results files in docs/figures; nothing is simulated.
@@ -48,7 +51,7 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml $(CORE)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kernbench needs python 3.11 or newer; run: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plots,bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plots]'
 	@touch $(STAMP)
 
 clean:

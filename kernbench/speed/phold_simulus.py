@@ -22,7 +22,7 @@ from kernbench.speed.phold_processes import run_processes
 from runtime.core.wallclock import now_s
 from runtime.wire.frames import Message
 
-NOT_INSTALLED = "simulus is not installed; `make setup` installs it, or pip install '.[bench]'"
+NOT_INSTALLED = "simulus is not installed; `make bench` installs it, or pip install '.[bench]'"
 
 
 @dataclass(frozen=True)

@@ -30,5 +30,5 @@ def test_without_simulus_the_error_names_the_command_that_installs_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "simulus", None)
     monkeypatch.setattr(sys, "argv", ["phold_simulus"])
-    with pytest.raises(SystemExit, match="error: simulus is not installed; `make setup` installs"):
+    with pytest.raises(SystemExit, match="error: simulus is not installed; `make bench` installs"):
         main()
