@@ -27,7 +27,7 @@ from kernbench.validate.flit_mesh import FlitMesh
 from runtime.core.rng import Random, seeded
 from runtime.core.simtime import NEVER_PS
 from runtime.model.graph import ChipGraph
-from runtime.model.routing import ChipRoutes, Route
+from runtime.model.routing import ChipRoutes, Route, Stage
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import parse_topology
 from runtime.model.virtual_layers import VirtualLayers
@@ -229,12 +229,15 @@ class _MeshRoutes(ChipRoutes):
         super().__init__(graph)
         self._sram = graph.sram(0)
 
-    def _compute(self, source: int, target: int) -> Route:
+    def route(self, source: int, target: int) -> Route:
         if source != target:
-            return super()._compute(source, target)
+            return super().route(source, target)
         router = super().route(source, self._sram).nodes[1]
         there, back = super().route(source, router), super().route(router, source)
         return Route((source, router, target), there.stages + back.stages, source, target)
+
+    def stages(self, source: int, target: int) -> tuple[Stage, ...]:
+        return self.route(source, target).stages
 
 
 class _MeshSink:
