@@ -10,7 +10,6 @@ import pytest
 from kernbench.validate.check import Check
 from kernbench.validate.plan import missed, parts, run
 from runtime.language import operations
-from runtime.language.gemm import accumulate
 from runtime.language.value import Array
 from runtime.model.tiles import TileSize
 from runtime.model.topology import Topology
@@ -18,7 +17,6 @@ from sip_node.chip.fabric.server import Server
 from sip_node.chip.memory.hbm import PseudoChannels
 from sip_node.chip.memory.storage import HbmController
 from sip_node.chip.memory.transaction_queue import MemoryChannels
-from sip_node.chip.pe import gemm as pe_gemm
 from sip_node.chip.pe.fetch_store import PeFetchStore
 from sip_node.chip.pe.gemm import PeGemm
 from sip_node.chip.pe.tile_token import TileToken
@@ -92,6 +90,14 @@ class SkipsPadding(PeGemm):
 
     def _cycles_ps(self, size: TileSize, last: bool) -> int:
         return self._clock.ps(-(-size.m * size.k * size.n // self._model.macs_per_cycle))
+
+
+class Coarse(PeGemm):
+    """Rounds its sums to float16 after each step."""
+
+    def accumulated(self, sums: Array | None, a: Array, b: Array) -> Array:
+        exact = super().accumulated(sums, a, b)
+        return exact if exact.dtype.kind == "i" else exact.astype(np.float16).astype(exact.dtype)
 
 
 class NoSkew(PeGemm):
@@ -185,15 +191,8 @@ def test_an_array_without_skew_fails_the_comparison_with_scale_sim() -> None:
     assert missed_products(found) == ids(found, "j.systolic.") | pipelines(found, is_systolic)
 
 
-def test_sums_of_low_precision_fail_all_floating_point_products(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def coarse(acc: Array | None, a: Array, b: Array) -> Array:
-        exact = accumulate(acc, a, b)
-        return exact if exact.dtype.kind == "i" else exact.astype(np.float16).astype(exact.dtype)
-
-    monkeypatch.setattr(pe_gemm, "accumulate", coarse)
-    found = checks(only="k.")
+def test_sums_of_low_precision_fail_all_floating_point_products() -> None:
+    found = checks(with_impl("pe_gemm", Coarse), only="k.")
     assert missed_ids(found) == ids(found, "k.f16.gemm", "k.bf16.gemm", "k.f32.gemm", "k.mock")
 
 
