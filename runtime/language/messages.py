@@ -1,0 +1,124 @@
+"""The functions of `tl` that exchange values with neighbours, through the queues of a launch."""
+
+from typing import Literal, overload
+
+from runtime.core.dtypes import DType
+from runtime.language.context import PendingResult, running_kernel
+from runtime.language.shapes import checked_dtype, checked_shape, checked_value
+from runtime.language.value import Pointer, Shape, Value, check_exists
+
+Space = Literal["tcm", "hbm"]
+
+
+def send(direction: str, value: Value) -> None:
+    """Send `value` to the neighbour in `direction` (`E`, `W`, `N`, `S`, `global_E` ...); waits
+    while its receive ring is full.
+
+    A value larger than a slot is sent as several slots.
+    """
+    running_kernel().send(_direction(direction, "tl.send"), checked_value(value, "tl.send"))
+
+
+@overload
+def recv(
+    direction: str | None = None,
+    shape: Shape | int | None = None,
+    dtype: DType | None = None,
+    *,
+    dst_addr: Value | None = None,
+    dst_space: Space | None = None,
+) -> Value: ...
+@overload
+def recv(
+    direction: str | None = None,
+    shape: Shape | int | None = None,
+    dtype: DType | None = None,
+    *,
+    dst_addr: Pointer,
+    dst_space: Space | None = None,
+) -> None: ...
+def recv(
+    direction: str | None = None,
+    shape: Shape | int | None = None,
+    dtype: DType | None = None,
+    *,
+    dst_addr: Value | Pointer | None = None,
+    dst_space: Space | None = None,
+) -> Value | None:
+    """Wait for the next value from `direction`, or from any direction in turn. Shape and type must
+    be those of the send.
+
+    The value is copied to scratch, or to `dst_addr`: over a value in TCM (`dst_space` "tcm"), which
+    is returned and is the default of shape and type, or to memory at a pointer (`dst_space` "hbm"),
+    with None as the result.
+    """
+    return recv_async(direction, shape, dtype, dst_addr=dst_addr, dst_space=dst_space).wait()
+
+
+def recv_async(
+    direction: str | None = None,
+    shape: Shape | int | None = None,
+    dtype: DType | None = None,
+    *,
+    dst_addr: Value | Pointer | None = None,
+    dst_space: Space | None = None,
+) -> PendingResult:
+    """Post a receive with the arguments of `recv`; `wait` for the result.
+
+    Receives from one direction complete in the order in which they were posted.
+    """
+    if direction is not None:
+        _direction(direction, "tl.recv")
+    target = _target(dst_addr, dst_space)
+    if isinstance(target, Value) and shape is None:
+        shape = target.shape
+    # A pointer and a value have an element type; only a value has a shape, too.
+    if target is not None and dtype is None:
+        dtype = target.dtype
+    if shape is None:
+        raise TypeError("tl.recv needs the shape of the value that was sent")
+    whole, element = checked_shape(shape), checked_dtype(dtype, "tl.recv")
+    if target is not None:
+        _check_fit(target, whole, element)
+    return running_kernel().recv(direction, whole, element, target)
+
+
+def _direction(direction: object, operation: str) -> str:
+    if isinstance(direction, str):
+        return direction
+    raise TypeError(
+        f"{operation} takes a direction such as 'E', not {type(direction).__name__} {direction!r}"
+    )
+
+
+def _target(dst_addr: object, dst_space: object) -> Value | Pointer | None:
+    if dst_addr is None:
+        if dst_space is not None:
+            raise TypeError(
+                f"tl.recv with dst_space {dst_space!r} needs dst_addr, the target of the copy"
+            )
+        return None
+    if isinstance(dst_addr, Value):
+        check_exists(dst_addr, "tl.recv")
+    if not isinstance(dst_addr, Value | Pointer):
+        given = f"{type(dst_addr).__name__} {dst_addr!r}"
+        raise TypeError(f"tl.recv: dst_addr is a value in TCM or a pointer to memory, not {given}")
+    space, kind = (
+        ("tcm", "value in TCM") if isinstance(dst_addr, Value) else ("hbm", "pointer to memory")
+    )
+    if dst_space not in (None, space):
+        raise ValueError(
+            f"tl.recv: dst_addr is a {kind}, so dst_space is {space!r}, not {dst_space!r}"
+        )
+    return dst_addr
+
+
+def _check_fit(target: Value | Pointer, shape: Shape, dtype: DType) -> None:
+    if target.dtype != dtype:
+        raise TypeError(
+            f"tl.recv of {dtype.name} to elements of {target.dtype.name}; they must be equal"
+        )
+    if isinstance(target, Value) and target.shape != shape:
+        raise ValueError(
+            f"tl.recv of shape {shape} over a value of shape {target.shape}; they must be equal"
+        )
