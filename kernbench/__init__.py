@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kernbench.own_runtime import hidden_runtime
 
 if TYPE_CHECKING:
+    from kernbench.theory.pe_roofline import PeRoofline
     from runtime import torch, tp
     from runtime.core.bench_registry import (
         BenchOutcome,
@@ -27,6 +28,7 @@ __all__ = [
     "BenchOutcome",
     "Column",
     "DPPolicy",
+    "PeRoofline",
     "StudyOptions",
     "Table",
     "TableRow",
@@ -44,7 +46,10 @@ _MODULES = {
     "tp": "runtime.tp",
     "torch": "runtime.torch",
 }
-_OBJECTS = {"DPPolicy": "runtime.model.placement"}
+_OBJECTS = {
+    "DPPolicy": "runtime.model.placement",
+    "PeRoofline": "kernbench.theory.pe_roofline",
+}
 _REGISTRY = "runtime.core.bench_registry"
 
 

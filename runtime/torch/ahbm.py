@@ -1,5 +1,6 @@
 """`torch.ahbm`: the device of a rank, which is the SIP with the number of the rank."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
@@ -53,7 +54,8 @@ class DeviceProperties:
 
     `hbm_gbs_per_pe` is the bandwidth between a PE and its own HBM slice for large blocks.
     `peak_gemm_tflops_per_pe` is the peak rate of its GEMM engine on full tiles, with two operations
-    per multiply-add.
+    per multiply-add. The vector engine takes a vector of `vector_lanes` elements every
+    `vector_cycles[function]` cycles of `vector_clock_ghz`.
     """
 
     name: str
@@ -66,6 +68,9 @@ class DeviceProperties:
     kernel_scratch_bytes_per_pe: int
     gemm_tile: TileSize
     peak_gemm_tflops_per_pe: float
+    vector_lanes: int
+    vector_clock_ghz: float
+    vector_cycles: Mapping[str, int]
 
     @property
     def pe_count(self) -> int:
@@ -116,6 +121,9 @@ def get_device_properties(device: int | None = None) -> DeviceProperties:
         kernel_scratch_bytes_per_pe=topology.kernel_scratch_bytes,
         gemm_tile=TileSize(pe.tile.m, pe.tile.k, pe.tile.n),
         peak_gemm_tflops_per_pe=_peak_gemm_tflops(topology),
+        vector_lanes=pe.math.lanes,
+        vector_clock_ghz=pe.math.clock_ghz,
+        vector_cycles=pe.math.cycles.values(),
     )
 
 
