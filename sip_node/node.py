@@ -7,7 +7,6 @@ from functools import partial
 from msgspec.structs import replace
 
 from runtime.ccl.config import CclConfig, CclFile
-from runtime.ccl.references import referenced_modules
 from runtime.ccl.ring_allocator import InstallPlans
 from runtime.core.bench_registry import BenchOutcome
 from runtime.core.coordinates import PeCoordinates
@@ -181,7 +180,7 @@ class LpNode:
         topology = Topology.decoded(job.topology)
         ccl = CclConfig("the ccl file", CclFile.decoded(job.ccl))
         self.config_hash = config_hash(topology, ccl.file)
-        self.ccl_modules = referenced_modules(ccl.file.algorithms.values())
+        self.ccl_modules = ccl.modules
         self.world_size = ccl.world_size(topology.sips, job.arguments.get("algorithm"))
         self._lp, self._observer, self._verify = lp, observer, job.verify
         sips, lps = peers.sips_of_lp[lp], len(peers.sips_of_lp)

@@ -1,4 +1,5 @@
-"""Calls the topology, mapper and validator of an algorithm and checks what they return.
+"""Calls the topology, mapper and validator of an algorithm and checks what they return. The tables
+of `queues` have the first two.
 
 `ccl.yaml` may name functions of a user. A wrong result is a `ConfigError` with the key path, the
 result and the rule.
@@ -16,10 +17,10 @@ from runtime.model.topology import Topology
 
 
 class CheckedFunctions:
-    """The functions of the algorithm `name` of the file `source`."""
+    """The functions that the section `key_path` of the file `source` names."""
 
-    def __init__(self, source: str, name: str) -> None:
-        self._source, self._name = source, name
+    def __init__(self, source: str, key_path: str) -> None:
+        self._source, self._key_path = source, key_path
 
     def neighbours(
         self, topology: Callable[[int, int, int], Neighbours], ranks: int, grid: tuple[int, int]
@@ -61,7 +62,7 @@ class CheckedFunctions:
         return function(*arguments)
 
     def _error(self, key: str, problem: str) -> ConfigError:
-        return ConfigError(self._source, f"algorithms.{self._name}.{key}", problem)
+        return ConfigError(self._source, f"{self._key_path}.{key}", problem)
 
 
 def _are_neighbours(neighbours: object, rank: int, ranks: int) -> bool:

@@ -1,5 +1,5 @@
-"""`ccl.yaml`: the collective algorithms, the parameters of their queues, and the selection that
-`auto` makes.
+"""`ccl.yaml`: the collective algorithms, the parameters of their queues, the selection that `auto`
+makes, and the queue tables of users' kernels.
 
 The file is checked once, when it is read: types and ranges of values, names of algorithms, order of
 the selection rows, and every module and function that an algorithm refers to. A wrong file is a
@@ -10,11 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta
 
-from runtime.ccl.references import COLLECTIVES, PAIRWISE, POINT_TO_POINT, unresolved_references
+from runtime.ccl.references import (
+    COLLECTIVES,
+    PAIRWISE,
+    POINT_TO_POINT,
+    referenced_modules,
+    unresolved_references,
+)
 from runtime.core.config_file import default_file, parse, raise_first, read_text
 from runtime.core.errors import ConfigError, nearest
 from runtime.core.section import Section
@@ -77,6 +84,21 @@ class Algorithm(Section, frozen=True):
     n_elem: _Count | None = None
 
 
+class QueueSection(Section, frozen=True):
+    """Queues for kernels of users, on which no collective runs: two functions by registry key or
+    import path, and overrides; null is no override.
+    """
+
+    mapper: _Name
+    topology: _Name = "none"
+    buffer_kind: BufferKind | None = None
+    backpressure: Backpressure | None = None
+    n_slots: _Count | None = None
+    slot_size: _SlotSize | None = None
+    vc_chunk_size: _Count | None = None
+    ipcq_credit_size_bytes: _Count | None = None
+
+
 class Choice(Section, frozen=True):
     """A row of the selection: the algorithm for calls of at most `up_to_bytes` bytes a rank, or of
     any size.
@@ -101,14 +123,16 @@ class CclFile(Section, frozen=True, kw_only=True):
     defaults: Defaults
     selection: AlgorithmSelection | None = None
     algorithms: Annotated[dict[_Name, Algorithm], Meta(min_length=1)]
+    queues: dict[_Name, QueueSection] = msgspec.field(default_factory=dict[_Name, QueueSection])
 
 
 @dataclass(frozen=True)
 class AlgorithmConfig:
-    """One algorithm with its overrides applied to the defaults. Sizes are bytes.
+    """One algorithm, or one table of `queues`, with its overrides applied to the defaults. Sizes
+    are bytes.
 
     `root_cube` None stands for the algorithm's own choice, `n_elem` None for the size of the
-    tensor.
+    tensor. `module` and `validator` are empty for a table of `queues`.
     """
 
     name: str
@@ -127,6 +151,11 @@ class AlgorithmConfig:
     n_elem: int | None = None
 
     @property
+    def key_path(self) -> str:
+        """The key path of its section in the file."""
+        return f"algorithms.{self.name}" if self.module else f"queues.{self.name}"
+
+    @property
     def ring_bytes(self) -> int:
         """Bytes of one receive ring."""
         return self.n_slots * self.slot_size
@@ -143,6 +172,11 @@ class CclConfig:
     source: str
     file: CclFile
 
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules that the file names, each once, in its order."""
+        return referenced_modules(self.file.algorithms.values(), self.file.queues.values())
+
     def resolve(self, name: str | None = None) -> AlgorithmConfig:
         """The parameters of algorithm `name`, by default of `defaults.algorithm`; of
         `selection.default` for `auto`.
@@ -156,11 +190,23 @@ class CclConfig:
         algorithm = self.file.algorithms.get(name)
         if algorithm is None:
             raise ConfigError(self.source, "algorithms", _unknown(name, self.file))
-        # A null in an algorithm is no override, so its None values must not replace the defaults.
-        inherited, own = defaults.values(), algorithm.values()
-        del inherited["algorithm"]
-        overrides = {key: value for key, value in own.items() if value is not None}
-        return AlgorithmConfig(name=name, **(inherited | overrides))
+        return _with_overrides(name, defaults, algorithm.values())
+
+    def resolve_queues(self, name: str) -> AlgorithmConfig:
+        """The parameters of the queue table `name`: that of an algorithm, or one of `queues`.
+
+        Raises `ConfigError` with the nearest name when there is no such table.
+        """
+        table = self.file.queues.get(name)
+        if table is None and name in self.file.algorithms:
+            return self.resolve(name)
+        if table is None:
+            problem = f"no queue table {name!r}"
+            known = [*self.file.queues, *self.file.algorithms]
+            raise ConfigError(self.source, "queues", problem + nearest(name, known))
+        return _with_overrides(
+            name, self.file.defaults, {"module": "", "validator": ""} | table.values()
+        )
 
     def world_size(self, sips: int, algorithm: object = None) -> int:
         """The number of ranks of a run on `sips` SIPs: the override of the algorithm, else that of
@@ -218,6 +264,14 @@ class CclConfig:
         return self.resolve(name).name
 
 
+def _with_overrides(name: str, defaults: Defaults, own: Mapping[str, Any]) -> AlgorithmConfig:
+    # A null in a section is no override, so its None values must not replace the defaults.
+    inherited = defaults.values()
+    del inherited["algorithm"]
+    overrides = {key: value for key, value in own.items() if value is not None}
+    return AlgorithmConfig(name=name, **(inherited | overrides))
+
+
 def load_ccl(path: Path | None = None) -> CclConfig:
     """The configuration in `path`, by default the file that ships with kernbench; raises
     `ConfigError`.
@@ -235,7 +289,7 @@ def parse_ccl(text: str, source: str, *, directories: Sequence[str] = ()) -> Ccl
     config = parse_checked_ccl(text, source)
     problems = [
         *_problems(config.file),
-        *unresolved_references(config.file.algorithms, directories),
+        *unresolved_references(config.file.algorithms, config.file.queues, directories),
     ]
     raise_first(source, problems)
     return config
@@ -260,6 +314,12 @@ def _problems(file: CclFile) -> Iterator[tuple[str, str]]:
         yield "defaults.algorithm", f"{AUTO!r} needs the section `selection`, which is missing"
     elif name != AUTO and name not in file.algorithms:
         yield "defaults.algorithm", _unknown(name, file)
+    for table in file.queues:
+        if table == AUTO or table in file.algorithms:
+            yield (
+                f"queues.{table}",
+                f"{table!r} is an algorithm, whose queues have its name; a table needs another one",
+            )
     if file.selection is not None:
         yield from _selection_problems(file.selection, file)
 

@@ -5,7 +5,8 @@ the SIP.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from runtime.ccl.topologies import mesh_2d_no_wrap, tree_binary
+from runtime.ccl.cycles import grid_cycle
+from runtime.ccl.topologies import mesh_2d_no_wrap, ring_1d, tree_binary
 from runtime.model.topology import Topology
 
 CubePe = tuple[int, int]
@@ -35,9 +36,11 @@ def all_pes(topology: Topology, root_cube: int) -> Mapping:  # noqa: ARG001 - th
     return Mapping(participants, {}, frozenset(participants))
 
 
-def cube_leaders(topology: Topology, root_cube: int) -> Mapping:
-    """PE 0 of every cube, with neighbours along the cube mesh; that of the root cube exchanges with
-    other SIPs.
+def cube_leaders(topology: Topology, root_cube: int) -> Mapping:  # noqa: ARG001 - the signature of a mapper
+    """PE 0 of every cube, with neighbours along the cube mesh and in other SIPs.
+
+    Every cube may be the root: a kernel chooses at run time which of them exchanges with other
+    SIPs.
     """
     mesh = topology.sip.cube_mesh
     local = {
@@ -47,7 +50,7 @@ def cube_leaders(topology: Topology, root_cube: int) -> Mapping:
         }
         for cube in range(topology.cubes)
     }
-    return Mapping(tuple(local), local, frozenset({(root_cube, 0)}))
+    return Mapping(tuple(local), local, frozenset(local))
 
 
 def pe_trees(topology: Topology, root_cube: int) -> Mapping:
@@ -66,9 +69,39 @@ def pe_trees(topology: Topology, root_cube: int) -> Mapping:
     return Mapping(tuple(local), local, leaders.exchange)
 
 
+def pe_ring(topology: Topology, root_cube: int) -> Mapping:  # noqa: ARG001 - the signature of a mapper
+    """Every PE: the PEs of a cube as a ring, E to the next number and W to the previous one."""
+    local = {
+        (cube, pe): {
+            direction: (cube, peer)
+            for direction, peer in ring_1d(pe, topology.pes_per_cube, 1).items()
+        }
+        for cube in range(topology.cubes)
+        for pe in range(topology.pes_per_cube)
+    }
+    return Mapping(tuple(local), local, frozenset())
+
+
+def cube_ring(topology: Topology, root_cube: int) -> Mapping:  # noqa: ARG001 - the signature of a mapper
+    """PE 0 of every cube, in a ring along `grid_cycle` of the cube mesh: E leads to the next cube
+    of the cycle.
+    """
+    mesh = topology.sip.cube_mesh
+    cycle = grid_cycle(mesh.w, mesh.h)
+    local = {
+        (cube, 0): {
+            direction: (cycle[peer], 0) for direction, peer in ring_1d(place, len(cycle), 1).items()
+        }
+        for place, cube in enumerate(cycle)
+    }
+    return Mapping(tuple(sorted(local)), local, frozenset())
+
+
 MAPPERS: dict[str, Callable[[Topology, int], Mapping]] = {
     "leader_only": leader_only,
     "all_pes": all_pes,
     "cube_leaders": cube_leaders,
     "pe_trees": pe_trees,
+    "pe_ring": pe_ring,
+    "cube_ring": cube_ring,
 }

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from runtime.ccl.checked_functions import CheckedFunctions
+from runtime.ccl.config import CclConfig, load_ccl
 from runtime.ccl.group import Group
 from runtime.ccl.mappers import MAPPERS, CubePe
 from runtime.ccl.mappers import Mapping as PeMapping
@@ -20,6 +21,7 @@ from runtime.core.requests import QueuePair
 from runtime.model.addresses import AddressMap
 from runtime.model.allocation import allocatable_bytes, ring_offset
 from runtime.model.directions import OPPOSITE
+from runtime.model.topology import Topology, load_topology
 
 Plan = Mapping[CubePe, tuple[QueuePair, ...]]
 _T = TypeVar("_T")
@@ -28,7 +30,8 @@ _NO_RANK = -1
 
 
 class InstallPlan:
-    """The queue table of one algorithm of one group, for any of its SIPs.
+    """The queue table of one algorithm of one group, or of one key of `queues`, for any of its
+    SIPs.
 
     `ring_bytes_a_pe` are the bytes of all receive rings of one PE, equal for every PE. They lie
     below `above_bytes` bytes of other tables.
@@ -37,7 +40,7 @@ class InstallPlan:
     def __init__(self, group: Group, source: str, above_bytes: int = 0) -> None:
         self._group, self._config, self._source = group, group.algorithm, source
         self._addresses = AddressMap(group.topology)
-        functions = CheckedFunctions(source, self._config.name)
+        functions = CheckedFunctions(source, self._config.key_path)
         mapper = self._look_up("mapper", self._config.mapper, MAPPERS)
         self.mapping: PeMapping = functions.mapping(mapper, group.topology, group.root_cube)
         between_sips = self._look_up("topology", group.sip_topology, TOPOLOGIES)
@@ -95,7 +98,7 @@ class InstallPlan:
         shared = f", which {topology.pes_per_cube} PEs share" if kind == "sram" else ""
         advice = "use smaller n_slots or slot_size, or another buffer_kind"
         problem = f"{rings}{others} do not fit {capacity}{shared}: {advice}"
-        raise ConfigError(self._source, f"algorithms.{config.name}", problem)
+        raise ConfigError(self._source, config.key_path, problem)
 
     def _pairs(self, pe: PeCoordinates) -> tuple[QueuePair, ...]:
         return tuple(self._pair(pe, direction, peer) for direction, peer in self._peers(pe).items())
@@ -129,7 +132,7 @@ class InstallPlan:
         problem = f"{direction} leads from {pe} to {peer}, {rule}; there are "
         raise ConfigError(
             self._source,
-            f"algorithms.{self._config.name}.topology",
+            f"{self._config.key_path}.topology",
             problem + (", ".join(back) or "none"),
         )
 
@@ -197,7 +200,20 @@ class InstallPlan:
                 return addresses.cube_sram_addr(pe.sip, pe.cube, offset)
 
     def _look_up(self, key: str, name: str, registry: Mapping[str, _T]) -> _T:
-        return look_up(name, registry, self._source, f"algorithms.{self._config.name}.{key}")
+        return look_up(name, registry, self._source, f"{self._config.key_path}.{key}")
+
+
+def plan_of_one_sip(
+    name: str, topology: Topology | None = None, ccl: CclConfig | None = None
+) -> Plan:
+    """The queue table `name` inside a single SIP, for `kernbench.mock.launch(..., queues=plan)`.
+
+    Topology and configuration are by default those of the files that ship with kernbench.
+    `ConfigError` with the nearest name if there is no such table.
+    """
+    ccl, topology = ccl or load_ccl(), topology or load_topology(sips=1)
+    group = Group(0, (0,), ccl.resolve_queues(name), topology)
+    return InstallPlan(group, ccl.source).of_sip(0)
 
 
 def _global(direction: str) -> str:

@@ -39,13 +39,8 @@ SYSTEM = "system"
 """The topology key that stands for `system.sips.topology` of the topology file."""
 
 
-class AlgorithmReferences(Protocol):
-    """What the section of an algorithm refers to."""
-
-    @property
-    def module(self) -> str:
-        """The import path of a module."""
-        ...
+class TableReferences(Protocol):
+    """What the section of a queue table refers to."""
 
     @property
     def topology(self) -> str:
@@ -57,6 +52,15 @@ class AlgorithmReferences(Protocol):
         """A registry key or the import path of a function."""
         ...
 
+
+class AlgorithmReferences(TableReferences, Protocol):
+    """What the section of an algorithm refers to."""
+
+    @property
+    def module(self) -> str:
+        """The import path of a module."""
+        ...
+
     @property
     def validator(self) -> str:
         """A registry key or the import path of a function."""
@@ -64,37 +68,53 @@ class AlgorithmReferences(Protocol):
 
 
 def unresolved_references(
-    algorithms: Mapping[str, AlgorithmReferences], directories: Sequence[str] = ()
+    algorithms: Mapping[str, AlgorithmReferences],
+    tables: Mapping[str, TableReferences],
+    directories: Sequence[str] = (),
 ) -> Iterator[tuple[str, str]]:
     """(key path, problem) of every reference that does not exist or lacks what it must define.
 
-    `directories` are searched for modules before the import path of this process.
+    `tables` are the queue tables of users' kernels. `directories` are searched for modules before
+    the import path of this process.
     """
     for name, algorithm in algorithms.items():
         section = f"algorithms.{name}"
         for problem in _module_problems(name, algorithm.module, directories):
             yield f"{section}.module", problem
-        functions = {
-            "topology": (algorithm.topology, {SYSTEM, *TOPOLOGIES}),
-            "mapper": (algorithm.mapper, MAPPERS),
-            "validator": (algorithm.validator, VALIDATORS),
-        }
-        for key, (reference, registry) in functions.items():
-            for problem in _function_problems(reference, registry, directories):
-                yield f"{section}.{key}", problem
+        yield from _table_problems(section, algorithm, directories)
+        for problem in _function_problems(algorithm.validator, VALIDATORS, directories):
+            yield f"{section}.validator", problem
+    for name, table in tables.items():
+        yield from _table_problems(f"queues.{name}", table, directories)
 
 
-def referenced_modules(algorithms: Iterable[AlgorithmReferences]) -> tuple[str, ...]:
-    """The modules that algorithms name, each once, in the order of the file."""
+def referenced_modules(
+    algorithms: Iterable[AlgorithmReferences], tables: Iterable[TableReferences]
+) -> tuple[str, ...]:
+    """The modules that algorithms and queue tables name, each once, in the order of the file."""
     found = dict[str, None]()
     for algorithm in algorithms:
         found[algorithm.module] = None
         for reference in (algorithm.topology, algorithm.mapper, algorithm.validator):
-            module, _, _ = reference.rpartition(":" if ":" in reference else ".")
-            # A name without a separator is a registry key.
-            if module:
-                found[module] = None
-    return tuple(found)
+            found[_module(reference)] = None
+    for table in tables:
+        for reference in (table.topology, table.mapper):
+            found[_module(reference)] = None
+    # A name without a separator is a registry key and has no module.
+    return tuple(module for module in found if module)
+
+
+def _module(reference: str) -> str:
+    return reference.rpartition(":" if ":" in reference else ".")[0]
+
+
+def _table_problems(
+    section: str, table: TableReferences, directories: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    for problem in _function_problems(table.topology, {SYSTEM, *TOPOLOGIES}, directories):
+        yield f"{section}.topology", problem
+    for problem in _function_problems(table.mapper, MAPPERS, directories):
+        yield f"{section}.mapper", problem
 
 
 def _module_problems(algorithm: str, module: str, directories: Sequence[str]) -> Iterator[str]:

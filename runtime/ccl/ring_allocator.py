@@ -16,7 +16,9 @@ from runtime.model.topology import Topology
 
 @dataclass
 class QueueTableSpec:
-    """The queues of one algorithm of a group; `installed` once they are on the PEs of this rank."""
+    """The queues of one algorithm, or of one key of `queues`, of a group; `installed` once they are
+    on the PEs of this rank.
+    """
 
     name: str
     group: Group
@@ -56,8 +58,8 @@ class RingAllocator:
     def tables(
         self, group: str, sips: tuple[int, ...], algorithms: Sequence[str]
     ) -> dict[str, QueueTableSpec]:
-        """The table of each algorithm for the group of these SIPs: that of an earlier group of the
-        same SIPs, or a new one.
+        """The table of each name, an algorithm or a key of `queues`, for the group of these SIPs:
+        that of an earlier group of the same SIPs, or a new one.
         """
         for algorithm in algorithms:
             if (sips, algorithm) not in self._tables:
@@ -66,7 +68,7 @@ class RingAllocator:
 
     def _new(self, name: str, sips: tuple[int, ...], algorithm: str) -> QueueTableSpec:
         rank = sips.index(self._rank) if self._rank in sips else -1
-        group = Group(rank, sips, self._ccl.resolve(algorithm), self._topology)
+        group = Group(rank, sips, self._ccl.resolve_queues(algorithm), self._topology)
         kind = group.algorithm.buffer_kind
         # All members use one offset, below the rings that any of them has: a sender computes the
         # address of its peer's ring from its own table.

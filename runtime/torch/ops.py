@@ -9,25 +9,31 @@ import numpy as np
 from runtime.core.requests import Handle, KernelLaunchMsg, PerPe, Request
 from runtime.language.caller import program_line
 from runtime.language.value import Pointer
+from runtime.torch.queue_tables import install, queue_table
 from runtime.torch.rank_state import running_rank
 from runtime.torch.tensors.stored_tensor import StoredTensor
 
 
-def launch(name: str, kernel: Callable[..., object], *arguments: object) -> Handle:
+def launch(
+    name: str, kernel: Callable[..., object], *arguments: object, queues: str | None = None
+) -> Handle:
     """Queue `kernel(*arguments)` on every PE that holds a shard of one of the tensors among
     `arguments`.
 
     A tensor is passed as a `tl.Pointer` to the start of its virtual range on this SIP, every other
-    argument unchanged. The kernel sends and receives through the queues of the default process
-    group, if there is one. `name` stands in reports and error messages.
+    argument unchanged. The kernel sends and receives through the queue table `queues` of the
+    default process group: that of an algorithm of the group, or one of the section `queues` of
+    `ccl.yaml`, which is installed at its first use. By default it is the table of the group's first
+    algorithm, if there is a group. `name` stands in reports and error messages.
 
     The call returns at once: the launch is a command of the current stream (`torch.ahbm.stream`).
     It begins when the commands before it in the stream are complete, and those of other streams
     that use one of its tensors. The handle has the times of the launch once it is complete.
     `TypeError` if the kernel does not accept the arguments, `ValueError` without a tensor among
-    them.
+    them, or if the group has no such queues.
     """
     _check_launch(name, kernel, arguments)
+    table = _installed(name, queues)
     tensors = [argument for argument in arguments if isinstance(argument, StoredTensor)]
     # Sorted, so that requests do not depend on the order of arguments.
     pes = sorted(
@@ -37,7 +43,19 @@ def launch(name: str, kernel: Callable[..., object], *arguments: object) -> Hand
         Pointer(each.address, each.dtype) if isinstance(each, StoredTensor) else each
         for each in arguments
     )
-    return launch_on(name, kernel, passed, tensors, pes)
+    return launch_on(name, kernel, passed, tensors, pes, queue_table=table)
+
+
+def _installed(name: str, queues: str | None) -> str | None:
+    """The name of the queue table of a launch, which is installed or about to be."""
+    if queues is None:
+        return None
+    try:
+        table = queue_table(queues)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"launch of {name!r} with {error}") from None
+    install(table)
+    return table.name
 
 
 def shard_pointers(tensor: StoredTensor) -> PerPe:

@@ -9,8 +9,8 @@ from kernbench.benches.collective_perf.collective import PerfCase, PerfParameter
 from runtime.ccl.config import POINT_TO_POINT
 from runtime.language.value import Pointer
 from runtime.torch.distributed.operands import check_placement
-from runtime.torch.distributed.process_group import install
 from runtime.torch.ops import launch_on, shard_pointers
+from runtime.torch.queue_tables import install
 from runtime.torch.rank_state import running_rank
 from runtime.torch.tensors.tensor import Tensor
 

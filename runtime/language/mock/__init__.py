@@ -7,10 +7,10 @@ simulated time.
     mock.launch(scale, x, 4, pes=2)
 
 Arrays are passed as pointers, and stores of the kernel change them. Errors are those of the chip:
-`KernelError` and `PageFaultError` with kernel, line and PE. `launch` connects no PEs. For kernels
-that exchange values, make PEs, `connect` or `join` them, and `run` their kernels together. Receive
-rings have slots as on the chip, so kernels can deadlock: the `IpcqDeadlock` has a line for every PE
-that waits.
+`KernelError` and `PageFaultError` with kernel, line and PE. `launch` connects the PEs of a SIP if
+it gets `queues`. For kernels that exchange values otherwise, make PEs, `connect` or `join` them,
+and `run` their kernels together. Receive rings have slots as on the chip, so kernels can deadlock:
+the `IpcqDeadlock` has a line for every PE that waits.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +37,9 @@ __all__ = ["MockMemory", "MockPe", "connect", "join", "launch", "run"]
 
 Kernel = Callable[[], object]
 
+InstalledQueues = Mapping[tuple[int, int], Sequence[QueuePair]]
+"""The queue pairs of the PEs of a SIP, by (cube, PE)."""
+
 
 def launch(
     kernel: Callable[..., object],
@@ -44,12 +47,15 @@ def launch(
     cubes: int = 1,
     pes: int = 1,
     topology: Topology | None = None,
+    queues: InstalledQueues | None = None,
 ) -> None:
     """Run `kernel(*arguments)` on `pes` PEs of each of `cubes` cubes, one PE after the other.
 
     A numpy array (C-contiguous, of an element type of the hardware) is passed as a `tl.Pointer` to
     it, every other argument unchanged. The GEMM tile and the size of the scratch are those of
-    `topology`, by default of the file that ships with kernbench.
+    `topology`, by default of the file that ships with kernbench. `queues` connect the PEs, as
+    `queues=NAME` of `torch.launch` does on the chip; `runtime.ccl.plan:plan_of_one_sip(NAME)` makes
+    them.
     """
     if cubes < 1 or pes < 1:
         raise ValueError(f"a kernel runs on at least one PE, not on {cubes} cubes of {pes} PEs")
@@ -66,6 +72,12 @@ def launch(
         MockPe(coordinates, (pes, cubes), kernel=title, memory=memory, topology=topology)
         for coordinates in everywhere
     ]
+    if queues is not None:
+        # The queues of a PE that does not run the kernel exist on the chip, too.
+        others = {PeCoordinates(0, *at) for at in queues} - set(everywhere)
+        every_pe = {pe.coordinates: pe for pe in each}
+        every_pe |= {at: MockPe(at, (pes, cubes), kernel=title) for at in sorted(others)}
+        join(every_pe, queues, 0)
     run([(pe, partial(kernel, *passed)) for pe in each])
 
 
@@ -80,11 +92,7 @@ def connect(pe: MockPe, direction: str, peer: MockPe, *, n_slots: int, slot_byte
     peer.queues.join(back, pe.queues, direction, n_slots, slot_bytes)
 
 
-def join(
-    pes: Mapping[PeCoordinates, MockPe],
-    plan: Mapping[tuple[int, int], Sequence[QueuePair]],
-    sip: int,
-) -> None:
+def join(pes: Mapping[PeCoordinates, MockPe], plan: InstalledQueues, sip: int) -> None:
     """Install an install plan on the PEs of a SIP: their peers and receive rings."""
     for (cube, pe), pairs in plan.items():
         at = pes[PeCoordinates(sip, cube, pe)].queues

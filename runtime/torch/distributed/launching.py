@@ -25,9 +25,10 @@ from runtime.ccl.config import AUTO
 from runtime.ccl.ring_allocator import QueueTableSpec
 from runtime.model.placement import ShardSpec
 from runtime.torch.distributed.operands import check_shards, shards_text
-from runtime.torch.distributed.process_group import Group, install, resolve_group
+from runtime.torch.distributed.process_group import Group, resolve_group
 from runtime.torch.distributed.work import Work, communication_stream
 from runtime.torch.ops import launch_on
+from runtime.torch.queue_tables import install
 from runtime.torch.rank_state import ProcessGroup, running_rank
 from runtime.torch.tensors.tensor import Tensor
 

@@ -93,9 +93,9 @@ def check_shards(collective: str, table: QueueTableSpec, shards: Sequence[ShardS
         config.validator,
         VALIDATORS,
         running_rank().ccl.source,
-        f"algorithms.{config.name}.validator",
+        f"{config.key_path}.validator",
     )
-    functions = CheckedFunctions(running_rank().ccl.source, config.name)
+    functions = CheckedFunctions(running_rank().ccl.source, config.key_path)
     try:
         functions.validate(validate, shards, table.plan.mapping.participants)
     except ValueError as error:

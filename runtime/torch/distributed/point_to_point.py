@@ -22,8 +22,9 @@ from runtime.torch.distributed.operands import (
     check_tensor,
     rank_in_group,
 )
-from runtime.torch.distributed.process_group import Group, install, resolve_group
+from runtime.torch.distributed.process_group import Group, resolve_group
 from runtime.torch.distributed.work import Work
+from runtime.torch.queue_tables import install
 from runtime.torch.rank_state import running_rank
 from runtime.torch.tensors.tensor import Tensor
 

@@ -6,9 +6,8 @@ from datetime import timedelta
 from enum import Enum
 
 from runtime.ccl.config import AlgorithmConfig
-from runtime.ccl.ring_allocator import QueueTableSpec
 from runtime.core.errors import ConfigError, nearest
-from runtime.core.requests import Handle, IpcqInitMsg
+from runtime.torch.queue_tables import install
 from runtime.torch.rank_state import ProcessGroup, RankState, current_rank, running_rank
 
 BACKEND = "ahbm"
@@ -53,9 +52,10 @@ def init_process_group(
 
     `algorithm` is the algorithm of the group's collectives: one of `ccl.yaml`, or `auto` for its
     `selection`; by default `defaults.algorithm`. Queues outlive the group, and a later group with
-    the same algorithm uses them again. The queues of other choices of `auto`, and those of send and
-    receive, are installed at their first use. `ValueError` for an unknown backend or a second call,
-    `ConfigError` if the configuration files contradict each other.
+    the same algorithm uses them again. The queues of other choices of `auto`, those of send and
+    receive, and the tables of the section `queues` are installed at their first use. `ValueError`
+    for an unknown backend or a second call, `ConfigError` if the configuration files contradict
+    each other.
     """
     if current_rank.get(None) is None:
         raise _not_started(init_method, rank, world_size)
@@ -126,13 +126,17 @@ def _make_group(
     state: RankState, name: str, sips: tuple[int, ...], algorithm: str, limit_s: float
 ) -> ProcessGroup | None:
     """The group, with the queues of its first algorithm installed; None on ranks outside it."""
-    tables = state.ring_allocator.tables(name, sips, state.ccl.used_by(algorithm))
+    names = state.ccl.used_by(algorithm)
+    if state.process_group is None:
+        # Kernels of users run in the default group. Its tables come last, so that those of its
+        # algorithms lie where those of other groups do.
+        names = (*names, *state.ccl.file.queues)
+    tables = state.ring_allocator.tables(name, sips, names)
     for table in tables.values():
         if table.group.root_cube >= state.topology.cubes:
             problem = f"is {table.group.root_cube}, the last cube is {state.topology.cubes - 1}"
-            raise ConfigError(
-                state.ccl.source, f"algorithms.{table.group.algorithm.name}.root_cube", problem
-            )
+            key_path = f"{table.group.algorithm.key_path}.root_cube"
+            raise ConfigError(state.ccl.source, key_path, problem)
     if state.rank not in sips:
         return None
     process_group = ProcessGroup(
@@ -152,37 +156,6 @@ def _make_group(
     if installing is not None:
         state.device.wait(installing)
     return process_group
-
-
-def install(table: QueueTableSpec) -> Handle | None:
-    """Queue the installation of a queue table on the PEs of this rank, unless it is installed. Does
-    not wait.
-    """
-    if table.installed:
-        return None
-    state = running_rank()
-    # Set before the request completes: the launches of later calls wait for it.
-    table.installed = True
-    installs = table.plan.of_sip(state.rank)
-    for cube, pe in installs:
-        kind = table.group.algorithm.buffer_kind
-        state.memory.reserve_rings(
-            kind, cube, pe, table.plan.ring_bytes_a_pe, table.plan.above_bytes
-        )
-    # One request per cube: the M_CPU of the cube distributes it to its PEs.
-    cubes = sorted({cube for cube, _ in installs})
-    requests = [
-        IpcqInitMsg(
-            cube,
-            tuple((pe, pairs) for (at, pe), pairs in installs.items() if at == cube),
-            table.name,
-        )
-        for cube in cubes
-    ]
-    installing = state.device.submit(requests, f"installing the queues {table.name!r}")
-    # Kernels in other streams, too, wait for it.
-    state.installs[table.name] = installing
-    return installing
 
 
 def destroy_process_group(group: Group = None) -> None:

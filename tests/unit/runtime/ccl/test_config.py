@@ -367,3 +367,30 @@ def test_errors_name_the_file_that_was_read(tmp_path: Path) -> None:
     path.write_text("defaults: 3\n")
     with pytest.raises(ConfigError, match=r"mine\.yaml: defaults"):
         load_ccl(path)
+
+
+QUEUES = "\nqueues:\n  pairs:\n    mapper: pe_ring\n    n_slots: 2\n"
+
+
+def test_a_table_of_queues_inherits_the_defaults_and_has_no_collectives() -> None:
+    ccl = parse_ccl(TEXT + QUEUES, "ccl.yaml")
+    pairs = ccl.resolve_queues("pairs")
+    assert (pairs.mapper, pairs.topology, pairs.n_slots) == ("pe_ring", "none", 2)
+    assert (pairs.slot_size, pairs.module, pairs.key_path) == (4096, "", "queues.pairs")
+    assert ccl.resolve_queues("ring") == ccl.resolve("ring")
+    assert ccl.used_by("ring") == ("ring",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("pe_ring", "pe_rign", "queues.pairs.mapper: 'pe_rign' is not known; did you mean"),
+        ("mapper: pe_ring", "slots: 2", "queues.pairs.slots: unknown key; did you mean 'n_slots'?"),
+        ("n_slots: 2", "topology: ring_1", "queues.pairs.topology: 'ring_1' is not known; did you"),
+        ("pairs", "ring", "queues.ring: 'ring' is an algorithm, whose queues have its name"),
+    ],
+)
+def test_a_wrong_table_of_queues_is_an_error_with_its_key_path(
+    old: str, new: str, message: str
+) -> None:
+    assert message in error_of(TEXT + QUEUES.replace(old, new))

@@ -5,7 +5,8 @@ import pytest
 from runtime.ccl.algorithms import intercube
 from runtime.ccl.config import AlgorithmConfig, CclConfig, load_ccl, parse_ccl
 from runtime.ccl.group import Group
-from runtime.ccl.plan import InstallPlan
+from runtime.ccl.plan import InstallPlan, plan_of_one_sip
+from runtime.core.config_file import default_file
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import ConfigError
 from runtime.core.requests import QueuePair
@@ -93,7 +94,7 @@ def test_two_ranks_of_a_ring_are_connected_twice() -> None:
     assert len({east.rx_base, east.tx_base, west.rx_base, west.tx_base}) == 4
 
 
-def test_intercube_connects_the_leaders_of_a_cube_mesh_and_the_root_cubes_of_the_sips() -> None:
+def test_intercube_connects_the_leaders_of_a_cube_mesh_and_those_of_equal_cubes_of_the_sips():
     topology = small(system__sips__count=2)
     found = queues(topology, config("intercube", root_cube=1))
     directions = {
@@ -102,10 +103,10 @@ def test_intercube_connects_the_leaders_of_a_cube_mesh_and_the_root_cubes_of_the
         if pe.sip == 0
     }
     assert directions == {
-        0: ["E", "S"],
+        0: ["E", "S", "global_E", "global_W"],
         1: ["S", "W", "global_E", "global_W"],
-        2: ["E", "N"],
-        3: ["N", "W"],
+        2: ["E", "N", "global_E", "global_W"],
+        3: ["N", "W", "global_E", "global_W"],
     }
 
 
@@ -202,3 +203,27 @@ def test_a_direction_from_which_nothing_leads_back_is_an_error_of_the_file() -> 
         match=r"algorithms\.ring\.topology: global_ahead leads from .* has to lead back",
     ):
         plan_of(topology, config("ring", topology=f"{__name__}:one_way_only")).of_sip(0)
+
+
+def test_a_table_of_queues_is_planned_with_the_key_path_of_its_section_in_errors() -> None:
+    with pytest.raises(
+        ConfigError, match=r"^ccl\.yaml: queues\.wide: 2 receive rings a PE of 9999 "
+    ):
+        plan_of_one_sip("wide", small(), with_queues("wide: {mapper: pe_ring, n_slots: 9999}"))
+
+
+def with_queues(entry: str) -> CclConfig:
+    return parse_ccl(f"{default_file('ccl.yaml').read_text()}\n  {entry}\n", "ccl.yaml")
+
+
+def test_the_plan_of_one_sip_has_the_queues_inside_it() -> None:
+    plan = plan_of_one_sip("pe_ring", small(sip__cube_mesh={"w": 1, "h": 1}))
+    east = {at: pair.peer for at, pairs in plan.items() for pair in pairs if pair.direction == "E"}
+    assert east == {(0, pe): PeCoordinates(0, 0, (pe + 1) % 4) for pe in range(4)}
+
+
+def test_a_plan_for_an_unknown_table_names_the_nearest_one() -> None:
+    with pytest.raises(
+        ConfigError, match=r"no queue table 'cube_rign'; did you mean 'cube_ring'\?"
+    ):
+        plan_of_one_sip("cube_rign")

@@ -17,4 +17,10 @@ def test_the_modules_of_algorithms_are_named_once_and_registry_keys_are_no_modul
         References("own.tree", mapper="own.maps.snake", validator="own.rules:any"),
         References("own.ring"),
     ]
-    assert referenced_modules(algorithms) == ("own.ring", "own.maps", "own.tree", "own.rules")
+    assert referenced_modules(algorithms, []) == ("own.ring", "own.maps", "own.tree", "own.rules")
+
+
+def test_the_modules_of_queue_tables_are_named_too():
+    tables = [References("", topology="own.nets:star", mapper="own.maps:snake")]
+    algorithms = [References("own.ring", mapper="own.maps:snake")]
+    assert referenced_modules(algorithms, tables) == ("own.ring", "own.maps", "own.nets")
