@@ -34,6 +34,7 @@ STUDIES = (
     "kernbench.studies.ccl_algorithms.study",
     "kernbench.studies.milestone_1h_ccl.study",
     "kernbench.studies.milestone_1h_gemm.study",
+    "kernbench.studies.milestone_gqa_llama70b.study",
 )
 """The modules that register the studies of kernbench."""
 
