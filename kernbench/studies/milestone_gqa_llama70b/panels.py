@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 
-class Panel(StrEnum):
+class AttentionPanel(StrEnum):
     """A panel, by the name it has in the results file."""
 
     SINGLE_USER_PREFILL = "single_user_prefill"
@@ -14,9 +14,9 @@ class Panel(StrEnum):
     @property
     def is_decode(self) -> bool:
         """Whether one query attends to many keys; else there is a query for every key."""
-        return self in {Panel.SINGLE_USER_DECODE, Panel.MULTI_USER_DECODE}
+        return self in {AttentionPanel.SINGLE_USER_DECODE, AttentionPanel.MULTI_USER_DECODE}
 
     @property
     def is_single_user(self) -> bool:
         """Whether one user has all ranks of the panel."""
-        return self in {Panel.SINGLE_USER_PREFILL, Panel.SINGLE_USER_DECODE}
+        return self in {AttentionPanel.SINGLE_USER_PREFILL, AttentionPanel.SINGLE_USER_DECODE}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kernbench.studies import table
-from kernbench.studies.milestone_gqa_llama70b.panels import Panel
+from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
 from kernbench.studies.milestone_gqa_llama70b.validation_measurement import (
     ValidationPoint,
     measure,
@@ -55,7 +55,7 @@ class ValidationStudy(ParameterStudy[ValidationPoint, ValidationRow, ValidationR
         queues = read_text(default_file("ccl.yaml"))
         return [
             ValidationPoint(topology=one_sip, ccl=queues, panel=panel, config=config)
-            for panel in Panel
+            for panel in AttentionPanel
         ]
 
     def measure(self, point: ValidationPoint) -> ValidationRow:
@@ -72,7 +72,7 @@ class ValidationStudy(ParameterStudy[ValidationPoint, ValidationRow, ValidationR
         return ValidationResults(
             version=self.version,
             validation_scale=True,
-            panels=tuple(Panel),
+            panels=tuple(AttentionPanel),
             config=points[0].config,
             topology=topology.source,
             topology_hash=topology.hash,
@@ -81,9 +81,9 @@ class ValidationStudy(ParameterStudy[ValidationPoint, ValidationRow, ValidationR
 
     def problem(self, results: ValidationResults) -> str:
         """A row for every panel."""
-        if [row.panel for row in results.rows] == list(Panel):
+        if [row.panel for row in results.rows] == list(AttentionPanel):
             return ""
-        return f"there must be one row for each of {', '.join(Panel)}"
+        return f"there must be one row for each of {', '.join(AttentionPanel)}"
 
     def figures(self) -> "Mapping[str, Callable[[ValidationResults], Figure]]":
         """None: times of tensors of a few KiB are latencies."""

@@ -12,7 +12,7 @@ from kernbench.benches.attention.ring_decode import ring_decode
 from kernbench.benches.attention.ring_prefill import RankShape, ring_prefill
 from kernbench.benches.attention.rings import Ring, cube_square, pe_ring
 from kernbench.studies.milestone_gqa_llama70b.op_log import OpLogSummary
-from kernbench.studies.milestone_gqa_llama70b.panels import Panel
+from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
 from kernbench.studies.milestone_gqa_llama70b.validation_rows import ValidationConfig, ValidationRow
 from runtime.core.dtypes import DType, float16, float32
 from runtime.language.value import Array
@@ -39,7 +39,7 @@ class ValidationPoint:
 
     topology: str
     ccl: str
-    panel: Panel
+    panel: AttentionPanel
     config: ValidationConfig
 
     @property
@@ -83,7 +83,7 @@ def measure(point: ValidationPoint) -> ValidationRow:
 
 def random_tensors(point: ValidationPoint) -> AttentionTensors:
     """Uniform in [-1, 1), the same in every process."""
-    rng = np.random.default_rng([SEED, list(Panel).index(point.panel)])
+    rng = np.random.default_rng([SEED, list(AttentionPanel).index(point.panel)])
     return AttentionTensors(*(rng.uniform(-1, 1, shape) for shape in _shapes(point)))
 
 

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from kernbench.studies.milestone_gqa_llama70b.op_log import OpLogSummary
-from kernbench.studies.milestone_gqa_llama70b.panels import Panel
+from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
 
 F16_TOLERANCE, F32_TOLERANCE = 1e-3, 2e-6
 """Largest absolute differences from dense attention in float64."""
@@ -23,7 +23,7 @@ class ValidationConfig(Struct, frozen=True, forbid_unknown_fields=True):
     n_ranks_single_user: int = 8
     n_ranks_multi_user: int = 4
 
-    def ranks(self, panel: Panel) -> int:
+    def ranks(self, panel: AttentionPanel) -> int:
         """The ranks of a panel."""
         return self.n_ranks_single_user if panel.is_single_user else self.n_ranks_multi_user
 
@@ -36,7 +36,7 @@ class ValidationRow(Struct, frozen=True, forbid_unknown_fields=True):
     number added to all scores has left every bit of the result as it was.
     """
 
-    panel: Panel
+    panel: AttentionPanel
     n_ranks: int
     op_log_summary: OpLogSummary
     kernel_ps: int
@@ -89,7 +89,7 @@ class ValidationResults(Struct, frozen=True, forbid_unknown_fields=True):
 
     version: int
     validation_scale: bool
-    panels: tuple[Panel, ...]
+    panels: tuple[AttentionPanel, ...]
     config: ValidationConfig
     topology: str
     topology_hash: str

@@ -8,7 +8,7 @@ import pytest
 
 from kernbench.studies import results_file
 from kernbench.studies.milestone_gqa_llama70b.op_log import OpLogSummary
-from kernbench.studies.milestone_gqa_llama70b.panels import Panel
+from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
 from kernbench.studies.milestone_gqa_llama70b.validation import ValidationStudy
 from kernbench.studies.milestone_gqa_llama70b.validation_rows import (
     ValidationConfig,
@@ -27,7 +27,7 @@ COUNTS = OpLogSummary(
 )
 
 
-def row(panel: Panel = Panel.MULTI_USER_DECODE, **changes: Any) -> ValidationRow:
+def row(panel: AttentionPanel = AttentionPanel.MULTI_USER_DECODE, **changes: Any) -> ValidationRow:
     ranks = ValidationConfig().ranks(panel)
     products = 2 * ranks * (1 if panel.is_decode else ranks)
     counts = msgspec.structs.replace(
@@ -54,7 +54,7 @@ def results(*rows: ValidationRow) -> ValidationResults:
     return ValidationResults(
         version=1,
         validation_scale=True,
-        panels=tuple(Panel),
+        panels=tuple(AttentionPanel),
         config=ValidationConfig(),
         topology="topology.yaml",
         topology_hash="",
@@ -62,7 +62,7 @@ def results(*rows: ValidationRow) -> ValidationResults:
     )
 
 
-FULL = results(*map(row, Panel))
+FULL = results(*map(row, AttentionPanel))
 
 
 def test_the_file_has_the_keys_that_readers_of_it_use():

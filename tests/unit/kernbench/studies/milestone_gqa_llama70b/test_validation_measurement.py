@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kernbench.benches.attention.reference import attention
-from kernbench.studies.milestone_gqa_llama70b.panels import Panel
+from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
 from kernbench.studies.milestone_gqa_llama70b.validation import ValidationStudy
 from kernbench.studies.milestone_gqa_llama70b.validation_measurement import (
     SHIFT,
@@ -16,18 +16,18 @@ from kernbench.studies.parameter_study import TopologyText
 from tests.support.runs import ROOT
 
 PRODUCTS = {
-    Panel.SINGLE_USER_PREFILL: 128,
-    Panel.SINGLE_USER_DECODE: 16,
-    Panel.MULTI_USER_PREFILL: 32,
-    Panel.MULTI_USER_DECODE: 8,
+    AttentionPanel.SINGLE_USER_PREFILL: 128,
+    AttentionPanel.SINGLE_USER_DECODE: 16,
+    AttentionPanel.MULTI_USER_PREFILL: 32,
+    AttentionPanel.MULTI_USER_DECODE: 8,
 }
 """2 n² for prefill and 2 n for decode, with n = 8 and 4 ranks."""
 TOPOLOGY = TopologyText("topology.yaml", (ROOT / "topology.yaml").read_text("utf-8"))
 POINTS = {point.panel: point for point in ValidationStudy().points(TOPOLOGY)}
 
 
-@pytest.mark.parametrize("panel", Panel)
-def test_a_panel_has_its_counts_and_is_right(panel: Panel):
+@pytest.mark.parametrize("panel", AttentionPanel)
+def test_a_panel_has_its_counts_and_is_right(panel: AttentionPanel):
     row = measure(POINTS[panel])
     counts, ranks = row.op_log_summary, {True: 8, False: 4}[panel.is_single_user]
     assert (row.n_ranks, counts.gemm_count) == (ranks, PRODUCTS[panel])
@@ -41,8 +41,8 @@ def test_a_panel_has_its_counts_and_is_right(panel: Panel):
     assert row.faults == []
 
 
-@pytest.mark.parametrize("panel", Panel)
-def test_scores_that_are_shifted_are_exact_in_float32(panel: Panel):
+@pytest.mark.parametrize("panel", AttentionPanel)
+def test_scores_that_are_shifted_are_exact_in_float32(panel: AttentionPanel):
     point: ValidationPoint = POINTS[panel]
     plain, shifted = exact_tensors(point), exact_tensors(point, SHIFT)
     scores = [q @ k.T / np.sqrt(point.config.d_head) for q, k, _ in (plain, shifted)]
