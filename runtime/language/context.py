@@ -27,6 +27,14 @@ class PendingResult(Protocol):
         ...
 
 
+class PendingValue(PendingResult, Protocol):
+    """The result of an operation in the background that leaves a value in TCM."""
+
+    def wait(self) -> "Value":
+        """Block until it is complete; the value."""
+        ...
+
+
 class KernelContext(Protocol):
     """The operations of a PE. A method blocks in simulated time until its effect is complete,
     unless its docstring excludes it.
@@ -45,14 +53,38 @@ class KernelContext(Protocol):
         """The number of PEs per cube (axis 0) or of cubes (axis 1) that run this launch."""
         ...
 
-    def load(self, pointer: "Pointer", shape: "Shape", strides: "tuple[int, ...]") -> "Value":
-        """Copy a block from memory to TCM. `strides` count elements of the memory."""
+    def load(
+        self,
+        pointer: "Pointer",
+        shape: "Shape",
+        strides: "tuple[int, ...]",
+        out: "Value | None" = None,
+    ) -> "Value":
+        """Copy a block from memory to scratch, or over the value `out`. `strides` count elements
+        of the memory.
+        """
+        ...
+
+    def load_async(
+        self,
+        pointer: "Pointer",
+        shape: "Shape",
+        strides: "tuple[int, ...]",
+        out: "Value | None" = None,
+    ) -> PendingValue:
+        """Start a load. Does not block."""
         ...
 
     def store(self, pointer: "Pointer", value: "Value", strides: "tuple[int, ...]") -> None:
         """Copy a value from TCM to a block of memory; returns when the memory has acknowledged
         it.
         """
+        ...
+
+    def store_async(
+        self, pointer: "Pointer", value: "Value", strides: "tuple[int, ...]"
+    ) -> PendingResult:
+        """Start a store. Does not block."""
         ...
 
     def math(
@@ -98,7 +130,10 @@ class KernelContext(Protocol):
         ...
 
     def scratch(self) -> AbstractContextManager[None]:
-        """A scope that frees, at its end, the TCM of values made inside."""
+        """A scope that frees, at its end, the TCM of values made inside.
+
+        The end waits for the operations in flight that use this memory.
+        """
         ...
 
 

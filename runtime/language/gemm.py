@@ -6,6 +6,7 @@ them, and rounded to float32 once, when the sum is added to the accumulator. So 
 on the tile and its depth only, and not on the order in which a library adds.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,8 +27,8 @@ class Gemm:
     """`out = activation(acc + a @ b + bias)`, as `checked_gemm` returns it.
 
     A `Value` operand is staged in TCM, a `Ref` is streamed from memory. With `out` None the result
-    is a value in TCM. A blocked `Ref` is stored in tiles of the engine: (m, k) for `a`, (k, n) for
-    `b`, (m, n) for `out`.
+    is a value in TCM: a new one, or `over`, which is written over. A blocked `Ref` is stored in
+    tiles of the engine: (m, k) for `a`, (k, n) for `b`, (m, n) for `out`.
     """
 
     a: Value | Ref
@@ -37,6 +38,7 @@ class Gemm:
     acc: Value | None = None
     bias: Value | None = None
     activation: str | None = None
+    over: Value | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -61,7 +63,7 @@ def accumulator_type(dtype: DType) -> DType:
 def checked_gemm(
     a: Value | Ref,
     b: Value | Ref,
-    out: Ref | None = None,
+    out: Ref | Value | None = None,
     *,
     acc: Value | None = None,
     bias: Value | None = None,
@@ -83,7 +85,19 @@ def checked_gemm(
     _check_bias(bias, shape, accumulator)
     _check_activation(activation, accumulator)
     dtype = _result_type(out, out_dtype, accumulator)
-    return Gemm(a=a, b=b, out=out, dtype=dtype, acc=acc, bias=bias, activation=activation)
+    streamed, over = (out, None) if isinstance(out, Ref) else (None, out)
+    if over is not None:
+        _check_over(over, acc, (a, b, bias))
+    return Gemm(
+        a=a,
+        b=b,
+        out=streamed,
+        dtype=dtype,
+        acc=acc,
+        bias=bias,
+        activation=activation,
+        over=over,
+    )
 
 
 def accumulate(acc: Array | None, a: Array, b: Array) -> Array:
@@ -171,9 +185,10 @@ def _check_out(out: object, shape: Shape, out_dtype: object) -> None:
         raise TypeError(f"gemm: out_dtype {out_dtype!r} is not an element type such as tl.float16")
     if out is None:
         return
-    if not isinstance(out, Ref):
+    if not isinstance(out, Ref | Value):
         raise TypeError(
-            f"gemm: out is a matrix in memory (tl.ref) or None, not {type(out).__name__} {out!r}"
+            "gemm: out is a matrix in memory (tl.ref), a value in TCM or None, not "
+            f"{type(out).__name__} {out!r}"
         )
     if out.shape != shape:
         raise ValueError(f"gemm: out has shape {out.shape}; the product has {shape}")
@@ -229,7 +244,19 @@ def _check_activation(activation: str | None, accumulator: DType) -> None:
         )
 
 
-def _result_type(out: Ref | None, out_dtype: DType | None, accumulator: DType) -> DType:
+def _check_over(out: Value, acc: Value | None, operands: Iterable[Value | Ref | None]) -> None:
+    check_exists(out, "gemm")
+    for operand in operands:
+        # The engine reads a tile of an operand again, after it has stored tiles of the result.
+        if isinstance(operand, Value) and out.shares_bytes(operand):
+            raise ValueError(f"gemm: out, {out!r}, shares bytes with the operand {operand!r}")
+    if acc is not None and out.shares_bytes(acc) and out.operand != acc.operand:
+        raise ValueError(
+            f"gemm: out shares bytes with acc, {acc!r}: it must be acc, or apart from it"
+        )
+
+
+def _result_type(out: Ref | Value | None, out_dtype: DType | None, accumulator: DType) -> DType:
     dtype = out_dtype or (accumulator if out is None else out.dtype)
     if dtype not in _RESULTS:
         raise TypeError(f"gemm: a result of {dtype.name}; {_KNOWN}")

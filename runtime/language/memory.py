@@ -1,7 +1,8 @@
 """The functions of `tl` that move blocks between memory and TCM, or describe a block in memory."""
 
-from runtime.language.context import running_kernel
+from runtime.language.context import PendingResult, PendingValue, running_kernel
 from runtime.language.shapes import (
+    checked_out,
     checked_pointer,
     checked_shape,
     checked_strides,
@@ -10,17 +11,41 @@ from runtime.language.shapes import (
 from runtime.language.value import Pointer, Ref, Shape, Value
 
 
-def load(pointer: Pointer, shape: Shape | int, strides: tuple[int, ...] | None = None) -> Value:
+def load(
+    pointer: Pointer,
+    shape: Shape | int,
+    strides: tuple[int, ...] | None = None,
+    *,
+    out: Value | None = None,
+) -> Value:
     """Copy a block of `shape` elements from memory to TCM, and wait for it.
 
     The block is row-major without gaps, or has one of `strides` for each axis: (row pitch, 1) is
     part of a row-major matrix, (plane pitch, row pitch, 1) part of a tensor of three axes, (1,
     pitch) a transposed matrix. A DMA descriptor holds rows at up to two pitches, so such a block is
     one request. An address outside every tensor is a `PageFaultError`.
+
+    The elements go to scratch, or over the value `out` of the same shape and type, which is
+    returned.
     """
-    whole = checked_shape(shape)
-    return running_kernel().load(
-        checked_pointer(pointer, "tl.load"), whole, checked_strides(strides, whole)
+    return running_kernel().load(*_checked_load("tl.load", pointer, shape, strides, out))
+
+
+def load_async(
+    pointer: Pointer,
+    shape: Shape | int,
+    strides: tuple[int, ...] | None = None,
+    *,
+    out: Value | None = None,
+) -> PendingValue:
+    """Start a load with the arguments of `load`; `wait` returns the value.
+
+    The DMA engine has a few channels (`pe.dma.channels`), and further requests queue in their
+    order. Commands that use `out` wait for the load. A command that writes to the block of memory
+    before the kernel has waited for the load is a `KernelError`.
+    """
+    return running_kernel().load_async(
+        *_checked_load("tl.load_async", pointer, shape, strides, out)
     )
 
 
@@ -30,13 +55,19 @@ def store(pointer: Pointer, value: Value, strides: tuple[int, ...] | None = None
     The block is row-major without gaps, or has `strides` as in `load`. The pointer must have the
     value's element type.
     """
-    target, source = checked_pointer(pointer, "tl.store"), checked_value(value, "tl.store")
-    if target.dtype != source.dtype:
-        raise TypeError(
-            f"store of {source.dtype.name} through a pointer to {target.dtype.name}: convert with "
-            "x.to(dtype) before"
-        )
-    running_kernel().store(target, source, checked_strides(strides, source.shape))
+    running_kernel().store(*_checked_store("tl.store", pointer, value, strides))
+
+
+def store_async(
+    pointer: Pointer, value: Value, strides: tuple[int, ...] | None = None
+) -> PendingResult:
+    """Start a store with the arguments of `store`; `wait` returns None when the memory has
+    acknowledged it.
+
+    Commands that write over `value`, and the end of its scratch, wait for the store. A command that
+    uses the block of memory before the kernel has waited for the store is a `KernelError`.
+    """
+    return running_kernel().store_async(*_checked_store("tl.store_async", pointer, value, strides))
 
 
 def ref(
@@ -62,3 +93,28 @@ def ref(
         )
     down, across = checked_strides(strides, whole)
     return Ref(at, (whole[0], whole[1]), (down, across), blocked)
+
+
+def _checked_load(
+    name: str,
+    pointer: Pointer,
+    shape: Shape | int,
+    strides: tuple[int, ...] | None,
+    out: Value | None,
+) -> tuple[Pointer, Shape, tuple[int, ...], Value | None]:
+    source, whole = checked_pointer(pointer, name), checked_shape(shape)
+    if out is not None:
+        checked_out(out, whole, source.dtype, name)
+    return source, whole, checked_strides(strides, whole), out
+
+
+def _checked_store(
+    name: str, pointer: Pointer, value: Value, strides: tuple[int, ...] | None
+) -> tuple[Pointer, Value, tuple[int, ...]]:
+    target, source = checked_pointer(pointer, name), checked_value(value, name)
+    if target.dtype != source.dtype:
+        raise TypeError(
+            f"store of {source.dtype.name} through a pointer to {target.dtype.name}: convert with "
+            "x.to(dtype) before"
+        )
+    return target, source, checked_strides(strides, source.shape)

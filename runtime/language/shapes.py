@@ -66,6 +66,20 @@ def checked_value(value: object, operation: str) -> Value:
     )
 
 
+def checked_out(out: object, shape: Shape, dtype: DType, operation: str) -> Value:
+    """A value that a result of `shape` and `dtype` is written over."""
+    if not isinstance(out, Value):
+        given = f"{type(out).__name__} {out!r}"
+        raise TypeError(f"{operation}: out is a value in TCM to be written over, not {given}")
+    check_exists(out, operation)
+    if (out.shape, out.dtype) != (shape, dtype):
+        raise ValueError(
+            f"{operation}: the result, {dtype.name} of shape {shape}, does not fit over out, "
+            f"{out.dtype.name} of shape {out.shape}; they must be equal"
+        )
+    return out
+
+
 def checked_dtype(dtype: object, operation: str) -> DType:
     """An element type; `operation` names the caller in the message."""
     if isinstance(dtype, DType):

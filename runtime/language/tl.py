@@ -15,7 +15,7 @@ the kernel, its line and the PE.
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, overload
 
 from runtime.core.dtypes import (
     DType,
@@ -30,8 +30,8 @@ from runtime.core.dtypes import (
 )
 from runtime.core.dtypes import boolean as int1
 from runtime.core.errors import nearest
-from runtime.language.context import PendingResult, inner_scope, running_kernel
-from runtime.language.memory import load, ref, store
+from runtime.language.context import PendingResult, PendingValue, inner_scope, running_kernel
+from runtime.language.memory import load, load_async, ref, store, store_async
 from runtime.language.messages import recv, recv_async, send
 from runtime.language.products import composite, dot
 from runtime.language.value import Pointer, Ref, Value
@@ -72,6 +72,7 @@ from runtime.model.tiles import TileSize
 __all__ = [
     "DType",
     "PendingResult",
+    "PendingValue",
     "Pointer",
     "Ref",
     "TileSize",
@@ -102,6 +103,7 @@ __all__ = [
     "int32",
     "int64",
     "load",
+    "load_async",
     "log",
     "max",
     "maximum",
@@ -122,6 +124,7 @@ __all__ = [
     "softmax",
     "sqrt",
     "store",
+    "store_async",
     "sub",
     "sum",
     "tanh",
@@ -154,13 +157,20 @@ def gemm_tile() -> TileSize:
     return running_kernel().gemm_tile
 
 
+@overload
+def wait(pending: PendingValue) -> Value: ...
+@overload
+def wait(pending: PendingResult) -> Value | None: ...
 def wait(pending: PendingResult) -> Value | None:
-    """Wait for the result of `composite` or `recv_async`: its value, or None if the result is in
-    memory.
+    """Wait for a result of `load_async`, `store_async`, `composite` or `recv_async`: its value, or
+    None if the result is in memory.
     """
     if not callable(getattr(pending, "wait", None)):
         given = f"{type(pending).__name__} {pending!r}"
-        raise TypeError(f"tl.wait takes a result of tl.composite or tl.recv_async, not {given}")
+        raise TypeError(
+            "tl.wait takes a result of tl.load_async, tl.store_async, tl.composite or "
+            f"tl.recv_async, not {given}"
+        )
     return pending.wait()
 
 
@@ -168,6 +178,8 @@ def wait(pending: PendingResult) -> Value | None:
 def scratch() -> Generator[None]:
     """`with tl.scratch():` frees, at the end of the block, the TCM of values made inside; using
     them after it is a `KernelError`.
+
+    The end of the block waits for the operations in flight that use these values.
     """
     with running_kernel().scratch(), inner_scope():
         yield

@@ -177,6 +177,20 @@ class Value:
         return located
 
     @property
+    def extent(self) -> tuple[int, int]:
+        """The address of the first byte, and that behind the last one; equal if it is empty."""
+        if not self.numel:
+            return self.address, self.address
+        steps = zip(self.shape, self.strides, strict=True)
+        last = sum((length - 1) * stride for length, stride in steps)
+        return self.address, self.address + (last + 1) * self.dtype.itemsize
+
+    def shares_bytes(self, other: "Value") -> bool:
+        """Whether the extents of two values overlap; gaps between rows belong to an extent."""
+        (start, end), (first, behind) = self.extent, other.extent
+        return start < behind and first < end
+
+    @property
     def T(self) -> "Value":  # noqa: N802 - the name in numpy and torch
         """The transposed matrix, `tl.trans`."""
         return running_kernel().math("trans", (self,))

@@ -5,40 +5,42 @@ data is eager, time is modelled. A method blocks the kernel's greenlet until its
 `gemm` and `recv` return a pending operation instead.
 """
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import Any
-
-import numpy as np
 
 from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
 from runtime.language.caller import call_kernel, kernel_line
 from runtime.language.context import PendingResult, current_pe
 from runtime.language.gemm import Gemm
+from runtime.language.memory_in_flight import UsedBlock
 from runtime.language.operations import compute, infer
 from runtime.language.value import Pointer, Ref, Shape, Value, row_major
 from runtime.model.tiles import TileSize
 from runtime.wire.reports import BlockedPe
-from sip_node.chip.completion import Completion, all_of, completed
+from sip_node.chip.completion import Completion, completed
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.pe.pe import Pe
 from sip_node.chip.pe.slot_trace import SlotTrace
-from sip_node.chip.strided_block import nbytes_of
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
-from sip_node.programs.kernel_memory import KernelMemory, Strides, Transfer
-from sip_node.programs.kernel_operation import Operations
+from sip_node.programs.kernel_memory import KernelMemory, Strides
+from sip_node.programs.kernel_operation import Operation, Operations
 from sip_node.programs.kernel_queues import KernelQueues
 from sip_node.programs.kernel_receive import Receive, Receives
 from sip_node.programs.kernel_send import Sends
+from sip_node.programs.kernel_transfers import Transfers, fill
 from sip_node.programs.kernel_wait import KernelWait
 from sip_node.programs.program import Program
 from sip_node.programs.program_stacks import ProgramStacks
 
 _PARTS = frozenset(
-    ["_faults", "_memory", "_issuer", "_queues", "_receives", "_wait", "_operations", "_sends"]
+    [
+        *("_faults", "_memory", "_issuer", "_queues", "_receives", "_wait", "_operations"),
+        *("_sends", "_transfers"),
+    ]
 )
 
 
@@ -53,6 +55,7 @@ class PeKernelContext:
     _wait: KernelWait
     _operations: Operations
     _sends: Sends
+    _transfers: Transfers
 
     def __init__(self, pe: Pe, launch: PeLaunch, stacks: ProgramStacks) -> None:
         self._pe, self._launch = pe, launch
@@ -91,6 +94,9 @@ class PeKernelContext:
         self._wait = KernelWait(pe, launch, program, self._queues, self._receives)
         self._operations = Operations(self._issuer, self._wait)
         self._sends = Sends(self._issuer, self._wait, pe.dma, self._queues, self._faults, trace)
+        self._transfers = Transfers(
+            self._issuer, self._memory, self._operations, pe.dma, self._faults
+        )
         self._has_parts = True
 
     def _execute(self) -> None:
@@ -134,36 +140,27 @@ class PeKernelContext:
         self._check_axis(axis)
         return self._launch.pes if axis == 0 else self._launch.cubes
 
-    def load(self, pointer: Pointer, shape: Shape, strides: Strides) -> Value:
+    def load(
+        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
+    ) -> Value:
         """DMA from memory to TCM."""
-        value, data = self._memory.new(shape, pointer.dtype), b""
-        # An empty block needs no command, and takes no time.
-        if value.nbytes:
-            blocks = self._memory.transfers(value.operand, pointer, strides)
-            if len(blocks) == 1:
-                ((near, far),) = blocks
-                data = self._issuer.issue_translated(self._pe.dma.read, far, near)
-            else:
-                data = b"".join(self._issuer.issue_translated(self._read, blocks))
-        _fill(value, data)
-        return value
+        value = self._target(out, shape, pointer.dtype)
+        return self._transfers.load(pointer, shape, strides, value)
+
+    def load_async(
+        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
+    ) -> Operation:
+        """DMA from memory to TCM, beside the kernel."""
+        value = self._target(out, shape, pointer.dtype)
+        return self._transfers.load_async(pointer, shape, strides, value, over=out is not None)
 
     def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
         """DMA from TCM to memory."""
-        if not value.nbytes:
-            return
-        data, start = value.tobytes(), 0
-        writes: list[tuple[Operand, Operand, bytes]] = []
-        transfers = self._memory.transfers(value.operand, pointer, strides)
-        self._memory.check_store(pointer, (far for _, far in transfers))
-        if len(transfers) == 1:
-            self._issuer.issue_translated(self._pe.dma.write, *transfers[0], data)
-            return
-        for near, far in transfers:
-            end = start + nbytes_of(far)
-            writes.append((near, far, data[start:end]))
-            start = end
-        self._issuer.issue_translated(self._write, writes)
+        self._transfers.store(pointer, value, strides)
+
+    def store_async(self, pointer: Pointer, value: Value, strides: Strides) -> Operation:
+        """DMA from TCM to memory, beside the kernel."""
+        return self._transfers.store_async(pointer, value, strides)
 
     def math(
         self,
@@ -176,6 +173,7 @@ class PeKernelContext:
         shape: Shape | None = None,
     ) -> Value:
         """One operation of the math engine: fetch the operands, compute, store the result."""
+        self._operations.await_writers(operands)
         result = self._memory.new(
             *infer(name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape)
         )
@@ -196,6 +194,13 @@ class PeKernelContext:
 
     def gemm(self, gemm: Gemm) -> PendingResult:
         """Queue a matrix product at the scheduler."""
+        reads = [each for each in (gemm.a, gemm.b, gemm.acc, gemm.bias) if isinstance(each, Value)]
+        self._operations.await_writers(reads)
+        use = self._transfers.checked_use(
+            "tl.composite",
+            [UsedBlock.of(each) for each in (gemm.a, gemm.b) if isinstance(each, Ref)],
+            [] if gemm.out is None else [UsedBlock.of(gemm.out)],
+        )
         for matrix in (gemm.a, gemm.b, gemm.out):
             if isinstance(matrix, Ref):
                 # A page fault belongs to this line of the kernel. The scheduler translates tile by
@@ -203,7 +208,9 @@ class PeKernelContext:
                 blocks = self._memory.translate(matrix.pointer, matrix.shape, matrix.strides)
                 if matrix is gemm.out:
                     self._memory.check_store(matrix.pointer, blocks)
-        result = None if gemm.out is not None else self._memory.new(gemm.shape, gemm.dtype)
+        result = None
+        if gemm.out is None:
+            result = self._target(gemm.over, gemm.shape, gemm.dtype)
         scheduler = self._pe.scheduler
         done = self._issuer.issue(
             lambda: completed(scheduler.submit(gemm, result, self._memory.translate))
@@ -211,12 +218,16 @@ class PeKernelContext:
         return self._operations.started(
             done,
             result,
+            reads=reads,
+            over=gemm.over is not None,
+            memory=use,
             # A product that is complete, and no longer in flight, bounds nothing.
             earliest_end_ps=lambda: 0 if done.done else scheduler.earliest_end_ps(done),
         )
 
     def send(self, direction: str, value: Value) -> None:
         """Write a value to the peer's ring, slot by slot; sleep while the ring is full."""
+        self._operations.await_writers((value,))
         self._sends.send(direction, value)
 
     def recv(
@@ -230,12 +241,16 @@ class PeKernelContext:
         line = kernel_line()
         peer = self._wait.on_peer("recv", direction, line)
         self._queues.check_incoming(direction)
+        use = None
         if isinstance(target, Pointer):
             result = None
+            use = self._transfers.checked_use(
+                "tl.recv", writes=(UsedBlock(target, shape, row_major(shape)),), line=line
+            )
             blocks = self._memory.translate(target, shape, row_major(shape)) if prod(shape) else []
             self._memory.check_store(target, blocks)
         else:
-            result = self._memory.new(shape, dtype) if target is None else target
+            result = self._target(target, shape, dtype)
             blocks = [result.operand] if result.nbytes else []
         receive = Receive(
             direction=direction,
@@ -246,7 +261,7 @@ class PeKernelContext:
         )
         if result is not None:
             receive.done.then(
-                lambda received: _fill(result, received.value) if received.error is None else None
+                lambda received: fill(result, received.value) if received.error is None else None
             )
         if blocks:
             self._issuer.issue(self._posted, receive)
@@ -258,17 +273,21 @@ class PeKernelContext:
             # Of a transfer without elements, the send still waits for the receive.
             table, launch = self._queues.table, self._launch
             self._issuer.issue(lambda: completed(table.ready(launch.call, transfer)))
-        return self._operations.started(receive.done, result, peer=peer)
+        return self._operations.started(
+            receive.done, result, over=isinstance(target, Value), memory=use, peer=peer
+        )
 
-    def scratch(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def scratch(self) -> Generator[None]:
         """A scope: release at its end what was allocated inside."""
-        return self._memory.scope()
+        with self._memory.scope() as start:
+            yield
+            self._operations.await_users_from(start)
 
-    def _read(self, blocks: list[Transfer]) -> Completion[list[bytes]]:
-        return all_of([self._pe.dma.read(far, near) for near, far in blocks])
-
-    def _write(self, writes: list[tuple[Operand, Operand, bytes]]) -> Completion[list[bytes]]:
-        return all_of([self._pe.dma.write(*write) for write in writes])
+    def _target(self, out: Value | None, shape: Shape, dtype: DType) -> Value:
+        """The value that a result is written to: new, or `out` when no operation uses it."""
+        self._operations.await_users(out)
+        return self._memory.new(shape, dtype) if out is None else out
 
     def _posted(self, receive: Receive) -> Completion[None]:
         self._receives.post(receive)
@@ -290,16 +309,3 @@ class PeKernelContext:
             raise self._faults.error(
                 f"axis {axis}: programs have axis 0 (PE in its cube) and axis 1 (cube)"
             )
-
-
-def _fill(value: Value, data: bytes) -> None:
-    """Set the elements of a value; none in a run without data."""
-    if len(data) != value.nbytes:
-        return
-    # A copy, since a later receive may write over a view of it.
-    array = np.frombuffer(bytearray(data), value.dtype.numpy).reshape(value.shape)
-    if value.data is None:
-        value.data = array
-    else:
-        # In place, since views of the value share its elements.
-        value.data[...] = array

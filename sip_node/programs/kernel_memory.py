@@ -68,11 +68,11 @@ class KernelMemory:
         return value
 
     @contextmanager
-    def scope(self) -> Generator[None]:
-        """Release at the end what was allocated inside."""
+    def scope(self) -> Generator[int]:
+        """Release at the end what was allocated inside, which is behind the address given."""
         # A stack pointer: values inside a scope are allocated behind those outside.
         used = self._used
-        yield
+        yield self._scratch + used
         self._used = used
 
     def transfers(self, block: Operand, pointer: Pointer, strides: Strides) -> list[Transfer]:

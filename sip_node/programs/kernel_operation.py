@@ -1,8 +1,15 @@
-"""Operations that a kernel has started and that run beside it: matrix products and receives."""
+"""Operations that a kernel has started and that run beside it: transfers, products and receives.
 
-from collections.abc import Callable
+Values in TCM are interlocked: a command waits for the operations in flight that write what it reads
+or use what it writes, and the end of a scratch scope for those that use its memory. Most results
+are new values, which no command can name before the kernel has waited for them. So a read waits
+only for the few operations that write over a value which exists (`out=`, `dst_addr=`).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from runtime.language.memory_in_flight import MemoryInFlight, MemoryUse
 from runtime.language.value import Value
 from sip_node.chip.completion import Completion
 from sip_node.programs.kernel_issue import CommandIssuer
@@ -12,6 +19,7 @@ from sip_node.programs.kernel_wait import KernelWait, PeerWait
 class Operation:
     """An operation in flight; `result` is the value that it leaves in TCM, if any.
 
+    It reads the values `reads`, and with `over` its result is written over a value that exists.
     `peer` describes the wait for the peer that it depends on. An operation that depends on no peer
     has `earliest_end_ps` instead, which returns a lower bound for its end.
     """
@@ -22,19 +30,38 @@ class Operation:
         done: Completion[Any],
         result: Value | None,
         *,
+        reads: Sequence[Value] = (),
+        over: bool = False,
         peer: PeerWait | None = None,
         earliest_end_ps: Callable[[], int] | None = None,
     ) -> None:
         self._operations = operations
         self.done, self.result = done, result
+        self.reads, self.over = reads, over
         self.peer, self.earliest_end_ps = peer, earliest_end_ps
+
+    def writes_to(self, values: Iterable[Value]) -> bool:
+        """Whether the result is written over bytes of one of `values`."""
+        result = self.result
+        return self.over and result is not None and any(map(result.shares_bytes, values))
+
+    def uses(self, values: Sequence[Value]) -> bool:
+        """Whether it reads or writes over bytes of one of `values`."""
+        return self.writes_to(values) or any(
+            each.shares_bytes(value) for each in self.reads for value in values
+        )
+
+    def uses_from(self, address: int) -> bool:
+        """Whether it uses TCM behind `address`."""
+        values = self.reads if self.result is None else (*self.reads, self.result)
+        return any(value.extent[1] > address for value in values)
 
     def completion(self) -> Completion[Any]:
         """`done`, as a call that a program waits for."""
         return self.done
 
-    def wait(self) -> Value | None:
-        """Block the kernel until the operation is complete."""
+    def wait(self) -> Any:
+        """Block the kernel until the operation is complete; the result."""
         self._operations.await_end(self)
         return self.result
 
@@ -45,24 +72,67 @@ class Operations:
     def __init__(self, issuer: CommandIssuer, wait: KernelWait) -> None:
         self._issuer, self._wait = issuer, wait
         self._open: list[Operation] = []
+        # Of the open ones, those that write over a value which exists.
+        self._over: list[Operation] = []
+        self.memory = MemoryInFlight()
 
     def started(
         self,
         done: Completion[Any],
         result: Value | None,
         *,
+        reads: Sequence[Value] = (),
+        over: bool = False,
+        memory: MemoryUse | None = None,
         peer: PeerWait | None = None,
         earliest_end_ps: Callable[[], int] | None = None,
     ) -> Operation:
-        """Note an operation that has started."""
-        operation = Operation(self, done, result, peer=peer, earliest_end_ps=earliest_end_ps)
+        """Note an operation that has started, with the blocks of memory that it uses."""
+        operation = Operation(
+            self,
+            done,
+            result,
+            reads=reads,
+            over=over,
+            peer=peer,
+            earliest_end_ps=earliest_end_ps,
+        )
         self._open.append(operation)
+        if over:
+            self._over.append(operation)
+        if memory is not None:
+            self.memory.begin(operation, memory)
         return operation
 
+    def await_writers(self, values: Iterable[object]) -> None:
+        """Block until no operation writes over what a command is about to read, if a value."""
+        if self._over:
+            read = [value for value in values if isinstance(value, Value)]
+            self._await_each([each for each in self._over if each.writes_to(read)])
+
+    def await_users(self, value: Value | None) -> None:
+        """Block until no operation uses a value that a command is about to write over."""
+        if value is not None:
+            self._await_each([each for each in self._open if each.uses((value,))])
+
+    def await_users_from(self, address: int) -> None:
+        """Block until no operation uses TCM behind `address`, which a scope releases."""
+        self._await_each([each for each in self._open if each.uses_from(address)])
+
+    def _await_each(self, operations: Iterable[Operation]) -> None:
+        for operation in operations:
+            self._await_completion(operation)
+
     def await_end(self, operation: Operation) -> None:
-        """Block until an operation is complete."""
+        """Block until an operation is complete; the kernel has waited for it."""
+        self.memory.end(operation)
+        self._await_completion(operation)
+
+    def _await_completion(self, operation: Operation) -> None:
         if operation in self._open:
             self._open.remove(operation)
+        if operation.over and operation in self._over:
+            self._over.remove(operation)
         done = operation.done
         # An operation that is complete blocks nothing, so it must not show as a wait.
         if done.done:

@@ -4,7 +4,6 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +11,9 @@ from runtime.core.coordinates import PeCoordinates
 from runtime.core.dtypes import DType
 from runtime.core.errors import PageFaultError
 from runtime.language.caller import kernel_line
-from runtime.language.context import PendingResult
+from runtime.language.context import PendingResult, PendingValue
 from runtime.language.gemm import Gemm, evaluate
+from runtime.language.memory_in_flight import UsedBlock, MemoryInFlight, MemoryUse
 from runtime.language.mock.memory import MockMemory, span_bytes
 from runtime.language.mock.queues import MockQueues
 from runtime.language.operations import compute, infer
@@ -24,13 +24,40 @@ from runtime.model.topology import Topology, load_topology
 _ORIGIN = PeCoordinates(0, 0, 0)
 
 
-class _Complete(NamedTuple):
-    """The result of an operation that is complete."""
+class _Complete:
+    """The result of an operation that is complete, and in flight until the kernel waits for it."""
 
-    value: Value | None
+    def __init__(self, value: Value | None, memory: MemoryInFlight, use: MemoryUse) -> None:
+        self._value, self._memory = value, memory
+        memory.begin(self, use)
 
     def wait(self) -> Value | None:
-        return self.value
+        self._memory.end(self)
+        return self._value
+
+
+class _LoadedValue(_Complete):
+    """A value in TCM that is complete."""
+
+    def __init__(self, value: Value, memory: MemoryInFlight, use: MemoryUse) -> None:
+        super().__init__(value, memory, use)
+        self._loaded = value
+
+    def wait(self) -> Value:
+        super().wait()
+        return self._loaded
+
+
+class _ToMemory(_Complete):
+    """A receive to memory, which may not be complete."""
+
+    def __init__(self, receive: PendingResult, memory: MemoryInFlight, use: MemoryUse) -> None:
+        super().__init__(None, memory, use)
+        self._receive = receive
+
+    def wait(self) -> None:
+        super().wait()
+        self._receive.wait()
 
 
 class MockPe:
@@ -58,6 +85,7 @@ class MockPe:
         self._programs = programs
         self._scratch_bytes = topology.kernel_scratch_bytes
         self._scratch_used = 0
+        self._in_flight = MemoryInFlight()
 
     def program_id(self, axis: int) -> int:
         """The number of the PE in its cube (axis 0) or of the cube in its SIP (axis 1)."""
@@ -67,16 +95,40 @@ class MockPe:
         """The number of PEs per cube (axis 0) or of cubes (axis 1) of the launch."""
         return self._programs[self._program_axis(axis)]
 
-    def load(self, pointer: Pointer, shape: Shape, strides: tuple[int, ...]) -> Value:
+    def load(
+        self,
+        pointer: Pointer,
+        shape: Shape,
+        strides: tuple[int, ...],
+        out: Value | None = None,
+    ) -> Value:
         """Copy a block out of an array."""
-        data = self._block(pointer, shape, strides).copy()
-        return Value(shape, pointer.dtype, data, self._reserve(shape, pointer.dtype))
+        self._use("tl.load", reads=(UsedBlock(pointer, shape, strides),))
+        return self._loaded(pointer, shape, strides, out)
+
+    def load_async(
+        self,
+        pointer: Pointer,
+        shape: Shape,
+        strides: tuple[int, ...],
+        out: Value | None = None,
+    ) -> PendingValue:
+        """Copy at once."""
+        use = self._use("tl.load_async", reads=(UsedBlock(pointer, shape, strides),))
+        return _LoadedValue(self._loaded(pointer, shape, strides, out), self._in_flight, use)
 
     def store(self, pointer: Pointer, value: Value, strides: tuple[int, ...]) -> None:
         """Copy a value into an array."""
-        block = self._block(pointer, value.shape, strides)
-        if value.data is not None:
-            block[...] = value.data
+        self._use("tl.store", writes=(UsedBlock(pointer, value.shape, strides),))
+        self._stored(pointer, value, strides)
+
+    def store_async(
+        self, pointer: Pointer, value: Value, strides: tuple[int, ...]
+    ) -> PendingResult:
+        """Copy at once."""
+        use = self._use("tl.store_async", writes=(UsedBlock(pointer, value.shape, strides),))
+        self._stored(pointer, value, strides)
+        return _Complete(None, self._in_flight, use)
 
     def math(
         self,
@@ -103,6 +155,11 @@ class MockPe:
 
     def gemm(self, gemm: Gemm) -> PendingResult:
         """Compute at once, tile by tile as the chip does."""
+        use = self._use(
+            "tl.composite",
+            [UsedBlock.of(each) for each in (gemm.a, gemm.b) if isinstance(each, Ref)],
+            [] if gemm.out is None else [UsedBlock.of(gemm.out)],
+        )
         tile = self.gemm_tile
         a, b = self._matrix(gemm.a, (tile.m, tile.k)), self._matrix(gemm.b, (tile.k, tile.n))
         if gemm.out is not None:
@@ -113,10 +170,15 @@ class MockPe:
                 result = evaluate(gemm, a, b, tile)
                 for rows, columns, block in pieces:
                     block[...] = result[rows, columns]
-            return _Complete(None)
-        address = self._reserve(gemm.shape, gemm.dtype)
+            return _Complete(None, self._in_flight, use)
         data = None if a is None or b is None else evaluate(gemm, a, b, tile)
-        return _Complete(Value(gemm.shape, gemm.dtype, data, address))
+        value = gemm.over
+        if value is None:
+            address = self._reserve(gemm.shape, gemm.dtype)
+            value = Value(gemm.shape, gemm.dtype, data, address)
+        elif value.data is not None and data is not None:
+            value.data[...] = data
+        return _Complete(value, self._in_flight, use)
 
     def send(self, direction: str, value: Value) -> None:
         """Fill slots of the peer's ring, each as soon as it is free."""
@@ -133,7 +195,10 @@ class MockPe:
     ) -> PendingResult:
         """Post a receive, which empties slots of a receive ring as they fill."""
         value: Value | None = None
+        use = None
         if isinstance(target, Pointer):
+            block = UsedBlock(target, shape, row_major(shape))
+            use = self._use("tl.recv", writes=(block,))
             elements = self._block(target, shape, row_major(shape))
         elif target is not None and target.data is not None:
             self._check_gaps(f"recv from {direction or 'any'} over", target, "")
@@ -147,7 +212,8 @@ class MockPe:
             elements[...] = np.frombuffer(data, dtype.numpy).reshape(shape)
             return value
 
-        return self.queues.recv(direction, prod(shape) * dtype.itemsize, dtype, deliver)
+        receive = self.queues.recv(direction, prod(shape) * dtype.itemsize, dtype, deliver)
+        return receive if use is None else _ToMemory(receive, self._in_flight, use)
 
     @contextmanager
     def scratch(self) -> Generator[None]:
@@ -155,6 +221,33 @@ class MockPe:
         used = self._scratch_used
         yield
         self._scratch_used = used
+
+    def _use(
+        self,
+        name: str,
+        reads: Sequence[UsedBlock] = (),
+        writes: Sequence[UsedBlock] = (),
+    ) -> MemoryUse:
+        """The memory that a command uses; `KernelError` if an operation in flight forbids it."""
+        problem = self._in_flight.problem(name, reads, writes)
+        if problem is not None:
+            raise self.queues.error(problem)
+        return MemoryUse(name, kernel_line(), reads, writes)
+
+    def _loaded(
+        self, pointer: Pointer, shape: Shape, strides: tuple[int, ...], out: Value | None
+    ) -> Value:
+        block = self._block(pointer, shape, strides)
+        if out is None:
+            return Value(shape, pointer.dtype, block.copy(), self._reserve(shape, pointer.dtype))
+        if out.data is not None:
+            out.data[...] = block
+        return out
+
+    def _stored(self, pointer: Pointer, value: Value, strides: tuple[int, ...]) -> None:
+        block = self._block(pointer, value.shape, strides)
+        if value.data is not None:
+            block[...] = value.data
 
     def _check_gaps(self, operation: str, value: Value, advice: str) -> None:
         slot_bytes = self.queues.slot_bytes

@@ -239,7 +239,7 @@ GEMMS = [
     (
         lambda x: tl.composite("gemm", zeros(2, 2), zeros(2, 2), x),
         (
-            "gemm: out is a matrix in memory (tl.ref) or None, not Pointer "
+            "gemm: out is a matrix in memory (tl.ref), a value in TCM or None, not Pointer "
             f"{Pointer(0x1_0000_0000, F32)!r}"
         ),
     ),
@@ -276,8 +276,8 @@ GEMMS = [
     (
         lambda x: tl.wait(zeros(2)),
         (
-            "tl.wait takes a result of tl.composite or tl.recv_async, "
-            "not Value Value(shape=(2,), dtype=f32)"
+            "tl.wait takes a result of tl.load_async, tl.store_async, tl.composite or "
+            "tl.recv_async, not Value Value(shape=(2,), dtype=f32)"
         ),
     ),
 ]

@@ -1,0 +1,154 @@
+"""The loads and stores of a running kernel: copies between its values and memory, by DMA.
+
+A block of virtual memory is one request, or one for each physical piece. A blocking transfer ends
+with its last request. One in flight has ended its command when the requests are with the DMA
+engine, which keeps them in its queue until a channel is idle:
+
+    kernel     | command | command |           | command |      | wait ... |
+    channel 1            |=== load ===|========= store =========|
+    channel 2                      |==== load ====|
+
+The elements of a store are those at its command: nothing writes over the value in the meantime.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from runtime.core.trace import Operand
+from runtime.language.caller import kernel_line
+from runtime.language.memory_in_flight import UsedBlock, MemoryUse
+from runtime.language.value import Pointer, Shape, Value
+from sip_node.chip.completion import Completion, all_of, completed
+from sip_node.chip.pe.dma import PeDma
+from sip_node.chip.strided_block import nbytes_of
+from sip_node.programs.kernel_faults import KernelFaults
+from sip_node.programs.kernel_issue import CommandIssuer
+from sip_node.programs.kernel_memory import KernelMemory, Strides, Transfer
+from sip_node.programs.kernel_operation import Operation, Operations
+
+_Request = TypeVar("_Request")
+_Result = TypeVar("_Result")
+
+
+class Transfers:
+    """Loads and stores the values of one kernel."""
+
+    def __init__(
+        self,
+        issuer: CommandIssuer,
+        memory: KernelMemory,
+        operations: Operations,
+        dma: PeDma,
+        faults: KernelFaults,
+    ) -> None:
+        self._issuer, self._memory, self._operations = issuer, memory, operations
+        self._dma, self._faults = dma, faults
+
+    def load(self, pointer: Pointer, shape: Shape, strides: Strides, value: Value) -> Value:
+        """Copy a block of memory to `value`."""
+        self._check_memory("tl.load", reads=(UsedBlock(pointer, shape, strides),))
+        data = b""
+        # An empty block needs no command, and takes no time.
+        if value.nbytes:
+            blocks = self._memory.transfers(value.operand, pointer, strides)
+            if len(blocks) == 1:
+                ((near, far),) = blocks
+                data = self._issuer.issue_translated(self._dma.read, far, near)
+            else:
+                data = b"".join(self._issuer.issue_translated(self._read, blocks))
+        fill(value, data)
+        return value
+
+    def load_async(
+        self, pointer: Pointer, shape: Shape, strides: Strides, value: Value, *, over: bool
+    ) -> Operation:
+        """Begin a copy of a block of memory to `value`, which exists already if `over`."""
+        block = UsedBlock(pointer, shape, strides)
+        use = self.checked_use("tl.load_async", reads=(block,))
+        done = completed(list[bytes]())
+        if value.nbytes:
+            blocks = self._memory.transfers(value.operand, pointer, strides)
+            done = self._issuer.issue_translated(self._begun, self._read, blocks)
+            # With the last byte and not in `wait`: views of `value` have the elements from then on.
+            done.then(lambda read: fill(value, b"".join(read.value)))
+        return self._operations.started(done, value, over=over, memory=use)
+
+    def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
+        """Copy a value to a block of memory."""
+        self._check_memory("tl.store", writes=(UsedBlock(pointer, value.shape, strides),))
+        writes = self._writes(pointer, value, strides)
+        if len(writes) == 1:
+            self._issuer.issue_translated(self._dma.write, *writes[0])
+        elif writes:
+            self._issuer.issue_translated(self._write, writes)
+
+    def store_async(self, pointer: Pointer, value: Value, strides: Strides) -> Operation:
+        """Begin a copy of a value to a block of memory."""
+        block = UsedBlock(pointer, value.shape, strides)
+        use = self.checked_use("tl.store_async", writes=(block,))
+        writes, done = self._writes(pointer, value, strides), completed(list[bytes]())
+        if writes:
+            done = self._issuer.issue_translated(self._begun, self._write, writes)
+        return self._operations.started(done, None, reads=(value,), memory=use)
+
+    def checked_use(
+        self,
+        name: str,
+        reads: Sequence[UsedBlock] = (),
+        writes: Sequence[UsedBlock] = (),
+        line: str = "",
+    ) -> MemoryUse:
+        """The memory that an operation uses; `KernelError` if another one in flight forbids it."""
+        self._check_memory(name, reads, writes)
+        return MemoryUse(name, line or kernel_line(), reads, writes)
+
+    def _check_memory(
+        self, name: str, reads: Sequence[UsedBlock] = (), writes: Sequence[UsedBlock] = ()
+    ) -> None:
+        problem = self._operations.memory.problem(name, reads, writes)
+        if problem is not None:
+            raise self._faults.error(problem)
+
+    def _writes(
+        self, pointer: Pointer, value: Value, strides: Strides
+    ) -> list[tuple[Operand, Operand, bytes]]:
+        """The requests of a store; an empty value has none."""
+        self._operations.await_writers((value,))
+        if not value.nbytes:
+            return []
+        transfers = self._memory.transfers(value.operand, pointer, strides)
+        self._memory.check_store(pointer, (far for _, far in transfers))
+        data, start = value.tobytes(), 0
+        writes: list[tuple[Operand, Operand, bytes]] = []
+        for near, far in transfers:
+            end = start + nbytes_of(far)
+            writes.append((near, far, data[start:end]))
+            start = end
+        return writes
+
+    def _begun(
+        self, begin: Callable[[_Request], Completion[_Result]], request: _Request
+    ) -> Completion[Completion[_Result]]:
+        """The kernel goes on when an operation has begun, with its completion."""
+        return completed(begin(request))
+
+    def _read(self, blocks: list[Transfer]) -> Completion[list[bytes]]:
+        return all_of([self._dma.read(far, near) for near, far in blocks])
+
+    def _write(self, writes: list[tuple[Operand, Operand, bytes]]) -> Completion[list[bytes]]:
+        return all_of([self._dma.write(*write) for write in writes])
+
+
+def fill(value: Value, data: bytes) -> None:
+    """Set the elements of a value; none in a run without data."""
+    if len(data) != value.nbytes:
+        return
+    # A copy, since a later receive may write over a view of it.
+    array = np.frombuffer(bytearray(data), value.dtype.numpy).reshape(value.shape)
+    if value.data is None:
+        value.data = array
+    else:
+        # In place, since views of the value share its elements.
+        value.data[...] = array
