@@ -96,11 +96,13 @@ class KernelContext(Protocol):
         keep_dims: bool = False,
         dtype: DType | None = None,
         shape: "Shape | None" = None,
+        out: "Value | None" = None,
     ) -> "Value":
         """Run one operation on the math engine: elementwise, a reduction over `axis` (None: over
         all axes), or a move of elements.
 
-        `dtype` is the type of a cast; `shape` and `dtype` are those of `full`.
+        `dtype` is the type of a cast; `shape` and `dtype` are those of `full`. The result is a new
+        value, or `out`, which is written over: for an elementwise operation it may be an operand.
         """
         ...
 

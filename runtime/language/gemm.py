@@ -14,6 +14,7 @@ import numpy as np
 from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
 from runtime.core.errors import nearest
 from runtime.language.operations import ACTIVATIONS, compute
+from runtime.language.shapes import check_apart
 from runtime.language.value import Array, Ref, Shape, Value, check_exists
 from runtime.model.tiles import TilePlan, TileSize
 
@@ -246,10 +247,8 @@ def _check_activation(activation: str | None, accumulator: DType) -> None:
 
 def _check_over(out: Value, acc: Value | None, operands: Iterable[Value | Ref | None]) -> None:
     check_exists(out, "gemm")
-    for operand in operands:
-        # The engine reads a tile of an operand again, after it has stored tiles of the result.
-        if isinstance(operand, Value) and out.shares_bytes(operand):
-            raise ValueError(f"gemm: out, {out!r}, shares bytes with the operand {operand!r}")
+    # The engine reads a tile of an operand again, after it has stored tiles of the result.
+    check_apart(out, operands, "gemm")
     if acc is not None and out.shares_bytes(acc) and out.operand != acc.operand:
         raise ValueError(
             f"gemm: out shares bytes with acc, {acc!r}: it must be acc, or apart from it"

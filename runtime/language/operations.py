@@ -17,6 +17,7 @@ import numpy as np
 
 from runtime.core.dtypes import DType, boolean, float32, float64, int8, int32, uint8
 from runtime.core.errors import nearest
+from runtime.language.shapes import check_apart
 from runtime.language.value import Array, Shape, Value, check_exists
 
 
@@ -150,6 +151,17 @@ def infer(
     return _transposed(values[0].shape) if name == "trans" else (
         sum(value.numel for value in values),
     ), common
+
+
+def check_over(name: str, operands: Sequence[Value | float], out: Value) -> None:
+    """`ValueError` for an `out` that shares bytes with operands, but is none of them.
+
+    An elementwise operation may write over an operand: it has read an element when it writes it.
+    """
+    is_elementwise = name in ELEMENTWISE or name in COMPARISONS
+    values = [each for each in operands if isinstance(each, Value)]
+    apart = [each for each in values if not (is_elementwise and each.operand == out.operand)]
+    check_apart(out, apart, name)
 
 
 def compute(

@@ -2,6 +2,7 @@
 they run.
 """
 
+from collections.abc import Iterable
 from operator import index
 from typing import SupportsIndex
 
@@ -78,6 +79,16 @@ def checked_out(out: object, shape: Shape, dtype: DType, operation: str) -> Valu
             f"{out.dtype.name} of shape {out.shape}; they must be equal"
         )
     return out
+
+
+def check_apart(out: Value, operands: Iterable[object], operation: str) -> None:
+    """`ValueError` for an `out` that shares bytes with one of `operands`."""
+    for operand in operands:
+        if isinstance(operand, Value) and out.shares_bytes(operand):
+            raise ValueError(
+                f"{operation}: out, {out!r}, shares bytes with the operand {operand!r}, which the "
+                "engine reads after it has begun to write"
+            )
 
 
 def checked_dtype(dtype: object, operation: str) -> DType:

@@ -199,6 +199,13 @@ class Value:
         """The elements in row-major order; empty in a run without data."""
         return b"" if self.data is None else self.data.tobytes()
 
+    def fill(self, array: Array) -> None:
+        """Set the elements; views of this value, which share them, show them too."""
+        if self.data is None:
+            self.data = array
+        else:
+            self.data[...] = array
+
     def to(self, dtype: DType) -> "Value":
         """The elements converted to another type, on the math engine."""
         return running_kernel().math("cast", (self,), dtype=dtype)

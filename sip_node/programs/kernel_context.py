@@ -16,7 +16,8 @@ from runtime.language.caller import call_kernel, kernel_line
 from runtime.language.context import PendingResult, current_pe
 from runtime.language.gemm import Gemm
 from runtime.language.memory_in_flight import UsedBlock
-from runtime.language.operations import compute, infer
+from runtime.language.operations import check_over, compute, infer
+from runtime.language.shapes import checked_out
 from runtime.language.value import Pointer, Ref, Shape, Value, row_major
 from runtime.model.tiles import TileSize
 from runtime.wire.reports import BlockedPe
@@ -171,18 +172,20 @@ class PeKernelContext:
         keep_dims: bool = False,
         dtype: DType | None = None,
         shape: Shape | None = None,
+        out: Value | None = None,
     ) -> Value:
         """One operation of the math engine: fetch the operands, compute, store the result."""
+        whole = infer(name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape)
+        if out is not None:
+            check_over(name, operands, checked_out(out, *whole, name))
         self._operations.await_writers(operands)
-        result = self._memory.new(
-            *infer(name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape)
-        )
+        result = self._target(out, *whole)
         # Without data an operand has no array, and the result has none either.
         arrays = [operand.data if isinstance(operand, Value) else operand for operand in operands]
         known = [array for array in arrays if array is not None]
         if self._pe.chip.data and len(known) == len(arrays):
-            result.data = compute(
-                name, known, result.dtype, axis=axis, keep_dims=keep_dims, shape=shape
+            result.fill(
+                compute(name, known, result.dtype, axis=axis, keep_dims=keep_dims, shape=shape)
             )
         if result.nbytes:
             inputs = tuple(

@@ -18,7 +18,7 @@ import numpy as np
 
 from runtime.core.trace import Operand
 from runtime.language.caller import kernel_line
-from runtime.language.memory_in_flight import UsedBlock, MemoryUse
+from runtime.language.memory_in_flight import MemoryUse, UsedBlock
 from runtime.language.value import Pointer, Shape, Value
 from sip_node.chip.completion import Completion, all_of, completed
 from sip_node.chip.pe.dma import PeDma
@@ -146,9 +146,4 @@ def fill(value: Value, data: bytes) -> None:
     if len(data) != value.nbytes:
         return
     # A copy, since a later receive may write over a view of it.
-    array = np.frombuffer(bytearray(data), value.dtype.numpy).reshape(value.shape)
-    if value.data is None:
-        value.data = array
-    else:
-        # In place, since views of the value share its elements.
-        value.data[...] = array
+    value.fill(np.frombuffer(bytearray(data), value.dtype.numpy).reshape(value.shape))

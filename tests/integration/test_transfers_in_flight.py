@@ -7,6 +7,7 @@ import pytest
 
 from runtime import mock, tl
 from runtime.core.errors import KernelError
+from runtime.language.context import running_kernel
 from runtime.language.value import Pointer, Value
 from runtime.model.topology import load_topology
 from tests.support.one_pe import OnePe, run_on_one_pe
@@ -242,3 +243,28 @@ def test_the_result_of_a_product_does_not_overlap_its_operands() -> None:
     ):
         with pytest.raises(KernelError, match=problem):
             mock.launch(kernel, ramp(64))
+
+
+def test_an_elementwise_operation_is_written_over_an_operand() -> None:
+    def kernel(x: Pointer, y: Pointer) -> None:
+        total, block = tl.load(x, (2, BLOCK)), tl.load(x + 2 * BLOCK, (2, BLOCK))
+        pe = running_kernel()
+        assert pe.math("add", (total, block), out=total) is total
+        pe.math("sum", (total[:1],), axis=0, keep_dims=True, out=block[:1])
+        tl.store(y, tl.cat([total, block]))
+
+    done = run(kernel)
+    x, y = done.arrays
+    assert np.array_equal(y[:2], x[:2] + x[2:4])
+    assert np.array_equal(y[2:4], [y[0], x[3]])
+
+
+@pytest.mark.parametrize("name", ["add", "trans"])
+def test_a_result_over_another_part_of_an_operand_is_refused(name: str) -> None:
+    def kernel(x: Pointer) -> None:
+        block = tl.load(x, (8, 4))
+        operands = (block[:4], 1.0) if name == "add" else (block[:4],)
+        running_kernel().math(name, operands, out=block[1:5] if name == "add" else block[:4])
+
+    with pytest.raises(KernelError, match=f"{name}: out, .*, shares bytes with the operand"):
+        mock.launch(kernel, ramp(64))

@@ -13,10 +13,11 @@ from runtime.core.errors import PageFaultError
 from runtime.language.caller import kernel_line
 from runtime.language.context import PendingResult, PendingValue
 from runtime.language.gemm import Gemm, evaluate
-from runtime.language.memory_in_flight import UsedBlock, MemoryInFlight, MemoryUse
+from runtime.language.memory_in_flight import MemoryInFlight, MemoryUse, UsedBlock
 from runtime.language.mock.memory import MockMemory, span_bytes
 from runtime.language.mock.queues import MockQueues
-from runtime.language.operations import compute, infer
+from runtime.language.operations import check_over, compute, infer
+from runtime.language.shapes import checked_out
 from runtime.language.value import Array, Pointer, Ref, Shape, Value, row_major
 from runtime.model.tiles import blocked_offset
 from runtime.model.topology import Topology, load_topology
@@ -139,19 +140,23 @@ class MockPe:
         keep_dims: bool = False,
         dtype: DType | None = None,
         shape: Shape | None = None,
+        out: Value | None = None,
     ) -> Value:
         """Compute at once."""
         whole, result = infer(
             name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape
         )
-        address = self._reserve(whole, result)
+        if out is None:
+            value = Value(whole, result, None, self._reserve(whole, result))
+        else:
+            value = checked_out(out, whole, result, name)
+            check_over(name, operands, out)
         elements = [operand.data if isinstance(operand, Value) else operand for operand in operands]
         # An operand without data, as in a run without data, makes a result without data.
         known = [each for each in elements if each is not None]
-        if len(known) < len(elements):
-            return Value(whole, result, None, address)
-        data = compute(name, known, result, axis=axis, keep_dims=keep_dims, shape=whole)
-        return Value(whole, result, data, address)
+        if len(known) == len(elements):
+            value.fill(compute(name, known, result, axis=axis, keep_dims=keep_dims, shape=whole))
+        return value
 
     def gemm(self, gemm: Gemm) -> PendingResult:
         """Compute at once, tile by tile as the chip does."""
