@@ -9,10 +9,12 @@ Integers wrap around.
 
 from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from coordinator.verify.elements import NUMPY, Array, is_float
+from coordinator.verify.functions import COMPARISONS, ELEMENTWISE, POSITIONS, REDUCTIONS
 from runtime.core.errors import nearest
 from runtime.core.trace import OpRecord
 
@@ -24,70 +26,12 @@ COPIES = {
 """Operations that move elements, by engine."""
 
 _ROUNDING = frozenset(
-    {"exp", "log", "sin", "cos", "tanh", "sigmoid", "gelu", "silu", "softmax", "sum", "fma", "gemm"}
+    {"exp", "exp2", "log", "log2", "pow", "sin", "cos", "tanh", "erf", "sigmoid", "gelu", "silu"}
+    | {"softmax", "sum", "cumsum", "fma", "gemm"}
 )
 """Operations whose last bits depend on the order of additions or on a library's approximation."""
 _CHOOSING = frozenset({"maximum", "minimum", "max", "min", "relu", "clamp"})
 """Operations that may return either of +0 and -0."""
-
-
-def _fma(a: Array, b: Array, c: Array) -> Array:
-    return a * b + c
-
-
-def _clamp(x: Array, low: Array, high: Array) -> Array:
-    return np.minimum(np.maximum(x, low), high)
-
-
-def _sigmoid(x: Array) -> Array:
-    return np.reciprocal(np.exp(np.negative(x)) + 1.0)
-
-
-def _silu(x: Array) -> Array:
-    return x * _sigmoid(x)
-
-
-def _relu(x: Array) -> Array:
-    return np.maximum(x, np.zeros_like(x))
-
-
-def _gelu(x: Array) -> Array:
-    return x / 2.0 * (np.tanh((x + 0.044715 * x**3) * np.sqrt(2.0 / np.pi)) + 1.0)
-
-
-_ELEMENTWISE: dict[str, tuple[int, Callable[..., Array]]] = {
-    "add": (2, np.add),
-    "sub": (2, np.subtract),
-    "mul": (2, np.multiply),
-    "div": (2, np.true_divide),
-    "maximum": (2, np.maximum),
-    "minimum": (2, np.minimum),
-    "bitwise_and": (2, np.bitwise_and),
-    "bitwise_or": (2, np.bitwise_or),
-    "bitwise_xor": (2, np.bitwise_xor),
-    "fma": (3, _fma),
-    "clamp": (3, _clamp),
-    "exp": (1, np.exp),
-    "log": (1, np.log),
-    "sqrt": (1, np.sqrt),
-    "abs": (1, np.absolute),
-    "sigmoid": (1, _sigmoid),
-    "sin": (1, np.sin),
-    "cos": (1, np.cos),
-    "tanh": (1, np.tanh),
-    "relu": (1, _relu),
-    "gelu": (1, _gelu),
-    "silu": (1, _silu),
-}
-_COMPARISONS: dict[str, Callable[..., Array]] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-}
-_REDUCTIONS: dict[str, Callable[..., Array]] = {"sum": np.sum, "max": np.amax, "min": np.amin}
 
 
 def copies(record: OpRecord) -> bool:
@@ -124,16 +68,19 @@ def _function(record: OpRecord) -> Callable[[OpRecord, Sequence[Array | float]],
     if (engine, name) in _FUNCTIONS:
         return _FUNCTIONS[engine, name]
     if engine == "pe_math":
-        if name in _ELEMENTWISE:
+        if name in ELEMENTWISE:
             return _elementwise
-        if name in _COMPARISONS:
+        if name in COMPARISONS:
             return _compare
-        if name in _REDUCTIONS:
+        if name in REDUCTIONS:
             return _reduce
+        if name in POSITIONS:
+            return _position
     known = sorted(
         {other for (of, other) in _FUNCTIONS if of == engine} | COPIES.get(engine, frozenset())
     )
-    known += [*_ELEMENTWISE, *_COMPARISONS, *_REDUCTIONS] if engine == "pe_math" else []
+    if engine == "pe_math":
+        known += [*ELEMENTWISE, *COMPARISONS, *REDUCTIONS, *POSITIONS]
     if not known:
         raise ValueError(f"engine {engine!r} computes nothing")
     raise ValueError(f"engine {engine} has no operation {name!r}{nearest(name, known)}")
@@ -180,7 +127,7 @@ def _gemm(_: OpRecord, inputs: Sequence[Array | float]) -> Array:
 
 
 def _elementwise(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
-    count, function = _ELEMENTWISE[record.name]
+    count, function = ELEMENTWISE[record.name]
     if len(inputs) != count:
         raise ValueError(f"it takes {count} operands, not {len(inputs)}")
     dtype = NUMPY[record.dtype]
@@ -199,20 +146,63 @@ def _compare(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
     (dtype,) = dtypes
     # float64 holds every element of a smaller type exactly, also those that numpy cannot compare.
     wide = dtype if dtype.kind in "iub" else np.dtype(np.float64)
-    return _COMPARISONS[record.name](*(_widened(each, dtype, wide) for each in inputs))
+    return COMPARISONS[record.name](*(_widened(each, dtype, wide) for each in inputs))
+
+
+def _where(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
+    dtype = NUMPY[record.dtype]
+    if len(inputs) != 3 or not isinstance(inputs[0], np.ndarray) or inputs[0].dtype != np.bool_:
+        raise ValueError("it takes a block of bools and two choices")
+    mask, *choices = inputs
+    for choice in choices:
+        if isinstance(choice, np.ndarray) and choice.dtype != dtype:
+            raise ValueError(f"it chooses {choice.dtype}, its result is {record.dtype}")
+    yes, no = (np.broadcast_to(_widened(each, dtype, dtype), record.shape) for each in choices)
+    result = np.array(no)
+    np.copyto(result, yes, where=np.broadcast_to(np.asarray(mask), record.shape))
+    return result
+
+
+def _arange(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
+    if len(inputs) != 2 or any(isinstance(each, np.ndarray) for each in inputs):
+        raise ValueError("it takes two numbers")
+    first, end = (int(each) for each in inputs)
+    return np.array(range(first, end), np.float64).astype(NUMPY[record.dtype])
+
+
+def _sum_type(x: Array) -> np.dtype[Any]:
+    # A sum of bytes has the type int32 in the kernel language, since it would overflow at once.
+    widens = x.dtype.kind in "iub" and x.dtype.itemsize == 1
+    return np.dtype(np.int32) if widens else x.dtype
+
+
+def _running_sum(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
+    (x,) = _arrays(inputs, 1)
+    dtype = _sum_type(x)
+    wide = np.dtype(np.float64) if is_float(record.dtype) else dtype
+    _check_axis(x, record.axis)
+    return np.add.accumulate(x.astype(wide), axis=record.axis or 0).astype(dtype)
+
+
+def _position(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
+    (x,) = _arrays(inputs, 1)
+    _check_axis(x, record.axis)
+    plain = x if x.dtype.kind in "iub" else x.astype(np.float64)
+    # The record has no keepdims: the number of axes of the result shows it.
+    keep = len(record.shape) == x.ndim
+    found = POSITIONS[record.name](plain, axis=record.axis, keepdims=keep)
+    return np.asarray(found).astype(np.int32)
 
 
 def _reduce(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
     (x,) = _arrays(inputs, 1)
-    # A sum of bytes has the type int32 in the kernel language, since it would overflow at once.
-    widens = record.name == "sum" and x.dtype.kind in "iub" and x.dtype.itemsize == 1
-    dtype = np.dtype(np.int32) if widens else x.dtype
+    dtype = _sum_type(x) if record.name == "sum" else x.dtype
     wide = np.dtype(np.float64) if is_float(record.dtype) else dtype
     _check_axis(x, record.axis)
     # The record has no keepdims: the number of axes of the result shows it.
     keep = len(record.shape) == x.ndim
     return np.asarray(
-        _REDUCTIONS[record.name](x.astype(wide), axis=record.axis, keepdims=keep)
+        REDUCTIONS[record.name](x.astype(wide), axis=record.axis, keepdims=keep)
     ).astype(dtype)
 
 
@@ -253,6 +243,9 @@ _FUNCTIONS: dict[tuple[str, str], Callable[[OpRecord, Sequence[Array | float]], 
     ("pe_math", "cat"): _cat,
     ("pe_math", "cast"): _round,
     ("pe_math", "full"): _full,
+    ("pe_math", "arange"): _arange,
+    ("pe_math", "where"): _where,
+    ("pe_math", "cumsum"): _running_sum,
 }
 
 

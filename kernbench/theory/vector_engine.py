@@ -13,8 +13,10 @@ where the servers take turns at vectors j and k. For V full vectors with times f
     T = f + fill + c + s + (V - 1) max(f, c, s).
 
 A reduction stores its result when the lanes have been combined: T = max over j of F(j) + E(V - j +
-1) + tree + S(1). The tree over the lanes has ceil(log2(lanes)) levels. A path is rounded up to the
-picosecond as a whole, and so is the result of a reduction.
+1) + tree + S(1). The tree over the lanes has ceil(log2(lanes)) levels. A running sum sends every
+vector through as many levels, in which it is summed by halves of the distance between lanes, and
+adds the sum of the vectors before: E(k) = fill + k x (levels + addition). A path is rounded up to
+the picosecond as a whole, and so is the result of a reduction.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +27,7 @@ from math import ceil, log2
 from kernbench.theory.roofline import bytes_ps, cycles_ps
 from kernbench.theory.topology_file import TopologyFile
 
-REDUCTIONS = ("sum", "max", "min")
+REDUCTIONS = ("sum", "max", "min", "argmax", "argmin")
 """The operations that combine elements into one."""
 _SOFTMAX = (("max",), ("exp", "sum"), ("exp", "mul"))
 _LANE_BYTES = 4
@@ -90,6 +92,13 @@ class VectorEngine:
         count = self.vectors(operand.count, operand.item_bytes), operand.item_bytes
         reduced_ps = self._reduced_ps(self.cycles(function), operand, count, self.tree_cycles())
         return reduced_ps + ceil(self._port_ps(result.nbytes))
+
+    def running_sum_ps(self, operand: Elements, result: Elements) -> int:
+        """T of a running sum."""
+        widest = max(operand.item_bytes, result.item_bytes)
+        count = self.vectors(operand.count, widest), widest
+        cycles = self.tree_cycles() + self.cycles("cumsum")
+        return self._streamed_ps(cycles, [operand], result, count)
 
     def softmax_ps(self, block: Elements) -> int:
         """T of a softmax: the largest element, the sum of the exponentials, the quotients.

@@ -6,7 +6,7 @@ operand and the end of the operation is the issue of one command and the time of
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, repeat
 from math import prod
 from typing import Any
 
@@ -20,8 +20,11 @@ from runtime.language.context import running_kernel
 from runtime.torch.ops import launch_on
 from sip_node.local_run import simulate
 
-UNARY = ("abs", "relu", "exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "gelu", "silu")
-BINARY = ("add", "sub", "mul", "div", "maximum", "minimum")
+UNARY = (
+    *("abs", "relu", "floor", "ceil", "round", "exp", "exp2", "log", "log2", "sqrt", "rsqrt"),
+    *("sin", "cos", "tanh", "erf", "sigmoid", "gelu", "silu"),
+)
+BINARY = ("add", "sub", "mul", "div", "pow", "maximum", "minimum")
 TERNARY = ("fma", "clamp")
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor")
@@ -34,7 +37,10 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class VectorCase:
-    """One operation: operands of one type, and the shape and type of the result."""
+    """One operation: operands of one type, and the shape and type of the result.
+
+    The first operand may have a type of its own, `first`; without operands there are `numbers`.
+    """
 
     id: str
     name: str
@@ -43,6 +49,8 @@ class VectorCase:
     dtype: DType = float32
     result_dtype: DType = float32
     options: dict[str, Any] = field(default_factory=dict)
+    first: DType | None = None
+    numbers: tuple[int, ...] = (1,)
 
     def __str__(self) -> str:
         shapes = ", ".join(" x ".join(map(str, shape)) for shape in self.operands)
@@ -62,13 +70,15 @@ class VectorCase:
     @property
     def blocks(self) -> tuple[Elements, ...]:
         """The operands."""
-        return tuple(Elements(prod(shape), self.dtype.itemsize) for shape in self.operands)
+        sized = zip(self.operands, self._types(), strict=False)
+        return tuple(Elements(prod(shape), dtype.itemsize) for shape, dtype in sized)
 
     def kernel(self) -> None:
         """Make the operands, then execute the operation."""
         context = running_kernel()
-        values = [context.math("full", (1,), shape=shape, dtype=self.dtype) for shape in self.made]
-        context.math(self.name, values if self.operands else (1,), **self.options)
+        made = zip(self.made, self._types(), strict=False)
+        values = [context.math("full", (1,), shape=shape, dtype=dtype) for shape, dtype in made]
+        context.math(self.name, values if self.operands else self.numbers, **self.options)
 
     def expected_ps(self, engine: VectorEngine) -> int:
         """The time of the operation without the issue of its command."""
@@ -76,12 +86,19 @@ class VectorCase:
         match self.name:
             case "softmax":
                 return engine.softmax_ps(result)
+            case "cumsum":
+                return engine.running_sum_ps(self.blocks[0], result)
             case name if name in REDUCTIONS:
                 return engine.reduction_ps(name, self.blocks[0], result)
             case "cat":
                 return engine.elementwise_ps("cat", [result], result)
             case name:
                 return engine.elementwise_ps(_function(name), self.blocks, result)
+
+    def _types(self) -> Iterator[DType]:
+        """The types of the operands."""
+        yield self.first or self.dtype
+        yield from repeat(self.dtype)
 
 
 def by_function(file: TopologyFile) -> list[Check]:
@@ -117,7 +134,13 @@ def _operations(file: TopologyFile) -> list[VectorCase]:
             for name, count, dtype in same
         ),
         *(VectorCase(name, name, (size,) * 2, size, result_dtype=boolean) for name in COMPARISONS),
-        *(VectorCase(name, name, (size,), (), options={"axis": None}) for name in REDUCTIONS),
+        *(
+            VectorCase(name, name, (size,), (), result_dtype=_reduced(name), options={"axis": None})
+            for name in REDUCTIONS
+        ),
+        VectorCase("cumsum", "cumsum", (size,), size, options={"axis": 0}),
+        VectorCase("where", "where", (size,) * 3, size, first=boolean),
+        _range("arange", size),
         VectorCase("softmax", "softmax", (size,), size, options={"axis": 0}),
         VectorCase("trans", "trans", ((3, size[0]),), (size[0], 3)),
         VectorCase("cat", "cat", ((size[0] - 7,), (7,), size), (2 * size[0],)),
@@ -168,6 +191,10 @@ def _streams(file: TopologyFile) -> Iterator[VectorCase]:
     yield VectorCase(
         "sum-i8", "sum", (size,), (), dtype=int8, result_dtype=int32, options={"axis": None}
     )
+    yield VectorCase("argmax", "argmax", (rows,), (8,), result_dtype=int32, options={"axis": 1})
+    yield VectorCase("cumsum", "cumsum", (rows,), rows, options={"axis": 1})
+    yield VectorCase("cumsum-i8", "cumsum", (rows,), rows, int8, int32, options={"axis": 0})
+    yield VectorCase("where", "where", (rows, (8, 1), row), rows, first=boolean)
     yield VectorCase("softmax", "softmax", (rows,), rows, options={"axis": 1})
     yield VectorCase("cat", "cat", ((part,), (3 * lanes,), (7,)), (part + 3 * lanes + 7,))
 
@@ -181,8 +208,25 @@ def _constant(name: str, shape: Shape) -> VectorCase:
     return VectorCase(name, "full", (), shape, options={"shape": shape, "dtype": float32})
 
 
+def _range(name: str, shape: Shape) -> VectorCase:
+    return VectorCase(
+        name,
+        "arange",
+        (),
+        shape,
+        int32,
+        int32,
+        options={"dtype": int32},
+        numbers=(0, prod(shape)),
+    )
+
+
 def _cast(name: str, shape: Shape, dtype: DType, other: DType) -> VectorCase:
     return VectorCase(name, "cast", (shape,), shape, dtype, other, {"dtype": other})
+
+
+def _reduced(name: str) -> DType:
+    return int32 if name in ("argmax", "argmin") else float32
 
 
 def _function(name: str) -> str:

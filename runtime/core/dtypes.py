@@ -15,13 +15,24 @@ if TYPE_CHECKING:
 class DType:
     """One element type: `name` is its short name in the op log (`f16`), `torch_name` PyTorch's.
 
-    An element has `itemsize` bytes. Integers and bool are not floating-point.
+    An element has `itemsize` bytes. Integers and bool are not floating-point; of a floating-point
+    type, `fraction_bits` are the bits behind the leading one.
     """
 
     name: str
     torch_name: str
     itemsize: int
-    is_floating_point: bool = False
+    fraction_bits: int = 0
+
+    @property
+    def is_floating_point(self) -> bool:
+        """Whether elements have a fraction."""
+        return self.fraction_bits > 0
+
+    @property
+    def all_ones(self) -> int:
+        """The element of an integer type, or of bool, whose bits are all set."""
+        return 1 if self.numpy.kind == "b" else -1 if self.numpy.kind == "i" else 255
 
     @cached_property
     def numpy(self) -> "np.dtype[np.generic]":
@@ -50,19 +61,25 @@ class DType:
         # 2.0 is an integer, 2.5 is not; Python's own numbers have no range.
         return int(number) == number and limits.min <= number <= limits.max
 
+    def counts(self, number: int) -> bool:
+        """Whether this type has an integer exactly, and all integers between it and 0."""
+        if self.is_floating_point:
+            return abs(number) <= 2 << self.fraction_bits
+        return self.holds(number)
+
     def __repr__(self) -> str:
         return f"torch.{self.torch_name}"
 
 
-float16 = DType("f16", "float16", 2, is_floating_point=True)
-bfloat16 = DType("bf16", "bfloat16", 2, is_floating_point=True)
-float32 = DType("f32", "float32", 4, is_floating_point=True)
+float16 = DType("f16", "float16", 2, fraction_bits=10)
+bfloat16 = DType("bf16", "bfloat16", 2, fraction_bits=7)
+float32 = DType("f32", "float32", 4, fraction_bits=23)
 int8 = DType("i8", "int8", 1)
 int32 = DType("i32", "int32", 4)
 int64 = DType("i64", "int64", 8)
 uint8 = DType("u8", "uint8", 1)
 boolean = DType("bool", "bool", 1)
-float64 = DType("f64", "float64", 8, is_floating_point=True)
+float64 = DType("f64", "float64", 8, fraction_bits=52)
 
 ALL = (float16, bfloat16, float32, int8, int32, int64, uint8, boolean, float64)
 """All element types, in the order of their numbers in packets."""

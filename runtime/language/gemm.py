@@ -13,7 +13,8 @@ import numpy as np
 
 from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
 from runtime.core.errors import nearest
-from runtime.language.operations import ACTIVATIONS, compute
+from runtime.language.functions import ACTIVATIONS
+from runtime.language.operations import compute
 from runtime.language.shapes import check_apart
 from runtime.language.value import Array, Ref, Shape, Value, check_exists
 from runtime.model.tiles import TilePlan, TileSize

@@ -6,19 +6,23 @@ cycles of a function are a number of the topology file, `pe.math.cycles`.
 
 from typing import NamedTuple
 
-from runtime.language.operations import COMPARISONS, REDUCTIONS
+from runtime.language.functions import COMPARISONS, ELEMENTWISE, REDUCTIONS, SCANS
 
 
 class Pass(NamedTuple):
     """One pass over the elements: `functions` of every vector, one after the other.
 
     A pass that `reduces` keeps its result in the lanes. After the last vector a tree combines the
-    lanes, and the functions `after` apply to what the tree returns.
+    lanes, and the functions `after` apply to what the tree returns. A pass that `scans` sends every
+    vector through as many levels as the tree has: level i adds, to each lane, the lane 2^i before
+    it (W. D. Hillis and G. L. Steele, Data parallel algorithms, 1986). Its function then adds what
+    the vector before has left.
     """
 
     functions: tuple[str, ...]
     reduces: bool = False
     after: tuple[str, ...] = ()
+    scans: bool = False
 
 
 _SOFTMAX = (
@@ -30,17 +34,15 @@ _SOFTMAX = (
     Pass(("exp", "mul")),
 )
 
-_FUNCTIONS = dict.fromkeys(COMPARISONS, "compare") | dict.fromkeys(
-    ("bitwise_and", "bitwise_or", "bitwise_xor"), "bitwise"
-)
-
 
 def passes(name: str) -> tuple[Pass, ...]:
     """The passes of an operation, in their order.
 
-    Every operation but `softmax` has one, of the function of its own name. The comparisons share
-    the function `compare`, the bitwise operations `bitwise`.
+    Every operation but `softmax` has one, of one function. The comparisons share the function
+    `compare`, the bitwise operations `bitwise`.
     """
     if name == "softmax":
         return _SOFTMAX
-    return (Pass((_FUNCTIONS.get(name, name),), reduces=name in REDUCTIONS),)
+    function = ELEMENTWISE.get(name) or COMPARISONS.get(name)
+    cost = name if function is None else function.cost
+    return (Pass((cost,), reduces=name in REDUCTIONS, scans=name in SCANS),)

@@ -18,12 +18,12 @@ _HOST = "numpy and Python's functions would compute on the host, and take no sim
 
 VALUE = "a value in TCM"
 VALUE_ADVICE: Mapping[str, str] = {
-    "compare": f"{_NO_BRANCH}; choose elements with tl.maximum, tl.minimum, tl.clamp or tl.relu",
-    "pow": "multiply, as in x * x, or use tl.sqrt, tl.exp and tl.log",
-    "floordiv": "divide with /, and round with x.to(tl.int32)",
-    "mod": "compute it with -, * and /",
+    "truth": f"{_NO_BRANCH}; choose elements with tl.where(x > 0, a, b), and join conditions with "
+    "& and |",
+    "floordiv": "divide with /, and round with tl.floor(x)",
+    "mod": "compute it with -, * and tl.floor(x / y)",
     "matmul": "use tl.dot(a, b) or tl.composite",
-    "bits": "the vector engine has no operation on bits",
+    "bits": "the vector engine has no shifts; multiply or divide by a power of 2",
     "convert": f"{_NO_BRANCH}; pass numbers as arguments of the kernel",
     "len": "use x.shape[0]",
     "iter": "take a part with a slice, as in x[i:i + 1]",
@@ -33,7 +33,33 @@ VALUE_ADVICE: Mapping[str, str] = {
     "copy": "it exists in the memory of one PE only; x + 0 makes a copy there",
     "numpy": f"{_HOST}; use the functions of tl",
     "abs": "use tl.abs(x)",
+    "rounding": "use tl.floor(x), tl.ceil(x), tl.round(x) or x.to(tl.int32)",
 }
+OF_VALUES = {
+    name: f"use tl.{name}(x)"
+    for name in (
+        *("abs", "argmax", "argmin", "cat", "ceil", "clamp", "cos", "cumsum", "erf", "exp"),
+        *("exp2", "floor", "log", "log2", "max", "maximum", "min", "minimum", "pow", "relu"),
+        *("round", "rsqrt", "sigmoid", "sin", "softmax", "sqrt", "sum", "tanh"),
+    )
+} | {
+    "item": "kernels cannot branch on data; store it with tl.store and read it on the host",
+    "numpy": "store it with tl.store and read the tensor on the host",
+    "ndim": "use len(x.shape)",
+    "size": "use x.shape or x.numel",
+    "view": "x.reshape(...) has another shape, x.to(dtype) another type",
+    "permute": "x.mT exchanges the last two axes",
+    "transpose": "x.mT exchanges the last two axes",
+    "t": "x.mT is the transposed matrix as a view, x.T a copy",
+    "unsqueeze": "use x.expand_dims(axis) or x[:, None]",
+    "squeeze": "use x.reshape(...)",
+    "float": "use x.to(tl.float32)",
+    "half": "use x.to(tl.float16)",
+    "astype": "use x.to(dtype)",
+    "mean": "use tl.sum(x) / x.numel",
+    "masked_fill": "use tl.where(mask, value, x)",
+}
+"""Advice for attributes of tensors and arrays that a value lacks."""
 POINTER = "a pointer"
 POINTER_ADVICE: Mapping[str, str] = {
     "compare": "it is equal or unequal to a pointer, and has no order; compare addresses with "
@@ -45,6 +71,11 @@ POINTER_ADVICE: Mapping[str, str] = {
     "len": "pass the number of elements as an argument of the kernel",
     "numpy": f"{_HOST}; load the elements with tl.load",
 }
+OF_TENSORS = dict.fromkeys(
+    ("shape", "numel", "nbytes", "size", "dim", "ndim", "strides", "stride"),
+    "pass what the kernel needs of the tensor as an argument of the launch",
+) | {"to": "load a block with tl.load and convert that", "T": "load a block and transpose that"}
+"""Advice for attributes of tensors that a pointer lacks."""
 REF = "a matrix in memory (tl.ref)"
 REF_ADVICE: Mapping[str, str] = {
     "arithmetic": "multiply it with tl.dot or tl.composite, or load a block with tl.load",
@@ -78,15 +109,15 @@ _OTHER = {
     "pos": ("+", "arithmetic"),
     "abs": ("abs()", "abs"),
     "invert": ("~", "bits"),
-    "bool": ("the truth value (if, while, assert, and, or, not)", "compare"),
+    "bool": ("the truth value (if, while, assert, and, or, not, in, a < b < c)", "truth"),
     "int": ("int()", "convert"),
     "float": ("float()", "convert"),
     "complex": ("complex()", "convert"),
     "index": ("the use as an integer, as in range(x),", "convert"),
-    "round": ("round()", "convert"),
-    "trunc": ("math.trunc()", "convert"),
-    "floor": ("math.floor()", "convert"),
-    "ceil": ("math.ceil()", "convert"),
+    "round": ("round()", "rounding"),
+    "trunc": ("math.trunc()", "rounding"),
+    "floor": ("math.floor()", "rounding"),
+    "ceil": ("math.ceil()", "rounding"),
     "len": ("len()", "len"),
     "iter": ("iteration", "iter"),
     "reversed": ("reversed()", "iter"),
@@ -101,7 +132,8 @@ _OTHER = {
 """The symbol of each method `__name__`, and the kind of advice."""
 
 _MEANINGFUL = {
-    VALUE: "add radd sub rsub mul rmul truediv rtruediv neg pos getitem",
+    VALUE: "add radd sub rsub mul rmul truediv rtruediv pow rpow neg pos getitem "
+    "and rand or ror xor rxor invert eq ne lt le gt ge",
     POINTER: "add radd sub eq ne bool hash int reduce_ex",
     REF: "eq ne bool hash reduce_ex",
 }
@@ -115,6 +147,9 @@ _UFUNCS: Mapping[str, Callable[[Any, Any], object]] = {
     "floor_divide": lambda a, b: a // b,
     "remainder": lambda a, b: a % b,
     "power": lambda a, b: a**b,
+    "bitwise_and": lambda a, b: a & b,
+    "bitwise_or": lambda a, b: a | b,
+    "bitwise_xor": lambda a, b: a ^ b,
     "equal": lambda a, b: a == b,
     "not_equal": lambda a, b: a != b,
     "less": lambda a, b: a < b,

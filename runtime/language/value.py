@@ -2,13 +2,11 @@
 TCM.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from itertools import accumulate
 from math import prod
 from operator import index, mul
-from types import EllipsisType
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 import numpy as np
@@ -16,7 +14,10 @@ import numpy as np
 from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
 from runtime.language.context import Scope, current_scope, running_kernel
+from runtime.language.operators import ValueOperators
 from runtime.language.refusals import (
+    OF_TENSORS,
+    OF_VALUES,
     POINTER,
     POINTER_ADVICE,
     REF,
@@ -27,10 +28,18 @@ from runtime.language.refusals import (
     refuse_assignments,
     refuse_operators,
 )
+from runtime.language.views import (
+    Index,
+    View,
+    expanded,
+    reshaped,
+    sliced,
+    transposed,
+    whole_shape,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Shape = tuple[int, ...]
-Index = slice | EllipsisType | None
 
 
 @dataclass(frozen=True)
@@ -79,7 +88,7 @@ class Pointer:
     if not TYPE_CHECKING:
         # With this method in sight, a type checker would accept every attribute.
         def __getattr__(self, name: str) -> NoReturn:
-            raise absent_attribute(POINTER, name, _OF_TENSORS, ("address", "dtype"))
+            raise absent_attribute(POINTER, name, OF_TENSORS, ("address", "dtype"))
 
 
 @dataclass(frozen=True)
@@ -107,6 +116,16 @@ class Ref:
         """Bytes of all elements."""
         return prod(self.shape) * self.dtype.itemsize
 
+    @property
+    def mT(self) -> "Ref":  # noqa: N802 - the name in numpy and torch
+        """The same memory as the transposed matrix; `ValueError` for a blocked matrix."""
+        if self.blocked:
+            raise ValueError(
+                "mT: the tiles of a blocked matrix are those of its operand, row by row; store the "
+                "transposed matrix blocked, or a matrix that is not blocked"
+            )
+        return Ref(self.pointer, self.shape[::-1], self.strides[::-1])
+
     def __eq__(self, other: object) -> bool:
         return _equal(self, other, REF)
 
@@ -122,13 +141,14 @@ class Ref:
             raise absent_attribute(REF, name, {}, (each.name for each in fields(self)))
 
 
-class Value:
+class Value(ValueOperators):
     """A block of `numel` elements in a PE's TCM, from physical address `address` on; `strides`
     count elements.
 
-    `data` is None in a run without data; shape and type always exist. Operators (`+ - * /`, unary
-    `-`) run on the PE's math engine and take simulated time. Every other operator, and each use of
-    elements in Python or numpy, is a `TypeError` with advice.
+    `data` is None in a run without data; shape and type always exist. Operators (`+ - * / **`,
+    unary `-`, `& | ^ ~`, comparisons) run on the PE's math engine and take simulated time; a
+    comparison is a value of bools. Every other operator, and each use of elements in Python or
+    numpy, is a `TypeError` with advice.
     """
 
     __slots__ = ("_located", "address", "data", "dtype", "numel", "scope", "shape", "strides")
@@ -192,8 +212,35 @@ class Value:
 
     @property
     def T(self) -> "Value":  # noqa: N802 - the name in numpy and torch
-        """The transposed matrix, `tl.trans`."""
+        """The transposed matrix, `tl.trans`: a copy. `mT` is a view."""
         return running_kernel().math("trans", (self,))
+
+    @property
+    def mT(self) -> "Value":  # noqa: N802 - the name in numpy and torch
+        """A view with the last two axes exchanged, which takes no time; an operand of any
+        operation, and of `tl.dot`, like the value itself.
+        """
+        view = transposed(self.shape, self.strides)
+        return _view_of(self, view, None if self.data is None else self.data.swapaxes(-1, -2))
+
+    def reshape(self, *shape: int | Shape) -> "Value":
+        """The elements in row-major order with another shape, in which one length may be -1.
+
+        A view, which takes no time, where strides can describe it: always, if the elements have no
+        gaps. Else it is made from a copy, whose time is that of `tl.cat`.
+        """
+        given = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        whole = whole_shape(self.shape, given)
+        view, source = reshaped(self.shape, self.strides, whole), self
+        if view is None:
+            source = running_kernel().math("cat", (self,))
+            view = View(whole, row_major(whole))
+        return _view_of(source, view, None if source.data is None else source.data.reshape(whole))
+
+    def expand_dims(self, axis: int) -> "Value":
+        """A view with a new axis of length 1, as number `axis` of the result."""
+        view = expanded(self.shape, self.strides, axis)
+        return _view_of(self, view, None if self.data is None else self.data.reshape(view.shape))
 
     def tobytes(self) -> bytes:
         """The elements in row-major order; empty in a run without data."""
@@ -223,28 +270,11 @@ class Value:
 
     def __getitem__(self, index: Index | tuple[Index, ...]) -> "Value":
         """A view of contiguous ranges; `None` makes an axis of length 1. It takes no time."""
-        axes = list(index) if isinstance(index, tuple) else [index]
-        # By identity: `in` would compare.
-        if any(each is ... for each in axes):
-            first, named = _first_ellipsis(axes), sum(isinstance(each, slice) for each in axes)
-            axes[first : first + 1] = [slice(None)] * (len(self.shape) - named)
-        shape, strides, address, axis = list[int](), list[int](), self.address, 0
-        for each in axes:
-            if each is None:
-                shape.append(1)
-                # The only index of an axis of length 1 is 0, so any stride is right.
-                strides.append(0)
-                continue
-            length, stride = self._axis(axis)
-            axis += 1
-            start, length = _range(each, length)
-            shape.append(length)
-            strides.append(stride)
-            address += start * stride * self.dtype.itemsize
-        shape += self.shape[axis:]
-        strides += self.strides[axis:]
-        data = None if self.data is None else self.data[index]
-        return _ValuePart(tuple(shape), self.dtype, data, address, tuple(strides), self.scope)
+        return _view_of(
+            self,
+            sliced(self.shape, self.strides, index),
+            None if self.data is None else self.data[index],
+        )
 
     def __repr__(self) -> str:
         return f"Value(shape={self.shape}, dtype={self.dtype.name})"
@@ -264,42 +294,12 @@ class Value:
         # With this method in sight, a type checker would accept every attribute.
         def __getattr__(self, name: str) -> NoReturn:
             known = [each for each in dir(type(self)) if not each.startswith("_")]
-            raise absent_attribute(VALUE, name, _OF_VALUES, known)
+            raise absent_attribute(VALUE, name, OF_VALUES, known)
 
-    def __add__(self, other: "Value | float") -> "Value":
-        return running_kernel().math("add", (self, other))
 
-    def __radd__(self, other: float) -> "Value":
-        return running_kernel().math("add", (other, self))
-
-    def __sub__(self, other: "Value | float") -> "Value":
-        return running_kernel().math("sub", (self, other))
-
-    def __rsub__(self, other: float) -> "Value":
-        return running_kernel().math("sub", (other, self))
-
-    def __mul__(self, other: "Value | float") -> "Value":
-        return running_kernel().math("mul", (self, other))
-
-    def __rmul__(self, other: float) -> "Value":
-        return running_kernel().math("mul", (other, self))
-
-    def __truediv__(self, other: "Value | float") -> "Value":
-        return running_kernel().math("div", (self, other))
-
-    def __rtruediv__(self, other: float) -> "Value":
-        return running_kernel().math("div", (other, self))
-
-    def __neg__(self) -> "Value":
-        return running_kernel().math("mul", (self, -1))
-
-    def __pos__(self) -> "Value":
-        return self
-
-    def _axis(self, axis: int) -> tuple[int, int]:
-        if axis == len(self.shape):
-            raise IndexError(f"a value of shape {self.shape} has {axis} axes, more are indexed")
-        return self.shape[axis], self.strides[axis]
+def _view_of(value: Value, view: View, data: Array | None) -> Value:
+    address = value.address + view.offset * value.dtype.itemsize
+    return _ValuePart(view.shape, value.dtype, data, address, view.strides, value.scope)
 
 
 class _ValuePart(Value):
@@ -331,31 +331,6 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(accumulate(reversed(shape[1:]), mul, initial=1))[::-1] if shape else ()
 
 
-_OF_TENSORS = dict.fromkeys(
-    ("shape", "numel", "nbytes", "size", "dim", "ndim", "strides", "stride"),
-    "pass what the kernel needs of the tensor as an argument of the launch",
-) | {"to": "load a block with tl.load and convert that", "T": "load a block and transpose that"}
-_OF_VALUES = {
-    name: f"use tl.{name}(x)"
-    for name in (
-        *("abs", "cat", "clamp", "cos", "exp", "log", "max", "maximum", "min", "minimum"),
-        *("relu", "sigmoid", "sin", "softmax", "sqrt", "sum", "tanh"),
-    )
-} | {
-    "item": "kernels cannot branch on data; store it with tl.store and read it on the host",
-    "numpy": "store it with tl.store and read the tensor on the host",
-    "ndim": "use len(x.shape)",
-    "size": "use x.shape or x.numel",
-    "reshape": "x[:, None] adds an axis; tl.cat([x]) makes the elements flat",
-    "view": "x[:, None] adds an axis; tl.cat([x]) makes the elements flat",
-    "float": "use x.to(tl.float32)",
-    "half": "use x.to(tl.float16)",
-    "astype": "use x.to(dtype)",
-    "mean": "use tl.sum(x) / x.numel",
-}
-"""Advice for attributes of tensors and arrays."""
-
-
 def _equal(operand: Pointer | Ref, other: object, what: str) -> bool:
     if type(other) is not type(operand):
         given = f"{type(other).__name__} {other!r}"
@@ -365,16 +340,3 @@ def _equal(operand: Pointer | Ref, other: object, what: str) -> bool:
 
 def _fields(operand: Pointer | Ref) -> tuple[object, ...]:
     return tuple(getattr(operand, each.name) for each in fields(operand))
-
-
-def _first_ellipsis(axes: Sequence[object]) -> int:
-    return next(number for number, each in enumerate(axes) if each is ...)
-
-
-def _range(index: object, length: int) -> tuple[int, int]:
-    if not isinstance(index, slice):
-        raise TypeError(f"a value in TCM is indexed with slices and None, not {index!r}")
-    start, stop, step = index.indices(length)
-    if step != 1:
-        raise ValueError(f"a value in TCM can be sliced with step 1 only, not {step}")
-    return start, max(stop - start, 0)

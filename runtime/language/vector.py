@@ -8,7 +8,7 @@ wrap round. A type, shape or axis for which an operation is not defined is a `Ke
 
 from collections.abc import Sequence
 
-from runtime.core.dtypes import DType
+from runtime.core.dtypes import DType, int32
 from runtime.language.context import running_kernel
 from runtime.language.shapes import checked_shape, checked_value
 from runtime.language.value import Shape, Value
@@ -46,18 +46,35 @@ def minimum(a: Operand, b: Operand) -> Value:
     return running_kernel().math("minimum", (a, b))
 
 
+def pow(a: Operand, b: Operand) -> Value:  # noqa: A001 - Triton's name
+    """Elementwise power, also `a ** b`, floating-point types only; NaN for a fractional power of a
+    negative number.
+    """
+    return running_kernel().math("pow", (a, b))
+
+
+def where(mask: Value, a: Operand, b: Operand) -> Value:
+    """Elementwise `a` where `mask` is true, else `b`; `mask` is a value of bools, as `x > 0` is.
+
+    Both choices are evaluated before: `where` only selects.
+    """
+    return running_kernel().math("where", (mask, a, b))
+
+
 def bitwise_and(a: Operand, b: Operand) -> Value:
-    """Bitwise and of corresponding elements, integer types only."""
+    """Bitwise and of corresponding elements, also `a & b`, integers and bool only."""
     return running_kernel().math("bitwise_and", (a, b))
 
 
 def bitwise_or(a: Operand, b: Operand) -> Value:
-    """Bitwise or of corresponding elements, integer types only."""
+    """Bitwise or of corresponding elements, also `a | b`, integers and bool only."""
     return running_kernel().math("bitwise_or", (a, b))
 
 
 def bitwise_xor(a: Operand, b: Operand) -> Value:
-    """Bitwise exclusive or of corresponding elements, integer types only."""
+    """Bitwise exclusive or of corresponding elements, also `a ^ b`, integers and bool only. `~a` is
+    that with all bits.
+    """
     return running_kernel().math("bitwise_xor", (a, b))
 
 
@@ -76,14 +93,44 @@ def exp(x: Value) -> Value:
     return running_kernel().math("exp", (x,))
 
 
+def exp2(x: Value) -> Value:
+    """Elementwise power of 2, floating-point types only."""
+    return running_kernel().math("exp2", (x,))
+
+
 def log(x: Value) -> Value:
     """Elementwise natural logarithm, floating-point types only; -inf at 0, NaN below."""
     return running_kernel().math("log", (x,))
 
 
+def log2(x: Value) -> Value:
+    """Elementwise logarithm to base 2, floating-point types only; -inf at 0, NaN below."""
+    return running_kernel().math("log2", (x,))
+
+
 def sqrt(x: Value) -> Value:
     """Elementwise square root, floating-point types only; NaN below 0."""
     return running_kernel().math("sqrt", (x,))
+
+
+def rsqrt(x: Value) -> Value:
+    """Elementwise `1 / sqrt(x)`, floating-point types only; infinite at 0, NaN below."""
+    return running_kernel().math("rsqrt", (x,))
+
+
+def floor(x: Value) -> Value:
+    """Elementwise greatest integer that is not above, floating-point types only."""
+    return running_kernel().math("floor", (x,))
+
+
+def ceil(x: Value) -> Value:
+    """Elementwise least integer that is not below, floating-point types only."""
+    return running_kernel().math("ceil", (x,))
+
+
+def round(x: Value) -> Value:  # noqa: A001 - PyTorch's name
+    """Elementwise nearest integer, that of two which is even; floating-point types only."""
+    return running_kernel().math("round", (x,))
 
 
 def abs(x: Value) -> Value:  # noqa: A001 - Triton's name
@@ -109,6 +156,11 @@ def cos(x: Value) -> Value:
 def tanh(x: Value) -> Value:
     """Elementwise hyperbolic tangent, floating-point types only."""
     return running_kernel().math("tanh", (x,))
+
+
+def erf(x: Value) -> Value:
+    """Elementwise error function, floating-point types only."""
+    return running_kernel().math("erf", (x,))
 
 
 def relu(x: Value) -> Value:
@@ -152,6 +204,27 @@ def min(x: Value, axis: int | None = None, *, keep_dims: bool = False) -> Value:
     return running_kernel().math("min", (x,), axis=axis, keep_dims=keep_dims)
 
 
+def argmax(x: Value, axis: int | None = None, *, keep_dims: bool = False) -> Value:
+    """The index of the greatest element along `axis`, of type i32: the first of equal ones, and the
+    first NaN if there is one. By default that in the row-major order of all elements.
+    """
+    return running_kernel().math("argmax", (x,), axis=axis, keep_dims=keep_dims)
+
+
+def argmin(x: Value, axis: int | None = None, *, keep_dims: bool = False) -> Value:
+    """The index of the least element along `axis`, as `argmax`."""
+    return running_kernel().math("argmin", (x,), axis=axis, keep_dims=keep_dims)
+
+
+def cumsum(x: Value, axis: int = 0) -> Value:
+    """The sums of each element and all before it along `axis`, each rounded once; types as those of
+    `sum`.
+
+    The lanes scan every vector in as many levels as the tree of a reduction has.
+    """
+    return running_kernel().math("cumsum", (x,), axis=axis)
+
+
 def softmax(x: Value, axis: int = -1) -> Value:
     """`exp(x - max) / sum(exp(x - max))` along `axis`, rounded once at its end; floating-point
     types only.
@@ -167,6 +240,19 @@ def trans(x: Value) -> Value:
     return running_kernel().math("trans", (x,))
 
 
+def reshape(x: Value, shape: Shape | int) -> Value:
+    """The elements with another shape, also `x.reshape(shape)`: a view where strides can describe
+    it, else a copy.
+    """
+    lengths = shape if isinstance(shape, tuple) else (shape,)
+    return checked_value(x, "tl.reshape").reshape(*lengths)
+
+
+def expand_dims(x: Value, axis: int) -> Value:
+    """A view with a new axis of length 1, as number `axis` of the result; `x[:, None]` is one."""
+    return checked_value(x, "tl.expand_dims").expand_dims(axis)
+
+
 def cat(values: Sequence[Value]) -> Value:
     """The concatenated elements of values of one type, as one flat value: a copy inside TCM."""
     return running_kernel().math("cat", tuple(checked_value(value, "tl.cat") for value in values))
@@ -175,6 +261,11 @@ def cat(values: Sequence[Value]) -> Value:
 def full(shape: Shape | int, value: float, dtype: DType) -> Value:
     """A value of `shape` with `value` everywhere."""
     return running_kernel().math("full", (value,), shape=checked_shape(shape), dtype=dtype)
+
+
+def arange(start: int, stop: int, dtype: DType = int32) -> Value:
+    """The integers from `start` to `stop - 1`, each of which `dtype` must have exactly."""
+    return running_kernel().math("arange", (start, stop), dtype=dtype)
 
 
 def zeros(shape: Shape | int, dtype: DType) -> Value:

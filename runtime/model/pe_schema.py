@@ -94,13 +94,26 @@ class MathCycles(Section, frozen=True):
     sigmoid: VectorCycles
     silu: VectorCycles
     gelu: VectorCycles
+    exp2: VectorCycles
+    log2: VectorCycles
+    rsqrt: VectorCycles
+    pow: VectorCycles
+    erf: VectorCycles
+    floor: VectorCycles
+    ceil: VectorCycles
+    round: VectorCycles
+    where: VectorCycles
     sum: VectorCycles
     max: VectorCycles
     min: VectorCycles
+    argmax: VectorCycles
+    argmin: VectorCycles
+    cumsum: VectorCycles
     cast: VectorCycles
     cat: VectorCycles
     trans: VectorCycles
     full: VectorCycles
+    arange: VectorCycles
 
 
 class MathEngine(Section, frozen=True):

@@ -15,8 +15,9 @@ from runtime.core.trace import Operand
 from runtime.language.caller import call_kernel, kernel_line
 from runtime.language.context import PendingResult, current_pe
 from runtime.language.gemm import Gemm
+from runtime.language.inference import check_over, infer
 from runtime.language.memory_in_flight import UsedBlock
-from runtime.language.operations import check_over, compute, infer
+from runtime.language.operations import compute
 from runtime.language.shapes import checked_out
 from runtime.language.value import Pointer, Ref, Shape, Value, row_major
 from runtime.model.tiles import TileSize

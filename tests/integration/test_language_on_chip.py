@@ -91,6 +91,33 @@ def test_products_of_staged_and_streamed_operands(dtype: DType) -> None:
     assert_same_bits(kernel, arrays(dtype, dtype, out))
 
 
+@pytest.mark.parametrize("dtype", FLOATS, ids=repr)
+def test_conditions_scans_positions_and_functions(dtype: DType) -> None:
+    def kernel(x: Pointer, y: Pointer, places: Pointer) -> None:
+        block = tl.load(x, (20, 30), strides=(70, 1))
+        causal = tl.arange(0, 20)[:, None] >= tl.arange(0, 30)[None, :]
+        kept = tl.where(causal & ~(block > 8), block, -0.5)
+        powers = tl.exp2(tl.floor(kept / 4)) + tl.erf(kept) * tl.rsqrt(tl.abs(kept) + 1)
+        tl.store(y, tl.cumsum(powers.mT, axis=1))
+        tl.store(y + 600, tl.log2(1 + tl.abs(tl.round(kept)) ** 0.5).reshape(10, 60))
+        tl.store(y + 1200, tl.ceil(kept.mT).reshape(-1))
+        first = tl.argmax(kept, axis=1, keep_dims=True) == tl.arange(0, 30)[None, :]
+        tl.store(places, tl.cumsum(first) - tl.argmin(kept, axis=0))
+
+    assert_same_bits(kernel, arrays(dtype, dtype, tl.int32))
+
+
+@pytest.mark.parametrize("dtype", [tl.float16, tl.int8, tl.bfloat16], ids=repr)
+def test_transposed_views_are_operands_of_products(dtype: DType) -> None:
+    def kernel(x: Pointer, y: Pointer, z: Pointer) -> None:
+        a, b = tl.load(x, (70, 37)), tl.load(y, (33, 70))
+        out = tl.ref(z, (33, 37)).mT
+        tl.composite("gemm", tl.ref(x, (70, 37)).mT, tl.ref(y, (33, 70)).mT, out).wait()
+        tl.store(z + 1300, tl.dot(a.mT, b.mT)[:, :30].mT, strides=(37, 1))
+
+    assert_same_bits(kernel, arrays(dtype, dtype, tl.int32 if dtype == tl.int8 else tl.float32))
+
+
 def test_matrices_that_lie_transposed_are_streamed() -> None:
     def kernel(x: Pointer, y: Pointer, z: Pointer) -> None:
         a, b = tl.ref(x, (37, 70), strides=(1, 37)), tl.ref(y, (70, 33), strides=(1, 71))

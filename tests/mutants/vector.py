@@ -6,6 +6,7 @@ ENGINE = "sip_node/chip/pe/math.py"
 TIMES = "sip_node/chip/pe/vector_times.py"
 STREAM = "sip_node/chip/pe/vector_stream.py"
 PASSES = "runtime/language/passes.py"
+FUNCTIONS = "runtime/language/functions.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -65,6 +66,14 @@ MUTANTS: tuple[Mutant, ...] = (
         noticed_by="v.",
     ),
     Mutant(
+        name="vector-scan-of-one-level",
+        file=ENGINE,
+        old="levels = self._tree_cycles if step.scans else 0",
+        new="levels = 1 if step.scans else 0",
+        breaks="a running sum sends every vector through all levels of the tree",
+        noticed_by="v.",
+    ),
+    Mutant(
         name="vector-reduction-streams-out",
         file=TIMES,
         old="if step.reduces:",
@@ -82,9 +91,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         name="vector-comparison-as-bitwise",
-        file=PASSES,
-        old='dict.fromkeys(COMPARISONS, "compare")',
-        new='dict.fromkeys(COMPARISONS, "bitwise")',
+        file=FUNCTIONS,
+        old='return Elementwise(function, 2, "compare", bools=True)',
+        new='return Elementwise(function, 2, "bitwise", bools=True)',
         breaks="a comparison has a cost of its own",
         noticed_by="v.",
     ),

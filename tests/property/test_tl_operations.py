@@ -3,6 +3,7 @@
 Shapes, broadcasts, axes and types are random.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis.extra import numpy as arrays
 
 from runtime import tl
 from runtime.core.dtypes import DType
-from runtime.language.operations import ELEMENTWISE
+from runtime.language.functions import ELEMENTWISE
 from tests.support.kernels import (
     FLOATS,
     INTEGERS,
@@ -25,6 +26,18 @@ from tests.support.kernels import (
     refused,
     value,
 )
+
+
+def error_function(x: float) -> float:
+    """M. Abramowitz and I. Stegun, Handbook of Mathematical Functions, 7.1.6: positive terms."""
+    if abs(x) > 6:
+        return math.copysign(1, x)
+    total = term = x
+    for n in range(1, 150):
+        term *= 2 * x * x / (2 * n + 1)
+        total += term
+    return 2 / math.sqrt(math.pi) * math.exp(-x * x) * total
+
 
 EXACT: dict[str, Callable[..., Any]] = {
     "add": lambda a, b: a + b,
@@ -38,11 +51,20 @@ EXACT: dict[str, Callable[..., Any]] = {
     "bitwise_xor": lambda a, b: a ^ b,
     "fma": lambda a, b, c: a * b + c,
     "clamp": lambda x, low, high: np.minimum(high, np.maximum(low, x)),
+    "pow": lambda a, b: (a.astype(np.longdouble) ** b).astype(np.float64),
     "abs": lambda x: np.where(x < 0, -x, x),
     "relu": lambda x: np.where(x < 0, 0, x),
     "exp": lambda x: np.float64(np.e) ** x,
+    "exp2": lambda x: np.exp(x * np.log(np.longdouble(2))).astype(np.float64),
     "log": np.log,
+    "log2": lambda x: (np.log(x.astype(np.longdouble)) / np.log(np.longdouble(2))).astype(float),
     "sqrt": lambda x: x**0.5,
+    "rsqrt": lambda x: x**-0.5,
+    "floor": lambda x: x // 1,
+    "ceil": lambda x: -(-x // 1),
+    # Halves up, less the cases of a half in front of which the integer is even.
+    "round": lambda x: (x + 0.5) // 1 - ((x % 2) == 0.5),
+    "erf": np.vectorize(error_function, otypes=[float]),
     "sin": np.sin,
     "cos": np.cos,
     "tanh": lambda x: 1 - 2 / (np.exp(2 * x) + 1),
@@ -50,6 +72,8 @@ EXACT: dict[str, Callable[..., Any]] = {
     "silu": lambda x: x / (1 + np.exp(-x)),
     "gelu": lambda x: x / (1 + np.exp(-2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
 }
+POSITIVE = ("log", "log2", "sqrt", "rsqrt", "pow")
+"""Functions whose operands are drawn without negative numbers."""
 shapes = arrays.array_shapes(min_dims=1, max_dims=3, max_side=5)
 PER_TYPE = settings(max_examples=8, deadline=None)
 
@@ -67,7 +91,7 @@ def operands(data: st.DataObject, name: str, dtype: DType) -> list[np.ndarray]:
         data.draw(numbers(dtype, shape))
         for shape in data.draw(broadcast(ELEMENTWISE[name].operands))
     ]
-    return [np.abs(array) for array in drawn] if name in ("log", "sqrt") else drawn
+    return [np.abs(array) for array in drawn] if name in POSITIVE else drawn
 
 
 def wrapped(exact: np.ndarray, dtype: DType) -> np.ndarray:
@@ -127,7 +151,7 @@ def test_integers_are_exact_and_wrap_round(name: str, dtype: DType, data: st.Dat
 def test_bits_of_floating_point_values_are_not_combined() -> None:
     ones = np.ones(3, np.float32)
     text = refused(lambda: tl.bitwise_or(value(ones), value(ones)))
-    assert text == "bitwise_or: not defined for f32, only for integers"
+    assert text == "bitwise_or: not defined for f32, only for integers and bool"
 
 
 @st.composite

@@ -21,6 +21,7 @@ NUMPY: dict[str, np.dtype[Any]] = {
     "i8": np.dtype(np.int8),
     "i32": np.dtype(np.int32),
     "u8": np.dtype(np.uint8),
+    "bool": np.dtype(np.bool_),
 }
 
 ADDRESSES = AddressMap(variant())

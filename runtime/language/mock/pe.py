@@ -13,10 +13,11 @@ from runtime.core.errors import PageFaultError
 from runtime.language.caller import kernel_line
 from runtime.language.context import PendingResult, PendingValue
 from runtime.language.gemm import Gemm, evaluate
+from runtime.language.inference import check_over, infer
 from runtime.language.memory_in_flight import MemoryInFlight, MemoryUse, UsedBlock
 from runtime.language.mock.memory import MockMemory, span_bytes
 from runtime.language.mock.queues import MockQueues
-from runtime.language.operations import check_over, compute, infer
+from runtime.language.operations import compute
 from runtime.language.shapes import checked_out
 from runtime.language.value import Array, Pointer, Ref, Shape, Value, row_major
 from runtime.model.tiles import blocked_offset

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from runtime.core.dtypes import DType, boolean
 from runtime.language import tl
 from runtime.language.context import running_kernel
-from runtime.language.operations import COMPARISONS
+from runtime.language.functions import COMPARISONS
 from runtime.language.value import Pointer, Value
 from runtime.torch.arithmetic.regions import Region, RegionBlock, blocks
 

@@ -99,9 +99,10 @@ class PeMath:
         """Cycles of a pass over `vectors` vectors that are in registers.
 
         Fill of the pipeline + vectors x cycles of the functions, and for a reduction the tree and
-        the functions after it.
+        the functions after it. In a scan, every vector passes the levels of the tree.
         """
-        cycles = self._pipeline_cycles + vectors * self._cycles_of(step.functions)
+        levels = self._tree_cycles if step.scans else 0
+        cycles = self._pipeline_cycles + vectors * (self._cycles_of(step.functions) + levels)
         if step.reduces:
             cycles += self._tree_cycles + self._cycles_of(step.after)
         return cycles

@@ -48,6 +48,11 @@ def array(values: object, dtype: str = "f32") -> Array:
         ("tanh", math.tanh),
         ("abs", abs),
         ("relu", lambda x: max(x, 0.0)),
+        ("floor", math.floor),
+        ("ceil", math.ceil),
+        ("round", round),
+        ("exp2", lambda x: 2.0**x),
+        ("erf", math.erf),
         ("sigmoid", lambda x: 1 / (1 + math.exp(-x))),
         ("silu", lambda x: x / (1 + math.exp(-x))),
         (
@@ -65,10 +70,25 @@ def test_functions_of_one_operand_are_those_of_the_math_library(
     assert not verdict_of(name, [x], right + array(0.125, dtype)).passed
 
 
-@pytest.mark.parametrize("name", ["log", "sqrt"])
-def test_functions_of_positive_numbers(name: str):
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("log", math.log),
+        ("log2", math.log2),
+        ("sqrt", math.sqrt),
+        ("rsqrt", lambda x: 1 / math.sqrt(x)),
+    ],
+)
+def test_functions_of_positive_numbers(name: str, function: Any):
     x = array([0.25, 1.0, 2.0, 81.0])
-    assert verdict_of(name, [x], array([getattr(math, name)(each) for each in x.tolist()])).passed
+    assert verdict_of(name, [x], array([function(each) for each in x.tolist()])).passed
+
+
+def test_a_power():
+    right = array([0.25, 3.0, 1.0, 2.0**-0.5])
+    assert verdict_of(
+        "pow", [array([2.0, 9.0, 0.0, 2.0]), array([-2.0, 0.5, 0, -0.5])], right
+    ).passed
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "i8", "i32"])
@@ -137,6 +157,28 @@ def test_reductions_keep_or_drop_their_axis_as_the_shape_of_the_result_shows(
     name: str, axis: int | None, result: Array
 ):
     assert verdict_of(name, [array([[1, 2, 3], [4, 5, 6]])], result, axis=axis).passed
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "i8"])
+def test_running_sums_and_positions(dtype: str):
+    x, wide = array([[1, 3, 2], [5, 5, 4]], dtype), "i32" if dtype == "i8" else dtype
+    sums = array([[1, 4, 6], [5, 10, 14]], wide)
+    assert verdict_of("cumsum", [x], sums, axis=1).passed
+    assert verdict_of("cumsum", [x], array([[1, 3, 2], [6, 8, 6]], wide), axis=0).passed
+    assert not verdict_of("cumsum", [x], sums, axis=0).passed
+    # The first of two equal elements; without an axis, in row-major order.
+    assert verdict_of("argmax", [x], array([1, 0], "i32"), axis=1).passed
+    assert verdict_of("argmax", [x], array(3, "i32")).passed
+    assert verdict_of("argmin", [x], array([[0, 0, 0]], "i32"), axis=0).passed
+
+
+def test_a_selection_and_a_range():
+    mask, right = array([True, False, True, False], "bool"), array([-1.5, 9.0, 0.25, 9.0])
+    assert verdict_of("where", [mask, array(X), 9.0], right).passed
+    assert verdict_of("where", [mask[:1], array(X), array(Y)], array(X)).passed
+    assert not verdict_of("where", [mask, array(Y), 9.0], right).passed
+    assert verdict_of("arange", [-2.0, 2.0], array([-2, -1, 0, 1], "i32")).passed
+    assert not verdict_of("arange", [0.0, 4.0], array([-2, -1, 0, 1], "i32")).passed
 
 
 def test_a_sum_of_small_integers_is_wide():
@@ -220,6 +262,14 @@ def test_the_epilogue_of_a_product_adds_a_bias_of_another_type():
             "joins values of types float16, float32",
         ),
         ("full", [array(X)], array(X), "it takes one number"),
+        ("arange", [1.0], array(X), "it takes two numbers"),
+        ("where", [array(X), array(X), array(Y)], array(X), "it takes a block of bools and two"),
+        (
+            "where",
+            [array([True], "bool"), array(X), array(Y, "f16")],
+            array(X),
+            "it chooses float16, its result is f32",
+        ),
         ("exp", [1.0], array(1.0), "none of its operands is f32"),
         ("cast", [1.0], array(1.0), "it takes blocks of elements, not numbers"),
     ],
@@ -234,7 +284,7 @@ def test_an_operation_that_cannot_be_names_its_record_and_the_reason(
 
 
 def test_an_axis_that_does_not_exist_is_refused():
-    for name in ("sum", "softmax"):
+    for name in ("sum", "softmax", "cumsum", "argmax"):
         assert "has no axis 2" in verdict_of(name, [array(X)], array(X), axis=2).problems[0]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.vector_meetings import epilogues, meetings
-from runtime.language.operations import ACTIVATIONS
+from runtime.language.functions import ACTIVATIONS
 from tests.support.topologies import default_text
 
 FILE = TopologyFile.of(default_text())

@@ -4,7 +4,7 @@ import pytest
 
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.vector_times import by_function
-from runtime.language.operations import NAMES
+from runtime.language.functions import NAMES
 from tests.support.topologies import default_text
 
 FILE = TopologyFile.of(default_text())

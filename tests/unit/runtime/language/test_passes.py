@@ -2,7 +2,7 @@
 
 import pytest
 
-from runtime.language.operations import NAMES, REDUCTIONS
+from runtime.language.functions import NAMES, REDUCTIONS
 from runtime.language.passes import Pass, passes
 from runtime.model.pe_schema import MathCycles
 
@@ -25,6 +25,12 @@ def test_an_operation_other_than_softmax_makes_one_pass(name: str) -> None:
     (step,) = passes(name)
     assert step.reduces == (name in REDUCTIONS)
     assert (len(step.functions), step.after) == (1, ())
+
+
+def test_a_running_sum_scans_every_vector() -> None:
+    (step,) = passes("cumsum")
+    assert step == Pass(("cumsum",), scans=True)
+    assert not any(each.scans for name in NAMES - {"cumsum"} for each in passes(name))
 
 
 def test_comparisons_cost_the_same_and_bitwise_operations_too() -> None:

@@ -43,9 +43,9 @@ BRANCHES: list[Callable[[], object]] = [
 @pytest.mark.parametrize("kernel", BRANCHES, ids=range(len(BRANCHES)))
 def test_a_branch_on_a_value_is_refused(kernel: Callable[[], object]) -> None:
     assert refused(kernel) == (
-        "the truth value (if, while, assert, and, or, not) is not defined for a value in TCM: "
-        "kernels cannot branch on data; choose elements with tl.maximum, tl.minimum, tl.clamp or "
-        "tl.relu"
+        "the truth value (if, while, assert, and, or, not, in, a < b < c) is not defined for a "
+        "value in TCM: kernels cannot branch on data; choose elements with tl.where(x > 0, a, b), "
+        "and join conditions with & and |"
     )
 
 
@@ -58,51 +58,74 @@ COMPARISONS = {
     ">=": operator.ge,
 }
 
-OTHERS: list[Callable[[], object]] = [
-    x,
-    lambda: 3,
-    lambda: None,
-    lambda: np.float32(3),
-    lambda: "x",
-]
 
-
-@pytest.mark.parametrize(("symbol", "compare"), COMPARISONS.items())
-@pytest.mark.parametrize("other", OTHERS, ids=range(len(OTHERS)))
-def test_a_value_is_compared_with_nothing(
-    symbol: str, compare: Callable[[object, object], object], other: Callable[[], object]
+@pytest.mark.parametrize("compare", COMPARISONS.values(), ids=COMPARISONS)
+@pytest.mark.parametrize("number", [2, 3.0, np.float32(4)])
+def test_a_comparison_is_a_value_of_bools(
+    compare: Callable[[object, object], Any], number: float
 ) -> None:
-    assert refused(lambda: compare(x(), other())).startswith(
-        f"{symbol} is not defined for a value in TCM: kernels cannot branch on data; choose"
+    array = np.array([2, 3, 4, np.nan], np.float32)
+
+    def both(p: Pointer) -> Value:
+        v = tl.load(p, 4)
+        # A number of numpy on the left hands the operator to the value.
+        return tl.cat([compare(v, number), compare(number, v)])
+
+    expected = [*compare(array, number), *compare(np.float32(number), array)]
+    np.testing.assert_array_equal(computed(both, array), expected, strict=True)
+
+
+@pytest.mark.parametrize("compare", COMPARISONS.values(), ids=COMPARISONS)
+@pytest.mark.parametrize(("other", "advice"), [(None, "; compare with None by `is`"), ("x", "")])
+def test_a_value_is_compared_with_values_and_numbers_only(
+    compare: Callable[[object, object], object], other: object, advice: str
+) -> None:
+    problem = (
+        f": {type(other).__name__} {other!r} is neither a value in TCM, such as tl.load returns, "
+        f"nor a number{advice}"
     )
-    assert "is not defined for a value in TCM" in refused(lambda: compare(other(), x()))
+    assert refused(lambda: compare(x(), other)).endswith(problem)
+    assert refused(lambda: compare(other, x())).endswith(problem)
 
 
-def test_a_search_and_the_smaller_of_two_compare() -> None:
-    assert refused(lambda: x() in [1, 2]).startswith("== is not")
-    assert refused(lambda: [1, 2].index(x())).startswith("== is not")
-    assert refused(lambda: max(x(), x())).startswith("> is not")
-    assert refused(lambda: sorted([x(), x()])).startswith("< is not")
+def test_a_search_and_the_smaller_of_two_branch() -> None:
+    for kernel in (
+        lambda: x() in [1, 2],
+        lambda: [1, 2].index(x()),
+        lambda: max(x(), x()),
+        lambda: sorted([x(), x()]),
+        lambda: 1 < x() < 5,
+        lambda: {"x": x()} == {"x": x()},
+    ):
+        assert refused(kernel).startswith("the truth value (if, while, assert, and, or, not, in")
+
+
+def test_a_search_finds_the_value_itself() -> None:
+    def kernel() -> Value:
+        values = [x(), x()]
+        return tl.full(1, values.index(values[0]), tl.float32)
+
+    assert computed(kernel).tolist() == [0]
 
 
 OPERATORS: list[tuple[Callable[[Any], object], str]] = [
-    (lambda v: v**2, "** is not defined for a value in TCM: multiply, as in x * x, or use "),
-    (lambda v: 2**v, "** is not"),
+    (lambda v: v.to(tl.int32) ** 2, "pow: not defined for i32, only for floating-point values"),
+    (lambda v: v ** "2", "pow: str '2' is neither a value in TCM, such as tl.load returns, nor"),
     (lambda v: v // 2, "// is not defined for a value in TCM: divide with /, and round with "),
-    (lambda v: v % 2, "% is not defined for a value in TCM: compute it with -, * and /"),
+    (lambda v: v % 2, "% is not defined for a value in TCM: compute it with -, * and tl.floor"),
     (lambda v: divmod(v, 2), "divmod() is not"),
     (lambda v: v @ v, "@ is not defined for a value in TCM: use tl.dot(a, b) or tl.composite"),
-    (lambda v: v & 1, "& is not defined for a value in TCM: the vector engine has no operation"),
-    (lambda v: 1 | v, "| is not"),
-    (lambda v: v ^ v, "^ is not"),
-    (lambda v: ~v, "~ is not"),
-    (lambda v: v << 1, "<< is not"),
+    (lambda v: v & 1, "bitwise_and: not defined for f32, only for integers and bool"),
+    (lambda v: 1 | v, "bitwise_or: not"),
+    (lambda v: v ^ v, "bitwise_xor: not"),
+    (lambda v: ~v, "bitwise_xor: not"),
+    (lambda v: v << 1, "<< is not defined for a value in TCM: the vector engine has no shifts; "),
     (lambda v: v >> 1, ">> is not"),
     (abs, "abs() is not defined for a value in TCM: use tl.abs(x)"),
     (int, "int() is not defined for a value in TCM: kernels cannot branch on data; pass numbers"),
     (float, "float() is not"),
     (complex, "complex() is not"),
-    (round, "round() is not"),
+    (round, "round() is not defined for a value in TCM: use tl.floor(x), tl.ceil(x), tl.round(x)"),
     (math.sqrt, "float() is not"),
     (math.floor, "math.floor() is not"),
     (range, "the use as an integer, as in range(x), is not"),
@@ -166,7 +189,7 @@ POINTERS: list[tuple[Callable[[Any], object], str]] = [
     (lambda p: p < p + 1, "< is not defined for a pointer: it is equal or unequal to a pointer"),
     (lambda p: p == x(), "== and != of a pointer are defined with another one, not with Value "),
     (lambda p: p != 0, "== and != of a pointer are defined with another one, not with int 0"),
-    (lambda p: x() == p, "== is not defined for a value in TCM"),
+    (lambda p: x() == p, "eq: Pointer Pointer(address="),
     (lambda p: p[0], "[...] is not defined for a pointer: load a block with tl.load(p + start,"),
     (lambda p: operator.setitem(p, 0, 1), "[...] = is not defined for a pointer: store a block "),
     (len, "len() is not defined for a pointer: pass the number of elements as an argument"),
