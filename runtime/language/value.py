@@ -124,7 +124,8 @@ class Ref:
                 "mT: the tiles of a blocked matrix are those of its operand, row by row; store the "
                 "transposed matrix blocked, or a matrix that is not blocked"
             )
-        return Ref(self.pointer, self.shape[::-1], self.strides[::-1])
+        (rows, columns), (down, across) = self.shape, self.strides
+        return Ref(self.pointer, (columns, rows), (across, down))
 
     def __eq__(self, other: object) -> bool:
         return _equal(self, other, REF)
