@@ -20,7 +20,7 @@ from runtime.core.trace import OpRecord
 
 COPIES = {
     "host": frozenset({"MemoryReadMsg"}),
-    "pe_dma": frozenset({"load", "store", "ipcq_send", "ipcq_recv"}),
+    "pe_dma": frozenset({"load", "gather", "store", "ipcq_send", "ipcq_recv"}),
     "pe_fetch_store": frozenset({"fetch"}),
 }
 """Operations that move elements, by engine."""
@@ -63,10 +63,10 @@ def evaluate(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
 
 def _function(record: OpRecord) -> Callable[[OpRecord, Sequence[Array | float]], Array]:
     engine, name = record.engine, record.name
-    if copies(record):
-        return _copy
     if (engine, name) in _FUNCTIONS:
         return _FUNCTIONS[engine, name]
+    if copies(record):
+        return _copy
     if engine == "pe_math":
         if name in ELEMENTWISE:
             return _elementwise
@@ -96,6 +96,21 @@ def _copy(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
             f"a copy of {source.nbytes} bytes to {prod(record.shape) * target.itemsize}"
         )
     return source.reshape(-1).view(target).reshape(record.shape)
+
+
+def _gather(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
+    """Rows one behind the other; their list, if it is a value, is the last input."""
+    rows, joined = _arrays(inputs, 1, len(inputs)), list[Array]()
+    left = record.nbytes
+    while left > 0 and rows:
+        row = rows.pop(0)
+        joined.append(row.reshape(-1))
+        left -= row.nbytes
+    if left or len(rows) > 1 or any(each.dtype.kind not in "iu" for each in rows):
+        raise ValueError(f"rows and a list of integers are not {record.nbytes:,} bytes")
+    if {row.dtype for row in joined} != {NUMPY[record.dtype]}:
+        raise ValueError(f"rows of other types than {record.dtype}: it does not convert")
+    return np.concatenate(joined).reshape(record.shape)
 
 
 def _round(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
@@ -236,6 +251,7 @@ def _full(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
 
 
 _FUNCTIONS: dict[tuple[str, str], Callable[[OpRecord, Sequence[Array | float]], Array]] = {
+    ("pe_dma", "gather"): _gather,
     ("pe_fetch_store", "store"): _round,
     ("pe_gemm", "gemm"): _gemm,
     ("pe_math", "softmax"): _softmax,

@@ -24,6 +24,7 @@ class DmaTimes:
         self._file, self._times = file, RouteTimes(file)
         self._there, self._back = FloorPlan(file).own_slice()
         self.overhead_ps = file.ps("pe.dma.overhead_ns")
+        self._row_ps = file.ps("pe.dma.gather_row_ns")
         self._packet_bytes: int = file["packet_bytes"]
 
     @property
@@ -48,6 +49,29 @@ class DmaTimes:
         """A store from the channel of the DMA to its acknowledgement."""
         sent_ps = self._times.bulk_ps(self._there, nbytes, TCM_GBS)
         return self.overhead_ps + sent_ps + self._times.control_ps(self._back)
+
+    def gather_ps(self, rows: int, row_bytes: int) -> int:
+        """A gather of rows of a packet or less, whose descriptors take longer than their service.
+
+        The list passes the port of TCM, then the READ of each row leaves with its descriptor.
+        """
+        return self._first_row_ps(rows) + (rows - 1) * self._row_ps + self.read_ps(row_bytes)
+
+    def windowed_gather_ps(self, rows: int, row_bytes: int, window: int) -> int:
+        """A gather of rows of a packet or less on different channels, `window` rows in flight.
+
+        Row k + w leaves when row k has landed: a round trip for each w rows (Little's law).
+        """
+        trips, last = divmod(rows - 1, window)
+        trip_ps = self.read_ps(row_bytes)
+        return self._first_row_ps(rows) + last * self._row_ps + (trips + 1) * trip_ps
+
+    def long_gather_ps(self, rows: int, row_bytes: int) -> int:
+        """A gather of rows of many packets, in a window that keeps the slice busy: n/B.
+
+        All descriptors but the first are made while the row before is read.
+        """
+        return self._first_row_ps(rows) + self.read_ps(rows * row_bytes)
 
     def short_read_end_ps(self, long_start_ps: int, short_start_ps: int) -> int:
         """The end of a read of one packet beside a long one that fills the window.
@@ -90,6 +114,11 @@ class DmaTimes:
         request_ps = self._times.control_ps(self._there)
         issued_ps = costs.issue_ps + file.ps("pe.mmu.overhead_ns") + self.overhead_ps
         return issued_ps + request_ps + first_ps + transfer_ps(nbytes, channel_gbs(file))
+
+    def _first_row_ps(self, rows: int) -> int:
+        """From the channel of the DMA to the first READ of a gather, whose list is of int32."""
+        list_ps = transfer_ps(4 * rows, self._file.number(TCM_GBS))
+        return self.overhead_ps + list_ps + self._row_ps
 
     def _whole(self, time_ps: int) -> int:
         """Times of a packet that cover a time."""

@@ -28,12 +28,12 @@ def dma(file: TopologyFile) -> list[Check]:
     """All checks of the group; those that need whole rounds of the channels may be left out."""
     checks = [*_windows(file)]
     if file["packet_bytes"] % (file["hbm.num_pcs"] * file["hbm.burst_bytes"]) == 0:
-        one_cube = _with_wide_links(file)
+        one_cube = with_wide_links(file)
         checks += [_turn(one_cube), *_channels(one_cube), *_port(one_cube), *_planes(one_cube)]
     return checks
 
 
-def _with_wide_links(file: TopologyFile) -> TopologyFile:
+def with_wide_links(file: TopologyFile) -> TopologyFile:
     """One cube, whose links and TCM are faster than an HBM slice."""
     slice_gbs = file["hbm.num_pcs"] * file["hbm.pc_bw_gbs"]
     wide = {

@@ -19,6 +19,7 @@ from kernbench.validate.cube_links import cube_links
 from kernbench.validate.dma_requests import dma
 from kernbench.validate.drawn_all_reduces import ALGORITHMS, drawn
 from kernbench.validate.equal_parts import equal_parts
+from kernbench.validate.gathers import gathers
 from kernbench.validate.gemm import bounded, fed, padded, staged, systolic
 from kernbench.validate.head_times import head_times
 from kernbench.validate.launch_paths import launch_paths
@@ -144,6 +145,7 @@ def _kernels(seed: int) -> Iterator[Part]:
     yield Part("n.receive.", receive_order)
     yield Part("n.equal.", equal_parts)
     yield Part("q.", dma)
+    yield Part("q.gather.", gathers)
     yield Part("r.route.", route_links)
     yield Part("r.link.", credited_links)
     yield Part("v.", by_function)

@@ -16,6 +16,7 @@ from runtime.model.tiles import TileSize
 if TYPE_CHECKING:
     # These modules import this one: operators of values run on the current PE.
     from runtime.language.gemm import Gemm
+    from runtime.language.rows import RowList
     from runtime.language.value import Pointer, Shape, Value
 
 
@@ -73,6 +74,32 @@ class KernelContext(Protocol):
         out: "Value | None" = None,
     ) -> PendingValue:
         """Start a load. Does not block."""
+        ...
+
+    def gather(
+        self,
+        pointer: "Pointer",
+        rows: "RowList",
+        shape: "Shape",
+        strides: "tuple[int, ...]",
+        out: "Value | None" = None,
+    ) -> "Value":
+        """Copy the rows of a matrix, each of `shape`, from memory to TCM: a new value, or over
+        `out`.
+
+        `strides` are the pitch of the rows and the strides of each.
+        """
+        ...
+
+    def gather_async(
+        self,
+        pointer: "Pointer",
+        rows: "RowList",
+        shape: "Shape",
+        strides: "tuple[int, ...]",
+        out: "Value | None" = None,
+    ) -> PendingValue:
+        """Start a gather. Does not block."""
         ...
 
     def store(self, pointer: "Pointer", value: "Value", strides: "tuple[int, ...]") -> None:

@@ -1,9 +1,13 @@
 """The functions of `tl` that move blocks between memory and TCM, or describe a block in memory."""
 
+from collections.abc import Sequence
+
 from runtime.language.context import PendingResult, PendingValue, running_kernel
+from runtime.language.rows import RowList, checked_rows
 from runtime.language.shapes import (
     checked_out,
     checked_pointer,
+    checked_row_strides,
     checked_shape,
     checked_strides,
     checked_value,
@@ -46,6 +50,49 @@ def load_async(
     """
     return running_kernel().load_async(
         *_checked_load("tl.load_async", pointer, shape, strides, out)
+    )
+
+
+def gather(
+    pointer: Pointer,
+    rows: Value | Sequence[int],
+    shape: Shape | int,
+    strides: tuple[int, ...] | None = None,
+    *,
+    out: Value | None = None,
+) -> Value:
+    """Copy the rows of a matrix that `rows` names from memory to TCM, and wait for them.
+
+    Row r is the block of `shape` elements at `pointer + r * pitch`; the result has the shape
+    `(len(rows), *shape)`, rows in the order of the list, in which a row may come several times.
+    `strides` are the pitch of the rows and those of a row, as for a load of shape `(n, *shape)`; by
+    default rows are row-major without gaps between and inside them.
+
+    `rows` is a value of integers with one axis, or a sequence of Python integers, such as a page
+    table among the arguments of the launch; a run with --no-data takes the latter only. The DMA
+    reads the list from TCM and makes a descriptor for each row: one request, whose time has a part
+    for each row. `out` is as in `load`.
+    """
+    return running_kernel().gather(
+        *_checked_gather("tl.gather", pointer, rows, shape, strides, out)
+    )
+
+
+def gather_async(
+    pointer: Pointer,
+    rows: Value | Sequence[int],
+    shape: Shape | int,
+    strides: tuple[int, ...] | None = None,
+    *,
+    out: Value | None = None,
+) -> PendingValue:
+    """Start a gather with the arguments of `gather`; `wait` returns the value.
+
+    Commands that write over `rows` or use `out` wait for the gather. A command that writes to the
+    rows in memory before the kernel has waited for the gather is a `KernelError`.
+    """
+    return running_kernel().gather_async(
+        *_checked_gather("tl.gather_async", pointer, rows, shape, strides, out)
     )
 
 
@@ -106,6 +153,24 @@ def _checked_load(
     if out is not None:
         checked_out(out, whole, source.dtype, name)
     return source, whole, checked_strides(strides, whole), out
+
+
+def _checked_gather(
+    name: str,
+    pointer: Pointer,
+    rows: Value | Sequence[int],
+    shape: Shape | int,
+    strides: tuple[int, ...] | None,
+    out: Value | None,
+) -> tuple[Pointer, RowList, Shape, tuple[int, ...], Value | None]:
+    source, named, row = (
+        checked_pointer(pointer, name),
+        checked_rows(rows, name),
+        checked_shape(shape),
+    )
+    if out is not None:
+        checked_out(out, (len(named), *row), source.dtype, name)
+    return source, named, row, checked_row_strides(strides, row), out
 
 
 def _checked_store(

@@ -3,6 +3,7 @@ they run.
 """
 
 from collections.abc import Iterable
+from math import prod
 from operator import index
 from typing import SupportsIndex
 
@@ -44,6 +45,24 @@ def checked_strides(strides: tuple[int, ...] | None, shape: Shape) -> tuple[int,
             f"planes at a second pitch; this block has {len(axes) - 1} pitches"
         )
     return steps
+
+
+def checked_row_strides(strides: tuple[int, ...] | None, shape: Shape) -> tuple[int, ...]:
+    """The pitch of rows that are blocks of `shape`, and the strides of each, in elements.
+
+    Rows may overlap, as windows do; the elements of a row may not.
+    """
+    if strides is None:
+        return prod(shape), *row_major(shape)
+    steps = _integers(strides, "strides", "strides are integers, one for each axis")
+    if len(steps) != len(shape) + 1:
+        raise ValueError(
+            f"strides {strides} with rows of shape {shape}: the pitch of the rows, and one stride "
+            "for each axis of a row"
+        )
+    if steps[0] < 0:
+        raise ValueError(f"strides {steps}: the pitch of the rows cannot be negative")
+    return steps[0], *checked_strides(steps[1:], shape)
 
 
 def checked_pointer(pointer: object, operation: str) -> Pointer:

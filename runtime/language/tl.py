@@ -31,7 +31,15 @@ from runtime.core.dtypes import (
 from runtime.core.dtypes import boolean as int1
 from runtime.core.errors import nearest
 from runtime.language.context import PendingResult, PendingValue, inner_scope, running_kernel
-from runtime.language.memory import load, load_async, ref, store, store_async
+from runtime.language.memory import (
+    gather,
+    gather_async,
+    load,
+    load_async,
+    ref,
+    store,
+    store_async,
+)
 from runtime.language.messages import recv, recv_async, send
 from runtime.language.products import composite, dot
 from runtime.language.value import Pointer, Ref, Value
@@ -120,6 +128,8 @@ __all__ = [
     "floor",
     "fma",
     "full",
+    "gather",
+    "gather_async",
     "gelu",
     "gemm_tile",
     "int1",

@@ -16,9 +16,11 @@ class Dma(Section, frozen=True):
     """The DMA engine of a PE.
 
     At most `channels` requests, and at most `outstanding` packets that answer them, are in flight.
+    A descriptor of a gather takes `gather_row_ns`.
     """
 
     overhead_ns: Ns
+    gather_row_ns: Ns
     channels: Annotated[int, Meta(ge=1, le=1024)]
     outstanding: Annotated[int, Meta(ge=1, le=65536)]
 

@@ -16,6 +16,8 @@ cdef class DmaRequest:
     cdef object target
     cdef Transfer reading
     cdef Transfer writing
+    # Of a gather, instead of the two: its READs, an object in Python.
+    cdef object rows
     cdef bytes data
     cdef object done
     cdef long long tag
@@ -68,6 +70,7 @@ cdef class DmaRequests(Actor):
     cdef int write_to(self, DmaRequest request) except -1
     cdef int enqueue(self, DmaRequest request) except -1
     cdef int land(self, Transfer data, long long landed_ps) except -1
+    cdef int land_row(self, DmaRequest request, Transfer data, long long landed_ps) except -1
     cdef int begin(self, DmaRequest request) except -1
     cdef int finish(self, DmaRequest request) except -1
     cdef int after(self, long long time_ps, int step, object subject) except -1

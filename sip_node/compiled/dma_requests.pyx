@@ -21,6 +21,7 @@ cdef str LOAD = "load", STORE = "store"
 
 cdef enum Step:
     READ_BEGINS
+    ROWS_BEGIN
     WRITE_BEGINS
     FINISHED
 
@@ -61,6 +62,15 @@ cdef class DmaRequests(Actor):
         """See `ReferencePeDma.read`."""
         cdef DmaRequest request = self.request(name, source, target)
         request.reading = self.transfer(self.parts.read, source, b"", request)
+        self.enqueue(request)
+        return request.done
+
+    def gather(self, rows, target, list_bytes, indices):
+        """See `ReferencePeDma.gather`."""
+        cdef DmaRequest request = self.request("gather", None, target)
+        request.inputs = (*rows, *(() if indices is None else (indices,)))
+        request.rows = self.indexed(rows, list_bytes)
+        request.total = request.rows.tagged(request.tag)
         self.enqueue(request)
         return request.done
 
@@ -105,10 +115,19 @@ cdef class DmaRequests(Actor):
     cdef int land(self, Transfer data, long long landed_ps) except -1:
         """`landed` for C classes."""
         cdef DmaRequest request = <DmaRequest> self.requests[data.tag]
+        if request.rows is not None:
+            return self.land_row(request, data, landed_ps)
         request.data = bytes(data.payload)
         if request.writing is None:
             return self.after(landed_ps, FINISHED, request)
         return 0
+
+    cdef int land_row(self, DmaRequest request, Transfer data, long long landed_ps) except -1:
+        """DATA of a gather has come."""
+        if not request.rows.landed(data, landed_ps):
+            return 0
+        request.data = request.rows.data
+        return self.after(request.rows.landed_ps, FINISHED, request)
 
     def _left(self, Transfer transfer not None, long long left_ps):
         if transfer.kind is self.parts.ipcq_data:
@@ -118,8 +137,11 @@ cdef class DmaRequests(Actor):
         cdef DmaRequest request = <DmaRequest> subject
         if event.step == FINISHED:
             return self.finish(request)
+        if event.step == ROWS_BEGIN:
+            request.rows.begin()
+            return 0
         if event.step == READ_BEGINS:
-            return self.window.open(request.reading)
+            return self.window.open(request.reading, None)
         return self.stream.begin(request.writing, request.packet_bytes)
 
     cdef int after(self, long long time_ps, int step, object subject) except -1:
@@ -191,6 +213,8 @@ cdef class DmaRequests(Actor):
         request.start_ps = now_ps
         if request.writing is not None:
             request.writing.sent_ps = now_ps
+        if request.rows is not None:
+            return self.after(now_ps + self.overhead_ps, ROWS_BEGIN, request)
         if request.reading is None:
             return self.after(now_ps + self.overhead_ps, WRITE_BEGINS, request)
         request.reading.sent_ps = now_ps

@@ -9,6 +9,8 @@ cdef class OpenRead:
     cdef Transfer transfer
     cdef long long total
     cdef long long begin
+    # Called when the last packet has left, or None.
+    cdef object sent
 
 
 cdef class ReadWindow(Actor):
@@ -23,7 +25,7 @@ cdef class ReadWindow(Actor):
     cdef object reading
     cdef long long wakes_ps
 
-    cdef int open(self, Transfer transfer) except -1
+    cdef int open(self, Transfer transfer, object sent) except -1
     cdef int land(self, long long time_ps) except -1
     cdef int fill(self) except -1
     cdef bint send(self, OpenRead reading) except -1

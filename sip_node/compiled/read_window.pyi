@@ -1,5 +1,6 @@
 """The window of a DMA engine in C, as Python sees it."""
 
+from collections.abc import Callable
 from typing import Any
 
 from sip_node.compiled.calendar import Actor, Calendar
@@ -14,5 +15,5 @@ class ReadWindow(Actor):
         packet_bytes: int,
         control_bytes: int,
     ) -> None: ...
-    def begin(self, transfer: Any) -> None: ...
+    def begin(self, transfer: Any, sent: Callable[[], None] | None = None) -> None: ...
     def landed(self, time_ps: int) -> None: ...

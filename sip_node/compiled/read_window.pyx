@@ -28,14 +28,14 @@ cdef class ReadWindow(Actor):
         self.packet_bytes, self.control_bytes = packet_bytes, control_bytes
         self.landings, self.reading, self.wakes_ps = [], deque(), NEVER_PS
 
-    def begin(self, Transfer transfer not None):
+    def begin(self, Transfer transfer not None, sent=None):
         """See `ReferenceReadWindow.begin`."""
-        self.open(transfer)
+        self.open(transfer, sent)
 
-    cdef int open(self, Transfer transfer) except -1:
+    cdef int open(self, Transfer transfer, object sent) except -1:
         """`begin` for C classes."""
         cdef OpenRead reading = OpenRead.__new__(OpenRead)
-        reading.transfer, reading.total = transfer, transfer.total
+        reading.transfer, reading.total, reading.sent = transfer, transfer.total, sent
         self.reading.append(reading)
         return self.fill()
 
@@ -65,6 +65,8 @@ cdef class ReadWindow(Actor):
             reading = <OpenRead> self.reading.popleft()
             if self.send(reading):
                 self.reading.append(reading)
+            elif reading.sent is not None:
+                reading.sent()
         if self.reading:
             self.wake()
         return 0

@@ -18,6 +18,7 @@ from runtime.language.gemm import Gemm
 from runtime.language.inference import check_over, infer
 from runtime.language.memory_in_flight import UsedBlock
 from runtime.language.operations import compute
+from runtime.language.rows import RowList
 from runtime.language.shapes import checked_out
 from runtime.language.value import Pointer, Ref, Shape, Value, row_major
 from runtime.model.tiles import TileSize
@@ -155,6 +156,30 @@ class PeKernelContext:
         """DMA from memory to TCM, beside the kernel."""
         value = self._target(out, shape, pointer.dtype)
         return self._transfers.load_async(pointer, shape, strides, value, over=out is not None)
+
+    def gather(
+        self,
+        pointer: Pointer,
+        rows: RowList,
+        shape: Shape,
+        strides: Strides,
+        out: Value | None = None,
+    ) -> Value:
+        """DMA of the rows that a list names."""
+        value = self._target(out, (len(rows), *shape), pointer.dtype)
+        return self._transfers.gather(pointer, rows, strides, value)
+
+    def gather_async(
+        self,
+        pointer: Pointer,
+        rows: RowList,
+        shape: Shape,
+        strides: Strides,
+        out: Value | None = None,
+    ) -> Operation:
+        """DMA of the rows that a list names, beside the kernel."""
+        value = self._target(out, (len(rows), *shape), pointer.dtype)
+        return self._transfers.gather_async(pointer, rows, strides, value, over=out is not None)
 
     def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
         """DMA from TCM to memory."""

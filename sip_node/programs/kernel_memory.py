@@ -10,8 +10,11 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
 from runtime.core.dtypes import DType
+from runtime.core.errors import PageFaultError
 from runtime.core.requests import HardwareThread
 from runtime.core.trace import Operand
+from runtime.language.memory_in_flight import UsedBlock
+from runtime.language.rows import RowList
 from runtime.language.value import Pointer, Shape, Value, row_major
 from runtime.model.allocation import (
     collective_scratch_offset,
@@ -109,6 +112,16 @@ class KernelMemory:
         if whole is not None and len(whole) == 1:
             return [Operand(whole[0][0], shape, pointer.dtype.name, gaps)]
         return self._rows_in_extents(pointer, rows, count)
+
+    def rows(self, rows: RowList, used: Iterable[UsedBlock]) -> list[Operand]:
+        """The physical blocks of rows of a matrix, in the order of their list."""
+        blocks = list[Operand]()
+        for entry, block in enumerate(used):
+            try:
+                blocks += self.translate(*block)
+            except PageFaultError as error:
+                raise rows.fault(entry, error) from None
+        return blocks
 
     def check_store(self, pointer: Pointer, blocks: Iterable[Operand]) -> None:
         """Record that the kernel stores to physical blocks, those of a block at `pointer`.

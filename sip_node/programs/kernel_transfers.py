@@ -12,13 +12,14 @@ The elements of a store are those at its command: nothing writes over the value 
 """
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from runtime.core.trace import Operand
 from runtime.language.caller import kernel_line
 from runtime.language.memory_in_flight import MemoryUse, UsedBlock
+from runtime.language.rows import RowList, row_blocks
 from runtime.language.value import Pointer, Shape, Value
 from sip_node.chip.completion import Completion, all_of, completed
 from sip_node.chip.pe.dma import PeDma
@@ -30,6 +31,15 @@ from sip_node.programs.kernel_operation import Operation, Operations
 
 _Request = TypeVar("_Request")
 _Result = TypeVar("_Result")
+
+
+class _Gather(NamedTuple):
+    """The arguments of a request: rows in memory, their target, and their list."""
+
+    rows: list[Operand]
+    target: Operand
+    list_bytes: int
+    indices: Operand | None
 
 
 class Transfers:
@@ -74,6 +84,31 @@ class Transfers:
             # With the last byte and not in `wait`: views of `value` have the elements from then on.
             done.then(lambda read: fill(value, b"".join(read.value)))
         return self._operations.started(done, value, over=over, memory=use)
+
+    def gather(self, pointer: Pointer, rows: RowList, strides: Strides, value: Value) -> Value:
+        """Copy the rows that a list names to `value`."""
+        used = self._rows(pointer, rows, strides, value)
+        self._check_memory(rows.operation, reads=used)
+        data = b""
+        if value.nbytes:
+            data = self._issuer.issue(self._gather, self._gathered(rows, used, value))
+        fill(value, data)
+        return value
+
+    def gather_async(
+        self, pointer: Pointer, rows: RowList, strides: Strides, value: Value, *, over: bool
+    ) -> Operation:
+        """Begin a copy of the rows that a list names to `value`, which exists already if `over`."""
+        used = self._rows(pointer, rows, strides, value)
+        use = self.checked_use(rows.operation, reads=used)
+        done = completed(b"")
+        if value.nbytes:
+            # The addresses of rows are translated with their descriptors, and not by the command.
+            request = self._gathered(rows, used, value)
+            done = self._issuer.issue(self._begun, self._gather, request)
+            done.then(lambda read: fill(value, read.value))
+        reads = () if rows.value is None else (rows.value,)
+        return self._operations.started(done, value, reads=reads, over=over, memory=use)
 
     def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
         """Copy a value to a block of memory."""
@@ -127,6 +162,20 @@ class Transfers:
             writes.append((near, far, data[start:end]))
             start = end
         return writes
+
+    def _rows(
+        self, pointer: Pointer, rows: RowList, strides: Strides, value: Value
+    ) -> list[UsedBlock]:
+        """The blocks of the rows, once their list is complete."""
+        self._operations.await_writers((rows.value,))
+        return row_blocks(pointer, rows.numbers(), value.shape[1:], strides)
+
+    def _gathered(self, rows: RowList, used: Sequence[UsedBlock], value: Value) -> _Gather:
+        listed = None if rows.value is None else rows.value.operand
+        return _Gather(self._memory.rows(rows, used), value.operand, rows.nbytes, listed)
+
+    def _gather(self, request: _Gather) -> Completion[bytes]:
+        return self._dma.gather(*request)
 
     def _begun(
         self, begin: Callable[[_Request], Completion[_Result]], request: _Request

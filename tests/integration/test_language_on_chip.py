@@ -61,6 +61,25 @@ def test_functions_reductions_and_views(dtype: DType) -> None:
     assert_same_bits(kernel, arrays(dtype, dtype))
 
 
+@pytest.mark.parametrize("dtype", [tl.float16, tl.int64], ids=repr)
+def test_gathered_rows(dtype: DType) -> None:
+    def kernel(x: Pointer, y: Pointer, rows: Pointer) -> None:
+        tl.store(y, tl.gather(x, tl.load(rows, 12), 70))
+        first = tl.gather_async(x + 5, [2, 0, 2], (4, 9), (210, 70, 1))
+        named = tl.zeros(2, tl.int32)
+        second = tl.gather_async(x, tl.load_async(rows + 5, 2, out=named).wait(), 70)
+        tl.store(y + 1000, first.wait())
+        # The list is written over once the gather has read it.
+        tl.load(rows, 2, out=named)
+        tl.store(y + 1200, second.wait())
+        # A list that comes while the gather is issued.
+        tl.load_async(rows + 7, 2, out=named)
+        tl.store(y + 1400, tl.gather(x, named, 70))
+
+    rows = np.array([36, 0, 5, 5, 5, 20, 1, 2, 3, 4, 36, 7], np.int32)
+    assert_same_bits(kernel, [*arrays(dtype, dtype), rows])
+
+
 @pytest.mark.parametrize("dtype", NARROW, ids=repr)
 def test_casts_and_sums_between_all_types(dtype: DType) -> None:
     def kernel(x: Pointer, *others: Pointer) -> None:

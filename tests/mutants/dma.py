@@ -3,6 +3,7 @@ from tests.mutants.mutant import Mutant
 DMA = "sip_node/chip/pe/dma.py"
 WINDOW = "sip_node/chip/pe/read_window.py"
 LANDING = "sip_node/chip/pe/data_landing.py"
+INDEXED = "sip_node/chip/pe/indexed_read.py"
 EGRESS = "sip_node/chip/fabric/egress_stream.py"
 
 MUTANTS = (
@@ -119,6 +120,30 @@ MUTANTS = (
         new="self._runs(plane * self.pitch, start, part)",
         breaks="The planes of a block start at its second pitch.",
         noticed_by="q.planes",
+    ),
+    Mutant(
+        name="gather-list-is-free",
+        file=INDEXED,
+        old="self._port.reserve(now_ps, now_ps, self._list_bytes)",
+        new="self._port.reserve(now_ps, now_ps, 0)",
+        breaks="The index list passes the port of TCM.",
+        noticed_by="q.gather",
+    ),
+    Mutant(
+        name="gather-makes-no-descriptor-ahead",
+        file=INDEXED,
+        old="self._engine.at(max(self._engine.now_ps, self._ready_ps), self._open)",
+        new="self._engine.at(self._engine.now_ps + self._row_ps, self._open)",
+        breaks="The next descriptor is made while the READs of a row wait for places.",
+        noticed_by="q.gather.long",
+    ),
+    Mutant(
+        name="gather-all-descriptors-at-once",
+        file=INDEXED,
+        old="self._ready_ps = self._engine.now_ps + self._row_ps",
+        new="self._ready_ps = self._engine.now_ps",
+        breaks="Each row of a gather takes a descriptor.",
+        noticed_by="q.gather.row",
     ),
     Mutant(
         name="tile-result-buffer-free-at-once",

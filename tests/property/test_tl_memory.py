@@ -50,6 +50,31 @@ def test_a_block_of_a_matrix_is_loaded_and_stored_at_its_address(
     np.testing.assert_array_equal(target, expected)
 
 
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), rows=lengths, shape=arrays.array_shapes(max_dims=2, max_side=4))
+def test_gathered_rows_are_those_of_numpy(
+    data: st.DataObject, rows: int, shape: tuple[int, ...]
+) -> None:
+    matrix = np.arange(rows * np.prod(shape), dtype=np.int32).reshape(rows, *shape)
+    # A part of each row, whose strides are those of the matrix.
+    part = tuple(slice(data.draw(st.integers(1, length))) for length in shape)
+    strides = row_major(matrix.shape)
+    numbers = data.draw(st.lists(st.integers(0, rows - 1), max_size=20))
+    of_part = tuple(each.stop for each in part)
+
+    def from_value(x: tl.Pointer, named: tl.Pointer) -> Value:
+        return tl.gather(x, tl.load(named, len(numbers)), of_part, strides)
+
+    def from_integers(x: tl.Pointer) -> Value:
+        return tl.gather(x, numbers, of_part, strides)
+
+    listed = computed(from_integers, matrix)
+    of_value = computed(from_value, matrix, np.array(numbers, np.int64))
+    expected = matrix[(numbers, *part)] if numbers else np.empty((0, *of_part), np.int32)
+    np.testing.assert_array_equal(listed, expected, strict=True)
+    np.testing.assert_array_equal(of_value, expected, strict=True)
+
+
 @st.composite
 def indices(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[Any, ...]]:
     """A shape, and slices of some axes, new axes, and in some cases an ellipsis."""

@@ -103,7 +103,45 @@ def _vectors(draw: Random) -> Program:
     return program
 
 
-PROGRAMS = (_all_reduce, _own_all_reduce, _product, _products, _attention, _addresses, _vectors)
+def _gathers(draw: Random) -> Program:
+    """A kernel on all PEs that gathers rows of the whole tensor beside loads of others."""
+    rows, columns = draw.randint(2, 20), draw.choice((1, 64, 600, 3000))
+    count = draw.randint(1, 12)
+    numbers = [draw.randrange(rows) for _ in range(count)]
+
+    def kernel(x: tl.Pointer, named: tl.Pointer, y: tl.Pointer) -> None:
+        pe = tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)
+        listed = tl.load(named, count)
+        # A run without data takes integers only.
+        by_value = pe % 2 and listed.data is not None
+        found = tl.gather(x, listed if by_value else numbers, columns) + tl.load(x, columns)
+        tl.store(y + pe * count * columns, found)
+
+    def program(rank: int) -> np.ndarray:
+        device = torch.ahbm.get_device_properties()
+        pes = device.cubes * device.pes_per_cube
+        placement = DPPolicy(cube="row_wise", pe="row_wise")
+        values = np.arange(rows * pes * columns, dtype=np.float32).reshape(-1, columns)
+        x = torch.from_numpy(values, dp=placement)
+        everywhere = DPPolicy(cube="replicate", pe="replicate")
+        named = torch.from_numpy(np.array(numbers, np.int32), dp=everywhere)
+        y = torch.empty((pes * count, columns), dtype=torch.float32, dp=placement)
+        torch.launch("gathers", kernel, x, named, y)
+        return y.numpy()
+
+    return program
+
+
+PROGRAMS = (
+    _all_reduce,
+    _own_all_reduce,
+    _product,
+    _products,
+    _attention,
+    _addresses,
+    _vectors,
+    _gathers,
+)
 
 
 def hardware(draw: Random) -> dict[str, Any]:

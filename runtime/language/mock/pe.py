@@ -18,6 +18,7 @@ from runtime.language.memory_in_flight import MemoryInFlight, MemoryUse, UsedBlo
 from runtime.language.mock.memory import MockMemory, span_bytes
 from runtime.language.mock.queues import MockQueues
 from runtime.language.operations import compute
+from runtime.language.rows import RowList, row_blocks
 from runtime.language.shapes import checked_out
 from runtime.language.value import Array, Pointer, Ref, Shape, Value, row_major
 from runtime.model.tiles import blocked_offset
@@ -118,6 +119,32 @@ class MockPe:
         """Copy at once."""
         use = self._use("tl.load_async", reads=(UsedBlock(pointer, shape, strides),))
         return _LoadedValue(self._loaded(pointer, shape, strides, out), self._in_flight, use)
+
+    def gather(
+        self,
+        pointer: Pointer,
+        rows: RowList,
+        shape: Shape,
+        strides: tuple[int, ...],
+        out: Value | None = None,
+    ) -> Value:
+        """Copy rows out of an array."""
+        used = row_blocks(pointer, rows.numbers(), shape, strides)
+        self._use(rows.operation, reads=used)
+        return self._gathered(pointer, rows, used, shape, out)
+
+    def gather_async(
+        self,
+        pointer: Pointer,
+        rows: RowList,
+        shape: Shape,
+        strides: tuple[int, ...],
+        out: Value | None = None,
+    ) -> PendingValue:
+        """Copy at once."""
+        used = row_blocks(pointer, rows.numbers(), shape, strides)
+        use = self._use(rows.operation, reads=used)
+        return _LoadedValue(self._gathered(pointer, rows, used, shape, out), self._in_flight, use)
 
     def store(self, pointer: Pointer, value: Value, strides: tuple[int, ...]) -> None:
         """Copy a value into an array."""
@@ -244,10 +271,30 @@ class MockPe:
         self, pointer: Pointer, shape: Shape, strides: tuple[int, ...], out: Value | None
     ) -> Value:
         block = self._block(pointer, shape, strides)
+        return self._value(pointer.dtype, block.copy() if out is None else block, out)
+
+    def _gathered(
+        self,
+        pointer: Pointer,
+        rows: RowList,
+        used: Sequence[UsedBlock],
+        shape: Shape,
+        out: Value | None,
+    ) -> Value:
+        data = np.empty((len(rows), *shape), pointer.dtype.numpy)
+        for entry, block in enumerate(used):
+            try:
+                data[entry] = self._block(*block)
+            except PageFaultError as error:
+                raise rows.fault(entry, error) from None
+        return self._value(pointer.dtype, data, out)
+
+    def _value(self, dtype: DType, data: Array, out: Value | None) -> Value:
+        """A new value with the elements `data`, or `out` with them."""
         if out is None:
-            return Value(shape, pointer.dtype, block.copy(), self._reserve(shape, pointer.dtype))
+            return Value(data.shape, dtype, data, self._reserve(data.shape, dtype))
         if out.data is not None:
-            out.data[...] = block
+            out.data[...] = data
         return out
 
     def _stored(self, pointer: Pointer, value: Value, strides: tuple[int, ...]) -> None:

@@ -2,16 +2,18 @@
 
 One request moves one block, whether its bytes are contiguous or rows at one pitch: the packet
 carries a descriptor of the rows, by which the memory gathers or scatters them, and in flight the
-bytes are packed. The packets of the four kinds of request:
+bytes are packed. The packets of the five kinds of request:
 
     read    READ, READ, ... ---> far memory ---> DATA, DATA, ... ---> TCM
+    gather  READ, READ, ... ---> memories of the rows ---> DATA, DATA, ... ---> TCM
     write   TCM ---> WRITE, WRITE, ... ---> far memory ---> ACK
     copy    READ ... ---> one memory ---> DATA ... ---> WRITE ... ---> another memory ---> ACK
     push    TCM ---> IPCQ_DATA ... ---> ring of the peer           (no answer: credits bound it)
 
 At most `channels` requests are outstanding, the others queue. The packets of a request are the
-concern of three parts: `ReadWindow` divides a READ and bounds the packets on their way to the
-engine, `DataLanding` takes what comes back, `EgressStream` divides what leaves TCM.
+concern of four parts: `ReadWindow` divides a READ and bounds the packets on their way to the
+engine, `IndexedRead` makes the READs of a gather, `DataLanding` takes what comes back,
+`EgressStream` divides what leaves TCM.
 """
 
 from collections import deque
@@ -29,6 +31,7 @@ from sip_node.chip.fabric.packet import ELEMENTS, FabricTransfer, Kind, Packet
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.data_landing import DataLanding
+from sip_node.chip.pe.indexed_read import IndexedRead
 from sip_node.chip.pe.read_window import ReadWindow
 from sip_node.chip.pe.tcm import PeTcm, direct_memory
 from sip_node.chip.strided_block import StridedBlock, layout_of
@@ -38,14 +41,19 @@ from sip_node.compiled.choice import IS_COMPILED
 class _DmaRequest(Struct):
     """One request: `reading` is the READ of a block, `writing` the transfer that writes one.
 
-    A copy has both. `data` are the packed bytes that it carries or has received. `packet_bytes` is
-    the size of the packets that leave TCM. `start_ps` is the time at which it got a channel.
+    A copy has both; a gather has `rows` instead. All of them carry `tag`. `inputs` are the blocks
+    that it reads. `data` are the packed bytes that it carries or has received, `total` of them.
+    `packet_bytes` is the size of the packets that leave TCM. `start_ps` is the time at which it got
+    a channel.
     """
 
     name: str
-    source: Operand
+    inputs: tuple[Operand, ...]
     target: Operand
     packet_bytes: int
+    tag: int = 0
+    total: int = 0
+    rows: IndexedRead | None = None
     reading: FabricTransfer | None = None
     writing: FabricTransfer | None = None
     data: bytes = b""
@@ -65,6 +73,7 @@ class ReferencePeDma:
         self._context, self._engine = context, context.engine
         topology = context.topology
         self._overhead_ps = ps_from_ns(topology.pe.dma.overhead_ns)
+        self._gather_row_ps = ps_from_ns(topology.pe.dma.gather_row_ns)
         self._packet_bytes = topology.packet_bytes
         self._idle_channels = topology.pe.dma.channels
         self._waiting: deque[_DmaRequest] = deque()
@@ -92,21 +101,34 @@ class ReferencePeDma:
 
     def read(self, source: Operand, target: Operand, name: str = "load") -> Completion[bytes]:
         """Copy a block of any memory to our TCM; completes when its last byte is there."""
-        request = _DmaRequest(name, source, target, self._packet_bytes)
+        request = _DmaRequest(name, (source,), target, self._packet_bytes)
         request.reading = self._transfer(Kind.READ, source)
+        return self._enqueue(request)
+
+    def gather(
+        self, rows: Sequence[Operand], target: Operand, list_bytes: int, indices: Operand | None
+    ) -> Completion[bytes]:
+        """Copy blocks of any memories to our TCM, one behind the other, as one request.
+
+        Their list has `list_bytes`; `indices` is the value that it is, if there is one, for the
+        record.
+        """
+        inputs = (*rows, *(() if indices is None else (indices,)))
+        request = _DmaRequest("gather", inputs, target, self._packet_bytes)
+        request.rows = self.indexed(rows, list_bytes)
         return self._enqueue(request)
 
     def write(
         self, source: Operand, target: Operand, data: bytes, name: str = "store"
     ) -> Completion[bytes]:
         """Copy a block of our TCM, with elements `data`, to any memory; completes with its ACK."""
-        request = _DmaRequest(name, source, target, self._packet_bytes, data=data)
+        request = _DmaRequest(name, (source,), target, self._packet_bytes, data=data)
         request.writing = self._transfer(Kind.WRITE, target, data)
         return self._enqueue(request)
 
     def copy(self, source: Operand, target: Operand, name: str) -> Completion[bytes]:
         """Copy a block from one memory to another, past our TCM; completes with the ACK."""
-        request = _DmaRequest(name, source, target, self._packet_bytes)
+        request = _DmaRequest(name, (source,), target, self._packet_bytes)
         request.reading = self._transfer(Kind.READ, source)
         request.writing = self._transfer(Kind.WRITE, target)
         return self._enqueue(request)
@@ -119,7 +141,7 @@ class ReferencePeDma:
         The slot's metadata names the element type of `source` and the collective call that it
         belongs to.
         """
-        request = _DmaRequest("ipcq_send", source, target, packet_bytes, data=data)
+        request = _DmaRequest("ipcq_send", (source,), target, packet_bytes, data=data)
         slot = request.writing = self._transfer(Kind.IPCQ_DATA, target, data)
         slot.element, slot.call = ELEMENTS.index(source.dtype), call
         # Numbered here and not when the channel is free: the order of the calls is the order of
@@ -135,6 +157,11 @@ class ReferencePeDma:
     def landed(self, data: FabricTransfer, landed_ps: int) -> None:
         """The DATA of a request has come; all of it is in TCM, or on its way on, at `landed_ps`."""
         request = self._requests[data.tag]
+        if request.rows is not None:
+            if request.rows.landed(data, landed_ps):
+                request.data = request.rows.data
+                self._engine.at(request.rows.landed_ps, self._finish, request)
+            return
         request.data = bytes(data.payload)
         if request.writing is None:
             self._engine.at(landed_ps, self._finish, request)
@@ -143,6 +170,17 @@ class ReferencePeDma:
         """The last byte of a transfer leaves TCM at `left_ps`; only a slot has no answer."""
         if transfer.kind is Kind.IPCQ_DATA:
             self._engine.at(left_ps, self._finish, self._requests[transfer.tag])
+
+    def indexed(self, rows: Sequence[Operand], list_bytes: int) -> IndexedRead:
+        """The READs of a gather, without their tag."""
+        return IndexedRead(
+            engine=self._engine,
+            port=self._context.tcm.server,
+            window=self._window,
+            row_ps=self._gather_row_ps,
+            list_bytes=list_bytes,
+            reads=[self._transfer(Kind.READ, row) for row in rows],
+        )
 
     def _transfer(self, kind: Kind, block: Operand, data: bytes = b"") -> FabricTransfer:
         """The transfer about a block on the far side of the fabric."""
@@ -161,11 +199,12 @@ class ReferencePeDma:
         )
 
     def _enqueue(self, request: _DmaRequest) -> Completion[bytes]:
-        tag = self._tags = self._tags + 1
-        if request.reading is not None:
-            request.reading.tag = tag
-        if request.writing is not None:
-            request.writing.tag = tag
+        tag = request.tag = self._tags = self._tags + 1
+        for transfer in (request.writing, request.reading):
+            if transfer is not None:
+                transfer.tag, request.total = tag, transfer.total
+        if request.rows is not None:
+            request.total = request.rows.tagged(tag)
         self._requests[tag] = request
         if self._idle_channels:
             self._begin(request)
@@ -182,7 +221,9 @@ class ReferencePeDma:
         reading, writing = request.reading, request.writing
         if writing is not None:
             writing.sent_ps = now_ps
-        if reading is not None:
+        if request.rows is not None:
+            self._engine.at(begins_ps, request.rows.begin)
+        elif reading is not None:
             reading.sent_ps = now_ps
             if writing is not None:
                 self.landing.forward(writing)
@@ -191,12 +232,10 @@ class ReferencePeDma:
             self._engine.at(begins_ps, self._stream.start, writing, request.packet_bytes)
 
     def _finish(self, request: _DmaRequest) -> None:
-        transfer = request.reading or request.writing
-        assert transfer is not None
-        del self._requests[transfer.tag]
+        del self._requests[request.tag]
         now_ps, at, target = self._engine.now_ps, self._context.coordinates, request.target
         self.busy_ps += now_ps - request.start_ps
-        self.nbytes += transfer.total
+        self.nbytes += request.total
         if request.writing is None:
             self._tcm.write(target, request.data)
         record = OpRecord(
@@ -207,11 +246,11 @@ class ReferencePeDma:
             cube=at.cube,
             pe=at.pe,
             address=target.address,
-            nbytes=transfer.total,
+            nbytes=request.total,
             shape=target.shape,
             dtype=target.dtype,
             flow=None if request.writing is None else request.writing.flow,
-            inputs=(request.source,),
+            inputs=request.inputs,
             strides=target.strides,
             checksum=crc32(request.data),
         )

@@ -12,6 +12,7 @@ waits for one.
 """
 
 from collections import deque
+from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -24,10 +25,14 @@ from sip_node.pdes.engine import Engine
 
 
 class _OpenRead(Struct, gc=False):
-    """A READ of which the packets from byte `begin` on are left to send."""
+    """A READ of which the packets from byte `begin` on are left to send.
+
+    `sent` is called when the last one has left.
+    """
 
     transfer: FabricTransfer
     begin: int = 0
+    sent: Callable[[], None] | None = None
 
 
 class ReferenceReadWindow:
@@ -48,9 +53,12 @@ class ReferenceReadWindow:
         self._reading: deque[_OpenRead] = deque()
         self._wakes_ps = NEVER_PS
 
-    def begin(self, transfer: FabricTransfer) -> None:
-        """Send the packets of a READ, its first after those of one turn of the others."""
-        self._reading.append(_OpenRead(transfer))
+    def begin(self, transfer: FabricTransfer, sent: Callable[[], None] | None = None) -> None:
+        """Send the packets of a READ, its first after those of one turn of the others.
+
+        `sent` is called when the last one has left; it begins no READ itself.
+        """
+        self._reading.append(_OpenRead(transfer, sent=sent))
         self._fill()
 
     def landed(self, time_ps: int) -> None:
@@ -70,6 +78,8 @@ class ReferenceReadWindow:
             request = reading.popleft()
             if self._send(request):
                 reading.append(request)
+            elif request.sent is not None:
+                request.sent()
         if reading:
             self._wake()
 
