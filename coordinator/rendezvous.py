@@ -13,7 +13,7 @@ from typing import Self
 import zmq  # noqa: TID251 - this module owns the coordinator's socket
 
 from runtime.core.errors import ProtocolError
-from runtime.wire.codec import MAX_HEADER_BYTES, decode_from_lp, encode_control
+from runtime.wire.codec import MAX_CONTROL_BYTES, decode_from_lp, encode_control
 from runtime.wire.control import Abort, Busy, FromCoordinator, FromLp, Hello
 from runtime.wire.fields import PROTOCOL_VERSION
 
@@ -36,7 +36,7 @@ class Rendezvous:
         self._socket.set(zmq.RCVHWM, 0)
         self._socket.set(zmq.SNDHWM, 0)
         # ZeroMQ drops a peer that sends more, before the memory is allocated.
-        self._socket.set(zmq.MAXMSGSIZE, MAX_HEADER_BYTES)
+        self._socket.set(zmq.MAXMSGSIZE, MAX_CONTROL_BYTES)
         # Sending to a peer that has gone raises instead of being dropped silently.
         self._socket.set(zmq.ROUTER_MANDATORY, 1)
         self._socket.bind(endpoint)

@@ -10,12 +10,12 @@ from msgspec import Meta, Struct
 
 from runtime.core.simtime import NEVER_PS
 
-PROTOCOL_VERSION = 11
+PROTOCOL_VERSION = 12
 """The number of the protocol: it grows with every change of a struct or a field."""
 CHUNK_BYTES = 4 << 20
 """The most bytes of a memory, or of what a host wrote, in one message."""
-MAX_PAYLOAD_BYTES = 1 << 30
-"""The most payload bytes of one frame."""
+MAX_FRAME_BYTES = 1 << 30
+"""The most bytes of one frame, with the payloads of its messages."""
 ADDRESS_BITS = 51
 """Width of a physical address."""
 
@@ -33,7 +33,7 @@ NodeNumber = Annotated[int, Meta(ge=0, lt=1 << 20, title="NodeNumber")]
 # msgspec takes no bound beyond int64, so this is the largest count.
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1, title="Count")]
 Hops = Annotated[int, Meta(ge=0, lt=1 << 16, title="Hops")]
-PacketBytes = Annotated[int, Meta(ge=1, le=MAX_PAYLOAD_BYTES, title="PacketBytes")]
+PacketBytes = Annotated[int, Meta(ge=1, le=MAX_FRAME_BYTES, title="PacketBytes")]
 Nbytes = Annotated[int, Meta(ge=0, lt=1 << ADDRESS_BITS, title="Nbytes")]
 Address = Annotated[int, Meta(ge=0, lt=1 << ADDRESS_BITS, title="Address")]
 Seconds = Annotated[float, Meta(ge=0, title="Seconds")]

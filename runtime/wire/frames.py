@@ -1,36 +1,39 @@
-"""The messages between LPs: frames, silence reports, grants.
+"""The messages between LPs: frames, silence reports, grants."""
 
-`Message` and `Frame` are the decoded form, with the payload of each message beside it.
-`FrameHeader` and `MessageHeader` are the encoded form: the payloads of a frame travel as one raw
-part after its header.
-"""
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta
 
-from runtime.wire.fields import Count, EntityNumber, Flat, Hops, LpNumber, Nbytes, TimePs, Wire
-from runtime.wire.packets import PacketRun
+from runtime.wire.fields import Count, EntityNumber, Flat, Hops, LpNumber, TimePs, Wire
+
+MAX_LPS = 1 << 16
 
 
-class Message(Struct, frozen=True, gc=False):
+class Message(Flat, frozen=True, gc=False):
     """One timestamped message on a channel.
 
     `(time_ps, source, seq)` is the total order of everything that reaches `target`: `source` and
     `target` are the entities (SIPs) at the ends of the channel. `seq` counts what goes from one to
     the other: messages, or the packets in them, of which `time_ps` and `seq` are those of the
-    first. `body` is for the model: synchronisation does not read it. `payload` are the modelled
-    bytes of the transfer that ends with this message.
+    first. `body` is for the model, which encodes it: synchronisation does not read it. `payload`
+    are the modelled bytes of the transfer that ends with this message.
     """
 
-    time_ps: int
-    source: int
-    target: int
-    seq: int
-    # A type of the wire, so that it is decoded and checked there; PHOLD sends none.
-    body: PacketRun | None = None
-    payload: bytes | memoryview = b""
+    time_ps: TimePs
+    source: EntityNumber
+    target: EntityNumber
+    seq: Count
+    body: bytes = b""
+    payload: bytes = b""
 
 
-class Frame(Struct, frozen=True):
+# A decoder checks the length of an array before it reserves memory for it.
+Promises = Annotated[tuple[TimePs, ...], Meta(min_length=1, max_length=MAX_LPS, title="Promises")]
+Messages = Annotated[tuple[Message, ...], Meta(max_length=1 << 20, title="Messages")]
+Counts = Annotated[tuple[Count, ...], Meta(max_length=MAX_LPS, title="Counts")]
+
+
+class Frame(Wire, frozen=True):
     """What one LP sends to another in one round: messages in sending order, and promises.
 
     `promises_ps[n]` is a promise for messages that cross n or more further channels after this one:
@@ -40,9 +43,9 @@ class Frame(Struct, frozen=True):
     creeping through idle gaps.
     """
 
-    promises_ps: tuple[int, ...]
-    null_hops: int
-    messages: tuple[Message, ...] = ()
+    promises_ps: Promises
+    null_hops: Hops
+    messages: Messages = ()
 
     @property
     def promise_ps(self) -> int:
@@ -54,8 +57,8 @@ class SilenceReport(Wire, frozen=True):
     """An LP with nothing to execute: its next event, and its messages to and from each LP."""
 
     next_ps: TimePs
-    sent: tuple[Count, ...]
-    received: tuple[Count, ...]
+    sent: Counts
+    received: Counts
 
 
 class Grant(Wire, frozen=True):
@@ -64,31 +67,12 @@ class Grant(Wire, frozen=True):
     lbts_ps: TimePs
 
 
-class MessageHeader(Flat, frozen=True):
-    """A `Message` on the wire: the next `payload_bytes` bytes of the raw part are its payload."""
-
-    time_ps: TimePs
-    source: EntityNumber
-    target: EntityNumber
-    seq: Count
-    body: PacketRun | None
-    payload_bytes: Nbytes
-
-
-class FrameHeader(Wire, frozen=True):
-    """A `Frame` on the wire."""
-
-    promises_ps: tuple[TimePs, ...]
-    null_hops: Hops
-    messages: tuple[MessageHeader, ...]
+PeerContent = Frame | SilenceReport | Grant
 
 
 class Envelope(Flat, frozen=True):
-    """The first part of everything between LPs: the run, the sending LP, and the content."""
+    """Everything between LPs: the run, the sending LP, and what it sends."""
 
     run_id: str
     lp: LpNumber
-    content: FrameHeader | SilenceReport | Grant
-
-
-PeerContent = Frame | SilenceReport | Grant
+    content: PeerContent

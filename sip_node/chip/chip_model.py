@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from runtime.core.errors import ProtocolError
 from runtime.wire.frames import Message
+from sip_node.chip.arriving_transfers import ArrivingTransfers
 from sip_node.chip.chip import Chip
 from sip_node.chip.context import ChipSpec
 from sip_node.chip.fast_forward import fast_forward
 from sip_node.chip.link_egress import LinkEnd
 from sip_node.chip.op_log import OpLog
-from sip_node.chip.packet_runs import ArrivingTransfers, PacketRuns
+from sip_node.chip.packet_runs import PacketRuns
 from sip_node.chip.partition import Egress, Partition
 from sip_node.pdes.channel import later_ps
 from sip_node.pdes.engine import Engine
@@ -25,7 +25,7 @@ class ChipModel:
     ) -> None:
         self.engine = Engine()
         self._forward = fast_forward(self.engine)
-        self._sync, self._lp_of = sync, partition.lp_of
+        self._sync = sync
         self._egresses = {sip: partition.egresses(sip) for sip in partition.sips_of_lp[lp]}
         self._nearest = {sip: _nearest(of_sip.values()) for sip, of_sip in self._egresses.items()}
         self.chips = {
@@ -82,12 +82,7 @@ class ChipModel:
         Raises `ProtocolError` for packets that do not continue their transfer, and for a packet or
         a credit which exceeds what its link allows.
         """
-        run = message.body
-        assert run is not None, "a message between SIPs carries packets"
-        transfer = self._incoming.transfer(message, run)
-        fault = self.chips[message.target].boundary.arrive_run(message.source, transfer, run)
-        if fault:
-            raise ProtocolError(f"LP {self._lp_of[message.source]}", fault)
+        self._incoming.receive(message, self.chips[message.target].boundary)
 
     def earliest_sends(self, base_ps: int) -> list[SendBound]:
         """Bounds on the messages that leave the LP, from its kernels and its packets in flight.

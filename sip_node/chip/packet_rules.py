@@ -4,10 +4,15 @@ The decoder of the wire calls these rules for the header of every transfer, so a
 breaks one is the fault of the LP which sent it, and never reaches the chip.
 """
 
+from typing import TYPE_CHECKING
+
 from runtime.model.addresses import AddressMap
 from runtime.model.graph import ChipGraph
-from runtime.wire.packets import PacketKind, PacketRun, TransferHeader
+from runtime.wire.frames import Message
+from runtime.wire.packet_blocks import run_of
+from runtime.wire.packets import PacketKind, TransferHeader
 from sip_node.chip.context import ChipSpec
+from sip_node.compiled.choice import IS_COMPILED
 
 _TO_MEMORY = frozenset({PacketKind.WRITE, PacketKind.READ, PacketKind.IPCQ_DATA})
 """Kinds which access a memory; the others are replies and credits."""
@@ -16,7 +21,7 @@ _RECEIVERS = ("pe", "host")
 _SENDERS = (*_RECEIVERS, "hbm_ctrl", "sram")
 
 
-class PacketRules:
+class ReferencePacketRules:
     """The rules of one run; all SIPs have the same nodes."""
 
     def __init__(self, spec: ChipSpec) -> None:
@@ -28,13 +33,15 @@ class PacketRules:
         self._senders = frozenset(node.index for node in nodes if node.kind in _SENDERS)
         self._receivers = frozenset(node.index for node in nodes if node.kind in _RECEIVERS)
 
-    def fault(self, run: PacketRun | None) -> str:
+    def fault(self, message: Message) -> str:
         """The first field that breaks a rule, and the rule; empty for packets that may enter.
 
         A run without a header is not the first of its transfer, whose header has been checked.
         """
-        if run is None:
-            return "field body: no packets in a message between SIPs"
+        try:
+            run = run_of(message)
+        except ValueError as error:
+            return str(error)
         return "" if run.header is None else self._header_fault(run.header)
 
     def _header_fault(self, header: TransferHeader) -> str:
@@ -111,3 +118,23 @@ def _memories(spec: ChipSpec) -> dict[int, tuple[int, int, int]]:
             found[graph.hbm(cube, pe)] = (hbm, sip_bytes, topology.hbm_slice_bytes)
             found[graph.pe(cube, pe)] = (tcm, sip_bytes, topology.tcm_bytes)
     return found
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    PacketRules = ReferencePacketRules
+else:
+    from sip_node.compiled.packet_rules import Rules
+
+    class PacketRules(Rules, ReferencePacketRules):
+        """The reference, which finds in C that a message breaks no rule."""
+
+        def __init__(self, spec: ChipSpec) -> None:
+            ReferencePacketRules.__init__(self, spec)
+            self.bind(
+                self._sips,
+                (PacketKind.LINK_CREDIT, self._io_noc if self._has_credits else -1),
+                self._memories,
+                self._senders,
+                self._receivers,
+                _TO_MEMORY,
+            )

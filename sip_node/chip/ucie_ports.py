@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 from runtime.core.simtime import ps_from_ns
 from runtime.wire.packets import PacketRun
+from sip_node.chip.arriving_transfers import packets_of
 from sip_node.chip.command_bounds import AnswerLink
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer, Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fabric.stalled import StalledPacket
 from sip_node.chip.link_egress import LinkEgress, LinkEnd, ReferenceLinkEgress
-from sip_node.chip.packet_runs import packets_of
 from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.inbox import Inbox, ReferenceInbox
 

@@ -5,7 +5,9 @@ from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.hops cimport Endpoint, Hops
 from sip_node.compiled.link_egress cimport LinkEgress, LinkEnd
 from sip_node.compiled.packet cimport Packet
+from sip_node.compiled.run_block cimport RunBlock
 from sip_node.compiled.server cimport FifoServer
+from sip_node.compiled.transfer cimport Transfer
 
 cdef struct Arrival:
     # A packet by its place in the total order; the packet is in slot `slot`.
@@ -51,6 +53,7 @@ cdef class Crossings(Endpoint):
     # Where crossings are foreseen.
     cdef Lookout lookout
 
+    cdef int land_run(self, long long source, Transfer transfer, RunBlock *run) except -1
     cdef int bound(self, Packet packet, long long entrance_ps) except -1
     cdef int come(self, Packet packet, long long tail_ps, long long source) except -1
     cdef int enter(self, Packet packet, long long tail_ps) except -1

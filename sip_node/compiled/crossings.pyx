@@ -14,6 +14,7 @@ from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.hops cimport Endpoint, Hops, in_c
 from sip_node.compiled.link_egress cimport LinkEgress, LinkEnd
 from sip_node.compiled.packet cimport Packet, new_packet
+from sip_node.compiled.run_block cimport RunBlock
 from sip_node.compiled.sender cimport Sender
 from sip_node.compiled.server cimport FifoServer, Service
 from sip_node.compiled.transfer cimport Transfer
@@ -139,7 +140,7 @@ cdef class Inbox(LinkEnd):
 cdef class Crossings(Endpoint):
     """The first base of UCIe ports whose second base is `ReferenceUciePorts`.
 
-    It replaces `accept`, `arrive`, `arrive_run` and `receive`.
+    It replaces `accept`, `arrive` and `receive`.
     """
 
     def bind(self, Calendar engine not None, fabric, int io_noc, long long sip, send_bounds,
@@ -179,25 +180,20 @@ cdef class Crossings(Endpoint):
         """See `ReferenceUciePorts.arrive`."""
         self.inbox.land(head_ps, source, seq, tail_ps, packet)
 
-    def arrive_run(self, long long source, Transfer transfer not None, run):
-        """See `ReferenceUciePorts.arrive_run`; without credits no packet breaks a rule."""
-        cdef tuple heads_ps = run.heads_ps, tails_ps = run.tails_ps, seqs = run.seqs
-        cdef tuple begins = run.begins, sizes = run.sizes
-        cdef long long head_ps
-        cdef Py_ssize_t index, packets = len(seqs)
-        cdef bint ends = run.ends
-        for index in range(packets):
-            head_ps = heads_ps[index]
+    cdef int land_run(self, long long source, Transfer transfer, RunBlock *run) except -1:
+        """`arrive_run` for C classes; without credits no packet breaks a rule."""
+        cdef Py_ssize_t index, last = run.packets - 1
+        for index in range(run.packets):
             self.inbox.land(
-                head_ps,
+                run.heads_ps[index],
                 source,
-                seqs[index],
-                head_ps + <long long> tails_ps[index],
+                run.seqs[index],
+                run.heads_ps[index] + run.tails_ps[index],
                 new_packet(
-                    transfer, begins[index], sizes[index], ends and index == packets - 1
+                    transfer, run.begins[index], run.sizes[index], run.ends and index == last
                 ),
             )
-        return ""
+        return 0
 
     def receive(self, Packet packet not None, long long tail_ps, long long source):
         """See `ReferenceUciePorts.receive`."""

@@ -2,6 +2,7 @@
 
 from sip_node.compiled.link_egress cimport LinkEnd
 from sip_node.compiled.packet cimport Packet
+from sip_node.compiled.transfer cimport Transfer
 
 cdef enum:
     # Head, tail, number, begin and size of a packet.
@@ -9,9 +10,10 @@ cdef enum:
 
 
 cdef class OpenRun:
-    cdef readonly long long number
-    cdef readonly bint is_first
-    cdef readonly bint ends
+    cdef Transfer transfer
+    cdef long long number
+    cdef bint is_first
+    cdef bint ends
     cdef long long *values
     cdef Py_ssize_t size
     cdef Py_ssize_t capacity
@@ -19,11 +21,16 @@ cdef class OpenRun:
     cdef int append(
         self, long long head_ps, long long tail_ps, long long seq, Packet packet
     ) except -1
-    cdef tuple column(self, int column)
 
 
 cdef class Runs(LinkEnd):
-    cdef dict open_runs
+    cdef readonly long long source
+    cdef long long target
+    cdef long long transfers
     cdef dict numbers
-    cdef object begin
+    cdef dict open_runs
+    cdef list runs
+    cdef object message
     cdef Py_ssize_t limit
+
+    cdef OpenRun begin(self, Transfer transfer)

@@ -4,41 +4,15 @@ from cpython.mem cimport PyMem_Free, PyMem_Realloc
 
 from sip_node.compiled.link_egress cimport LinkEnd
 from sip_node.compiled.packet cimport Packet
+from sip_node.compiled.run_block cimport pack
+from sip_node.compiled.transfer cimport Transfer
 
 
 cdef class OpenRun:
-    """The twin of `ReferenceOpenRun`: its columns are made when they are read."""
-
-    def __init__(self, long long number, bint is_first):
-        self.number, self.is_first = number, is_first
+    """The packets of a transfer that wait for a message, with five words for each."""
 
     def __dealloc__(self):
         PyMem_Free(self.values)
-
-    @property
-    def heads_ps(self):
-        """Arrivals of the heads."""
-        return self.column(0)
-
-    @property
-    def tails_ps(self):
-        """Times from the heads to the tails."""
-        return self.column(1)
-
-    @property
-    def seqs(self):
-        """Numbers of the packets on the link."""
-        return self.column(2)
-
-    @property
-    def begins(self):
-        """Offsets of the packets in the block."""
-        return self.column(3)
-
-    @property
-    def sizes(self):
-        """Bytes of the packets."""
-        return self.column(4)
 
     cdef int append(
         self, long long head_ps, long long tail_ps, long long seq, Packet packet
@@ -60,29 +34,57 @@ cdef class OpenRun:
             self.ends = True
         return 0
 
-    cdef tuple column(self, int column):
-        cdef Py_ssize_t index
-        return tuple([self.values[index * COLUMNS + column] for index in range(self.size)])
-
 
 cdef class Runs(LinkEnd):
-    """The first base of packet runs whose second base is `ReferencePacketRuns`.
+    """The twin of `ReferencePacketRuns`; `message` is the class of messages."""
 
-    It replaces `arrive`; a run begins in Python, once for each transfer and step.
-    """
-
-    def bind(self, dict open_runs not None, dict numbers not None, begin, Py_ssize_t limit):
-        """Take what the reference holds: the open run and the number of each transfer."""
+    def __init__(self, long long source, long long target, message, Py_ssize_t limit):
         self.takes_early = True
-        self.open_runs, self.numbers, self.begin, self.limit = open_runs, numbers, begin, limit
+        self.source, self.target = source, target
+        self.numbers, self.open_runs, self.runs = {}, {}, []
+        self.message, self.limit = message, limit
 
     cdef int land(
         self, long long head_ps, long long source, long long seq, long long tail_ps, Packet packet
     ) except -1:
-        run = self.open_runs.get(packet.transfer)
-        if run is None or (<OpenRun> run).size == self.limit:
+        found = self.open_runs.get(packet.transfer)
+        cdef OpenRun run
+        if found is None or (<OpenRun> found).size == self.limit:
             run = self.begin(packet.transfer)
-        (<OpenRun> run).append(head_ps, tail_ps - head_ps, seq, packet)
+        else:
+            run = <OpenRun> found
+        run.append(head_ps, tail_ps - head_ps, seq, packet)
         if packet.last:
             self.numbers.pop(packet.transfer, None)
         return 0
+
+    cdef OpenRun begin(self, Transfer transfer):
+        """A run for the next packets of a transfer."""
+        cdef OpenRun run = OpenRun.__new__(OpenRun)
+        number = self.numbers.get(transfer)
+        run.transfer, run.is_first = transfer, number is None
+        if run.is_first:
+            number = self.numbers[transfer] = self.transfers
+            self.transfers += 1
+        run.number = number
+        self.open_runs[transfer] = run
+        self.runs.append(run)
+        return run
+
+    def take(self):
+        """See `ReferencePacketRuns.take`."""
+        cdef OpenRun run
+        cdef list taken = []
+        runs, self.runs = self.runs, []
+        self.open_runs.clear()
+        for run in runs:
+            message = self.message(
+                run.values[0],
+                self.source,
+                self.target,
+                run.values[2],
+                pack(run, run.transfer),
+                bytes(run.transfer.payload) if run.ends else b"",
+            )
+            taken.append((run.transfer.sip, message))
+        return taken

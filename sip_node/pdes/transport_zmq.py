@@ -14,7 +14,7 @@ import zmq  # noqa: TID251 - this module owns the sockets between LPs
 
 from runtime.core.errors import ConfigError, ProtocolError
 from runtime.wire.codec import PeerDecoder, encode_peer
-from runtime.wire.fields import MAX_PAYLOAD_BYTES
+from runtime.wire.fields import MAX_FRAME_BYTES
 from runtime.wire.frames import PeerContent
 
 LINGER_MS = 1000
@@ -67,12 +67,7 @@ class ZmqTransport:
 
     def send(self, peer: int, content: PeerContent) -> bool:
         """Queue `content` for LP `peer`."""
-        header, payload = encode_peer(self._run_id, self._lp, content)
-        # Most contents have no payload: one part costs the sockets half as much.
-        if payload:
-            self._push[peer].send_multipart((header, payload))
-        else:
-            self._push[peer].send(header)
+        self._push[peer].send(encode_peer(self._run_id, self._lp, content))
         return True
 
     def poll(self) -> list[tuple[int, PeerContent]]:
@@ -83,13 +78,10 @@ class ZmqTransport:
         received: list[tuple[int, PeerContent]] = []
         # Reading the events costs less than a receive that fails.
         while int(self._pull.get(zmq.EVENTS)) & zmq.POLLIN:
-            header, *payloads = self._pull.recv_multipart(zmq.NOBLOCK)
-            if len(payloads) > 1:
-                raise ProtocolError(
-                    self._decoder.sender(header),
-                    f"{1 + len(payloads)} parts where a header and a payload belong",
-                )
-            received.append(self._decoder.decode(header, payloads[0] if payloads else b""))
+            data = self._pull.recv(zmq.NOBLOCK)
+            if self._pull.get(zmq.RCVMORE):
+                raise ProtocolError(self._decoder.sender(data), "more than one part in a message")
+            received.append(self._decoder.decode(data))
         return received
 
     def wait(self, timeout_s: float) -> None:
@@ -123,7 +115,7 @@ class ZmqTransport:
         socket.set_hwm(0)
         socket.linger = LINGER_MS
         # ZeroMQ closes the connection of a larger message before it is read into memory.
-        socket.setsockopt(zmq.MAXMSGSIZE, MAX_PAYLOAD_BYTES)
+        socket.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
         return socket
 
 

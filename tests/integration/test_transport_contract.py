@@ -7,7 +7,8 @@ import pytest
 
 from runtime.wire.codec import PeerDecoder
 from runtime.wire.frames import Frame, Grant, Message, PeerContent, SilenceReport
-from runtime.wire.packets import PacketRun, TransferFlow, TransferRows
+from runtime.wire.packet_blocks import pack
+from runtime.wire.packets import TransferFlow, TransferRows
 from sip_node.pdes.promise_board import PromiseBoard
 from sip_node.pdes.transport import Transport
 from sip_node.pdes.transport_board import BoardTransport
@@ -31,7 +32,7 @@ def zeromq(endpoint: str) -> list[Transport]:
     for lp, transport in enumerate(transports):
         transport.connect(
             {peer: other.endpoint for peer, other in enumerate(transports) if peer != lp},
-            PeerDecoder("run", lp, LP_OF, lambda body: ""),
+            PeerDecoder("run", lp, LP_OF, lambda message: ""),
         )
     return list(transports)
 
@@ -105,7 +106,7 @@ def receive_contents(transport: Transport, count: int) -> list[tuple[int, PeerCo
     return received
 
 
-def run(number: int, seq: int, size: int) -> PacketRun:
+def run(number: int, seq: int, size: int) -> bytes:
     header = transfer_header(
         total=size,
         address=1 << 40,
@@ -114,7 +115,7 @@ def run(number: int, seq: int, size: int) -> PacketRun:
         rows=TransferRows(8, 16, 4, 100),
         call="all_reduce #1",
     )
-    return packet_run(header, heads_ps=(number,), seqs=(seq,))
+    return pack(packet_run(header, heads_ps=(number,), seqs=(seq,)))
 
 
 def frame(number: int, *payloads: bytes, source: int = 2, target: int = 0) -> Frame:
@@ -124,7 +125,7 @@ def frame(number: int, *payloads: bytes, source: int = 2, target: int = 0) -> Fr
             source=source,
             target=target,
             seq=seq,
-            body=run(number, seq, len(payload)) if payload else None,
+            body=run(number, seq, len(payload)) if payload else b"",
             payload=payload,
         )
         for seq, payload in enumerate(payloads)

@@ -37,23 +37,23 @@ def stranger(context: zmq.Context[zmq.Socket[bytes]], transport: ZmqTransport) -
 @pytest.mark.parametrize(
     ("parts", "problem"),
     [
-        ([b"one part"], "malformed"),
-        ([b"a", b"b", b"c"], "3 parts where a header and a payload belong"),
-        ([b"\x93 not msgpack", b""], "malformed"),
+        ([b"no message"], "malformed"),
+        ([b"\x93 not msgpack"], "malformed"),
+        ([b"a", b"b"], "an unknown process: more than one part in a message"),
         (
-            list(encode_peer("another run", 1, Frame((5,), 0))),
+            [encode_peer("another run", 1, Frame((5,), 0))],
             "an unknown process: it sends as LP 1 of another run",
         ),
-        ([*encode_peer("our run", 1, Frame((5,), 0)), b""], "LP 1: 3 parts where a header"),
+        ([encode_peer("our run", 1, Frame((5,), 0)), b""], "LP 1: more than one part"),
         (
-            list(encode_peer("our run", 1, Frame((5,), 0, (Message(5, 0, 0, 0),)))),
+            [encode_peer("our run", 1, Frame((5,), 0, (Message(5, 0, 0, 0),)))],
             "LP 1: message 0 of a frame: field source: 0 is not on LP 1",
         ),
-        (list(encode_peer("our run", 1, Frame((-5,), 0))), "LP 1: .*field promises_ps"),
         (
-            [encode_peer("our run", 1, Frame((5,), 0))[0], b"unannounced"],
-            "0 payload bytes, 11 came",
+            [encode_peer("our run", 1, Frame((5,), 0, (Message(5, 1, 0, 0, b"block"),)))],
+            "LP 1: message 0 of a frame: a packet in a run without chips",
         ),
+        ([encode_peer("our run", 1, Frame((-5,), 0))], "LP 1: .*field promises_ps"),
     ],
 )
 def test_malformed_input_is_a_protocol_error(

@@ -195,7 +195,7 @@ def sends_a_wrong_packet(lp: FakeLp) -> int:
     frame = Frame((10**6,), 0, (run_message(run, source=1, target=0),))
     with zmq.Context() as context, context.socket(zmq.PUSH) as socket:
         socket.connect(peers.endpoints[0])
-        socket.send_multipart(encode_peer(lp.run_id, lp.lp, frame))
+        socket.send(encode_peer(lp.run_id, lp.lp, frame))
         return lp.finish()
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from runtime.wire.frames import Message
+from runtime.wire.packet_blocks import pack
 from runtime.wire.packets import PacketKind, PacketRun, TransferHeader
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet, ReferenceTransfer
 
@@ -62,6 +63,6 @@ def run_message(run: PacketRun, payload: bytes = b"", *, source: int, target: in
         source=source,
         target=target,
         seq=run.seqs[0],
-        body=run,
+        body=pack(run),
         payload=payload,
     )

@@ -13,8 +13,9 @@ from sip_node.chip.command_bounds import CommandBounds
 from sip_node.chip.context import ChipSpec
 from sip_node.chip.fabric.packet import FabricTransfer, Kind
 from sip_node.chip.op_log import OpLog
-from sip_node.chip.packet_runs import ArrivingTransfers, ReferencePacketRuns
+from sip_node.chip.packet_runs import ReferencePacketRuns
 from sip_node.chip.send_bounds import SendBounds
+from sip_node.chip.strided_block import StridedBlock
 from tests.support.cores import Core
 
 UNIT_PS = 1000
@@ -35,7 +36,7 @@ class RandomCrossings:
         self.bounds = [SendBounds({}, CommandBounds(), answers=True) for _ in range(self.sips)]
         self.ports = [core.ports(self._context(spec, sip, servers)) for sip in range(self.sips)]
         self.runs: list[tuple[int, ReferencePacketRuns]] = []
-        self.arriving = ArrivingTransfers(dict.fromkeys(range(self.sips), 0))
+        self.arriving = core.arrivals(dict.fromkeys(range(self.sips), 0))
         for sip, ports in enumerate(self.ports):
             ports.connect({other: self._end(sip, other) for other in spec.sips.neighbours(sip)})
         for _ in range(rng.randint(1, 6)):
@@ -50,10 +51,8 @@ class RandomCrossings:
                 self.log.append(("bounds", sip, *ports.earliest_send_ps(next_ps)[1].items()))
             for target, runs in self.runs:
                 for sip, message in runs.take():
-                    assert message.body is not None
-                    transfer = self.arriving.transfer(message, message.body)
-                    self.log.append(("message", sip, message.body))
-                    self.ports[target].arrive_run(runs.source, transfer, message.body)
+                    self.log.append(("message", sip, message))
+                    self.arriving.receive(message, self.ports[target])
         self.log += [tuple(records) for records in self.records]
         self.log += [(ports.sent, ports.received) for ports in self.ports]
         self.log += [(port.busy_ps, port.nbytes) for each in self.ports for port in each.ports]
@@ -107,6 +106,11 @@ class RandomCrossings:
             address=rng.randrange(1 << 20),
             tag=self.budget,
             total=sum(sizes),
+            flow=rng.choice((None, (source, target, self.budget))),
+            rows=rng.choice((None, StridedBlock(8, 16, 4, 128))),
+            element=rng.randrange(4),
+            call=rng.choice(("", "all_reduce #1", "\u00e9")),
+            payload=bytes(sum(sizes)),
         )
         begin, head_ps = 0, self.engine.now_ps
         for number, size in enumerate(sizes, 1):

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from runtime.wire.frames import Message
 from runtime.wire.packets import PacketKind, TransferFlow, TransferHeader, TransferRows
 from sip_node.chip.chip import chip_spec
 from sip_node.chip.packet_rules import PacketRules
-from tests.support.packets import packet_run, transfer_header
+from tests.support.packets import packet_run, run_message, transfer_header
 from tests.support.topologies import small
 
 SPEC = chip_spec(small(system__sips__count=4), data=False)
@@ -21,6 +22,10 @@ SLICE = SPEC.topology.hbm_slice_bytes
 def write(**changes: Any) -> TransferHeader:
     """64 bytes from a PE of SIP 0 to the first bytes of an HBM slice of SIP 1."""
     return transfer_header(**{"source_node": PE, "node": HBM, "address": BASE} | changes)
+
+
+def of_run(header: TransferHeader | None) -> Message:
+    return run_message(packet_run(header, sizes=(32,)), source=0, target=1)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +55,7 @@ def write(**changes: Any) -> TransferHeader:
     ],
 )
 def test_a_transfer_that_names_what_exists_may_enter(header: TransferHeader) -> None:
-    assert RULES.fault(packet_run(header)) == ""
+    assert RULES.fault(of_run(header)) == ""
 
 
 @pytest.mark.parametrize(
@@ -102,9 +107,13 @@ def test_a_transfer_that_names_what_exists_may_enter(header: TransferHeader) -> 
 def test_a_transfer_that_names_something_else_is_described(
     header: TransferHeader, fault: str
 ) -> None:
-    assert RULES.fault(packet_run(header)) == fault
+    assert RULES.fault(of_run(header)) == fault
 
 
 def test_the_header_of_a_transfer_is_checked_once() -> None:
-    assert RULES.fault(packet_run(None)) == ""
-    assert RULES.fault(None) == "field body: no packets in a message between SIPs"
+    assert RULES.fault(of_run(None)) == ""
+
+
+def test_a_message_without_packets_is_refused() -> None:
+    fault = RULES.fault(Message(9, 0, 1, 0))
+    assert fault == "field body.number: the block ends before it"

@@ -3,24 +3,21 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.core.errors import ProtocolError
 from runtime.wire.codec import PeerDecoder, encode_peer
 from runtime.wire.frames import Frame, Message
+from runtime.wire.packet_blocks import run_of
 from runtime.wire.packets import CARRIERS, MAX_RUN_PACKETS, PacketKind
+from sip_node.chip.arriving_transfers import ArrivingTransfers, packets_of, transfer_of
 from sip_node.chip.fabric.packet import ELEMENTS, FabricTransfer, Kind, Packet
 from sip_node.chip.packet_runs import (
-    ArrivingTransfers,
     PacketRuns,
     header_of,
-    packets_of,
-    transfer_of,
 )
 from sip_node.chip.strided_block import StridedBlock
-from tests.support.packets import fields_of, packet_run, run_message, transfer_header
+from tests.support.packets import fields_of
 
 LP_OF = {0: 0, 1: 1, 2: 0}
 sizes, indexes = st.integers(1, 1 << 40), st.integers(0, 255)
@@ -68,8 +65,8 @@ class Link:
     def step(self) -> list[Message]:
         """The messages of a step, encoded and decoded."""
         frame = Frame((0,), 0, tuple(message for _, message in self.runs.take()))
-        decoder = PeerDecoder("run", 1, [0, 1, 0], lambda body: "")
-        _, arrived = decoder.decode(*encode_peer("run", 0, frame))
+        decoder = PeerDecoder("run", 1, [0, 1, 0], lambda message: "")
+        _, arrived = decoder.decode(encode_peer("run", 0, frame))
         assert isinstance(arrived, Frame)
         return list(arrived.messages)
 
@@ -90,8 +87,8 @@ class Link:
         )
 
     def _packets(self, message: Message) -> Iterable[tuple[int, int, int, Packet]]:
-        assert message.body is not None
-        return packets_of(self.transfers.transfer(message, message.body), message.body)
+        run = run_of(message)
+        return packets_of(self.transfers.transfer(message, run), run)
 
 
 def write(nbytes: int, **fields: Any) -> FabricTransfer:
@@ -147,10 +144,8 @@ def test_a_transfer_costs_one_header_and_a_step_one_message_for_it() -> None:
     for packet in others:
         link.put(packet)
     [ended] = link.step()
-    assert begun.body is not None
-    assert ended.body is not None
-    assert (begun.body.header, ended.body.header) == (header_of(write(40)), None)
-    assert (len(begun.body.seqs), len(ended.body.seqs)) == (1, 3)
+    assert (run_of(begun).header, run_of(ended).header) == (header_of(write(40)), None)
+    assert (len(run_of(begun).seqs), len(run_of(ended).seqs)) == (1, 3)
     assert (len(begun.payload), len(ended.payload)) == (0, 40)
     assert (ended.time_ps, ended.seq) == (110, 1)
     assert not link.step()
@@ -161,9 +156,7 @@ def test_a_run_that_is_full_is_followed_by_another() -> None:
     for packet in split(write(MAX_RUN_PACKETS + 1), 1):
         link.put(packet)
     full, rest = link.step()
-    assert full.body is not None
-    assert rest.body is not None
-    assert (len(full.body.seqs), len(rest.body.seqs)) == (MAX_RUN_PACKETS, 1)
+    assert (len(run_of(full).seqs), len(run_of(rest).seqs)) == (MAX_RUN_PACKETS, 1)
     assert len(link.arrive([full, rest])) == MAX_RUN_PACKETS + 1
 
 
@@ -175,8 +168,7 @@ def test_credits_of_a_network_that_leave_in_one_step_are_one_message() -> None:
             link.put(Packet(credit, 0, size))
         [message] = link.step()
         assert [each.size for each in link.arrive([message])] == [64, 128]
-        assert message.body is not None
-        assert message.body.number == step
+        assert run_of(message).number == step
 
 
 def test_reads_request_pieces_of_one_block() -> None:
@@ -185,71 +177,3 @@ def test_reads_request_pieces_of_one_block() -> None:
     for begin in (0, 256, 512):
         link.put(Packet(read, begin, 32, begin == 512))
     assert [each.begin for each in link.arrive(link.step())] == [0, 256, 512]
-
-
-MORE: dict[str, Any] = {
-    "heads_ps": (9, 10),
-    "tails_ps": (0, 0),
-    "seqs": (0, 1),
-    "begins": (0, 32),
-    "sizes": (32, 32),
-}
-HALF: dict[str, Any] = {"sizes": (32,), "ends": False}
-WRITE = transfer_header()
-
-
-@pytest.mark.parametrize(
-    ("runs", "payload", "fault"),
-    [
-        ([packet_run(WRITE, number=1)], 0, "1 from SIP 2 to SIP 1 begins, the next to begin is "),
-        ([packet_run(WRITE, **HALF)] * 2, 0, "transfer 0 .* begins, the next to begin is number 1"),
-        ([packet_run(None)], 0, "transfer 0 .* continues, but has not begun or has ended"),
-        ([packet_run(WRITE), packet_run(None)], 0, "transfer 0 .* continues, but has not begun"),
-        ([packet_run(WRITE, begins=(1,))], 0, r"\(WRITE of 64 B\) has a packet beyond its end"),
-        ([packet_run(WRITE, sizes=(63,))], 0, r"\(WRITE of 64 B\) has packets of 63 B"),
-        ([packet_run(WRITE, **HALF), packet_run(None)], 0, r"has packets of 96 B"),
-        ([packet_run(WRITE, **MORE)], 65, r"\(WRITE of 64 B\) has a payload of 65 B"),
-        (
-            [packet_run(transfer_header(kind=PacketKind.ACK), **MORE)],
-            0,
-            r"\(ACK of 64 B\) has more than one packet",
-        ),
-        (
-            [packet_run(transfer_header(kind=PacketKind.IPCQ_CREDIT), ends=False)],
-            0,
-            r"\(IPCQ_CREDIT of 64 B\) has more than one packet",
-        ),
-        (
-            [packet_run(transfer_header(kind=PacketKind.READ), begins=(64,))],
-            0,
-            r"\(READ of 64 B\) has a packet beyond its end",
-        ),
-        (
-            [packet_run(transfer_header(kind=PacketKind.READ))],
-            64,
-            r"\(READ of 64 B\) has a payload of 64 B",
-        ),
-    ],
-)
-def test_packets_that_do_not_continue_their_transfer_are_the_fault_of_the_sender(
-    runs: list[Any], payload: int, fault: str
-) -> None:
-    arriving = ArrivingTransfers({1: 4, 2: 3})
-    *before, last = [run_message(run, bytes(payload), source=2, target=1) for run in runs]
-    for message in before:
-        arriving.transfer(message, runs[0])
-    with pytest.raises(ProtocolError, match=fault) as raised:
-        arriving.transfer(last, runs[-1])
-    assert raised.value.peer == "LP 3"
-
-
-def test_a_transfer_that_never_ends_is_the_fault_of_the_sender() -> None:
-    arriving = ArrivingTransfers({1: 4, 2: 3})
-    arriving.check_at_rest()
-    first, last = packet_run(WRITE, **HALF), packet_run(None, **HALF | {"ends": True})
-    arriving.transfer(run_message(first, source=2, target=1), first)
-    fault = r"LP 3: transfer 0 from SIP 2 to SIP 1 \(WRITE of 64 B\) has no last packet: 32 B have"
-    with pytest.raises(ProtocolError, match=fault):
-        arriving.check_at_rest()
-    arriving.transfer(run_message(last, source=2, target=1), last)
-    arriving.check_at_rest()

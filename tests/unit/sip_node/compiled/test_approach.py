@@ -7,6 +7,7 @@ import pytest
 from runtime.core.errors import InvariantError
 from runtime.core.simtime import NEVER_PS
 from runtime.wire.frames import Message
+from runtime.wire.packet_blocks import run_of
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.fabric.packet import Kind
 from sip_node.chip.op_log import OpLog
@@ -54,8 +55,7 @@ class Leaving:
 def times_of(messages: Iterator[tuple[int, Message]]) -> Times:
     found: Times = []
     for _, message in messages:
-        run = message.body
-        assert run is not None
+        run = run_of(message)
         found += zip(run.heads_ps, run.tails_ps, run.seqs, strict=True)
     return found
 
