@@ -3,7 +3,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-# The compiled core is built again when one of its sources changes.
+# The compiled core is built after the packages are installed, and again when a source of it changes.
+BUILT  := $(VENV)/.core
 CORE   := hatch_build.py $(wildcard sip_node/compiled/*.pyx sip_node/compiled/*.pxd) sip_node/compiled/sources.py
 
 .PHONY: run test test-fast test-nightly mutants lint bench figures setup clean
@@ -46,13 +47,17 @@ bench: setup
 figures: setup
 	$(BIN)/python -m kernbench.studies.figures docs/figures
 
-setup: $(STAMP)
+setup: $(BUILT)
 
-$(STAMP): pyproject.toml $(CORE)
+$(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kernbench needs python 3.11 or newer; run: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plots]'
+	KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plots]'
 	@touch $(STAMP)
 
+$(BUILT): $(STAMP) $(CORE)
+	$(BIN)/python hatch_build.py
+	@touch $(BUILT)
+
 clean:
-	rm -rf $(VENV) runs .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build runs .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -24,3 +24,9 @@ A new twin, step by step:
 5. The module of the reference ends with the choice: `IS_COMPILED` of `choice` selects the twin.
 6. Time and bytes are `long long`; products of them are computed with 128 bits.
 """
+
+from pathlib import Path
+
+from sip_node.compiled.library import path_entries
+
+__path__.extend(path_entries(Path(__file__).parent))

@@ -15,6 +15,7 @@ cdef class Continuation:
 cdef class Completion:
     """The twin of `ReferenceCompletion`; its callbacks are functions or continuations."""
 
+    @classmethod
     def __class_getitem__(cls, _):
         return cls
 

@@ -42,6 +42,7 @@ cdef class Inbox(LinkEnd):
         self.receive = receive
         self.packets, self.free_slots, self.due = [], [], set()
 
+    @classmethod
     def __class_getitem__(cls, packet):
         return cls
 
