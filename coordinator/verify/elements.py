@@ -24,13 +24,36 @@ NUMPY: dict[str, np.dtype[Any]] = {
     "u8": np.dtype(np.uint8),
     "bool": np.dtype(np.bool_),
     "f64": np.dtype(np.float64),
+    "f8e4m3": np.dtype(ml_dtypes.float8_e4m3fn),
+    "f8e5m2": np.dtype(ml_dtypes.float8_e5m2),
 }
 """The element types of the op log; `u8` also stands for bytes of no particular type."""
 
-EPS = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52}
+EPS = {
+    "f16": 2.0**-10,
+    "bf16": 2.0**-7,
+    "f32": 2.0**-23,
+    "f64": 2.0**-52,
+    "f8e4m3": 2.0**-3,
+    "f8e5m2": 2.0**-2,
+}
 """The distance from 1 to the next number of a floating-point type; other types are exact."""
-LEAST_NORMAL = {"f16": 2.0**-14, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022}
+LEAST_NORMAL = {
+    "f16": 2.0**-14,
+    "bf16": 2.0**-126,
+    "f32": 2.0**-126,
+    "f64": 2.0**-1022,
+    "f8e4m3": 2.0**-6,
+    "f8e5m2": 2.0**-14,
+}
 """The least normal magnitude: below it the spacing of the numbers of a type is constant."""
+
+
+SATURATED = {NUMPY["f8e4m3"]: 448.0, NUMPY["f8e5m2"]: 57344.0}
+"""The greatest magnitude of the types whose conversions saturate.
+
+OCP 8-bit Floating Point Specification (OFP8), revision 1.0, tables 1 and 2.
+"""
 
 
 def is_float(dtype: str) -> bool:

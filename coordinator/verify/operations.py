@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from coordinator.verify.elements import NUMPY, Array, is_float
+from coordinator.verify.elements import NUMPY, SATURATED, Array, is_float
 from coordinator.verify.functions import COMPARISONS, ELEMENTWISE, POSITIONS, REDUCTIONS
 from runtime.core.errors import nearest
 from runtime.core.trace import OpRecord
@@ -196,7 +196,7 @@ def _running_sum(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
     dtype = _sum_type(x)
     wide = np.dtype(np.float64) if is_float(record.dtype) else dtype
     _check_axis(x, record.axis)
-    return np.add.accumulate(x.astype(wide), axis=record.axis or 0).astype(dtype)
+    return _in_type(np.add.accumulate(x.astype(wide), axis=record.axis or 0), dtype)
 
 
 def _position(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
@@ -216,9 +216,8 @@ def _reduce(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
     _check_axis(x, record.axis)
     # The record has no keepdims: the number of axes of the result shows it.
     keep = len(record.shape) == x.ndim
-    return np.asarray(
-        REDUCTIONS[record.name](x.astype(wide), axis=record.axis, keepdims=keep)
-    ).astype(dtype)
+    exact = REDUCTIONS[record.name](x.astype(wide), axis=record.axis, keepdims=keep)
+    return _in_type(np.asarray(exact), dtype)
 
 
 def _softmax(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
@@ -247,7 +246,7 @@ def _cat(_: OpRecord, inputs: Sequence[Array | float]) -> Array:
 def _full(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
     if len(inputs) != 1 or isinstance(inputs[0], np.ndarray):
         raise ValueError("it takes one number")
-    return np.full(record.shape, inputs[0], np.float64).astype(NUMPY[record.dtype])
+    return _in_type(np.full(record.shape, inputs[0], np.float64), NUMPY[record.dtype])
 
 
 _FUNCTIONS: dict[tuple[str, str], Callable[[OpRecord, Sequence[Array | float]], Array]] = {
@@ -287,14 +286,24 @@ def _widened(
     if isinstance(operand, np.ndarray):
         return operand.astype(wide)
     # As in the kernel language, a number takes the type of the elements beside it first.
-    return np.asarray(operand, np.float64).astype(dtype).astype(wide)
+    return _in_type(np.asarray(operand, np.float64), dtype).astype(wide)
 
 
 def _narrowed(exact: Array, dtype: str) -> Array:
     # The engine rounds to float32 first, except where the elements have more digits.
     if is_float(dtype) and dtype != "f64":
         exact = exact.astype(np.float32)
-    return exact.astype(NUMPY[dtype])
+    return _in_type(exact, NUMPY[dtype])
+
+
+def _in_type(x: Array, dtype: np.dtype[np.generic]) -> Array:
+    """`x` in a type, where floating-point types of 8 bits saturate."""
+    most = SATURATED.get(dtype)
+    if most is not None:
+        # NaN is not greater than anything, and stays.
+        x = x.astype(np.float64)
+        x = np.where(np.abs(x) > most, np.copysign(most, x), x)
+    return x.astype(dtype)
 
 
 def _converted(x: Array, dtype: str) -> Array:
@@ -303,7 +312,9 @@ def _converted(x: Array, dtype: str) -> Array:
     A fraction becomes an integer by truncation and saturation; NaN becomes 0.
     """
     target = NUMPY[dtype]
-    if is_float(dtype) or target == np.bool_ or x.dtype.kind in "iub":
+    if is_float(dtype):
+        return _in_type(x, target)
+    if target == np.bool_ or x.dtype.kind in "iub":
         return x.astype(target)
     limits = np.iinfo(target)
     wide = x.astype(np.float64)

@@ -5,10 +5,14 @@ numpy is imported with the first array: a process that only forwards the names n
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+_OF_ML_DTYPES = frozenset({"bfloat16", "float8_e4m3fn", "float8_e5m2"})
+"""Types that numpy has from another package."""
 
 
 @dataclass(frozen=True)
@@ -16,13 +20,15 @@ class DType:
     """One element type: `name` is its short name in the op log (`f16`), `torch_name` PyTorch's.
 
     An element has `itemsize` bytes. Integers and bool are not floating-point; of a floating-point
-    type, `fraction_bits` are the bits behind the leading one.
+    type, `fraction_bits` are the bits behind the leading one. Conversions on the hardware to a type
+    that `saturates` give its greatest number instead of an infinity.
     """
 
     name: str
     torch_name: str
     itemsize: int
     fraction_bits: int = 0
+    saturates: bool = False
 
     @property
     def is_floating_point(self) -> bool:
@@ -39,11 +45,23 @@ class DType:
         """The element type of arrays."""
         import numpy as np
 
-        if self.torch_name != "bfloat16":
+        if self.torch_name not in _OF_ML_DTYPES:
             return np.dtype(self.torch_name)
         import ml_dtypes
 
-        return np.dtype(ml_dtypes.bfloat16)
+        return np.dtype(getattr(ml_dtypes, self.torch_name))
+
+    @cached_property
+    def greatest(self) -> float:
+        """The greatest finite number of a floating-point type."""
+        if self.torch_name not in _OF_ML_DTYPES:
+            import numpy as np
+
+            return float(np.finfo(self.numpy.name).max)
+        # Few programs need the package, and it takes 2.5 MB of a process.
+        import ml_dtypes
+
+        return float(cast("Any", ml_dtypes.finfo)(self.numpy).max)
 
     def holds(self, number: float) -> bool:
         """Whether a Python number can be an operand beside a value of this type.
@@ -81,7 +99,13 @@ uint8 = DType("u8", "uint8", 1)
 boolean = DType("bool", "bool", 1)
 float64 = DType("f64", "float64", 8, fraction_bits=52)
 
-ALL = (float16, bfloat16, float32, int8, int32, int64, uint8, boolean, float64)
+float8e4nv = DType("f8e4m3", "float8_e4m3fn", 1, fraction_bits=3, saturates=True)
+float8e5 = DType("f8e5m2", "float8_e5m2", 1, fraction_bits=2, saturates=True)
+
+ALL = (
+    *(float16, bfloat16, float32, int8, int32, int64, uint8, boolean, float64),
+    *(float8e4nv, float8e5),
+)
 """All element types, in the order of their numbers in packets."""
 
 

@@ -11,17 +11,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
+from runtime.core.dtypes import (
+    DType,
+    bfloat16,
+    float8e4nv,
+    float8e5,
+    float16,
+    float32,
+    int8,
+    int32,
+)
 from runtime.core.errors import nearest
+from runtime.language.conversions import rounded
 from runtime.language.functions import ACTIVATIONS
 from runtime.language.operations import compute
 from runtime.language.shapes import check_apart
 from runtime.language.value import Array, Ref, Shape, Value, check_exists
 from runtime.model.tiles import TilePlan, TileSize
 
-_OPERANDS = (float16, bfloat16, float32, int8)
+_OPERANDS = (float16, bfloat16, float32, float8e4nv, float8e5, int8)
 _RESULTS = (*_OPERANDS, int32)
-_KNOWN = "the engine has f16, bf16, f32, i8 and i32: convert with x.to(dtype)"
+_KNOWN = "the engine has f16, bf16, f32, f8e4m3, f8e5m2, i8 and i32: convert with x.to(dtype)"
 
 
 @dataclass(frozen=True)
@@ -130,7 +140,7 @@ def finish(acc: Array, bias: Array | None, activation: str | None, dtype: DType)
             acc = compute("add", (acc, bias.astype(inner.numpy)), inner)
         if activation is not None:
             acc = compute(activation, (acc,), inner)
-        return acc.astype(dtype.numpy)
+        return rounded(acc, dtype) if dtype.is_floating_point else acc.astype(dtype.numpy)
 
 
 def evaluate(gemm: Gemm, a: Array, b: Array, tile: TileSize) -> Array:
@@ -177,7 +187,8 @@ def _checked_operands(a: object, b: object) -> tuple[int, int]:
         )
     if a.dtype not in _OPERANDS:
         raise TypeError(
-            f"gemm: operands are {a.dtype.name}; the engine multiplies f16, bf16, f32 and i8 only"
+            f"gemm: operands are {a.dtype.name}; the engine multiplies f16, bf16, f32, f8e4m3, "
+            "f8e5m2 and i8 only"
         )
     return a.shape[0], b.shape[1]
 

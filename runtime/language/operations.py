@@ -12,7 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from runtime.core.dtypes import DType, boolean, float32, float64
+from runtime.core.dtypes import DType, float32, float64, from_numpy
+from runtime.language.conversions import converted, element, rounded
 from runtime.language.functions import COMPARISONS, ELEMENTWISE, REDUCTIONS, SCANS, Array
 
 _ROUNDED_ONCE = frozenset({np.add, np.subtract, np.multiply})
@@ -56,24 +57,6 @@ def compute(
     return np.asarray(result, order="C")
 
 
-def converted(array: Array, dtype: DType) -> Array:
-    """A copy in another type, rounded once.
-
-    Floating-point to integer drops the fraction and saturates, NaN becomes 0; integer to integer
-    wraps round; bool is whether an element is not 0.
-    """
-    # numpy wraps integers; for floats to integers its result outside the range is undefined.
-    if dtype.is_floating_point or dtype == boolean or array.dtype.kind in "iub":
-        return np.array(array.astype(dtype.numpy), order="C")
-    limits = np.iinfo(dtype.numpy.name)
-    whole = np.nan_to_num(np.trunc(array.astype(np.float64)), posinf=np.inf, neginf=-np.inf)
-    # float64 does not hold the greatest int64, only the number after it, to which it rounds.
-    above, below = whole >= float(limits.max), whole < float(limits.min)
-    inside = np.where(above | below, 0, whole).astype(dtype.numpy)
-    saturated = np.where(above, limits.max, np.where(below, limits.min, inside))
-    return np.array(saturated.astype(dtype.numpy), order="C")
-
-
 def _softmax(x: Array, axis: int) -> Array:
     e = np.exp(x - np.max(x, axis=axis, keepdims=True))
     return e / np.sum(e, axis=axis, keepdims=True)
@@ -85,11 +68,10 @@ def _moved(
     arrays = [np.asarray(operand) for operand in operands]
     match name:
         case "where":
-            mask, *choices = arrays
-            return np.where(mask, *(choice.astype(dtype.numpy, copy=False) for choice in choices))
+            return np.where(arrays[0], *_elements(operands[1:], dtype))
         case "full":
             assert shape is not None
-            return np.full(shape, arrays[0].astype(dtype.numpy))
+            return np.full(shape, element(arrays[0], dtype))
         case "arange":
             return np.arange(int(arrays[0]), int(arrays[1])).astype(dtype.numpy)
         case "cast":
@@ -103,10 +85,7 @@ def _moved(
 def _evaluated(
     function: Callable[..., Array], operands: Sequence[Array | float], dtype: DType
 ) -> Array:
-    arrays: list[Array] = [
-        operand if isinstance(operand, np.ndarray) else np.asarray(operand).astype(dtype.numpy)
-        for operand in operands
-    ]
+    arrays = _elements(operands, dtype)
     if not dtype.is_floating_point:
         return np.asarray(function(*arrays), dtype.numpy)
     # By name: two types are compared in Python, field by field.
@@ -116,22 +95,26 @@ def _evaluated(
         if dtype.name == float32.name:
             return np.asarray(function(*arrays))
         singles = (array.astype(float32.numpy, copy=False) for array in arrays)
-        return np.asarray(function(*singles)).astype(dtype.numpy, copy=False)
+        return rounded(np.asarray(function(*singles)), dtype)
     # float64 has more than twice the digits of float32, so for + - * / and sqrt the second rounding
     # gives the correctly rounded float32 (S. A. Figueroa, When is double rounding innocuous?,
     # 1995).
     exact = np.asarray(function(*(array.astype(np.float64) for array in arrays)))
     if dtype == float64:
         return exact
-    return exact.astype(float32.numpy).astype(dtype.numpy, copy=False)
+    return rounded(exact.astype(float32.numpy), dtype)
+
+
+def _elements(operands: Sequence[Array | float], dtype: DType) -> list[Array]:
+    """The operands as arrays; a number takes the type of the elements beside it."""
+    return [each if isinstance(each, np.ndarray) else element(each, dtype) for each in operands]
 
 
 def _compared(function: Callable[..., Array], operands: Sequence[Array | float]) -> Array:
-    (dtype,) = {operand.dtype for operand in operands if isinstance(operand, np.ndarray)}
-    # A number takes the type of the elements, as in arithmetic; NaN is unequal to everything.
-    arrays = [np.asarray(operand).astype(dtype) for operand in operands]
-    wide = dtype if dtype.kind in "iub" else np.dtype(np.float64)
-    return np.asarray(function(*(array.astype(wide) for array in arrays)))
+    dtype = from_numpy(next(each.dtype for each in operands if isinstance(each, np.ndarray)))
+    # NaN is unequal to everything.
+    wide = np.dtype(np.float64) if dtype.is_floating_point else dtype.numpy
+    return np.asarray(function(*(each.astype(wide) for each in _elements(operands, dtype))))
 
 
 def _combined(name: str, function: Callable[..., Array], array: Array, dtype: DType) -> Array:
@@ -140,5 +123,6 @@ def _combined(name: str, function: Callable[..., Array], array: Array, dtype: DT
         plain = array if array.dtype.kind in "iub" else array.astype(np.float64)
         return np.asarray(function(plain)).astype(dtype.numpy)
     # The engine's adder is wide: a sum is rounded once, when it is converted to its type.
-    wide = np.float64 if dtype.is_floating_point else dtype.numpy
-    return np.asarray(function(array.astype(wide))).astype(dtype.numpy)
+    if dtype.is_floating_point:
+        return rounded(np.asarray(function(array.astype(np.float64))), dtype)
+    return np.asarray(function(array.astype(dtype.numpy))).astype(dtype.numpy)

@@ -19,7 +19,8 @@ def dot(
 ) -> Value:
     """The matrix product `acc + a @ b` as a value in TCM: `composite` and `wait` in one.
 
-    `a` (m, k) and `b` (k, n) have one type of f16, bf16, f32 and i8. Products are summed in float32
+    `a` (m, k) and `b` (k, n) have one type of f16, bf16, f32, f8e4m3,
+    f8e5m2 and i8. Products are summed in float32
     (int32 for i8), the type of `acc` and by default of the result, rounded once to `out_dtype`. The
     result is written over the value `out` if there is one, which may be `acc`.
     """

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, NoReturn, overload
 from runtime.core.dtypes import (
     DType,
     bfloat16,
+    float8e4nv,
+    float8e5,
     float16,
     float32,
     float64,
@@ -122,6 +124,8 @@ __all__ = [
     "exp",
     "exp2",
     "expand_dims",
+    "float8e4nv",
+    "float8e5",
     "float16",
     "float32",
     "float64",

@@ -19,6 +19,8 @@ from runtime.core.dtypes import (
     uint8,
 )
 from runtime.core.dtypes import boolean as bool  # noqa: A004 - PyTorch's name
+from runtime.core.dtypes import float8e4nv as float8_e4m3fn
+from runtime.core.dtypes import float8e5 as float8_e5m2
 from runtime.model.blocked_layout import blocked_column_major, blocked_row_major
 from runtime.model.placement import DPPolicy
 from runtime.model.tile_placement import tiled_column_major, tiled_row_major
@@ -141,6 +143,8 @@ __all__ = [
     "exp",
     "eye",
     "float",
+    "float8_e4m3fn",
+    "float8_e5m2",
     "float16",
     "float32",
     "float64",

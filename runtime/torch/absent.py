@@ -14,8 +14,7 @@ ADVICE = {
         "asarray bernoulli complex logspace meshgrid multinomial normal randint_like seed tril triu"
     ),
     f"the element types are {_TYPES}": (
-        "cdouble cfloat complex64 complex128 float8_e4m3fn float8_e5m2 int16 short uint16 uint32 "
-        "uint64"
+        "cdouble cfloat complex64 complex128 int16 short uint16 uint32 uint64"
     ),
     "compute in a kernel started with torch.launch(name, kernel, ...), or in numpy with "
     "tensor.numpy()": (

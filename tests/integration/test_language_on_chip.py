@@ -110,7 +110,7 @@ def test_products_of_staged_and_streamed_operands(dtype: DType) -> None:
     assert_same_bits(kernel, arrays(dtype, dtype, out))
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=repr)
+@pytest.mark.parametrize("dtype", [*FLOATS, tl.float8e4nv, tl.float8e5], ids=repr)
 def test_conditions_scans_positions_and_functions(dtype: DType) -> None:
     def kernel(x: Pointer, y: Pointer, places: Pointer) -> None:
         block = tl.load(x, (20, 30), strides=(70, 1))
@@ -126,7 +126,7 @@ def test_conditions_scans_positions_and_functions(dtype: DType) -> None:
     assert_same_bits(kernel, arrays(dtype, dtype, tl.int32))
 
 
-@pytest.mark.parametrize("dtype", [tl.float16, tl.int8, tl.bfloat16], ids=repr)
+@pytest.mark.parametrize("dtype", [tl.float16, tl.int8, tl.float8e5], ids=repr)
 def test_transposed_views_are_operands_of_products(dtype: DType) -> None:
     def kernel(x: Pointer, y: Pointer, z: Pointer) -> None:
         a, b = tl.load(x, (70, 37)), tl.load(y, (33, 70))

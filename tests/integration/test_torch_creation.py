@@ -15,7 +15,7 @@ from tests.support.world import simulate
 TOPOLOGY = variant_text(sip__cube_mesh={"w": 1, "h": 1}, cube__pe_layout__pe_per_corner=1)
 TYPES = (
     "torch.float16, torch.bfloat16, torch.float32, torch.int8, torch.int32, torch.int64, "
-    "torch.uint8, torch.bool, torch.float64"
+    "torch.uint8, torch.bool, torch.float64, torch.float8_e4m3fn, torch.float8_e5m2"
 )
 
 
@@ -195,7 +195,7 @@ def test_tensor_copies_a_tensor_to_another_placement() -> None:
             TypeError,
             (
                 "dtype <U1 does not exist on this hardware; convert to one of float16, bfloat16, "
-                "float32, int8, int32, int64, uint8, bool, float64"
+                "float32, int8, int32, int64, uint8, bool, float64, float8_e4m3fn, float8_e5m2"
             ),
         ),
     ],

@@ -22,6 +22,8 @@ NUMPY: dict[str, np.dtype[Any]] = {
     "i32": np.dtype(np.int32),
     "u8": np.dtype(np.uint8),
     "bool": np.dtype(np.bool_),
+    "f8e4m3": np.dtype(ml_dtypes.float8_e4m3fn),
+    "f8e5m2": np.dtype(ml_dtypes.float8_e5m2),
 }
 
 ADDRESSES = AddressMap(variant())

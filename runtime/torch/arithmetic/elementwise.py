@@ -7,16 +7,24 @@ exactly and rounded once to float32 and then to its type.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from math import isnan
 from typing import NoReturn, cast
 
 import numpy as np
 
-from runtime.core.dtypes import DType, boolean, float32, float64, uint8
+from runtime.core.dtypes import DType, boolean, float32, uint8
 from runtime.core.requests import PerPe
 from runtime.language.value import Pointer
 from runtime.torch.arithmetic.elementwise_kernel import Formula, Loaded, elementwise
-from runtime.torch.arithmetic.promotion import is_number, kind, result_type, type_name, wrapped
+from runtime.torch.arithmetic.promotion import (
+    as_element,
+    check_computable,
+    inner_type,
+    is_number,
+    kind,
+    result_type,
+    type_name,
+    wrapped,
+)
 from runtime.torch.arithmetic.regions import regions
 from runtime.torch.arithmetic.result_placement import placed, placed_like
 from runtime.torch.ops import launch_on
@@ -239,8 +247,8 @@ def _computed(
         dtype = float32
     if compares:
         # Two numbers that are one element are equal: `half == 0.1` compares with a half.
-        checked = tuple(_as_element(each, dtype) for each in checked)
-    inner = _inner_type(dtype, checked)
+        checked = tuple(as_element(each, dtype) for each in checked)
+    inner = inner_type(dtype, checked)
     if inner == boolean and name in _OF_BOOL:
         name = _OF_BOOL[name]
     for each in checked:
@@ -305,25 +313,6 @@ def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return whole
 
 
-def _inner_type(dtype: DType, operands: Sequence[Operand]) -> DType:
-    """The type in which the engine computes: float32 for a number that a smaller type rounds."""
-    if kind(dtype) < 2 or dtype in (float32, float64):
-        return dtype
-    numbers = [each for each in operands if not isinstance(each, StoredTensor)]
-    with np.errstate(over="ignore"):
-        exact = all(
-            float(dtype.numpy.type(number)) == number or isnan(number) for number in numbers
-        )
-    return dtype if exact else float32
-
-
-def _as_element(operand: Operand, dtype: DType) -> Operand:
-    if isinstance(operand, StoredTensor) or kind(dtype) < 2:
-        return operand
-    with np.errstate(over="ignore"):
-        return float(dtype.numpy.type(operand))
-
-
 def _target(
     out: Tensor, shape: tuple[int, ...], result: DType, tensors: Sequence[StoredTensor]
 ) -> Tensor:
@@ -367,6 +356,8 @@ def _checked(function: str, operands: Sequence[object]) -> tuple[Operand, ...]:
             f"ahbm:{first} and ahbm:{second}!"
         )
     for each in operands:
+        if isinstance(each, StoredTensor):
+            check_computable(function, each.dtype)
         if isinstance(each, int) and not -(1 << 63) <= each < 1 << 64:
             raise OverflowError(f"int too big to convert: {each} is beyond 64 bits")
     plain = (bool(cast("int", each)) if isinstance(each, np.bool) else each for each in operands)

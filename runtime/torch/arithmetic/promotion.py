@@ -7,13 +7,22 @@ counts only if its kind is higher than that of all others.
 
 from collections.abc import Iterable
 from functools import reduce
-from math import isfinite
+from math import isfinite, isnan
 from numbers import Real
-from typing import Any, cast
 
 import numpy as np
 
-from runtime.core.dtypes import DType, bfloat16, boolean, float32, int8, int64, uint8
+from runtime.core.dtypes import (
+    DType,
+    boolean,
+    float8e4nv,
+    float8e5,
+    float32,
+    float64,
+    int8,
+    int64,
+    uint8,
+)
 from runtime.torch.tensors.stored_tensor import StoredTensor
 
 _NAMES = {
@@ -26,6 +35,8 @@ _NAMES = {
     "bfloat16": "BFloat16",
     "float32": "Float",
     "float64": "Double",
+    "float8_e4m3fn": "Float8_e4m3fn",
+    "float8_e5m2": "Float8_e5m2",
 }
 """The names of types in PyTorch's error messages."""
 
@@ -38,6 +49,15 @@ def type_name(dtype: DType) -> str:
 def kind(dtype: DType) -> int:
     """0 for bool, 1 for integers, 2 for floating-point types."""
     return 0 if dtype == boolean else 2 if dtype.is_floating_point else 1
+
+
+def check_computable(function: str, dtype: DType) -> None:
+    """`NotImplementedError` for a type that tensors only store and convert, as in PyTorch."""
+    if dtype in (float8e4nv, float8e5):
+        raise NotImplementedError(
+            f"\"{function}\" not implemented for '{type_name(dtype)}': convert with "
+            "x.to(torch.float32), or compute in a kernel"
+        )
 
 
 def promoted(a: DType, b: DType) -> DType:
@@ -68,6 +88,26 @@ def result_type(operands: Iterable[StoredTensor | float]) -> DType:
     return reduce(_combined, folded)
 
 
+def inner_type(dtype: DType, operands: Iterable[StoredTensor | float]) -> DType:
+    """The type in which the engine computes: float32 for a number that a smaller type rounds."""
+    if kind(dtype) < 2 or dtype in (float32, float64):
+        return dtype
+    numbers = [each for each in operands if not isinstance(each, StoredTensor)]
+    with np.errstate(over="ignore"):
+        exact = all(
+            float(dtype.numpy.type(number)) == number or isnan(number) for number in numbers
+        )
+    return dtype if exact else float32
+
+
+def as_element(operand: StoredTensor | float, dtype: DType) -> StoredTensor | float:
+    """A tensor, or a number rounded to a floating-point type."""
+    if isinstance(operand, StoredTensor) or kind(dtype) < 2:
+        return operand
+    with np.errstate(over="ignore"):
+        return float(dtype.numpy.type(operand))
+
+
 def number_type(number: float) -> DType:
     """The type that a Python number counts as."""
     if isinstance(number, bool | np.bool):
@@ -87,7 +127,7 @@ def check_range(number: float, dtype: DType) -> None:
     if dtype == boolean:
         return
     if dtype.is_floating_point:
-        fits = not isfinite(number) or abs(number) <= _greatest(dtype)
+        fits = not isfinite(number) or abs(number) <= dtype.greatest
     else:
         limits = np.iinfo(dtype.numpy.name)
         # A comparison with NaN is false.
@@ -95,15 +135,6 @@ def check_range(number: float, dtype: DType) -> None:
     if not fits:
         problem = f"cannot be converted to type {dtype.torch_name} without overflow"
         raise RuntimeError(f"value {number} {problem}")
-
-
-def _greatest(dtype: DType) -> float:
-    if dtype != bfloat16:
-        return float(np.finfo(dtype.numpy.name).max)
-    # Here, as in `DType.numpy`: few programs need the package, and it takes 2.5 MB of a process.
-    import ml_dtypes
-
-    return float(cast("Any", ml_dtypes.finfo)(dtype.numpy).max)
 
 
 def wrapped(number: float, dtype: DType) -> float:

@@ -16,7 +16,7 @@ from runtime.core.dtypes import DType, boolean, float32, float64, int64, uint8
 from runtime.core.requests import PerPe
 from runtime.language.value import Pointer
 from runtime.torch.arithmetic import elementwise
-from runtime.torch.arithmetic.promotion import kind, type_name
+from runtime.torch.arithmetic.promotion import check_computable, kind, type_name
 from runtime.torch.arithmetic.reduction_kernel import Piece, reduce_pieces
 from runtime.torch.ops import launch_on
 from runtime.torch.rank_state import running_rank
@@ -197,6 +197,7 @@ def _axes(x: StoredTensor, dim: Axes) -> tuple[int, ...]:
 
 def _reduced(name: str, x: Tensor, dim: Axes, keepdim: bool, dtype: DType) -> Tensor:
     """The reduction in `dtype`, to which elements are converted first."""
+    check_computable(name, x.dtype)
     axes = set(_axes(x, dim))
     kept = tuple(
         1 if axis in axes else length

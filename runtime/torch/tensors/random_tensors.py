@@ -193,7 +193,8 @@ def _drawn(
 ) -> Tensor:
     element = options.dtype or dtype
     if draw in (_uniform, _normal) and element not in _DIGITS:
-        raise RuntimeError(f'"{function}" not implemented for {element!r}: it has no fractions')
+        reason = "draw float32 and convert" if element.is_floating_point else "it has no fractions"
+        raise RuntimeError(f'"{function}" not implemented for {element!r}: {reason}')
     new = options.new(shape, element)
     if not running_rank().data:
         return new.copy_(0)

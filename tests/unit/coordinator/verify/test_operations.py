@@ -209,12 +209,26 @@ def test_a_cast_rounds_once_or_truncates_and_saturates():
     assert verdict_of("cast", [array([2.0, 300.0], "f32")], array([2, 300], "i32")).passed
 
 
+@pytest.mark.parametrize(("dtype", "most"), [("f8e4m3", 448.0), ("f8e5m2", 57344.0)])
+def test_types_of_8_bits_saturate(dtype: str, most: float):
+    x, right = array([1e9, -math.inf, 3.25, math.nan]), array([most, -most, 3.25, math.nan], dtype)
+    right[2] = 3.25 if dtype == "f8e4m3" else 3.0
+    assert verdict_of("cast", [x], right).passed
+    assert verdict_of("store", [x], right, engine="pe_fetch_store").passed
+    assert verdict_of("full", [1e9], array([most], dtype)).passed
+    large = array([most, most, 1.0], dtype)
+    assert verdict_of("add", [large, 1e9], array([most, most, most], dtype)).passed
+    assert verdict_of("sum", [large], array(most, dtype)).passed
+    assert verdict_of("cumsum", [large], array([most] * 3, dtype), axis=0).passed
+    assert not verdict_of("cast", [x], array([most, -math.inf, 3.25, 0.0], dtype)).passed
+
+
 def test_the_store_port_rounds_an_accumulator_to_the_type_of_the_result():
     acc = array([1 + 2.0**-12, 65504.0])
     assert verdict_of("store", [acc], array([1.0, 65504.0], "f16"), engine="pe_fetch_store").passed
 
 
-@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "i8"])
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "i8", "f8e4m3", "f8e5m2"])
 def test_a_tile_product_adds_to_its_accumulator(dtype: str):
     a, b = array([[1, 2, 3], [4, 5, 6]], dtype), array([[1, -1], [2, 0], [0, 5]], dtype)
     acc = "i32" if dtype == "i8" else "f32"

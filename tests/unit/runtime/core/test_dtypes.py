@@ -25,6 +25,8 @@ def test_every_type_is_found_by_the_numpy_type_it_stands_for() -> None:
         ("i64", 8),
         ("u8", 1),
         ("bool", 1),
+        ("f8e4m3", 1),
+        ("f8e5m2", 1),
     ],
 )
 def test_the_sizes_of_the_types(name: str, itemsize: int) -> None:
@@ -39,6 +41,10 @@ def test_types_show_the_name_that_pytorch_uses() -> None:
     assert (torch.int, torch.long) == (torch.int32, torch.int64)
     assert repr(torch.bool) == "torch.bool"
     assert isinstance(torch.int8, torch.dtype)
+    assert [repr(each) for each in (torch.float8_e4m3fn, torch.float8_e5m2)] == [
+        "torch.float8_e4m3fn",
+        "torch.float8_e5m2",
+    ]
 
 
 @pytest.mark.parametrize("unknown", [np.uint16, np.complex64])
@@ -73,6 +79,19 @@ def test_an_integer_type_holds_integers_in_its_range(
     dtype: DType, number: float, held: bool
 ) -> None:
     assert dtype.holds(number) is held
+
+
+@pytest.mark.parametrize("dtype", [each for each in ALL if each.is_floating_point], ids=repr)
+def test_a_type_counts_up_to_the_first_integer_that_it_lacks(dtype: DType) -> None:
+    most = 2 << dtype.fraction_bits
+    found = [int(np.array(each).astype(dtype.numpy)) == each for each in (most - 1, most, most + 1)]
+    assert found == [dtype.counts(each) for each in (most - 1, most, most + 1)]
+    assert dtype.counts(-most)
+
+
+def test_an_integer_type_counts_in_its_range() -> None:
+    assert dtypes.int8.counts(-128)
+    assert not dtypes.int8.counts(128)
 
 
 def test_bfloat16_is_the_type_of_ml_dtypes() -> None:

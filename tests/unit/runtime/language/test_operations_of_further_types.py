@@ -80,7 +80,7 @@ def test_bools_have_a_maximum_and_a_minimum_and_are_moved() -> None:
         (lambda: value(BYTES) + 256, "add: 256 beside a value of u8 is not an u8 itself"),
         (
             lambda: tl.dot(value(np.ones((2, 2))), value(np.ones((2, 2)))),
-            "gemm: operands are f64; the engine multiplies f16, bf16, f32 and i8 only",
+            "gemm: operands are f64; the engine multiplies f16, bf16, f32, f8e4m3, f8e5m2 and",
         ),
         (
             lambda: tl.dot(
@@ -88,7 +88,7 @@ def test_bools_have_a_maximum_and_a_minimum_and_are_moved() -> None:
                 value(np.ones((2, 2), np.int8)),
                 out_dtype=tl.int64,
             ),
-            "gemm: a result of i64; the engine has f16, bf16, f32, i8 and i32: convert with",
+            "gemm: a result of i64; the engine has f16, bf16, f32, f8e4m3, f8e5m2, i8 and i32:",
         ),
     ],
 )

@@ -206,7 +206,7 @@ GEMMS = [
     ),
     (
         lambda x: tl.dot(zeros(2, 2, dtype=I32), zeros(2, 2, dtype=I32)),
-        "gemm: operands are i32; the engine multiplies f16, bf16, f32 and i8 only",
+        "gemm: operands are i32; the engine multiplies f16, bf16, f32, f8e4m3, f8e5m2 and i8 only",
     ),
     (
         lambda x: tl.dot(zeros(2, 2), zeros(2, 3), zeros(2, 2)),

@@ -10,7 +10,7 @@ from runtime.torch.absent import ADVICE, absent_in_tensor
 
 TYPES = (
     "torch.float16, torch.bfloat16, torch.float32, torch.int8, torch.int32, torch.int64, "
-    "torch.uint8, torch.bool, torch.float64"
+    "torch.uint8, torch.bool, torch.float64, torch.float8_e4m3fn, torch.float8_e5m2"
 )
 
 

@@ -95,7 +95,7 @@ WITH_HEADER = pack(packet_run(transfer_header(call="abc")))
         (WITH_HEADER, 6, 1 << 20, "field body.header.node: Expected `int` <= 1048575"),
         (WITH_HEADER, 7, -1, "field body.header.address: Expected `int` >= 0"),
         (WITH_HEADER, 11, 7, "field body.header.flow: 7 is neither 0 nor 1"),
-        (WITH_HEADER, 13, 10, "field body.header.element: Expected `int` <= 9"),
+        (WITH_HEADER, 13, 12, "field body.header.element: Expected `int` <= 11"),
         (WITH_HEADER, 14, -3, "field body.header.call: the block ends before it"),
         (WITH_HEADER, 14, 2, "field body.header.call: no zeros behind the text"),
         (WITH_HEADER, 15, 0xFF, "field body.header.call: 'utf-8' codec can't decode byte 0xff"),
