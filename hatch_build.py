@@ -141,7 +141,7 @@ def _digest() -> str:
     assert spec.loader is not None
     sources = module_from_spec(spec)
     spec.loader.exec_module(sources)
-    return sources.digest(ROOM)
+    return sources.digest(ROOM, lambda content: sha256(content).hexdigest())
 
 
 if __name__ == "__main__":

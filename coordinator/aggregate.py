@@ -1,7 +1,6 @@
 """Aggregates the messages of the LPs: digest and outcome of a run, contents of `run.json`."""
 
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 
 from msgspec import Struct
 
@@ -11,6 +10,7 @@ from coordinator.verify.verdict import Verdict
 from coordinator.waits import Waits, waits_of
 from runtime.core.bench_registry import BenchOutcome, PerfRow, Scalar, Table
 from runtime.core.errors import IpcqDeadlock, ProtocolError
+from runtime.core.sha256 import sha256_hex
 from runtime.core.simtime import ns_from_ps
 from runtime.wire.control import Done
 from runtime.wire.fields import PROTOCOL_VERSION
@@ -99,7 +99,7 @@ def run_digest(sips: Sequence[SipReport]) -> str:
     """SHA-256 over the digests of all SIPs, one per line, in the order of the SIPs."""
     # By SIP and not by LP: the digest must not depend on the number of processes.
     ordered = sorted(sips, key=lambda report: report.sip)
-    return sha256("".join(f"{report.digest}\n" for report in ordered).encode()).hexdigest()
+    return sha256_hex("".join(f"{report.digest}\n" for report in ordered).encode())
 
 
 def merge_outcomes(sips: Sequence[SipReport]) -> BenchOutcome | None:

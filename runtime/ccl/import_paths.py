@@ -11,7 +11,6 @@ the algorithm reports what is missing.
 import ast
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from pkgutil import iter_modules
@@ -112,5 +111,8 @@ def _bound_names(scope: ast.AST) -> Iterator[str]:
 
 
 def _suggestion(name: str, known: Iterable[str]) -> str:
+    # Loaded where a name is wrong, since it is large.
+    from difflib import get_close_matches
+
     match = get_close_matches(name, sorted(known), n=1, cutoff=0.5)
     return f"; did you mean {match[0]!r}?" if match else ""

@@ -9,7 +9,6 @@ exception as `type(exc)(*exc.args)`, so fields that are not in `args` would be l
 """
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from runtime.core.simtime import format_ps
 
@@ -19,6 +18,9 @@ _QUEUES_SHOWN = 32
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?` for the known name closest to `name`, else `; known: a, b, c`."""
+    # Loaded where a name is wrong, since it is large.
+    from difflib import get_close_matches
+
     choices = sorted(known)
     # 0.5 also finds names with a swapped or missing word, such as `reduce_all` for `all_reduce`.
     match = get_close_matches(name, choices, n=1, cutoff=0.5)

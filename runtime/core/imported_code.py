@@ -14,7 +14,6 @@ import sys
 import sysconfig
 from collections.abc import Sequence
 from contextlib import suppress
-from hashlib import sha256
 from importlib.machinery import ExtensionFileLoader, ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +21,7 @@ from typing import NamedTuple
 from zipimport import zipimporter
 
 from runtime.core.package_check import PACKAGES
+from runtime.core.sha256 import sha256_hex
 
 UNREADABLE = "unreadable"
 """In place of a hash, where a module has no file that can be read."""
@@ -165,7 +165,7 @@ def _hashed(spec: ModuleSpec) -> CodeFile:
         origin = str(Path(origin).with_name(f"{spec.name.removeprefix(_CORE)}.pyx"))
     if isinstance(spec.loader, zipimporter):
         with suppress(OSError):
-            return CodeFile(origin, sha256(spec.loader.get_data(origin)).hexdigest())
+            return CodeFile(origin, sha256_hex(spec.loader.get_data(origin)))
     return _hashed_file(origin)
 
 
@@ -173,6 +173,6 @@ def _hashed_file(file: str) -> CodeFile:
     try:
         # Unbuffered and without `Path`: this runs in the import of every module.
         with open(file, "rb", buffering=0) as stream:  # noqa: PTH123
-            return CodeFile(file, sha256(stream.read()).hexdigest())
+            return CodeFile(file, sha256_hex(stream.read()))
     except OSError:
         return CodeFile(file, UNREADABLE)

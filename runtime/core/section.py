@@ -5,10 +5,11 @@ others as MessagePack. Decoding checks types and ranges once more.
 """
 
 import json
-from hashlib import sha256
 from typing import Any, Self
 
 import msgspec
+
+from runtime.core.sha256 import sha256_hex
 
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,4 +42,4 @@ def config_hash(*sections: Section) -> str:
     It covers values only: comments, the order of keys, and `1` written for `1.0` do not change it.
     """
     content = [section.values() for section in sections]
-    return sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return sha256_hex(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())

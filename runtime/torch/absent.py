@@ -42,7 +42,9 @@ ADVICE = {
 
 def absent_attribute(module: str, name: str, known: Sequence[str]) -> AttributeError:
     """The error for an attribute that a module lacks, with the nearest of the `known` names."""
-    return AttributeError(f"kernbench's {module} has no {name}{nearest(name, known)}")
+    # The import system looks for names of this form, and ignores the text.
+    suggestion = "" if name.startswith("__") else nearest(name, known)
+    return AttributeError(f"kernbench's {module} has no {name}{suggestion}")
 
 
 def absent_in_torch(name: str, known: Sequence[str], methods: Sequence[str]) -> AttributeError:

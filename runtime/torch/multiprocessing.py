@@ -5,7 +5,6 @@ own SIP and event engine.
 import atexit
 import os
 import sys
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
@@ -152,7 +151,9 @@ class SpawnContext:
         try:
             self.join()
         except BaseException:  # noqa: BLE001 - there is no caller any more
-            traceback.print_exc()
+            from traceback import print_exc
+
+            print_exc()
             _failed_at_exit.append(self)
 
 

@@ -1,6 +1,5 @@
 """The error of a rank program or a kernel, as it leaves the event loop."""
 
-import traceback
 from types import TracebackType
 
 
@@ -21,7 +20,10 @@ def user_traceback(error: BaseException) -> str:
     # The frames of the event loop come first, and help no user.
     while shown is not None and shown.tb_next is not None and _is_ours(shown):
         shown = shown.tb_next
-    return "".join(traceback.format_exception(type(error), error, shown))
+    # Loaded where something failed, since no other run needs it.
+    from traceback import format_exception
+
+    return "".join(format_exception(type(error), error, shown))
 
 
 def _is_ours(frame: TracebackType) -> bool:

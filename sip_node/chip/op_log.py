@@ -1,11 +1,11 @@
 """The op log of one SIP: records in the order of their completion, and the digest over them."""
 
-import hashlib
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from runtime.core.sha256 import RunningSha256
 from runtime.core.trace import OpRecord
 from runtime.wire.reports import SlotTransfer
 from sip_node.chip.memory.memory import Memory
@@ -33,7 +33,7 @@ class ReferenceOpLog:
         self._sink, self._written, self.transferred = sink, written, transferred
         self._chunk: list[OpRecord] = []
         self._recordings: list[list[OpRecord]] = []
-        self._hash = hashlib.sha256()
+        self._hash = RunningSha256()
         self.last_ps = 0
 
     def add(self, record: OpRecord) -> None:

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from runtime.core.errors import UsageError
+from runtime.core.sha256 import sha256_hex
 from sip_node.compiled.sources import digest
 
 VARIABLE = "KERNBENCH_CORE"
@@ -36,7 +37,7 @@ def choose(requested: str | None) -> str:
         return PYTHON
     from sip_node.compiled.build import SOURCES
 
-    if digest(Path(__file__).parent) != SOURCES:
+    if digest(Path(__file__).parent, sha256_hex) != SOURCES:
         raise UsageError(
             "the compiled core was built from other sources than those in sip_node/compiled. To "
             f"rebuild it, {_REBUILD}; {VARIABLE}={PYTHON} runs without it"

@@ -4,8 +4,8 @@ A record is encoded when it is added. The twins enter its fields; an `OpRecord` 
 where a sink or a recording collects them.
 """
 
-import hashlib
 
+from runtime.core.sha256 import RunningSha256
 from runtime.core.trace import Operand, OpRecord
 from sip_node.compiled.memory cimport Memory
 from sip_node.compiled.packed_bytes cimport PackedBytes
@@ -30,7 +30,7 @@ cdef class OpLog:
 
     def __init__(self, sink, written=None, transferred=None):
         self.sink, self.written, self.transferred = sink, written, transferred
-        self.encoded, self.hash = PackedBytes(), hashlib.sha256()
+        self.encoded, self.hash = PackedBytes(), RunningSha256()
         self.chunk, self.recordings = [], []
 
     def add(self, record not None):
