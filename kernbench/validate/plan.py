@@ -21,6 +21,7 @@ from kernbench.validate.drawn_all_reduces import ALGORITHMS, drawn
 from kernbench.validate.equal_parts import equal_parts
 from kernbench.validate.gathers import gathers
 from kernbench.validate.gemm import bounded, fed, padded, staged, systolic
+from kernbench.validate.grids import grids
 from kernbench.validate.head_times import head_times
 from kernbench.validate.launch_paths import launch_paths
 from kernbench.validate.launches import TOPOLOGIES as LAUNCH_TOPOLOGIES
@@ -138,6 +139,7 @@ def _kernels(seed: int) -> Iterator[Part]:
     for number in range(LAUNCH_TOPOLOGIES + 1):
         yield Part(f"l.{number}.", launches, (seed, number))
         yield Part(f"l.{number}.", launch_paths, (seed, number))
+    yield Part("l.grid.", grids)
     for number in range(MESSAGE_TOPOLOGIES + 1):
         yield Part(f"m.{number}.", messages, (seed, number))
     yield Part("n.meet.", meeting_flows)

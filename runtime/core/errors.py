@@ -10,6 +10,7 @@ exception as `type(exc)(*exc.args)`, so fields that are not in `args` would be l
 
 from collections.abc import Iterable
 
+from runtime.core.program_grid import program_text
 from runtime.core.simtime import format_ps
 
 _QUEUES_SHOWN = 32
@@ -125,10 +126,11 @@ class AllocationError(KernbenchError):
 class PageFaultError(KernbenchError):
     """A kernel accessed an unmapped address.
 
-    Fields: the kernel, (sip, cube, pe), `file:line`, the address, bytes, the nearest tensor.
+    Fields: the kernel, (sip, cube, pe), `file:line`, the address, bytes, the nearest tensor; with a
+    grid, the ids of the program.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - the fields of an exception are positional
         self,
         kernel: str,
         coordinates: tuple[int, int, int],
@@ -136,38 +138,53 @@ class PageFaultError(KernbenchError):
         address: int,
         nbytes: int,
         tensor: str,
+        program: tuple[int, ...] | None = None,
     ) -> None:
-        super().__init__(kernel, coordinates, line, address, nbytes, tensor)
+        super().__init__(kernel, coordinates, line, address, nbytes, tensor, program)
         self.kernel, self.coordinates, self.line = kernel, coordinates, line
         self.address, self.nbytes, self.tensor = address, nbytes, tensor
+        self.program = program
 
     def __str__(self) -> str:
+        at = _kernel_at(self.kernel, self.coordinates, self.line, self.program)
         return (
-            f"page fault in {_kernel_at(self.kernel, self.coordinates, self.line)}: "
-            f"{self.nbytes} bytes at virtual address {self.address:#x} are not mapped "
-            f"({self.tensor})"
+            f"page fault in {at}: {self.nbytes} bytes at virtual address {self.address:#x} are not "
+            f"mapped ({self.tensor})"
         )
 
 
 class KernelError(KernbenchError):
     """A kernel does what the hardware or the kernel language does not allow.
 
-    Fields: the kernel, (sip, cube, pe), `file:line`, the problem.
+    Fields: the kernel, (sip, cube, pe), `file:line`, the problem; with a grid, the ids of the
+    program.
     """
 
     def __init__(
-        self, kernel: str, coordinates: tuple[int, int, int], line: str, problem: str
+        self,
+        kernel: str,
+        coordinates: tuple[int, int, int],
+        line: str,
+        problem: str,
+        program: tuple[int, ...] | None = None,
     ) -> None:
-        super().__init__(kernel, coordinates, line, problem)
+        super().__init__(kernel, coordinates, line, problem, program)
         self.kernel, self.coordinates, self.line, self.problem = kernel, coordinates, line, problem
+        self.program = program
 
     def __str__(self) -> str:
-        return f"{_kernel_at(self.kernel, self.coordinates, self.line)}: {self.problem}"
+        at = _kernel_at(self.kernel, self.coordinates, self.line, self.program)
+        return f"{at}: {self.problem}"
 
 
-def _kernel_at(kernel: str, coordinates: tuple[int, int, int], line: str) -> str:
+def _kernel_at(
+    kernel: str,
+    coordinates: tuple[int, int, int],
+    line: str,
+    program: tuple[int, ...] | None,
+) -> str:
     sip, cube, pe = coordinates
-    return f"kernel {kernel!r} on sip {sip} cube {cube} pe {pe} at {line}"
+    return f"kernel {kernel!r}{program_text(program)} on sip {sip} cube {cube} pe {pe} at {line}"
 
 
 class CollectiveMismatchError(KernbenchError, RuntimeError):

@@ -24,6 +24,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from runtime.core.coordinates import PeCoordinates
+from runtime.core.program_grid import ProgramGrid
 from runtime.core.trace import OpRecord
 
 
@@ -191,7 +192,8 @@ class KernelLaunchMsg:
     signature of the collective call that the kernel is this rank's part of, empty for other
     kernels: a receiver checks that its peer makes the same call. `line` is the `file:line` of the
     call in the rank program, for error messages. A kernel that sends or receives the message of a
-    `transfer` has the id of the message as its `call`.
+    `transfer` has the id of the message as its `call`. With a `grid`, each PE runs its part of the
+    programs; their ids are in the header of the command.
     """
 
     name: str
@@ -202,6 +204,7 @@ class KernelLaunchMsg:
     call: str = ""
     line: str = ""
     transfer: Transfer | None = None
+    grid: ProgramGrid | None = None
 
     ARGUMENT_BYTES = 8
     HEADER_BYTES = 64

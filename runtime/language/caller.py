@@ -11,6 +11,7 @@ from types import FrameType, TracebackType
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import KernelError
+from runtime.core.program_grid import GridPoint
 from runtime.language.context import Scope, current_scope
 
 _INSIDE = ("runtime.language.", "sip_node.", "contextlib.", "copy.")
@@ -47,9 +48,10 @@ def call_kernel(
     coordinates: PeCoordinates,
     kernel: Callable[..., object],
     arguments: Sequence[object],
+    program: GridPoint | None = None,
 ) -> object:
     """Run `kernel(*arguments)`; a Python exception raised by the language becomes a `KernelError`
-    with the kernel's line.
+    with the kernel's line, and its program of a grid.
 
     An exception that the kernel itself raises passes through unchanged.
     """
@@ -62,7 +64,7 @@ def call_kernel(
         line = _refused_line(error.__traceback__)
         if line is None:
             raise
-        raise KernelError(name, coordinates, line, str(error)) from error
+        raise KernelError(name, coordinates, line, str(error), program) from error
     finally:
         current_scope.reset(scope)
 

@@ -55,6 +55,7 @@ class RowList(Struct, frozen=True):
             error.address,
             error.nbytes,
             f"row {self.numbers()[entry]}, entry {entry} of {len(self)}; {error.tensor}",
+            error.program,
         )
 
     def _elements(self, rows: Value) -> tuple[int, ...]:

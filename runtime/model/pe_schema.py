@@ -25,6 +25,13 @@ class Dma(Section, frozen=True):
     outstanding: Annotated[int, Meta(ge=1, le=65536)]
 
 
+class CommandCpu(Section, frozen=True):
+    """The CPU of a PE: `overhead_ns` issues a command, `program_ns` begins a program of a grid."""
+
+    overhead_ns: Ns
+    program_ns: Ns
+
+
 class Tcm(Section, frozen=True):
     """How the tightly coupled memory is divided, and its bandwidth."""
 
@@ -135,7 +142,7 @@ class PeConfig(Section, frozen=True):
     """A processing element."""
 
     to_router_bw_gbs: Gbs
-    cpu: Overhead
+    cpu: CommandCpu
     scheduler: Scheduler
     mmu: Overhead
     dma: Dma

@@ -6,6 +6,7 @@ from typing import cast
 
 import numpy as np
 
+from runtime.core.program_grid import ALONE, ProgramGrid, checked_grid
 from runtime.core.requests import Handle, KernelLaunchMsg, PerPe, Request
 from runtime.language.caller import program_line
 from runtime.language.value import Pointer
@@ -15,7 +16,11 @@ from runtime.torch.tensors.stored_tensor import StoredTensor
 
 
 def launch(
-    name: str, kernel: Callable[..., object], *arguments: object, queues: str | None = None
+    name: str,
+    kernel: Callable[..., object],
+    *arguments: object,
+    queues: str | None = None,
+    grid: Sequence[int] | None = None,
 ) -> Handle:
     """Queue `kernel(*arguments)` on every PE that holds a shard of one of the tensors among
     `arguments`.
@@ -26,13 +31,21 @@ def launch(
     `ccl.yaml`, which is installed at its first use. By default it is the table of the group's first
     algorithm, if there is a group. `name` stands in reports and error messages.
 
+    With `grid`, a tuple of 1 to 3 lengths, the kernel runs once for each point of it: a program,
+    which has its ids by `tl.program_id(axis)`. Programs are numbered with axis 0 fastest, and dealt
+    round robin to the PEs in the order of (cube, PE); a PE beyond their number is not launched. A
+    PE runs its programs one after the other (`pe.cpu.program_ns` each) and frees the scratch
+    between them. Programs are in no order, so they neither exchange messages nor store to the same
+    elements.
+
     The call returns at once: the launch is a command of the current stream (`torch.ahbm.stream`).
     It begins when the commands before it in the stream are complete, and those of other streams
     that use one of its tensors. The handle has the times of the launch once it is complete.
     `TypeError` if the kernel does not accept the arguments, `ValueError` without a tensor among
-    them, or if the group has no such queues.
+    them, if the group has no such queues, or for a grid without programs.
     """
     _check_launch(name, kernel, arguments)
+    programs = _programs(name, grid, queues)
     table = _installed(name, queues)
     tensors = [argument for argument in arguments if isinstance(argument, StoredTensor)]
     # Sorted, so that requests do not depend on the order of arguments.
@@ -43,7 +56,21 @@ def launch(
         Pointer(each.address, each.dtype) if isinstance(each, StoredTensor) else each
         for each in arguments
     )
-    return launch_on(name, kernel, passed, tensors, pes, queue_table=table)
+    if programs is not None:
+        pes = pes[: programs.count]
+    return launch_on(name, kernel, passed, tensors, pes, queue_table=table, grid=programs)
+
+
+def _programs(name: str, grid: Sequence[int] | None, queues: str | None) -> ProgramGrid | None:
+    if grid is None:
+        return None
+    try:
+        programs = checked_grid(grid)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"launch of {name!r} with {error}") from None
+    if queues is not None:
+        raise ValueError(f"launch of {name!r} with grid {programs.lengths} and queues: {ALONE}")
+    return programs
 
 
 def _installed(name: str, queues: str | None) -> str | None:
@@ -102,6 +129,7 @@ def launch_on(  # noqa: PLR0913 - the rest is by keyword, and has defaults
     local: bool = False,
     call: str = "",
     stream: int | None = None,
+    grid: ProgramGrid | None = None,
 ) -> Handle:
     """Queue a kernel on given PEs, after the mapping of `tensors` there, in a stream of the device,
     by default the current one.
@@ -109,7 +137,7 @@ def launch_on(  # noqa: PLR0913 - the rest is by keyword, and has defaults
     It sends and receives through `queue_table`, by default that of the default process group, if
     there is one; in this stream, the installation of the queues comes first. A `local` kernel
     starts at the same time, but neither sends nor receives: other SIPs need not wait for what it
-    might send. A kernel of a collective has a `call`.
+    might send; so does one with a `grid`. A kernel of a collective has a `call`.
     """
     state = running_rank()
     device, group = state.device, state.process_group
@@ -130,9 +158,10 @@ def launch_on(  # noqa: PLR0913 - the rest is by keyword, and has defaults
         kernel=kernel,
         arguments=arguments,
         pes=tuple(pes),
-        queues="" if local else queue_table,
+        queues="" if local or grid is not None else queue_table,
         call=call,
         line=program_line(),
+        grid=grid,
     )
     handle = device.submit([request], f"kernel {name!r}", tensors=names, stream=stream)
     state.hold(handle, tensors)

@@ -10,6 +10,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from runtime.core.coordinates import PeCoordinates
+from runtime.core.program_grid import DealtPrograms
 from runtime.core.requests import HardwareThread, Transfer
 from runtime.wire.reports import BlockedPe
 from sip_node.chip.completion import Completion
@@ -24,6 +25,7 @@ class PeLaunch(Struct, frozen=True):
     any, and `line` is the source line of the rank program that launched it. `stored` is common to
     all PEs of the launch; a launch on one PE has none. A kernel with a `transfer` moves a part of
     the message with the id `call`. `thread` is the hardware context of the PE that runs the kernel.
+    With `programs` of a grid, the kernel runs once for each.
     """
 
     name: str
@@ -38,6 +40,7 @@ class PeLaunch(Struct, frozen=True):
     line: str = ""
     stored: StoredRanges | None = None
     transfer: Transfer | None = None
+    programs: DealtPrograms | None = None
 
 
 class RunningKernel(Protocol):

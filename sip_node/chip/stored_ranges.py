@@ -17,13 +17,16 @@ from runtime.core.trace import Operand
 from sip_node.chip.strided_block import layout_of
 from sip_node.compiled.choice import IS_COMPILED
 
+Writer = PeCoordinates | str
+"""A PE, or the text of a program of a grid on a PE."""
+
 
 class StoreConflict(NamedTuple):
-    """Bytes [start, stop) that `writer`, another PE of the launch, has stored to."""
+    """Bytes [start, stop) that `writer`, another PE or program of the launch, has stored to."""
 
     start: int
     stop: int
-    writer: PeCoordinates
+    writer: Writer
 
 
 PAGE_BYTES = 1 << 16
@@ -38,7 +41,7 @@ class ReferenceStoredRanges:
     def __init__(self) -> None:
         self._pages: dict[int, ReferencePageRanges] = {}
 
-    def add(self, block: Operand, writer: PeCoordinates) -> StoreConflict | None:
+    def add(self, block: Operand, writer: Writer) -> StoreConflict | None:
         """Record a store to a physical block; the first bytes of another PE, if there are any.
 
         Nothing more is recorded of a block with a conflict.
@@ -53,7 +56,7 @@ class ReferenceStoredRanges:
                 return conflict
         return None
 
-    def _add(self, start: int, stop: int, writer: PeCoordinates) -> StoreConflict | None:
+    def _add(self, start: int, stop: int, writer: Writer) -> StoreConflict | None:
         while start < stop:
             number = start // PAGE_BYTES
             end = min(stop, (number + 1) * PAGE_BYTES)
@@ -86,7 +89,7 @@ class ReferencePageRanges:
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._stops: list[int] = []
-        self._writers: list[PeCoordinates] = []
+        self._writers: list[Writer] = []
 
     def first_in(self, start: int, stop: int) -> StoreConflict | None:
         """The part of [start, stop) that the first range in it covers."""
@@ -96,7 +99,7 @@ class ReferencePageRanges:
         begin, end = max(start, self._starts[index]), min(stop, self._stops[index])
         return StoreConflict(begin, end, self._writers[index])
 
-    def add(self, start: int, stop: int, writer: PeCoordinates) -> StoreConflict | None:
+    def add(self, start: int, stop: int, writer: Writer) -> StoreConflict | None:
         """Record a store; the first bytes of another PE, if there are any."""
         # The ranges [first, last) overlap or touch the new one.
         first = bisect_left(self._stops, start)

@@ -11,6 +11,8 @@ from math import prod
 from typing import Any
 
 from runtime.core.dtypes import DType
+from runtime.core.program_grid import DealtPrograms, GridPoint, program_text
+from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import Operand
 from runtime.language.caller import call_kernel, kernel_line
 from runtime.language.context import PendingResult, current_pe
@@ -18,6 +20,7 @@ from runtime.language.gemm import Gemm
 from runtime.language.inference import check_over, infer
 from runtime.language.memory_in_flight import UsedBlock
 from runtime.language.operations import compute
+from runtime.language.program_ids import ProgramIds
 from runtime.language.rows import RowList
 from runtime.language.shapes import checked_out
 from runtime.language.value import Pointer, Ref, Shape, Value, row_major
@@ -50,6 +53,7 @@ _PARTS = frozenset(
 class PeKernelContext:
     """The `KernelContext` of one kernel on one PE."""
 
+    _ids: ProgramIds
     _faults: KernelFaults
     _memory: KernelMemory
     _issuer: CommandIssuer
@@ -70,10 +74,18 @@ class PeKernelContext:
     def __getattr__(self, name: str) -> Any:
         # The parts are made when the kernel first uses one: of many launches on all PEs of a SIP
         # each kernel has little to do, and these objects are half of what it costs.
+        if name == "_ids":
+            return self._made_ids()
         if name not in _PARTS:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}", name=name)
         self._make_parts()
         return self.__dict__[name]
+
+    def _made_ids(self) -> ProgramIds:
+        at, launch = self._pe.coordinates, self._launch
+        grid = None if launch.programs is None else launch.programs.grid
+        self._ids = ids = ProgramIds((at.pe, at.cube), (launch.pes, launch.cubes), grid)
+        return ids
 
     def _make_parts(self) -> None:
         pe, launch, program, chip = self._pe, self._launch, self.program, self._pe.chip
@@ -109,15 +121,34 @@ class PeKernelContext:
         if launch.call:
             # Also of a kernel that uses none of its queues: see `KernelQueues`.
             self._make_parts()
+        if launch.programs is None:
+            self._call(None)
+            if self._has_parts:
+                self._operations.await_all()
+        else:
+            self._run_each(launch.programs)
+
+    def _run_each(self, programs: DealtPrograms) -> None:
+        """Run the programs of a grid, each to the end of everything that it started."""
+        begin_ps = ps_from_ns(self._pe.chip.topology.pe.cpu.program_ns)
+        for program in programs:
+            self._ids.program = self._faults.program = program
+            self._issuer.sleep(begin_ps)
+            self._call(program)
+            self._operations.await_all()
+            self._memory.release()
+
+    def _call(self, program: GridPoint | None) -> None:
+        """Run the kernel once."""
+        launch = self._launch
         try:
-            call_kernel(launch.name, self._pe.coordinates, launch.kernel, launch.arguments)
+            call_kernel(launch.name, self._pe.coordinates, launch.kernel, launch.arguments, program)
         except Exception as error:
             # The traceback begins in the kernel. The line of its launch, which for a collective is
             # the only line of the user, is not on this stack.
-            error.add_note(f"kernel {launch.name!r} was launched at {launch.line}")
+            of_grid = program_text(program)
+            error.add_note(f"kernel {launch.name!r}{of_grid} was launched at {launch.line}")
             raise
-        if self._has_parts:
-            self._operations.await_all()
 
     def blocked(self) -> BlockedPe | None:
         """The wait of the kernel for a peer, if there is one."""
@@ -134,14 +165,17 @@ class PeKernelContext:
         return self._pe.chip.topology.tile
 
     def program_id(self, axis: int) -> int:
-        """PE in its cube (axis 0) or cube in its SIP (axis 1)."""
-        self._check_axis(axis)
-        return self._pe.coordinates.pe if axis == 0 else self._pe.coordinates.cube
+        """PE in its cube (axis 0) or cube in its SIP (axis 1); of a grid, the id on an axis."""
+        # Inline, since this is all that many a short kernel calls.
+        if self._launch.programs is None and axis in (0, 1):
+            return self._pe.coordinates.pe if axis == 0 else self._pe.coordinates.cube
+        return self._ids.program_id(axis)
 
     def num_programs(self, axis: int) -> int:
-        """PEs of this cube (axis 0) or cubes (axis 1) that run this launch."""
-        self._check_axis(axis)
-        return self._launch.pes if axis == 0 else self._launch.cubes
+        """PEs of this cube (axis 0) or cubes (axis 1) that run this launch, or those of a grid."""
+        if self._launch.programs is None and axis in (0, 1):
+            return self._launch.pes if axis == 0 else self._launch.cubes
+        return self._ids.num_programs(axis)
 
     def load(
         self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
@@ -332,9 +366,3 @@ class PeKernelContext:
         # The stages of the vector engine are calendars, so the least time is known at the start.
         self._wait.until(lambda: earliest_ps)
         return done
-
-    def _check_axis(self, axis: int) -> None:
-        if axis not in (0, 1):
-            raise self._faults.error(
-                f"axis {axis}: programs have axis 0 (PE in its cube) and axis 1 (cube)"
-            )

@@ -4,24 +4,36 @@ from msgspec import Struct
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import CollectiveMismatchError, KernelError, PageFaultError
+from runtime.core.program_grid import GridPoint, program_text
 from runtime.language.caller import kernel_line
 
 
-class KernelFaults(Struct, frozen=True):
+class KernelFaults(Struct):
     """Makes the errors of one kernel on one PE.
 
     The source line is `line`, or the current one of the kernel: that is on the stack of the
     kernel's greenlet only, so without `line` the methods must be called from there. `call` is the
-    collective call that the kernel is part of, if any.
+    collective call that the kernel is part of, if any, and `program` the program of a grid that
+    runs.
     """
 
     kernel: str
     coordinates: PeCoordinates
     call: str = ""
+    program: GridPoint | None = None
+
+    @property
+    def writer(self) -> PeCoordinates | str:
+        """Who stores to memory: a PE, or a program on it."""
+        if self.program is None:
+            return self.coordinates
+        return f"{program_text(self.program).strip()} on {self.coordinates}"
 
     def error(self, problem: str, line: str = "") -> KernelError:
         """The kernel requests an operation that the hardware does not allow."""
-        return KernelError(self.kernel, self.coordinates, line or kernel_line(), problem)
+        return KernelError(
+            self.kernel, self.coordinates, line or kernel_line(), problem, self.program
+        )
 
     def other_call(self, sip: int, call: str) -> CollectiveMismatchError:
         """A slot arrived from a rank that is in another collective call, or in none."""
@@ -31,4 +43,6 @@ class KernelFaults(Struct, frozen=True):
 
     def page_fault(self, address: int, nbytes: int, tensor: str) -> PageFaultError:
         """The kernel accesses bytes that are not mapped; `tensor` describes the nearest tensor."""
-        return PageFaultError(self.kernel, self.coordinates, kernel_line(), address, nbytes, tensor)
+        return PageFaultError(
+            self.kernel, self.coordinates, kernel_line(), address, nbytes, tensor, self.program
+        )

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from runtime.core.simtime import ps_from_ns
 from runtime.model.topology import Topology
-from sip_node.chip.completion import Completion
+from sip_node.chip.completion import Completion, completed
 from sip_node.pdes.engine import Engine
 from sip_node.programs.program import Program
 
@@ -47,6 +47,10 @@ class CommandIssuer:
         for which the kernel sleeps already.
         """
         self.engine.at(self.engine.now_ps + self.issue_ps, function, *args)
+
+    def sleep(self, time_ps: int) -> None:
+        """Block for a time."""
+        self._issue(time_ps, completed, (None,))
 
     def wait(self, start: Callable[..., Completion[_T]], *args: object) -> _T:
         """Call `start(*args)` at no cost, from the event loop; block until its completion."""

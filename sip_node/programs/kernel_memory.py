@@ -78,6 +78,10 @@ class KernelMemory:
         yield self._scratch + used
         self._used = used
 
+    def release(self) -> None:
+        """Release all scratch: the values of a program end with it."""
+        self._used = 0
+
     def transfers(self, block: Operand, pointer: Pointer, strides: Strides) -> list[Transfer]:
         """The copies between a block in TCM and one of memory, in the order of the elements."""
         pieces = self.translate(pointer, block.shape, strides)
@@ -131,7 +135,7 @@ class KernelMemory:
         if self._stored is None:
             return
         for block in blocks:
-            conflict = self._stored.add(block, self._faults.coordinates)
+            conflict = self._stored.add(block, self._faults.writer)
             if conflict is not None:
                 raise self._faults.error(self._described(conflict, pointer))
 
@@ -139,9 +143,14 @@ class KernelMemory:
         tensor, offset = self._mmu.tensor_at(pointer.address, conflict.start)
         item, nbytes = pointer.dtype.itemsize, conflict.stop - conflict.start
         first, end = offset // item, -(-(offset + nbytes) // item)
-        return (
+        found = (
             f"stores to elements {first}:{end} of tensor {tensor}, and so does {conflict.writer} "
-            "in the same launch; a kernel runs on every PE that holds a part of its tensors: store "
+            "in the same launch; "
+        )
+        if self._faults.program is not None:
+            return found + "store other elements in each program (tl.program_id)"
+        return found + (
+            "a kernel runs on every PE that holds a part of its tensors: store "
             "other elements on each PE (tl.program_id), give each PE a replica "
             '(DPPolicy(cube="replicate", pe="replicate")), or place the tensors on one PE '
             "(DPPolicy(num_cubes=1, num_pes=1))"

@@ -6,6 +6,7 @@ would take its slots.
 """
 
 from runtime.core.errors import nearest
+from runtime.core.program_grid import ALONE
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.pe.queue_state import QueueState
 from sip_node.chip.pe.queue_table import QueueTable
@@ -17,6 +18,7 @@ class KernelQueues:
 
     def __init__(self, table: QueueTable, launch: PeLaunch, faults: KernelFaults) -> None:
         self.table, self._thread, self._faults = table, launch.thread, faults
+        self._in_grid = launch.programs is not None
         # Kept after the kernel has ended: a law that is broken at the end names the last call.
         table.call = launch.call or table.call
 
@@ -45,6 +47,8 @@ class KernelQueues:
         """Check that an operation may use the queue in `direction`, None for any, now."""
         if direction is not None:
             self._queue(direction)
+        elif self._in_grid:
+            raise self._faults.error(f"recv from any direction: {ALONE}")
         elif not self.table.receiving:
             raise self._faults.error("recv from any direction: no queue is installed here")
         if self.reserved:
@@ -56,6 +60,8 @@ class KernelQueues:
 
     def _queue(self, direction: str) -> QueueState:
         queue = self.table.queue(direction)
+        if queue is None and self._in_grid:
+            raise self._faults.error(f"no queue in direction {direction!r}: {ALONE}")
         if queue is None:
             known = self.table.directions
             raise self._faults.error(

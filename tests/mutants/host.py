@@ -144,4 +144,20 @@ MUTANTS: tuple[Mutant, ...] = (
         breaks="A read of the host has the overhead of a copy.",
         noticed_by="l.0.overhead",
     ),
+    Mutant(
+        name="programs-begin-for-nothing",
+        file="sip_node/programs/kernel_context.py",
+        old="            self._issuer.sleep(begin_ps)",
+        new="            self._issuer.sleep(0 * begin_ps)",
+        breaks="The PE_CPU takes a time to begin a program of a grid.",
+        noticed_by="l.grid",
+    ),
+    Mutant(
+        name="programs-dealt-in-blocks",
+        file="runtime/core/program_grid.py",
+        old="range(pe, self.count, pes)",
+        new="range(pe * -(-self.count // pes), min((pe + 1) * -(-self.count // pes), self.count))",
+        breaks="Programs are dealt round robin: the first PEs have one more, the others as many.",
+        noticed_by="l.grid",
+    ),
 )

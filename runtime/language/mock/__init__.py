@@ -24,6 +24,7 @@ from greenlet import greenlet
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import IpcqDeadlock, nearest
+from runtime.core.program_grid import ALONE, DealtPrograms, checked_grid
 from runtime.core.requests import QueuePair
 from runtime.language.caller import call_kernel
 from runtime.language.context import current_pe
@@ -48,6 +49,7 @@ def launch(
     pes: int = 1,
     topology: Topology | None = None,
     queues: InstalledQueues | None = None,
+    grid: Sequence[int] | None = None,
 ) -> None:
     """Run `kernel(*arguments)` on `pes` PEs of each of `cubes` cubes, one PE after the other.
 
@@ -55,7 +57,7 @@ def launch(
     it, every other argument unchanged. The GEMM tile and the size of the scratch are those of
     `topology`, by default of the file that ships with kernbench. `queues` connect the PEs, as
     `queues=NAME` of `torch.launch` does on the chip; `runtime.ccl.plan:plan_of_one_sip(NAME)` makes
-    them.
+    them. `grid` deals programs to the PEs as `torch.launch` does.
     """
     if cubes < 1 or pes < 1:
         raise ValueError(f"a kernel runs on at least one PE, not on {cubes} cubes of {pes} PEs")
@@ -68,9 +70,19 @@ def launch(
         _passed(memory, name, argument) for name, argument in zip(names, arguments, strict=False)
     ]
     everywhere = [PeCoordinates(0, cube, pe) for cube in range(cubes) for pe in range(pes)]
+    if grid is not None and queues is not None:
+        raise ValueError(f"grid {grid!r} and queues: {ALONE}")
+    dealt = _dealt(grid, len(everywhere))
     each = [
-        MockPe(coordinates, (pes, cubes), kernel=title, memory=memory, topology=topology)
-        for coordinates in everywhere
+        MockPe(
+            coordinates,
+            (pes, cubes),
+            kernel=title,
+            memory=memory,
+            topology=topology,
+            dealt=programs,
+        )
+        for coordinates, programs in zip(everywhere, dealt, strict=False)
     ]
     if queues is not None:
         # The queues of a PE that does not run the kernel exist on the chip, too.
@@ -131,6 +143,14 @@ def run(kernels: Sequence[tuple[MockPe, Kernel]]) -> None:
         running = waiting
 
 
+def _dealt(grid: Sequence[int] | None, pes: int) -> list[DealtPrograms | None]:
+    """The programs of each PE that has some; None for all of them without a grid."""
+    if grid is None:
+        return [None] * pes
+    checked = checked_grid(grid)
+    return [checked.dealt(pe, pes) for pe in range(min(pes, checked.count))]
+
+
 def _passed(memory: MockMemory, name: str, argument: object) -> object:
     return (
         memory.map(cast("Array", argument), name) if isinstance(argument, np.ndarray) else argument
@@ -139,7 +159,8 @@ def _passed(memory: MockMemory, name: str, argument: object) -> object:
 
 def _started(pe: MockPe, kernel: Kernel) -> greenlet:
     def whole() -> None:
-        call_kernel(pe.kernel, pe.coordinates, kernel, ())
+        for program in pe.programs():
+            call_kernel(pe.kernel, pe.coordinates, kernel, (), program)
         pe.queues.finish()
 
     program = greenlet(whole)

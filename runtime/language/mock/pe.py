@@ -1,6 +1,6 @@
 """A PE of the mock runtime: it executes the operations of `tl` at once, on numpy arrays."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from math import prod
@@ -10,6 +10,7 @@ import numpy as np
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.dtypes import DType
 from runtime.core.errors import PageFaultError
+from runtime.core.program_grid import DealtPrograms, GridPoint
 from runtime.language.caller import kernel_line
 from runtime.language.context import PendingResult, PendingValue
 from runtime.language.gemm import Gemm, evaluate
@@ -18,6 +19,7 @@ from runtime.language.memory_in_flight import MemoryInFlight, MemoryUse, UsedBlo
 from runtime.language.mock.memory import MockMemory, span_bytes
 from runtime.language.mock.queues import MockQueues
 from runtime.language.operations import compute
+from runtime.language.program_ids import ProgramIds
 from runtime.language.rows import RowList, row_blocks
 from runtime.language.shapes import checked_out
 from runtime.language.value import Array, Pointer, Ref, Shape, Value, row_major
@@ -68,7 +70,7 @@ class MockPe:
 
     `programs` are the PEs per cube and the cubes of the launch. PEs that share arrays get one
     `memory`. The GEMM tile and the size of the scratch are those of `topology`, by default of the
-    file that ships with kernbench.
+    file that ships with kernbench. With `dealt`, it runs these programs of a grid.
     """
 
     def __init__(
@@ -79,24 +81,33 @@ class MockPe:
         kernel: str = "kernel",
         memory: MockMemory | None = None,
         topology: Topology | None = None,
+        dealt: DealtPrograms | None = None,
     ) -> None:
         topology = topology or _shipped_topology()
         self.kernel, self.coordinates = kernel, coordinates
         self.memory = memory or MockMemory()
         self.queues = MockQueues(coordinates, kernel)
         self.gemm_tile = topology.tile
-        self._programs = programs
+        at, grid = coordinates, None if dealt is None else dealt.grid
+        self._ids, self._dealt = ProgramIds((at.pe, at.cube), programs, grid), dealt
         self._scratch_bytes = topology.kernel_scratch_bytes
         self._scratch_used = 0
         self._in_flight = MemoryInFlight()
 
+    def programs(self) -> Iterator[GridPoint | None]:
+        """Begin each program that the PE runs, one after the other; None without a grid."""
+        for program in (None,) if self._dealt is None else self._dealt:
+            self._ids.program = self.queues.program = program
+            self._scratch_used, self._in_flight = 0, MemoryInFlight()
+            yield program
+
     def program_id(self, axis: int) -> int:
         """The number of the PE in its cube (axis 0) or of the cube in its SIP (axis 1)."""
-        return (self.coordinates.pe, self.coordinates.cube)[self._program_axis(axis)]
+        return self._ids.program_id(axis)
 
     def num_programs(self, axis: int) -> int:
         """The number of PEs per cube (axis 0) or of cubes (axis 1) of the launch."""
-        return self._programs[self._program_axis(axis)]
+        return self._ids.num_programs(axis)
 
     def load(
         self,
@@ -215,6 +226,7 @@ class MockPe:
 
     def send(self, direction: str, value: Value) -> None:
         """Fill slots of the peer's ring, each as soon as it is free."""
+        self.queues.check_alone(direction)
         self.queues.peer_text(direction)
         self._check_gaps(f"send to {direction} of", value, "; a copy made with tl.cat has no gaps")
         self.queues.send(direction, value.tobytes(), value.dtype)
@@ -227,6 +239,7 @@ class MockPe:
         target: Value | Pointer | None = None,
     ) -> PendingResult:
         """Post a receive, which empties slots of a receive ring as they fill."""
+        self.queues.check_alone(direction)
         value: Value | None = None
         use = None
         if isinstance(target, Pointer):
@@ -343,6 +356,7 @@ class MockPe:
                 pointer.address,
                 span_bytes(pointer, shape, strides),
                 self.memory.nearest(pointer.address),
+                self._ids.program,
             )
         return block
 
@@ -357,13 +371,6 @@ class MockPe:
             )
         self._scratch_used = start + nbytes
         return start
-
-    def _program_axis(self, axis: int) -> int:
-        if axis not in (0, 1):
-            raise self.queues.error(
-                f"axis {axis}: programs have axis 0 (PE in its cube) and axis 1 (cube)"
-            )
-        return axis
 
 
 @cache

@@ -11,6 +11,7 @@ from greenlet import getcurrent
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.dtypes import DType
 from runtime.core.errors import KernelError, nearest
+from runtime.core.program_grid import ALONE, GridPoint
 from runtime.language.caller import kernel_line
 from runtime.language.value import Value
 
@@ -79,6 +80,7 @@ class MockQueues:
 
     def __init__(self, coordinates: PeCoordinates, kernel: str) -> None:
         self.coordinates, self.kernel = coordinates, kernel
+        self.program: GridPoint | None = None
         self.peers: dict[str, MockQueues] = {}
         self._backs: dict[str, str] = {}
         self._receiving: set[str] = set()
@@ -182,7 +184,15 @@ class MockQueues:
 
     def error(self, problem: str, line: str = "") -> KernelError:
         """An error of the kernel at `line`, by default at its current line."""
-        return KernelError(self.kernel, self.coordinates, line or kernel_line(), problem)
+        line = line or kernel_line()
+        return KernelError(self.kernel, self.coordinates, line, problem, self.program)
+
+    def check_alone(self, direction: str | None) -> None:
+        """Refuse a message of a program of a grid."""
+        if self.program is not None and direction is None:
+            raise self.error(f"recv from any direction: {ALONE}")
+        if self.program is not None:
+            raise self.error(f"no queue in direction {direction!r}: {ALONE}")
 
     def _take_arrivals(self) -> None:
         """Each posted receive empties the slots that it needs, in the order of posting."""

@@ -16,6 +16,7 @@ The launch commands reach the PEs at different times. So that a kernel starts on
 together, the IO_CPU stamps a time that no command can miss: now + longest route + margin.
 """
 
+from bisect import bisect_left
 from copy import copy
 from dataclasses import dataclass, field
 
@@ -212,7 +213,9 @@ class IoCpu:
                 self._longest_route_ps(cubes, nbytes),
             )
         cubes, longest_ps = known
-        differ = any(isinstance(each, PerPe) for each in launch.arguments)
+        differ = launch.grid is not None or any(
+            isinstance(each, PerPe) for each in launch.arguments
+        )
         start_ps = now_ps + longest_ps + self._margin_ps
         # From here on these PEs may send; until now the bound for launches to come covered them.
         number = self._requests[tag].command.header.number
@@ -302,9 +305,13 @@ def _order(
 
 
 def _on_pe(order: PeLaunch, launch: KernelLaunchMsg, pe: tuple[int, int]) -> PeLaunch:
-    """The command for the PE at (cube, pe), with its own arguments."""
+    """The command for the PE at (cube, pe), with its own arguments and programs."""
     own = (each.values[pe] if isinstance(each, PerPe) else each for each in launch.arguments)
-    return structs.replace(order, arguments=tuple(own))
+    programs = None
+    if launch.grid is not None:
+        # `pes` is sorted.
+        programs = launch.grid.dealt(bisect_left(launch.pes, pe), len(launch.pes))
+    return structs.replace(order, arguments=tuple(own), programs=programs)
 
 
 def _by_cube(pes: tuple[tuple[int, int], ...]) -> dict[int, list[int]]:
