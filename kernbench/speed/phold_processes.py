@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from kernbench.speed.phold import LpResult, PholdResult, Workload, logical_process, parts_of
 from runtime.core.rng import fresh_run_id
@@ -44,11 +45,13 @@ def _run(workloads: Sequence[Workload], *, together: bool) -> PholdResult:
                 process.start()
                 # With the only write end in the child, its death ends the pipe.
                 theirs.close()
-            # Every process is ready before the first one starts: start-up is not measured.
-            for ours, _ in pipes:
-                ours.recv()
-            for ours, _ in pipes:
-                ours.send("start")
+            # All have bound their endpoints before the first one connects: ZeroMQ tries again after
+            # 0.1 s. All are ready before the first one starts, so that start-up is not measured.
+            for answer in ("connect", "start"):
+                for ours, _ in pipes:
+                    ours.recv()
+                for ours, _ in pipes:
+                    ours.send(answer)
             return PholdResult(tuple(ours.recv() for ours, _ in pipes))
         finally:
             for process, (ours, _) in zip(processes, pipes, strict=True):
@@ -60,7 +63,11 @@ def _run(workloads: Sequence[Workload], *, together: bool) -> PholdResult:
 def _child(
     workload: Workload, lp: int, lps: int, directory: str, run_id: str, pipe: Connection
 ) -> None:
-    transport = None if lps == 1 else _transport(workload, lp, lps, directory, run_id)
+    endpoints = [f"ipc://{directory}/lp{peer}" for peer in range(lps)]
+    bound = None if lps == 1 else ZmqTransport(lp, run_id, endpoints[lp])
+    pipe.send("bound")
+    pipe.recv()
+    transport = None if bound is None else _connected(bound, workload, lp, endpoints, run_id)
     # Of LPs that exchange nothing each is a run of its own.
     loop, model = logical_process(workload, 0 if lps == 1 else lp, lps, transport)
     pipe.send("ready")
@@ -73,13 +80,13 @@ def _child(
         transport.close()
 
 
-def _transport(workload: Workload, lp: int, lps: int, directory: str, run_id: str) -> Transport:
-    """That of an LP of a run of kernbench on one host."""
-    endpoints = [f"ipc://{directory}/lp{peer}" for peer in range(lps)]
-    transport = ZmqTransport(lp, run_id, endpoints[lp])
-    lp_of = [workload.lp_of(entity, lps) for entity in range(workload.entities)]
-    transport.connect(
+def _connected(
+    bound: ZmqTransport, workload: Workload, lp: int, endpoints: Sequence[str], run_id: str
+) -> Transport:
+    """The transport of an LP of a run of kernbench on one host."""
+    lp_of = [workload.lp_of(entity, len(endpoints)) for entity in range(workload.entities)]
+    bound.connect(
         {peer: endpoint for peer, endpoint in enumerate(endpoints) if peer != lp},
         PeerDecoder(run_id, lp, lp_of),
     )
-    return with_board(transport, Path(directory), lp, endpoints)
+    return with_board(bound, Path(urlsplit(endpoints[lp]).path).parent, lp, endpoints)
