@@ -1,21 +1,13 @@
 """The stages that store results and write them to memory, in C: see tile_results.pyx."""
 
-from sip_node.compiled.calendar cimport Calendar
 from sip_node.compiled.dma_requests cimport DmaRequest, DmaRequests
 from sip_node.compiled.memory cimport Memory
-from sip_node.compiled.op_log cimport OpLog
+from sip_node.compiled.serial_stage cimport PortStage
 from sip_node.compiled.tile_stages cimport Slots
 from sip_node.compiled.tile_token cimport OutputTile, Stage, Token
 
 
-cdef class StoreStage(Stage):
-    cdef public object server
-    cdef public long long records
-    cdef Calendar calendar
-    cdef int number
-    cdef OpLog log
-    cdef int cube
-    cdef int pe
+cdef class StoreStage(PortStage):
     cdef object buffers
     # By buffer, shape and type: what results are stored to.
     cdef dict blocks
@@ -26,14 +18,11 @@ cdef class StoreStage(Stage):
     cdef long long memory_base
     cdef Slots accumulators
     cdef Slots results
-    cdef object waiting
-    cdef bint is_busy
     # Of the token that the port serves: where its tile goes, its bytes, the begin of the store.
     cdef object target
     cdef long long nbytes
     cdef long long start_ps
 
-    cdef int begin(self) except -1
     cdef bint find_target(self, Token token, OutputTile output) except -1
     cdef object block(self, OutputTile output, str element)
     cdef int end(self, Token token) except -1

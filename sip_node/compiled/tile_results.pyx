@@ -3,41 +3,29 @@
 See `StorePort` in `sip_node.chip.pe.fetch_store` and `TileWrite` in `sip_node.chip.pe.tile_dma`.
 """
 
-from collections import deque
-
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
 from runtime.core.trace import Operand
-from sip_node.compiled.calendar cimport Event
+from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.checksum cimport crc32_of
-from sip_node.compiled.op_log cimport Operation
-from sip_node.compiled.server cimport FifoServer, Service
+from sip_node.compiled.op_log cimport Operation, OpLog
+from sip_node.compiled.server cimport Service
 from sip_node.compiled.tile_token cimport StepShape
 
 cdef enum:
     NORMAL = 1
 
 
-cdef class StoreStage(Stage):
+cdef class StoreStage(PortStage):
     """The twin of `ReferenceStorePort`."""
 
     def __init__(self, Calendar engine not None, server, OpLog log not None, at, registers,
                  buffers, tcm, Memory memory, finish):
-        self.calendar, self.number = engine, engine.enlist(self)
-        self.server, self.log, self.cube, self.pe = server, log, at.cube, at.pe
-        self.tcm, self.memory, self.memory_base = tcm, memory, tcm.base
-        self.buffers, self.blocks, self.finish, self.waiting = buffers, {}, finish, deque()
+        self.join(engine, log, at)
+        self.server, self.tcm, self.memory, self.memory_base = server, tcm, memory, tcm.base
+        self.buffers, self.blocks, self.finish = buffers, {}, finish
         self.accumulators, self.results = registers.accumulators, buffers.results
         self.results.when_freed(self.go_on)
-
-    def go_on(self):
-        """A buffer for a result is free."""
-        self.begin()
-
-    cdef int take(self, Token token) except -1:
-        """Take a token whose output tile is complete."""
-        self.waiting.append(token)
-        return self.begin()
 
     cdef int act(self, Event event, object subject) except -1:
         return self.end(<Token> subject)
@@ -47,7 +35,6 @@ cdef class StoreStage(Stage):
         cdef OutputTile output
         cdef Event event
         cdef Service service
-        cdef long long now_ps = self.calendar.now_ps
         if self.is_busy or not self.waiting:
             return 0
         token = <Token> self.waiting[0]
@@ -57,11 +44,7 @@ cdef class StoreStage(Stage):
         self.waiting.popleft()
         self.is_busy = True
         self.nbytes = output.shape[0] * output.shape[1] * token.gemm.dtype.itemsize
-        # The head and the tail are both here: registers deliver a tile at any rate.
-        if isinstance(self.server, FifoServer):
-            (<FifoServer> self.server).serve(now_ps, now_ps, self.nbytes, &service)
-        else:
-            service.start_ps, service.tail_ps = self.server.reserve(now_ps, now_ps, self.nbytes)
+        self.serve(self.nbytes, &service)
         self.start_ps, event.actor = service.start_ps, self.number
         return self.calendar.insert(service.tail_ps, NORMAL, event, token)
 

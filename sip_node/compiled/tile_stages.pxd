@@ -1,11 +1,10 @@
 """The stages of a product's steps in C: see tile_stages.pyx."""
 
-from sip_node.compiled.calendar cimport Calendar
-from sip_node.compiled.op_log cimport OpLog
+from sip_node.compiled.serial_stage cimport PortStage, SerialStage
 from sip_node.compiled.server cimport Service
 from sip_node.compiled.tile_data cimport TileData
 from sip_node.compiled.tile_product cimport TileProducts
-from sip_node.compiled.tile_token cimport OutputTile, Stage, StepShape, Token
+from sip_node.compiled.tile_token cimport OutputTile, StepShape, Token
 
 cdef enum:
     # An initial value, both operands, a row of bias.
@@ -25,21 +24,12 @@ cdef class Slots:
     cdef int release(self, int index) except -1
 
 
-cdef class FetchStage(Stage):
-    cdef public object server
-    cdef public long long records
-    cdef Calendar calendar
-    cdef int number
-    cdef OpLog log
-    cdef int cube
-    cdef int pe
+cdef class FetchStage(PortStage):
     cdef object registers
     cdef list addresses
     cdef Slots sets
     cdef Slots accumulators
     cdef Slots buffers
-    cdef object waiting
-    cdef bint is_busy
     # The fetches of the token that the port serves, in their order.
     cdef Service fetched[MOST_FETCHES]
     cdef int fetches
@@ -47,13 +37,12 @@ cdef class FetchStage(Stage):
     cdef long long open_ps
     cdef long long turn_ps
 
-    cdef int begin(self) except -1
     cdef int fetch(self, TileData tile) except -1
     cdef int end(self, Token token) except -1
     cdef int record(self, TileData tile, long long address) except -1
 
 
-cdef class GemmStage(Stage):
+cdef class GemmStage(SerialStage):
     cdef public long long free_ps
     cdef public long long busy_ps
     cdef public object macs
@@ -61,19 +50,11 @@ cdef class GemmStage(Stage):
     cdef public long long stall_dma_ps
     cdef public long long stall_fetch_ps
     cdef public long long stall_store_ps
-    cdef Calendar calendar
-    cdef int number
-    cdef OpLog log
-    cdef int cube
-    cdef int pe
     cdef object registers
     cdef Slots sets
     cdef Slots accumulators
     cdef TileProducts products
-    cdef object waiting
-    cdef bint is_busy
 
-    cdef int begin(self) except -1
     cdef int count_stall(self, Token token, long long now_ps) except -1
     cdef int end(self, Token token, long long start_ps) except -1
     cdef int compute(self, Token token, OutputTile output) except -1

@@ -4,13 +4,11 @@ A token goes from stage to stage by their method `accept`, so a stage in Python,
 engine, stands anywhere in its route. Records are built by position: by keyword takes twice as long.
 """
 
-from collections import deque
-
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 
 from sip_node.compiled.calendar cimport Calendar, Event
-from sip_node.compiled.op_log cimport Operation
-from sip_node.compiled.server cimport FifoServer, Service
+from sip_node.compiled.op_log cimport Operation, OpLog
+from sip_node.compiled.server cimport Service
 from sip_node.compiled.tile_data cimport TileData
 from sip_node.compiled.tile_token cimport OutputTile, StepShape, Token
 
@@ -77,29 +75,18 @@ cdef class Slots:
         return 0
 
 
-cdef class FetchStage(Stage):
+cdef class FetchStage(PortStage):
     """The twin of `ReferenceFetchPort`."""
 
     def __init__(self, Calendar engine not None, server, OpLog log not None, at, registers,
                  Slots buffers):
-        self.calendar, self.number = engine, engine.enlist(self)
-        self.server, self.log, self.cube, self.pe = server, log, at.cube, at.pe
-        self.registers, self.buffers = registers, buffers
+        self.join(engine, log, at)
+        self.server, self.registers, self.buffers = server, registers, buffers
         self.sets, self.accumulators = registers.sets, registers.accumulators
         self.addresses = [(registers.a(each), registers.b(each)) for each in range(registers.SETS)]
-        self.waiting = deque()
         self.open_ps, self.turn_ps = 0, -1
         registers.sets.when_freed(self.go_on)
         registers.accumulators.when_freed(self.go_on)
-
-    def go_on(self):
-        """A register set or an accumulator is free."""
-        self.begin()
-
-    cdef int take(self, Token token) except -1:
-        """Take a token whose operands are in TCM."""
-        self.waiting.append(token)
-        return self.begin()
 
     cdef int act(self, Event event, object subject) except -1:
         return self.end(<Token> subject)
@@ -147,13 +134,8 @@ cdef class FetchStage(Stage):
 
     cdef int fetch(self, TileData tile) except -1:
         """Reserve the port for a tile."""
-        cdef Service *service = &self.fetched[self.fetches]
-        cdef long long now_ps = self.calendar.now_ps
         self.fetches += 1
-        if isinstance(self.server, FifoServer):
-            return (<FifoServer> self.server).serve(now_ps, now_ps, tile.nbytes, service)
-        service.start_ps, service.tail_ps = self.server.reserve(now_ps, now_ps, tile.nbytes)
-        return 0
+        return self.serve(tile.nbytes, &self.fetched[self.fetches - 1])
 
     cdef int end(self, Token token) except -1:
         cdef OutputTile output = <OutputTile> token.output
@@ -188,25 +170,15 @@ cdef class FetchStage(Stage):
         )
 
 
-cdef class GemmStage(Stage):
+cdef class GemmStage(SerialStage):
     """The twin of `ReferenceGemmSteps`."""
 
     def __init__(self, Calendar engine not None, OpLog log not None, at, registers,
                  TileProducts products=None):
-        self.calendar, self.number = engine, engine.enlist(self)
-        self.log, self.cube, self.pe, self.registers = log, at.cube, at.pe, registers
+        self.join(engine, log, at)
+        self.registers, self.products, self.macs = registers, products, 0
         self.sets, self.accumulators = registers.sets, registers.accumulators
-        self.products, self.waiting, self.macs = products, deque(), 0
         registers.accumulators.when_freed(self.go_on)
-
-    def go_on(self):
-        """An accumulator is free."""
-        self.begin()
-
-    cdef int take(self, Token token) except -1:
-        """Take a token whose operands are in registers."""
-        self.waiting.append(token)
-        return self.begin()
 
     cdef int act(self, Event event, object subject) except -1:
         return self.end(<Token> subject, event.tail_ps)

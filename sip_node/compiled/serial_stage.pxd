@@ -1,0 +1,26 @@
+"""Stages that serve one token at a time, in C: see serial_stage.pyx."""
+
+from sip_node.compiled.calendar cimport Calendar
+from sip_node.compiled.op_log cimport OpLog
+from sip_node.compiled.server cimport Service
+from sip_node.compiled.tile_token cimport Stage, Token
+
+
+cdef class SerialStage(Stage):
+    cdef Calendar calendar
+    cdef int number
+    cdef OpLog log
+    cdef int cube
+    cdef int pe
+    cdef object waiting
+    cdef bint is_busy
+
+    cdef int join(self, Calendar engine, OpLog log, object at) except -1
+    cdef int begin(self) except -1
+
+
+cdef class PortStage(SerialStage):
+    cdef public object server
+    cdef public long long records
+
+    cdef int serve(self, long long nbytes, Service *service) except -1
