@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
@@ -22,7 +23,7 @@ from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.transfers import RouteTimes
 from kernbench.validate.check import Check, Relation
 from kernbench.validate.gemm_runs import STAGINGS, GemmCase, GemmMeasurement, measure
-from runtime.core.dtypes import bfloat16, float16, float32, int8, int32
+from runtime.core.dtypes import bfloat16, float8e4nv, float16, float32, int8, int32
 from runtime.core.rng import Random, seeded
 from runtime.core.simtime import PS_PER_NS
 
@@ -74,15 +75,17 @@ def bounded(file: TopologyFile, seed: int) -> list[Check]:
 def staged(file: TopologyFile) -> list[Check]:
     """Products of whole tiles with operands and result in the TCM."""
     file = _with_macs_model(file)
-    return [
-        _staged(file, GemmCase(_whole(file, tiles), dtype, result, "load_load", to_memory=False))
+    cases = [
+        GemmCase(_whole(file, tiles), dtype, result, "load_load", to_memory=False)
         for dtype, result, tiles in (
             (float16, float16, 4),
             (float16, float16, 8),
             (float32, float32, 4),
             (int8, int32, 4),
+            (float8e4nv, float32, 4),
         )
     ]
+    return [_staged(file, case) for case in (*cases, replace(cases[0], transposed=True))]
 
 
 def fed(file: TopologyFile) -> list[Check]:
@@ -211,7 +214,7 @@ def _staged(file: TopologyFile, case: GemmCase) -> Check:
     numbers = GemmNumbers.of(file)
     count = steps(case.shape, numbers.tile)
     return Check(
-        id=f"j.staged.{case.dtype.name}.{count}",
+        id=f"j.staged.{case.dtype.name}.{count}{'.transposed' if case.transposed else ''}",
         text=f"{case}: {count} steps",
         formula="steps t + fill + drain",
         expected=numbers.staged_ps(case.shape, case.dtype.itemsize, case.result.itemsize),

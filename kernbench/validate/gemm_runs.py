@@ -21,7 +21,8 @@ PIPELINE = ("pe_dma", "pe_fetch_store", "pe_gemm", "pe_math")
 class GemmCase:
     """A product, and where its operands and its result are.
 
-    `blocked` matrices lie in memory tile by tile. The result goes to memory or stays in the TCM.
+    `blocked` matrices lie in memory tile by tile. The result goes to memory or stays in the TCM. Of
+    `transposed` operands in TCM, the transposed matrices are loaded, and views multiplied.
     """
 
     shape: GemmShape
@@ -30,12 +31,15 @@ class GemmCase:
     staging: str = "ref_ref"
     blocked: bool = True
     to_memory: bool = True
+    transposed: bool = False
 
     def __str__(self) -> str:
         m, k, n = self.shape
         layout = "blocked" if self.blocked else "row-major"
         target = "memory" if self.to_memory else "TCM"
-        return f"({m} x {k}) ({k} x {n}) {self.dtype.name}, {self.staging}, {layout}, to {target}"
+        views = ", transposed views" if self.transposed else ""
+        product = f"({m} x {k}) ({k} x {n}) {self.dtype.name}"
+        return f"{product}, {self.staging}, {layout}{views}, to {target}"
 
     def read_bytes(self, tile: GemmShape) -> int:
         """Bytes read from memory: a staged operand once, a streamed one again in each step."""
@@ -119,7 +123,9 @@ def _kernel(case: GemmCase, a: Pointer, b: Pointer, out: Pointer) -> None:
 def _operand(
     case: GemmCase, pointer: Pointer, shape: tuple[int, int], *, loads: bool
 ) -> Value | Ref:
-    return tl.load(pointer, shape) if loads else tl.ref(pointer, shape, blocked=case.blocked)
+    if not loads:
+        return tl.ref(pointer, shape, blocked=case.blocked)
+    return tl.load(pointer, shape[::-1]).mT if case.transposed else tl.load(pointer, shape)
 
 
 def _span_ps(records: list[OpRecord]) -> int:

@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 
 from kernbench import tl
-from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
+from runtime.core.dtypes import (
+    DType,
+    bfloat16,
+    float8e4nv,
+    float8e5,
+    float16,
+    float32,
+    int8,
+    int32,
+)
 from runtime.core.rng import Random
 from runtime.language.value import Array, Pointer, Value
 
@@ -22,11 +31,20 @@ M, K, N = 36, 150, 40
 """Sides of the matrix products: with the tiles that ship, 2 x 2 output tiles and 3 steps along K.
 
 The last tile along each axis is partial."""
-PRECISION = {"f16": (10, -14), "bf16": (7, -126), "f32": (23, -126)}
+PRECISION = {
+    "f16": (10, -14),
+    "bf16": (7, -126),
+    "f32": (23, -126),
+    "f8e4m3": (3, -6),
+    "f8e5m2": (2, -14),
+}
 """Bits of the fraction, and the least exponent of a normal number.
 
-IEEE 754 binary16 and binary32, and bfloat16."""
-FLOATING, INTEGRAL = (float16, bfloat16, float32), (int8, int32)
+IEEE 754 binary16 and binary32, bfloat16, and the formats of the OCP 8-bit Floating Point
+Specification."""
+SATURATED = {"f8e4m3": 448.0, "f8e5m2": 57344.0}
+"""The greatest number of a type without infinite results; the same specification."""
+FLOATING, INTEGRAL = (float16, bfloat16, float32, float8e4nv, float8e5), (int8, int32)
 
 Exact = Callable[..., float]
 
@@ -59,6 +77,8 @@ def cases(rng: Random, tile_depth: int) -> list[NumericCase]:
         found += [
             *_elementwise(dtype, rng),
             *_along_an_axis(dtype, rng),
+            *_scans(dtype, rng),
+            *_positions(dtype, rng),
             *_products(dtype, rng, steps),
         ]
     return found
@@ -96,13 +116,25 @@ ANYWHERE: dict[str, tuple[Callable[[Value, Value], Value], Callable[[Any, Any], 
     "clamp": (lambda x, _: tl.clamp(x, -2, 3), lambda x, _: min(max(x, -2), 3)),
     "abs": (lambda x, _: tl.abs(x), lambda x, _: abs(x)),
     "relu": (lambda x, _: tl.relu(x), lambda x, _: max(x, 0)),
+    "where": (
+        lambda x, y: tl.where((x < y) & ~(x == 1), y, -2),
+        lambda x, y: y if x < y and x != 1 else -2,
+    ),
 }
 """Operations on x and y of any type."""
 OF_FRACTIONS: dict[str, tuple[Callable[[Value, Value], Value], Callable[[Any, Any], Any]]] = {
     "div": (tl.div, lambda x, y: x / y),
     "exp": (lambda x, _: tl.exp(x), lambda x, _: math.exp(x)),
+    "exp2": (lambda x, _: tl.exp2(x), lambda x, _: 2.0**x),
     "log": (lambda _, y: tl.log(y), lambda _, y: math.log(y)),
+    "log2": (lambda _, y: tl.log2(y), lambda _, y: math.log2(y)),
+    "pow": (lambda x, y: y**x, lambda x, y: y**x),
     "sqrt": (lambda _, y: tl.sqrt(y), lambda _, y: math.sqrt(y)),
+    "rsqrt": (lambda _, y: tl.rsqrt(y), lambda _, y: 1 / math.sqrt(y)),
+    "floor": (lambda x, _: tl.floor(x), lambda x, _: math.floor(x)),
+    "ceil": (lambda x, _: tl.ceil(x), lambda x, _: math.ceil(x)),
+    "round": (lambda x, _: tl.round(x), lambda x, _: round(x)),
+    "erf": (lambda x, _: tl.erf(x), lambda x, _: math.erf(x)),
     "sin": (lambda x, _: tl.sin(x), lambda x, _: math.sin(x)),
     "cos": (lambda x, _: tl.cos(x), lambda x, _: math.cos(x)),
     "tanh": (lambda x, _: tl.tanh(x), lambda x, _: math.tanh(x)),
@@ -158,6 +190,31 @@ def _along_an_axis(dtype: DType, rng: Random) -> Iterator[NumericCase]:
         yield NumericCase(
             "softmax", "softmax", dtype, (x,), dtype, _on_values(tl.softmax, x.shape), results
         )
+
+
+def _scans(dtype: DType, rng: Random) -> Iterator[NumericCase]:
+    """Running sums along both axes."""
+    widened = int32 if dtype == int8 else dtype
+    total = math.fsum if dtype.is_floating_point else sum
+    for axis in (0, 1):
+        x = _drawn(dtype, rng, -4, ROWS, COLUMNS)
+        lines = [_numbers(line) for line in (x.T if axis == 0 else x)]
+        sums = [[total(line[: at + 1]) for at in range(len(line))] for line in lines]
+        rows = zip(*sums, strict=True) if axis == 0 else sums
+        exact = _representable([each for row in rows for each in row], widened)
+        kernel = _on_values(partial(tl.cumsum, axis=axis), x.shape)
+        yield NumericCase("scan", f"cumsum axis {axis}", dtype, (x,), widened, kernel, exact)
+
+
+def _positions(dtype: DType, rng: Random) -> Iterator[NumericCase]:
+    """Positions of the greatest and of the least element along both axes."""
+    for axis in (0, 1):
+        x = _drawn(dtype, rng, -4, ROWS, COLUMNS)
+        lines = [_numbers(line) for line in (x.T if axis == 0 else x)]
+        for name, run, best in (("argmax", tl.argmax, max), ("argmin", tl.argmin, min)):
+            exact = [line.index(best(line)) for line in lines]
+            kernel = _on_values(partial(run, axis=axis), x.shape)
+            yield NumericCase("position", f"{name} axis {axis}", dtype, (x,), int32, kernel, exact)
 
 
 def _products(dtype: DType, rng: Random, steps: int) -> Iterator[NumericCase]:
@@ -225,7 +282,8 @@ def _numbers(array: Array) -> list[Any]:
 
 
 def _representable(results: Iterable[float], dtype: DType) -> list[float]:
-    """Integer results modulo 2^bits of `dtype`; floating-point results unchanged."""
+    """Integer results modulo 2^bits of `dtype`; floating-point results at most its greatest."""
     if dtype.is_floating_point:
-        return list(results)
+        most = SATURATED.get(dtype.name, math.inf)
+        return [min(max(result, -most), most) for result in results]
     return [wrapped(int(result), dtype) for result in results]

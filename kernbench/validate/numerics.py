@@ -44,7 +44,7 @@ def _exactness(everything: Sequence[NumericCase], results: Sequence[Array]) -> I
     ):
         group = list(members)
         check_id = f"k.{dtype.name}.{family}"
-        if dtype.is_floating_point:
+        if group[0][0].result.is_floating_point:
             share, name = max((_share(case, result), case.name) for case, result in group)
             worst = f"{family} of {dtype.name}, worst of {len(group)} operations: {name}"
             formula = "ulp/2 + steps 2^-24 sum |a b|" if family == "gemm" else "ulp/2: one rounding"

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from kernbench.validate.check import Check
+from kernbench.validate.numbers import FLOATING
 from kernbench.validate.plan import missed, parts, run
-from runtime.language import operations
+from runtime.language import functions
 from runtime.language.value import Array
 from runtime.model.tiles import TileSize
 from runtime.model.topology import Topology
@@ -193,7 +194,7 @@ def test_an_array_without_skew_fails_the_comparison_with_scale_sim() -> None:
 
 def test_sums_of_low_precision_fail_all_floating_point_products() -> None:
     found = checks(with_impl("pe_gemm", Coarse), only="k.")
-    assert missed_ids(found) == ids(found, "k.f16.gemm", "k.bf16.gemm", "k.f32.gemm", "k.mock")
+    assert missed_ids(found) == ids(found, *(f"k.{each.name}.gemm" for each in FLOATING), "k.mock")
 
 
 def test_an_approximate_function_fails_in_each_type_that_has_it(
@@ -203,12 +204,10 @@ def test_an_approximate_function_fails_in_each_type_that_has_it(
         return x / (1 + np.exp(-1.702 * x))
 
     monkeypatch.setitem(
-        operations.ELEMENTWISE, "gelu", operations.ELEMENTWISE["gelu"]._replace(function=gelu)
+        functions.ELEMENTWISE, "gelu", functions.ELEMENTWISE["gelu"]._replace(function=gelu)
     )
     found = checks(only="k.")
-    assert missed_ids(found) == ids(
-        found, "k.f16.elementwise", "k.bf16.elementwise", "k.f32.elementwise"
-    )
+    assert missed_ids(found) == ids(found, *(f"k.{each.name}.elementwise" for each in FLOATING))
     assert all("gelu" in check.text for check in missed(found))
 
 

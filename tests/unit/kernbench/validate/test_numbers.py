@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernbench.validate.numbers import NumericCase, cases, ulp, wrapped
-from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
+from runtime.core.dtypes import DType, bfloat16, float8e4nv, float8e5, float16, float32, int8, int32
 from runtime.core.rng import seeded
 from tests.support.kernels import NARROW
 
@@ -46,20 +46,25 @@ def test_integers_wrap_as_twos_complement(number: int) -> None:
 
 def test_every_type_has_its_operations(everything: list[NumericCase]) -> None:
     families = {
-        dtype.name: {each.family for each in everything if each.dtype == dtype} for dtype in NARROW
+        dtype.name: {each.family for each in everything if each.dtype == dtype}
+        for dtype in (*NARROW, float8e4nv, float8e5)
     }
-    every = {"elementwise", "reduction", "softmax", "gemm"}
-    whole = {"elementwise", "reduction"}
+    whole = {"elementwise", "reduction", "scan", "position"}
+    every = {*whole, "softmax", "gemm"}
     assert families == {
         "f16": every,
         "bf16": every,
         "f32": every,
+        "f8e4m3": every,
+        "f8e5m2": every,
         "i8": {*whole, "gemm"},
         "i32": whole,
     }
 
 
-@pytest.mark.parametrize("name", ["gelu", "sum axis 0", "softmax", "max axis 1"])
+@pytest.mark.parametrize(
+    "name", ["gelu", "sum axis 0", "softmax", "max axis 1", "cumsum axis 0", "argmin axis 0"]
+)
 def test_exact_results_agree_with_numpy_in_float64(
     everything: list[NumericCase], name: str
 ) -> None:
@@ -71,6 +76,8 @@ def test_exact_results_agree_with_numpy_in_float64(
         "sum axis 0": x.sum(axis=0),
         "softmax": exponential / exponential.sum(axis=-1, keepdims=True),
         "max axis 1": x.max(axis=1),
+        "cumsum axis 0": x.cumsum(axis=0),
+        "argmin axis 0": x.argmin(axis=0),
     }[name]
     np.testing.assert_allclose(each.exact, expected.reshape(-1), rtol=1e-11)
 
