@@ -9,8 +9,9 @@ from os import getpid
 from types import TracebackType
 from typing import Self
 
+from coordinator.children import Children
 from coordinator.directory import RunDirectory
-from coordinator.launcher import Children, Launcher, LpSpec
+from coordinator.launcher import Launcher, LpSpec
 from runtime.core.rng import fresh_run_id
 from runtime.core.wallclock import now_s
 

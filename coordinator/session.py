@@ -20,10 +20,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 
+from coordinator.children import GRACE_S
 from coordinator.code import RunCode
 from coordinator.failure import LpExitFailed, SlowExit
 from coordinator.launch import Launch
-from coordinator.launcher import GRACE_S, Launcher
+from coordinator.launcher import Launcher
 from coordinator.plan import Plan
 from coordinator.rendezvous import Rendezvous
 from coordinator.watch import Collected, RunObserver, Watch

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from coordinator.children import Children
 from coordinator.failure import (
     CollectiveTimeout,
     Interrupted,
@@ -28,7 +29,6 @@ from coordinator.failure import (
     SlowExit,
 )
 from coordinator.late_ranks import CollectiveWaits
-from coordinator.launcher import Children
 from coordinator.liveness import Liveness
 from coordinator.op_logs import OpLogs
 from coordinator.rendezvous import Rendezvous

@@ -45,9 +45,9 @@ def enter(
     # wait for work in a loop and take their time from other LPs; it reads this when it is loaded.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # The chip model is loaded after the lifeline is up, since the import takes part of a second.
-    from sip_node import node
+    from sip_node import lp_process
 
-    return node.main(endpoint, run_id, lp, recorder, function, args)
+    return lp_process.main(endpoint, run_id, lp, recorder, function, args)
 
 
 def main() -> int:

@@ -1,168 +1,36 @@
-"""One LP process from its Hello to its exit: the only module that constructs its parts."""
+"""The chips and ranks of an LP: the only module that constructs them."""
 
-import gc
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
-
-from msgspec.structs import replace
 
 from runtime.ccl.config import CclConfig, CclFile
 from runtime.ccl.ring_allocator import InstallPlans
 from runtime.core.bench_registry import BenchOutcome
 from runtime.core.coordinates import PeCoordinates
-from runtime.core.errors import ProtocolError, RunAborted
 from runtime.core.garbage_collection import collections_suspended
-from runtime.core.imported_code import ImportRecorder
 from runtime.core.section import config_hash
 from runtime.core.wallclock import cpu_s
 from runtime.model.schema import Topology
 from runtime.wire.codec import PeerDecoder
-from runtime.wire.control import Done, Failed, ModuleCode, Peers, RankActivity
-from runtime.wire.environment import run_directory
+from runtime.wire.control import Done, Peers, RankActivity
 from runtime.wire.reports import QueuePointers, SipReport
-from sip_node.busy_report import busy_reports
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.chip_model import ChipModel
-from sip_node.chip.failure import ProgramRaised, user_traceback
 from sip_node.chip.kernel import PeLaunch, RunningKernel
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.packet_rules import PacketRules
 from sip_node.chip.partition import Partition
 from sip_node.chip.pe.pe import Pe
-from sip_node.control import Control
 from sip_node.pdes.loop import LogicalProcess
 from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport import Transport
-from sip_node.pdes.transport_board import with_board
 from sip_node.pdes.transport_jitter import JitterTransport
-from sip_node.pdes.transport_zmq import ZmqTransport
 from sip_node.programs.activity import activity
-from sip_node.programs.clock_warning import watch_clocks
 from sip_node.programs.kernel_run import start_kernel
 from sip_node.programs.program_stacks import ProgramStacks
 from sip_node.programs.rank import Rank
-from sip_node.programs.rank_environment import provide_variables
-from sip_node.programs.user_program import Function, ProgramExited, Programs
-from sip_node.reporter import LpObserver, Reporter
-
-
-def main(
-    control_endpoint: str,
-    run_id: str,
-    lp: int,
-    recorder: ImportRecorder,
-    function: Function | None = None,
-    args: tuple[object, ...] = (),
-) -> int:
-    """Be LP `lp` of a run; returns the exit code.
-
-    The coordinator receives a report for every way to end, and the code that `recorder` finds.
-    """
-    # Runs without the collector are faster. The result does not depend on it.
-    gc.disable()
-    control = Control(control_endpoint, run_id, lp)
-    try:
-        _run(control, run_id, lp, recorder, function, args)
-    except RunAborted:
-        return 1
-    finally:
-        control.close()
-        # Python collects once more when it exits, among a million objects of the chips that the
-        # exit of the process frees anyway.
-        gc.freeze()
-    return 0
-
-
-def _run(
-    control: Control,
-    run_id: str,
-    lp: int,
-    recorder: ImportRecorder,
-    function: Function | None,
-    args: tuple[object, ...],
-) -> None:
-    directory = run_directory()
-    endpoint = "tcp://127.0.0.1:*" if directory is None else f"ipc://{directory}/lp{lp}"
-    channels: Transport
-    channels = transport = ZmqTransport(lp, run_id, endpoint, control.socket)
-    node: LpNode | None = None
-    try:
-        peers = control.hello(transport.endpoint, _news(recorder))
-        programs = Programs(peers.job, function, args, recorder.record)
-        channels = with_board(transport, directory, lp, peers.endpoints)
-        node = LpNode(lp, peers, programs, channels, Reporter(control, lp))
-        ranks = tuple(sip for sip in peers.sips_of_lp[lp] if sip < node.world_size)
-        provide_variables(ranks, node.world_size, script=peers.job.kind == "script")
-        watch_clocks(len(ranks))
-        # The rules of the decoder follow from the topology, so the node is built first. Peers send
-        # nothing before all LPs are ready.
-        transport.connect(
-            {peer: endpoint for peer, endpoint in enumerate(peers.endpoints) if peer != lp},
-            node.decoder(run_id),
-        )
-        _record_named_code(recorder, programs, node.ccl_modules)
-        control.ready(node.config_hash, _news(recorder))
-        control.wait_start()
-        with busy_reports(node.stretch_s, node.activities, control.send_busy):
-            done = node.run()
-        control.send(replace(done, code=_news(recorder)))
-        control.finish()
-    # The coordinator has the reason; it only lacks the rest of the trace.
-    except RunAborted:
-        if node is not None:
-            node.flush_logs()
-        raise
-    except ProgramRaised as raised:
-        _fail(control, lp, node, raised.rank, raised.error)
-    except Exception as error:  # noqa: BLE001 - every cause is reported
-        _fail(control, lp, node, -1, error)
-    finally:
-        channels.close()
-
-
-def _record_named_code(
-    recorder: ImportRecorder, programs: Programs, ccl_modules: Sequence[str]
-) -> None:
-    """Record the code that the run names: it is imported after the start, and compared before."""
-    if programs.file is not None:
-        recorder.record(*programs.file)
-    if programs.module is not None:
-        recorder.find(programs.module)
-    for module in ccl_modules:
-        recorder.find(module, programs.folders)
-
-
-def _news(recorder: ImportRecorder) -> tuple[ModuleCode, ...]:
-    return tuple(
-        ModuleCode(module=module, file=code.file, sha256=code.sha256)
-        for module, code in recorder.news().items()
-    )
-
-
-def _fail(
-    control: Control, lp: int, node: "LpNode | None", rank: int, error: BaseException
-) -> None:
-    now_ps = 0
-    if node is not None:
-        now_ps = node.now_ps
-        node.flush_logs()
-    # A peer that broke the protocol is to blame, not this LP, which only received its message.
-    blames_peer = isinstance(error, ProtocolError)
-    exited = isinstance(error, ProgramExited)
-    control.send(
-        Failed(
-            lp=lp,
-            rank=rank,
-            error=type(error).__name__,
-            message=error.problem if blames_peer else str(error),
-            # An exit is no error of Python, and shows no traceback there either.
-            traceback="" if exited else user_traceback(error),
-            time_ps=now_ps,
-            sender=error.peer if blames_peer else "",
-            exit_code=error.code if exited else 0,
-        )
-    )
-    control.finish()
+from sip_node.programs.user_program import Programs
+from sip_node.reporter import LpObserver
 
 
 class LpNode:

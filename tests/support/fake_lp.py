@@ -260,9 +260,9 @@ def be(behaviour: str, endpoint: str, run_id: str, lp: int) -> int:
     lifeline.follow_parent()
     if behaviour == "real":
         # A chip model takes longer to load than all other behaviours to run.
-        from sip_node import node
+        from sip_node import lp_process
 
-        return node.main(endpoint, run_id, lp, ImportRecorder())
+        return lp_process.main(endpoint, run_id, lp, ImportRecorder())
     fake = FakeLp(endpoint, run_id, lp)
     try:
         return BEHAVIOURS[behaviour](fake)
