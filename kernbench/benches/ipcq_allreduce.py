@@ -22,12 +22,12 @@ METRICS = (Column("algbw", "GB/s"), Column("busbw", "GB/s"), Column("bound", "ns
 """The bandwidths of nccl-tests, and the least time on the links between SIPs."""
 
 
-def ring_all_reduce(x: tl.Pointer, numel: int, rank: int, ranks: int, message: int) -> None:
+def ring_all_reduce(x: tl.Pointer, numel: int, place: int, ranks: int, message: int) -> None:
     """Kernel: replace the `numel` elements of the own shard by their sums over all ranks.
 
     A block has one chunk of at most `message` elements for each rank. In step s of the
-    reduce-scatter, rank r sends its sum of chunk r - s to the next rank and adds what it receives
-    to chunk r - s - 1; after p - 1 steps it has the whole sum of chunk r + 1.
+    reduce-scatter, place i of the ring sends its sum of chunk i - s to the next place and adds what
+    it receives to chunk i - s - 1; after p - 1 steps it has the whole sum of chunk i + 1.
     """
     pe = tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)
     shard = x + pe * numel
@@ -39,8 +39,8 @@ def ring_all_reduce(x: tl.Pointer, numel: int, rank: int, ranks: int, message: i
             chunks = [block[begin:end] for begin, end in bounds]
             for step in range(2 * (ranks - 1)):
                 # In the second half the complete sums go round, and replace.
-                _send(chunks[(rank - step) % ranks])
-                into = (rank - step - 1) % ranks
+                _send(chunks[(place - step) % ranks])
+                into = (place - step - 1) % ranks
                 chunks[into] = _received(chunks[into], adds=step < ranks - 1)
             for (begin, _), chunk in zip(bounds, chunks, strict=True):
                 if chunk.numel:
@@ -101,10 +101,12 @@ def ipcq_allreduce(
     )
     message = _message_bytes(properties.kernel_scratch_bytes_per_pe, ranks) // element.itemsize
 
+    # The ring follows the links between SIPs, which need not be in the order of the ranks.
+    place = dist.get_order().index(rank)
     times_ps = list[int]()
     for _ in range(warmup + 1):
         x.copy_(_numbers(rank, shards, elements))
-        times_ps.append(timed(lambda: _all_reduce(x, elements, rank, ranks, message), 0)[1])
+        times_ps.append(timed(lambda: _all_reduce(x, elements, place, ranks, message), 0)[1])
     time_ps = times_ps[-1]
     expected = sum(_numbers(each, shards, elements) for each in range(ranks))
     wrong = int(np.count_nonzero(np.any(x.numpy() != expected, axis=1)))
@@ -118,8 +120,8 @@ def ipcq_allreduce(
     return BenchOutcome("ipcq_allreduce", shards - wrong, wrong, table=table)
 
 
-def _all_reduce(x: Tensor, elements: int, rank: int, ranks: int, message: int) -> Tensor:
-    torch.launch("ring_all_reduce", ring_all_reduce, x, elements, rank, ranks, message)
+def _all_reduce(x: Tensor, elements: int, place: int, ranks: int, message: int) -> Tensor:
+    torch.launch("ring_all_reduce", ring_all_reduce, x, elements, place, ranks, message)
     return x
 
 

@@ -6,10 +6,11 @@ The steps are those of R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Co
 Communication Operations in MPICH", 2005.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kernbench.theory.kernel_costs import KernelCosts
+from kernbench.theory.rank_orders import sips_by_number
 from kernbench.theory.routes import Route
 from kernbench.theory.sip_grid import SipGrid, grid_of
 
@@ -44,12 +45,13 @@ def tree_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
     A rank receives from its children one after the other, and sends to them one after the other.
     """
     ring = SipGrid(sips)
+    order = sips_by_number("tree", ring)
 
     def children(rank: int) -> list[int]:
         return [child for child in (2 * rank + 1, 2 * rank + 2) if child < sips]
 
     def arrival_ps(rank: int, child: int) -> int:
-        return _arrival_ps(costs, costs.to_sip(ring.distance(rank, child)), nbytes)
+        return _arrival_ps(costs, costs.to_sip(ring.distance(order[rank], order[child])), nbytes)
 
     def ready_ps(rank: int) -> int:
         # Receives from the children and from the parent are posted before anything else.
@@ -74,9 +76,10 @@ def recursive_doubling_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
 
     Of three ranks, the last one sends its bytes to rank 0 first and receives the result at the end.
     """
-    steps_ps = sum(
-        _exchange_ps(costs, distance, nbytes) + costs.add_ps(nbytes)
-        for distance in _distances(sips)
+    # Partners have had partners at equal distances before: they begin every step together.
+    steps_ps = max(
+        sum(_exchange_ps(costs, distance, nbytes) + costs.add_ps(nbytes) for distance in distances)
+        for distances in _distances("recursive_doubling", sips)
     )
     load_ps, store_ps = costs.load_ps(nbytes), costs.store_ps(nbytes)
     if sips & sips - 1 == 0:
@@ -95,15 +98,20 @@ def halving_doubling_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
     The gather repeats the steps without add, in reverse order. In each of its steps a rank sends up
     to three messages: its own chunk, and the chunks before and behind it.
     """
-    time_ps, chunk = costs.load_ps(nbytes), nbytes // sips
-    for bit, distance in enumerate(_distances(sips)):
-        # Reduce-scatter: what remains halves in each step.
-        half = nbytes >> bit + 1
-        time_ps += _exchange_ps(costs, distance, half) + costs.add_ps(half)
-    # All-gather: in step s, 2^s chunks are exchanged, over the distances in reverse order.
-    for step, distance in enumerate(reversed(_distances(sips))):
-        time_ps += _exchange_ps(costs, distance, *_gathered(chunk, chunk << step))
-    return time_ps + sum(map(costs.store_ps, _gathered(chunk, nbytes)))
+    chunk = nbytes // sips
+
+    def exchanges_ps(distances: list[int]) -> Iterator[int]:
+        for bit, distance in enumerate(distances):
+            # Reduce-scatter: what remains halves in each step.
+            half = nbytes >> bit + 1
+            yield _exchange_ps(costs, distance, half) + costs.add_ps(half)
+        # All-gather: in step s, 2^s chunks are exchanged, over the distances in reverse order.
+        for step, distance in enumerate(reversed(distances)):
+            yield _exchange_ps(costs, distance, *_gathered(chunk, chunk << step))
+
+    time_ps = max(sum(exchanges_ps(each)) for each in _distances("halving_doubling", sips))
+    stores_ps = sum(map(costs.store_ps, _gathered(chunk, nbytes)))
+    return costs.load_ps(nbytes) + time_ps + stores_ps
 
 
 def mesh_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
@@ -157,9 +165,17 @@ def _exchange_ps(costs: KernelCosts, distance: int, *parts: int) -> int:
     return len(parts) * costs.issue_ps + arrived_ps + costs.copy_ps(last)
 
 
-def _distances(sips: int) -> list[int]:
-    """Links between ranks which differ in bit 0, 1, ... (largest power of two) on a ring."""
-    return [SipGrid(sips).distance(0, 1 << bit) for bit in range(sips.bit_length() - 1)]
+def _distances(algorithm: str, sips: int) -> list[list[int]]:
+    """Links from each number of a hypercube to those which differ in bit 0, 1, ... on a ring."""
+    ring, inside = SipGrid(sips), 1 << sips.bit_length() - 1
+    order = sips_by_number(algorithm, ring)
+    return [
+        [
+            ring.distance(order[number], order[number ^ 1 << bit])
+            for bit in range(inside.bit_length() - 1)
+        ]
+        for number in range(inside)
+    ]
 
 
 def _gathered(chunk: int, nbytes: int) -> list[int]:

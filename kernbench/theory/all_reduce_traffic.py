@@ -11,10 +11,11 @@ from math import ceil
 
 from kernbench.theory.alpha_beta import RingQueue
 from kernbench.theory.kernel_costs import ITEM_BYTES
+from kernbench.theory.rank_orders import sips_by_number
 from kernbench.theory.sip_grid import SipGrid, SipLink, grid_of
 
 Message = tuple[int, int, int]
-"""From a rank, to a rank, number of elements."""
+"""From a rank, to a rank, number of elements; ranks are numbers of the algorithm."""
 
 
 def link_loads(
@@ -23,10 +24,10 @@ def link_loads(
     """Bytes on each link between SIPs, one PE per SIP: messages of at most a ring, and credits."""
     messages, parts = MESSAGES[algorithm]
     block = queue.ring_bytes // ITEM_BYTES * parts(grid.sips)
-    loads = dict.fromkeys(grid.links, 0)
+    loads, sips = dict.fromkeys(grid.links, 0), sips_by_number(algorithm, grid)
     for start in range(0, elements, block):
-        for source, target, count in messages(grid.sips, min(block, elements - start)):
-            nbytes = count * ITEM_BYTES
+        for sender, receiver, count in messages(grid.sips, min(block, elements - start)):
+            source, target, nbytes = sips[sender], sips[receiver], count * ITEM_BYTES
             for link in pairwise(grid.path(source, target)):
                 loads[link] += nbytes
             # The path back may use other links: on a grid, columns come first in each direction.

@@ -17,7 +17,7 @@ class SipGrid:
     """`columns` x `rows` SIPs, numbered row by row."""
 
     def __init__(self, columns: int, rows: int = 1, *, wraps: bool = True) -> None:
-        self._columns, self._rows, self._wraps = columns, rows, wraps
+        self.columns, self.rows, self.wraps = columns, rows, wraps
         self.sips = columns * rows
 
     @classmethod
@@ -50,12 +50,12 @@ class SipGrid:
 
     def path(self, source: int, target: int) -> list[int]:
         """The SIPs on the path, both ends included."""
-        row, column = divmod(source, self._columns)
-        to_row, to_column = divmod(target, self._columns)
-        columns = self._walk(column, to_column, self._columns)
-        rows = self._walk(row, to_row, self._rows)
-        across = [row * self._columns + each for each in columns]
-        return across + [each * self._columns + to_column for each in rows[1:]]
+        row, column = divmod(source, self.columns)
+        to_row, to_column = divmod(target, self.columns)
+        columns = self._walk(column, to_column, self.columns)
+        rows = self._walk(row, to_row, self.rows)
+        across = [row * self.columns + each for each in columns]
+        return across + [each * self.columns + to_column for each in rows[1:]]
 
     def _pairs(self) -> list[SipLink]:
         return list(permutations(range(self.sips), 2))
@@ -63,7 +63,7 @@ class SipGrid:
     def _walk(self, start: int, end: int, size: int) -> list[int]:
         """The coordinates from `start` to `end` in one dimension."""
         up = (end - start) % size
-        if not self._wraps:
+        if not self.wraps:
             return list(range(start, end + 1)) if end >= start else list(range(start, end - 1, -1))
         # 2 up == size: both directions are equally long, and the rule is upwards.
         steps = range(up + 1) if 2 * up <= size else range(0, up - size - 1, -1)

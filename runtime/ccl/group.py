@@ -24,8 +24,11 @@ _ROWS = frozenset(
 
 @dataclass(frozen=True)
 class Group:
-    """A process group as seen by one member: its rank in the group, and the SIPs of all members in
-    the order of ranks.
+    """A process group as an algorithm numbers it: the number of this member, and the SIPs of all
+    members by number.
+
+    The kernels of an algorithm call these numbers ranks. They are the ranks of the process group in
+    the order of `order`, which follows the links of the machine (`runtime.ccl.orders`).
     """
 
     rank: int
@@ -37,6 +40,12 @@ class Group:
     def world_size(self) -> int:
         """The number of ranks in the group."""
         return len(self.sips)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The ranks of the process group, which rise with the SIPs, by number."""
+        ranks = {sip: rank for rank, sip in enumerate(sorted(self.sips))}
+        return tuple(ranks[sip] for sip in self.sips)
 
     @property
     def sip_topology(self) -> str:
@@ -96,7 +105,7 @@ class Group:
             return self.world_size, 1
         # A group of some SIPs has no rows and columns in the machine, so it gets a grid of its own.
         sips = self.topology.system.sips
-        if sips.topology in _GRIDS and self.sips == tuple(range(self.topology.sips)):
+        if sips.topology in _GRIDS and sorted(self.sips) == list(range(self.topology.sips)):
             return self.topology.sip_grid
         height = next(
             rows for rows in range(isqrt(self.world_size), 0, -1) if self.world_size % rows == 0

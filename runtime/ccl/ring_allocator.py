@@ -6,11 +6,14 @@ same addresses, its own and those of its peers, without communication.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runtime.ccl.config import BufferKind, CclConfig
 from runtime.ccl.group import Group
+from runtime.ccl.orders import Order, best_order
 from runtime.ccl.plan import InstallPlan
+from runtime.ccl.topologies import TOPOLOGIES, none
+from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import Topology
 
 
@@ -35,6 +38,17 @@ class InstallPlans:
 
     def __init__(self) -> None:
         self._known: dict[tuple[tuple[int, ...], str, int], InstallPlan] = {}
+        self._orders: dict[tuple[tuple[int, ...], str], Order] = {}
+
+    def order(self, group: Group) -> Order:
+        """The SIPs of a group in the order of its algorithm; `group` has them by rank."""
+        kind = group.sip_topology
+        key = group.sips, kind
+        if key not in self._orders:
+            neighbours = TOPOLOGIES.get(kind, none)
+            grid, fabric = (group.grid_w, group.grid_h), SipFabric(group.topology)
+            self._orders[key] = best_order(group.sips, fabric, kind, neighbours, grid)
+        return self._orders[key]
 
     def plan(self, group: Group, source: str, above_bytes: int) -> InstallPlan:
         """The plan of a group, for all of its members; see `InstallPlan`."""
@@ -67,8 +81,10 @@ class RingAllocator:
         return {algorithm: self._tables[sips, algorithm] for algorithm in algorithms}
 
     def _new(self, name: str, sips: tuple[int, ...], algorithm: str) -> QueueTableSpec:
-        rank = sips.index(self._rank) if self._rank in sips else -1
-        group = Group(rank, sips, self._ccl.resolve_queues(algorithm), self._topology)
+        by_rank = Group(-1, sips, self._ccl.resolve_queues(algorithm), self._topology)
+        order = self._plans.order(by_rank)
+        number = order.index(self._rank) if self._rank in order else -1
+        group = replace(by_rank, rank=number, sips=order)
         kind = group.algorithm.buffer_kind
         # All members use one offset, below the rings that any of them has: a sender computes the
         # address of its peer's ring from its own table.

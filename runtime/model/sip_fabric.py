@@ -27,7 +27,7 @@ class SipLink:
 
 
 class SipFabric:
-    """The network between SIPs.
+    """The network between SIPs: `columns` and `rows` of a grid, and whether it `wraps` round.
 
     Routes take the shorter direction of a ring, the + direction if both are equal. In grids they
     follow columns (x) first, then rows (y), each like a ring if the grid wraps around. Through a
@@ -36,15 +36,15 @@ class SipFabric:
 
     def __init__(self, topology: Topology) -> None:
         self.sips = topology.sips
-        self._columns, self._rows = topology.sip_grid
-        self._wraps = topology.system.sips.topology != "mesh_2d_no_wrap"
+        self.columns, self.rows = topology.sip_grid
+        self.wraps = topology.system.sips.topology != "mesh_2d_no_wrap"
         self._switched = topology.system.sips.fabric == "switch"
         self._bw_gbs = topology.ucie.bw_gbs
         self._crossing_ps = crossing_ps(topology)
 
     def grid(self, sip: int) -> tuple[int, int]:
         """Column and row of a SIP; a ring is one row."""
-        return sip % self._columns, sip // self._columns
+        return sip % self.columns, sip // self.columns
 
     def neighbours(self, sip: int) -> tuple[int, ...]:
         """The SIPs at one crossing from `sip`, in ascending order."""
@@ -56,10 +56,10 @@ class SipFabric:
         return tuple(sorted(other for other in beside - {None, sip} if other is not None))
 
     def _at(self, column: int, row: int) -> int | None:
-        if self._wraps:
-            column, row = column % self._columns, row % self._rows
-        inside = 0 <= column < self._columns and 0 <= row < self._rows
-        return row * self._columns + column if inside else None
+        if self.wraps:
+            column, row = column % self.columns, row % self.rows
+        inside = 0 <= column < self.columns and 0 <= row < self.rows
+        return row * self.columns + column if inside else None
 
     def next_hop(self, at: int, target: int) -> int:
         """The neighbour of `at` on the route to another SIP."""
@@ -68,13 +68,13 @@ class SipFabric:
             return target
         (column, row), (to_column, to_row) = self.grid(at), self.grid(target)
         if column != to_column:
-            return row * self._columns + self._step(column, to_column, self._columns)
-        return self._step(row, to_row, self._rows) * self._columns + column
+            return row * self.columns + self._step(column, to_column, self.columns)
+        return self._step(row, to_row, self.rows) * self.columns + column
 
     def _step(self, at: int, target: int, size: int) -> int:
         # The distance in the + direction, around the ring.
         forward = (target - at) % size
-        if not self._wraps:
+        if not self.wraps:
             return at + (1 if target > at else -1)
         # `<=`: the + direction wins if both are equal, so routes do not depend on the order of
         # SIPs.
@@ -91,8 +91,8 @@ class SipFabric:
     def layers(self) -> int:
         """The virtual layers of the links between SIPs: 2 if packets are forwarded round a ring."""
         # On a ring of three or fewer no route has two crossings, so no crossing waits for another.
-        rings = self._wraps and not self._switched
-        return 2 if rings and max(self._columns, self._rows) > 3 else 1
+        rings = self.wraps and not self._switched
+        return 2 if rings and max(self.columns, self.rows) > 3 else 1
 
     def layer(self, source: int, at: int, target: int) -> int:
         """The layer of the crossing from `at` to the next SIP on the route from `source`.
@@ -105,7 +105,7 @@ class SipFabric:
             return 0
         here, onward, start = map(self.grid, (at, self.next_hop(at, target), source))
         dimension = 0 if here[1] == onward[1] else 1
-        size = (self._columns, self._rows)[dimension]
+        size = (self.columns, self.rows)[dimension]
         forward = onward[dimension] == (here[dimension] + 1) % size
         if forward:
             return int(onward[dimension] < start[dimension])
@@ -116,9 +116,9 @@ class SipFabric:
         """Crossings between the two SIPs that are farthest apart."""
         if self._switched:
             return min(1, self.sips - 1)
-        if self._wraps:
-            return self._columns // 2 + self._rows // 2
-        return self._columns + self._rows - 2
+        if self.wraps:
+            return self.columns // 2 + self.rows // 2
+        return self.columns + self.rows - 2
 
     def link(self, source: int, target: int) -> SipLink:
         """The link from a SIP to its neighbour."""

@@ -109,7 +109,8 @@ def test_groups_beside_kernels_and_transfers_give_one_digest_on_any_partition(
 ) -> None:
     def program(rank: int) -> None:
         np.testing.assert_array_equal(
-            groups_beside_kernels(rank, count), outcome_of_groups(rank, count)
+            groups_beside_kernels(rank, count),
+            outcome_of_groups(rank, count, dist.get_order()),
         )
 
     topology = chips(grid, "NW")

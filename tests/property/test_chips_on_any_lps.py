@@ -39,14 +39,16 @@ OF_SIX = [
 ]
 ALGORITHMS = ["ring", "intercube", "recursive_doubling", "tree"]
 TALKS: dict[str, tuple[str, str, Callable[[int, int], int]]] = {
-    "ring": ("global_E", "global_W", lambda rank, steps: (rank - steps) % SIPS),
+    "ring": ("global_E", "global_W", lambda place, steps: (place - steps) % SIPS),
     "recursive_doubling": (
         "global_bit_1",
         "global_bit_1",
-        lambda rank, steps: rank ^ 2 * (steps % 2),
+        lambda place, steps: place ^ 2 * (steps % 2),
     ),
 }
-"""By algorithm: directions of send and receive, and the origin of the elements after n steps."""
+"""By algorithm: directions of send and receive, and the origin of the elements after n steps, as
+places in the order of the algorithm.
+"""
 
 
 def collectives(numel: int, algorithm: str) -> Callable[[int], None]:
@@ -117,7 +119,9 @@ def conversations(steps: list[tuple[bool, bool, bool]], algorithm: str) -> Calla
         dist.init_process_group("ahbm", algorithm=algorithm)
         x = torch.full((40, 40), float(rank), dp=DPPolicy(num_cubes=1, num_pes=1))
         torch.launch("converse", kernel, x)
-        assert (x.numpy() == origin(rank, len(steps)) + len(steps)).all()
+        order = dist.get_order()
+        first = order[origin(order.index(rank), len(steps))]
+        assert (x.numpy() == first + len(steps)).all()
 
     return program
 

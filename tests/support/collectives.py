@@ -96,7 +96,7 @@ def outcome_of_all(rank: int, members: Sequence[int], count: int) -> np.ndarray:
 
 
 def pass_on(x: tl.Pointer, count: int) -> None:
-    """Kernel: receive the elements of the previous rank by the queues of the default group."""
+    """Kernel: receive the elements of the previous rank of the ring of the default group."""
     tl.send("global_E", tl.load(x, count))
     tl.store(x, tl.recv("global_W", count, x.dtype))
 
@@ -138,8 +138,10 @@ def groups_beside_kernels(rank: int, count: int) -> np.ndarray:
     )
 
 
-def outcome_of_groups(rank: int, count: int) -> np.ndarray:
-    """The result of `groups_beside_kernels`, computed with numpy."""
+def outcome_of_groups(rank: int, count: int, ring: Sequence[int] = range(4)) -> np.ndarray:
+    """The result of `groups_beside_kernels`, computed with numpy, for the ranks of the default
+    group in the order of its ring.
+    """
 
     def of(step: int, each: int = rank) -> np.ndarray:
         return contribution(each + 10 * step, (count,))
@@ -150,5 +152,5 @@ def outcome_of_groups(rank: int, count: int) -> np.ndarray:
     ]
     whole = np.max([of(23, each) for each in range(4)], axis=0)
     return np.concatenate(
-        [*reduced, of(20, (rank - 1) % 4), of(21) ** 2, of(22, (rank + 2) % 4), whole]
+        [*reduced, of(20, ring[ring.index(rank) - 1]), of(21) ** 2, of(22, (rank + 2) % 4), whole]
     )

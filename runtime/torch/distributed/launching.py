@@ -22,6 +22,7 @@ from warnings import warn
 from runtime.ccl.algorithm_module import Kernel, algorithms_with, complete, kernel_of
 from runtime.ccl.call_signature import call_signature
 from runtime.ccl.config import AUTO
+from runtime.ccl.operand_order import in_order
 from runtime.ccl.ring_allocator import QueueTableSpec
 from runtime.model.placement import ShardSpec
 from runtime.torch.distributed.operands import check_shards, shards_text
@@ -62,7 +63,11 @@ class CollectiveCall:
         )
         config = table.group.algorithm
         arguments = complete(
-            kernel, self.operands, table.group, first.itemsize, running_rank().ccl.source
+            kernel,
+            in_order(self.collective, self.operands, table.group.order),
+            table.group,
+            first.itemsize,
+            running_rank().ccl.source,
         )
         check_shards(name, table, movers)
         # Queued, not waited for: the launch waits for it.

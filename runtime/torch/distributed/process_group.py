@@ -233,6 +233,16 @@ def get_algorithm(group: Group = None) -> AlgorithmConfig:
     return _member(group).base.group.algorithm
 
 
+def get_order(group: Group = None) -> list[int]:
+    """The ranks of the group in the order in which its first algorithm numbers them, which follows
+    the links between SIPs.
+
+    For kernels with queues of their own: `global_E` of a ring leads from each rank of the list to
+    the next one, and from the last to the first. On a ring of SIPs it is the order of ranks.
+    """
+    return list(_member(group).base.group.order)
+
+
 def default_group() -> ProcessGroup:
     """The default process group of this rank; `ValueError` before `init_process_group`."""
     group = running_rank().process_group

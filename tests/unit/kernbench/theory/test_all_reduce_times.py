@@ -43,19 +43,19 @@ def test_a_tree_goes_up_and_down_over_its_links() -> None:
     assert time_ns("tree", 2) == pytest.approx(
         ISSUE_NS + LOAD_NS + ACCESS_NS + 2 * message_ns + ADD_NS
     )
-    # Of four ranks, rank 3 is two messages below rank 0, the first of them over two SIPs. Rank 0
-    # adds two messages, rank 1 one.
-    far_ns = 2 * (2 * message_ns + HOP_NS)
-    assert time_ns("tree", 4) == pytest.approx(ISSUE_NS + LOAD_NS + ACCESS_NS + far_ns + 3 * ADD_NS)
-
-
-def test_recursive_doubling_exchanges_with_ranks_twice_as_far_each_time() -> None:
-    near_ns = ISSUE_NS + ALPHA_NS + BYTES_NS + COPY_NS + ADD_NS
-    assert time_ns("recursive_doubling", 4) == pytest.approx(
-        LOAD_NS + ACCESS_NS + 2 * near_ns + HOP_NS
+    # Of four numbers, the last is two messages below number 0; parents and children are neighbours.
+    # Number 0 adds two messages, number 1 one.
+    assert time_ns("tree", 4) == pytest.approx(
+        ISSUE_NS + LOAD_NS + ACCESS_NS + 4 * message_ns + 3 * ADD_NS
     )
+
+
+def test_recursive_doubling_exchanges_along_a_gray_code_of_the_ring() -> None:
+    near_ns = ISSUE_NS + ALPHA_NS + BYTES_NS + COPY_NS + ADD_NS
+    assert time_ns("recursive_doubling", 4) == pytest.approx(LOAD_NS + ACCESS_NS + 2 * near_ns)
+    # Along 0 1 3 2 6 7 5 4, partners are 1, then 3 or 1, then 1 or 3 links apart.
     assert time_ns("recursive_doubling", 8) == pytest.approx(
-        LOAD_NS + ACCESS_NS + 3 * near_ns + (1 + 3) * HOP_NS
+        LOAD_NS + ACCESS_NS + 3 * near_ns + 2 * HOP_NS
     )
 
 
