@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from runtime.core.dtypes import bfloat16, float16, float32
+from runtime.core.dtypes import bfloat16, boolean, float16, float32, int32
 from runtime.language.operations import compute
 
 SPECIALS = [0.0, -0.0, np.inf, -np.inf, 1.0, 1e-45, -1e-45, 6e-8, 65504.0, 3.4e38, 1e-38]
@@ -27,3 +27,15 @@ def test_one_rounding_of_float32_has_the_bits_of_the_exact_result(name: str, dty
             exact = function(a.astype(np.float64), b.astype(np.float64))
             expected = exact.astype(np.float32).astype(dtype.numpy)
         assert compute(name, (a, b), dtype).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("name", ["add", "lt", "maximum", "cumsum", "argmax", "softmax", "cast"])
+def test_a_result_is_row_major_whatever_the_order_of_its_operands(name: str) -> None:
+    matrix = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    operands = [matrix.swapaxes(1, 2)] * (2 if name in ("add", "lt", "maximum") else 1)
+    dtype = {"lt": boolean, "argmax": int32}.get(name, float32)
+    found = compute(name, operands, dtype, axis=0)
+    assert found.flags.c_contiguous
+    np.testing.assert_array_equal(
+        found, compute(name, [np.array(each, order="C") for each in operands], dtype, axis=0)
+    )
