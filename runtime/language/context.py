@@ -5,7 +5,7 @@ implement it.
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
@@ -15,6 +15,7 @@ from runtime.model.tiles import TileSize
 
 if TYPE_CHECKING:
     # These modules import this one: operators of values run on the current PE.
+    from runtime.language.chain import ChainCall, VectorRegisters
     from runtime.language.gemm import Gemm
     from runtime.language.rows import RowList
     from runtime.language.value import Pointer, Shape, Value
@@ -36,6 +37,14 @@ class PendingValue(PendingResult, Protocol):
         ...
 
 
+class PendingValues(Protocol):
+    """The result of an operation in the background that leaves several values in TCM."""
+
+    def wait(self) -> "tuple[Value, ...]":
+        """Block until it is complete; the values."""
+        ...
+
+
 class KernelContext(Protocol):
     """The operations of a PE. A method blocks in simulated time until its effect is complete,
     unless its docstring excludes it.
@@ -44,6 +53,16 @@ class KernelContext(Protocol):
     @property
     def gemm_tile(self) -> TileSize:
         """The largest tile of the GEMM engine."""
+        ...
+
+    @property
+    def vector_registers(self) -> "VectorRegisters":
+        """The registers of the vector engine."""
+        ...
+
+    @property
+    def has_data(self) -> bool:
+        """Whether values have elements."""
         ...
 
     def program_id(self, axis: int) -> int:
@@ -131,6 +150,14 @@ class KernelContext(Protocol):
         `dtype` is the type of a cast; `shape` and `dtype` are those of `full`. The result is a new
         value, or `out`, which is written over: for an elementwise operation it may be an operand.
         """
+        ...
+
+    def settle(self, value: "Value") -> None:
+        """Block until no operation in flight writes over a value."""
+        ...
+
+    def run_chain(self, call: "ChainCall") -> Any:
+        """Queue a chain at the math engine. Does not block; the result is pending."""
         ...
 
     def gemm(self, gemm: "Gemm") -> PendingResult:

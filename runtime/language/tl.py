@@ -32,7 +32,14 @@ from runtime.core.dtypes import (
 )
 from runtime.core.dtypes import boolean as int1
 from runtime.core.errors import nearest
-from runtime.language.context import PendingResult, PendingValue, inner_scope, running_kernel
+from runtime.language.context import (
+    PendingResult,
+    PendingValue,
+    PendingValues,
+    inner_scope,
+    running_kernel,
+)
+from runtime.language.fused import fused, fused_async
 from runtime.language.memory import (
     gather,
     gather_async,
@@ -98,6 +105,7 @@ __all__ = [
     "DType",
     "PendingResult",
     "PendingValue",
+    "PendingValues",
     "Pointer",
     "Ref",
     "TileSize",
@@ -132,6 +140,8 @@ __all__ = [
     "floor",
     "fma",
     "full",
+    "fused",
+    "fused_async",
     "gather",
     "gather_async",
     "gelu",
@@ -204,16 +214,18 @@ def gemm_tile() -> TileSize:
 @overload
 def wait(pending: PendingValue) -> Value: ...
 @overload
+def wait(pending: PendingValues) -> tuple[Value, ...]: ...
+@overload
 def wait(pending: PendingResult) -> Value | None: ...
-def wait(pending: PendingResult) -> Value | None:
-    """Wait for a result of `load_async`, `store_async`, `composite` or `recv_async`: its value, or
-    None if the result is in memory.
+def wait(pending: PendingResult | PendingValues) -> Value | tuple[Value, ...] | None:
+    """Wait for a result of `load_async`, `store_async`, `fused_async`, `composite` or `recv_async`:
+    its value or values, or None if the result is in memory.
     """
     if not callable(getattr(pending, "wait", None)):
         given = f"{type(pending).__name__} {pending!r}"
         raise TypeError(
-            "tl.wait takes a result of tl.load_async, tl.store_async, tl.composite or "
-            f"tl.recv_async, not {given}"
+            "tl.wait takes a result of tl.load_async, tl.store_async, tl.fused_async, "
+            f"tl.composite or tl.recv_async, not {given}"
         )
     return pending.wait()
 

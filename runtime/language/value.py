@@ -319,9 +319,9 @@ def check_exists(value: Value, operation: str) -> None:
     """`ValueError` for a value whose scratch has been freed, or is that of another kernel."""
     if value.scope is not None and not value.scope.has(current_scope.get()):
         raise ValueError(
-            f"{operation}: {value!r} does not exist here: the kernel, or its block `with "
-            "tl.scratch():`, in which it was made has ended, and its memory may hold other values; "
-            "make it before the block, or store it inside"
+            f"{operation}: {value!r} does not exist here: the kernel, its block `with "
+            "tl.scratch():` or its fused function, in which it was made, has ended, and its "
+            "memory may hold other values; make it before the block, or store it inside"
         )
 
 

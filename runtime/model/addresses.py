@@ -18,6 +18,7 @@ PE-resource window: fixed ranges, 4 KiB aligned; everything between and after th
     pe * 0x1000_0000 + 0x800_0000  ipcq       1 MiB             1 MiB
     pe * 0x1000_0000 + 0x900_0000  scratchpad 1 MiB             1 MiB
     pe * 0x1000_0000 + 0xA00_0000  regfile    64 KiB            64 KiB
+    pe * 0x1000_0000 + 0xC00_0000  vectors    64 MiB            64 MiB
     0x10_0000_0000               sram         16 GiB            cube.sram_mb
     0x18_0000_0000               mcpu         16 MiB            16 MiB
 
@@ -31,7 +32,7 @@ from runtime.core.errors import PhysAddrError
 from runtime.core.trace import NO_PE
 from runtime.model.schema import GIB, MIB, Topology
 
-Resource = Literal["hbm", "tcm", "ipcq", "scratchpad", "regfile", "sram", "mcpu"]
+Resource = Literal["hbm", "tcm", "ipcq", "scratchpad", "regfile", "vectors", "sram", "mcpu"]
 
 ADDRESS_BITS = 51
 MAX_SIPS = 256
@@ -41,6 +42,10 @@ HBM_WINDOW_BYTES = 128 * GIB
 MAX_TCM_BYTES = 128 * MIB
 MAX_SRAM_BYTES = 16 * GIB
 REGFILE_BYTES = 64 << 10
+VECTOR_BYTES = 64 * MIB
+"""Addresses for the results of a chain of the vector engine; few of them are in registers at once,
+the others pass the engine vector by vector.
+"""
 PAGE_BYTES = 4096
 
 _SIP_SHIFT, _CUBE_SHIFT = 43, 38
@@ -127,6 +132,7 @@ class AddressMap:
             Range("ipcq", 0x800_0000, MIB),
             Range("scratchpad", 0x900_0000, MIB),
             Range("regfile", 0xA00_0000, REGFILE_BYTES),
+            Range("vectors", 0xC00_0000, VECTOR_BYTES),
         )
         self.cube_ranges = (
             Range("sram", _CUBE_RANGES, self.sram_bytes),
@@ -159,6 +165,10 @@ class AddressMap:
     def pe_regfile_addr(self, sip: int, cube: int, pe: int, offset: int) -> int:
         """The address of a byte of a PE's register file."""
         return self._pe_addr(self.pe_ranges[3], sip, cube, pe, offset)
+
+    def pe_vectors_addr(self, sip: int, cube: int, pe: int, offset: int) -> int:
+        """The address of a byte of the results of a chain on a PE."""
+        return self._pe_addr(self.pe_ranges[4], sip, cube, pe, offset)
 
     def cube_sram_addr(self, sip: int, cube: int, offset: int) -> int:
         """The address of a byte of a cube's SRAM."""

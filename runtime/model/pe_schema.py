@@ -128,10 +128,12 @@ class MathCycles(Section, frozen=True):
 class MathEngine(Section, frozen=True):
     """The vector engine of a PE.
 
-    A level of the tree that combines the lanes of a reduction takes `tree_level_cycles`.
+    A level of the tree that combines the lanes of a reduction takes `tree_level_cycles`. The values
+    that a chain keeps are in `registers` of a vector each.
     """
 
     lanes: Count
+    registers: Count
     clock_ghz: Ghz
     pipeline_cycles: Annotated[int, Meta(ge=0, le=1 << 20)]
     tree_level_cycles: Annotated[int, Meta(ge=0, le=1 << 20)]

@@ -15,6 +15,7 @@ from runtime.core.program_grid import DealtPrograms, GridPoint, program_text
 from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import Operand
 from runtime.language.caller import call_kernel, kernel_line
+from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.context import PendingResult, current_pe
 from runtime.language.gemm import Gemm
 from runtime.language.inference import check_over, infer
@@ -30,6 +31,7 @@ from sip_node.chip.completion import Completion, completed
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.pe.pe import Pe
 from sip_node.chip.pe.slot_trace import SlotTrace
+from sip_node.programs.kernel_chains import start_chain
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_memory import KernelMemory, Strides
@@ -164,6 +166,18 @@ class PeKernelContext:
         """The largest tile of the GEMM engine."""
         return self._pe.chip.topology.tile
 
+    @property
+    def vector_registers(self) -> VectorRegisters:
+        """The registers of the vector engine."""
+        chip, math = self._pe.chip, self._pe.chip.topology.pe.math
+        address = chip.addresses.pe_vectors_addr(*self._pe.coordinates, 0)
+        return VectorRegisters(math.registers, math.lanes, address)
+
+    @property
+    def has_data(self) -> bool:
+        """Whether values have elements."""
+        return self._pe.chip.data
+
     def program_id(self, axis: int) -> int:
         """PE in its cube (axis 0) or cube in its SIP (axis 1); of a grid, the id on an axis."""
         # Inline, since this is all that many a short kernel calls.
@@ -255,6 +269,19 @@ class PeKernelContext:
             self._issuer.issue(self._computed, name, inputs, result, axis)
         return result
 
+    def settle(self, value: Value) -> None:
+        """Wait for the operations in flight that write over a value."""
+        self._operations.await_writers((value,))
+
+    def run_chain(self, call: ChainCall) -> Operation:
+        """Queue a chain at the math engine."""
+        values = call.values
+        results = [
+            self._target(out, value.shape, value.dtype)
+            for out, value in zip(call.outs, values, strict=True)
+        ]
+        return start_chain(call, results, self._pe.math.chains, self._issuer, self._operations)
+
     def gemm(self, gemm: Gemm) -> PendingResult:
         """Queue a matrix product at the scheduler."""
         reads = [each for each in (gemm.a, gemm.b, gemm.acc, gemm.bias) if isinstance(each, Value)]
@@ -282,7 +309,7 @@ class PeKernelContext:
             done,
             result,
             reads=reads,
-            over=gemm.over is not None,
+            over=() if gemm.over is None else (gemm.over,),
             memory=use,
             # A product that is complete, and no longer in flight, bounds nothing.
             earliest_end_ps=lambda: 0 if done.done else scheduler.earliest_end_ps(done),
@@ -336,9 +363,8 @@ class PeKernelContext:
             # Of a transfer without elements, the send still waits for the receive.
             table, launch = self._queues.table, self._launch
             self._issuer.issue(lambda: completed(table.ready(launch.call, transfer)))
-        return self._operations.started(
-            receive.done, result, over=isinstance(target, Value), memory=use, peer=peer
-        )
+        over = (target,) if isinstance(target, Value) else ()
+        return self._operations.started(receive.done, result, over=over, memory=use, peer=peer)
 
     @contextmanager
     def scratch(self) -> Generator[None]:

@@ -17,9 +17,9 @@ from sip_node.programs.kernel_wait import KernelWait, PeerWait
 
 
 class Operation:
-    """An operation in flight; `result` is the value that it leaves in TCM, if any.
+    """An operation in flight; its wait returns `result`, a value or values in TCM, or None.
 
-    It reads the values `reads`, and with `over` its result is written over a value that exists.
+    It reads the values `reads` and writes to `writes`, of which those in `over` existed before.
     `peer` describes the wait for the peer that it depends on. An operation that depends on no peer
     has `earliest_end_ps` instead, which returns a lower bound for its end.
     """
@@ -28,33 +28,30 @@ class Operation:
         self,
         operations: "Operations",
         done: Completion[Any],
-        result: Value | None,
+        result: Value | tuple[Value, ...] | None,
         *,
         reads: Sequence[Value] = (),
-        over: bool = False,
+        writes: Sequence[Value] = (),
+        over: Sequence[Value] = (),
         peer: PeerWait | None = None,
         earliest_end_ps: Callable[[], int] | None = None,
     ) -> None:
         self._operations = operations
         self.done, self.result = done, result
-        self.reads, self.over = reads, over
+        self.reads, self.writes, self.over = reads, writes, over
         self.peer, self.earliest_end_ps = peer, earliest_end_ps
 
     def writes_to(self, values: Iterable[Value]) -> bool:
-        """Whether the result is written over bytes of one of `values`."""
-        result = self.result
-        return self.over and result is not None and any(map(result.shares_bytes, values))
+        """Whether a result is written over bytes of one of `values`."""
+        return _share(self.over, values)
 
     def uses(self, values: Sequence[Value]) -> bool:
         """Whether it reads or writes over bytes of one of `values`."""
-        return self.writes_to(values) or any(
-            each.shares_bytes(value) for each in self.reads for value in values
-        )
+        return _share(self.over, values) or _share(self.reads, values)
 
     def uses_from(self, address: int) -> bool:
         """Whether it uses TCM behind `address`."""
-        values = self.reads if self.result is None else (*self.reads, self.result)
-        return any(value.extent[1] > address for value in values)
+        return any(value.extent[1] > address for value in (*self.reads, *self.writes))
 
     def completion(self) -> Completion[Any]:
         """`done`, as a call that a program waits for."""
@@ -79,20 +76,22 @@ class Operations:
     def started(
         self,
         done: Completion[Any],
-        result: Value | None,
+        result: Value | tuple[Value, ...] | None,
         *,
         reads: Sequence[Value] = (),
-        over: bool = False,
+        over: Sequence[Value] = (),
         memory: MemoryUse | None = None,
         peer: PeerWait | None = None,
         earliest_end_ps: Callable[[], int] | None = None,
     ) -> Operation:
         """Note an operation that has started, with the blocks of memory that it uses."""
+        writes = (result,) if isinstance(result, Value) else result or ()
         operation = Operation(
             self,
             done,
             result,
             reads=reads,
+            writes=writes,
             over=over,
             peer=peer,
             earliest_end_ps=earliest_end_ps,
@@ -149,3 +148,7 @@ class Operations:
         """Block until no operation is open: a kernel ends when all that it started has ended."""
         while self._open:
             self._open[0].wait()
+
+
+def _share(values: Iterable[Value], others: Iterable[Value]) -> bool:
+    return any(value.shares_bytes(other) for value in values for other in others)

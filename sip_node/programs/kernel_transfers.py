@@ -83,7 +83,7 @@ class Transfers:
             done = self._issuer.issue_translated(self._begun, self._read, blocks)
             # With the last byte and not in `wait`: views of `value` have the elements from then on.
             done.then(lambda read: fill(value, b"".join(read.value)))
-        return self._operations.started(done, value, over=over, memory=use)
+        return self._operations.started(done, value, over=(value,) if over else (), memory=use)
 
     def gather(self, pointer: Pointer, rows: RowList, strides: Strides, value: Value) -> Value:
         """Copy the rows that a list names to `value`."""
@@ -108,7 +108,8 @@ class Transfers:
             done = self._issuer.issue(self._begun, self._gather, request)
             done.then(lambda read: fill(value, read.value))
         reads = () if rows.value is None else (rows.value,)
-        return self._operations.started(done, value, reads=reads, over=over, memory=use)
+        over_value = (value,) if over else ()
+        return self._operations.started(done, value, reads=reads, over=over_value, memory=use)
 
     def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
         """Copy a value to a block of memory."""

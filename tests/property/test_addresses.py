@@ -36,6 +36,7 @@ def places(draw: st.DrawFn) -> tuple[Topology, PhysAddr]:
         "ipcq": MIB,
         "scratchpad": MIB,
         "regfile": 64 << 10,
+        "vectors": 64 * MIB,
     }
     cube_sizes = {"sram": topology.sram_bytes, "mcpu": 16 * MIB}
     resource = draw(st.sampled_from([*pe_sizes, *cube_sizes]))

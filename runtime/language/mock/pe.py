@@ -12,11 +12,13 @@ from runtime.core.dtypes import DType
 from runtime.core.errors import PageFaultError
 from runtime.core.program_grid import DealtPrograms, GridPoint
 from runtime.language.caller import kernel_line
+from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.context import PendingResult, PendingValue
 from runtime.language.gemm import Gemm, evaluate
 from runtime.language.inference import check_over, infer
 from runtime.language.memory_in_flight import MemoryInFlight, MemoryUse, UsedBlock
 from runtime.language.mock.memory import MockMemory, span_bytes
+from runtime.language.mock.pending import ChainResult, Complete, CompleteValue, ReceiveToMemory
 from runtime.language.mock.queues import MockQueues
 from runtime.language.operations import compute
 from runtime.language.program_ids import ProgramIds
@@ -27,42 +29,6 @@ from runtime.model.tiles import blocked_offset
 from runtime.model.topology import Topology, load_topology
 
 _ORIGIN = PeCoordinates(0, 0, 0)
-
-
-class _Complete:
-    """The result of an operation that is complete, and in flight until the kernel waits for it."""
-
-    def __init__(self, value: Value | None, memory: MemoryInFlight, use: MemoryUse) -> None:
-        self._value, self._memory = value, memory
-        memory.begin(self, use)
-
-    def wait(self) -> Value | None:
-        self._memory.end(self)
-        return self._value
-
-
-class _LoadedValue(_Complete):
-    """A value in TCM that is complete."""
-
-    def __init__(self, value: Value, memory: MemoryInFlight, use: MemoryUse) -> None:
-        super().__init__(value, memory, use)
-        self._loaded = value
-
-    def wait(self) -> Value:
-        super().wait()
-        return self._loaded
-
-
-class _ToMemory(_Complete):
-    """A receive to memory, which may not be complete."""
-
-    def __init__(self, receive: PendingResult, memory: MemoryInFlight, use: MemoryUse) -> None:
-        super().__init__(None, memory, use)
-        self._receive = receive
-
-    def wait(self) -> None:
-        super().wait()
-        self._receive.wait()
 
 
 class MockPe:
@@ -90,6 +56,9 @@ class MockPe:
         self.gemm_tile = topology.tile
         at, grid = coordinates, None if dealt is None else dealt.grid
         self._ids, self._dealt = ProgramIds((at.pe, at.cube), programs, grid), dealt
+        math = topology.pe.math
+        # Behind all addresses of the scratch.
+        self._vector_registers = VectorRegisters(math.registers, math.lanes, 1 << 40)
         self._scratch_bytes = topology.kernel_scratch_bytes
         self._scratch_used = 0
         self._in_flight = MemoryInFlight()
@@ -129,7 +98,7 @@ class MockPe:
     ) -> PendingValue:
         """Copy at once."""
         use = self._use("tl.load_async", reads=(UsedBlock(pointer, shape, strides),))
-        return _LoadedValue(self._loaded(pointer, shape, strides, out), self._in_flight, use)
+        return CompleteValue(self._loaded(pointer, shape, strides, out), self._in_flight, use)
 
     def gather(
         self,
@@ -155,7 +124,7 @@ class MockPe:
         """Copy at once."""
         used = row_blocks(pointer, rows.numbers(), shape, strides)
         use = self._use(rows.operation, reads=used)
-        return _LoadedValue(self._gathered(pointer, rows, used, shape, out), self._in_flight, use)
+        return CompleteValue(self._gathered(pointer, rows, used, shape, out), self._in_flight, use)
 
     def store(self, pointer: Pointer, value: Value, strides: tuple[int, ...]) -> None:
         """Copy a value into an array."""
@@ -168,7 +137,7 @@ class MockPe:
         """Copy at once."""
         use = self._use("tl.store_async", writes=(UsedBlock(pointer, value.shape, strides),))
         self._stored(pointer, value, strides)
-        return _Complete(None, self._in_flight, use)
+        return Complete(None, self._in_flight, use)
 
     def math(
         self,
@@ -197,6 +166,32 @@ class MockPe:
             value.fill(compute(name, known, result, axis=axis, keep_dims=keep_dims, shape=whole))
         return value
 
+    @property
+    def vector_registers(self) -> VectorRegisters:
+        """The registers of the vector engine."""
+        return self._vector_registers
+
+    @property
+    def has_data(self) -> bool:
+        """Always."""
+        return True
+
+    def settle(self, value: Value) -> None:
+        """Nothing is in flight."""
+
+    def run_chain(self, call: ChainCall) -> ChainResult:
+        """Store at once what the recorder has computed."""
+        results: list[Value] = []
+        for value, out in zip(call.values, call.outs, strict=True):
+            result = out
+            if result is None:
+                address = self._reserve(value.shape, value.dtype)
+                result = Value(value.shape, value.dtype, None, address)
+            if value.data is not None:
+                result.fill(np.array(value.data, order="C"))
+            results.append(result)
+        return ChainResult(call.returned(results))
+
     def gemm(self, gemm: Gemm) -> PendingResult:
         """Compute at once, tile by tile as the chip does."""
         use = self._use(
@@ -214,7 +209,7 @@ class MockPe:
                 result = evaluate(gemm, a, b, tile)
                 for rows, columns, block in pieces:
                     block[...] = result[rows, columns]
-            return _Complete(None, self._in_flight, use)
+            return Complete(None, self._in_flight, use)
         data = None if a is None or b is None else evaluate(gemm, a, b, tile)
         value = gemm.over
         if value is None:
@@ -222,7 +217,7 @@ class MockPe:
             value = Value(gemm.shape, gemm.dtype, data, address)
         elif value.data is not None and data is not None:
             value.data[...] = data
-        return _Complete(value, self._in_flight, use)
+        return Complete(value, self._in_flight, use)
 
     def send(self, direction: str, value: Value) -> None:
         """Fill slots of the peer's ring, each as soon as it is free."""
@@ -259,7 +254,7 @@ class MockPe:
             return value
 
         receive = self.queues.recv(direction, prod(shape) * dtype.itemsize, dtype, deliver)
-        return receive if use is None else _ToMemory(receive, self._in_flight, use)
+        return receive if use is None else ReceiveToMemory(receive, self._in_flight, use)
 
     @contextmanager
     def scratch(self) -> Generator[None]:

@@ -31,12 +31,14 @@ from runtime.core.trace import Operand, OpRecord
 from runtime.language.operations import compute
 from runtime.language.passes import Pass, passes
 from runtime.language.value import Array
+from sip_node.chip.pe.chain_times import EngineCycles
 from sip_node.chip.pe.clock import Clock
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.fetch_store import PeFetchStore
 from sip_node.chip.pe.operand_tiles import checksum_of
 from sip_node.chip.pe.tile_buffers import RegisterFile
 from sip_node.chip.pe.tile_token import TileToken
+from sip_node.chip.pe.vector_chains import VectorChains
 from sip_node.chip.pe.vector_stream import StreamPaths, VectorStream
 from sip_node.chip.pe.vector_times import PassTimes, pass_times
 from sip_node.chip.strided_block import nbytes_of
@@ -94,6 +96,13 @@ class PeMath:
         self.free_ps = 0
         self.busy_ps = 0
         self.records = 0
+        cycles = EngineCycles(
+            lanes=self._lanes,
+            fill=self._pipeline_cycles,
+            tree=self._tree_cycles,
+            of=self._cycles_of_operation,
+        )
+        self.chains = VectorChains(context, self, fetch_store, self._paths, cycles)
 
     def cycles(self, step: Pass, vectors: int) -> int:
         """Cycles of a pass over `vectors` vectors that are in registers.
@@ -205,6 +214,10 @@ class PeMath:
             )
         )
         operation.done()
+
+    def _cycles_of_operation(self, name: str) -> int:
+        (step,) = passes(name)
+        return self._cycles_of(step.functions)
 
     def _cycles_of(self, functions: Sequence[str]) -> int:
         return sum(self._cycles[function] for function in functions)

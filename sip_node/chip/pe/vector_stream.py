@@ -24,8 +24,8 @@ class VectorStream:
         elements = max(prod(block.shape) for block in blocks)
         lanes_each = max(max(1, item_bytes(block.dtype) // _LANE_BYTES) for block in blocks)
         self.count = -(-elements * lanes_each // lanes)
-        self._operands = tuple(_Parts(block, lanes, lanes_each) for block in operands)
-        self._result = _Parts(result, lanes, lanes_each)
+        self._operands = tuple(BlockParts(block, lanes, lanes_each) for block in operands)
+        self._result = BlockParts(result, lanes, lanes_each)
 
     @classmethod
     def joined(cls, operands: Sequence[Operand], result: Operand, lanes: int) -> "VectorStream":
@@ -75,8 +75,11 @@ class StreamPaths:
         return -(-path // self._unit)
 
 
-class _Parts:
-    """The parts of one block; all but the last are of equal size."""
+class BlockParts:
+    """The parts of one block, a vector each; all but the last are of equal size.
+
+    An element takes `lanes_each` of the `lanes` of a vector.
+    """
 
     __slots__ = ("_lanes_bytes", "_lanes_each", "nbytes")
 
@@ -86,9 +89,16 @@ class _Parts:
 
     @property
     def whole(self) -> int:
+        """The number of parts of that size."""
         return self.nbytes * self._lanes_each // self._lanes_bytes
 
+    @property
+    def nvectors(self) -> int:
+        """The number of all parts."""
+        return -(-self.nbytes * self._lanes_each // self._lanes_bytes)
+
     def until(self, vectors: int) -> int:
+        """Bytes of the first `vectors` parts."""
         return min(self.nbytes, -(-vectors * self._lanes_bytes // self._lanes_each))
 
 

@@ -276,8 +276,8 @@ GEMMS = [
     (
         lambda x: tl.wait(zeros(2)),
         (
-            "tl.wait takes a result of tl.load_async, tl.store_async, tl.composite or "
-            "tl.recv_async, not Value Value(shape=(2,), dtype=f32)"
+            "tl.wait takes a result of tl.load_async, tl.store_async, tl.fused_async, "
+            "tl.composite or tl.recv_async, not Value Value(shape=(2,), dtype=f32)"
         ),
     ),
 ]

@@ -1,0 +1,304 @@
+"""`tl.fused`: several operations of the vector engine as one stream over their operands.
+
+The function runs once, at the call, with a context that records its operations instead of issuing
+commands. Each operation has the rounding that it has alone, so a chain gives the bits of its
+operations one after the other; it saves the fetch and the store of what they pass on.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
+from typing import NoReturn, cast, overload
+
+from runtime.core.dtypes import DType
+from runtime.language.chain import Chain, ChainCall, ChainStep, VectorRegisters
+from runtime.language.context import (
+    KernelContext,
+    PendingValue,
+    PendingValues,
+    current_pe,
+    inner_scope,
+    running_kernel,
+)
+from runtime.language.functions import SCANS
+from runtime.language.inference import infer
+from runtime.language.operations import compute
+from runtime.language.passes import passes
+from runtime.language.shapes import check_apart, checked_out
+from runtime.language.value import Shape, Value
+from runtime.model.addresses import VECTOR_BYTES
+from runtime.model.tiles import TileSize
+
+_MOVES = frozenset({"trans", "cat"})
+_ALIGNMENT = 8
+
+Outs = Value | tuple[Value | None, ...] | None
+
+
+@overload
+def fused(function: Callable[..., Value], *operands: object, out: Value | None = None) -> Value: ...
+@overload
+def fused(
+    function: Callable[..., tuple[Value, ...]],
+    *operands: object,
+    out: tuple[Value | None, ...] | None = None,
+) -> tuple[Value, ...]: ...
+def fused(
+    function: Callable[..., Value | tuple[Value, ...]], *operands: object, out: Outs = None
+) -> Value | tuple[Value, ...]:
+    """The value, or tuple of values, that `function(*operands)` returns, computed as one stream.
+
+    `function` may use elementwise functions, comparisons, casts, constants and reductions, on
+    `operands`, on other values in TCM and on numbers; axes of length 1 may be added, but a result
+    has no parts. The engine reads the operands once for each pass: an operation on all elements
+    that depends on a reduction begins a new one. Only what `function` returns is stored, to
+    scratch or over `out`, of which each is one of the operands or apart from them.
+
+    Values that are smaller than the widest one stay in vector registers; more of them than
+    `pe.math.registers` hold are a `KernelError`.
+    """
+    call = _recorded("tl.fused", function, operands, out)
+    return running_kernel().run_chain(call).wait()
+
+
+@overload
+def fused_async(
+    function: Callable[..., Value], *operands: object, out: Value | None = None
+) -> PendingValue: ...
+@overload
+def fused_async(
+    function: Callable[..., tuple[Value, ...]],
+    *operands: object,
+    out: tuple[Value | None, ...] | None = None,
+) -> PendingValues: ...
+def fused_async(
+    function: Callable[..., Value | tuple[Value, ...]], *operands: object, out: Outs = None
+) -> PendingValue | PendingValues:
+    """Queue a chain with the arguments of `fused`; `wait` returns its value or tuple of values.
+
+    Chains run in the order of their calls, beside DMA and matrix products.
+    """
+    call = _recorded("tl.fused_async", function, operands, out)
+    return running_kernel().run_chain(call)
+
+
+class ChainRecorder:
+    """The `KernelContext` of a chain: its operations are computed and recorded, and take no time.
+
+    `pe` is the context of the kernel.
+    """
+
+    def __init__(self, name: str, pe: KernelContext) -> None:
+        self._name, self._pe = name, pe
+        self._sources: dict[tuple[object, ...], Value] = {}
+        self._copies: list[int] = []
+        self._steps: list[ChainStep] = []
+        # By address: a view with an axis more is the same value.
+        self._results: dict[int, int] = {}
+        self._first = self._next = pe.vector_registers.address
+
+    @property
+    def gemm_tile(self) -> TileSize:
+        """See `KernelContext`."""
+        return self._pe.gemm_tile
+
+    def program_id(self, axis: int) -> int:
+        """See `KernelContext`."""
+        return self._pe.program_id(axis)
+
+    def num_programs(self, axis: int) -> int:
+        """See `KernelContext`."""
+        return self._pe.num_programs(axis)
+
+    def math(
+        self,
+        name: str,
+        operands: Sequence[Value | float],
+        *,
+        axis: int | None = None,
+        keep_dims: bool = False,
+        dtype: DType | None = None,
+        shape: Shape | None = None,
+        out: Value | None = None,
+    ) -> Value:
+        """Compute an operation, and record it as the next step."""
+        self._check(name, out)
+        whole, element = infer(
+            name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape
+        )
+        inputs = tuple(self._number(each) for each in operands if isinstance(each, Value))
+        result = self._new(whole, element)
+        arrays = [each.data if isinstance(each, Value) else each for each in operands]
+        known = [each for each in arrays if each is not None]
+        if len(known) == len(arrays) and self._pe.has_data:
+            result.data = compute(name, known, element, axis=axis, keep_dims=keep_dims, shape=whole)
+        (step,) = passes(name)
+        self._steps.append(
+            ChainStep(
+                name=name,
+                operands=tuple(operands),
+                inputs=inputs,
+                result=result,
+                axis=axis,
+                reduces=step.reduces,
+            )
+        )
+        return result
+
+    def take(self, operands: Iterable[object]) -> None:
+        """Number those operands of the function that are values."""
+        for each in operands:
+            if isinstance(each, Value):
+                self._number(each)
+
+    def chain(self, returned: Sequence[object]) -> Chain:
+        """All that was recorded, with the values that it returns."""
+        results = [self._returned(each) for each in returned]
+        if not results:
+            raise ValueError(f"{self._name}: the function returns no value")
+        # The function may use more values in TCM than its operands, at any time. So the numbers of
+        # steps, which follow those of the sources, are known only now.
+        sources = len(self._sources)
+        steps = [
+            step._replace(inputs=tuple(_numbered(each, sources) for each in step.inputs))
+            for step in self._steps
+        ]
+        numbers = [_numbered(each, sources) for each in results]
+        return Chain(tuple(self._sources.values()), self._copies, steps, numbers)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise TypeError(
+            f"{self._name}: {name} is no operation of the vector engine; a chain has elementwise "
+            "functions, comparisons, casts, constants and reductions"
+        )
+
+    def _returned(self, value: object) -> int:
+        if not isinstance(value, Value):
+            given = f"{type(value).__name__} {value!r}"
+            raise TypeError(
+                f"{self._name}: the function returns a value or a tuple of values, not {given}"
+            )
+        number = self._number(value)
+        if number < 0:
+            raise ValueError(
+                f"{self._name}: the function returns {value!r}, which it has not computed"
+            )
+        return number
+
+    def _number(self, value: Value) -> int:
+        """The index of a step, or of a source, as its complement."""
+        if self._first <= value.address < self._next:
+            index = self._results.get(value.address)
+            if index is None or self._steps[index].result.numel != value.numel:
+                raise ValueError(
+                    f"{self._name}: {value!r} is part of a result of the chain, which exists as a "
+                    "whole only, vector by vector"
+                )
+            return index
+        # Axes of length 1 do not matter: they are repeated or none.
+        axes = zip(value.shape, value.strides, strict=True)
+        key = value.address, value.dtype, tuple(axis for axis in axes if axis[0] != 1)
+        if key not in self._sources:
+            self._pe.settle(value)
+            self._sources[key] = value
+            self._copies.append(self._reserve(value.nbytes))
+        return ~list(self._sources).index(key)
+
+    def _new(self, shape: Shape, dtype: DType) -> Value:
+        result = Value(shape, dtype, None, self._reserve(prod(shape) * dtype.itemsize))
+        self._results[result.address] = len(self._steps)
+        return result
+
+    def _reserve(self, nbytes: int) -> int:
+        """The address of a value in registers, aligned to the widest elements."""
+        address = self._next
+        # No two values have one address, not even empty ones.
+        self._next += max(-(-nbytes // _ALIGNMENT), 1) * _ALIGNMENT
+        if self._next - self._first > VECTOR_BYTES:
+            raise ValueError(
+                f"{self._name}: operands and results have {self._next - self._first:,} bytes; the "
+                f"addresses of a chain reach {VECTOR_BYTES:,}: compute fewer rows at a time"
+            )
+        return address
+
+    def _check(self, name: str, out: Value | None) -> None:
+        if out is not None:
+            raise TypeError(f"{self._name}: an operation of a chain has no out; the chain has one")
+        if name in _MOVES or name in SCANS:
+            raise TypeError(
+                f"{self._name}: {name} moves elements between vectors; a chain computes them "
+                "vector by vector"
+            )
+        if len(passes(name)) > 1:
+            raise TypeError(
+                f"{self._name}: {name} makes several passes of its own; write it in parts, as in "
+                "e = tl.exp(x - tl.max(x)) and e / tl.sum(e)"
+            )
+
+
+def _recorded(
+    name: str, function: Callable[..., object], operands: Sequence[object], out: Outs
+) -> ChainCall:
+    pe = running_kernel()
+    if isinstance(pe, ChainRecorder):
+        raise TypeError(f"{name} inside a fused function: call the inner function itself")
+    if not callable(function):
+        raise TypeError(f"{name} takes a function, not {type(function).__name__} {function!r}")
+    recorder = ChainRecorder(name, pe)
+    token = current_pe.set(cast("KernelContext", recorder))
+    try:
+        with inner_scope():
+            recorder.take(operands)
+            returned = function(*operands)
+            is_tuple = isinstance(returned, tuple)
+            values = cast("tuple[object, ...]", returned) if is_tuple else (returned,)
+            chain = recorder.chain(values)
+    finally:
+        current_pe.reset(token)
+    _check_registers(name, chain, pe.vector_registers)
+    outs = out if isinstance(out, tuple) else (out,)
+    if out is None:
+        outs = (None,) * len(chain.results)
+    _check_outs(name, chain, outs)
+    return ChainCall(chain, outs, is_tuple=is_tuple)
+
+
+def _numbered(index: int, sources: int) -> int:
+    return ~index if index < 0 else sources + index
+
+
+def _check_registers(name: str, chain: Chain, registers: VectorRegisters) -> None:
+    needed = sum(map(registers.of, chain.kept))
+    if needed > registers.total:
+        kept = ", ".join(f"{registers.of(each)} for {each!r}" for each in chain.kept)
+        raise ValueError(
+            f"{name}: needs {needed} vector registers of {registers.lanes} lanes, there are "
+            f"{registers.total} (pe.math.registers); values smaller than the widest one and "
+            f"results of reductions stay there: {kept}; compute fewer rows at a time"
+        )
+
+
+def _check_outs(name: str, chain: Chain, outs: Sequence[Value | None]) -> None:
+    if len(outs) != len(chain.results):
+        raise ValueError(
+            f"{name}: the function returns {len(chain.results)} values, out has {len(outs)}"
+        )
+    for index, (number, out) in enumerate(zip(chain.results, outs, strict=True)):
+        if out is None:
+            continue
+        value = chain.values[number]
+        checked_out(out, value.shape, value.dtype, name)
+        check_apart(out, outs[:index], name)
+        for source, again in enumerate(chain.sources):
+            if not out.shares_bytes(again):
+                continue
+            if (out.address, out.extent, out.numel) != (again.address, again.extent, again.numel):
+                raise ValueError(
+                    f"{name}: out, {out!r}, shares bytes with the operand {again!r}; it is an "
+                    "operand, or apart from all"
+                )
+            if chain.last_fetch(source) > chain.stored_in(number):
+                raise ValueError(
+                    f"{name}: out, {out!r}, is an operand that is fetched again in pass "
+                    f"{chain.last_fetch(source)}, after this result of pass "
+                    f"{chain.stored_in(number)} is stored"
+                )

@@ -1,0 +1,56 @@
+"""The pending results of the mock runtime, whose operations are complete when they have started."""
+
+from typing import NamedTuple
+
+from runtime.language.context import PendingResult
+from runtime.language.memory_in_flight import MemoryInFlight, MemoryUse
+from runtime.language.value import Value
+
+
+class Complete:
+    """The result of an operation that is complete, and in flight until the kernel waits for it."""
+
+    def __init__(self, value: Value | None, memory: MemoryInFlight, use: MemoryUse) -> None:
+        self._value, self._memory = value, memory
+        memory.begin(self, use)
+
+    def wait(self) -> Value | None:
+        """The kernel has waited."""
+        self._memory.end(self)
+        return self._value
+
+
+class CompleteValue(Complete):
+    """A value in TCM that is complete."""
+
+    def __init__(self, value: Value, memory: MemoryInFlight, use: MemoryUse) -> None:
+        super().__init__(value, memory, use)
+        self._loaded = value
+
+    def wait(self) -> Value:
+        """The value."""
+        super().wait()
+        return self._loaded
+
+
+class ReceiveToMemory(Complete):
+    """A receive to memory, which may not be complete."""
+
+    def __init__(self, receive: PendingResult, memory: MemoryInFlight, use: MemoryUse) -> None:
+        super().__init__(None, memory, use)
+        self._receive = receive
+
+    def wait(self) -> None:
+        """Let other PEs run until the elements are in memory."""
+        super().wait()
+        self._receive.wait()
+
+
+class ChainResult(NamedTuple):
+    """The results of a chain, which are complete."""
+
+    returned: Value | tuple[Value, ...]
+
+    def wait(self) -> Value | tuple[Value, ...]:
+        """The value, or all of them."""
+        return self.returned
