@@ -12,13 +12,22 @@ from typing import Any
 import numpy as np
 
 from kernbench import Column, TableRow, tl, torch
-from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
+from runtime.core.dtypes import (
+    DType,
+    bfloat16,
+    float8e4nv,
+    float8e5,
+    float16,
+    float32,
+    int8,
+    int32,
+)
 from runtime.core.rng import seeded
 from runtime.language.value import Array
 from runtime.model.blocked_layout import BlockedLayout
 
 DTYPES: Mapping[str, DType] = {
-    dtype.torch_name: dtype for dtype in (float16, bfloat16, float32, int8)
+    dtype.torch_name: dtype for dtype in (float16, bfloat16, float32, float8e4nv, float8e5, int8)
 }
 """The element types that the GEMM engine multiplies."""
 LAYOUTS = ("blocked", "row_major")
@@ -135,10 +144,12 @@ def wrong_elements(
     left, right = a.astype(np.float64), b.astype(np.float64)
     exact = left @ right
     if bias is not None:
-        exact += bias
+        exact += bias.astype(np.float64)
     expected = ACTIVATIONS[product.activation](exact)
     if not product.dtype.is_floating_point:
         return int(np.count_nonzero(result != expected))
+    if product.result.saturates:
+        expected = np.clip(expected, -product.result.greatest, product.result.greatest)
     errors = np.abs(result.astype(np.float64) - expected)
     rounded = _eps(product.result) * np.abs(expected) + _least(product.result)
     # Not `errors > ...`: a result that is not a number must count as wrong.
@@ -146,7 +157,7 @@ def wrong_elements(
     # The sums of the magnitudes cost as much as the product, and few elements need them.
     size = _magnitudes(left, right, doubtful)
     if bias is not None:
-        size += np.broadcast_to(np.abs(bias), exact.shape)[doubtful]
+        size += np.broadcast_to(np.abs(bias.astype(np.float64)), exact.shape)[doubtful]
     # One rounding a tile along k, one for the bias and one for the activation's argument.
     roundings = tl.cdiv(product.k, torch.ahbm.get_device_properties().gemm_tile.k) + 2
     single = _eps(float32)
@@ -172,7 +183,7 @@ def _least(dtype: DType) -> float:
 
 
 def _limits(dtype: DType) -> Any:
-    if dtype != bfloat16:
+    if dtype in (float16, float32):
         return np.finfo(dtype.numpy.name)
     # Not where this module is imported: the package takes 6 ms of each process, and few runs need
     # it.
