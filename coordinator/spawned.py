@@ -17,9 +17,10 @@ from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.report.files import prepare_directory, write_ccl_trace, write_files
 from coordinator.session import RunResult, Session
 from runtime.core.errors import ConfigError, KernbenchError
-from runtime.core.output import UnwrittenOutputs
+from runtime.core.output import UnwrittenOutputs, print_lines
 from runtime.torch.process_errors import ProcessExitedException, ProcessRaisedException
 from runtime.wire.control import Status
+from runtime.wire.reports import in_order_of_time
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
@@ -65,6 +66,8 @@ class SpawnedSession:
         for slow in result.slow_exits:
             sys.stderr.write(f"kernbench: warning: {slow}\n")
         unwritten = UnwrittenOutputs()
+        with unwritten.attempt():
+            print_lines(map(str, in_order_of_time(result.collected.prints)))
         with unwritten.attempt():
             self._write_files(result)
         if result.error is not None:

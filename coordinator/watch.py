@@ -43,13 +43,14 @@ from runtime.wire.control import (
     FromLp,
     Hello,
     MemoryContents,
+    Printed,
     Ready,
     Status,
     TraceChunk,
     Transferred,
     Written,
 )
-from runtime.wire.reports import SlotTransfer
+from runtime.wire.reports import DevicePrint, SlotTransfer
 
 TIMEOUT_S = 60.0
 """The longest silence of an LP, unless the command line or a process group sets a limit."""
@@ -87,7 +88,8 @@ class Collected:
 
     `reached_ps` is the last reported time of each LP, `written` by SIP the data of its host's
     writes. `contents` are pieces of memories by physical address.
-    `transfers` are the slots that kernels sent and received, of each SIP in the order of time.
+    `transfers` are the slots that kernels sent and received, and `prints` the lines that they
+    printed, of each SIP in the order of time.
     """
 
     done: dict[int, Done] = field(default_factory=dict[int, Done])
@@ -96,6 +98,7 @@ class Collected:
     written: dict[int, bytearray] = field(default_factory=dict[int, bytearray])
     contents: list[tuple[int, bytes]] = field(default_factory=list[tuple[int, bytes]])
     transfers: list[SlotTransfer] = field(default_factory=list[SlotTransfer])
+    prints: list[DevicePrint] = field(default_factory=list[DevicePrint])
 
     @property
     def time_ps(self) -> int:
@@ -208,7 +211,7 @@ class Watch:
             if received is None:
                 return False
             lp, message = received
-            if isinstance(message, TraceChunk | Transferred):
+            if isinstance(message, TraceChunk | Transferred | Printed):
                 self._store(lp, message)
         return True
 
@@ -230,6 +233,9 @@ class Watch:
             case Transferred():
                 self._require_own_sips(lp, (message.transfer.sip,))
                 collected.transfers.append(message.transfer)
+            case Printed():
+                self._require_own_sips(lp, (message.line.sip,))
+                collected.prints.append(message.line)
             case Done():
                 sips = tuple(report.sip for report in message.sips)
                 self._require_own_sips(lp, sips, complete=True)

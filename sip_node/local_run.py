@@ -11,12 +11,13 @@ from typing import Any
 from runtime.ccl.config import parse_checked_ccl
 from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import InvariantError
+from runtime.core.output import print_lines
 from runtime.core.trace import OpRecord
 from runtime.diagnosis.deadlock import deadlock
 from runtime.model.topology import parse_topology
 from runtime.wire.control import Done, Job, Peers
 from runtime.wire.environment import ccl_trace_requested
-from runtime.wire.reports import SlotTransfer
+from runtime.wire.reports import DevicePrint, SlotTransfer, in_order_of_time
 from sip_node.chip.failure import ProgramRaised
 from sip_node.node import LpNode
 from sip_node.pdes.loop import LogicalProcess
@@ -29,7 +30,8 @@ class World:
     """The result of a run: its report, its chips, the op log of each SIP, the result of each rank.
 
     With `verify`, `written` is what each host wrote, and `contents` what the memories hold by
-    physical address. `transfers` are the slots sent and received, in a run with `ccl_trace`.
+    physical address. `transfers` are the slots sent and received, in a run with `ccl_trace`, and
+    `prints` the lines that kernels have printed, in the order of (time, SIP, cube, PE).
     """
 
     done: Done
@@ -39,6 +41,7 @@ class World:
     written: dict[int, bytearray]
     contents: list[tuple[int, bytes]]
     transfers: list[SlotTransfer]
+    prints: list[DevicePrint]
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -66,6 +69,7 @@ class _Recorder:
         self.writes: dict[int, bytearray] = {}
         self.memories: list[tuple[int, bytes]] = []
         self.transfers: list[SlotTransfer] = []
+        self.prints: list[DevicePrint] = []
 
     def round(self, time_ps: int, loop: LogicalProcess, ranks: Activities) -> None:
         pass
@@ -83,6 +87,9 @@ class _Recorder:
     def transferred(self, transfer: SlotTransfer) -> None:
         self.transfers.append(transfer)
         print_transfer(transfer)
+
+    def printed(self, line: DevicePrint) -> None:
+        self.prints.append(line)
 
 
 def simulate(
@@ -128,14 +135,10 @@ def simulate(
 
     node = LpNode(0, Peers(("",), (tuple(range(sips)),), job), Programs(job, main), None, recorder)
     try:
-        done = node.run()
-    except ProgramRaised as raised:
-        raise raised.error from None
-    if not all(report.finished for report in done.sips):
-        raise deadlock(done.sips)
-    for report in done.sips:
-        if report.broken_law:
-            raise InvariantError(f"sip {report.sip} at the end of the run", report.broken_law)
+        done = _completed(node)
+    finally:
+        # Also after an error, whose cause they may show.
+        print_lines(map(str, in_order_of_time(recorder.prints)))
     return World(
         done=done,
         node=node,
@@ -144,4 +147,19 @@ def simulate(
         written=recorder.writes,
         contents=recorder.memories,
         transfers=recorder.transfers,
+        prints=in_order_of_time(recorder.prints),
     )
+
+
+def _completed(node: LpNode) -> Done:
+    """Run to the end; raises what keeps the run from a result."""
+    try:
+        done = node.run()
+    except ProgramRaised as raised:
+        raise raised.error from None
+    if not all(report.finished for report in done.sips):
+        raise deadlock(done.sips)
+    for report in done.sips:
+        if report.broken_law:
+            raise InvariantError(f"sip {report.sip} at the end of the run", report.broken_law)
+    return done

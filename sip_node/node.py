@@ -12,7 +12,7 @@ from runtime.core.section import config_hash
 from runtime.core.wallclock import cpu_s
 from runtime.model.schema import Topology
 from runtime.wire.codec import PeerDecoder
-from runtime.wire.control import Done, Peers, RankActivity
+from runtime.wire.control import Done, Job, Peers, RankActivity
 from runtime.wire.reports import QueuePointers, SipReport
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.chip_model import ChipModel
@@ -66,14 +66,7 @@ class LpNode:
             partition.channels_out(lp),
             partition.forwarding_paths(lp),
         )
-        logs = {
-            sip: OpLog(
-                partial(observer.trace, sip) if job.trace else None,
-                partial(observer.written, sip) if job.verify else None,
-                observer.transferred if job.ccl_trace else None,
-            )
-            for sip in sips
-        }
+        logs = {sip: _log_of(sip, job, observer) for sip in sips}
         self._model = ChipModel(lp, partition, sync, self._spec, logs)
         # A seed for each LP, so that they draw different delays.
         if transport is not None and job.jitter_ms > 0:
@@ -197,4 +190,13 @@ def _queues(chip: Chip) -> tuple[QueuePointers, ...]:
         if not pe.ipcq.at_rest or (pe.coordinates.cube, pe.coordinates.pe) in blocked
         for queue in pe.ipcq.pointers()
         if not queue.at_rest or (queue.cube, queue.pe) in blocked
+    )
+
+
+def _log_of(sip: int, job: Job, observer: LpObserver) -> OpLog:
+    return OpLog(
+        partial(observer.trace, sip) if job.trace else None,
+        partial(observer.written, sip) if job.verify else None,
+        observer.transferred if job.ccl_trace else None,
+        observer.printed,
     )

@@ -8,6 +8,7 @@ from runtime.core.trace import OpRecord
 from runtime.wire.codec import encode_records
 from runtime.wire.control import (
     MemoryContents,
+    Printed,
     RankActivity,
     Status,
     TraceChunk,
@@ -15,7 +16,7 @@ from runtime.wire.control import (
     Written,
 )
 from runtime.wire.fields import CHUNK_BYTES
-from runtime.wire.reports import SlotTransfer
+from runtime.wire.reports import DevicePrint, SlotTransfer
 from sip_node.control import Control
 from sip_node.pdes.loop import LogicalProcess
 
@@ -43,6 +44,10 @@ class LpObserver(Protocol):
 
     def transferred(self, transfer: SlotTransfer) -> None:
         """A kernel has sent or received a slot, in a run with `ccl_trace`."""
+        ...
+
+    def printed(self, line: DevicePrint) -> None:
+        """A kernel has printed a line."""
         ...
 
 
@@ -91,6 +96,10 @@ class Reporter:
         """Print the line, and send it for the files of the run."""
         print_transfer(transfer)
         self._control.send(Transferred(self._lp, transfer))
+
+    def printed(self, line: DevicePrint) -> None:
+        """Send the line."""
+        self._control.send(Printed(self._lp, line))
 
 
 def print_transfer(transfer: SlotTransfer) -> None:

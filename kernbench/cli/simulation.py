@@ -25,7 +25,7 @@ from runtime.core.errors import KernbenchError, UsageError
 from runtime.core.output import OutputError, UnwrittenOutputs, print_lines
 from runtime.core.package_check import check_packages
 from runtime.model.addresses import AddressMap
-from runtime.wire.reports import SipReport
+from runtime.wire.reports import SipReport, in_order_of_time
 
 
 def simulate(request: RunRequest, launcher: Launcher | Launch) -> int:
@@ -157,6 +157,9 @@ def run(
     result = Session(plan, launcher, progress(sys.stderr, alone=plan.procs == 1)).run()
     report = summarise(plan, result, _verdict(plan, result))
     unwritten = UnwrittenOutputs()
+    # Also after an error, whose cause they may show.
+    with unwritten.attempt():
+        print_lines(map(str, in_order_of_time(result.collected.prints)))
     if result.is_complete:
         sips = sip_reports(result.collected.done)
         # Printed before files are written: a full disk must not cost the user the results.

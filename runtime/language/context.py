@@ -5,7 +5,7 @@ implement it.
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from msgspec import Struct
 
@@ -183,6 +183,14 @@ class KernelContext(Protocol):
         The value is copied to scratch, over a value in TCM (a `Value` as `target`), or to memory (a
         `Pointer`).
         """
+        ...
+
+    def device_print(self, text: str) -> None:
+        """Print a line from the PE, in no time."""
+        ...
+
+    def fail_assertion(self, problem: str) -> NoReturn:
+        """Raise the `KernelError` of an assertion that does not hold."""
         ...
 
     def scratch(self) -> AbstractContextManager[None]:

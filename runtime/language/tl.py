@@ -39,6 +39,7 @@ from runtime.language.context import (
     inner_scope,
     running_kernel,
 )
+from runtime.language.debugging import device_assert, device_print
 from runtime.language.fused import fused, fused_async
 from runtime.language.memory import (
     gather,
@@ -126,6 +127,8 @@ __all__ = [
     "composite",
     "cos",
     "cumsum",
+    "device_assert",
+    "device_print",
     "div",
     "dot",
     "erf",

@@ -17,7 +17,7 @@ from runtime.wire.fields import (
     TimePs,
     Wire,
 )
-from runtime.wire.reports import SipReport, SlotTransfer
+from runtime.wire.reports import DevicePrint, SipReport, SlotTransfer
 
 
 class ModuleCode(Flat, frozen=True):
@@ -200,6 +200,13 @@ class Transferred(Wire, frozen=True):
     transfer: SlotTransfer
 
 
+class Printed(Wire, frozen=True):
+    """LP to coordinator: the next line that a kernel has printed."""
+
+    lp: LpNumber
+    line: DevicePrint
+
+
 class Done(Wire, frozen=True):
     """LP to coordinator: no event is left.
 
@@ -257,6 +264,7 @@ FromLp = (
     | Written
     | MemoryContents
     | Transferred
+    | Printed
     | Done
     | Failed
 )

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from runtime.core.simtime import NEVER_PS
 
-PROTOCOL_VERSION = 12
+PROTOCOL_VERSION = 13
 """The number of the protocol: it grows with every change of a struct or a field."""
 CHUNK_BYTES = 4 << 20
 """The most bytes of a memory, or of what a host wrote, in one message."""
@@ -41,6 +41,8 @@ Milliseconds = Annotated[float, Meta(ge=0, title="Milliseconds")]
 Chunk = Annotated[bytes, Meta(max_length=CHUNK_BYTES, title="Chunk")]
 ExitCode = Annotated[int, Meta(ge=0, lt=1 << 8, title="ExitCode")]
 Text = Annotated[str, Meta(max_length=1 << 10, title="Text")]
+
+PrintedText = Annotated[str, Meta(max_length=1 << 12, title="PrintedText")]
 
 PeTuple = tuple[SipNumber, CubeNumber, PeNumber]
 """The coordinates (sip, cube, pe) of a processing element."""

@@ -1,5 +1,7 @@
 """The records in which an LP reports about its SIPs: waits, queues, slots, the end."""
 
+from collections.abc import Iterable
+
 from runtime.core.bench_registry import BenchOutcome
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.simtime import format_ps
@@ -12,6 +14,7 @@ from runtime.wire.fields import (
     Nbytes,
     PeNumber,
     PeTuple,
+    PrintedText,
     SipNumber,
     TimePs,
 )
@@ -33,6 +36,26 @@ class RingAddress(Flat, frozen=True):
     def __str__(self) -> str:
         owner = f"sip {self.sip} cube {self.cube}" + (f" pe {self.pe}" if self.pe >= 0 else "")
         return f"{self.address:#x} ({self.resource} of {owner} + {self.offset:#x})"
+
+
+class DevicePrint(Flat, frozen=True):
+    """A line that a kernel has printed; `kernel` has its name, with a grid and its program."""
+
+    time_ps: TimePs
+    sip: SipNumber
+    cube: CubeNumber
+    pe: PeNumber
+    kernel: str
+    text: PrintedText
+
+    def __str__(self) -> str:
+        at = PeCoordinates(self.sip, self.cube, self.pe)
+        return f"[{format_ps(self.time_ps)}] {at}: {self.kernel}: {self.text}"
+
+
+def in_order_of_time(prints: Iterable[DevicePrint]) -> list[DevicePrint]:
+    """Lines in the order of (time, SIP, cube, PE); those of a PE in the order of its calls."""
+    return sorted(prints, key=lambda line: (line.time_ps, line.sip, line.cube, line.pe))
 
 
 class SlotTransfer(Flat, frozen=True):

@@ -7,7 +7,7 @@ import msgspec
 
 from runtime.core.sha256 import RunningSha256
 from runtime.core.trace import OpRecord
-from runtime.wire.reports import SlotTransfer
+from runtime.wire.reports import DevicePrint, SlotTransfer
 from sip_node.chip.memory.memory import Memory
 from sip_node.compiled.choice import IS_COMPILED
 
@@ -20,8 +20,8 @@ class ReferenceOpLog:
     """Collects records, passes full chunks to `sink`, and keeps a running hash of all records.
 
     `written` takes what the host wrote, in the order of its records. `transferred` takes every slot
-    that a kernel sends or receives, in a run that requests it. `last_ps` is the latest end of an
-    operation.
+    that a kernel sends or receives, in a run that requests it, and `printed` every line that one
+    prints. `last_ps` is the latest end of an operation.
     """
 
     def __init__(
@@ -29,8 +29,10 @@ class ReferenceOpLog:
         sink: Callable[[list[OpRecord]], None] | None,
         written: Callable[[bytes], None] | None = None,
         transferred: Callable[[SlotTransfer], None] | None = None,
+        printed: Callable[[DevicePrint], None] | None = None,
     ) -> None:
         self._sink, self._written, self.transferred = sink, written, transferred
+        self.printed = printed
         self._chunk: list[OpRecord] = []
         self._recordings: list[list[OpRecord]] = []
         self._hash = RunningSha256()

@@ -19,6 +19,7 @@ cdef class OpLog:
     cdef object sink
     cdef object written
     cdef readonly object transferred
+    cdef readonly object printed
     cdef object hash
     cdef PackedBytes encoded
     # The records of a chunk for a sink, and those of recordings.

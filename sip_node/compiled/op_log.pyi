@@ -3,16 +3,18 @@
 from collections.abc import Callable, Iterable
 
 from runtime.core.trace import OpRecord
-from runtime.wire.reports import SlotTransfer
+from runtime.wire.reports import DevicePrint, SlotTransfer
 
 class OpLog:
     last_ps: int
     transferred: Callable[[SlotTransfer], None] | None
+    printed: Callable[[DevicePrint], None] | None
     def __init__(
         self,
         sink: Callable[[list[OpRecord]], None] | None,
         written: Callable[[bytes], None] | None = None,
         transferred: Callable[[SlotTransfer], None] | None = None,
+        printed: Callable[[DevicePrint], None] | None = None,
     ) -> None: ...
     def add(self, record: OpRecord) -> None: ...
     def begin_recording(self) -> list[OpRecord]: ...

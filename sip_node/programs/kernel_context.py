@@ -8,13 +8,13 @@ data is eager, time is modelled. A method blocks the kernel's greenlet until its
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 from runtime.core.dtypes import DType
-from runtime.core.program_grid import DealtPrograms, GridPoint, program_text
-from runtime.core.simtime import ps_from_ns
+from runtime.core.program_grid import DealtPrograms
+from runtime.core.simtime import format_ps, ps_from_ns
 from runtime.core.trace import Operand
-from runtime.language.caller import call_kernel, kernel_line
+from runtime.language.caller import kernel_line
 from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.context import PendingResult, current_pe
 from runtime.language.gemm import Gemm
@@ -31,11 +31,13 @@ from sip_node.chip.completion import Completion, completed
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.pe.pe import Pe
 from sip_node.chip.pe.slot_trace import SlotTrace
+from sip_node.programs.kernel_call import call_once
 from sip_node.programs.kernel_chains import start_chain
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_memory import KernelMemory, Strides
 from sip_node.programs.kernel_operation import Operation, Operations
+from sip_node.programs.kernel_prints import report_line
 from sip_node.programs.kernel_queues import KernelQueues
 from sip_node.programs.kernel_receive import Receive, Receives
 from sip_node.programs.kernel_send import Sends
@@ -124,7 +126,7 @@ class PeKernelContext:
             # Also of a kernel that uses none of its queues: see `KernelQueues`.
             self._make_parts()
         if launch.programs is None:
-            self._call(None)
+            call_once(launch, self._pe.coordinates, None)
             if self._has_parts:
                 self._operations.await_all()
         else:
@@ -136,21 +138,9 @@ class PeKernelContext:
         for program in programs:
             self._ids.program = self._faults.program = program
             self._issuer.sleep(begin_ps)
-            self._call(program)
+            call_once(self._launch, self._pe.coordinates, program)
             self._operations.await_all()
             self._memory.release()
-
-    def _call(self, program: GridPoint | None) -> None:
-        """Run the kernel once."""
-        launch = self._launch
-        try:
-            call_kernel(launch.name, self._pe.coordinates, launch.kernel, launch.arguments, program)
-        except Exception as error:
-            # The traceback begins in the kernel. The line of its launch, which for a collective is
-            # the only line of the user, is not on this stack.
-            of_grid = program_text(program)
-            error.add_note(f"kernel {launch.name!r}{of_grid} was launched at {launch.line}")
-            raise
 
     def blocked(self) -> BlockedPe | None:
         """The wait of the kernel for a peer, if there is one."""
@@ -365,6 +355,14 @@ class PeKernelContext:
             self._issuer.issue(lambda: completed(table.ready(launch.call, transfer)))
         over = (target,) if isinstance(target, Value) else ()
         return self._operations.started(receive.done, result, over=over, memory=use, peer=peer)
+
+    def device_print(self, text: str) -> None:
+        """Report a line, in no time."""
+        report_line(self._pe, self._launch.name, self._ids.program, text)
+
+    def fail_assertion(self, problem: str) -> NoReturn:
+        """Raise the error, with the time."""
+        raise self._faults.error(f"{problem}, at {format_ps(self._pe.chip.engine.now_ps)}")
 
     @contextmanager
     def scratch(self) -> Generator[None]:

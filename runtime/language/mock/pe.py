@@ -1,16 +1,18 @@
 """A PE of the mock runtime: it executes the operations of `tl` at once, on numpy arrays."""
 
+import sys
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from math import prod
+from typing import NoReturn
 
 import numpy as np
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.dtypes import DType
 from runtime.core.errors import PageFaultError
-from runtime.core.program_grid import DealtPrograms, GridPoint
+from runtime.core.program_grid import DealtPrograms, GridPoint, program_text
 from runtime.language.caller import kernel_line
 from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.context import PendingResult, PendingValue
@@ -255,6 +257,15 @@ class MockPe:
 
         receive = self.queues.recv(direction, prod(shape) * dtype.itemsize, dtype, deliver)
         return receive if use is None else ReceiveToMemory(receive, self._in_flight, use)
+
+    def device_print(self, text: str) -> None:
+        """Print at once."""
+        of_grid = program_text(self._ids.program)
+        sys.stdout.write(f"{self.coordinates}: kernel {self.kernel!r}{of_grid}: {text}\n")
+
+    def fail_assertion(self, problem: str) -> NoReturn:
+        """Raise the error."""
+        raise self.queues.error(problem)
 
     @contextmanager
     def scratch(self) -> Generator[None]:

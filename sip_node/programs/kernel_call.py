@@ -1,0 +1,18 @@
+"""One call of a kernel on a PE: of the whole kernel, or of a program of its grid."""
+
+from runtime.core.coordinates import PeCoordinates
+from runtime.core.program_grid import GridPoint, program_text
+from runtime.language.caller import call_kernel
+from sip_node.chip.kernel import PeLaunch
+
+
+def call_once(launch: PeLaunch, coordinates: PeCoordinates, program: GridPoint | None) -> None:
+    """Run the kernel of a launch; what it raises has a note with the line of the launch."""
+    try:
+        call_kernel(launch.name, coordinates, launch.kernel, launch.arguments, program)
+    except Exception as error:
+        # The traceback begins in the kernel. The line of its launch, which for a collective is the
+        # only line of the user, is not on this stack.
+        of_grid = program_text(program)
+        error.add_note(f"kernel {launch.name!r}{of_grid} was launched at {launch.line}")
+        raise
