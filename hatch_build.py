@@ -32,7 +32,7 @@ DIRECTIVES = {
     "wraparound": False,
     "cdivision": True,
     "initializedcheck": False,
-    # Without both, half of the code: nothing is pickled, and nobody inspects signatures.
+    # Without both, half of the code: nothing is pickled, and no signature is inspected.
     "auto_pickle": False,
     "binding": False,
 }
