@@ -55,6 +55,7 @@ from kernbench.validate.route_links import credited_links, route_links
 from kernbench.validate.sharing import sharing
 from kernbench.validate.slot_rates import rates
 from kernbench.validate.tile_buffers import buffers
+from kernbench.validate.vector_chains import chains, chains_in_flight
 from kernbench.validate.vector_meetings import epilogues, meetings
 from kernbench.validate.vector_times import by_bound, by_function, by_size
 
@@ -153,6 +154,8 @@ def _kernels(seed: int) -> Iterator[Part]:
     yield Part("v.", by_function)
     yield Part("v.size.", by_size)
     yield Part("v.bound.", by_bound, (seed,))
+    yield Part("v.chain.", chains, (seed,))
+    yield Part("v.flight.", chains_in_flight)
     yield Part("v.meet.", meetings)
     yield Part("v.epilogue.", epilogues)
 
