@@ -299,7 +299,7 @@ def _checks(file: TopologyFile, prefix: str, title: str) -> list[Check]:
     return [
         Check(
             id=f"{prefix}.{case.id}",
-            text=f"{title}{case.id}: {len(case.passes)} passes over {ROWS} rows",
+            text=f"{title}{case.id} of {ROWS} rows, passes: {len(case.passes)}",
             formula="issue + vectors through fetch, engine, store; a tree and a tail a pass",
             expected=_issue_ps(file) + ChainTimes(file, case.item_bytes).chain_ps(case.passes),
             measured=took_ps,
