@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from examples.kernels import gemv, matmul
+from examples.kernels import gemv, layer_norm, matmul, softmax, vector_add
 from tests.support.world import simulate
 
 pytestmark = pytest.mark.slow
@@ -33,3 +33,16 @@ def test_a_product_in_blocks_uses_the_gemm_engine(capsys: pytest.CaptureFixture[
     assert share(matmul.run, capsys) > 95
     # The first panels of a part of 128 x 256 elements take a larger share of the time.
     assert share(lambda: matmul.run(cubes=4, pes=2, size=512), capsys) > 75
+
+
+def test_a_vector_sum_uses_the_bandwidth_of_the_hbm(capsys: pytest.CaptureFixture[str]):
+    assert share(vector_add.run, capsys) > 95
+    # Less than the buffers, and one block more.
+    for blocks in (1, vector_add.BUFFERS + 1):
+        share(lambda blocks=blocks: vector_add.run(pes=2, count=blocks * 16384), capsys)
+
+
+@pytest.mark.parametrize("kernel", [layer_norm, softmax], ids=lambda each: each.__name__)
+def test_a_normalisation_uses_the_vector_engine(kernel, capsys: pytest.CaptureFixture[str]):
+    assert share(kernel.run, capsys) > 90
+    share(lambda: kernel.run(pes=2, rows=kernel.BLOCK, columns=256), capsys)
