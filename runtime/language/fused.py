@@ -10,6 +10,7 @@ from math import prod
 from typing import NoReturn, cast, overload
 
 from runtime.core.dtypes import DType
+from runtime.core.strided_axes import merged_axes
 from runtime.language.chain import Chain, ChainCall, ChainStep, VectorRegisters
 from runtime.language.context import (
     KernelContext,
@@ -192,6 +193,12 @@ class ChainRecorder:
                 raise ValueError(
                     f"{self._name}: {value!r} is part of a result of the chain, which exists as a "
                     "whole only, vector by vector"
+                )
+            if merged_axes(value.shape, value.strides) not in ([], [(value.numel, 1)]):
+                raise ValueError(
+                    f"{self._name}: {value!r} has the elements of a result of the chain in another "
+                    "order, which vector by vector they cannot have; transpose an operand of the "
+                    "chain, or what it returns"
                 )
             return index
         # Axes of length 1 do not matter: they are repeated or none.

@@ -85,6 +85,14 @@ REFUSALS: list[tuple[Callable[[], object], str]] = [
         ),
     ),
     (
+        lambda: tl.fused(lambda a: (a + 1).mT * 2, x()),
+        (
+            "tl.fused: Value(shape=(4, 3), dtype=f32) has the elements of a result of the chain in "
+            "another order, which vector by vector they cannot have; transpose an operand of the "
+            "chain, or what it returns"
+        ),
+    ),
+    (
         lambda: tl.fused(lambda a: a, x()),
         "tl.fused: the function returns Value(shape=(3, 4), dtype=f32), which it has not computed",
     ),
