@@ -109,9 +109,10 @@ class BoardTransport:
     def wait(self, timeout_s: float) -> None:
         """Watch the board for a bounded time, then sleep until something arrives."""
         self._open()
-        self._polls = 0
         if self._watches and self._watch():
             return
+        # A sleep may end by contents that are not announced.
+        self._polls = 0
         if self._is_announced():
             # It is on its way, and needs this processor rather than a ring.
             self._inner.wait(timeout_s)
