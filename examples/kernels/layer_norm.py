@@ -17,7 +17,7 @@ from kernbench import DPPolicy, PeRoofline, tl, torch
 BLOCK = 32
 """Rows of a block."""
 BUFFERS = 3
-"""Blocks in TCM: one is normalised, the one before is stored, the next one is loaded."""
+"""Blocks in TCM: one is normalised, its predecessor is stored, its successor is loaded."""
 EPSILON = 1e-5
 
 

@@ -16,7 +16,7 @@ from kernbench import DPPolicy, PeRoofline, tl, torch
 BLOCK = 64
 """Rows of a block."""
 BUFFERS = 3
-"""Blocks in TCM: one is computed, the one before is stored, the next one is loaded."""
+"""Blocks in TCM: one is computed, its predecessor is stored, its successor is loaded."""
 
 
 def softmax(x: tl.Pointer, y: tl.Pointer, rows: int, columns: int) -> None:

@@ -13,7 +13,7 @@ from kernbench import DPPolicy, PeRoofline, tl, torch
 BLOCK = 16384
 """Elements of a block."""
 BUFFERS = 3
-"""Blocks in TCM: one is added, the one before is stored, the next one is loaded."""
+"""Blocks in TCM: one is added, its predecessor is stored, its successor is loaded."""
 
 
 def vector_add(x: tl.Pointer, y: tl.Pointer, out: tl.Pointer, count: int) -> None:
