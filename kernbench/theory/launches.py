@@ -58,6 +58,11 @@ class LaunchRoutes:
         mesh = self._plan.cube.mesh(self._m_cpu[0], router[0])
         return self._m_cpu_out + mesh + pe_stem(router)[1]
 
+    def between_m_cpus(self, cube: int, other: int) -> Route:
+        """From the M_CPU of a cube to that of another one."""
+        route = self._plan.between((cube, self._m_cpu), (other, self._m_cpu))
+        return self._m_cpu_out + route + self._m_cpu_in
+
     def collect(self, pe: int) -> Route:
         """From a PE to the M_CPU of its cube."""
         router = self._plan.cube.pe(pe)

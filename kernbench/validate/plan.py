@@ -9,6 +9,7 @@ from kernbench.theory.all_reduce_times import ALL_REDUCE_FORMS
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.algorithms import algorithm
 from kernbench.validate.banks import banks
+from kernbench.validate.barriers import barriers
 from kernbench.validate.channels import channels
 from kernbench.validate.check import Check
 from kernbench.validate.collectives import credit_rounds, sums
@@ -141,6 +142,7 @@ def _kernels(seed: int) -> Iterator[Part]:
         yield Part(f"l.{number}.", launches, (seed, number))
         yield Part(f"l.{number}.", launch_paths, (seed, number))
     yield Part("l.grid.", grids)
+    yield Part("l.barrier.", barriers)
     for number in range(MESSAGE_TOPOLOGIES + 1):
         yield Part(f"m.{number}.", messages, (seed, number))
     yield Part("n.meet.", meeting_flows)

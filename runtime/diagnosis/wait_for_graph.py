@@ -87,6 +87,9 @@ class WaitForGraph:
             return self._first_blocked.get(thread.coordinates.sip)
         if blocked.peer is not None:
             return PeThread(PeCoordinates(*blocked.peer), thread.collective)
+        if blocked.operation == "barrier":
+            # All PEs that it waits for have ended.
+            return None
         # A receive from any direction depends on all peers at once. No peer sends, so a peer that
         # is blocked itself leads to the cause; the lowest of them makes the choice deterministic.
         peers = self._peers.get(thread.coordinates, [])

@@ -185,6 +185,10 @@ class KernelContext(Protocol):
         """
         ...
 
+    def barrier(self) -> None:
+        """Block until all PEs of the launch have called it as often as this one."""
+        ...
+
     def device_print(self, text: str) -> None:
         """Print a line from the PE, in no time."""
         ...

@@ -14,6 +14,8 @@ import numpy as np
 from runtime.core.strided_axes import descriptor_axes
 from runtime.language.value import Array, Pointer, Ref, Shape
 
+BARRIER = "tl.barrier"
+
 
 class UsedBlock(NamedTuple):
     """Elements of `shape` behind a pointer; `strides` count elements."""
@@ -89,6 +91,16 @@ class MemoryInFlight:
     def end(self, operation: object) -> None:
         """The kernel has waited for an operation, perhaps not the first time."""
         self._uses.pop(operation, None)
+
+    def unordered(self) -> str | None:
+        """Why a barrier orders no stores now: the operation in flight that writes; else None."""
+        for use in self._uses.values():
+            if use.writes:
+                return (
+                    f"{BARRIER}: the {use.name} at {use.line} is in flight, and other PEs may use "
+                    "behind the barrier what it writes: tl.wait for it before"
+                )
+        return None
 
     def problem(
         self, name: str, reads: Sequence[UsedBlock] = (), writes: Sequence[UsedBlock] = ()

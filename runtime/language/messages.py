@@ -83,6 +83,17 @@ def recv_async(
     return running_kernel().recv(direction, whole, element, target)
 
 
+def barrier() -> None:
+    """Wait until all PEs of the launch have called `barrier`, in all its cubes.
+
+    What they have stored before is in memory behind it: their loads and stores of the same elements
+    are ordered. An operation in flight that writes to memory is a `KernelError`: `wait` for it. A
+    launch with `grid` has no barrier. If a PE ends without the call, the others wait forever, and
+    the run ends with the PEs that are missing.
+    """
+    running_kernel().barrier()
+
+
 def _direction(direction: object, operation: str) -> str:
     if isinstance(direction, str):
         return direction

@@ -50,7 +50,7 @@ from runtime.language.memory import (
     store,
     store_async,
 )
-from runtime.language.messages import recv, recv_async, send
+from runtime.language.messages import barrier, recv, recv_async, send
 from runtime.language.products import composite, dot
 from runtime.language.value import Pointer, Ref, Value
 from runtime.language.vector import (
@@ -116,6 +116,7 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "barrier",
     "bfloat16",
     "bitwise_and",
     "bitwise_or",

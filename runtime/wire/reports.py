@@ -131,9 +131,10 @@ class QueuePointers(Flat, frozen=True):
 class BlockedPe(Flat, frozen=True):
     """A kernel that waits for a peer.
 
-    `operation` is `send` or `recv`. A receive from any direction has no `peer`. `line` is
-    `file:line` of the user's code. `call` is the collective call that the kernel is a part of, if
-    any: a PE may run one of these beside another kernel.
+    `operation` is `send`, `recv` or `barrier`, whose `direction` names the PEs that are missing and
+    whose `peer` is the first of them that runs. A receive from any direction has no `peer`. `line`
+    is `file:line` of the user's code. `call` is the collective call that the kernel is a part of,
+    if any: a PE may run one of these beside another kernel.
     """
 
     sip: SipNumber
@@ -149,11 +150,12 @@ class BlockedPe(Flat, frozen=True):
 
     def __str__(self) -> str:
         peer = "any peer" if self.peer is None else PeCoordinates(*self.peer)
+        of_peer = "" if self.operation == "barrier" else f" ({peer})"
         line = f" at {self.line}" if self.line else ""
         call = f", in {self.call}" if self.call else ""
         return (
             f"{PeCoordinates(self.sip, self.cube, self.pe)}: kernel {self.kernel!r} "
-            f"{self.operation} {self.direction} ({peer}) "
+            f"{self.operation} {self.direction}{of_peer} "
             f"since {format_ps(self.since_ps)}{line}{call}"
         )
 

@@ -14,6 +14,7 @@ from runtime.core.program_grid import DealtPrograms
 from runtime.core.requests import HardwareThread, Transfer
 from runtime.wire.reports import BlockedPe
 from sip_node.chip.completion import Completion
+from sip_node.chip.host.barrier import LaunchBarrier
 from sip_node.chip.stored_ranges import StoredRanges
 
 
@@ -25,7 +26,8 @@ class PeLaunch(Struct, frozen=True):
     any, and `line` is the source line of the rank program that launched it. `stored` is common to
     all PEs of the launch; a launch on one PE has none. A kernel with a `transfer` moves a part of
     the message with the id `call`. `thread` is the hardware context of the PE that runs the kernel.
-    With `programs` of a grid, the kernel runs once for each.
+    `barrier` is common to all PEs of the launch. With `programs` of a grid, the kernel runs once
+    for each.
     """
 
     name: str
@@ -41,6 +43,7 @@ class PeLaunch(Struct, frozen=True):
     stored: StoredRanges | None = None
     transfer: Transfer | None = None
     programs: DealtPrograms | None = None
+    barrier: LaunchBarrier | None = None
 
 
 class RunningKernel(Protocol):

@@ -56,6 +56,10 @@ class ReferenceStoredRanges:
                 return conflict
         return None
 
+    def clear(self) -> None:
+        """Forget all stores: those to come are ordered behind them."""
+        self._pages.clear()
+
     def _add(self, start: int, stop: int, writer: Writer) -> StoreConflict | None:
         while start < stop:
             number = start // PAGE_BYTES

@@ -35,3 +35,4 @@ cdef class CommandSpread(Endpoint):
     cdef int number
     cdef ControlPort port
     cdef list nodes
+    cdef object signal

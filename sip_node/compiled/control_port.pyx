@@ -77,10 +77,10 @@ cdef class ControlPort:
 cdef class CommandSpread(Endpoint):
     """The first base of an M_CPU whose second base is `ReferenceMCpu`."""
 
-    def bind(self, Calendar engine not None, ControlPort port not None, nodes):
-        """Take what the reference holds, and the nodes of its PEs."""
+    def bind(self, Calendar engine not None, ControlPort port not None, nodes, signal):
+        """Take what the reference holds, the nodes of its PEs, and the class of signals."""
         self.calendar, self.number = engine, engine.enlist(self)
-        self.port, self.nodes = port, list(nodes)
+        self.port, self.nodes, self.signal = port, list(nodes), signal
 
     cdef int take(self, Packet packet, long long tail_ps) except -1:
         """Take a command of the IO_CPU or an answer of a PE, when its last byte has arrived."""
@@ -93,6 +93,8 @@ cdef class CommandSpread(Endpoint):
         body = packet.transfer.body
         if isinstance(body, self.port.done):
             self.port.answered(packet)
+        elif isinstance(body, self.signal):
+            self._signalled(body)
         else:
             self.port.forward(
                 packet, [(self.nodes[pe], order, nbytes) for pe, order, nbytes in body.orders]

@@ -80,6 +80,10 @@ cdef class StoredRanges:
         self.pages, self.last_number = {}, -1
         self.writers, self.numbers = [], {}
 
+    def clear(self):
+        """See `ReferenceStoredRanges.clear`."""
+        self.pages, self.last_number, self.last_page = {}, -1, None
+
     def add(self, block, writer):
         """See `ReferenceStoredRanges.add`."""
         cdef StoredRange added

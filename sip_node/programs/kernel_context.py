@@ -31,6 +31,7 @@ from sip_node.chip.completion import Completion, completed
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.pe.pe import Pe
 from sip_node.chip.pe.slot_trace import SlotTrace
+from sip_node.programs.kernel_barrier import await_all_pes
 from sip_node.programs.kernel_call import call_once
 from sip_node.programs.kernel_chains import start_chain
 from sip_node.programs.kernel_faults import KernelFaults
@@ -355,6 +356,11 @@ class PeKernelContext:
             self._issuer.issue(lambda: completed(table.ready(launch.call, transfer)))
         over = (target,) if isinstance(target, Value) else ()
         return self._operations.started(receive.done, result, over=over, memory=use, peer=peer)
+
+    def barrier(self) -> None:
+        """Wait for all PEs of the launch."""
+        parts = self._issuer, self._wait, self._operations, self._faults
+        await_all_pes(self._pe, self._launch, *parts)
 
     def device_print(self, text: str) -> None:
         """Report a line, in no time."""

@@ -5,8 +5,11 @@ source line. The time is a component promise of the conservative synchronisation
 compute, the kernel sends nothing to other SIPs, so these may simulate up to that time.
 """
 
+from collections.abc import Callable
+
 from msgspec import Struct
 
+from runtime.core.coordinates import PeCoordinates
 from runtime.language.caller import kernel_line
 from runtime.wire.reports import BlockedPe
 from sip_node.chip.command_bounds import Until
@@ -36,11 +39,20 @@ class KernelWait:
         self._launch, self._program = launch, program
         self._queues, self._receives = queues, receives
         self.current: PeerWait | None = None
+        self._missing: Callable[[], tuple[str, PeCoordinates | None]] | None = None
 
     def on_peer(self, operation: str, direction: str | None, line: str = "") -> PeerWait:
         """A wait that begins now; `KernelError` if the queues do not allow the operation."""
         self._queues.check_peer(operation, direction)
         return PeerWait(operation, direction, self._chip.engine.now_ps, line)
+
+    def begin_barrier(self, missing: Callable[[], tuple[str, PeCoordinates | None]]) -> None:
+        """The kernel waits in the barrier of its launch from now on.
+
+        `missing` describes the PEs that have not called it, and returns the first that runs.
+        """
+        self._missing = missing
+        self.begin(PeerWait("barrier", None, self._chip.engine.now_ps))
 
     def begin(self, wait: PeerWait | None) -> None:
         """The kernel waits from now on; None where it waits for no peer."""
@@ -48,7 +60,7 @@ class KernelWait:
 
     def end(self) -> None:
         """The kernel goes on."""
-        self.current = None
+        self.current = self._missing = None
 
     def until(self, until: Until) -> None:
         """The kernel does not go on before `until()`: promise the other SIPs no message before."""
@@ -69,14 +81,19 @@ class KernelWait:
         if self._launch.call:
             # The lines of a collective's kernel are not the user's, so name the call as well.
             line = f"{line}, called at {self._launch.line}"
+        direction, peer = wait.direction or "any", None
+        if self._missing is not None:
+            direction, peer = self._missing()
+        elif wait.direction is not None:
+            peer = self._queues.table.pair(wait.direction).peer
         return BlockedPe(
             sip=at.sip,
             cube=at.cube,
             pe=at.pe,
             kernel=self._launch.name,
             operation=wait.operation,
-            direction=wait.direction or "any",
-            peer=None if wait.direction is None else self._queues.table.pair(wait.direction).peer,
+            direction=direction,
+            peer=peer,
             since_ps=wait.since_ps,
             line=line,
             call=self._launch.call,

@@ -160,4 +160,28 @@ MUTANTS: tuple[Mutant, ...] = (
         breaks="Programs are dealt round robin: the first PEs have one more, the others as many.",
         noticed_by="l.grid",
     ),
+    Mutant(
+        name="barrier-without-the-other-cubes",
+        file="sip_node/chip/host/barrier.py",
+        old="        if self._complete_cubes < len(self.cubes):",
+        new="        if self._complete_cubes < 1:",
+        breaks="The first M_CPU releases all cubes when the last one has come.",
+        noticed_by="l.barrier",
+    ),
+    Mutant(
+        name="barrier-releases-its-own-cube-first",
+        file="sip_node/chip/host/m_cpu.py",
+        old="        for other in barrier.cubes:\n",
+        new="        self._release_pes(barrier, cube)\n        for other in barrier.cubes:\n",
+        breaks="The M_CPU signals to the other cubes first, and once to each PE.",
+        noticed_by="l.barrier",
+    ),
+    Mutant(
+        name="barrier-goes-on-for-nothing",
+        file="sip_node/chip/pe/cpu.py",
+        old="        self._port.send(m_cpu, signal, self._chip.topology.control_bytes)",
+        new="        self._port.send(m_cpu, signal, 64 * self._chip.topology.control_bytes)",
+        breaks="A signal of a barrier is a control packet.",
+        noticed_by="l.barrier",
+    ),
 )

@@ -9,7 +9,7 @@ from runtime.core.garbage_collection import collections_suspended
 from runtime.core.trace import OpRecord
 from runtime.model.topology import parse_topology
 from runtime.wire.control import Job, Peers
-from runtime.wire.reports import SipReport
+from runtime.wire.reports import DevicePrint, SipReport
 from sip_node.node import LpNode
 from sip_node.pdes.loop import LogicalProcess, LoopStatistics
 from sip_node.pdes.transport import Transport
@@ -31,6 +31,9 @@ class _NoObserver:
         pass
 
     def contents(self, sip: int, address: int, data: bytes) -> None:
+        pass
+
+    def printed(self, line: DevicePrint) -> None:
         pass
 
 

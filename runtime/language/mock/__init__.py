@@ -28,6 +28,7 @@ from runtime.core.program_grid import ALONE, DealtPrograms, checked_grid
 from runtime.core.requests import QueuePair
 from runtime.language.caller import call_kernel
 from runtime.language.context import current_pe
+from runtime.language.mock.barrier import MockBarrier
 from runtime.language.mock.memory import MockMemory
 from runtime.language.mock.pe import MockPe
 from runtime.language.value import Array
@@ -72,7 +73,7 @@ def launch(
     everywhere = [PeCoordinates(0, cube, pe) for cube in range(cubes) for pe in range(pes)]
     if grid is not None and queues is not None:
         raise ValueError(f"grid {grid!r} and queues: {ALONE}")
-    dealt = _dealt(grid, len(everywhere))
+    dealt, barrier = _dealt(grid, len(everywhere)), MockBarrier(everywhere)
     each = [
         MockPe(
             coordinates,
@@ -81,6 +82,7 @@ def launch(
             memory=memory,
             topology=topology,
             dealt=programs,
+            barrier=barrier,
         )
         for coordinates, programs in zip(everywhere, dealt, strict=False)
     ]

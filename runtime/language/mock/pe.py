@@ -12,13 +12,14 @@ import numpy as np
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.dtypes import DType
 from runtime.core.errors import PageFaultError
-from runtime.core.program_grid import DealtPrograms, GridPoint, program_text
+from runtime.core.program_grid import ALONE, DealtPrograms, GridPoint, program_text
 from runtime.language.caller import kernel_line
 from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.context import PendingResult, PendingValue
 from runtime.language.gemm import Gemm, evaluate
 from runtime.language.inference import check_over, infer
-from runtime.language.memory_in_flight import MemoryInFlight, MemoryUse, UsedBlock
+from runtime.language.memory_in_flight import BARRIER, MemoryInFlight, MemoryUse, UsedBlock
+from runtime.language.mock.barrier import MockBarrier
 from runtime.language.mock.memory import MockMemory, span_bytes
 from runtime.language.mock.pending import ChainResult, Complete, CompleteValue, ReceiveToMemory
 from runtime.language.mock.queues import MockQueues
@@ -38,7 +39,8 @@ class MockPe:
 
     `programs` are the PEs per cube and the cubes of the launch. PEs that share arrays get one
     `memory`. The GEMM tile and the size of the scratch are those of `topology`, by default of the
-    file that ships with kernbench. With `dealt`, it runs these programs of a grid.
+    file that ships with kernbench. With `dealt`, it runs these programs of a grid. `barrier` is
+    that of a launch on several PEs.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class MockPe:
         memory: MockMemory | None = None,
         topology: Topology | None = None,
         dealt: DealtPrograms | None = None,
+        barrier: MockBarrier | None = None,
     ) -> None:
         topology = topology or _shipped_topology()
         self.kernel, self.coordinates = kernel, coordinates
@@ -64,6 +67,7 @@ class MockPe:
         self._scratch_bytes = topology.kernel_scratch_bytes
         self._scratch_used = 0
         self._in_flight = MemoryInFlight()
+        self._barrier = barrier or MockBarrier([coordinates])
 
     def programs(self) -> Iterator[GridPoint | None]:
         """Begin each program that the PE runs, one after the other; None without a grid."""
@@ -257,6 +261,15 @@ class MockPe:
 
         receive = self.queues.recv(direction, prod(shape) * dtype.itemsize, dtype, deliver)
         return receive if use is None else ReceiveToMemory(receive, self._in_flight, use)
+
+    def barrier(self) -> None:
+        """Let other PEs run until all of the launch have called it."""
+        if self._dealt is not None:
+            raise self.queues.error(f"{BARRIER}: {ALONE}")
+        problem = self._in_flight.unordered()
+        if problem is not None:
+            raise self.queues.error(problem)
+        self._barrier.wait(self.queues)
 
     def device_print(self, text: str) -> None:
         """Print at once."""

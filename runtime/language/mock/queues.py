@@ -87,7 +87,7 @@ class MockQueues:
         self.n_slots = self.slot_bytes = 0
         self.sent: dict[str, int] = {}
         self.moves = 0
-        self.waits_for = ""
+        self._wait: Callable[[], str] | None = None
         self._rings: dict[str, deque[_MockSlot]] = {}
         self._receives: list[MockReceive] = []
         self._last_served = ""
@@ -164,18 +164,26 @@ class MockQueues:
             )
         return f"{direction} ({self.peers[direction].coordinates})"
 
-    def until(self, condition: Callable[[], bool], what: str) -> None:
-        """Let the other PEs run until `condition` holds; posted receives proceed meanwhile."""
+    @property
+    def waits_for(self) -> str:
+        """What the kernel waits for; empty if it runs."""
+        return "" if self._wait is None else f"kernel {self.kernel!r} {self._wait()}"
+
+    def until(self, condition: Callable[[], bool], what: str | Callable[[], str]) -> None:
+        """Let the other PEs run until `condition` holds; posted receives proceed meanwhile.
+
+        `what` describes the wait, or makes its description when the run hangs.
+        """
         # Arrivals are taken on every pass: posted receives free slots while the kernel waits for
         # another operation, as the hardware does.
         self._take_arrivals()
         while not condition():
-            self.waits_for = f"kernel {self.kernel!r} {what}"
+            self._wait = what if callable(what) else lambda: what
             parent = getcurrent().parent
             assert parent is not None
             parent.switch()
             self._take_arrivals()
-        self.waits_for = ""
+        self._wait = None
 
     def peer(self, receive: MockReceive) -> PeCoordinates:
         """The peer of a receive whose direction is chosen."""

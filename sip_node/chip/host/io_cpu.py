@@ -27,6 +27,7 @@ from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import OpRecord
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
+from sip_node.chip.host.barrier import LaunchBarrier
 from sip_node.chip.host.commands import (
     CommandDone,
     CommandHeader,
@@ -224,8 +225,9 @@ class IoCpu:
         stored = StoredRanges() if len(launch.pes) > 1 else None
         chip.log.add(OpRecord("io_cpu", f"launch {launch.name}", now_ps, start_ps))
         self._requests[tag].answers = Gathering(len(cubes))
+        barrier = LaunchBarrier(cubes, stored)
         for cube, pes in cubes.items():
-            order = _order(launch, start_ps, (len(pes), len(cubes)), stored)
+            order = _order(launch, start_ps, (len(pes), len(cubes)), barrier, stored)
             command = CubeCommand(
                 tuple(
                     [
@@ -284,7 +286,11 @@ def launch_bytes(launch: KernelLaunchMsg) -> int:
 
 
 def _order(
-    launch: KernelLaunchMsg, start_ps: int, size: tuple[int, int], stored: StoredRanges | None
+    launch: KernelLaunchMsg,
+    start_ps: int,
+    size: tuple[int, int],
+    barrier: LaunchBarrier,
+    stored: StoredRanges | None,
 ) -> PeLaunch:
     """The command for the PEs of a cube; `size` is the number of these PEs, and that of cubes."""
     pes, cubes = size
@@ -301,6 +307,7 @@ def _order(
         line=launch.line,
         stored=stored,
         transfer=launch.transfer,
+        barrier=barrier,
     )
 
 

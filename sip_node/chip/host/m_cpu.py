@@ -1,9 +1,10 @@
-"""The M_CPU of a cube: forwards commands to its PEs."""
+"""The M_CPU of a cube: forwards commands to its PEs, and counts them at a barrier."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Packet
+from sip_node.chip.host.barrier import BarrierSignal, LaunchBarrier
 from sip_node.chip.host.commands import CommandDone, CubeCommand
 from sip_node.chip.host.cpu_port import CpuPort
 from sip_node.compiled.choice import IS_COMPILED
@@ -28,11 +29,51 @@ class ReferenceMCpu:
         if isinstance(body, CommandDone):
             self._port.answered(packet)
             return
+        if isinstance(body, BarrierSignal):
+            self._signalled(body)
+            return
         assert isinstance(body, CubeCommand)
         graph = self._chip.graph
         cube = graph.nodes[self._node].cube
         parts = [(graph.pe(cube, pe), order, nbytes) for pe, order, nbytes in body.orders]
         self._port.forward(packet, parts)
+
+    def _signalled(self, signal: BarrierSignal) -> None:
+        """A PE of this cube or another M_CPU has sent a signal of a barrier."""
+        barrier, cube = signal.barrier, self._chip.graph.nodes[self._node].cube
+        match signal.step:
+            case "pe arrived":
+                if not barrier.arrived(cube):
+                    return
+                if cube != barrier.first_cube:
+                    self._signal(barrier, "cube arrived", self._m_cpu(barrier.first_cube))
+                    return
+            case "released":
+                self._release_pes(barrier, cube)
+                return
+            case "cube arrived":
+                pass
+        if not barrier.cube_arrived():
+            return
+        for other in barrier.cubes:
+            if other != cube:
+                self._signal(barrier, "released", self._m_cpu(other))
+        self._release_pes(barrier, cube)
+
+    def _release_pes(self, barrier: LaunchBarrier, cube: int) -> None:
+        for pe in barrier.cubes[cube]:
+            self._signal(barrier, "released", self._chip.graph.pe(cube, pe))
+
+    def _signal(
+        self,
+        barrier: LaunchBarrier,
+        step: Literal["cube arrived", "released"],
+        node: int,
+    ) -> None:
+        self._port.send(node, BarrierSignal(barrier, step), self._chip.topology.control_bytes)
+
+    def _m_cpu(self, cube: int) -> int:
+        return self._chip.graph.m_cpu(cube)
 
 
 if TYPE_CHECKING or not IS_COMPILED:
@@ -47,4 +88,4 @@ else:
             super().__init__(chip, node)
             graph, cube = chip.graph, chip.graph.nodes[node].cube
             pes = range(chip.topology.pes_per_cube)
-            self.bind(chip.engine, self._port, [graph.pe(cube, pe) for pe in pes])
+            self.bind(chip.engine, self._port, [graph.pe(cube, pe) for pe in pes], BarrierSignal)

@@ -16,6 +16,7 @@ from sip_node.chip.completion import Completion
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.failure import ProgramRaised
+from sip_node.chip.host.barrier import BarrierSignal, LaunchBarrier
 from sip_node.chip.host.commands import CommandDone, PeInstall, PeMap
 from sip_node.chip.host.cpu_port import CpuPort
 from sip_node.chip.kernel import PeLaunch, RunningKernel
@@ -46,6 +47,8 @@ class ReferencePeCpu:
         self._pe = (context.coordinates.cube, context.coordinates.pe)
         # By thread, and for transfers by message: a thread of the others runs one kernel at a time.
         self._running: dict[tuple[HardwareThread, str], RunningKernel] = {}
+        # The kernels that wait in the barriers of their launches.
+        self._barriers: dict[LaunchBarrier, Completion[None]] = {}
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Carry out a command of the M_CPU when its last byte arrives, at `tail_ps`."""
@@ -69,6 +72,9 @@ class ReferencePeCpu:
                 self._port.answer(packet, CommandDone())
             case PeDmaMsg():
                 self._transfer(packet, order)
+            case BarrierSignal():
+                del order.barrier.waiting[self._pe]
+                self._barriers.pop(order.barrier).complete(None)
             case _:
                 raise AssertionError(f"{order!r} is no command for a PE")
 
@@ -86,6 +92,15 @@ class ReferencePeCpu:
             self._running[thread, ""] for thread in RECORDED_AS if (thread, "") in self._running
         ]
         return tuple(wait for kernel in kernels if (wait := kernel.blocked()) is not None)
+
+    def enter_barrier(self, barrier: LaunchBarrier) -> Completion[None]:
+        """A kernel has called the barrier of its launch; completes when all its PEs have."""
+        done = self._barriers[barrier] = Completion[None]()
+        barrier.waiting[self._pe] = None
+        m_cpu = self._chip.graph.m_cpu(self._context.coordinates.cube)
+        signal = BarrierSignal(barrier, "pe arrived")
+        self._port.send(m_cpu, signal, self._chip.topology.control_bytes)
+        return done
 
     def _transfer(self, packet: Packet, order: PeDmaMsg) -> None:
         """A DMA without a kernel, for the host."""

@@ -1,0 +1,28 @@
+"""The barrier of the PEs of a launch in the mock runtime."""
+
+from runtime.core.coordinates import PeCoordinates
+from runtime.language.mock.queues import MockQueues
+
+
+class MockBarrier:
+    """Common to the `pes` of a launch; each time that all of them have come, they go on."""
+
+    def __init__(self, pes: list[PeCoordinates]) -> None:
+        self._pes = pes
+        self._waiting: list[PeCoordinates] = []
+        self._passed = 0
+
+    def wait(self, queues: MockQueues) -> None:
+        """Let other PEs run until all have called it."""
+        self._waiting.append(queues.coordinates)
+        queues.moves += 1
+        passed = self._passed
+        if len(self._waiting) == len(self._pes):
+            self._waiting.clear()
+            self._passed += 1
+        # Described where the run hangs, when no PE comes any more.
+        queues.until(lambda: self._passed > passed, self._described)
+
+    def _described(self) -> str:
+        missing = [str(each) for each in self._pes if each not in self._waiting]
+        return f"barrier, without {', '.join(missing)}"
