@@ -13,8 +13,8 @@ from runtime.core.coordinates import PeCoordinates
 from runtime.core.program_grid import DealtPrograms
 from runtime.core.requests import HardwareThread, Transfer
 from runtime.wire.reports import BlockedPe
+from sip_node.chip.barrier import LaunchBarrier
 from sip_node.chip.completion import Completion
-from sip_node.chip.host.barrier import LaunchBarrier
 from sip_node.chip.stored_ranges import StoredRanges
 
 

@@ -25,9 +25,9 @@ from msgspec import Struct, structs
 from runtime.core.requests import KernelLaunchMsg, PerPe
 from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import OpRecord
+from sip_node.chip.barrier import LaunchBarrier
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
-from sip_node.chip.host.barrier import LaunchBarrier
 from sip_node.chip.host.commands import (
     CommandDone,
     CommandHeader,

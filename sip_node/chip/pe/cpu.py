@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from runtime.core.requests import HardwareThread, PeDmaMsg
 from runtime.core.trace import OpRecord
 from runtime.wire.reports import BlockedPe
+from sip_node.chip.barrier import BarrierSignal, LaunchBarrier
 from sip_node.chip.completion import Completion
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.failure import ProgramRaised
-from sip_node.chip.host.barrier import BarrierSignal, LaunchBarrier
 from sip_node.chip.host.commands import CommandDone, PeInstall, PeMap
 from sip_node.chip.host.cpu_port import CpuPort
 from sip_node.chip.kernel import PeLaunch, RunningKernel

@@ -1,0 +1,29 @@
+"""What the M_CPUs count at the barrier of a launch."""
+
+from runtime.core.coordinates import PeCoordinates
+from runtime.core.trace import Operand
+from sip_node.chip.barrier import LaunchBarrier
+from sip_node.chip.stored_ranges import StoredRanges
+
+
+def test_a_cube_and_a_launch_are_complete_each_time_that_all_have_arrived() -> None:
+    barrier = LaunchBarrier({2: [0, 3], 5: [1]})
+    assert barrier.first_cube == 2
+    for _ in range(2):
+        assert [barrier.arrived(2), barrier.arrived(5), barrier.arrived(2)] == [False, True, True]
+        assert [barrier.cube_arrived(), barrier.cube_arrived()] == [False, True]
+
+
+def test_the_missing_pes_are_those_that_do_not_wait() -> None:
+    barrier = LaunchBarrier({5: [1], 2: [0, 3]})
+    barrier.waiting[2, 3] = None
+    assert barrier.missing == [(2, 0), (5, 1)]
+
+
+def test_stores_before_a_barrier_conflict_with_none_behind_it() -> None:
+    stored = StoredRanges()
+    barrier, block = LaunchBarrier({0: [0, 1]}, stored), Operand(4096, (4,), "f32")
+    assert stored.add(block, PeCoordinates(0, 0, 0)) is None
+    assert stored.add(block, PeCoordinates(0, 0, 1)) is not None
+    assert barrier.cube_arrived()
+    assert stored.add(block, PeCoordinates(0, 0, 1)) is None
