@@ -102,6 +102,7 @@ def conversations(steps: list[tuple[bool, bool, bool]], algorithm: str) -> Calla
                 block = tl.load(x, (40, 40))
                 received = tl.recv_async(None if any_direction else back, (40, 40), tl.float32)
                 product = tl.composite("gemm", block, tl.ref(x, (40, 40))) if multiplies else None
+                chain = tl.fused_async(lambda block: tl.exp(block - tl.max(block)), block)
                 tl.send(towards, block + 1)
                 # The message is read, and its credit is returned, while the vector engine is busy
                 # for 1.5 us.
@@ -110,6 +111,7 @@ def conversations(steps: list[tuple[bool, bool, bool]], algorithm: str) -> Calla
                     tl.wait(product)
                 arrived = tl.wait(received)
                 assert arrived is not None
+                tl.wait(chain)
                 if product is not None:
                     tl.wait(product)
                 tl.dot(block, tl.ref(x, (40, 40)))

@@ -16,12 +16,18 @@ SIPS = 3
 ONE_PE = DPPolicy(num_cubes=1, num_pes=1)
 
 
+def no_less_than_all(block: tl.Value) -> tl.Value:
+    """The elements as they are, in two passes."""
+    return tl.maximum(block, tl.min(block))
+
+
 def multiply(x: tl.Pointer, y: tl.Pointer) -> None:
     """A product that runs beside the vector engine."""
     product = tl.composite("gemm", tl.ref(x, (40, 40)), tl.ref(x, (40, 40)))
-    doubled = tl.load(x, (40, 40)) * 2
+    doubled = tl.load_async(x, (40, 40)).wait() * 2
+    chain = tl.fused_async(no_less_than_all, doubled)
     tl.wait(product)
-    tl.store(y, doubled)
+    tl.store_async(y, tl.wait(chain))
 
 
 def converse(x: tl.Pointer, steps: int) -> None:
@@ -30,9 +36,13 @@ def converse(x: tl.Pointer, steps: int) -> None:
         with tl.scratch():
             received = tl.recv_async("global_W", (40, 40), tl.float32)
             product = tl.composite("gemm", tl.ref(x, (40, 40)), tl.ref(x, (40, 40)))
-            tl.send("global_E", tl.load(x, (40, 40)))
+            block = tl.load(x, (40, 40))
+            chain = tl.fused_async(no_less_than_all, block)
+            tl.fused_async(no_less_than_all, block, out=block)
+            tl.send("global_E", block)
             for operation in (product, received) if step % 2 else (received, product):
                 tl.wait(operation)
+            tl.wait(chain)
 
 
 class RandomProgram:
