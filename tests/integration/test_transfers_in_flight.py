@@ -74,7 +74,7 @@ def test_a_kernel_ends_when_all_that_it_started_has_ended() -> None:
 
     done = run(kernel)
     [store] = done.records("pe_dma", "store")
-    [whole] = [record for _, record in done.world.of("pe_cpu", "kernel kernel")]
+    [whole] = [record for _, record in done.world.of("pe_cpu", "kernel one_pe")]
     assert whole.end_ps == store.end_ps
 
 
