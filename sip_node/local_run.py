@@ -24,6 +24,8 @@ from sip_node.pdes.loop import LogicalProcess
 from sip_node.programs.user_program import Programs
 from sip_node.reporter import Activities, print_transfer
 
+OnRecords = Callable[[int, list[OpRecord]], None]
+
 
 @dataclass(frozen=True)
 class World:
@@ -64,7 +66,8 @@ class World:
 
 
 class _Recorder:
-    def __init__(self) -> None:
+    def __init__(self, on_records: OnRecords | None) -> None:
+        self._on_records = on_records
         self.records: dict[int, list[OpRecord]] = {}
         self.writes: dict[int, bytearray] = {}
         self.memories: list[tuple[int, bytes]] = []
@@ -75,7 +78,10 @@ class _Recorder:
         pass
 
     def trace(self, sip: int, records: list[OpRecord]) -> None:
-        self.records.setdefault(sip, []).extend(records)
+        if self._on_records is None:
+            self.records.setdefault(sip, []).extend(records)
+        else:
+            self._on_records(sip, records)
 
     def written(self, sip: int, data: bytes) -> None:
         self.writes.setdefault(sip, bytearray()).extend(data)
@@ -101,8 +107,12 @@ def simulate(
     data: bool = True,
     remote_dma: bool = False,
     verify: bool = False,
+    on_records: OnRecords | None = None,
 ) -> World:
     """Run `program(rank)` on every SIP to the end.
+
+    `on_records(sip, records)` gets the op log part by part, which then is not in the result: the
+    log of a long run takes more memory than the run.
 
     The files are given as text; the default is those that ship with kernbench. An error of a rank
     or a kernel is raised here, a global deadlock as `IpcqDeadlock`, a broken law of the model as
@@ -127,7 +137,7 @@ def simulate(
         verify=verify,
         ccl_trace=ccl_trace_requested(),
     )
-    recorder = _Recorder()
+    recorder = _Recorder(on_records)
     returned: dict[int, Any] = {}
 
     def main(rank: int) -> None:

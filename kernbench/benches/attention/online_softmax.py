@@ -61,3 +61,29 @@ def attended(state: SoftmaxState, dtype: tl.DType) -> tl.Value:
     """The result of attention, rounded once to `dtype`."""
     result = state.o / state.l
     return result if dtype == tl.float32 else result.to(dtype)
+
+
+def normalise(state: SoftmaxState, out: tl.Value) -> None:
+    """Write the result of attention over `out`, in one stream: o times the reciprocal of l."""
+
+    def chain(o: tl.Value, l: tl.Value) -> tl.Value:  # noqa: E741
+        result = o * (1.0 / l)
+        return result if out.dtype == tl.float32 else result.to(out.dtype)
+
+    tl.fused(chain, state.o, state.l, out=out)
+
+
+def joined(one: SoftmaxState, other: SoftmaxState) -> SoftmaxState:
+    """The state over the keys of both, in one stream."""
+
+    def chain(*both: tl.Value) -> tuple[tl.Value, ...]:
+        (m, l, o), (other_m, other_l, other_o) = both[:3], both[3:]  # noqa: E741
+        highest = tl.maximum(m, other_m)
+        weight, other_weight = tl.exp(m - highest), tl.exp(other_m - highest)
+        return (
+            highest,
+            tl.fma(other_l, other_weight, l * weight),
+            tl.fma(other_o, other_weight, o * weight),
+        )
+
+    return SoftmaxState(*tl.fused(chain, *one, *other))

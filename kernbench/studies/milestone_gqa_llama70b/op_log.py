@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from msgspec import Struct
 
-from runtime.core.trace import OpRecord
+from runtime.core.trace import Operand, OpRecord
+
+_Block = tuple[int, int, int, int]
+"""SIP, cube and PE, and the address in TCM at which a block begins."""
 
 
 class OpLogSummary(Struct, frozen=True, forbid_unknown_fields=True):
@@ -18,74 +20,53 @@ class OpLogSummary(Struct, frozen=True, forbid_unknown_fields=True):
     dma_read_count: int
     dma_write_count: int
 
-    @classmethod
-    def of(cls, records: Iterable[OpRecord]) -> "OpLogSummary":
-        """The counts of an op log in the order of its times."""
-        records = list(records)
-        found = Counter((record.engine, record.name) for record in records)
-        return cls(
-            gemm_count=product_count(records),
-            ipcq_send_count=found["pe_dma", "ipcq_send"],
-            ipcq_recv_count=found["pe_dma", "ipcq_recv"],
-            dma_read_count=found["pe_dma", "load"],
-            dma_write_count=found["pe_dma", "store"],
-        )
 
+class OpLogCounts:
+    """Counts an op log that arrives in parts.
 
-def product_count(records: Iterable[OpRecord]) -> int:
-    """The number of products whose results are values in TCM.
-
-    The log has a record of every tile. The tiles of a result are stored row by row of tiles: a tile
-    that does not lie where the result before it goes on is the first one of the next product. (A
-    result of the same width that begins where another one ends would count as one with it.)
+    A product is counted if its result is a value in TCM from which the vector engine reads. The log
+    has a record of every tile that is stored from an accumulator: the first tile of a result lies
+    where an operation of the vector engine has the start of its operand, the others lie inside the
+    operand.
     """
-    count, stored = 0, dict[tuple[int, int], _StoredTile]()
-    for record in records:
-        if (record.engine, record.name) != ("pe_fetch_store", "store"):
-            continue
-        pe = record.cube, record.pe
-        previous = stored.get(pe)
-        if previous is None or not previous.continues(record):
-            count += 1
-            previous = None
-        stored[pe] = _StoredTile.of(record, previous)
-    return count
 
+    def __init__(self) -> None:
+        self._requests = Counter[str]()
+        self._stores = Counter[tuple[_Block, _Block]]()
+        self._operands, self._accumulators = set[_Block](), set[_Block]()
 
-@dataclass(frozen=True)
-class _StoredTile:
-    """A tile of a result: its block, the start of its row of tiles, the width of the result."""
+    def add(self, sip: int, records: Iterable[OpRecord]) -> None:
+        """Count further records of a SIP."""
+        for record in records:
+            pe = sip, record.cube, record.pe
+            match record.engine, record.name:
+                case "pe_dma", name:
+                    self._requests[name] += 1
+                case "pe_gemm", _:
+                    self._accumulators.add((*pe, record.address))
+                case "pe_fetch_store", "store":
+                    [source] = _addresses(record)
+                    self._stores[(*pe, record.address), (*pe, source)] += 1
+                case "pe_math", _:
+                    self._operands.update((*pe, address) for address in _addresses(record))
+                case _:
+                    pass
 
-    row_address: int
-    address: int
-    rows: int
-    row_bytes: int
-    pitch_bytes: int
-
-    @classmethod
-    def of(cls, record: OpRecord, previous: "_StoredTile | None") -> "_StoredTile":
-        rows, columns = record.shape
-        itemsize = record.nbytes // (rows * columns)
-        pitch = record.strides[0] if record.strides else columns
-        is_beside = previous is not None and record.address == previous.end
-        return cls(
-            row_address=previous.row_address if previous and is_beside else record.address,
-            address=record.address,
-            rows=rows,
-            row_bytes=columns * itemsize,
-            pitch_bytes=pitch * itemsize,
+    def summary(self) -> OpLogSummary:
+        """The counts of all records."""
+        return OpLogSummary(
+            gemm_count=sum(
+                count
+                for (target, source), count in self._stores.items()
+                if target in self._operands and source in self._accumulators
+            ),
+            ipcq_send_count=self._requests["ipcq_send"],
+            ipcq_recv_count=self._requests["ipcq_recv"],
+            dma_read_count=self._requests["load"] + self._requests["gather"],
+            dma_write_count=self._requests["store"],
         )
 
-    @property
-    def end(self) -> int:
-        """The address behind the first row of the tile."""
-        return self.address + self.row_bytes
 
-    def continues(self, record: OpRecord) -> bool:
-        """Whether `record` stores the tile behind this one in the same result."""
-        other = _StoredTile.of(record, None)
-        if other.pitch_bytes != self.pitch_bytes:
-            return False
-        if self.end < self.row_address + self.pitch_bytes:
-            return other.address == self.end
-        return other.address == self.row_address + self.rows * self.pitch_bytes
+def _addresses(record: OpRecord) -> list[int]:
+    """Where the operands of an operation begin."""
+    return [operand.address for operand in record.inputs if isinstance(operand, Operand)]

@@ -11,7 +11,7 @@ from kernbench.benches.attention.reference import attention
 from kernbench.benches.attention.ring_decode import ring_decode
 from kernbench.benches.attention.ring_prefill import RankShape, ring_prefill
 from kernbench.benches.attention.rings import Ring, cube_square, pe_ring
-from kernbench.studies.milestone_gqa_llama70b.op_log import OpLogSummary
+from kernbench.studies.milestone_gqa_llama70b.op_log import OpLogCounts
 from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
 from kernbench.studies.milestone_gqa_llama70b.validation_rows import ValidationConfig, ValidationRow
 from runtime.core.dtypes import DType, float16, float32
@@ -69,10 +69,12 @@ def measure(point: ValidationPoint) -> ValidationRow:
     plain, shifted = (
         _run(point, each, float32) for each in (exact_tensors(point), exact_tensors(point, SHIFT))
     )
+    counts = OpLogCounts()
+    counts.add(0, half.world.records[0])
     return ValidationRow(
         panel=point.panel,
         n_ranks=point.config.ranks(point.panel),
-        op_log_summary=OpLogSummary.of(half.world.records[0]),
+        op_log_summary=counts.summary(),
         kernel_ps=half.kernel_ps,
         f16_error=half.error(tensors, float16),
         f32_error=single.error(tensors, float32),

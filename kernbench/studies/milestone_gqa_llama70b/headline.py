@@ -1,0 +1,159 @@
+"""The study at headline scale: what it simulates, keeps and shows."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from kernbench.benches.attention.layer import LLAMA_70B
+from kernbench.studies import table
+from kernbench.studies.milestone_gqa_llama70b.headline_measurement import measure
+from kernbench.studies.milestone_gqa_llama70b.headline_points import (
+    HeadlinePoint,
+    LayerSize,
+    plan_points,
+    sweep,
+)
+from kernbench.studies.milestone_gqa_llama70b.headline_rows import (
+    HeadlineConfig,
+    HeadlineResults,
+    HeadlineRow,
+)
+from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
+from kernbench.studies.parameter_study import ParameterStudy, TopologyText
+from runtime.core.config_file import default_file, read_text
+from runtime.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_COLUMNS = (
+    "<panel",
+    "SIPs",
+    "users",
+    "tokens",
+    "time\n(us)",
+    "bound\n(us)",
+    "<bound\nby",
+    "bound /\ntime (%)",
+    "GEMM\n(%)",
+    "vector\n(%)",
+    "memory\n(%)",
+    "<error\nto float64",
+)
+
+
+class HeadlineStudy(ParameterStudy[HeadlinePoint, HeadlineRow, HeadlineResults]):
+    """One attention layer of llama-70B; the flags are lists of numbers, separated by commas."""
+
+    results_name = "gqa/sweep.json"
+    noun = "layers"
+    results_type = HeadlineResults
+
+    def __init__(self, *, prefill: str, decode: str, sips: str, batch: int) -> None:
+        self._prefill, self._decode, self._sips = prefill, decode, sips
+        self._batch = batch
+
+    @property
+    def config(self) -> HeadlineConfig:
+        """The sizes; raises `UsageError` for flags that are no such lists."""
+        if self._batch < 2:
+            raise UsageError(f"--batch {self._batch}: several users are at least 2")
+        sips = _numbers("--sips-list", self._sips)
+        for count in sips:
+            if LLAMA_70B.kv_heads % count:
+                raise UsageError(
+                    f"--sips-list {count}: the {LLAMA_70B.kv_heads} KV heads do not divide by it"
+                )
+        return HeadlineConfig(
+            h_q=LLAMA_70B.heads,
+            h_kv=LLAMA_70B.kv_heads,
+            d_head=LLAMA_70B.depth,
+            batch=self._batch,
+            S_prefill=_numbers("--prefill", self._prefill),
+            S_kv_decode=_numbers("--decode", self._decode),
+            sips=sips,
+        )
+
+    def points(self, topology: TopologyText) -> Sequence[HeadlinePoint]:
+        """Raises `UsageError` for sizes that the machine does not divide."""
+        return plan_points(topology, read_text(default_file("ccl.yaml")), self.config)
+
+    def measure(self, point: HeadlinePoint) -> HeadlineRow:
+        """One layer."""
+        return measure(point)
+
+    def results(
+        self,
+        topology: TopologyText,
+        points: Sequence[HeadlinePoint],  # noqa: ARG002 - the rows name their points
+        rows: Sequence[HeadlineRow],
+    ) -> HeadlineResults:
+        """With the sizes of the sweep."""
+        return HeadlineResults(
+            version=self.version,
+            validation_scale=False,
+            panels=tuple(AttentionPanel),
+            config=self.config,
+            topology=topology.source,
+            topology_hash=topology.hash,
+            rows=tuple(rows),
+        )
+
+    def problem(self, results: HeadlineResults) -> str:
+        """The rows of the sweep, and a row of every panel for the figures."""
+        found = [LayerSize(row.panel, row.batch, row.tokens, row.n_ranks) for row in results.rows]
+        if found == list(sweep(results.config)) and all(map(results.of, AttentionPanel)):
+            return ""
+        return "there must be a row for each size of its config, and one of every panel"
+
+    def figures(self) -> "Mapping[str, Callable[[HeadlineResults], Figure]]":
+        """Times against bounds, their parts, and the utilisation of the engines."""
+        from kernbench.studies.milestone_gqa_llama70b.headline_figures import FIGURES
+
+        return FIGURES
+
+    def print_table(self, results: HeadlineResults) -> None:
+        """A line for each layer."""
+        table.print_table(_COLUMNS, results.rows, _cells, lambda row: (row.panel, row.tokens))
+
+    def passed(self, results: HeadlineResults) -> str:
+        """With the layers nearest to their bounds."""
+        checked = sum(row.error is not None for row in results.rows)
+        nearest = [
+            max((row for row in results.rows if row.panel.is_decode == decodes), key=_share)
+            for decodes in (False, True)
+        ]
+        names = " and ".join(f"{row.label} ({row.share:.0%})" for row in nearest)
+        return (
+            f"{len(results.rows)} layers: {checked} right against float64, the others without "
+            f"data; none below its bound, the nearest {names}"
+        )
+
+
+def _share(row: HeadlineRow) -> float:
+    return row.share
+
+
+def _numbers(flag: str, text: str) -> tuple[int, ...]:
+    """The numbers in `A,B,...`, rising."""
+    parts = [part.strip() for part in text.split(",")]
+    numbers = tuple(int(part) for part in parts if part.isdecimal())
+    if len(numbers) < len(parts) or 0 in numbers or list(numbers) != sorted(set(numbers)):
+        raise UsageError(f"{flag} {text!r}: expected rising numbers, such as 1024,2048")
+    return numbers
+
+
+def _cells(row: HeadlineRow) -> list[str]:
+    bounds = row.bounds
+    shares = (bounds.gemm_ps, bounds.vector_ps, bounds.memory_ps)
+    return [
+        row.panel,
+        str(row.n_ranks),
+        str(row.batch),
+        f"{row.tokens:,}",
+        f"{row.kernel_ps / 1e6:,.2f}",
+        f"{bounds.bound_ps / 1e6:,.2f}",
+        bounds.binds,
+        f"{100 * row.share:.1f}",
+        *(f"{100 * each / row.kernel_ps:.1f}" for each in shares),
+        "no data" if row.error is None else f"{row.error:.1e}",
+    ]

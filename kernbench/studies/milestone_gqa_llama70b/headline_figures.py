@@ -1,0 +1,215 @@
+"""The figures of the study at headline scale: times against bounds, their parts, utilisation.
+
+A title states the finding, so it is computed from the rows.
+"""
+
+# matplotlib leaves the types of keyword arguments open.
+# pyright: reportUnknownMemberType=false
+
+from collections.abc import Callable, Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import NullLocator, PercentFormatter
+
+from kernbench.studies.milestone_gqa_llama70b.headline_rows import HeadlineResults, HeadlineRow
+from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
+from kernbench.studies.plots import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PALE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    new_figure,
+)
+
+_LINES = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (VERMILION, "D"))
+"""Colours and markers by number of SIPs."""
+_PARTS = {
+    "gemm_ps": ("GEMM engine works", VERMILION),
+    "vector_ps": ("vector engine works, GEMM engine does not", ORANGE),
+    "memory_ps": ("loads and stores only", BLUE),
+    "message_ps": ("messages between PEs only", PURPLE),
+    "other_ps": ("issue and latencies", SKY),
+    "idle_ps": ("waits until the last PE has ended", GREY),
+}
+"""The parts of a time in their order: the field of `TimeParts`, its name and colour."""
+_ENGINES = {
+    "gemm_ps": ("GEMM engine", VERMILION),
+    "vector_ps": ("vector engine", ORANGE),
+    "memory_ps": ("HBM", BLUE),
+}
+
+
+def times(results: HeadlineResults) -> Figure:
+    """The time against tokens for each number of SIPs, and the bounds."""
+    figure, panels = _panels(results, _times_finding(results))
+    for panel, axes in panels.items():
+        rows = results.of(panel)
+        for sips, (colour, marker) in zip(results.config.sips, _looks(results), strict=True):
+            line = [row for row in rows if row.n_ranks == sips]
+            tokens = [row.tokens for row in line]
+            axes.plot(tokens, [row.kernel_ps / 1e6 for row in line], marker=marker, color=colour)
+            bounds = [row.bounds.bound_ps / 1e6 for row in line]
+            axes.plot(tokens, bounds, "--", color=colour, linewidth=1)
+        axes.set(xscale="log", yscale="log")
+        axes.set_xticks(sorted({row.tokens for row in rows}))
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.set_xlabel("tokens in the KV cache" if panel.is_decode else "tokens of the prompt")
+        axes.set_ylabel("time of the layer (us)")
+        axes.grid(alpha=PALE)
+    handles = [
+        Line2D([], [], color=colour, marker=marker, label=_sips(sips))
+        for sips, (colour, marker) in zip(results.config.sips, _looks(results), strict=True)
+    ]
+    handles.append(Line2D([], [], color="grey", linestyle="--", linewidth=1, label="bound"))
+    _legend(figure, handles)
+    return figure
+
+
+def parts(results: HeadlineResults) -> Figure:
+    """The parts of the time of the longest sequences, for each number of SIPs."""
+    figure, panels = _panels(results, _parts_finding(results))
+    for panel, axes in panels.items():
+        rows = _longest(results, panel)
+        for place, row in enumerate(rows):
+            left = 0.0
+            for part, (_, colour) in _PARTS.items():
+                share = getattr(row.parts, part) / row.parts.total_ps
+                axes.barh(place, share, 0.75, left=left, color=colour)
+                if share > 0.07:
+                    axes.text(
+                        left + share / 2,
+                        place,
+                        f"{share:.0%}",
+                        ha="center",
+                        va="center",
+                        fontsize=9,
+                    )
+                left += share
+            axes.text(1.01, place, f"{row.kernel_ps / 1e6:,.1f} us", va="center", fontsize=9.5)
+        axes.set_yticks(range(len(rows)), list(map(_row_label, rows)))
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlim(0, 1)
+        axes.xaxis.set_major_formatter(PercentFormatter(1))
+        axes.set_xlabel("share of the time of the kernel, mean over all PEs")
+        axes.spines[["top", "right"]].set_visible(False)
+    _legend(figure, [Patch(color=colour, label=name) for name, colour in _PARTS.values()])
+    return figure
+
+
+def utilisation(results: HeadlineResults) -> Figure:
+    """The least time of each engine as a share of the time, for the longest sequences."""
+    figure, panels = _panels(results, _utilisation_finding(results))
+    for panel, axes in panels.items():
+        rows = _longest(results, panel)
+        for place, row in enumerate(rows):
+            for offset, (engine, (_, colour)) in zip(
+                (-0.27, 0, 0.27), _ENGINES.items(), strict=True
+            ):
+                share = getattr(row.bounds, engine) / row.kernel_ps
+                axes.bar(place + offset, share, 0.25, color=colour)
+                axes.text(place + offset, share + 0.015, f"{share:.0%}", ha="center", fontsize=9)
+        axes.set_xticks(range(len(rows)), list(map(_row_label, rows)))
+        axes.set_ylim(0, 1.05)
+        axes.yaxis.set_major_formatter(PercentFormatter(1))
+        axes.set_ylabel("utilisation (% of the peak)")
+        axes.grid(axis="y", alpha=PALE)
+        axes.set_axisbelow(True)
+    _legend(figure, [Patch(color=colour, label=name) for name, colour in _ENGINES.values()])
+    return figure
+
+
+FIGURES: Mapping[str, Callable[[HeadlineResults], Figure]] = {
+    "gqa_times.png": times,
+    "gqa_parts.png": parts,
+    "gqa_utilisation.png": utilisation,
+}
+"""The figures by the names of their files."""
+
+
+def _panels(results: HeadlineResults, finding: str) -> tuple[Figure, dict[AttentionPanel, Axes]]:
+    figure = new_figure(8.2, finding)
+    grid = figure.subplots(2, 2, squeeze=False)
+    panels = dict(zip(AttentionPanel, grid.flat, strict=True))
+    for panel, axes in panels.items():
+        rows = results.of(panel)
+        users = rows[0].batch
+        text = "one user" if users == 1 else f"{users} users"
+        phase = "decode" if panel.is_decode else "prefill"
+        axes.set_title(f"{phase}, {text}", fontsize=11)
+    return figure, panels
+
+
+def _legend(figure: Figure, handles: Sequence[Line2D | Patch]) -> None:
+    columns = len(handles) if len(handles) <= 5 else 3
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False)
+
+
+def _looks(results: HeadlineResults) -> list[tuple[str, str]]:
+    return [_LINES[number % len(_LINES)] for number in range(len(results.config.sips))]
+
+
+def _longest(results: HeadlineResults, panel: AttentionPanel) -> list[HeadlineRow]:
+    """The longest row of each number of SIPs."""
+    longest = {row.n_ranks: row for row in sorted(results.of(panel), key=lambda row: row.tokens)}
+    return [longest[sips] for sips in sorted(longest)]
+
+
+def _sips(count: int) -> str:
+    return "1 SIP" if count == 1 else f"{count} SIPs"
+
+
+def _row_label(row: HeadlineRow) -> str:
+    return f"{_sips(row.n_ranks)}\n{row.tokens:,} tokens"
+
+
+def _ends(results: HeadlineResults, panel: AttentionPanel) -> tuple[HeadlineRow, HeadlineRow]:
+    """The largest number of tokens that has both the fewest and the most SIPs of the panel."""
+    by_tokens = dict[int, list[HeadlineRow]]()
+    for row in results.of(panel):
+        by_tokens.setdefault(row.tokens, []).append(row)
+    most = max(row.n_ranks - rows[0].n_ranks for rows in by_tokens.values() for row in rows)
+    tokens = max(
+        tokens for tokens, rows in by_tokens.items() if rows[-1].n_ranks - rows[0].n_ranks == most
+    )
+    return by_tokens[tokens][0], by_tokens[tokens][-1]
+
+
+def _times_finding(results: HeadlineResults) -> str:
+    prefill, decode = (
+        _ends(results, panel)
+        for panel in (AttentionPanel.SINGLE_USER_PREFILL, AttentionPanel.SINGLE_USER_DECODE)
+    )
+    gains = [first.kernel_ps / last.kernel_ps for first, last in (prefill, decode)]
+    return (
+        f"From {_sips(prefill[0].n_ranks)} to {_sips(prefill[1].n_ranks)}: "
+        f"a prefill of {prefill[0].tokens:,} tokens becomes {gains[0]:.1f} times as fast, "
+        f"a decode of {decode[0].tokens:,} {gains[1]:.1f} times"
+    )
+
+
+def _parts_finding(results: HeadlineResults) -> str:
+    first, last = _ends(results, AttentionPanel.SINGLE_USER_DECODE)
+    waits = [row.parts.idle_ps / row.parts.total_ps for row in (first, last)]
+    return (
+        f"Decode of {first.tokens:,} tokens: PEs wait {waits[0]:.0%} of the time on "
+        f"{_sips(first.n_ranks)} and {waits[1]:.0%} on {_sips(last.n_ranks)}, while states combine"
+    )
+
+
+def _utilisation_finding(results: HeadlineResults) -> str:
+    prefill, _ = _ends(results, AttentionPanel.SINGLE_USER_PREFILL)
+    decode, _ = _ends(results, AttentionPanel.MULTI_USER_DECODE)
+    return (
+        f"On {_sips(prefill.n_ranks)} a prefill of {prefill.tokens:,} tokens keeps the "
+        f"{prefill.bounds.binds} engine {prefill.share:.0%} busy,\n"
+        f"a decode of {decode.batch} users takes {decode.share:.0%} of the HBM bandwidth"
+    )

@@ -1,0 +1,145 @@
+"""The points of the study at headline scale: one layer by panel, tokens and SIPs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from kernbench.benches.attention.layer import LLAMA_70B, AttentionLayer, PeGrid
+from kernbench.benches.attention.queues import with_hypercube
+from kernbench.studies.milestone_gqa_llama70b.headline_rows import HeadlineConfig
+from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
+from kernbench.studies.parameter_study import TopologyText
+from kernbench.theory.topology_file import TopologyFile
+from runtime.core.errors import UsageError
+from runtime.model.topology import parse_topology
+
+CHECKED_SCORES = 1 << 24
+"""A run with at most as many scores has data, and its result is compared with float64."""
+BLOCK_ROWS, WIDTH = 64, 256
+"""Queries of a block of scores of a prefill, and most keys of a block."""
+
+
+ALL_SIPS_TOKENS, TWO_SIPS_TOKENS = 1024, 2048
+"""Tokens up to which a prefill runs on all numbers of SIPs, and on the first and the last; a longer
+one runs on the last.
+"""
+
+
+class LayerSize(NamedTuple):
+    """One row of the sweep."""
+
+    panel: AttentionPanel
+    batch: int
+    tokens: int
+    sips: int
+
+
+@dataclass(frozen=True)
+class HeadlinePoint:
+    """One layer on `sips` SIPs of a topology file, given as text, with the text of the CCL file."""
+
+    topology: str
+    ccl: str
+    panel: AttentionPanel
+    layer: AttentionLayer
+    sips: int
+    grid: PeGrid
+
+    @property
+    def own(self) -> AttentionLayer:
+        """The part of one SIP."""
+        return self.layer.of_rank(self.sips)
+
+    @property
+    def parts(self) -> int:
+        """The PEs that share the keys of a sequence in a decode."""
+        return max(1, self.grid.size // self.own.sequences) if self.panel.is_decode else 1
+
+    @property
+    def width(self) -> int:
+        """Keys of a block of scores."""
+        return min(self.layer.tokens // self.parts, WIDTH)
+
+    @property
+    def scores(self) -> int:
+        """The scores of the layer."""
+        queries = 1 if self.panel.is_decode else self.layer.tokens
+        return self.layer.heads * self.layer.batch * queries * self.layer.tokens
+
+    @property
+    def has_data(self) -> bool:
+        """Whether the result is computed and checked."""
+        return self.scores <= CHECKED_SCORES
+
+    @property
+    def cost(self) -> int:
+        """The scores, of which those with data take longer; and the PEs that are built."""
+        return self.scores * (4 if self.has_data else 1) + self.sips * self.grid.size * 10_000
+
+    def __str__(self) -> str:
+        users = f"{self.layer.batch} x " if self.layer.batch > 1 else ""
+        return f"{self.panel} {users}{self.layer.tokens} tokens, {self.sips} SIPs"
+
+
+def plan_points(
+    topology: TopologyText, ccl: str, config: HeadlineConfig
+) -> tuple[HeadlinePoint, ...]:
+    """All points; raises `UsageError` for sizes that PEs or cubes do not divide."""
+    found = parse_topology(topology.text, topology.source)
+    grid = PeGrid(found.cubes, found.pes_per_cube)
+    file, queues = TopologyFile.of(topology.text), with_hypercube(ccl)
+    texts = {sips: file.on_a_ring(sips).text for sips in config.sips}
+    points = tuple(
+        HeadlinePoint(
+            topology=texts[size.sips],
+            ccl=queues,
+            panel=size.panel,
+            layer=replace(LLAMA_70B, batch=size.batch, tokens=size.tokens),
+            sips=size.sips,
+            grid=grid,
+        )
+        for size in sweep(config)
+    )
+    for point in points:
+        _check(point)
+    return points
+
+
+def sweep(config: HeadlineConfig) -> Iterator[LayerSize]:
+    """The sizes of all rows, in their order."""
+    for panel in AttentionPanel:
+        batch = 1 if panel.is_single_user else config.batch
+        for tokens in config.S_kv_decode if panel.is_decode else config.S_prefill:
+            # Several users have as many tokens in all as the longest prompt of one user.
+            if panel.is_decode or batch * tokens <= max(config.S_prefill):
+                for sips in _sips(config, panel, batch * tokens):
+                    yield LayerSize(panel, batch, tokens, sips)
+
+
+def _sips(config: HeadlineConfig, panel: AttentionPanel, tokens: int) -> tuple[int, ...]:
+    """The numbers of SIPs: fewer for a long prefill, whose simulation takes minutes."""
+    if panel.is_decode or tokens <= ALL_SIPS_TOKENS:
+        return config.sips
+    if tokens <= TWO_SIPS_TOKENS:
+        return tuple(sorted({config.sips[0], config.sips[-1]}))
+    return config.sips[-1:]
+
+
+def _check(point: HeadlinePoint) -> None:
+    own, grid = point.own, point.grid
+    if grid.size & (grid.size - 1) or grid.pes & (grid.pes - 1):
+        raise UsageError(
+            f"--topology: the PEs of {grid.cubes} cubes with {grid.pes} each are dealt as a binary "
+            "tree; both numbers must be powers of 2"
+        )
+    larger, smaller = max(own.sequences, grid.size), min(own.sequences, grid.size)
+    if larger % smaller:
+        raise UsageError(
+            f"--batch {point.layer.batch}: {own.sequences} KV heads times users of a SIP and "
+            f"{grid.size} PEs; one must divide the other"
+        )
+    if point.layer.tokens % (point.parts if point.panel.is_decode else BLOCK_ROWS):
+        raise UsageError(
+            f"{point}: {point.layer.tokens} tokens do not divide by "
+            f"{f'{point.parts} PEs' if point.panel.is_decode else f'blocks of {BLOCK_ROWS}'}"
+        )

@@ -1,0 +1,133 @@
+"""The content of `sweep.json` at headline scale."""
+
+from msgspec import Struct
+
+from kernbench.studies.milestone_gqa_llama70b.op_log import OpLogSummary
+from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
+
+F16_TOLERANCE = 1e-3
+"""Largest absolute difference from dense attention in float64."""
+
+
+class HeadlineConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """The sizes of the layer, and those of the sweep; the names are those of the file.
+
+    `S_prefill` and `S_kv_decode` are tokens a user; `batch` users have the multi-user panels.
+    """
+
+    h_q: int
+    h_kv: int
+    d_head: int
+    batch: int
+    S_prefill: tuple[int, ...]
+    S_kv_decode: tuple[int, ...]
+    sips: tuple[int, ...]
+
+
+class TimeParts(Struct, frozen=True, forbid_unknown_fields=True):
+    """The time of the kernel, in picoseconds and as a mean over all PEs.
+
+    Each moment counts for the first of these that is true of a PE: its GEMM engine works, its
+    vector engine works, a load or store is in flight, a message to or from another PE is in flight.
+    `other_ps` is the rest of its kernel, `idle_ps` the time after it until the last kernel ends.
+    """
+
+    gemm_ps: float
+    vector_ps: float
+    memory_ps: float
+    message_ps: float
+    other_ps: float
+    idle_ps: float
+
+    @property
+    def total_ps(self) -> float:
+        """The sum of all parts."""
+        return (
+            self.gemm_ps
+            + self.vector_ps
+            + self.memory_ps
+            + self.message_ps
+            + self.other_ps
+            + self.idle_ps
+        )
+
+
+class AttentionBounds(Struct, frozen=True, forbid_unknown_fields=True):
+    """Least times by one engine of all PEs, in picoseconds; `binds` names the longest."""
+
+    gemm_ps: float
+    vector_ps: float
+    memory_ps: float
+
+    @property
+    def bound_ps(self) -> float:
+        """The longest of the three."""
+        return max(self.gemm_ps, self.vector_ps, self.memory_ps)
+
+    @property
+    def binds(self) -> str:
+        """The engine whose time is the bound."""
+        times = {"GEMM": self.gemm_ps, "vector": self.vector_ps, "memory": self.memory_ps}
+        return max(times, key=times.__getitem__)
+
+
+class HeadlineRow(Struct, frozen=True, forbid_unknown_fields=True):
+    """One layer for `batch` users with `tokens` tokens each, on `n_ranks` SIPs.
+
+    `kernel_ps` is the time of the slowest SIP. `error` is the largest absolute difference from
+    float64, None in a run without data.
+    """
+
+    panel: AttentionPanel
+    n_ranks: int
+    batch: int
+    tokens: int
+    op_log_summary: OpLogSummary
+    kernel_ps: int
+    parts: TimeParts
+    bounds: AttentionBounds
+    error: float | None
+
+    @property
+    def label(self) -> str:
+        """Panel, SIPs, users and tokens."""
+        return f"{self.panel} {self.n_ranks} SIPs {self.batch} x {self.tokens}"
+
+    @property
+    def time_ps(self) -> int:
+        """The simulated time of the kernel."""
+        return self.kernel_ps
+
+    @property
+    def share(self) -> float:
+        """The bound as a share of the time."""
+        return self.bounds.bound_ps / self.kernel_ps
+
+    @property
+    def faults(self) -> list[str]:
+        """A wrong result, a time below the bound."""
+        found = list[str]()
+        # Not `error > tolerance`: a NaN in the result is a fault.
+        if self.error is not None and not self.error <= F16_TOLERANCE:
+            found.append(f"wrong by {self.error:.3g}, {F16_TOLERANCE:g} are allowed")
+        if self.kernel_ps < self.bounds.bound_ps:
+            found.append(
+                f"{self.kernel_ps:,} ps are less than the bound of {self.bounds.bound_ps:,.0f} ps"
+            )
+        return found
+
+
+class HeadlineResults(Struct, frozen=True, forbid_unknown_fields=True):
+    """The file at headline scale."""
+
+    version: int
+    validation_scale: bool
+    panels: tuple[AttentionPanel, ...]
+    config: HeadlineConfig
+    topology: str
+    topology_hash: str
+    rows: tuple[HeadlineRow, ...]
+
+    def of(self, panel: AttentionPanel) -> tuple[HeadlineRow, ...]:
+        """The rows of a panel."""
+        return tuple(row for row in self.rows if row.panel == panel)
