@@ -111,12 +111,10 @@ def simulate(
 ) -> World:
     """Run `program(rank)` on every SIP to the end.
 
-    `on_records(sip, records)` gets the op log part by part, which then is not in the result: the
-    log of a long run takes more memory than the run.
-
     The files are given as text; the default is those that ship with kernbench. An error of a rank
     or a kernel is raised here, a global deadlock as `IpcqDeadlock`, a broken law of the model as
-    `InvariantError`. The environment variable `KERNBENCH_CCL_TRACE` works as in any run.
+    `InvariantError`. The environment variable `KERNBENCH_CCL_TRACE` works as in any run. With
+    `on_records(sip, records)`, which gets the op log part by part, the result has none.
     """
     job = Job(
         topology=parse_topology(
