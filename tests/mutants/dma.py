@@ -42,8 +42,8 @@ MUTANTS = (
     Mutant(
         name="dma-newest-request-first",
         file=WINDOW,
-        old="        self._reading.append(_OpenRead(transfer))",
-        new="        self._reading.appendleft(_OpenRead(transfer))",
+        old="        self._reading.append(_OpenRead(transfer, sent=sent))",
+        new="        self._reading.appendleft(_OpenRead(transfer, sent=sent))",
         breaks="A request takes its first turn behind the others.",
         noticed_by="q.turn",
     ),

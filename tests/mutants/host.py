@@ -153,11 +153,11 @@ MUTANTS: tuple[Mutant, ...] = (
         noticed_by="l.grid",
     ),
     Mutant(
-        name="programs-dealt-in-blocks",
-        file="runtime/core/program_grid.py",
-        old="range(pe, self.count, pes)",
-        new="range(pe * -(-self.count // pes), min((pe + 1) * -(-self.count // pes), self.count))",
-        breaks="Programs are dealt round robin: the first PEs have one more, the others as many.",
+        name="programs-leave-out-a-pe",
+        file="sip_node/chip/host/io_cpu.py",
+        old="launch.grid.dealt(bisect_left(launch.pes, pe), len(launch.pes))",
+        new="launch.grid.dealt(bisect_left(launch.pes, pe), max(len(launch.pes) - 1, 1))",
+        breaks="Programs are dealt round robin to all PEs: none has two more than another.",
         noticed_by="l.grid",
     ),
     Mutant(

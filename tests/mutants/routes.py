@@ -20,8 +20,8 @@ MUTANTS = (
     Mutant(
         name="grid-columns-wrap-as-rows",
         file="runtime/model/sip_fabric.py",
-        old="self._step(row, to_row, self._rows)",
-        new="self._step(row, to_row, self._columns)",
+        old="self._step(row, to_row, self.rows)",
+        new="self._step(row, to_row, self.columns)",
         breaks="Each dimension of a torus of SIPs has its own size.",
         noticed_by="r.route.torus_2d",
     ),
