@@ -17,7 +17,7 @@ ONE_PE = DPPolicy(num_cubes=1, num_pes=1)
 
 
 def no_less_than_all(block: tl.Value) -> tl.Value:
-    """The elements as they are, in two passes."""
+    """The same elements, in two passes."""
     return tl.maximum(block, tl.min(block))
 
 
