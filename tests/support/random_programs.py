@@ -132,6 +132,47 @@ def _gathers(draw: Random) -> Program:
     return program
 
 
+def _in_flight(draw: Random) -> Program:
+    """A kernel on all PEs with loads, chains, products and stores in flight together."""
+    rows, columns, blocks = draw.randint(1, 40), draw.randint(1, 90), draw.randint(2, 5)
+    multiplies, reduces = draw.random() < 0.5, draw.random() < 0.7
+
+    def step(x: tl.Value, total: tl.Value) -> tuple[tl.Value, tl.Value]:
+        largest = tl.max(x, axis=1, keep_dims=True) if reduces else 1.0
+        powers = tl.exp2(x - largest)
+        return total + tl.sum(powers, axis=1, keep_dims=True), powers
+
+    def kernel(x: tl.Pointer, y: tl.Pointer, size: int) -> None:
+        start = (tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)) * size
+        block, total = rows * columns, tl.zeros((rows, 1), tl.float32)
+        loads = [tl.load_async(x + start + i * block, (rows, columns)) for i in range(2)]
+        for i in range(blocks):
+            values = loads[i % 2].wait()
+            with tl.scratch():
+                chain = tl.fused_async(step, values, total, out=(total, None))
+                product = tl.composite("gemm", values, values.mT) if multiplies else None
+                _, powers = chain.wait()
+                tl.store_async(y + start + i * block, powers)
+                if product is not None:
+                    tl.fused(lambda a: tl.minimum(a, 0), tl.wait(product))
+                if i + 2 < blocks:
+                    at = x + start + (i + 2) * block
+                    loads[i % 2] = tl.load_async(at, (rows, columns), out=values)
+        tl.store(x + start, tl.maximum(total, 0))
+
+    def program(rank: int) -> np.ndarray:
+        device = torch.ahbm.get_device_properties()
+        size = blocks * rows * columns
+        values = np.linspace(-3, 3, device.cubes * device.pes_per_cube * size, dtype=np.float32)
+        placement = DPPolicy(cube="row_wise", pe="row_wise")
+        x = torch.from_numpy(values, dp=placement)
+        y = torch.empty(values.shape, dtype=torch.float32, dp=placement)
+        torch.launch("in flight", kernel, x, y, size)
+        return y.numpy()
+
+    return program
+
+
 PROGRAMS = (
     _all_reduce,
     _own_all_reduce,
@@ -141,6 +182,7 @@ PROGRAMS = (
     _addresses,
     _vectors,
     _gathers,
+    _in_flight,
 )
 
 
