@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from examples.kernels import gemv, layer_norm, matmul, softmax, vector_add
+from examples.kernels import flash_attention, gemv, layer_norm, matmul, softmax, vector_add
 from tests.support.world import simulate
 
 pytestmark = pytest.mark.slow
@@ -46,3 +46,9 @@ def test_a_vector_sum_uses_the_bandwidth_of_the_hbm(capsys: pytest.CaptureFixtur
 def test_a_normalisation_uses_the_vector_engine(kernel, capsys: pytest.CaptureFixture[str]):
     assert share(kernel.run, capsys) > 90
     share(lambda: kernel.run(pes=2, rows=kernel.BLOCK, columns=256), capsys)
+
+
+def test_flash_attention_keeps_the_vector_engine_busy(capsys: pytest.CaptureFixture[str]):
+    assert share(flash_attention.run, capsys) > 87
+    # Blocks on the diagonal are computed as a whole, and there are few others.
+    assert share(lambda: flash_attention.run(causal=True), capsys) > 70
