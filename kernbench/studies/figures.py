@@ -16,6 +16,8 @@ from kernbench.studies.milestone_1h_ccl.definition import CclStudy
 from kernbench.studies.milestone_1h_ccl.study import MAX_BYTES as CCL_BYTES
 from kernbench.studies.milestone_1h_gemm.definition import GemmStudy
 from kernbench.studies.milestone_1h_gemm.study import DEFAULT_SHAPES
+from kernbench.studies.milestone_gqa_llama70b.headline import HeadlineStudy
+from kernbench.studies.milestone_gqa_llama70b.study import BATCH, DECODE, PREFILL, SIPS
 from kernbench.studies.parameter_study import ParameterStudy, requires_matplotlib
 from runtime.core.errors import KernbenchError
 from runtime.model.topology import load_topology
@@ -25,6 +27,7 @@ STUDIES: tuple[ParameterStudy[Any, Any, Any], ...] = (
     AlgorithmStudy(ALGORITHM_BYTES),
     CclStudy(CCL_BYTES),
     GemmStudy(DEFAULT_SHAPES),
+    HeadlineStudy(prefill=PREFILL, decode=DECODE, sips=SIPS, batch=BATCH),
 )
 
 
@@ -35,7 +38,8 @@ def draw_all(directory: Path) -> Iterator[Path]:
         from kernbench.studies.sip_picture import PICTURE, sip_picture
     yield saved(sip_picture(load_topology()), directory / PICTURE)
     for study in STUDIES:
-        yield from study.draw(study.read(directory / study.results_name), directory)
+        results = directory / study.results_name
+        yield from study.draw(study.read(results), results.parent)
 
 
 def main() -> int:

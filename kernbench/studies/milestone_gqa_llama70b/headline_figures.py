@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import NullLocator, PercentFormatter
+from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter
 
 from kernbench.studies.milestone_gqa_llama70b.headline_rows import HeadlineResults, HeadlineRow
 from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
@@ -56,20 +56,24 @@ def times(results: HeadlineResults) -> Figure:
             tokens = [row.tokens for row in line]
             axes.plot(tokens, [row.kernel_ps / 1e6 for row in line], marker=marker, color=colour)
             bounds = [row.bounds.bound_ps / 1e6 for row in line]
-            axes.plot(tokens, bounds, "--", color=colour, linewidth=1)
+            axes.plot(tokens, bounds, ":", color=colour)
         axes.set(xscale="log", yscale="log")
         axes.set_xticks(sorted({row.tokens for row in rows}))
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.xaxis.set_minor_locator(NullLocator())
+        # Some panels span less than a power of ten.
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_minor_locator(NullLocator())
         axes.yaxis.set_major_formatter("{x:g}")
         axes.set_xlabel("tokens in the KV cache" if panel.is_decode else "tokens of the prompt")
-        axes.set_ylabel("time of the layer (us)")
+        if not panel.is_decode:
+            axes.set_ylabel("time of the layer (us)")
         axes.grid(alpha=PALE)
     handles = [
         Line2D([], [], color=colour, marker=marker, label=_sips(sips))
         for sips, (colour, marker) in zip(results.config.sips, _looks(results), strict=True)
     ]
-    handles.append(Line2D([], [], color="grey", linestyle="--", linewidth=1, label="bound"))
+    handles.append(Line2D([], [], color="grey", linestyle=":", label="bound"))
     _legend(figure, handles)
     return figure
 
@@ -136,7 +140,7 @@ FIGURES: Mapping[str, Callable[[HeadlineResults], Figure]] = {
 
 
 def _panels(results: HeadlineResults, finding: str) -> tuple[Figure, dict[AttentionPanel, Axes]]:
-    figure = new_figure(8.2, finding)
+    figure = new_figure(6.4, finding)
     grid = figure.subplots(2, 2, squeeze=False)
     panels = dict(zip(AttentionPanel, grid.flat, strict=True))
     for panel, axes in panels.items():
