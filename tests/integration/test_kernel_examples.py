@@ -7,7 +7,15 @@ from collections.abc import Callable
 
 import pytest
 
-from examples.kernels import flash_attention, gemv, layer_norm, matmul, softmax, vector_add
+from examples.kernels import (
+    flash_attention,
+    gemv,
+    layer_norm,
+    matmul,
+    paged_attention,
+    softmax,
+    vector_add,
+)
 from tests.support.world import simulate
 
 pytestmark = pytest.mark.slow
@@ -52,3 +60,9 @@ def test_flash_attention_keeps_the_vector_engine_busy(capsys: pytest.CaptureFixt
     assert share(flash_attention.run, capsys) > 87
     # Blocks on the diagonal are computed as a whole, and there are few others.
     assert share(lambda: flash_attention.run(causal=True), capsys) > 70
+
+
+def test_a_decode_over_pages_uses_the_bandwidth_of_the_hbm(capsys: pytest.CaptureFixture[str]):
+    assert share(paged_attention.run, capsys) > 95
+    # Fewer keys than a block of scores has.
+    share(lambda: paged_attention.run(users=2, pages=7), capsys)

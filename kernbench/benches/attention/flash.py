@@ -38,6 +38,8 @@ class FlashItem:
     gaps.
 
     With `is_causal` the last query belongs to the last key, and keys behind a query are masked.
+    With `pages` keys and values lie in pages of `page_keys` rows, which divide the width of a block
+    and the keys: k and v point to page 0, and `pages` are the numbers of the item's pages.
     """
 
     q: tl.Pointer
@@ -45,6 +47,8 @@ class FlashItem:
     v: tl.Pointer
     keys: int
     is_causal: bool = False
+    pages: tuple[int, ...] = ()
+    page_keys: int = 0
 
 
 def flash(items: Sequence[FlashItem], shape: BlockShape) -> Iterator[SoftmaxState]:
@@ -208,13 +212,25 @@ class _FlashLoop:
         # A buffer has its full size from its first load on.
         is_new = (kind, number % 2) not in self._loaded
         keys = self._shape.width if is_new else step.keys
-        self._load(kind, number, start + step.first * depth, (keys, depth))
+        if not step.flash.pages:
+            self._load(kind, number, start + step.first * depth, (keys, depth))
+            return
+        page_keys, last = step.flash.page_keys, len(step.flash.pages) - 1
+        first, count = step.first // page_keys, keys // page_keys
+        # A new buffer that has more pages than the item is filled with its last page.
+        rows = [step.flash.pages[min(page, last)] for page in range(first, first + count)]
+        out = self._buffer(kind, number, keys)
+        pages = None if out is None else out.reshape(count, page_keys, depth)
+        self._loads[kind, number % 2] = tl.gather_async(start, rows, (page_keys, depth), out=pages)
 
     def _load(self, kind: str, number: int, pointer: tl.Pointer, shape: tuple[int, int]) -> None:
-        key = kind, number % 2
-        buffer = self._loaded.get(key)
-        out = None if buffer is None else self._first_rows(buffer, shape[0])
-        self._loads[key] = tl.load_async(pointer, shape, out=out)
+        out = self._buffer(kind, number, shape[0])
+        self._loads[kind, number % 2] = tl.load_async(pointer, shape, out=out)
+
+    def _buffer(self, kind: str, number: int, rows: int) -> tl.Value | None:
+        """The first rows of a buffer, None before its first load."""
+        buffer = self._loaded.get((kind, number % 2))
+        return None if buffer is None else self._first_rows(buffer, rows)
 
     def _ready(self, kind: str, number: int) -> tl.Value:
         """The content of a buffer, after the wait for its load."""
@@ -222,7 +238,9 @@ class _FlashLoop:
         pending = self._loads.pop(key, None)
         if pending is not None:
             value = pending.wait()
-            self._loaded.setdefault(key, value)
+            # Gathered pages have an axis more.
+            flat = value if len(value.shape) == 2 else value.reshape(-1, self._shape.depth)
+            self._loaded.setdefault(key, flat)
         return self._loaded[key]
 
 

@@ -62,3 +62,28 @@ def test_a_number_added_to_all_scores_changes_no_bit():
     q[:, 0] = 40
     np.testing.assert_array_equal(plain, attended(q, k, v, shape, [64] * 2))
     np.testing.assert_allclose(plain, attention(q, k, v), rtol=0, atol=2e-6)
+
+
+def test_keys_and_values_lie_in_pages_in_any_order():
+    # 3, 12 and 8 pages of 4 keys in blocks of 32 keys.
+    counts, order = (3, 12, 8), np.random.default_rng(0).permutation(24)
+    ends = np.cumsum(counts)
+    tables = [
+        tuple(map(int, order[end - count : end])) for end, count in zip(ends, counts, strict=True)
+    ]
+    q, k, v = uniform(0, 48, DEPTH), uniform(1, 24, 4, DEPTH), uniform(2, 24, 4, DEPTH)
+    out, shape = np.full(q.shape, np.nan, q.dtype), BlockShape(16, 32, DEPTH)
+
+    def kernel(q: tl.Pointer, k: tl.Pointer, v: tl.Pointer, out: tl.Pointer) -> None:
+        starts = [user * 16 * DEPTH for user in range(3)]
+        items = [
+            FlashItem(q + start, k, v, 4 * len(pages), pages=pages, page_keys=4)
+            for start, pages in zip(starts, tables, strict=True)
+        ]
+        store_attended(out, starts, items, shape)
+
+    mock.launch(kernel, q, k, v, out)
+    for user, pages in enumerate(tables):
+        rows = slice(16 * user, 16 * user + 16)
+        own_k, own_v = (each[list(pages)].reshape(-1, DEPTH) for each in (k, v))
+        np.testing.assert_allclose(out[rows], attention(q[rows], own_k, own_v), atol=2e-6)
