@@ -87,6 +87,12 @@ REF_ADVICE: Mapping[str, str] = {
     "numpy": f"{_HOST}; load the elements with tl.load",
 }
 
+PENDING = "a pending result"
+PENDING_ADVICE: Mapping[str, str] = {
+    "convert": "it has no elements before the kernel has waited for it; use tl.wait(pending)",
+    "numpy": "it has no elements before the kernel has waited for it; use tl.wait(pending)",
+}
+
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _BINARY = {
     "add": ("+", "arithmetic"),
@@ -136,6 +142,7 @@ _MEANINGFUL = {
     "and rand or ror xor rxor invert eq ne lt le gt ge",
     POINTER: "add radd sub eq ne bool hash int reduce_ex",
     REF: "eq ne bool hash reduce_ex",
+    PENDING: "eq ne bool hash",
 }
 """The methods that each operand has itself, or for which Python's own meaning is right."""
 

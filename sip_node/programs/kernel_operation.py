@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from runtime.language.memory_in_flight import MemoryInFlight, MemoryUse
+from runtime.language.refusals import PENDING, PENDING_ADVICE, refuse_operators
 from runtime.language.value import Value
 from sip_node.chip.completion import Completion
 from sip_node.programs.kernel_issue import CommandIssuer
@@ -61,6 +62,9 @@ class Operation:
         """Block the kernel until the operation is complete; the result."""
         self._operations.await_end(self)
         return self.result
+
+
+refuse_operators(Operation, PENDING, PENDING_ADVICE)
 
 
 class Operations:

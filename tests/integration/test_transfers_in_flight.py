@@ -202,6 +202,16 @@ def test_a_command_that_races_with_an_operation_in_flight_is_refused(
     assert on_chip.line.endswith(f":{first + line}")
 
 
+def test_a_pending_result_has_no_operators() -> None:
+    def kernel(x: Pointer) -> None:
+        first, _ = tl.load_async(x, (2, 4))
+        tl.store(x, first)
+
+    for launch in (mock.launch, lambda kernel, x: run_on_one_pe(kernel, [x])):
+        with pytest.raises(KernelError, match="iteration is not defined for a pending result"):
+            launch(kernel, ramp(64))
+
+
 OUTS = [
     (
         lambda x: tl.load(x, 4, out=x),

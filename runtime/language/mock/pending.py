@@ -1,9 +1,8 @@
 """The pending results of the mock runtime, whose operations are complete when they have started."""
 
-from typing import NamedTuple
-
 from runtime.language.context import PendingResult
 from runtime.language.memory_in_flight import MemoryInFlight, MemoryUse
+from runtime.language.refusals import PENDING, PENDING_ADVICE, refuse_operators
 from runtime.language.value import Value
 
 
@@ -46,11 +45,16 @@ class ReceiveToMemory(Complete):
         self._receive.wait()
 
 
-class ChainResult(NamedTuple):
+class ChainResult:
     """The results of a chain, which are complete."""
 
-    returned: Value | tuple[Value, ...]
+    def __init__(self, returned: Value | tuple[Value, ...]) -> None:
+        self._returned = returned
 
     def wait(self) -> Value | tuple[Value, ...]:
         """The value, or all of them."""
-        return self.returned
+        return self._returned
+
+
+for _result in (Complete, ChainResult):
+    refuse_operators(_result, PENDING, PENDING_ADVICE)

@@ -13,6 +13,7 @@ from runtime.core.dtypes import DType
 from runtime.core.errors import KernelError, nearest
 from runtime.core.program_grid import ALONE, GridPoint
 from runtime.language.caller import kernel_line
+from runtime.language.refusals import PENDING, PENDING_ADVICE, refuse_operators
 from runtime.language.value import Value
 
 Deliver = Callable[[bytearray], Value | None]
@@ -71,6 +72,9 @@ class MockReceive:
             self.value = self._deliver(self._data)
             self.complete = True
         return taken
+
+
+refuse_operators(MockReceive, PENDING, PENDING_ADVICE)
 
 
 class MockQueues:

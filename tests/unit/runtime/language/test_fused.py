@@ -56,6 +56,20 @@ def test_results_are_written_over_operands_that_no_later_pass_fetches() -> None:
 REFUSALS: list[tuple[Callable[[], object], str]] = [
     (lambda: tl.fused(3, x()), "tl.fused takes a function, not int 3"),
     (
+        lambda: tl.fused_async(lambda a: a + 1, x()) + 1,
+        (
+            "+ is not defined for a pending result: it has no elements before the kernel has "
+            "waited for it; use tl.wait(pending)"
+        ),
+    ),
+    (
+        lambda: list(tl.fused_async(lambda a: (a + 1, a - 1), x())),
+        (
+            "iteration is not defined for a pending result: it has no elements before the kernel "
+            "has waited for it; use tl.wait(pending)"
+        ),
+    ),
+    (
         lambda: tl.fused(lambda a: a.T, x()),
         "tl.fused: trans moves elements between vectors; a chain computes them vector by vector",
     ),
