@@ -35,7 +35,7 @@ def ring_naive_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
     The kernel posts all its receives first: p-1 times issue.
     """
     posted_ps = (sips - 1) * costs.issue_ps
-    step_ps = _arrival_ps(costs, costs.to_sip(), nbytes) + costs.add_ps(nbytes)
+    step_ps = arrival_ps(costs, costs.to_sip(), nbytes) + costs.add_ps(nbytes)
     return posted_ps + costs.load_ps(nbytes) + (sips - 1) * step_ps + costs.store_ps(nbytes)
 
 
@@ -50,21 +50,21 @@ def tree_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
     def children(rank: int) -> list[int]:
         return [child for child in (2 * rank + 1, 2 * rank + 2) if child < sips]
 
-    def arrival_ps(rank: int, child: int) -> int:
-        return _arrival_ps(costs, costs.to_sip(ring.distance(order[rank], order[child])), nbytes)
+    def message_ps(rank: int, child: int) -> int:
+        return arrival_ps(costs, costs.to_sip(ring.distance(order[rank], order[child])), nbytes)
 
     def ready_ps(rank: int) -> int:
         # Receives from the children and from the parent are posted before anything else.
         time_ps = (len(children(rank)) + (rank > 0)) * costs.issue_ps + costs.load_ps(nbytes)
         for child in children(rank):
-            received_ps = max(time_ps, ready_ps(child) + arrival_ps(rank, child))
+            received_ps = max(time_ps, ready_ps(child) + message_ps(rank, child))
             time_ps = received_ps + costs.add_ps(nbytes)
         return time_ps
 
     def end_ps(rank: int, time_ps: int) -> int:
         ends_ps: list[int] = []
         for child in children(rank):
-            ends_ps.append(end_ps(child, time_ps + arrival_ps(rank, child)))
+            ends_ps.append(end_ps(child, time_ps + message_ps(rank, child)))
             time_ps += costs.send_ps(nbytes)
         return max([*ends_ps, time_ps + costs.store_ps(nbytes)])
 
@@ -78,18 +78,18 @@ def recursive_doubling_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
     """
     # Partners have had partners at equal distances before: they begin every step together.
     steps_ps = max(
-        sum(_exchange_ps(costs, distance, nbytes) + costs.add_ps(nbytes) for distance in distances)
-        for distances in _distances("recursive_doubling", sips)
+        sum(exchange_ps(costs, distance, nbytes) + costs.add_ps(nbytes) for distance in distances)
+        for distances in distances_by_bit("recursive_doubling", sips)
     )
     load_ps, store_ps = costs.load_ps(nbytes), costs.store_ps(nbytes)
     if sips & sips - 1 == 0:
         return load_ps + steps_ps + store_ps
     assert sips == 3
-    arrival_ps, add_ps = _arrival_ps(costs, costs.to_sip(), nbytes), costs.add_ps(nbytes)
+    folded_ps, add_ps = arrival_ps(costs, costs.to_sip(), nbytes), costs.add_ps(nbytes)
     # The message of rank 1 has already arrived: it is copied while the own elements are sent.
     copy_ps = max(costs.copy_ps(nbytes), costs.send_ps(nbytes))
-    result_ps = costs.issue_ps + copy_ps + add_ps + arrival_ps
-    return load_ps + arrival_ps + add_ps + max(result_ps, steps_ps) + store_ps
+    result_ps = costs.issue_ps + copy_ps + add_ps + folded_ps
+    return load_ps + folded_ps + add_ps + max(result_ps, steps_ps) + store_ps
 
 
 def halving_doubling_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
@@ -104,12 +104,12 @@ def halving_doubling_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
         for bit, distance in enumerate(distances):
             # Reduce-scatter: what remains halves in each step.
             half = nbytes >> bit + 1
-            yield _exchange_ps(costs, distance, half) + costs.add_ps(half)
+            yield exchange_ps(costs, distance, half) + costs.add_ps(half)
         # All-gather: in step s, 2^s chunks are exchanged, over the distances in reverse order.
         for step, distance in enumerate(reversed(distances)):
-            yield _exchange_ps(costs, distance, *_gathered(chunk, chunk << step))
+            yield exchange_ps(costs, distance, *_gathered(chunk, chunk << step))
 
-    time_ps = max(sum(exchanges_ps(each)) for each in _distances("halving_doubling", sips))
+    time_ps = max(sum(exchanges_ps(each)) for each in distances_by_bit("halving_doubling", sips))
     stores_ps = sum(map(costs.store_ps, _gathered(chunk, nbytes)))
     return costs.load_ps(nbytes) + time_ps + stores_ps
 
@@ -123,7 +123,7 @@ def mesh_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
     width, height = grid_of(sips)
     assert width == 2
     parts = [nbytes // width, nbytes // width // height][:height]
-    exchanges_ps = sum(2 * _exchange_ps(costs, 1, part) + costs.add_ps(part) for part in parts)
+    exchanges_ps = sum(2 * exchange_ps(costs, 1, part) + costs.add_ps(part) for part in parts)
     join_ps = costs.join_ps(parts[0]) if height == 2 else 0
     return costs.load_ps(nbytes) + exchanges_ps + join_ps + width * costs.store_ps(parts[0])
 
@@ -137,23 +137,23 @@ def hierarchical_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
     up_ps = down_ps = 0
     # Levels from the inside out: PEs of a cube, cubes of a SIP, then the ring of SIPs.
     if costs.pes == 2:
-        up_ps += _arrival_ps(costs, costs.to_pe(1, 0), nbytes) + costs.add_ps(nbytes)
-        down_ps += _arrival_ps(costs, costs.to_pe(0, 1), nbytes)
+        up_ps += arrival_ps(costs, costs.to_pe(1, 0), nbytes) + costs.add_ps(nbytes)
+        down_ps += arrival_ps(costs, costs.to_pe(0, 1), nbytes)
     if costs.cubes == 2:
-        up_ps += _arrival_ps(costs, costs.to_cube(0, 1), nbytes) + costs.add_ps(nbytes)
-        down_ps += _arrival_ps(costs, costs.to_cube(1, 0), nbytes)
+        up_ps += arrival_ps(costs, costs.to_cube(0, 1), nbytes) + costs.add_ps(nbytes)
+        down_ps += arrival_ps(costs, costs.to_cube(1, 0), nbytes)
     part = nbytes // sips
-    step_ps = 2 * _arrival_ps(costs, costs.to_sip(), part) + costs.add_ps(part)
+    step_ps = 2 * arrival_ps(costs, costs.to_sip(), part) + costs.add_ps(part)
     ring_ps = (sips - 1) * step_ps + costs.join_ps(nbytes)
     return costs.load_ps(nbytes) + up_ps + ring_ps + down_ps + costs.store_ps(nbytes)
 
 
-def _arrival_ps(costs: KernelCosts, route: Route, nbytes: int) -> int:
+def arrival_ps(costs: KernelCosts, route: Route, nbytes: int) -> int:
     """Alpha + n/B + copy: from the command that sends until the receiver can use the values."""
     return costs.message_ps(route, nbytes) + costs.copy_ps(nbytes)
 
 
-def _exchange_ps(costs: KernelCosts, distance: int, *parts: int) -> int:
+def exchange_ps(costs: KernelCosts, distance: int, *parts: int) -> int:
     """Issue + alpha + n/B + copy: post the receives, send, wait; all ranks do so at once.
 
     The last of several messages arrives when its command is issued in time, or when the bytes of
@@ -165,7 +165,7 @@ def _exchange_ps(costs: KernelCosts, distance: int, *parts: int) -> int:
     return len(parts) * costs.issue_ps + arrived_ps + costs.copy_ps(last)
 
 
-def _distances(algorithm: str, sips: int) -> list[list[int]]:
+def distances_by_bit(algorithm: str, sips: int) -> list[list[int]]:
     """Links from each number of a hypercube to those which differ in bit 0, 1, ... on a ring."""
     ring, inside = SipGrid(sips), 1 << sips.bit_length() - 1
     order = sips_by_number(algorithm, ring)

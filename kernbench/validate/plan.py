@@ -24,6 +24,7 @@ from kernbench.validate.gathers import gathers
 from kernbench.validate.gemm import bounded, fed, padded, staged, systolic
 from kernbench.validate.grids import grids
 from kernbench.validate.head_times import head_times
+from kernbench.validate.hypercubes import hypercubes
 from kernbench.validate.launch_paths import launch_paths
 from kernbench.validate.launches import TOPOLOGIES as LAUNCH_TOPOLOGIES
 from kernbench.validate.launches import launches
@@ -123,6 +124,7 @@ def _systems(seed: int) -> Iterator[Part]:
         yield Part(f"i.{name}.", algorithm, (seed, name))
     yield Part("i.cubes.", cube_links)
     yield Part("i.moves.", moves)
+    yield Part("i.hypercube.", hypercubes)
     for name in ALGORITHMS:
         yield Part(f"i.drawn.{name}.", drawn, (seed, name))
     yield Part("i.sums.", sums, (seed,))

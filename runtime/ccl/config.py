@@ -8,7 +8,6 @@ the selection rows, and every module and function that an algorithm refers to. A
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,6 +21,7 @@ from runtime.ccl.references import (
     referenced_modules,
     unresolved_references,
 )
+from runtime.ccl.selection import AlgorithmSelection, Choice, matching_row, unreachable_rows
 from runtime.core.config_file import default_file, parse, raise_first, read_text
 from runtime.core.errors import ConfigError, nearest
 from runtime.core.section import Section
@@ -97,24 +97,6 @@ class QueueSection(Section, frozen=True):
     slot_size: _SlotSize | None = None
     vc_chunk_size: _Count | None = None
     ipcq_credit_size_bytes: _Count | None = None
-
-
-class Choice(Section, frozen=True):
-    """A row of the selection: the algorithm for calls of at most `up_to_bytes` bytes a rank, or of
-    any size.
-    """
-
-    algorithm: _Name
-    up_to_bytes: _Count | None = None
-
-
-class AlgorithmSelection(Section, frozen=True):
-    """What `auto` runs: the first matching row of the collective, `default` where no row
-    matches.
-    """
-
-    default: _Name
-    by_size: Mapping[str, Annotated[tuple[Choice, ...], Meta(min_length=1)]]
 
 
 class CclFile(Section, frozen=True, kw_only=True):
@@ -246,21 +228,22 @@ class CclConfig:
             chosen += [
                 row.algorithm for rows in self.file.selection.by_size.values() for row in rows
             ]
-        always = (POINT_TO_POINT, PAIRWISE)
-        chosen += [algorithm for algorithm in always if algorithm in self.file.algorithms]
+        always = [each for each in (POINT_TO_POINT, PAIRWISE) if each in self.file.algorithms]
+        # The first one stays the first: users' kernels have its queues.
+        chosen[1:] = [each for each in chosen[1:] if each not in always] + always
         # Every rank must compute the same order, since the addresses of the receive rings follow
         # from it; a dict keeps the first occurrence of each name, a set would keep no order.
         return tuple(dict.fromkeys(chosen))
 
-    def choose(self, name: str, collective: str, nbytes: int) -> str:
-        """The algorithm that a group with algorithm `name` runs for `collective` on `nbytes` bytes
-        a rank.
+    def choose(self, name: str, collective: str, nbytes: int, ranks: int) -> str:
+        """The algorithm that a group of `ranks` ranks with algorithm `name` runs for `collective`
+        on `nbytes` bytes a rank.
         """
         selection = self.file.selection
         if name == AUTO and selection is not None:
-            for row in selection.by_size.get(collective, ()):
-                if row.up_to_bytes is None or nbytes <= row.up_to_bytes:
-                    return row.algorithm
+            row = matching_row(selection.by_size.get(collective, ()), nbytes, ranks)
+            if row is not None:
+                return row.algorithm
         return self.resolve(name).name
 
 
@@ -333,30 +316,13 @@ def _selection_problems(selection: AlgorithmSelection, file: CclFile) -> Iterato
             yield section, f"no collective {collective!r}{nearest(collective, COLLECTIVES)}"
         for index, row in enumerate(rows):
             references[f"{section}[{index}].algorithm"] = row.algorithm
-        yield from _unreachable_rows(section, rows)
+        yield from unreachable_rows(section, rows)
     for key_path, name in references.items():
         if name == AUTO:
             known = ", ".join(sorted(file.algorithms))
             yield key_path, f"{AUTO!r} cannot choose itself; known: {known}"
         elif name not in file.algorithms:
             yield key_path, _unknown(name, file)
-
-
-def _unreachable_rows(section: str, rows: Sequence[Choice]) -> Iterator[tuple[str, str]]:
-    for index, (row, following) in enumerate(pairwise(rows)):
-        if row.up_to_bytes is None:
-            yield (
-                f"{section}[{index}]",
-                "this key is missing: up_to_bytes; only the last row is for calls of any size",
-            )
-        elif following.up_to_bytes is not None and following.up_to_bytes <= row.up_to_bytes:
-            yield (
-                f"{section}[{index + 1}].up_to_bytes",
-                (
-                    f"is {following.up_to_bytes}, but the row before matches calls of up to "
-                    f"{row.up_to_bytes} bytes: no call reaches this row"
-                ),
-            )
 
 
 def _unknown(name: str, file: CclFile) -> str:

@@ -1,4 +1,4 @@
-"""Every collective of the ring in the mock runtime: right results and bytes for every world.
+"""Every collective of ring, hypercube and `pairwise` in the mock runtime: right results and bytes.
 
 A deadlock would raise `IpcqDeadlock`. At the end all rings must be empty.
 """
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.ccl import point_to_point
-from runtime.ccl.algorithms import pairwise, ring
+from runtime.ccl.algorithms import pairwise, recursive_doubling, ring
 from runtime.ccl.config import AlgorithmConfig, load_ccl
 from runtime.ccl.group import Group
 from runtime.ccl.plan import InstallPlan
@@ -106,14 +106,17 @@ def by_rank(whole: Pointer, numel: int, ranks: int) -> tuple[Pointer, ...]:
 
 def integers(seed: int, numel: int, dtype: DType) -> np.ndarray:
     """Small integers: sums, and products of a few of them, are exact in every type."""
-    return np.random.default_rng(seed).integers(-2, 3, numel).astype(dtype.numpy)
+    # An 8-bit type with two bits of mantissa has the integers up to 8 alone.
+    most = 1 if dtype.is_floating_point and dtype.itemsize == 1 else 2
+    return np.random.default_rng(seed).integers(-most, most + 1, numel).astype(dtype.numpy)
 
 
 worlds = st.builds(World, st.integers(1, 6), st.integers(1, 4), st.just(64))
 sizes = st.integers(1, 150)
 types = st.sampled_from(ALL)
 algorithms = st.sampled_from(["ring", "pairwise"])
-MODULES = {"ring": ring, "pairwise": pairwise}
+small_or_large = st.sampled_from(["ring", "recursive_doubling"])
+MODULES = {"ring": ring, "pairwise": pairwise, "recursive_doubling": recursive_doubling}
 
 
 operations = st.sampled_from(
@@ -136,15 +139,18 @@ def test_all_reduce_gives_every_rank_the_reduction(
 
 
 @settings(deadline=None, max_examples=20)
-@given(worlds, sizes, operations, st.integers(0, 5))
+@given(worlds, sizes, operations, st.integers(0, 5), small_or_large)
 def test_reduce_gives_the_reduction_to_the_root_alone(
-    world: World, numel: int, kind: tuple[DType, ReduceOp], root: int
+    world: World, numel: int, kind: tuple[DType, ReduceOp], root: int, algorithm: str
 ) -> None:
     (dtype, op), root = kind, root % world.ranks
     before = [integers(rank, numel, dtype) for rank in range(world.ranks)]
     shards = [array.copy() for array in before]
     sent = world.collective(
-        "reduce", lambda rank, place: (place(shards[rank]), numel, op, root), dtype.itemsize
+        "reduce",
+        lambda rank, place: (place(shards[rank]), numel, op, root),
+        dtype.itemsize,
+        algorithm,
     )
     np.testing.assert_array_equal(shards.pop(root), reduced(op, before))
     np.testing.assert_array_equal(shards, before[:root] + before[root + 1 :])
@@ -152,24 +158,27 @@ def test_reduce_gives_the_reduction_to_the_root_alone(
 
 
 @settings(deadline=None, max_examples=20)
-@given(worlds, sizes, types, st.integers(0, 5))
+@given(worlds, sizes, types, st.integers(0, 5), small_or_large)
 def test_broadcast_gives_every_rank_the_elements_of_the_root(
-    world: World, numel: int, dtype: DType, root: int
+    world: World, numel: int, dtype: DType, root: int, algorithm: str
 ) -> None:
     root %= world.ranks
     shards = [integers(rank, numel, dtype) for rank in range(world.ranks)]
     expected = shards[root].copy()
     sent = world.collective(
-        "broadcast", lambda rank, place: (place(shards[rank]), numel, root), dtype.itemsize
+        "broadcast",
+        lambda rank, place: (place(shards[rank]), numel, root),
+        dtype.itemsize,
+        algorithm,
     )
     np.testing.assert_array_equal(shards, [expected] * world.ranks)
     assert sent == (world.ranks - 1) * numel * dtype.itemsize
 
 
 @settings(deadline=None, max_examples=20)
-@given(worlds, sizes, types, st.booleans())
+@given(worlds, sizes, types, st.booleans(), small_or_large)
 def test_all_gather_gives_every_rank_the_parts_in_the_order_of_the_ranks(
-    world: World, numel: int, dtype: DType, into_one: bool
+    world: World, numel: int, dtype: DType, into_one: bool, algorithm: str
 ) -> None:
     ranks = world.ranks
     shards = [integers(rank, numel, dtype) for rank in range(ranks)]
@@ -178,17 +187,16 @@ def test_all_gather_gives_every_rank_the_parts_in_the_order_of_the_ranks(
     def arguments(rank: int, place: Callable[[np.ndarray], Any]) -> tuple[Any, ...]:
         return place(shards[rank]), numel, by_rank(place(outputs[rank]), numel, ranks)
 
-    sent = world.collective(
-        "all_gather_into_tensor" if into_one else "all_gather", arguments, dtype.itemsize
-    )
+    name = "all_gather_into_tensor" if into_one else "all_gather"
+    sent = world.collective(name, arguments, dtype.itemsize, algorithm)
     np.testing.assert_array_equal(outputs, [shards] * ranks)
     assert sent == ranks * (ranks - 1) * numel * dtype.itemsize
 
 
 @settings(deadline=None, max_examples=20)
-@given(worlds, sizes, operations)
+@given(worlds, sizes, operations, small_or_large)
 def test_reduce_scatter_gives_every_rank_its_own_part(
-    world: World, numel: int, kind: tuple[DType, ReduceOp]
+    world: World, numel: int, kind: tuple[DType, ReduceOp], algorithm: str
 ) -> None:
     (dtype, op), ranks = kind, world.ranks
     shards = [integers(rank, ranks * numel, dtype) for rank in range(ranks)]
@@ -197,10 +205,12 @@ def test_reduce_scatter_gives_every_rank_its_own_part(
     def arguments(rank: int, place: Callable[[np.ndarray], Any]) -> tuple[Any, ...]:
         return by_rank(place(shards[rank]), numel, ranks), numel, op, place(outputs[rank])
 
-    sent = world.collective("reduce_scatter_tensor", arguments, dtype.itemsize)
+    sent = world.collective("reduce_scatter_tensor", arguments, dtype.itemsize, algorithm)
     np.testing.assert_array_equal(np.concatenate(outputs), reduced(op, shards))
-    # (p - 1)/p of the input, which has p parts, for each of p ranks.
-    assert sent == ranks * (ranks - 1) * numel * dtype.itemsize
+    # (p - 1)/p of the input, which has p parts, for each of p ranks. A rank that folds onto another
+    # one also sends the part of that rank, which returns its own.
+    folded = ranks - (1 << ranks.bit_length() - 1) if algorithm == "recursive_doubling" else 0
+    assert sent == (ranks * (ranks - 1) + folded) * numel * dtype.itemsize
 
 
 @settings(deadline=None, max_examples=20)

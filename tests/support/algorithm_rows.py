@@ -5,7 +5,7 @@ from collections.abc import Callable
 from kernbench.studies.ccl_algorithms.rows import AlgorithmResults, AlgorithmRow
 
 SIZES = (2, 128, 512, 2048, 8192)
-RANKS = (2, 8)
+RANKS = (3, 8)
 Time = Callable[[int, int], float]
 """Picoseconds by ranks and bytes."""
 
@@ -14,6 +14,7 @@ def rows(**times: Time) -> list[AlgorithmRow]:
     """A row of every algorithm for all ranks and sizes."""
     return [
         AlgorithmRow(
+            collective="all_reduce",
             algorithm=name,
             ranks=ranks,
             nbytes=nbytes,
@@ -35,7 +36,7 @@ def steps(each_ps: float, ps_a_byte: float) -> Time:
 def results() -> AlgorithmResults:
     """Two algorithms, equally fast at 1000 bytes: 300,000 + 1000 x 100 = 100,000 + 1000 x 300."""
     return AlgorithmResults(
-        version=1,
+        version=2,
         topology="topology.yaml",
         topology_hash="0" * 64,
         rows=tuple(rows(ring=steps(300_000, 100), tree=steps(100_000, 300))),

@@ -136,9 +136,8 @@ class PerfCase:
         """The algorithm that runs, where a name of `ccl.yaml` or `auto` is requested."""
         if not self.collective.call:
             return POINT_TO_POINT
-        return ccl.choose(
-            requested, self.collective.call, self.input_rows * self.count * self.dtype.itemsize
-        )
+        nbytes = self.input_rows * self.count * self.dtype.itemsize
+        return ccl.choose(requested, self.collective.call, nbytes, self.ranks)
 
     def spread(self, cubes: Sequence[int], pes: int) -> tuple[tuple[int, ...], int]:
         """The cubes, in rising order, and the number of PEs of each that share a buffer evenly: as

@@ -1,7 +1,7 @@
-"""`ccl-algorithms`: the time of an all-reduce by algorithm, and the selection table of `ccl.yaml`.
+"""`ccl-algorithms`: the times of collectives by algorithm, and the selection tables of `ccl.yaml`.
 
 `study` is the command's entry; `definition` joins the parts below to a `ParameterStudy`:
-`points` (what is simulated), `measurement` (one all-reduce, simulated and checked), `rows` (content
-of `ccl_algorithms.json`), `selection` (the rule that makes the table of `ccl.yaml`), `figures` and
+`points` (what is simulated), `measurement` (one call, simulated and checked), `rows` (content
+of `ccl_algorithms.json`), `selection` (the rule that makes the tables of `ccl.yaml`), `figures` and
 `table`.
 """

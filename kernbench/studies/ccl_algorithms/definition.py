@@ -1,4 +1,4 @@
-"""The study of all-reduce algorithms: what it simulates, keeps and shows."""
+"""The study of algorithms: what it simulates, keeps and shows."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 
 class AlgorithmStudy(ParameterStudy[AlgorithmPoint, AlgorithmRow, AlgorithmResults]):
-    """All-reduce by every algorithm, number of ranks and size up to `max_bytes` a rank."""
+    """Every collective by algorithm, number of ranks and size up to `max_bytes` a rank."""
 
     results_name = "ccl_algorithms.json"
     csv_name = "ccl_algorithms.csv"
-    noun = "all-reduces"
+    noun = "collectives"
+    version = 2
     indent = 20
     results_type = AlgorithmResults
 
@@ -33,7 +34,7 @@ class AlgorithmStudy(ParameterStudy[AlgorithmPoint, AlgorithmRow, AlgorithmResul
         return plan_points(topology.text, read_text(default_file("ccl.yaml")), self._max_bytes)
 
     def measure(self, point: AlgorithmPoint) -> AlgorithmRow:
-        """One all-reduce."""
+        """One call."""
         return measure(point)
 
     def results(
@@ -52,15 +53,26 @@ class AlgorithmStudy(ParameterStudy[AlgorithmPoint, AlgorithmRow, AlgorithmResul
 
     def problem(self, results: AlgorithmResults) -> str:
         """The selection compares all algorithms at all sizes and numbers of ranks."""
-        found = [(row.algorithm, row.ranks, row.nbytes) for row in results.rows]
-        grid = product(*map(set, zip(*found, strict=True)))
-        if found and sorted(found) == sorted(grid):
+        of = {
+            collective: [
+                (row.algorithm, row.ranks, row.nbytes)
+                for row in results.rows
+                if row.collective == collective
+            ]
+            for collective in (row.collective for row in results.rows)
+        }
+        grids = (
+            sorted(found) == sorted(product(*map(set, zip(*found, strict=True))))
+            for found in of.values()
+        )
+        if of and all(grids):
             return ""
         return "there must be one row for every algorithm, number of ranks and size"
 
     def csv_columns(self) -> Mapping[str, Callable[[AlgorithmRow], object]]:
-        """Algorithm, ranks, size and time."""
+        """Collective, algorithm, ranks, size and time."""
         return {
+            "collective": lambda row: row.collective,
             "algorithm": lambda row: row.algorithm,
             "ranks": lambda row: row.ranks,
             "bytes_a_rank": lambda row: row.nbytes,
@@ -74,7 +86,7 @@ class AlgorithmStudy(ParameterStudy[AlgorithmPoint, AlgorithmRow, AlgorithmResul
         return FIGURES
 
     def print_table(self, results: AlgorithmResults) -> None:
-        """A line for each number of ranks and size."""
+        """A line for each collective, number of ranks and size."""
         table.print_table(results.rows)
 
     def findings(self, results: AlgorithmResults) -> Iterator[str]:
@@ -82,5 +94,10 @@ class AlgorithmStudy(ParameterStudy[AlgorithmPoint, AlgorithmRow, AlgorithmResul
         return table.findings(results.rows, load_ccl())
 
     def passed(self, results: AlgorithmResults) -> str:
-        """Number of all-reduces."""
-        return f"{len(results.rows)} all-reduces: every sum right bit by bit"
+        """Number of calls."""
+        return f"{len(results.rows)} collectives: every result right bit by bit"
+
+
+def _is_grid(found: Sequence[tuple[str, int, int]]) -> bool:
+    """Whether there is one point for all algorithms, numbers of ranks and sizes."""
+    return sorted(found) == sorted(product(*map(set, zip(*found, strict=True))))

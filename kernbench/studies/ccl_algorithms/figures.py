@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
 from kernbench.studies.ccl_algorithms.rows import AlgorithmResults, AlgorithmRow
-from kernbench.studies.ccl_algorithms.selection import loss, selected_table
+from kernbench.studies.ccl_algorithms.selection import candidates, loss, selected_table
 from kernbench.studies.plots import (
     BLUE,
     GREEN,
@@ -22,9 +22,8 @@ from kernbench.studies.plots import (
     VERMILION,
     new_figure,
     size_axis,
-    size_label,
 )
-from runtime.ccl.config import Choice
+from runtime.ccl.selection import Choice
 
 STYLES = ((BLUE, "o"), (SKY, "v"), (ORANGE, "D"), (GREEN, "^"), (VERMILION, "s"), (PURPLE, "P"))
 """Colour and marker of each algorithm, in the order of `ccl.yaml`."""
@@ -35,10 +34,11 @@ def latency(results: AlgorithmResults) -> Figure:
 
     Circles mark the fastest algorithm, vertical lines the limits of the selected table.
     """
-    rows = results.rows
-    selected, ranks = selected_table(rows), sorted({row.ranks for row in rows})
+    rows = [row for row in results.rows if row.collective == "all_reduce"]
+    of = candidates(rows, "all_reduce")
+    selected, ranks = selected_table(of), sorted({row.ranks for row in rows})
     styles = dict(zip(dict.fromkeys(row.algorithm for row in rows), cycle(STYLES), strict=False))
-    figure = new_figure(7.0, _finding(rows, selected))
+    figure = new_figure(7.0, _finding(of, selected))
     panels = figure.subplots(-(-len(ranks) // 2), 2, sharex=True, sharey=True, squeeze=False).flat
     for count, axes in zip(ranks, panels, strict=False):
         _panel(axes, [row for row in rows if row.ranks == count], styles, selected)
@@ -91,9 +91,9 @@ def _panel(
     for nbytes in sizes:
         least_us = min(row.time_ps for row in rows if row.nbytes == nbytes) / 1e6
         axes.plot(nbytes, least_us, "o", color="black", markersize=12, markerfacecolor="none")
-    # The last row has no limit.
-    for row in selected[:-1]:
-        axes.axvline(row.up_to_bytes or 0, color="black", linestyle=":", linewidth=1.2)
+    for row in _reached(selected, rows[0].ranks):
+        if row.up_to_bytes is not None:
+            axes.axvline(row.up_to_bytes, color="black", linestyle=":", linewidth=1.2)
     size_axis(axes, sizes)
     # The times span less than two decades: powers of ten alone would give two labels.
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -103,15 +103,16 @@ def _panel(
     axes.label_outer()
 
 
+def _reached(selected: Sequence[Choice], ranks: int) -> list[Choice]:
+    """The rows of a table for a number of ranks, up to the first one of any size."""
+    of_ranks = [row for row in selected if row.up_to_ranks is None or ranks <= row.up_to_ranks]
+    last = next(index for index, row in enumerate(of_ranks) if row.up_to_bytes is None)
+    return of_ranks[: last + 1]
+
+
 def _finding(rows: Sequence[AlgorithmRow], selected: Sequence[Choice]) -> str:
-    limited = [
-        f"{row.algorithm} up to {size_label(row.up_to_bytes)}"
-        for row in selected
-        if row.up_to_bytes is not None
-    ]
     lost = loss(rows, selected)
     return (
-        f"All-reduce by {', then '.join([*limited, selected[-1].algorithm])}:\n"
-        f"on average {lost.mean:.1%} slower than the fastest algorithm of each point, "
-        f"at most {lost.worst:.1%}"
+        f"All-reduce by size and ranks: on average {lost.mean:.1%} slower\n"
+        f"than the fastest algorithm of each point, at most {lost.worst:.1%}"
     )

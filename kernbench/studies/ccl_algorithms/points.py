@@ -1,4 +1,4 @@
-"""The points of the study: all-reduces by algorithm, number of ranks and size."""
+"""The points of the study: calls by collective, algorithm, number of ranks and size."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,12 +17,29 @@ SMALLEST_BYTES, NEXT_BYTES, STEP = 2, 128, 4
 """One element, then each size `STEP` times the previous; below 128 bytes latency alone counts."""
 
 
+NAMES = {
+    "all_reduce": "all_reduce",
+    "reduce": "reduce",
+    "broadcast": "broadcast",
+    "all_gather_into_tensor": "all_gather",
+    "reduce_scatter_tensor": "reduce_scatter",
+    "all_to_all_single": "alltoall",
+}
+"""The collectives, and their names in `perf`."""
+
+
+BY_PARTS = frozenset({"reduce_scatter_tensor", "all_to_all_single"})
+"""The collectives whose operand has a part for every rank."""
+ROOTED = frozenset({"broadcast", "reduce"})
+
+
 @dataclass(frozen=True)
 class AlgorithmPoint:
-    """One all-reduce of `nbytes` a rank, with the text of both configuration files."""
+    """One call on about `nbytes` a rank, with the text of both configuration files."""
 
     topology: str
     ccl: str
+    collective: str
     algorithm: str
     ranks: int
     nbytes: int
@@ -30,13 +47,16 @@ class AlgorithmPoint:
     @property
     def case(self) -> PerfCase:
         """The same call as a case of `kernbench perf`."""
+        collective = COLLECTIVES[NAMES[self.collective]]
+        # The operand has a part for every rank: sizes are rounded down to whole elements of each.
+        parts = self.ranks if self.collective in BY_PARTS else 1
         return PerfCase(
-            collective=COLLECTIVES["all_reduce"],
+            collective=collective,
             ranks=self.ranks,
-            count=self.nbytes // SMALLEST_BYTES,
+            count=max(self.nbytes // SMALLEST_BYTES // parts, 1),
             dtype_name="half",
             op="sum",
-            root=-1,
+            root=0 if self.collective in ROOTED else -1,
         )
 
     @property
@@ -46,7 +66,7 @@ class AlgorithmPoint:
         return self.ranks * (self.nbytes + 50_000)
 
     def __str__(self) -> str:
-        return f"{self.algorithm} {self.ranks} ranks {self.nbytes} B"
+        return f"{self.collective} {self.algorithm} {self.ranks} ranks {self.nbytes} B"
 
 
 def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[AlgorithmPoint, ...]:
@@ -59,19 +79,29 @@ def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[AlgorithmPoint
             f"--max-bytes {max_bytes}: "
             f"the sizes are {SMALLEST_BYTES}, {NEXT_BYTES} and so on, times {STEP}"
         )
-    file, names = TopologyFile.of(topology), algorithms(parse_ccl(ccl, "ccl.yaml"), topology)
+    file, parsed = TopologyFile.of(topology), parse_ccl(ccl, "ccl.yaml")
     # Rendering a file takes milliseconds: once for each ring, not for each point.
     rings = {ranks: file.on_a_ring(ranks).text for ranks in RANKS}
     return tuple(
-        AlgorithmPoint(topology=text, ccl=ccl, algorithm=name, ranks=ranks, nbytes=nbytes)
+        AlgorithmPoint(
+            topology=text,
+            ccl=ccl,
+            collective=collective,
+            algorithm=name,
+            ranks=ranks,
+            nbytes=nbytes,
+        )
+        for collective in NAMES
         for ranks, text in rings.items()
         for nbytes in sizes(max_bytes)
-        for name in names
+        # One element has no parts.
+        if nbytes > SMALLEST_BYTES or collective not in BY_PARTS
+        for name in algorithms(parsed, topology, collective)
     )
 
 
-def algorithms(ccl: CclConfig, topology: str) -> tuple[str, ...]:
-    """The interchangeable algorithms, in the order of `ccl.yaml`.
+def algorithms(ccl: CclConfig, topology: str, collective: str) -> tuple[str, ...]:
+    """The interchangeable algorithms of a collective, in the order of `ccl.yaml`.
 
     An algorithm with a local phase sums over the cubes of a SIP too: its result is another one, so
     the selection by size cannot replace a flat algorithm with it.
@@ -80,7 +110,7 @@ def algorithms(ccl: CclConfig, topology: str) -> tuple[str, ...]:
     pair = parse_topology(TopologyFile.of(topology).on_a_ring(2).text, "topology.yaml")
     plans = {
         name: InstallPlan(Group(0, (0, 1), ccl.resolve(name), pair), ccl.source)
-        for name in algorithms_with("all_reduce", ccl)
+        for name in algorithms_with(collective, ccl)
     }
     return tuple(name for name, plan in plans.items() if not plan.mapping.local)
 

@@ -4,12 +4,13 @@ from msgspec import Struct
 
 
 class AlgorithmRow(Struct, frozen=True, forbid_unknown_fields=True):
-    """One all-reduce of `nbytes` a rank, and its simulated time.
+    """One call of a collective on `nbytes` a rank, and its simulated time.
 
     `skew_ps` is the time between the first and the last start of the ranks' kernels, `wrong` the
     number of wrong elements over all ranks.
     """
 
+    collective: str
     algorithm: str
     ranks: int
     nbytes: int
@@ -19,12 +20,12 @@ class AlgorithmRow(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def label(self) -> str:
-        """Algorithm, ranks and size."""
-        return f"{self.algorithm} {self.ranks} ranks {self.nbytes} B"
+        """Collective, algorithm, ranks and size."""
+        return f"{self.collective} {self.algorithm} {self.ranks} ranks {self.nbytes} B"
 
     @property
     def faults(self) -> list[str]:
-        """A wrong sum."""
+        """A wrong result."""
         return [f"{self.wrong:,} elements are wrong"] if self.wrong else []
 
 

@@ -1,8 +1,11 @@
-"""The rule that turns measured times into `selection.by_size.all_reduce` of `ccl.yaml`.
+"""The rule that turns measured times into `selection.by_size` of `ccl.yaml`.
 
-The file selects by size, not by the number of ranks. So the time of an algorithm at a size is the
-geometric mean over all numbers of ranks: means of factors compare algorithms independently of how
-long a call takes. A time at most 2 % above the shortest counts as equal to it.
+Each collective has tables by size, one for every few numbers of ranks. Within a table, the time of
+an algorithm at a size is the geometric mean over its numbers of ranks: means of factors compare
+algorithms independently of how long a call takes. A time at most 2 % above the shortest counts as
+equal to it. Two ranks have a table of their own; from three on, the next number joins a table where
+that makes the calls at most 2 % longer on the mean than a table of its own, and none 10 % longer
+than by the fastest algorithm. Numbers with equal tables share them.
 
 Of all tables with one algorithm for each measured size, the selected one has the smallest sum of
 logarithms of these times, then the fewest rows, then the smallest sum of the unrounded logarithms.
@@ -16,11 +19,20 @@ from itertools import groupby, pairwise
 from math import log, log2
 from statistics import fmean, geometric_mean
 
+import msgspec
+
 from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
-from runtime.ccl.config import Choice
+from runtime.ccl.selection import Choice, matching_row
 
 GAIN = 0.02
 """Least gain at some size that justifies a further row."""
+BASELINES = frozenset({"ring_naive"})
+"""Algorithms that others are compared to, and that are not selected."""
+PAIR = 2
+"""Two ranks have a table of their own: their only step is an exchange, in every algorithm."""
+MOST_LOST = 0.1
+"""The most that a call may take longer than by the fastest algorithm, for numbers of ranks to share
+a table, unless tables of their own lose as much."""
 Means = Mapping[str, Mapping[int, float]]
 """The logarithm of an algorithm's mean time at each size."""
 
@@ -35,7 +47,44 @@ class SelectionLoss:
 
 
 def selected_table(rows: Sequence[AlgorithmRow]) -> tuple[Choice, ...]:
-    """The rows of the selection, smallest sizes first; the last row has no limit."""
+    """The rows of the selection for one collective, smallest numbers of ranks and sizes first; the
+    last row has no limit.
+    """
+    ranks = sorted({row.ranks for row in rows})
+    groups = [[ranks[0]]]
+    for count in ranks[1:]:
+        if _is_one_table(rows, groups[-1], count):
+            groups[-1].append(count)
+        else:
+            groups.append([count])
+    limited = [row for group in groups[:-1] for row in _limited(rows, group)]
+    return (*limited, *_table_by_size(_of(rows, groups[-1])))
+
+
+def _is_one_table(rows: Sequence[AlgorithmRow], group: Sequence[int], count: int) -> bool:
+    """Whether a number of ranks shares the table of a group of smaller numbers."""
+    if _table_by_size(_of(rows, group)) == _table_by_size(_of(rows, [count])):
+        return True
+    joined = _of(rows, [*group, count])
+    apart = [*_limited(rows, group), *_table_by_size(_of(rows, [count]))]
+    together, own = loss(joined, _table_by_size(joined)), loss(joined, apart)
+    return (
+        list(group) != [PAIR]
+        and together.mean <= own.mean + GAIN
+        and together.worst <= max(own.worst, MOST_LOST)
+    )
+
+
+def _of(rows: Sequence[AlgorithmRow], ranks: Sequence[int]) -> list[AlgorithmRow]:
+    return [row for row in rows if row.ranks in ranks]
+
+
+def _limited(rows: Sequence[AlgorithmRow], ranks: Sequence[int]) -> list[Choice]:
+    table = _table_by_size(_of(rows, ranks))
+    return [msgspec.structs.replace(row, up_to_ranks=max(ranks)) for row in table]
+
+
+def _table_by_size(rows: Sequence[AlgorithmRow]) -> tuple[Choice, ...]:
     means = mean_times(rows)
     # Successive sizes with one algorithm become one row.
     runs = [
@@ -50,6 +99,21 @@ def selected_table(rows: Sequence[AlgorithmRow]) -> tuple[Choice, ...]:
         for (name, sizes), (following, next_sizes) in pairwise(runs)
     ]
     return (*limited, Choice(algorithm=runs[-1][0]))
+
+
+def tables_of(rows: Sequence[AlgorithmRow]) -> dict[str, tuple[Choice, ...]]:
+    """The tables by collective. An all-gather to a list of tensors has that of one tensor."""
+    found = dict[str, tuple[Choice, ...]]()
+    for collective in dict.fromkeys(row.collective for row in rows):
+        found[collective] = selected_table(candidates(rows, collective))
+        if collective == "all_gather_into_tensor":
+            found["all_gather"] = found[collective]
+    return found
+
+
+def candidates(rows: Sequence[AlgorithmRow], collective: str) -> list[AlgorithmRow]:
+    """The rows of a collective by algorithms that can be selected."""
+    return [row for row in rows if row.collective == collective and row.algorithm not in BASELINES]
 
 
 def mean_times(rows: Iterable[AlgorithmRow]) -> Means:
@@ -115,28 +179,32 @@ def loss(rows: Sequence[AlgorithmRow], table: Sequence[Choice]) -> SelectionLoss
         (row.ranks, row.nbytes): row
         for row in sorted(rows, key=lambda row: row.time_ps, reverse=True)
     }
-    run = [row for row in rows if row.algorithm == algorithm_for(table, row.nbytes)]
+    run = [row for row in rows if row.algorithm == algorithm_for(table, row)]
     shares = {row: row.time_ps / fastest[row.ranks, row.nbytes].time_ps - 1 for row in run}
     worst = max(shares, key=shares.__getitem__)
     return SelectionLoss(fmean(shares.values()), shares[worst], worst)
 
 
-def algorithm_for(table: Sequence[Choice], nbytes: int) -> str:
-    """The algorithm that a table selects for a size."""
-    return next(
-        row.algorithm for row in table if row.up_to_bytes is None or nbytes <= row.up_to_bytes
-    )
+def algorithm_for(table: Sequence[Choice], point: AlgorithmRow) -> str:
+    """The algorithm that a table selects for the size and the ranks of a row."""
+    row = matching_row(table, point.nbytes, point.ranks)
+    assert row is not None, "the last row of a table has no limit"
+    return row.algorithm
 
 
-def as_yaml(table: Sequence[Choice]) -> list[str]:
-    """The table as lines of `ccl.yaml`."""
-    rows = (
-        f"      - {{algorithm: {row.algorithm}}}"
-        if row.up_to_bytes is None
-        else f"      - {{up_to_bytes: {row.up_to_bytes}, algorithm: {row.algorithm}}}"
-        for row in table
-    )
-    return ["selection:", "  by_size:", "    all_reduce:", *rows]
+def as_yaml(tables: Mapping[str, Sequence[Choice]]) -> list[str]:
+    """The tables by collective as lines of `ccl.yaml`."""
+    lines = ["selection:", "  by_size:"]
+    for collective, table in tables.items():
+        lines.append(f"    {collective}:")
+        lines += [f"      - {{{_cells(row)}}}" for row in table]
+    return lines
+
+
+def _cells(row: Choice) -> str:
+    limits = (("up_to_ranks", row.up_to_ranks), ("up_to_bytes", row.up_to_bytes))
+    cells = [f"{key}: {limit}" for key, limit in limits if limit is not None]
+    return ", ".join([*cells, f"algorithm: {row.algorithm}"])
 
 
 def _limit(own: Mapping[int, float], following: Mapping[int, float], last: int, first: int) -> int:

@@ -9,10 +9,13 @@ from kernbench.studies.ccl_algorithms.selection import (
     GAIN,
     algorithm_for,
     as_yaml,
+    candidates,
     loss,
     selected_table,
+    tables_of,
 )
-from runtime.ccl.config import CclConfig, Choice
+from runtime.ccl.config import CclConfig
+from runtime.ccl.selection import Choice
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,13 @@ class ComparisonLine:
 
 
 def print_table(rows: Sequence[AlgorithmRow]) -> None:
-    """A line for each number of ranks and size, with the times of all algorithms."""
+    """By collective, a line for each number of ranks and size, with the times of all algorithms."""
+    for collective in dict.fromkeys(row.collective for row in rows):
+        print(f"{collective}:")
+        _print_collective([row for row in rows if row.collective == collective])
+
+
+def _print_collective(rows: Sequence[AlgorithmRow]) -> None:
     names = tuple(dict.fromkeys(row.algorithm for row in rows))
     columns = (
         "ranks",
@@ -58,23 +67,25 @@ def findings(rows: Sequence[AlgorithmRow], ccl: CclConfig) -> Iterator[str]:
 
     The last line states whether `ccl.yaml` has this selection.
     """
-    chosen = selected_table(rows)
-    yield from as_yaml(chosen)
+    tables = tables_of(rows)
+    yield from as_yaml(tables)
     yield ""
-    # For comparison: each algorithm at all sizes.
-    alone = {
-        name: (Choice(algorithm=name),) for name in dict.fromkeys(row.algorithm for row in rows)
-    }
-    for name, choices in {"this table": chosen, **alone}.items():
-        yield f"{name:<20}{_loss_text(rows, choices)}"
+    for collective in dict.fromkeys(row.collective for row in rows):
+        of = candidates(rows, collective)
+        # For comparison: each algorithm at all sizes.
+        alone = {
+            name: (Choice(algorithm=name),) for name in dict.fromkeys(row.algorithm for row in of)
+        }
+        for name, choices in {"this table": tables[collective], **alone}.items():
+            yield f"{collective:<24}{name:<20}{_loss_text(of, choices)}"
     yield (
-        "rule                least mean of the times over ranks; "
+        "rule                    least mean of the times over ranks; "
         f"up to {GAIN:.0%} more is as good, if that saves a row"
     )
     # Equality of the parsed rows: comments and layout of the file do not matter.
     selection = ccl.file.selection
-    has = selection is not None and selection.by_size.get("all_reduce") == chosen
-    yield f"ccl.yaml            has {'this' if has else 'another'} table"
+    has = selection is not None and dict(selection.by_size) == tables
+    yield f"ccl.yaml                has {'these' if has else 'other'} tables"
 
 
 def _loss_text(rows: Sequence[AlgorithmRow], chosen: Sequence[Choice]) -> str:
@@ -90,13 +101,11 @@ def _loss_text(rows: Sequence[AlgorithmRow], chosen: Sequence[Choice]) -> str:
 
 
 def _lines(rows: Sequence[AlgorithmRow]) -> Iterator[ComparisonLine]:
-    chosen = selected_table(rows)
+    chosen = selected_table(candidates(rows, rows[0].collective))
     # A dict keeps the order of the rows and drops duplicates.
     for ranks, nbytes in dict.fromkeys((row.ranks, row.nbytes) for row in rows):
-        yield ComparisonLine(
-            tuple(row for row in rows if (row.ranks, row.nbytes) == (ranks, nbytes)),
-            algorithm_for(chosen, nbytes),
-        )
+        compared = tuple(row for row in rows if (row.ranks, row.nbytes) == (ranks, nbytes))
+        yield ComparisonLine(compared, algorithm_for(chosen, compared[0]))
 
 
 def _cells(line: ComparisonLine) -> list[str]:

@@ -115,7 +115,9 @@ def chosen_kernel(
     `RuntimeError` if it has no kernel of the collective, which is `called` so in the message.
     """
     ccl = running_rank().ccl
-    name = algorithm or ccl.choose(process_group.algorithm, collective, nbytes)
+    name = algorithm or ccl.choose(
+        process_group.algorithm, collective, nbytes, process_group.world_size
+    )
     if name not in process_group.tables:
         raise RuntimeError(
             f"{called or collective} needs the queues of the algorithm {name!r}, which "

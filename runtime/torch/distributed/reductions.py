@@ -174,7 +174,9 @@ def barrier(
 
 def _barrier_call(process_group: ProcessGroup) -> CollectiveCall:
     ccl = running_rank().ccl
-    name = ccl.choose(process_group.algorithm, "all_reduce", _BARRIER_BYTES)
+    name = ccl.choose(
+        process_group.algorithm, "all_reduce", _BARRIER_BYTES, process_group.world_size
+    )
     if kernel_of(name, "all_reduce", ccl) is None:
         return _barrier_by_pairs(process_group.world_size)
     # The smallest tensor that the algorithm supports: one element on every PE that has neighbours

@@ -8,13 +8,14 @@ from kernbench.studies.ccl_algorithms.points import algorithms, plan_points
 from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
 from kernbench.studies.ccl_algorithms.selection import (
     GAIN,
-    algorithm_for,
     as_yaml,
     loss,
     selected_table,
+    tables_of,
 )
 from kernbench.studies.ccl_algorithms.study import MAX_BYTES
-from runtime.ccl.config import Choice, load_ccl, parse_ccl
+from runtime.ccl.config import load_ccl, parse_ccl
+from runtime.ccl.selection import Choice, matching_row
 from runtime.core.config_file import default_file, read_text
 from tests.support.algorithm_rows import SIZES, Time, rows, steps
 from tests.support.runs import ROOT
@@ -95,11 +96,27 @@ def test_of_equally_fast_algorithms_the_first_is_selected():
     assert selected(tree=equal, ring=equal) == [("tree", None)]
 
 
-def test_ranks_count_by_factors_and_not_by_time():
-    # Twice as fast on 2 ranks outweighs 1.5 times as slow on 8, though that is more picoseconds.
+def test_ranks_with_different_fastest_algorithms_have_tables_of_their_own():
+    table = selected_table(
+        rows(
+            ring=lambda ranks, _: 1000 * ranks,
+            tree=lambda ranks, nbytes: 500 * ranks if ranks == 3 or nbytes == 2 else 1500 * ranks,
+        )
+    )
+    # For 8 ranks, tree is ahead by ln(2) at 2 B and behind by ln(1.5) at 128 B: 0.631 of six powers
+    # of two, at 27.6 B, nearest to 3 x 8 B.
+    assert table == (
+        Choice(algorithm="tree", up_to_ranks=3),
+        Choice(algorithm="tree", up_to_bytes=24),
+        Choice(algorithm="ring"),
+    )
+
+
+def test_ranks_count_by_factors_where_they_share_a_table():
+    # Twice as fast on 3 ranks outweighs 1.02 times as slow on 8, though that is more picoseconds.
     assert selected(
         ring=lambda ranks, _: 1000 * ranks,
-        tree=lambda ranks, _: 500 * ranks if ranks == 2 else 1500 * ranks,
+        tree=lambda ranks, _: 500 * ranks if ranks == 3 else 1020 * ranks,
     ) == [("tree", None)]
 
 
@@ -116,39 +133,50 @@ def test_the_printed_table_is_read_by_the_file_and_chooses_the_same():
     table = selected_table(rows(ring=steps(300_000, 100), tree=steps(100_000, 300)))
     text = read_text(default_file("ccl.yaml"))
     before, _, behind = text.partition("selection:")
-    lines = "\n".join([*as_yaml(table)[:1], "  default: ring", *as_yaml(table)[1:]])
+    first, *others = as_yaml({"all_reduce": table})
+    lines = "\n".join([first, "  default: ring", *others])
     ccl = parse_ccl(
         f"{before}{lines}\n\nalgorithms:{behind.partition('algorithms:')[2]}", "ccl.yaml"
     )
     for nbytes in (1, 1024, 1025, 1 << 26):
-        assert ccl.choose("auto", "all_reduce", nbytes) == algorithm_for(table, nbytes)
+        row = matching_row(table, nbytes, 8)
+        assert row is not None
+        assert ccl.choose("auto", "all_reduce", nbytes, 8) == row.algorithm
 
 
 @pytest.mark.golden
 def test_the_shipped_selection_is_what_the_measured_times_give():
     ccl = load_ccl()
     assert ccl.file.selection is not None
-    assert ccl.file.selection.by_size["all_reduce"] == selected_table(measured())
+    assert dict(ccl.file.selection.by_size) == tables_of(measured())
 
 
 @pytest.mark.golden
 def test_the_measured_times_cover_all_interchangeable_algorithms():
     text, ccl = read_text(default_file("topology.yaml")), read_text(default_file("ccl.yaml"))
     points = {
-        (point.algorithm, point.ranks, point.nbytes) for point in plan_points(text, ccl, MAX_BYTES)
+        (point.collective, point.algorithm, point.ranks, point.nbytes)
+        for point in plan_points(text, ccl, MAX_BYTES)
     }
-    assert {(row.algorithm, row.ranks, row.nbytes) for row in measured()} == points
-    assert "ring" in algorithms(load_ccl(), text)
-    assert not {"intercube", "hierarchical", "point_to_point"} & set(algorithms(load_ccl(), text))
+    rows = measured()
+    assert {(row.collective, row.algorithm, row.ranks, row.nbytes) for row in rows} == points
+    of_all_reduce = algorithms(load_ccl(), text, "all_reduce")
+    assert "ring" in of_all_reduce
+    assert not {"intercube", "hierarchical", "point_to_point"} & set(of_all_reduce)
 
 
 @pytest.mark.golden
 @pytest.mark.slow
 def test_times_measured_now_are_within_the_gain_of_those_in_the_file():
     text, ccl = read_text(default_file("topology.yaml")), read_text(default_file("ccl.yaml"))
-    stored = {(row.algorithm, row.ranks, row.nbytes): row.time_ps for row in measured()}
+    stored = {
+        (row.collective, row.algorithm): row.time_ps
+        for row in measured()
+        if (row.ranks, row.nbytes) == (2, 8192)
+    }
     for point in plan_points(text, ccl, 8192):
         if (point.ranks, point.nbytes) == (2, 8192):
             row = measure(point)
             assert row.faults == []
-            assert row.time_ps == pytest.approx(stored[row.algorithm, 2, 8192], rel=GAIN), point
+            time_ps = stored[row.collective, row.algorithm]
+            assert row.time_ps == pytest.approx(time_ps, rel=GAIN), point

@@ -12,9 +12,17 @@ from kernbench.studies import csv_file, results_file
 from kernbench.studies.all_reduce import kernel_span
 from kernbench.studies.ccl_algorithms.definition import AlgorithmStudy
 from kernbench.studies.ccl_algorithms.measurement import EXACT, measure, shard
-from kernbench.studies.ccl_algorithms.points import RANKS, AlgorithmPoint, plan_points, sizes
+from kernbench.studies.ccl_algorithms.points import (
+    BY_PARTS,
+    NAMES,
+    RANKS,
+    AlgorithmPoint,
+    plan_points,
+    sizes,
+)
 from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
 from kernbench.studies.ccl_algorithms.table import findings, print_table
+from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.config import load_ccl
 from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import UsageError
@@ -51,8 +59,14 @@ def test_the_csv_file_has_a_line_for_each_row(tmp_path: Path):
     with csv_file.write(tmp_path / "rows.csv", columns, lines).open(newline="") as file:
         read = list(csv.DictReader(file))
     assert len(read) == len(RESULTS.rows)
-    # 2 ranks x (300,000 + 2 x 100) ps.
-    assert read[0] == {"algorithm": "ring", "ranks": "2", "bytes_a_rank": "2", "time_ns": "600.4"}
+    # 3 ranks x (300,000 + 2 x 100) ps.
+    assert read[0] == {
+        "collective": "all_reduce",
+        "algorithm": "ring",
+        "ranks": "3",
+        "bytes_a_rank": "2",
+        "time_ns": "900.6",
+    }
 
 
 def test_sizes_end_at_the_given_maximum():
@@ -64,13 +78,27 @@ def test_every_algorithm_has_a_point_for_all_ranks_and_sizes():
     points = plan_points(
         read_text(default_file("topology.yaml")), read_text(default_file("ccl.yaml")), 512
     )
-    names = {point.algorithm for point in points}
-    assert names == {"ring", "ring_naive", "mesh", "tree", "recursive_doubling", "halving_doubling"}
-    assert len(points) == len(set(points)) == len(names) * len(RANKS) * 3
+    names = {
+        collective: {point.algorithm for point in points if point.collective == collective}
+        for collective in NAMES
+    }
+    trees = {"ring", "recursive_doubling"}
+    assert names == {
+        "all_reduce": {*trees, "ring_naive", "mesh", "tree", "halving_doubling"},
+        "reduce": trees,
+        "broadcast": trees,
+        "all_gather_into_tensor": trees,
+        "reduce_scatter_tensor": trees,
+        "all_to_all_single": {"ring", "pairwise"},
+    }
+    # Three sizes; one element has no parts for all ranks.
+    sizes_of = {name: 2 if name in BY_PARTS else 3 for name in NAMES}
+    counts = [len(names[name]) * sizes_of[name] for name in NAMES]
+    assert len(points) == len(set(points)) == len(RANKS) * sum(counts)
 
 
 def test_integers_are_small_enough_for_sums_without_rounding():
-    point = AlgorithmPoint(SMALL, "", "ring", 8, 8192)
+    point = AlgorithmPoint(SMALL, "", "all_reduce", "ring", 8, 8192)
     given = [shard(point, rank).astype(np.int64) for rank in range(8)]
     assert np.abs(np.stack(given)).sum(axis=0).max() <= EXACT
     assert given[0].shape == (1, 4096)
@@ -85,8 +113,24 @@ def test_a_time_goes_from_the_first_start_to_the_last_end():
     assert kernel_span(kernels) == (800, 30)
 
 
+@pytest.mark.parametrize("collective", NAMES)
+def test_every_collective_is_measured_and_right(collective: str):
+    ccl = read_text(default_file("ccl.yaml"))
+    algorithm = "pairwise" if collective == "all_to_all_single" else "recursive_doubling"
+    topology = TopologyFile.of(SMALL).on_a_ring(3).text
+    row = measure(AlgorithmPoint(topology, ccl, collective, algorithm, 3, 600))
+    assert row.faults == []
+    assert row.time_ps > 0
+
+
 def test_every_sum_of_a_point_is_checked():
-    of = {"topology": SMALL, "algorithm": "ring", "ranks": 2, "nbytes": 128}
+    of = {
+        "topology": SMALL,
+        "collective": "all_reduce",
+        "algorithm": "ring",
+        "ranks": 2,
+        "nbytes": 128,
+    }
     ccl = read_text(default_file("ccl.yaml"))
     right = measure(AlgorithmPoint(ccl=ccl, **of))
     assert (right.faults, right.skew_ps) == ([], 0)
@@ -104,9 +148,11 @@ def test_rows_are_in_the_order_of_the_points_while_the_longest_point_starts_firs
     capsys: pytest.CaptureFixture[str],
 ):
     text = read_text(default_file("ccl.yaml"))
-    points = tuple(AlgorithmPoint(SMALL, text, "ring", 2, nbytes) for nbytes in (2, 512))
+    points = tuple(
+        AlgorithmPoint(SMALL, text, "all_reduce", "ring", 2, nbytes) for nbytes in (2, 512)
+    )
     assert [row.nbytes for row in STUDY.measured(points, 1, 0)] == [2, 512]
-    assert [line.split()[4] for line in capsys.readouterr().err.splitlines()] == ["512", "2"]
+    assert [line.split()[5] for line in capsys.readouterr().err.splitlines()] == ["512", "2"]
 
 
 def test_a_wrong_sum_is_a_fault():
@@ -114,9 +160,9 @@ def test_a_wrong_sum_is_a_fault():
     rows = (wrong, *RESULTS.rows[1:])
     assert STUDY.verdict(msgspec.structs.replace(RESULTS, rows=rows)) == [
         "1 FAULTS",
-        "ring 2 ranks 2 B: 3 elements are wrong",
+        "all_reduce ring 3 ranks 2 B: 3 elements are wrong",
     ]
-    assert STUDY.verdict(RESULTS) == ["20 all-reduces: every sum right bit by bit"]
+    assert STUDY.verdict(RESULTS) == ["20 collectives: every result right bit by bit"]
 
 
 def test_the_findings_have_the_selection_its_loss_and_whether_ccl_yaml_has_it():
@@ -125,11 +171,11 @@ def test_the_findings_have_the_selection_its_loss_and_whether_ccl_yaml_has_it():
         "      - {up_to_bytes: 1024, algorithm: tree}",
         "      - {algorithm: ring}",
     ]
-    worth = {line[:20].strip(): line[20:] for line in lines[6:]}
+    worth = {line[24:44].strip(): line[44:] for line in lines[6:8] + lines[8:9]}
     assert worth["this table"] == "always the fastest"
     # 8192 bytes: 100,000 + 300 x 8192 over 300,000 + 100 x 8192 ps.
-    assert worth["tree"].endswith("at most 128.5% (tree, 2 ranks, 8192 B)")
-    assert worth["ccl.yaml"] == "has another table"
+    assert worth["tree"].endswith("at most 128.5% (tree, 3 ranks, 8192 B)")
+    assert lines[-1] == "ccl.yaml                has other tables"
 
 
 def test_a_line_of_the_table_has_the_times_of_all_algorithms_the_fastest_and_the_chosen_one(
