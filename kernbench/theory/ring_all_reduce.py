@@ -8,7 +8,9 @@ TCM.
 from math import ceil
 
 from kernbench.theory.alpha_beta import AlphaBeta, RingQueue, all_reduce_bytes
+from kernbench.theory.bandwidths import slice_gbs
 from kernbench.theory.kernel_costs import KernelCosts
+from kernbench.theory.roofline import bytes_ps
 from kernbench.theory.routes import UCIE_GBS
 from kernbench.theory.servers import transfer_ps
 from kernbench.theory.topology_file import TopologyFile
@@ -22,6 +24,7 @@ class RingAllReduceTimes:
         self._times, self._route = self.costs.times, self.costs.to_sip()
         self._slot_ps = self.costs.slot_ps(self._route, queue.slot_bytes)
         self._copy_ps = self.costs.copy_ps(queue.slot_bytes)
+        self._slice_gbs = slice_gbs(file)
         self.link = AlphaBeta(self.costs.alpha_ps(self._route), file.number(UCIE_GBS))
         """alpha of a message to the next SIP, and B of the link between SIPs."""
 
@@ -59,32 +62,17 @@ class RingAllReduceTimes:
             nbytes * 1000 / self.slot_interval_ps, slots * nbytes * 1000 / self.round_trip_ps
         )
 
-    def alpha_beta_ps(self, sips: int, nbytes: int) -> float:
-        """2(p-1) alpha + 2(p-1)/p n/B for n bytes per SIP."""
-        return float(self.link.ring_all_reduce_ps(sips, nbytes))
+    def alpha_beta_ps(self, sips: int, nbytes: int, pes: int) -> float:
+        """2(p-1) alpha + max(2(p-1)/p n/B, 2 n/M): n bytes per SIP on `pes` PEs with a slice each.
+
+        alpha is a message without bytes to the next SIP, B the link between SIPs, M the bandwidth
+        of the slices together. Every byte is read from memory once and written once; the links and
+        the slices work at the same time, so the busier one counts.
+        """
+        steps_ps = 2 * (sips - 1) * self.link.alpha_ps
+        memory_ps = float(bytes_ps(2 * nbytes, pes * self._slice_gbs))
+        return float(steps_ps) + max(self.link_ps(sips, nbytes), memory_ps)
 
     def link_ps(self, sips: int, nbytes: int) -> float:
         """2(p-1)/p n/B: the bytes that a rank sends, over the link to the next SIP."""
         return float(self.link.bytes_ps(all_reduce_bytes(sips, nbytes)))
-
-    def block_ps(self, sips: int) -> int:
-        """Load + 2(p-1) step + (p-1) add + p store: a block of p messages with one PE per SIP.
-
-        The PE executes one command after the other. Load and stores access the own slice. A step
-        sends one message and receives one, which is added in the first half of the steps. No step
-        waits for a credit if the ring has `slots_for_a_stream` slots.
-        """
-        message, costs = self._queue.ring_bytes, self.costs
-        # A step: one command, the first slot and q - 1 slots behind it, the copy of the last slot.
-        stream_ps = self._slot_ps + (self._queue.slots - 1) * self.slot_interval_ps
-        step_ps = costs.issue_ps + stream_ps + self._copy_ps
-        added_ps, stored_ps = (sips - 1) * costs.add_ps(message), sips * costs.store_ps(message)
-        return costs.load_ps(sips * message) + 2 * (sips - 1) * step_ps + added_ps + stored_ps
-
-    def ends_ps(self, sips: int) -> int:
-        """gamma: load of the first block, copy of the last slot, stores of the last block.
-
-        No link between SIPs is busy during this time.
-        """
-        message, costs = self._queue.ring_bytes, self.costs
-        return costs.load_ps(sips * message) + self._copy_ps + sips * costs.store_ps(message)

@@ -3,7 +3,7 @@
 from enum import Enum
 
 from runtime.core.dtypes import DType, boolean
-from runtime.language import tl
+from runtime.language.context import running_kernel
 from runtime.language.value import Value
 
 
@@ -32,27 +32,30 @@ class ReduceOp(Enum):
         """Whether elements of this type can be combined."""
         return not self.is_bitwise if dtype.is_floating_point else self is not ReduceOp.AVG
 
-    def combine(self, own: Value, received: Value) -> Value:
-        """Kernel: combine two contributions, or partial results of several."""
+    def combine(self, own: Value, received: Value, out: Value | None = None) -> Value:
+        """Kernel: combine two contributions, or partial results of several; over `out` if given."""
+        function = _FUNCTIONS[self]
         # Sequences of operations and no sets: the hash of an Enum is a function in Python.
         if self in (ReduceOp.SUM, ReduceOp.PRODUCT) and own.dtype.name == boolean.name:
             # As in PyTorch: a sum of bools is whether one is true, a product whether all are.
-            return (tl.maximum if self is ReduceOp.SUM else tl.minimum)(own, received)
-        if self in (ReduceOp.SUM, ReduceOp.AVG):
-            return own + received
-        if self is ReduceOp.PRODUCT:
-            return own * received
-        return _COMBINED[self](own, received)
+            function = "maximum" if self is ReduceOp.SUM else "minimum"
+        return running_kernel().math(function, (own, received), out=out)
 
-    def finish(self, combined: Value, contributions: int) -> Value:
-        """Kernel: the result, from the combination of all contributions."""
-        return combined / contributions if self is ReduceOp.AVG and contributions > 1 else combined
+    def finish(self, combined: Value, contributions: int, out: Value | None = None) -> Value:
+        """Kernel: the result, from the combination of all contributions; over `out` if given."""
+        if self is ReduceOp.AVG and contributions > 1:
+            return running_kernel().math("div", (combined, contributions), out=out)
+        return combined
 
 
-_COMBINED = {
-    ReduceOp.MAX: tl.maximum,
-    ReduceOp.MIN: tl.minimum,
-    ReduceOp.BAND: tl.bitwise_and,
-    ReduceOp.BOR: tl.bitwise_or,
-    ReduceOp.BXOR: tl.bitwise_xor,
+_FUNCTIONS = {
+    ReduceOp.SUM: "add",
+    ReduceOp.AVG: "add",
+    ReduceOp.PRODUCT: "mul",
+    ReduceOp.MAX: "maximum",
+    ReduceOp.MIN: "minimum",
+    ReduceOp.BAND: "bitwise_and",
+    ReduceOp.BOR: "bitwise_or",
+    ReduceOp.BXOR: "bitwise_xor",
 }
+"""Functions of the vector engine."""

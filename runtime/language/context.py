@@ -170,18 +170,25 @@ class KernelContext(Protocol):
         """Write a value into the peer's receive ring; blocks while the ring is full."""
         ...
 
+    def send_async(self, direction: str, value: "Value") -> PendingResult:
+        """Start a send, behind all earlier ones in its direction. Does not block."""
+        ...
+
     def recv(
         self,
         direction: str | None,
         shape: "Shape",
         dtype: DType,
         target: "Value | Pointer | None" = None,
+        *,
+        in_place: bool = False,
     ) -> "PendingResult":
         """Post a receive of the next value from a direction, or from any direction in turn. Does
         not block.
 
         The value is copied to scratch, over a value in TCM (a `Value` as `target`), or to memory (a
-        `Pointer`).
+        `Pointer`). With `in_place` it stays in the ring until its `release`, or is copied over the
+        value `target` where the ring does not allow that.
         """
         ...
 
@@ -195,6 +202,14 @@ class KernelContext(Protocol):
 
     def fail_assertion(self, problem: str) -> NoReturn:
         """Raise the `KernelError` of an assertion that does not hold."""
+        ...
+
+    def release(self, value: "Value") -> None:
+        """Return the slots of a value that was received in place."""
+        ...
+
+    def empty(self, shape: "Shape", dtype: DType) -> "Value":
+        """Scratch for a value, whose elements are not defined. It takes no time."""
         ...
 
     def scratch(self) -> AbstractContextManager[None]:

@@ -19,6 +19,18 @@ def send(direction: str, value: Value) -> None:
     running_kernel().send(_direction(direction, "tl.send"), checked_value(value, "tl.send"))
 
 
+def send_async(direction: str, value: Value) -> PendingResult:
+    """Start a send with the arguments of `send`; `wait` returns None when the last byte has left
+    the TCM.
+
+    Messages in one direction leave one after the other, in the order of the calls, each as soon as
+    the receive ring has room. The elements of `value` are read until then.
+    """
+    return running_kernel().send_async(
+        _direction(direction, "tl.send_async"), checked_value(value, "tl.send_async")
+    )
+
+
 @overload
 def recv(
     direction: str | None = None,
@@ -62,10 +74,16 @@ def recv_async(
     *,
     dst_addr: Value | Pointer | None = None,
     dst_space: Space | None = None,
+    in_place: bool = False,
 ) -> PendingResult:
     """Post a receive with the arguments of `recv`; `wait` for the result.
 
     Receives from one direction complete in the order in which they were posted.
+
+    With `in_place` the value stays in the slots of the receive ring, and no byte passes the port of
+    the TCM again: use it as an operand, send it, store it, and then `release` it. A message that
+    wraps round the end of the ring, or whose ring is not in TCM, is copied over `dst_addr`, which
+    must be a value.
     """
     if direction is not None:
         _direction(direction, "tl.recv")
@@ -80,7 +98,21 @@ def recv_async(
     whole, element = checked_shape(shape), checked_dtype(dtype, "tl.recv")
     if target is not None:
         _check_fit(target, whole, element)
-    return running_kernel().recv(direction, whole, element, target)
+    if in_place and not isinstance(target, Value):
+        raise TypeError(
+            "tl.recv_async in place needs dst_addr, a value in TCM: a message that wraps round the "
+            "end of the ring is copied over it"
+        )
+    return running_kernel().recv(direction, whole, element, target, in_place=in_place)
+
+
+def release(value: Value) -> None:
+    """Return the slots of a value that was received in place to the sender; the value ends there.
+
+    Credits return in the order of the ring: a slot that is released before an older one returns its
+    credit with that one. The end of a kernel releases what it has not released.
+    """
+    running_kernel().release(checked_value(value, "tl.release"))
 
 
 def barrier() -> None:

@@ -50,8 +50,9 @@ from runtime.language.memory import (
     store,
     store_async,
 )
-from runtime.language.messages import barrier, recv, recv_async, send
+from runtime.language.messages import barrier, recv, recv_async, release, send, send_async
 from runtime.language.products import composite, dot
+from runtime.language.shapes import checked_dtype, checked_shape
 from runtime.language.value import Pointer, Ref, Value
 from runtime.language.vector import (
     abs,  # noqa: A004 - Triton's names
@@ -132,6 +133,7 @@ __all__ = [
     "device_print",
     "div",
     "dot",
+    "empty",
     "erf",
     "exp",
     "exp2",
@@ -169,12 +171,14 @@ __all__ = [
     "recv",
     "recv_async",
     "ref",
+    "release",
     "relu",
     "reshape",
     "round",
     "rsqrt",
     "scratch",
     "send",
+    "send_async",
     "sigmoid",
     "silu",
     "sin",
@@ -232,6 +236,13 @@ def wait(pending: PendingResult | PendingValues) -> Value | tuple[Value, ...] | 
             f"tl.composite or tl.recv_async, not {given}"
         )
     return pending.wait()
+
+
+def empty(shape: tuple[int, ...] | int, dtype: DType) -> Value:
+    """Scratch for a value of `shape`, as the target of `out=` and `dst_addr=`: it takes no time,
+    and its elements are not defined.
+    """
+    return running_kernel().empty(checked_shape(shape), checked_dtype(dtype, "tl.empty"))
 
 
 @contextmanager

@@ -152,7 +152,9 @@ class Value(ValueOperators):
     numpy, is a `TypeError` with advice.
     """
 
-    __slots__ = ("_located", "address", "data", "dtype", "numel", "scope", "shape", "strides")
+    __slots__ = (
+        *("_extent", "_located", "address", "data", "dtype", "numel", "scope", "shape", "strides"),
+    )
     shape: Shape
     dtype: DType
     address: int
@@ -160,6 +162,7 @@ class Value(ValueOperators):
     scope: Scope | None
     numel: int
     _located: Operand | None
+    _extent: tuple[int, int] | None
 
     def __init__(
         self,
@@ -177,6 +180,7 @@ class Value(ValueOperators):
         describe(self, "dtype", dtype)
         describe(self, "numel", prod(shape))
         describe(self, "_located", None)
+        describe(self, "_extent", None)
         describe(self, "address", address)
         describe(self, "strides", row_major(shape) if strides is None else strides)
         describe(self, "scope", scope or current_scope.get())
@@ -200,15 +204,19 @@ class Value(ValueOperators):
     @property
     def extent(self) -> tuple[int, int]:
         """The address of the first byte, and that behind the last one; equal if it is empty."""
-        if not self.numel:
-            return self.address, self.address
-        steps = zip(self.shape, self.strides, strict=True)
-        last = sum((length - 1) * stride for length, stride in steps)
-        return self.address, self.address + (last + 1) * self.dtype.itemsize
+        extent = self._extent
+        if extent is None:
+            # Once for a value, which each command compares with all operations in flight.
+            steps = zip(self.shape, self.strides, strict=True)
+            last = sum((length - 1) * stride for length, stride in steps) if self.numel else -1
+            extent = self.address, self.address + (last + 1) * self.dtype.itemsize
+            object.__setattr__(self, "_extent", extent)
+        return extent
 
     def shares_bytes(self, other: "Value") -> bool:
         """Whether the extents of two values overlap; gaps between rows belong to an extent."""
-        (start, end), (first, behind) = self.extent, other.extent
+        (start, end) = self._extent or self.extent
+        (first, behind) = other._extent or other.extent  # noqa: SLF001 - of this class
         return start < behind and first < end
 
     @property

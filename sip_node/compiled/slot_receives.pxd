@@ -12,6 +12,8 @@ cdef class ReceivedMessage(Continuation):
     cdef readonly object targets
     cdef readonly str line
     cdef readonly bint in_tcm
+    cdef readonly bint in_place
+    cdef public long long kept
     cdef readonly Completion done
     cdef public str source
     cdef public int step
@@ -38,6 +40,9 @@ cdef class ReceivedMessage(Continuation):
 cdef class SlotReceives:
     cdef public list _posted
     cdef public dict _matched
+    cdef public object _kept
+    # Whether a receive was in place: from then on credits may wait for each other.
+    cdef bint keeps
     cdef Calendar calendar
     cdef long long issue_ps
     cdef object dma
@@ -49,7 +54,9 @@ cdef class SlotReceives:
 
     cdef int match(self) except -1
     cdef int begin(self, ReceivedMessage receive) except -1
+    cdef int keep_slots(self, ReceivedMessage receive) except -1
     cdef int read_slot(self, ReceivedMessage receive) except -1
     cdef int copy(self, ReceivedMessage receive, Slot slot, blocks) except -1
     cdef int copied(self, ReceivedMessage receive, data) except -1
+    cdef int complete(self, ReceivedMessage receive, data) except -1
     cdef int issued(self, ReceivedMessage receive) except -1

@@ -10,6 +10,7 @@ from sip_node.compiled.queue_table import QueuesByDirection
 class ReceivedMessage:
     source: str
     step: int
+    kept: int
     @property
     def direction(self) -> str | None: ...
     @property
@@ -21,9 +22,18 @@ class ReceivedMessage:
     @property
     def in_tcm(self) -> bool: ...
     @property
+    def in_place(self) -> bool: ...
+    @property
     def done(self) -> Completion: ...
     def __init__(
-        self, *, direction: str | None, dtype: Any, targets: Sequence[Any], line: str, in_tcm: bool
+        self,
+        *,
+        direction: str | None,
+        dtype: Any,
+        targets: Sequence[Any],
+        line: str,
+        in_tcm: bool,
+        in_place: bool = False,
     ) -> None: ...
     def enter(self, state: int) -> None: ...
 

@@ -16,27 +16,32 @@ cdef enum:
     AWAITING_SLOT = 4
     COMPLETE = 5
     FAILED = 6
+    KEEPING = 7
 
 cdef object operand = Operand
 cdef tuple NAMES = (
-    "", "POSTED", "READING", "ISSUING", "AWAITING_SLOT", "COMPLETE", "FAILED"
+    "", "POSTED", "READING", "ISSUING", "AWAITING_SLOT", "COMPLETE", "FAILED",
+    "KEEPING",
 )
 # By state, one bit for each state that may follow.
-cdef int[7] FOLLOWING = [
+cdef int[8] FOLLOWING = [
     0,
-    1 << READING | 1 << FAILED,
+    1 << READING | 1 << KEEPING | 1 << FAILED,
     1 << ISSUING | 1 << COMPLETE,
     1 << READING | 1 << AWAITING_SLOT | 1 << FAILED,
     1 << READING | 1 << FAILED,
     0,
     0,
+    1 << COMPLETE | 1 << FAILED,
 ]
 
 
 cdef class ReceivedMessage(Continuation):
     """The base of the twin of `ReferenceReceive`; `step` is the number of its state."""
 
-    def __init__(self, *, str direction, dtype, targets, str line, bint in_tcm):
+    def __init__(self, *, str direction, dtype, targets, str line, bint in_tcm,
+                 bint in_place=False):
+        self.in_place, self.kept = in_place, -1
         self.direction, self.dtype, self.targets = direction, dtype, targets
         self.line, self.in_tcm = line, in_tcm
         self.element = dtype.name
@@ -91,6 +96,8 @@ cdef class SlotReceives:
             self.match()
         elif receive.step == AWAITING_SLOT:
             self.read_slot(receive)
+        elif receive.step == KEEPING:
+            self.keep_slots(receive)
 
     def _match(self):
         self.match()
@@ -134,7 +141,33 @@ cdef class SlotReceives:
             receive.address, receive.item = target.address, functions.item_bytes(target.dtype)
         else:
             receive.parts = functions.cut(receive.targets, receive.queue.slot_size)
+        if receive.in_place:
+            self.keeps = True
+            if self._keep(receive, receive.nbytes):
+                receive.change(KEEPING)
+                return self.keep_slots(receive)
         return self.read_slot(receive)
+
+    cdef int keep_slots(self, ReceivedMessage receive) except -1:
+        """Take the slots of a message that have arrived, which stay where they are."""
+        cdef QueueState queue = receive.queue
+        cdef long long expected
+        cdef Slot slot
+        while receive.begun < receive.nbytes:
+            if not queue.arrived:
+                return 0
+            slot = queue.arrived.popleft()
+            expected = min(queue.slot_size, receive.nbytes - receive.begun)
+            receive.begun += expected
+            if slot.call != self.call or slot.nbytes != expected or slot.dtype != receive.element:
+                self._fail(receive, self._mismatch(receive, slot, expected))
+                return 0
+            if self.trace is not None:
+                self.trace.received(queue.queue_pair, slot)
+        target = receive.targets[0]
+        return self.complete(
+            receive, self._read_tcm(operand(receive.kept, target.shape, target.dtype))
+        )
 
     cdef int read_slot(self, ReceivedMessage receive) except -1:
         """Copy the next slot of the message, which is full, to its targets."""
@@ -174,18 +207,26 @@ cdef class SlotReceives:
             self.trace.received(receive.queue.queue_pair, receive.slot)
         receive.received.append(data)
         # The slot is empty, so its credit returns now and not at the end of the message.
-        self.queues.return_credit(receive.queue)
+        if self.keeps:
+            self._kept.slot_copied(receive.source)
+        else:
+            self.queues.return_credit(receive.queue)
         if receive.begun < receive.nbytes if receive.parts is None else receive.parts:
             receive.change(ISSUING)
             return self.calendar.resume_at(self.calendar.now_ps + self.issue_ps, receive)
+        received = receive.received
+        return self.complete(receive, received[0] if len(received) == 1 else b"".join(received))
+
+    cdef int complete(self, ReceivedMessage receive, data) except -1:
+        """The last slot of a message is read, or kept."""
         receive.change(COMPLETE)
         del self._matched[receive.source]
         if self.by_call:
             self.queues.end_message(receive.source, self.call)
         # Before the kernel goes on: what it does next must find the earlier receives matched.
         self.match()
-        received, receive.received, receive.receives = receive.received, None, None
-        return receive.done.succeed(received[0] if len(received) == 1 else b"".join(received))
+        receive.received = receive.receives = None
+        return receive.done.succeed(data)
 
     cdef int issued(self, ReceivedMessage receive) except -1:
         """The command for the next slot is issued."""

@@ -7,7 +7,8 @@ from sip_node.compiled.queue_table cimport QueuesByDirection
 
 
 cdef class SentMessage(Continuation):
-    cdef QueueState queue
+    cdef readonly QueueState queue
+    cdef readonly str background
     cdef object block
     cdef object data
     cdef readonly long long nbytes

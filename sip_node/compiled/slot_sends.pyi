@@ -13,8 +13,18 @@ class SentMessage:
     def nbytes(self) -> int: ...
     @property
     def sent(self) -> int: ...
+    @property
+    def queue(self) -> QueueState: ...
+    @property
+    def background(self) -> str: ...
     def __init__(
-        self, queue: QueueState, block: Any, data: bytes, nbytes: int, paused: Completion
+        self,
+        queue: QueueState,
+        block: Any,
+        data: bytes,
+        nbytes: int,
+        paused: Completion,
+        background: str = "",
     ) -> None: ...
 
 class SlotSends:

@@ -20,7 +20,8 @@ cdef class SentMessage(Continuation):
     """The twin of `ReferenceSentMessage`."""
 
     def __init__(self, QueueState queue not None, block, data, long long nbytes,
-                 Completion paused not None):
+                 Completion paused not None, str background=""):
+        self.background = background
         self.queue, self.block, self.data, self.nbytes = queue, block, data, nbytes
         self.paused = paused
         self.operation, self.line, self.direction = "send", "", queue.direction
@@ -50,10 +51,16 @@ cdef class SlotSends:
         self.issue(message)
         return message.paused
 
+    def _first(self, SentMessage message not None):
+        """See the reference."""
+        message.sends, message.item = self, self.item_bytes(message.dtype)
+        self.reserve(message)
+
     cdef int issue(self, SentMessage message) except -1:
         """Issue the command for the next slot."""
         message.since_ps, message.step = self.calendar.now_ps, ISSUED
-        self.wait.current = message
+        if not message.background:
+            self.wait.current = message
         return self.calendar.resume_at(message.since_ps + self.issue_ps, message)
 
     cdef int reserve(self, SentMessage message) except -1:
@@ -66,7 +73,8 @@ cdef class SlotSends:
     cdef int write(self, SentMessage message, long long address) except -1:
         """Write the next slot of the message, which is reserved at the peer."""
         cdef long long start = message.sent, nbytes
-        self.wait.current = None
+        if not message.background:
+            self.wait.current = None
         nbytes = min(message.queue.slot_size, message.nbytes - start)
         content = message.data
         if nbytes == message.nbytes:
@@ -95,4 +103,7 @@ cdef class SlotSends:
         # For every slot anew: a collective may have started on these queues in the meantime.
         if message.sent < message.nbytes and not (self.table.user and self.queues.reserved):
             return self.issue(message)
+        if message.background:
+            self._next(message)
+            return 0
         return message.paused.succeed(None)

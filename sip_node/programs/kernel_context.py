@@ -7,14 +7,12 @@ data is eager, time is modelled. A method blocks the kernel's greenlet until its
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from math import prod
 from typing import Any, NoReturn
 
 from runtime.core.dtypes import DType
 from runtime.core.program_grid import DealtPrograms
 from runtime.core.simtime import format_ps, ps_from_ns
 from runtime.core.trace import Operand
-from runtime.language.caller import kernel_line
 from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.context import PendingResult, current_pe
 from runtime.language.gemm import Gemm
@@ -24,7 +22,7 @@ from runtime.language.operations import compute
 from runtime.language.program_ids import ProgramIds
 from runtime.language.rows import RowList
 from runtime.language.shapes import checked_out
-from runtime.language.value import Pointer, Ref, Shape, Value, row_major
+from runtime.language.value import Pointer, Ref, Shape, Value
 from runtime.model.tiles import TileSize
 from runtime.wire.reports import BlockedPe
 from sip_node.chip.completion import Completion, completed
@@ -37,10 +35,11 @@ from sip_node.programs.kernel_chains import start_chain
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_memory import KernelMemory, Strides
+from sip_node.programs.kernel_messages import Messages
 from sip_node.programs.kernel_operation import Operation, Operations
 from sip_node.programs.kernel_prints import report_line
 from sip_node.programs.kernel_queues import KernelQueues
-from sip_node.programs.kernel_receive import Receive, Receives
+from sip_node.programs.kernel_receive import Receives
 from sip_node.programs.kernel_send import Sends
 from sip_node.programs.kernel_transfers import Transfers, fill
 from sip_node.programs.kernel_wait import KernelWait
@@ -50,7 +49,7 @@ from sip_node.programs.program_stacks import ProgramStacks
 _PARTS = frozenset(
     [
         *("_faults", "_memory", "_issuer", "_queues", "_receives", "_wait", "_operations"),
-        *("_sends", "_transfers"),
+        *("_transfers", "_messages"),
     ]
 )
 
@@ -66,8 +65,8 @@ class PeKernelContext:
     _receives: Receives
     _wait: KernelWait
     _operations: Operations
-    _sends: Sends
     _transfers: Transfers
+    _messages: Messages
 
     def __init__(self, pe: Pe, launch: PeLaunch, stacks: ProgramStacks) -> None:
         self._pe, self._launch = pe, launch
@@ -109,13 +108,28 @@ class PeKernelContext:
             issue_ps=self._issuer.issue_ps,
             faults=self._faults,
             trace=trace,
+            tcm=pe.tcm,
             transfer=launch.transfer,
         )
         self._wait = KernelWait(pe, launch, program, self._queues, self._receives)
         self._operations = Operations(self._issuer, self._wait)
-        self._sends = Sends(self._issuer, self._wait, pe.dma, self._queues, self._faults, trace)
         self._transfers = Transfers(
             self._issuer, self._memory, self._operations, pe.dma, self._faults
+        )
+        self._wait.sends = Sends(
+            self._issuer, self._wait, pe.dma, self._queues, self._faults, trace
+        )
+        self._messages = Messages(
+            launch=launch,
+            issuer=self._issuer,
+            memory=self._memory,
+            operations=self._operations,
+            transfers=self._transfers,
+            queues=self._queues,
+            sends=self._wait.sends,
+            receives=self._receives,
+            wait=self._wait,
+            faults=self._faults,
         )
         self._has_parts = True
 
@@ -308,8 +322,11 @@ class PeKernelContext:
 
     def send(self, direction: str, value: Value) -> None:
         """Write a value to the peer's ring, slot by slot; sleep while the ring is full."""
-        self._operations.await_writers((value,))
-        self._sends.send(direction, value)
+        self._messages.send(direction, value)
+
+    def send_async(self, direction: str, value: Value) -> PendingResult:
+        """The same in the background."""
+        return self._messages.send_async(direction, value)
 
     def recv(
         self,
@@ -317,45 +334,27 @@ class PeKernelContext:
         shape: Shape,
         dtype: DType,
         target: Value | Pointer | None = None,
+        *,
+        in_place: bool = False,
     ) -> PendingResult:
-        """Post a receive to scratch, over a value in TCM, or from the slots straight to memory."""
-        line = kernel_line()
-        peer = self._wait.on_peer("recv", direction, line)
-        self._queues.check_incoming(direction)
-        use = None
+        """Post a receive to scratch, over a value in TCM, or from the slots straight to memory; in
+        place: leave the message in its slots.
+        """
         if isinstance(target, Pointer):
-            result = None
-            use = self._transfers.checked_use(
-                "tl.recv", writes=(UsedBlock(target, shape, row_major(shape)),), line=line
-            )
-            blocks = self._memory.translate(target, shape, row_major(shape)) if prod(shape) else []
-            self._memory.check_store(target, blocks)
-        else:
-            result = self._target(target, shape, dtype)
-            blocks = [result.operand] if result.nbytes else []
-        receive = Receive(
-            direction=direction,
-            dtype=dtype,
-            targets=blocks,
-            line=line,
-            in_tcm=result is not None,
-        )
-        if result is not None:
-            receive.done.then(
-                lambda received: fill(result, received.value) if received.error is None else None
-            )
-        if blocks:
-            self._issuer.issue(self._posted, receive)
-        else:
-            # No element, no message: the sender of an empty value sends no slot either.
-            receive.done.complete(b"")
-        transfer = self._launch.transfer
-        if transfer is not None and not blocks:
-            # Of a transfer without elements, the send still waits for the receive.
-            table, launch = self._queues.table, self._launch
-            self._issuer.issue(lambda: completed(table.ready(launch.call, transfer)))
-        over = (target,) if isinstance(target, Value) else ()
-        return self._operations.started(receive.done, result, over=over, memory=use, peer=peer)
+            return self._messages.recv_to_memory(direction, shape, dtype, target)
+        value = self._target(target, shape, dtype)
+        over = () if target is None else (target,)
+        return self._messages.recv(direction, dtype, value, over, in_place=in_place)
+
+    def release(self, value: Value) -> None:
+        """Return the slots of a value that was received in place."""
+        self._messages.release(value)
+
+    def empty(self, shape: Shape, dtype: DType) -> Value:
+        """Scratch for a value; its elements read as zero."""
+        value = self._memory.new(shape, dtype)
+        fill(value, bytes(value.nbytes) if self._pe.chip.data else b"")
+        return value
 
     def barrier(self) -> None:
         """Wait for all PEs of the launch."""
@@ -381,10 +380,6 @@ class PeKernelContext:
         """The value that a result is written to: new, or `out` when no operation uses it."""
         self._operations.await_users(out)
         return self._memory.new(shape, dtype) if out is None else out
-
-    def _posted(self, receive: Receive) -> Completion[None]:
-        self._receives.post(receive)
-        return completed(None)
 
     def _computed(
         self, name: str, inputs: tuple[Operand | float, ...], result: Value, axis: int | None

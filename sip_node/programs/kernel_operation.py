@@ -47,8 +47,8 @@ class Operation:
         return _share(self.over, values)
 
     def uses(self, values: Sequence[Value]) -> bool:
-        """Whether it reads or writes over bytes of one of `values`."""
-        return _share(self.over, values) or _share(self.reads, values)
+        """Whether it reads or writes over bytes of one of `values`, and has not ended."""
+        return not self.done.done and (_share(self.over, values) or _share(self.reads, values))
 
     def uses_from(self, address: int) -> bool:
         """Whether it uses TCM behind `address`."""
@@ -154,5 +154,10 @@ class Operations:
             self._open[0].wait()
 
 
-def _share(values: Iterable[Value], others: Iterable[Value]) -> bool:
-    return any(value.shares_bytes(other) for value in values for other in others)
+def _share(values: Sequence[Value], others: Iterable[Value]) -> bool:
+    # Loops and not `any`: each command compares its values with all operations in flight.
+    for value in values:
+        for other in others:
+            if value.shares_bytes(other):
+                return True
+    return False

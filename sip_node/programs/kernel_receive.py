@@ -12,11 +12,19 @@ between two of them the PE_CPU issues a command, as it would for a loop over slo
     ISSUING        command issued; the next slot is full     READING
     ISSUING        command issued; the next slot is empty    AWAITING_SLOT
     AWAITING_SLOT  the next slot arrives                     READING
-    POSTED, ISSUING, AWAITING_SLOT
+    POSTED         in place, without a wrap: the first slot  KEEPING
+    KEEPING        all slots have arrived                    COMPLETE
+    POSTED, ISSUING, AWAITING_SLOT, KEEPING
                    the slot is not what the receive expects  FAILED
 
 Every slot that is copied returns its credit to the sender at once, so a message may be longer than
 the ring.
+
+A receive in place copies nothing: its value stays in the slots, as the operand of later commands,
+until the kernel releases it. That needs a ring in the own TCM, and slots that follow each other
+without a wrap round the end of the ring; otherwise the message is copied as by any other receive.
+Credits return in the order of the slots, so a slot that is copied behind one that is kept returns
+its credit when that one is released.
 
 A receive accepts one direction or any. Messages match the receives that accept their direction in
 the order in which these were posted (MPI's rule, so that a kernel is deterministic); a receive from
@@ -32,8 +40,6 @@ from enum import IntEnum, auto
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import Struct
-
 from runtime.core.dtypes import DType
 from runtime.core.errors import KernbenchError
 from runtime.core.requests import Transfer
@@ -42,10 +48,13 @@ from sip_node.chip.completion import Completion, all_of, completed
 from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.pe.queue_table import QueueTable, Slot
 from sip_node.chip.pe.slot_trace import SlotTrace
+from sip_node.chip.pe.tcm import PeTcm
 from sip_node.chip.strided_block import is_packed, item_bytes, nbytes_of, part_of
 from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
+from sip_node.programs.kept_slots import NOT_KEPT, KeptSlots
 from sip_node.programs.kernel_faults import KernelFaults
+from sip_node.programs.slot_targets import SlotTargets, cut_in_slots
 
 
 # Integers, since the hash of another Enum is a function in Python.
@@ -58,10 +67,12 @@ class ReceiveState(IntEnum):
     AWAITING_SLOT = auto()
     COMPLETE = auto()
     FAILED = auto()
+    KEEPING = auto()
 
 
 _FOLLOWING: dict[int, set[ReceiveState]] = {
-    ReceiveState.POSTED: {ReceiveState.READING, ReceiveState.FAILED},
+    ReceiveState.POSTED: {ReceiveState.READING, ReceiveState.KEEPING, ReceiveState.FAILED},
+    ReceiveState.KEEPING: {ReceiveState.COMPLETE, ReceiveState.FAILED},
     ReceiveState.READING: {ReceiveState.ISSUING, ReceiveState.COMPLETE},
     ReceiveState.ISSUING: {
         ReceiveState.READING,
@@ -78,7 +89,8 @@ class ReferenceReceive:
 
     `direction` is None for any; once a message has matched, `source` is where it comes from and
     `parts` are its slots that are still to come. `in_tcm` is true for targets in the
-    PE's own TCM. `done` completes with the packed bytes.
+    PE's own TCM. With `in_place` the message may stay in its slots, from the physical address
+    `kept` on; -1 if it was copied. `done` completes with the packed bytes.
     """
 
     direction: str | None
@@ -86,9 +98,11 @@ class ReferenceReceive:
     targets: Sequence[Operand]
     line: str
     in_tcm: bool
+    in_place: bool = False
+    kept: int = NOT_KEPT
     state: ReceiveState = ReceiveState.POSTED
     source: str = ""
-    parts: "deque[_SlotTargets]" = field(default_factory=deque)
+    parts: deque[SlotTargets] = field(default_factory=deque)
     received: list[bytes] = field(default_factory=list)
     done: Completion[bytes] = field(default_factory=Completion)
 
@@ -98,13 +112,6 @@ class ReferenceReceive:
             f"a receive goes from {self.state!r} to {state!r}"
         )
         self.state = state
-
-
-class _SlotTargets(Struct, frozen=True):
-    """The blocks that the bytes of a slot go to, and the number of these bytes."""
-
-    blocks: list[Operand]
-    nbytes: int
 
 
 if TYPE_CHECKING or not IS_COMPILED:
@@ -140,13 +147,16 @@ class ReferenceReceives:
         faults: KernelFaults,
         trace: SlotTrace | None,
         *,
+        tcm: PeTcm,
         transfer: Transfer | None = None,
     ) -> None:
         self._engine, self._dma, self._queues = engine, dma, queues
+        self._read_tcm = tcm.read
         self._transfer = transfer
         self._issue_ps, self._faults, self._trace = issue_ps, faults, trace
         self._posted: list[Receive] = []
         self._matched: dict[str, Receive] = {}
+        self._kept = KeptSlots(queues, tcm)
         self._turn = 0
 
     @property
@@ -167,8 +177,13 @@ class ReferenceReceives:
         self._match()
         return receive.done
 
+    def release(self, address: int) -> bool:
+        """Return the credits of the message kept from `address` on; whether there is one."""
+        return self._kept.release(address)
+
     def close(self) -> None:
         """The kernel has ended."""
+        self._kept.release_all()
         if self._queues.listener == self._slot_filled:
             self._queues.listener = None
 
@@ -178,6 +193,8 @@ class ReferenceReceives:
             self._match()
         elif receive.state is ReceiveState.AWAITING_SLOT:
             self._read_slot(receive)
+        elif receive.state is ReceiveState.KEEPING:
+            self._keep_slots(receive)
 
     def _match(self) -> None:
         """Give messages to receives, in the order of posting."""
@@ -215,8 +232,34 @@ class ReferenceReceives:
         if nbytes > slot_size and not all(map(is_packed, receive.targets)):
             self._refuse_gaps(receive, nbytes)
             return
-        receive.parts = _cut(receive.targets, slot_size)
-        self._read_slot(receive)
+        receive.parts = cut_in_slots(receive.targets, slot_size)
+        if receive.in_place and self._keep(receive, nbytes):
+            receive.enter(ReceiveState.KEEPING)
+            self._keep_slots(receive)
+        else:
+            self._read_slot(receive)
+
+    def _keep(self, receive: Receive, nbytes: int) -> bool:
+        """Whether a message stays in its slots, which are then noted as kept."""
+        receive.kept = self._kept.keep(receive.source, nbytes)
+        if receive.kept == NOT_KEPT:
+            self._kept.copied(receive.source, receive.targets[0].address)
+        return receive.kept != NOT_KEPT
+
+    def _keep_slots(self, receive: Receive) -> None:
+        """Take the slots of a message that have arrived, which stay where they are."""
+        while receive.parts:
+            slot = self._queues.take(receive.source)
+            if slot is None:
+                return
+            problem = self._mismatch(receive, slot, receive.parts.popleft().nbytes)
+            if problem is not None:
+                self._fail(receive, problem)
+                return
+            if self._trace is not None:
+                self._trace.received(self._queues.pair(receive.source), slot)
+        (target,) = receive.targets
+        self._complete(receive, self._read_tcm(Operand(receive.kept, target.shape, target.dtype)))
 
     def _read_slot(self, receive: Receive) -> None:
         """Copy the next slot of the message, which is full, to its targets."""
@@ -252,20 +295,24 @@ class ReferenceReceives:
             self._trace.received(self._queues.pair(receive.source), slot)
         receive.received.append(read.value)
         # The slot is empty, so its credit returns now and not at the end of the message.
-        self._queues.release(receive.source)
+        self._kept.slot_copied(receive.source)
         if receive.parts:
             receive.enter(ReceiveState.ISSUING)
             issued_ps = self._engine.now_ps + self._issue_ps
             self._engine.at(issued_ps, self._command_issued, receive)
             return
+        received = receive.received
+        self._complete(receive, received[0] if len(received) == 1 else b"".join(received))
+
+    def _complete(self, receive: Receive, data: bytes) -> None:
+        """The last slot of a message is read, or kept."""
         receive.enter(ReceiveState.COMPLETE)
         del self._matched[receive.source]
         if self._transfer is not None:
             self._queues.end_message(receive.source, self._faults.call)
         # Before the kernel goes on: what it does next must find the earlier receives matched.
         self._match()
-        received = receive.received
-        receive.done.complete(received[0] if len(received) == 1 else b"".join(received))
+        receive.done.complete(data)
 
     def _command_issued(self, receive: Receive) -> None:
         if self._queues.full_slots(receive.source):
@@ -300,24 +347,6 @@ class ReferenceReceives:
         return self._faults.error(problem, receive.line)
 
 
-def _cut(targets: Sequence[Operand], slot_size: int) -> deque[_SlotTargets]:
-    """The slots of a message."""
-    slots: deque[_SlotTargets] = deque()
-    blocks, room = list[Operand](), slot_size
-    for target in targets:
-        start, nbytes = 0, nbytes_of(target)
-        while start < nbytes:
-            count = min(room, nbytes - start)
-            blocks.append(part_of(target, start, count))
-            start, room = start + count, room - count
-            if not room:
-                slots.append(_SlotTargets(blocks, slot_size))
-                blocks, room = list[Operand](), slot_size
-    if blocks:
-        slots.append(_SlotTargets(blocks, slot_size - room))
-    return slots
-
-
 class _SlotFunctions(NamedTuple):
     """What the twin calls of this room and of the rooms between."""
 
@@ -325,7 +354,7 @@ class _SlotFunctions(NamedTuple):
     item_bytes: Callable[[str], int] = item_bytes
     is_packed: Callable[[Operand], bool] = is_packed
     part_of: Callable[[Operand, int, int], Operand] = part_of
-    cut: Callable[[Sequence[Operand], int], deque[_SlotTargets]] = _cut
+    cut: Callable[[Sequence[Operand], int], deque[SlotTargets]] = cut_in_slots
     all_of: Callable[[Sequence[Completion[bytes]]], Completion[list[bytes]]] = all_of
 
 
@@ -349,9 +378,12 @@ else:
             faults: KernelFaults,
             trace: SlotTrace | None,
             *,
+            tcm: PeTcm,
             transfer: Transfer | None = None,
         ) -> None:
-            super().__init__(engine, dma, queues, issue_ps, faults, trace, transfer=transfer)
+            super().__init__(
+                engine, dma, queues, issue_ps, faults, trace, tcm=tcm, transfer=transfer
+            )
             self.bind(
                 engine=engine,
                 dma=dma,

@@ -5,17 +5,21 @@
     DMA                                              |= slot =|
 
 The kernel sleeps from the first command of a message to the end of its last slot: events alone
-carry out the slots, so a message costs two switches of programs and not two for each slot.
+carry out the slots, so a message costs two switches of programs and not two for each slot. A
+message in the background wakes it after the first command. Messages in one direction leave one
+after the other, in the order of the calls.
 """
 
+from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from runtime.core.trace import Operand
+from runtime.language.caller import kernel_line
 from runtime.language.value import Value
-from sip_node.chip.completion import Completion
+from sip_node.chip.completion import Completion, completed
 from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.pe.queue_state import QueueState
 from sip_node.chip.pe.slot_trace import SlotTrace
@@ -30,7 +34,8 @@ from sip_node.programs.kernel_wait import KernelWait
 class ReferenceSentMessage(Struct):
     """A message of the elements `data` at `block`, of which the first `sent` bytes have left.
 
-    `paused` completes when all have, or when a collective has reserved the queues.
+    `paused` completes when all have, or when a collective has reserved the queues. A message in the
+    `background` has the source line of its call; its kernel does not wait for it.
     """
 
     queue: QueueState
@@ -38,6 +43,7 @@ class ReferenceSentMessage(Struct):
     data: bytes
     nbytes: int
     paused: Completion[None]
+    background: str = ""
     sent: int = 0
 
 
@@ -61,9 +67,40 @@ class ReferenceSends:
     ) -> None:
         self._issuer, self._wait, self._dma = issuer, wait, dma
         self._queues, self._faults, self._trace = queues, faults, trace
+        # By direction, the messages in the background; the first of each is on its way.
+        self._background: dict[str, deque[SentMessage]] = {}
+
+    @property
+    def outstanding(self) -> bool:
+        """Whether messages in the background have slots left to send."""
+        return any(self._background.values())
 
     def send(self, direction: str, value: Value) -> None:
         """For every slot: reserve it at the peer, sleep while there is no credit, write it."""
+        message = self._message(direction, value)
+        if before := self._background.get(direction):
+            self._wait.begin(self._wait.on_peer("send", direction))
+            self._issuer.wait(lambda: before[-1].paused)
+            self._wait.end()
+        while message.sent < message.nbytes:
+            # Here and not in an event: the line of the error is that of the program.
+            self._queues.check_peer("send", direction)
+            message.paused = Completion()
+            self._issuer.wait(self._begin, message)
+
+    def start(self, direction: str, value: Value) -> Completion[None]:
+        """Send in the background; returns after the first command, and completes when the last byte
+        has left the TCM.
+        """
+        self._queues.check_peer("send", direction)
+        message = self._message(direction, value, kernel_line())
+        if message.nbytes:
+            self._issuer.issue(self._append, message)
+        else:
+            message.paused.complete(None)
+        return message.paused
+
+    def _message(self, direction: str, value: Value, background: str = "") -> SentMessage:
         queue, block = self._queues.outgoing(direction), value.operand
         slot_size, nbytes = queue.pair.slot_size, value.nbytes
         if nbytes > slot_size and not is_packed(block):
@@ -71,12 +108,33 @@ class ReferenceSends:
                 f"send to {direction} of a view with gaps, {nbytes:,} bytes: it must fit "
                 f"a slot of {slot_size:,} bytes; a copy made with tl.cat has no gaps"
             )
-        message = SentMessage(queue, block, value.tobytes(), nbytes, Completion())
-        while message.sent < nbytes:
-            # Here and not in an event: the line of the error is that of the program.
-            self._queues.check_peer("send", direction)
-            message.paused = Completion()
-            self._issuer.wait(self._begin, message)
+        return SentMessage(queue, block, value.tobytes(), nbytes, Completion(), background)
+
+    def _append(self, message: SentMessage) -> Completion[None]:
+        """The first command of a message in the background is issued."""
+        waiting = self._background.setdefault(message.queue.pair.direction, deque())
+        waiting.append(message)
+        if len(waiting) == 1:
+            self._first(message)
+        return completed(None)
+
+    def _first(self, message: SentMessage) -> None:
+        """Send the first slot of a message in the background."""
+        self._reserve(message)
+
+    def _next(self, message: SentMessage) -> None:
+        """A message in the background has left, or has failed: begin the next one."""
+        waiting = self._background[message.queue.pair.direction]
+        waiting.popleft()
+        done = message.paused
+        if message.sent < message.nbytes:
+            direction = message.queue.pair.direction
+            problem = f"send to {direction}: a collective has reserved the queues meanwhile"
+            done.fail(self._faults.error(problem, message.background))
+        else:
+            done.complete(None)
+        if waiting:
+            self._first(waiting[0])
 
     def _begin(self, message: SentMessage) -> Completion[None]:
         self._issue(message)
@@ -84,7 +142,8 @@ class ReferenceSends:
 
     def _issue(self, message: SentMessage) -> None:
         """Issue the command for the next slot."""
-        self._wait.begin(self._wait.on_peer("send", message.queue.pair.direction))
+        if not message.background:
+            self._wait.begin(self._wait.on_peer("send", message.queue.pair.direction))
         self._issuer.after_command(self._reserve, message)
 
     def _reserve(self, message: SentMessage) -> None:
@@ -92,7 +151,8 @@ class ReferenceSends:
 
     def _write(self, message: SentMessage, reserved: Completion[int]) -> None:
         """Write the next slot of the message, which is reserved at the peer."""
-        self._wait.end()
+        if not message.background:
+            self._wait.end()
         pair, start = message.queue.pair, message.sent
         size = min(pair.slot_size, message.nbytes - start)
         source = part_of(message.block, start, size)
@@ -110,6 +170,8 @@ class ReferenceSends:
         # For every slot anew: a collective may have started on these queues in the meantime.
         if message.sent < message.nbytes and not self._queues.reserved:
             self._issue(message)
+        elif message.background:
+            self._next(message)
         else:
             message.paused.complete(None)
 

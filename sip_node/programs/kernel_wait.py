@@ -6,6 +6,7 @@ compute, the kernel sends nothing to other SIPs, so these may simulate up to tha
 """
 
 from collections.abc import Callable
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -29,6 +30,15 @@ class PeerWait(Struct, frozen=True):
     line: str = ""
 
 
+class BackgroundSends(Protocol):
+    """The sends of a kernel."""
+
+    @property
+    def outstanding(self) -> bool:
+        """Whether messages in the background have slots left to send."""
+        ...
+
+
 class KernelWait:
     """What one kernel waits for: `current` is the wait for a peer, if there is one."""
 
@@ -40,6 +50,8 @@ class KernelWait:
         self._queues, self._receives = queues, receives
         self.current: PeerWait | None = None
         self._missing: Callable[[], tuple[str, PeCoordinates | None]] | None = None
+        self.sends: BackgroundSends | None = None
+        """The sends of the kernel, once they exist."""
 
     def on_peer(self, operation: str, direction: str | None, line: str = "") -> PeerWait:
         """A wait that begins now; `KernelError` if the queues do not allow the operation."""
@@ -66,6 +78,8 @@ class KernelWait:
         """The kernel does not go on before `until()`: promise the other SIPs no message before."""
         # A receive under way returns credits, perhaps to another SIP, while the kernel sleeps.
         sends, at = self._receives.outstanding > 0, self._coordinates
+        # A message in the background leaves meanwhile.
+        sends = sends or (self.sends is not None and self.sends.outstanding)
         if self._launch.transfer is None:
             self._chip.send_bounds.waiting(
                 (at.cube, at.pe), self._launch.thread, until, sends=sends

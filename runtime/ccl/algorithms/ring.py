@@ -7,21 +7,27 @@ sends fewer bytes in total. The schedules are `ring_scatter_step` and `ring_gath
 `index_algebra`.
 """
 
-from runtime.ccl.exchange import (
-    blocks,
-    chunk_bounds,
-    cut,
-    received,
-    ring_all_gather,
-    ring_reduce_scatter,
-)
+from functools import partial
+from typing import NamedTuple
+
+from runtime.ccl.exchange import blocks, chunk_bounds, received
 from runtime.ccl.group import Group
 from runtime.ccl.reduction import ReduceOp
+from runtime.ccl.ring_pipeline import RingPass, RingQueues, pass_round
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
 
-RingRank = tuple[int, int, int]
-"""Rank, world size, and the elements of a message that shares its links with others."""
+
+class RingRank(NamedTuple):
+    """Rank, world size, the elements of a message that shares its links with others, and the
+    queues.
+    """
+
+    rank: int
+    size: int
+    shared: int
+    queues: RingQueues
+
 
 DIRECTIONS = ("global_W", "global_E")
 BEHIND, AHEAD = DIRECTIONS
@@ -32,42 +38,42 @@ FEW_PES = 3
 
 
 def arguments(group: Group, itemsize: int) -> tuple[RingRank, int]:
-    """((rank, world size, elements of a shared message), elements of a message): a message fits the
-    receive ring, and all its copies fit the scratch.
+    """(place on the ring, elements of a message that is loaded, received and sent on as a whole): a
+    message fits the receive ring, and all its copies fit the scratch.
 
-    All-reduce has the most copies: a block of p messages is loaded; p - 1 are received and
-    combined, one may be divided, and p - 1 complete ones are received: 4p - 2.
+    All-to-all has the most copies: two messages are loaded, and two are received in each step.
 
     A full ring covers bandwidth x delay of a link. Where several PEs share it, or messages follow
     each other in a chain, smaller messages overlap better: a quarter of a ring, at least 4 slots.
     """
-    message_bytes = group.ring_bytes_within_scratch(4 * group.world_size - 2)
+    message_bytes = group.ring_bytes_within_scratch(2 + 2 * (group.world_size // 2))
     least_bytes = max(message_bytes // 4 // 64 * 64, 4 * group.algorithm.slot_size)
     shared_bytes = min(message_bytes, least_bytes)
-    place = group.rank, group.world_size, shared_bytes // itemsize
+    queues = RingQueues(
+        behind=BEHIND,
+        ahead=AHEAD,
+        n_slots=group.algorithm.n_slots,
+        slot_bytes=group.algorithm.slot_size,
+        room_bytes=group.ring_bytes_within_scratch(2),
+    )
+    place = RingRank(group.rank, group.world_size, shared_bytes // itemsize, queues)
     return place, message_bytes // itemsize
 
 
-def all_reduce(shard: Pointer, numel: int, op: ReduceOp, ring: RingRank, message: int) -> None:
+def all_reduce(shard: Pointer, numel: int, op: ReduceOp, ring: RingRank, _: int) -> None:
     """Kernel: replace the `numel` elements at `shard` by the combined elements of all ranks.
 
-    Reduce-scatter, then all-gather: 2(p-1)/p n bytes a link, in 2(p-1) steps for a block of p
-    messages.
+    Reduce-scatter, then all-gather: 2(p-1)/p n bytes a link, in 2(p-1) steps of n/p bytes.
     """
-    rank, size, shared = ring
-    message = _message(message, shared)
-    if size == 1:
+    if ring.size == 1:
         return
-    for start, count in blocks(numel, message * size):
-        with tl.scratch():
-            chunks = cut(tl.load(shard + start, count), size)
-            own = ring_reduce_scatter(chunks, rank, DIRECTIONS, op)
-            chunks[own] = op.finish(chunks[own], size)
-            ring_all_gather(chunks, rank, DIRECTIONS)
-            # Chunks of small blocks may be empty: they have no store.
-            for (begin, _), chunk in zip(chunk_bounds(count, size), chunks, strict=True):
-                if chunk.numel:
-                    tl.store(shard + start + begin, chunk)
+    bounds = chunk_bounds(numel, ring.size)
+
+    def chunk(index: int) -> Pointer:
+        return shard + bounds[index][0]
+
+    sizes = [stop - start for start, stop in bounds]
+    pass_round(RingPass(ring.rank, sizes, chunk, chunk, shard.dtype, op, gathers=True), ring.queues)
 
 
 def reduce(
@@ -79,7 +85,7 @@ def reduce(
     A chain that ends at the root, message after message: n bytes on each of its p - 1 links, all of
     them busy at once.
     """
-    rank, size, shared = ring
+    rank, size, shared, _ = ring
     # The root is the last position of the chain.
     position = (rank - root - 1) % size
     for start, count in blocks(numel, min(message, shared)):
@@ -102,7 +108,7 @@ def broadcast(shard: Pointer, numel: int, root: int, ring: RingRank, message: in
     A chain that begins at the root, message after message: n bytes on each of its p - 1 links, all
     of them busy at once.
     """
-    rank, size, shared = ring
+    rank, size, shared, _ = ring
     # The root is position 0 of the chain.
     position = (rank - root) % size
     if size == 1:
@@ -125,21 +131,22 @@ def all_gather(
 ) -> None:
     """Kernel: write the `numel` elements at `shard` of every rank r to `outputs[r]`.
 
-    (p-1) n bytes a link, in p - 1 steps for a message.
+    (p-1) n bytes a link, in p - 1 steps of n bytes.
     """
-    rank, size, shared = ring
-    message = _message(message, shared)
-    for start, count in blocks(numel, message):
-        with tl.scratch():
-            value = tl.load(shard + start, count)
-            for step in range(size - 1):
-                # Posted before the send: the next message moves from the ring to scratch while this
-                # one is stored.
-                incoming = tl.recv_async(BEHIND, count, shard.dtype)
-                tl.send(AHEAD, value)
-                tl.store(outputs[(rank - step) % size] + start, value)
-                value = received(incoming)
-            tl.store(outputs[(rank + 1) % size] + start, value)
+    if ring.size == 1:
+        _copy(shard, outputs[0], numel, message)
+        return
+    # The pass begins with chunk i + 1 at position i.
+    gather_pass = RingPass(
+        position=(ring.rank - 1) % ring.size,
+        sizes=[numel] * ring.size,
+        source=partial(_always, shard),
+        target=partial(_part, outputs),
+        dtype=shard.dtype,
+        op=None,
+        gathers=True,
+    )
+    pass_round(gather_pass, ring.queues)
 
 
 def all_gather_into_tensor(
@@ -162,17 +169,22 @@ def reduce_scatter_tensor(
     """Kernel: combine the `numel` elements at `inputs[r]` over all ranks, and write them to
     `output` of rank r.
 
-    (p-1)/p of p `numel` elements a link, in p - 1 steps for a message of each part.
+    (p-1) `numel` elements a link, in p - 1 steps of `numel` elements.
     """
-    rank, size, shared = ring
-    message = _message(message, shared)
-    for start, count in blocks(numel, message):
-        with tl.scratch():
-            chunks = [tl.load(part + start, count) for part in inputs]
-            # The reduce-scatter completes chunk i + 1 at position i. A rank needs its own chunk, so
-            # it takes the position before.
-            ring_reduce_scatter(chunks, (rank - 1) % size, DIRECTIONS, op)
-            tl.store(output + start, op.finish(chunks[rank], size))
+    if ring.size == 1:
+        _copy(inputs[0], output, numel, message)
+        return
+    # The pass completes chunk i + 1 at position i.
+    scatter_pass = RingPass(
+        position=(ring.rank - 1) % ring.size,
+        sizes=[numel] * ring.size,
+        source=partial(_part, inputs),
+        target=partial(_always, output),
+        dtype=output.dtype,
+        op=op,
+        gathers=False,
+    )
+    pass_round(scatter_pass, ring.queues)
 
 
 def all_to_all_single(
@@ -188,7 +200,7 @@ def all_to_all_single(
     A part takes the shorter direction round the ring, from rank to rank. With n bytes in the parts
     of a rank, p/8 n bytes a link and direction, or (p*p - 1)/8p n for odd p.
     """
-    rank, size, shared = ring
+    rank, size, shared, _ = ring
     message = _message(message, shared)
     for start, count in blocks(numel, message):
         with tl.scratch():
@@ -223,7 +235,7 @@ def gather(
     Two chains end at the root, one from each side. The last link of the longer one carries
     floor(p/2) n bytes, that of the other one the parts of the other ranks.
     """
-    rank, size, _ = ring
+    rank, size = ring.rank, ring.size
     arms = _arms(root, size)
     if rank == root:
         # Straight from the rings to memory, from both sides at once.
@@ -259,7 +271,7 @@ def scatter(
 
     Two chains begin at the root, one to each side: the bytes on the links are those of `gather`.
     """
-    rank, size, _ = ring
+    rank, size = ring.rank, ring.size
     arms = _arms(root, size)
     if rank == root:
         for start, count in blocks(numel, message):
@@ -279,6 +291,14 @@ def scatter(
                 tl.send(outwards, tl.recv(inwards, count, output.dtype))
         with tl.scratch():
             tl.store(output + start, tl.recv(inwards, count, output.dtype))
+
+
+def _part(parts: tuple[Pointer, ...], index: int) -> Pointer:
+    return parts[index]
+
+
+def _always(part: Pointer, _: int) -> Pointer:
+    return part
 
 
 def _message(message: int, shared: int) -> int:

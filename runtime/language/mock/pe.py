@@ -20,15 +20,21 @@ from runtime.language.gemm import Gemm, evaluate
 from runtime.language.inference import check_over, infer
 from runtime.language.memory_in_flight import BARRIER, MemoryInFlight, MemoryUse, UsedBlock
 from runtime.language.mock.barrier import MockBarrier
+from runtime.language.mock.matrices import pieces
 from runtime.language.mock.memory import MockMemory, span_bytes
-from runtime.language.mock.pending import ChainResult, Complete, CompleteValue, ReceiveToMemory
+from runtime.language.mock.pending import (
+    ChainResult,
+    Complete,
+    CompleteValue,
+    ReceiveToMemory,
+    SentInBackground,
+)
 from runtime.language.mock.queues import MockQueues
 from runtime.language.operations import compute
 from runtime.language.program_ids import ProgramIds
 from runtime.language.rows import RowList, row_blocks
 from runtime.language.shapes import checked_out
 from runtime.language.value import Array, Pointer, Ref, Shape, Value, row_major
-from runtime.model.tiles import blocked_offset
 from runtime.model.topology import Topology, load_topology
 
 _ORIGIN = PeCoordinates(0, 0, 0)
@@ -210,10 +216,10 @@ class MockPe:
         if gemm.out is not None:
             # Before the product is computed: a page fault of `out` must not depend on the operands'
             # data.
-            pieces = list(self._pieces(gemm.out, (tile.m, tile.n)))
+            targets = list(pieces(gemm.out, (tile.m, tile.n), self._block))
             if a is not None and b is not None:
                 result = evaluate(gemm, a, b, tile)
-                for rows, columns, block in pieces:
+                for rows, columns, block in targets:
                     block[...] = result[rows, columns]
             return Complete(None, self._in_flight, use)
         data = None if a is None or b is None else evaluate(gemm, a, b, tile)
@@ -228,9 +234,12 @@ class MockPe:
     def send(self, direction: str, value: Value) -> None:
         """Fill slots of the peer's ring, each as soon as it is free."""
         self.queues.check_alone(direction)
-        self.queues.peer_text(direction)
-        self._check_gaps(f"send to {direction} of", value, "; a copy made with tl.cat has no gaps")
-        self.queues.send(direction, value.tobytes(), value.dtype)
+        self.queues.send(direction, value)
+
+    def send_async(self, direction: str, value: Value) -> PendingResult:
+        """The same in the background."""
+        left = self.queues.send_async(direction, value)
+        return SentInBackground(self.queues, left, self.queues.peer_text(direction))
 
     def recv(
         self,
@@ -238,8 +247,10 @@ class MockPe:
         shape: Shape,
         dtype: DType,
         target: Value | Pointer | None = None,
+        *,
+        in_place: bool = False,
     ) -> PendingResult:
-        """Post a receive, which empties slots of a receive ring as they fill."""
+        """Post a receive, which empties slots of a receive ring as they fill, or keeps them."""
         self.queues.check_alone(direction)
         value: Value | None = None
         use = None
@@ -248,8 +259,12 @@ class MockPe:
             use = self._use("tl.recv", writes=(block,))
             elements = self._block(target, shape, row_major(shape))
         elif target is not None and target.data is not None:
-            self._check_gaps(f"recv from {direction or 'any'} over", target, "")
+            self.queues.check_gaps(f"recv from {direction or 'any'} over", target, "")
             value, elements = target, target.data
+            if in_place:
+                # A value of its own, as in the slots of a ring.
+                elements = np.empty_like(elements)
+                value = Value(shape, dtype, elements, target.address, scope=target.scope)
         else:
             elements = np.empty(shape, dtype.numpy)
             value = Value(shape, dtype, elements, self._reserve(shape, dtype))
@@ -259,7 +274,8 @@ class MockPe:
             elements[...] = np.frombuffer(data, dtype.numpy).reshape(shape)
             return value
 
-        receive = self.queues.recv(direction, prod(shape) * dtype.itemsize, dtype, deliver)
+        nbytes = prod(shape) * dtype.itemsize
+        receive = self.queues.recv(direction, nbytes, dtype, deliver, in_place=in_place)
         return receive if use is None else ReceiveToMemory(receive, self._in_flight, use)
 
     def barrier(self) -> None:
@@ -270,6 +286,16 @@ class MockPe:
         if problem is not None:
             raise self.queues.error(problem)
         self._barrier.wait(self.queues)
+
+    def release(self, value: Value) -> None:
+        """Free the slots of a value that was received in place."""
+        if value.nbytes:
+            self.queues.release(value)
+
+    def empty(self, shape: Shape, dtype: DType) -> Value:
+        """Scratch for a value."""
+        elements = np.zeros(shape, dtype.numpy)
+        return Value(shape, dtype, elements, self._reserve(shape, dtype))
 
     def device_print(self, text: str) -> None:
         """Print at once."""
@@ -334,36 +360,13 @@ class MockPe:
         if value.data is not None:
             block[...] = value.data
 
-    def _check_gaps(self, operation: str, value: Value, advice: str) -> None:
-        slot_bytes = self.queues.slot_bytes
-        if (
-            value.data is not None
-            and not value.data.flags.c_contiguous
-            and value.nbytes > slot_bytes
-        ):
-            problem = f"it must fit a slot of {slot_bytes:,} bytes"
-            view = f"a view with gaps, {value.nbytes:,} bytes"
-            raise self.queues.error(f"{operation} {view}: {problem}{advice}")
-
     def _matrix(self, operand: Value | Ref, tile: tuple[int, int]) -> Array | None:
         if isinstance(operand, Value):
             return operand.data
         elements = np.empty(operand.shape, operand.dtype.numpy)
-        for rows, columns, block in self._pieces(operand, tile):
+        for rows, columns, block in pieces(operand, tile, self._block):
             elements[rows, columns] = block
         return elements
-
-    def _pieces(self, ref: Ref, tile: tuple[int, int]) -> Generator[tuple[slice, slice, Array]]:
-        """The contiguous blocks of a matrix in memory, with their rows and columns."""
-        # A row-major matrix is one piece with strides, a blocked one a piece per tile.
-        height, width = tile if ref.blocked else ref.shape
-        for row in range(0, ref.shape[0], height):
-            for column in range(0, ref.shape[1], width):
-                rows, columns = min(height, ref.shape[0] - row), min(width, ref.shape[1] - column)
-                at = ref.pointer + blocked_offset(ref.shape, (height, width), row, column)
-                strides = (columns, 1) if ref.blocked else ref.strides
-                block = self._block(at, (rows, columns), strides)
-                yield slice(row, row + rows), slice(column, column + columns), block
 
     def _block(self, pointer: Pointer, shape: Shape, strides: tuple[int, ...]) -> Array:
         block = self.memory.block(pointer, shape, strides)

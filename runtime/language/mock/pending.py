@@ -1,7 +1,10 @@
 """The pending results of the mock runtime, whose operations are complete when they have started."""
 
+from collections.abc import Callable
+
 from runtime.language.context import PendingResult
 from runtime.language.memory_in_flight import MemoryInFlight, MemoryUse
+from runtime.language.mock.queues import MockQueues
 from runtime.language.refusals import PENDING, PENDING_ADVICE, refuse_operators
 from runtime.language.value import Value
 
@@ -56,5 +59,16 @@ class ChainResult:
         return self._returned
 
 
-for _result in (Complete, ChainResult):
+class SentInBackground:
+    """A message in the background."""
+
+    def __init__(self, queues: MockQueues, left: Callable[[], bool], target: str) -> None:
+        self._queues, self._left, self._target = queues, left, target
+
+    def wait(self) -> None:
+        """Let other PEs run until the last slot has left."""
+        self._queues.until(self._left, f"send {self._target}")
+
+
+for _result in (Complete, ChainResult, SentInBackground):
     refuse_operators(_result, PENDING, PENDING_ADVICE)

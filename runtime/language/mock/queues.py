@@ -4,6 +4,7 @@ data and for free slots.
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from greenlet import getcurrent
@@ -38,8 +39,11 @@ class MockReceive:
         nbytes: int,
         dtype: DType,
         deliver: Deliver,
+        *,
+        in_place: bool,
     ) -> None:
         self.direction, self.nbytes, self.dtype = direction, nbytes, dtype
+        self.in_place, self.slots = in_place, 0
         self.line = kernel_line()
         self.value: Value | None = None
         self.complete = False
@@ -59,6 +63,7 @@ class MockReceive:
         while ring and len(self._data) < self.nbytes:
             slot = ring.popleft()
             taken += 1
+            self.slots += 1
             expected = min(slot_bytes, self.nbytes - len(self._data))
             if len(slot.data) != expected or slot.dtype != self.dtype:
                 arrived = f"{len(slot.data)} bytes of {slot.dtype.name}"
@@ -80,6 +85,9 @@ refuse_operators(MockReceive, PENDING, PENDING_ADVICE)
 class MockQueues:
     """The queues of one PE, with `peers` by direction; `sent` counts bytes by direction, `moves`
     slots filled and emptied.
+
+    Sent messages wait in `_outgoing` for slots of the peer; `_held` counts the slots of the own
+    rings whose values are in use, `_kept` has those values.
     """
 
     def __init__(self, coordinates: PeCoordinates, kernel: str) -> None:
@@ -92,6 +100,9 @@ class MockQueues:
         self.sent: dict[str, int] = {}
         self.moves = 0
         self._wait: Callable[[], str] | None = None
+        self._outgoing: dict[str, deque[_MockSlot]] = {}
+        self._held: dict[str, int] = {}
+        self._kept = list[tuple[Value, str, int]]()
         self._rings: dict[str, deque[_MockSlot]] = {}
         self._receives: list[MockReceive] = []
         self._last_served = ""
@@ -117,23 +128,41 @@ class MockQueues:
         if receives:
             self._receiving.add(direction)
 
-    def send(self, direction: str, data: bytes, dtype: DType) -> None:
-        """Fill slots of the peer's ring, each as soon as it is free."""
+    def send(self, direction: str, value: Value) -> None:
+        """Fill slots of the peer's ring, each as soon as it is free; behind earlier messages."""
         target = self.peer_text(direction)
+        left = self.send_async(direction, value)
+        self.until(left, f"send {target}")
+
+    def send_async(self, direction: str, value: Value) -> Callable[[], bool]:
+        """The same in the background; returns whether the message has left, when it is called."""
+        self.peer_text(direction)
+        advice = "; a copy made with tl.cat has no gaps"
+        self.check_gaps(f"send to {direction} of", value, advice)
         if direction not in self._backs:
             raise self.error(f"send to {direction}: the queues only receive from there")
-        ring = self.peers[direction].ring(self._backs[direction])
-        for start in range(0, len(data), self.slot_bytes):
-            self.until(lambda: len(ring) < self.n_slots, f"send {target}")
-            ring.append(_MockSlot(data[start : start + self.slot_bytes], dtype))
-            self.moves += 1
+        data, outgoing = value.tobytes(), self._outgoing.setdefault(direction, deque())
+        slots = [
+            _MockSlot(data[start : start + self.slot_bytes], value.dtype)
+            for start in range(0, len(data), self.slot_bytes)
+        ]
+        outgoing.extend(slots)
         self.sent[direction] = self.sent.get(direction, 0) + len(data)
+        self._fill_slots()
+        # By identity: equal slots of other messages are equal tuples.
+        return lambda: not slots or all(each is not slots[-1] for each in outgoing)
 
     def recv(
-        self, direction: str | None, nbytes: int, dtype: DType, deliver: Deliver
+        self,
+        direction: str | None,
+        nbytes: int,
+        dtype: DType,
+        deliver: Deliver,
+        *,
+        in_place: bool = False,
     ) -> MockReceive:
         """Post a receive: it empties slots of a receive ring as they fill, and calls `deliver`
-        after the last one.
+        after the last one. In place, the slots are free after the `release` of the value.
         """
         if direction is not None:
             self.peer_text(direction)
@@ -141,7 +170,7 @@ class MockQueues:
                 raise self.error(f"recv from {direction}: the queues only send there")
         elif not self._receiving:
             raise self.error("recv from any direction: no queue is installed here")
-        receive = MockReceive(self, direction, nbytes, dtype, deliver)
+        receive = MockReceive(self, direction, nbytes, dtype, deliver, in_place=in_place)
         # An empty value has no slot; its receive is complete at once.
         if nbytes:
             self._receives.append(receive)
@@ -150,10 +179,41 @@ class MockQueues:
             receive.take(deque(), 0)
         return receive
 
+    def check_gaps(self, operation: str, value: Value, advice: str) -> None:
+        """`KernelError` for a view with gaps that does not fit a slot."""
+        slot_bytes = self.slot_bytes
+        if (
+            value.data is not None
+            and not value.data.flags.c_contiguous
+            and value.nbytes > slot_bytes
+        ):
+            problem = f"it must fit a slot of {slot_bytes:,} bytes"
+            view = f"a view with gaps, {value.nbytes:,} bytes"
+            raise self.error(f"{operation} {view}: {problem}{advice}")
+
     def finish(self) -> None:
-        """Wait for every posted receive: a kernel ends when all its operations are complete."""
+        """Wait for all sends and receives: a kernel ends when all its operations are complete."""
         while self._receives:
             self._receives[0].wait()
+        for direction in self._outgoing:
+            self.until(partial(self._has_sent, direction), f"send {self.peer_text(direction)}")
+        self._held.clear()
+        self._kept.clear()
+
+    def release(self, value: Value) -> None:
+        """Free the slots of a value that was received in place."""
+        for number, (kept, direction, slots) in enumerate(self._kept):
+            # By identity: `==` of values compares their elements.
+            if kept is value:
+                del self._kept[number]
+                self._held[direction] -= slots
+                self.moves += slots
+                return
+        raise self.error(f"release of {value!r}, which was not received in place")
+
+    def has_room(self, direction: str) -> bool:
+        """Whether a slot of the receive ring of a direction is free."""
+        return len(self.ring(direction)) + self._held.get(direction, 0) < self.n_slots
 
     def ring(self, direction: str) -> deque[_MockSlot]:
         """The receive ring of a direction."""
@@ -208,13 +268,34 @@ class MockQueues:
 
     def _take_arrivals(self) -> None:
         """Each posted receive empties the slots that it needs, in the order of posting."""
+        self._fill_slots()
         for receive in tuple(self._receives):
             # A receive from any direction is bound to the direction of its first slot.
             receive.direction = receive.direction or self._next_full_ring()
             if receive.direction is not None:
-                self.moves += receive.take(self.ring(receive.direction), self.slot_bytes)
+                taken = receive.take(self.ring(receive.direction), self.slot_bytes)
+                self.moves += taken
+                if receive.in_place:
+                    self._hold(receive, receive.direction, taken)
             if receive.complete:
                 self._receives.remove(receive)
+
+    def _hold(self, receive: MockReceive, direction: str, taken: int) -> None:
+        """The slots that a receive in place has taken are in use."""
+        self._held[direction] = self._held.get(direction, 0) + taken
+        if receive.complete and receive.value is not None:
+            self._kept.append((receive.value, direction, receive.slots))
+
+    def _fill_slots(self) -> None:
+        """Move messages that have been sent to the slots of the peers that are free."""
+        for direction, outgoing in self._outgoing.items():
+            peer, back = self.peers[direction], self._backs[direction]
+            while outgoing and peer.has_room(back):
+                peer.ring(back).append(outgoing.popleft())
+                self.moves += 1
+
+    def _has_sent(self, direction: str) -> bool:
+        return not self._outgoing[direction]
 
     def _next_full_ring(self) -> str | None:
         """Directions are served round-robin in alphabetical order, beginning after the last one

@@ -69,6 +69,10 @@ class ReferenceQueueTable:
         arrived = self._queues[direction].arrived
         return arrived.popleft() if arrived else None
 
+    def head_address(self, direction: str) -> int:
+        """The address of the oldest full slot of a direction that was not taken."""
+        return self._queues[direction].arrived[0].address
+
     def release(self, direction: str) -> None:
         """The oldest slot taken has been read: return its credit to the sender."""
         queue = self._queues[direction]

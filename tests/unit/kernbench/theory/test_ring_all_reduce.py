@@ -40,19 +40,14 @@ def test_slots_so_small_that_commands_take_longer_are_no_faster_than_these() -> 
     assert theory(slots=64, slot_bytes=256).rate_gbs() == pytest.approx(256 / 6)
 
 
-def test_a_block_on_one_pe_is_the_sum_of_its_commands() -> None:
-    # Two messages of 16 KiB. Load of 32 KiB in ns: issue 3, MMU 1, DMA 2, crossbar 2, request
-    # 0.063, latency of HBM 52, bytes 160, crossbar 2.
-    load_ns = 3 + 1 + 2 + 2 + 0.063 + 52 + 160 + 2
-    # A message in four slots, 32 ns apart, and the copy of the last.
-    step_ns = 3 + 103.54 + 3 * 32 + 18
-    # 32 vectors: 2 ns to fetch one, 4 + 1 cycles, 1 ns to store it, 31 more at the fetch port.
-    add_ns = 3 + 2 + 5 + 1 + 31 * 2
-    store_ns = 3 + 1 + 2 + 2 + 80 + 2 + 0.063
-    assert theory().block_ps(2) == round(1000 * (load_ns + 2 * step_ns + add_ns + 2 * store_ns))
-    assert theory().ends_ps(2) == round(1000 * (load_ns + 18 + 2 * store_ns))
-
-
 def test_alpha_beta_counts_each_link_2_p_minus_1_over_p_times() -> None:
     assert theory().link_ps(4, 1 << 20) == 1.5 * (1 << 20) / 128 * 1000
-    assert theory().alpha_beta_ps(4, 1 << 20) == 6 * 74_540 + theory().link_ps(4, 1 << 20)
+    form_ps = 6 * 74_540 + theory().link_ps(4, 1 << 20)
+    assert theory().alpha_beta_ps(4, 1 << 20, pes=8) == form_ps
+
+
+def test_on_two_sips_the_slice_of_one_pe_is_busier_than_the_link() -> None:
+    # n bytes over the link at 128 GB/s; n read and n written at 8 x 32 x 0.8 = 204.8 GB/s.
+    form_ps = 2 * 74_540 + 2 * (1 << 20) / 204.8 * 1000
+    assert theory().alpha_beta_ps(2, 1 << 20, pes=1) == form_ps
+    assert theory().alpha_beta_ps(2, 1 << 20, pes=2) == 2 * 74_540 + theory().link_ps(2, 1 << 20)
