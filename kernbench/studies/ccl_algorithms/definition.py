@@ -59,13 +59,9 @@ class AlgorithmStudy(ParameterStudy[AlgorithmPoint, AlgorithmRow, AlgorithmResul
                 for row in results.rows
                 if row.collective == collective
             ]
-            for collective in (row.collective for row in results.rows)
+            for collective in dict.fromkeys(row.collective for row in results.rows)
         }
-        grids = (
-            sorted(found) == sorted(product(*map(set, zip(*found, strict=True))))
-            for found in of.values()
-        )
-        if of and all(grids):
+        if of and all(map(_is_grid, of.values())):
             return ""
         return "there must be one row for every algorithm, number of ranks and size"
 
