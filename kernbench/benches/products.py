@@ -7,7 +7,6 @@ roundings of the GEMM engine (see `wrong_elements`).
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -175,18 +174,8 @@ def _magnitudes(a: Array, b: Array, chosen: Array) -> Array:
 
 
 def _eps(dtype: DType) -> float:
-    return float(_limits(dtype).eps)
+    return float(dtype.limits.eps)
 
 
 def _least(dtype: DType) -> float:
-    return float(_limits(dtype).smallest_subnormal)
-
-
-def _limits(dtype: DType) -> Any:
-    if dtype in (float16, float32):
-        return np.finfo(dtype.numpy.name)
-    # Not where this module is imported: the package takes 6 ms of each process, and few runs need
-    # it.
-    import ml_dtypes
-
-    return ml_dtypes.finfo(dtype.numpy)  # pyright: ignore[reportUnknownVariableType]
+    return float(dtype.limits.smallest_subnormal)

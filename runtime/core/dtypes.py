@@ -52,16 +52,21 @@ class DType:
         return np.dtype(getattr(ml_dtypes, self.torch_name))
 
     @cached_property
-    def greatest(self) -> float:
-        """The greatest finite number of a floating-point type."""
+    def limits(self) -> "np.finfo[Any]":
+        """Precision and range of a floating-point type, by the names of numpy's `finfo`."""
         if self.torch_name not in _OF_ML_DTYPES:
             import numpy as np
 
-            return float(np.finfo(self.numpy.name).max)
+            return np.finfo(self.numpy.name)
         # Few programs need the package, and it takes 2.5 MB of a process.
         import ml_dtypes
 
-        return float(cast("Any", ml_dtypes.finfo)(self.numpy).max)
+        return cast("Any", ml_dtypes.finfo)(self.numpy)
+
+    @property
+    def greatest(self) -> float:
+        """The greatest finite number of a floating-point type."""
+        return float(self.limits.max)
 
     def holds(self, number: float) -> bool:
         """Whether a Python number can be an operand beside a value of this type.

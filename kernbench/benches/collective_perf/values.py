@@ -5,15 +5,15 @@ would otherwise hold them all in memory. The last few blocks are kept: a rank ne
 twice, and the ranks of one process expect the same result.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from kernbench.benches.collective_perf.collective import PerfCase
-from runtime.core.dtypes import DType, bfloat16
+from runtime.core.dtypes import DType
 from runtime.language.value import Array
 
 BLOCK = 1 << 18
@@ -78,17 +78,18 @@ def combined(op: str, dtype: DType, given: Array) -> tuple[Array, Array | float]
     """The contributions `given` (axis 0) combined, and the largest error of a correct result.
 
     Integers wrap round. A floating-point result that is rounded to nearest after each of its k
-    operations, in any order, has an error of at most k u / (1 - k u) times the result of the same
-    operations on the magnitudes, where u is half the epsilon of the type (N. Higham, Accuracy and
-    Stability of Numerical Algorithms, lemmas 3.1 and 4.2). k is n - 1 for n contributions, and n
-    for an average, which also divides. Products and quotients below the normal range have an error
+    operations, in any order, has an error of at most (1 + u)^k - 1 times the result of the same
+    operations on the magnitudes, where u is half the epsilon of the type: every contribution is
+    multiplied by at most k factors 1 + d with |d| <= u (N. Higham, Accuracy and Stability of
+    Numerical Algorithms, sections 2.2 and 4.2). k is n - 1 for n contributions, and n for an
+    average, which also divides. Products and quotients below the normal range have an error
     of one subnormal step each. What is expected is the result of the same operations in float64, in
     numpy's order, so its error is added: it counts where the type is float64 itself.
     """
     if not dtype.is_floating_point:
         operation = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}[op]
         return operation.reduce(given, axis=0, dtype=dtype.numpy), 0.0
-    exact, contributions, limits = given.astype(np.float64), len(given), _limits(dtype)
+    exact, contributions, limits = given.astype(np.float64), len(given), dtype.limits
     unit, step = float(limits.eps) / 2, float(limits.smallest_subnormal)
     bound = _bound(contributions - 1, unit)
     match op:
@@ -109,7 +110,7 @@ def combined(op: str, dtype: DType, given: Array) -> tuple[Array, Array | float]
 def _bound(operations: int, unit: float) -> float:
     """The largest relative error of a result and of its reference in float64, together."""
     units = (unit, float(np.finfo(np.float64).eps) / 2)
-    return sum(operations * each / (1 - operations * each) for each in units)
+    return sum(math.expm1(operations * math.log1p(each)) for each in units)
 
 
 def _differ(got: Array, right: Array, tolerance: Array | float) -> int:
@@ -118,16 +119,6 @@ def _differ(got: Array, right: Array, tolerance: Array | float) -> int:
     # Comparisons with NaN are false, so that a NaN counts as wrong.
     near = np.abs(got.astype(np.float64) - right) <= tolerance
     return int(near.size - np.count_nonzero(near))
-
-
-def _limits(dtype: DType) -> Any:
-    if dtype != bfloat16:
-        return np.finfo(dtype.numpy.name)
-    # Not where this module is imported: the package takes 6 ms of each process, and few runs need
-    # it.
-    import ml_dtypes
-
-    return ml_dtypes.finfo(dtype.numpy)  # pyright: ignore[reportUnknownVariableType]
 
 
 def _blocks(case: PerfCase) -> Iterator[tuple[int, int]]:

@@ -96,3 +96,9 @@ def test_an_integer_type_counts_in_its_range() -> None:
 
 def test_bfloat16_is_the_type_of_ml_dtypes() -> None:
     assert dtypes.bfloat16.numpy == np.dtype(ml_dtypes.bfloat16)
+
+
+@pytest.mark.parametrize("dtype", [each for each in ALL if each.is_floating_point], ids=repr)
+def test_the_step_after_1_has_the_fraction_bits_of_the_type(dtype: DType) -> None:
+    assert dtype.limits.eps == 2.0**-dtype.fraction_bits
+    assert dtype.limits.max == dtype.greatest == float(np.asarray(dtype.greatest, dtype.numpy))
