@@ -35,6 +35,7 @@ STUDIES = (
     "kernbench.studies.milestone_1h_ccl.study",
     "kernbench.studies.milestone_1h_gemm.study",
     "kernbench.studies.milestone_gqa_llama70b.study",
+    "kernbench.studies.moe_all_to_all.study",
 )
 """The modules that register the studies of kernbench."""
 

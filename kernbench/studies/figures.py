@@ -18,6 +18,8 @@ from kernbench.studies.milestone_1h_gemm.definition import GemmStudy
 from kernbench.studies.milestone_1h_gemm.study import DEFAULT_SHAPES
 from kernbench.studies.milestone_gqa_llama70b.headline import HeadlineStudy
 from kernbench.studies.milestone_gqa_llama70b.study import BATCH, DECODE, PREFILL, SIPS
+from kernbench.studies.moe_all_to_all.definition import MoeStudy
+from kernbench.studies.moe_all_to_all.points import MoeFlags
 from kernbench.studies.parameter_study import ParameterStudy, requires_matplotlib
 from runtime.core.errors import KernbenchError
 from runtime.model.topology import load_topology
@@ -28,6 +30,7 @@ STUDIES: tuple[ParameterStudy[Any, Any, Any], ...] = (
     CclStudy(CCL_BYTES),
     GemmStudy(DEFAULT_SHAPES),
     HeadlineStudy(prefill=PREFILL, decode=DECODE, sips=SIPS, batch=BATCH),
+    MoeStudy(MoeFlags()),
 )
 
 

@@ -17,10 +17,13 @@ from kernbench.studies.milestone_1h_ccl.figures import FIGURES as CCL_FIGURES
 from kernbench.studies.milestone_1h_gemm.definition import GemmStudy
 from kernbench.studies.milestone_1h_gemm.figures import FIGURES as GEMM_FIGURES
 from kernbench.studies.milestone_1h_gemm.shapes import ProductShape
+from kernbench.studies.moe_all_to_all.definition import MoeStudy
+from kernbench.studies.moe_all_to_all.figures import FIGURES as MOE_FIGURES
+from kernbench.studies.moe_all_to_all.points import MoeFlags
 from kernbench.studies.parameter_study import ParameterStudy
 from runtime.core.bench_registry import StudyOptions
 from runtime.core.errors import UsageError
-from tests.support import algorithm_rows, ccl_rows, gemm_rows
+from tests.support import algorithm_rows, ccl_rows, gemm_rows, moe_rows
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,15 @@ STUDIES = (
         fault="16x32x16 ref_ref: wrong result",
         files=("gemm_sweep.json", *GEMM_FIGURES),
         option=("--shapes", "8x8x8"),
+    ),
+    StudyCase(
+        name="moe-all-to-all",
+        study=MoeStudy(MoeFlags()),
+        results=moe_rows.results(),
+        wrong={"wrong": 1},
+        fault="2 ranks, exponent 0: 1 elements are wrong",
+        files=("moe_all_to_all.json", *MOE_FIGURES),
+        option=("--hidden", "64"),
     ),
 )
 

@@ -1,0 +1,144 @@
+"""Measures one point: dispatch and combine of all ranks, with every element checked.
+
+The experts return what they receive, so a combined token is the sum of its weights times the token.
+The weights are multiples of 1/256 with the sum 1: in float64 it is the token itself, exactly.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from kernbench import torch
+from kernbench.studies.moe_all_to_all.points import MoePoint
+from kernbench.studies.moe_all_to_all.routing import DispatchPlan, drawn_weights
+from kernbench.studies.moe_all_to_all.rows import MoeRow
+from kernbench.theory.exchanges import ExchangeBound
+from kernbench.theory.topology_file import TopologyFile
+from runtime.core.trace import OpRecord
+from runtime.language.value import Array, Pointer
+from sip_node.local_run import World, simulate
+
+KERNEL = "kernel all_to_all"
+"""Name in the op log of the kernels of an exchange."""
+
+
+class ExchangeTimes(NamedTuple):
+    """The kernels of all ranks: the end of the last dispatch and of the last combine after the
+    first start, and the time from the first start of a dispatch to the last start of one.
+    """
+
+    dispatch_ps: int
+    total_ps: int
+    start_skew_ps: int
+
+
+def measure(point: MoePoint) -> MoeRow:
+    """Simulate one point."""
+    plan, tokens = point.plan, drawn_tokens(point)
+    world = simulate(_program(plan, tokens), point.ranks, topology=point.topology, ccl=point.ccl)
+    times = exchange_times(world)
+    theory, there = ExchangeBound(TopologyFile.of(point.topology)), point.sizes
+    dispatch, both = theory.busiest(there), theory.busiest(there, there.reversed)
+    return MoeRow(
+        ranks=point.ranks,
+        exponent=point.exponent,
+        tokens=point.tokens,
+        hidden=point.hidden,
+        experts=point.experts,
+        top_k=point.top_k,
+        loads=plan.loads,
+        port=dispatch.port,
+        port_bytes=dispatch.nbytes,
+        dispatch_ps=times.dispatch_ps,
+        dispatch_bound_ps=dispatch.bound_ps,
+        time_ps=times.total_ps,
+        bound_ps=both.bound_ps,
+        start_skew_ps=times.start_skew_ps,
+        wrong=sum(
+            wrong_elements(point, plan, tokens, rank, *result)
+            for rank, result in world.returned.items()
+        ),
+    )
+
+
+def drawn_tokens(point: MoePoint) -> Array:
+    """The tokens of all ranks, (ranks, tokens, hidden) in float16."""
+    rng = np.random.default_rng([point.seed, point.ranks, point.tokens, point.hidden])
+    return rng.normal(size=(point.ranks, point.tokens, point.hidden)).astype(np.float16)
+
+
+def sent_copies(plan: DispatchPlan, tokens: Array, rank: int) -> Array:
+    """The rows that a rank sends, by expert."""
+    top_k = plan.order.shape[1] // tokens.shape[1]
+    return tokens[rank][plan.order[rank] // top_k]
+
+
+def wrong_elements(
+    point: MoePoint, plan: DispatchPlan, tokens: Array, rank: int, received: Array, back: Array
+) -> int:
+    """Wrong elements of a rank: of the rows its experts have received, and of its combined tokens.
+
+    `back` are the rows that have returned to the rank, by expert.
+    """
+    ends = np.cumsum([(0, *row) for row in plan.rows], axis=1)
+    parts = [
+        sent_copies(plan, tokens, source)[start:end]
+        for source, (start, end) in enumerate(ends[:, rank : rank + 2])
+    ]
+    copies = np.empty(back.shape, np.float64)
+    copies[plan.order[rank]] = back
+    weights = drawn_weights(point.shape, point.seed)[rank]
+    combined = (weights[:, :, None] * copies.reshape(*weights.shape, -1)).sum(axis=1)
+    return int(
+        np.count_nonzero(received != np.concatenate(parts))
+        + np.count_nonzero(combined != tokens[rank])
+    )
+
+
+def exchange_times(world: World) -> ExchangeTimes:
+    """Each PE that moves elements has two kernels: the first one is its part of the dispatch."""
+    # A launch can start late on some PEs, behind the packets of other ranks; so the PE decides.
+    by_pe = defaultdict[tuple[int, int, int], list[OpRecord]](list)
+    for sip, kernel in world.of("pe_cpu.collective", KERNEL):
+        by_pe[sip, kernel.cube, kernel.pe].append(kernel)
+    ordered = (sorted(kernels, key=lambda each: each.start_ps) for kernels in by_pe.values())
+    dispatches, combines = zip(*ordered, strict=True)
+    starts_ps = [kernel.start_ps for kernel in dispatches]
+    first_ps = min(starts_ps)
+    return ExchangeTimes(
+        dispatch_ps=max(kernel.end_ps for kernel in dispatches) - first_ps,
+        total_ps=max(kernel.end_ps for kernel in combines) - first_ps,
+        start_skew_ps=max(starts_ps) - first_ps,
+    )
+
+
+def _program(plan: DispatchPlan, tokens: Array) -> Callable[[int], tuple[Array, Array]]:
+    """The rank program; it returns the rows that its experts received and those that returned."""
+    width = tokens.shape[2]
+
+    def main(rank: int) -> tuple[Array, Array]:
+        dist = torch.distributed
+        torch.ahbm.set_device(rank)
+        dist.init_process_group("ahbm")
+        sent, arriving = list(plan.rows[rank]), [row[rank] for row in plan.rows]
+        copies = torch.from_numpy(sent_copies(plan, tokens, rank))
+        received = torch.empty(sum(arriving), width, dtype=torch.float16)
+        back = torch.empty(sum(sent), width, dtype=torch.float16)
+        # The pages of all tensors are mapped, and all ranks are ready, before the first exchange.
+        torch.launch("map", _no_operation, copies, received, back)
+        # The ranks leave the first barrier at different times, since they arrive far apart.
+        for _ in range(2):
+            torch.ahbm.synchronize()
+            dist.barrier()
+        torch.ahbm.synchronize()
+        dist.all_to_all_single(received, copies, arriving, sent)
+        dist.all_to_all_single(back, received, sent, arriving)
+        return received.numpy(), back.numpy()
+
+    return main
+
+
+def _no_operation(*_tensors: Pointer) -> None:
+    """A kernel without a command: its launch maps its tensors."""

@@ -1,0 +1,69 @@
+"""The rows of the study, and the content of `moe_all_to_all.json`."""
+
+from msgspec import Struct
+
+from kernbench.studies.moe_all_to_all.routing import skew
+
+
+class MoeRow(Struct, frozen=True, forbid_unknown_fields=True):
+    """A dispatch and a combine of `tokens` tokens a rank, `top_k` copies of each.
+
+    `exponent` is that of the Zipf law, None for a routing from a file. `loads` are the copies that
+    each rank receives. `port` is the busiest one of the dispatch. `dispatch_ps` is the end of the
+    last dispatch, `time_ps` that of the last combine, after the first start, and the bounds are
+    for these; `start_skew_ps` is the time between the first and the last start of a dispatch,
+    `wrong` the number of wrong elements over all ranks.
+    """
+
+    ranks: int
+    exponent: float | None
+    tokens: int
+    hidden: int
+    experts: int
+    top_k: int
+    loads: tuple[int, ...]
+    port: str
+    port_bytes: int
+    dispatch_ps: int
+    dispatch_bound_ps: float
+    time_ps: int
+    bound_ps: float
+    start_skew_ps: int
+    wrong: int
+
+    @property
+    def routing(self) -> str:
+        """The exponent, or that a file was read."""
+        return "file" if self.exponent is None else f"{self.exponent:g}"
+
+    @property
+    def label(self) -> str:
+        """Ranks and exponent."""
+        return f"{self.ranks} ranks, exponent {self.routing}"
+
+    @property
+    def skew(self) -> float:
+        """The largest load over the mean one."""
+        return skew(self.loads)
+
+    @property
+    def faults(self) -> list[str]:
+        """Wrong elements, and times below their bounds."""
+        found = [f"{self.wrong:,} elements are wrong"] if self.wrong else []
+        for name, time_ps, bound_ps in (
+            ("dispatch", self.dispatch_ps, self.dispatch_bound_ps),
+            ("dispatch and combine", self.time_ps, self.bound_ps),
+        ):
+            if time_ps < bound_ps:
+                found.append(f"{name}: {time_ps:,} ps are less than the bound of {bound_ps:,.0f}")
+        return found
+
+
+class MoeResults(Struct, frozen=True, forbid_unknown_fields=True):
+    """All rows, the topology file they were measured on, and the seed of routing and tokens."""
+
+    version: int
+    topology: str
+    topology_hash: str
+    seed: int
+    rows: tuple[MoeRow, ...]
