@@ -83,14 +83,18 @@ class MemoryInFlight:
 
     def __init__(self) -> None:
         self._uses: dict[object, MemoryUse] = {}
+        # What all blocks of a use span: most uses lie apart, and a command is compared with each.
+        self._spans: dict[object, tuple[int, int]] = {}
 
     def begin(self, operation: object, use: MemoryUse) -> None:
         """An operation has started."""
         self._uses[operation] = use
+        self._spans[operation] = _span((*use.reads, *use.writes))
 
     def end(self, operation: object) -> None:
         """The kernel has waited for an operation, perhaps not the first time."""
-        self._uses.pop(operation, None)
+        if self._uses.pop(operation, None) is not None:
+            del self._spans[operation]
 
     def unordered(self) -> str | None:
         """Why a barrier orders no stores now: the operation in flight that writes; else None."""
@@ -106,7 +110,13 @@ class MemoryInFlight:
         self, name: str, reads: Sequence[UsedBlock] = (), writes: Sequence[UsedBlock] = ()
     ) -> str | None:
         """What is wrong with the command `name`, which uses these blocks; None if nothing is."""
-        for use in self._uses.values():
+        if not self._uses:
+            return None
+        first, behind = _span((*reads, *writes))
+        for operation, (start, end) in self._spans.items():
+            if end <= first or behind <= start:
+                continue
+            use = self._uses[operation]
             if _share(reads, use.writes):
                 verbs = "reads", "writes"
             elif _share(writes, use.writes):
@@ -122,6 +132,16 @@ class MemoryInFlight:
                 "for it before"
             )
         return None
+
+
+def _span(blocks: Sequence[UsedBlock]) -> tuple[int, int]:
+    """The address of the first byte of all blocks, and that behind the last one."""
+    extents = [block.extent for block in blocks]
+    if len(extents) == 1:
+        return extents[0]
+    return min((start for start, _ in extents), default=0), max(
+        (end for _, end in extents), default=0
+    )
 
 
 def _share(blocks: Sequence[UsedBlock], others: Sequence[UsedBlock]) -> bool:

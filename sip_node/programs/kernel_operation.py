@@ -46,9 +46,17 @@ class Operation:
         """Whether a result is written over bytes of one of `values`."""
         return _share(self.over, values)
 
-    def uses(self, values: Sequence[Value]) -> bool:
-        """Whether it reads or writes over bytes of one of `values`, and has not ended."""
-        return not self.done.done and (_share(self.over, values) or _share(self.reads, values))
+    def uses(self, start: int, end: int) -> bool:
+        """Whether it reads or writes over bytes of an extent, and has not ended."""
+        if self.done.done:
+            return False
+        for values in (self.over, self.reads):
+            # Inline and without `any`: each command compares its values with all operations.
+            for value in values:
+                first, behind = value.extent
+                if first < end and start < behind:
+                    return True
+        return False
 
     def uses_from(self, address: int) -> bool:
         """Whether it uses TCM behind `address`."""
@@ -116,7 +124,8 @@ class Operations:
     def await_users(self, value: Value | None) -> None:
         """Block until no operation uses a value that a command is about to write over."""
         if value is not None:
-            self._await_each([each for each in self._open if each.uses((value,))])
+            start, end = value.extent
+            self._await_each([each for each in self._open if each.uses(start, end)])
 
     def await_users_from(self, address: int) -> None:
         """Block until no operation uses TCM behind `address`, which a scope releases."""
@@ -155,9 +164,4 @@ class Operations:
 
 
 def _share(values: Sequence[Value], others: Iterable[Value]) -> bool:
-    # Loops and not `any`: each command compares its values with all operations in flight.
-    for value in values:
-        for other in others:
-            if value.shares_bytes(other):
-                return True
-    return False
+    return any(value.shares_bytes(other) for value in values for other in others)
