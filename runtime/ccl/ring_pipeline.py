@@ -43,13 +43,10 @@ from runtime.core.dtypes import DType
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
 
-MESSAGES = 8
-"""Messages in a ring: each of them covers a part of bandwidth x delay."""
-
 
 class RingQueues(NamedTuple):
-    """The directions to the previous and to the next position, the slots of a receive ring, and the
-    bytes of scratch for the receives, and as many for the own pieces.
+    """The directions to the previous and to the next position, the slots of a receive ring, the
+    bytes of scratch for the receives, and as many for the own pieces, and the messages in a ring.
     """
 
     behind: str
@@ -57,6 +54,7 @@ class RingQueues(NamedTuple):
     n_slots: int
     slot_bytes: int
     room_bytes: int
+    messages: int = 8
 
 
 class MessageCut(NamedTuple):
@@ -76,7 +74,7 @@ class MessageCut(NamedTuple):
         slot = queues.slot_bytes
         # A chunk of several slots is cut in two messages or more, so that its steps overlap.
         slots = min(
-            queues.room_bytes // (MESSAGES * slot),
+            queues.room_bytes // (queues.messages * slot),
             queues.n_slots // 4,
             -(-chunk * itemsize // (2 * slot)),
         )

@@ -42,9 +42,14 @@ class Operation:
         self.reads, self.writes, self.over = reads, writes, over
         self.peer, self.earliest_end_ps = peer, earliest_end_ps
 
-    def writes_to(self, values: Iterable[Value]) -> bool:
-        """Whether a result is written over bytes of one of `values`."""
-        return _share(self.over, values)
+    def writes_to(self, extents: Sequence[tuple[int, int]]) -> bool:
+        """Whether a result is written over bytes of one of some extents."""
+        for value in self.over:
+            first, behind = value.extent
+            for start, end in extents:
+                if first < end and start < behind:
+                    return True
+        return False
 
     def uses(self, start: int, end: int) -> bool:
         """Whether it reads or writes over bytes of an extent, and has not ended."""
@@ -118,7 +123,7 @@ class Operations:
     def await_writers(self, values: Iterable[object]) -> None:
         """Block until no operation writes over what a command is about to read, if a value."""
         if self._over:
-            read = [value for value in values if isinstance(value, Value)]
+            read = [value.extent for value in values if isinstance(value, Value)]
             self._await_each([each for each in self._over if each.writes_to(read)])
 
     def await_users(self, value: Value | None) -> None:
@@ -161,7 +166,3 @@ class Operations:
         """Block until no operation is open: a kernel ends when all that it started has ended."""
         while self._open:
             self._open[0].wait()
-
-
-def _share(values: Sequence[Value], others: Iterable[Value]) -> bool:
-    return any(value.shares_bytes(other) for value in values for other in others)

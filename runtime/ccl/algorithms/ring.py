@@ -34,7 +34,7 @@ BEHIND, AHEAD = DIRECTIONS
 
 
 FEW_PES = 3
-"""The most PEs of a launch that send full rings."""
+"""The most PEs of a launch that fill a link with many small messages each."""
 
 
 def arguments(group: Group, itemsize: int) -> tuple[RingRank, int]:
@@ -73,7 +73,9 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, ring: RingRank, _: int)
         return shard + bounds[index][0]
 
     sizes = [stop - start for start, stop in bounds]
-    pass_round(RingPass(ring.rank, sizes, chunk, chunk, shard.dtype, op, gathers=True), ring.queues)
+    pass_round(
+        RingPass(ring.rank, sizes, chunk, chunk, shard.dtype, op, gathers=True), _queues(ring)
+    )
 
 
 def reduce(
@@ -146,7 +148,7 @@ def all_gather(
         op=None,
         gathers=True,
     )
-    pass_round(gather_pass, ring.queues)
+    pass_round(gather_pass, _queues(ring))
 
 
 def all_gather_into_tensor(
@@ -184,7 +186,7 @@ def reduce_scatter_tensor(
         op=op,
         gathers=False,
     )
-    pass_round(scatter_pass, ring.queues)
+    pass_round(scatter_pass, _queues(ring))
 
 
 def all_to_all_single(
@@ -291,6 +293,12 @@ def scatter(
                 tl.send(outwards, tl.recv(inwards, count, output.dtype))
         with tl.scratch():
             tl.store(output + start, tl.recv(inwards, count, output.dtype))
+
+
+def _queues(ring: RingRank) -> RingQueues:
+    """The queues of a pass: several PEs share a link, so each needs fewer messages in flight."""
+    pes = tl.num_programs(0) * tl.num_programs(1)
+    return ring.queues if pes <= FEW_PES else ring.queues._replace(messages=4)
 
 
 def _part(parts: tuple[Pointer, ...], index: int) -> Pointer:
