@@ -9,6 +9,9 @@ each, to the first PEs of the SIP, by which it leaves s and arrives at d. The bo
 
 with alpha of the nearest PE that moves bytes, over the fewest links. No run is faster: a port moves
 no two bytes at once, and neither its first nor its last byte skips the rest of a path.
+
+Of an exchange and its reverse a SIP begins the second when the first is complete for it: all bytes
+for the SIP precede all that it returns, so the bounds of these parts add up.
 """
 
 from collections import Counter
@@ -38,6 +41,12 @@ class PartSizes(NamedTuple):
         """Every part on its way back."""
         return self._replace(rows=tuple(zip(*self.rows, strict=True)))
 
+    def only_to(self, sip: int) -> "PartSizes":
+        """The parts for one SIP."""
+        return self._replace(
+            rows=[[rows if to == sip else 0 for to, rows in enumerate(row)] for row in self.rows]
+        )
+
 
 class BusiestPort(NamedTuple):
     """A port by name, the bytes that pass it, and the least time of the exchange in ps."""
@@ -54,6 +63,7 @@ class ExchangeBound:
         self._file, self._grid, self._plan = file, SipGrid.of(file), FloorPlan(file)
         self._costs = KernelCosts(file, SHARE_BYTES)
         self._pes = file.cubes * file.pes_per_cube
+        self._alphas_ps = dict[tuple[int, int], int]()
 
     def busiest(self, *exchanges: PartSizes) -> BusiestPort:
         """Of exchanges which move one after the other; `ValueError` if no part changes its SIP."""
@@ -70,6 +80,16 @@ class ExchangeBound:
         port = min(loads, key=lambda name: (-loads[name], name))
         link = AlphaBeta(self._alpha_ps(min(hops), movers), self._file.number("ucie.bw_gbs"))
         return BusiestPort(port, loads[port], float(link.message_ps(loads[port])))
+
+    def there_and_back_ps(self, sizes: PartSizes) -> float:
+        """The bound of an exchange and its reverse; `ValueError` as for `busiest`."""
+        least_ps = self.busiest(sizes, sizes.reversed).bound_ps
+        for sip in range(len(sizes.rows)):
+            here = sizes.only_to(sip)
+            if any(row[sip] for source, row in enumerate(here.rows) if source != sip):
+                both_ps = self.busiest(here).bound_ps + self.busiest(here.reversed).bound_ps
+                least_ps = max(least_ps, both_ps)
+        return least_ps
 
     def _moved(self, sizes: PartSizes) -> Iterator[tuple[int, int, int]]:
         """(source, target, elements) of the parts that change their SIP."""
@@ -93,10 +113,15 @@ class ExchangeBound:
         return f"column {column}" if in_columns else f"row {row}"
 
     def _alpha_ps(self, hops: int, movers: int) -> int:
-        coordinates = (divmod(pe, self._file.pes_per_cube) for pe in range(movers))
-        return min(
-            self._costs.alpha_ps(self._plan.between_pes(each, each, hops)) for each in coordinates
-        )
+        return min(self._alpha_of_ps(hops, pe) for pe in range(movers))
+
+    def _alpha_of_ps(self, hops: int, pe: int) -> int:
+        # Routes take a millisecond each: once for each distance and PE.
+        if (hops, pe) not in self._alphas_ps:
+            each = divmod(pe, self._file.pes_per_cube)
+            route = self._plan.between_pes(each, each, hops)
+            self._alphas_ps[hops, pe] = self._costs.alpha_ps(route)
+        return self._alphas_ps[hops, pe]
 
 
 def shares_of(elements: int, itemsize: int, pes: int) -> list[int]:

@@ -40,7 +40,7 @@ def measure(point: MoePoint) -> MoeRow:
     world = simulate(_program(plan, tokens), point.ranks, topology=point.topology, ccl=point.ccl)
     times = exchange_times(world)
     theory, there = ExchangeBound(TopologyFile.of(point.topology)), point.sizes
-    dispatch, both = theory.busiest(there), theory.busiest(there, there.reversed)
+    dispatch = theory.busiest(there)
     return MoeRow(
         ranks=point.ranks,
         exponent=point.exponent,
@@ -54,7 +54,7 @@ def measure(point: MoePoint) -> MoeRow:
         dispatch_ps=times.dispatch_ps,
         dispatch_bound_ps=dispatch.bound_ps,
         time_ps=times.total_ps,
-        bound_ps=both.bound_ps,
+        bound_ps=theory.there_and_back_ps(there),
         start_skew_ps=times.start_skew_ps,
         wrong=sum(
             wrong_elements(point, plan, tokens, rank, *result)

@@ -44,6 +44,12 @@ def test_two_exchanges_add_up_on_a_port_and_their_reverse_does_not():
     assert bound.busiest(sizes, sizes.reversed).nbytes == 1600
 
 
+def test_a_sip_returns_nothing_before_it_has_everything():
+    # 100 rows to SIP 1 and back: twice the time of one way, though by different links.
+    bound, sizes = ExchangeBound(FILE), rows((0, 1, 100))
+    assert bound.there_and_back_ps(sizes) == 2 * bound.busiest(sizes).bound_ps
+
+
 def test_rows_that_stay_use_no_port():
     with pytest.raises(ValueError, match="no part changes its SIP"):
         ExchangeBound(FILE).busiest(rows((2, 2, 5)))
