@@ -116,9 +116,7 @@ class PeKernelContext:
         self._transfers = Transfers(
             self._issuer, self._memory, self._operations, pe.dma, self._faults
         )
-        self._wait.sends = Sends(
-            self._issuer, self._wait, pe.dma, self._queues, self._faults, trace
-        )
+        sends = Sends(self._issuer, self._wait, pe.dma, self._queues, self._faults, trace)
         self._messages = Messages(
             launch=launch,
             issuer=self._issuer,
@@ -126,7 +124,7 @@ class PeKernelContext:
             operations=self._operations,
             transfers=self._transfers,
             queues=self._queues,
-            sends=self._wait.sends,
+            sends=sends,
             receives=self._receives,
             wait=self._wait,
             faults=self._faults,

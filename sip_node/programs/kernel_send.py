@@ -70,11 +70,6 @@ class ReferenceSends:
         # By direction, the messages in the background; the first of each is on its way.
         self._background: dict[str, deque[SentMessage]] = {}
 
-    @property
-    def outstanding(self) -> bool:
-        """Whether messages in the background have slots left to send."""
-        return any(self._background.values())
-
     def send(self, direction: str, value: Value) -> None:
         """For every slot: reserve it at the peer, sleep while there is no credit, write it."""
         message = self._message(direction, value)
@@ -114,6 +109,7 @@ class ReferenceSends:
         """The first command of a message in the background is issued."""
         waiting = self._background.setdefault(message.queue.pair.direction, deque())
         waiting.append(message)
+        self._wait.leaving += 1
         if len(waiting) == 1:
             self._first(message)
         return completed(None)
@@ -126,6 +122,7 @@ class ReferenceSends:
         """A message in the background has left, or has failed: begin the next one."""
         waiting = self._background[message.queue.pair.direction]
         waiting.popleft()
+        self._wait.leaving -= 1
         done = message.paused
         if message.sent < message.nbytes:
             direction = message.queue.pair.direction

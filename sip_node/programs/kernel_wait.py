@@ -6,7 +6,6 @@ compute, the kernel sends nothing to other SIPs, so these may simulate up to tha
 """
 
 from collections.abc import Callable
-from typing import Protocol
 
 from msgspec import Struct
 
@@ -30,15 +29,6 @@ class PeerWait(Struct, frozen=True):
     line: str = ""
 
 
-class BackgroundSends(Protocol):
-    """The sends of a kernel."""
-
-    @property
-    def outstanding(self) -> bool:
-        """Whether messages in the background have slots left to send."""
-        ...
-
-
 class KernelWait:
     """What one kernel waits for: `current` is the wait for a peer, if there is one."""
 
@@ -50,8 +40,9 @@ class KernelWait:
         self._queues, self._receives = queues, receives
         self.current: PeerWait | None = None
         self._missing: Callable[[], tuple[str, PeCoordinates | None]] | None = None
-        self.sends: BackgroundSends | None = None
-        """The sends of the kernel, once they exist."""
+        # Counted here, since a reference to the sends would be a cycle for each kernel.
+        self.leaving = 0
+        """Messages in the background that have slots left to send."""
 
     def on_peer(self, operation: str, direction: str | None, line: str = "") -> PeerWait:
         """A wait that begins now; `KernelError` if the queues do not allow the operation."""
@@ -77,9 +68,8 @@ class KernelWait:
     def until(self, until: Until) -> None:
         """The kernel does not go on before `until()`: promise the other SIPs no message before."""
         # A receive under way returns credits, perhaps to another SIP, while the kernel sleeps.
-        sends, at = self._receives.outstanding > 0, self._coordinates
         # A message in the background leaves meanwhile.
-        sends = sends or (self.sends is not None and self.sends.outstanding)
+        sends, at = self._receives.outstanding > 0 or self.leaving > 0, self._coordinates
         if self._launch.transfer is None:
             self._chip.send_bounds.waiting(
                 (at.cube, at.pe), self._launch.thread, until, sends=sends

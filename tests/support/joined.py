@@ -43,7 +43,8 @@ def ccl_text(mapper: str, **values: Any) -> str:
     content = yaml.safe_load(default_file("ccl.yaml").read_text())
     joined = {
         "module": "runtime.ccl.algorithms.ring",
-        "topology": "ring_1d",
+        # By import path, it keeps the order of the ranks on every machine.
+        "topology": "runtime.ccl.topologies.ring_1d",
         "mapper": mapper,
         "validator": "any_placement",
     }
