@@ -36,6 +36,7 @@ STUDIES = (
     "kernbench.studies.milestone_1h_gemm.study",
     "kernbench.studies.milestone_gqa_llama70b.study",
     "kernbench.studies.moe_all_to_all.study",
+    "kernbench.studies.ring_attention.study",
 )
 """The modules that register the studies of kernbench."""
 

@@ -21,6 +21,8 @@ from kernbench.studies.milestone_gqa_llama70b.study import BATCH, DECODE, PREFIL
 from kernbench.studies.moe_all_to_all.definition import MoeStudy
 from kernbench.studies.moe_all_to_all.points import MoeFlags
 from kernbench.studies.parameter_study import ParameterStudy, requires_matplotlib
+from kernbench.studies.ring_attention import study as ring_attention
+from kernbench.studies.ring_attention.definition import RingAttentionStudy
 from runtime.core.errors import KernbenchError
 from runtime.model.topology import load_topology
 
@@ -31,6 +33,9 @@ STUDIES: tuple[ParameterStudy[Any, Any, Any], ...] = (
     GemmStudy(DEFAULT_SHAPES),
     HeadlineStudy(prefill=PREFILL, decode=DECODE, sips=SIPS, batch=BATCH),
     MoeStudy(MoeFlags()),
+    RingAttentionStudy(
+        tokens=ring_attention.TOKENS, sips=ring_attention.SIPS, heads=ring_attention.HEADS
+    ),
 )
 
 

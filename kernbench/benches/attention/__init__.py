@@ -3,5 +3,6 @@
 `online_softmax` is the arithmetic that all kernels share. `flash` is the loop of one PE, with which
 `grouped_prefill` and `split_decode` compute a grouped-query `layer` on all PEs of a SIP; `queues`
 connects these for `split_decode`. `ring_prefill` and `ring_decode` are kernels whose ranks are PEs
-in a ring (`rings`). `reference` computes dense attention in float64 and imports none of them.
+in a ring (`rings`); the ranks of `context_parallel`, which uses `flash`, are SIPs. `reference`
+computes dense attention in float64 and imports none of them.
 """

@@ -73,8 +73,8 @@ def normalise(state: SoftmaxState, out: tl.Value) -> None:
     tl.fused(chain, state.o, state.l, out=out)
 
 
-def joined(one: SoftmaxState, other: SoftmaxState) -> SoftmaxState:
-    """The state over the keys of both, in one stream."""
+def joined(one: SoftmaxState, other: SoftmaxState, out: SoftmaxState | None = None) -> SoftmaxState:
+    """The state over the keys of both, in one stream; over `out`, which may be one of them."""
 
     def chain(*both: tl.Value) -> tuple[tl.Value, ...]:
         (m, l, o), (other_m, other_l, other_o) = both[:3], both[3:]  # noqa: E741
@@ -86,4 +86,4 @@ def joined(one: SoftmaxState, other: SoftmaxState) -> SoftmaxState:
             tl.fma(other_o, other_weight, o * weight),
         )
 
-    return SoftmaxState(*tl.fused(chain, *one, *other))
+    return SoftmaxState(*tl.fused(chain, *one, *other, out=None if out is None else tuple(out)))

@@ -18,6 +18,7 @@ from kernbench.studies.milestone_gqa_llama70b.headline_rows import (
     HeadlineRow,
 )
 from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
+from kernbench.studies.number_list import rising_numbers
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
 from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import UsageError
@@ -57,7 +58,7 @@ class HeadlineStudy(ParameterStudy[HeadlinePoint, HeadlineRow, HeadlineResults])
         """The sizes; raises `UsageError` for flags that are no such lists."""
         if self._batch < 2:
             raise UsageError(f"--batch {self._batch}: several users are at least 2")
-        sips = _numbers("--sips-list", self._sips)
+        sips = rising_numbers("--sips-list", self._sips)
         for count in sips:
             if LLAMA_70B.kv_heads % count:
                 raise UsageError(
@@ -68,8 +69,8 @@ class HeadlineStudy(ParameterStudy[HeadlinePoint, HeadlineRow, HeadlineResults])
             h_kv=LLAMA_70B.kv_heads,
             d_head=LLAMA_70B.depth,
             batch=self._batch,
-            S_prefill=_numbers("--prefill", self._prefill),
-            S_kv_decode=_numbers("--decode", self._decode),
+            S_prefill=rising_numbers("--prefill", self._prefill),
+            S_kv_decode=rising_numbers("--decode", self._decode),
             sips=sips,
         )
 
@@ -131,15 +132,6 @@ class HeadlineStudy(ParameterStudy[HeadlinePoint, HeadlineRow, HeadlineResults])
 
 def _share(row: HeadlineRow) -> float:
     return row.share
-
-
-def _numbers(flag: str, text: str) -> tuple[int, ...]:
-    """The numbers in `A,B,...`, rising."""
-    parts = [part.strip() for part in text.split(",")]
-    numbers = tuple(int(part) for part in parts if part.isdecimal())
-    if len(numbers) < len(parts) or 0 in numbers or list(numbers) != sorted(set(numbers)):
-        raise UsageError(f"{flag} {text!r}: expected rising numbers, such as 1024,2048")
-    return numbers
 
 
 def _cells(row: HeadlineRow) -> list[str]:

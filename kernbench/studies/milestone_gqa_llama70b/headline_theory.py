@@ -7,19 +7,12 @@ reads and writes each tensor once: for 8 KV heads of 128 columns in float16 a de
 bytes of k and v for each token of each user.
 """
 
-from fractions import Fraction
-
 from kernbench.benches.attention.layer import AttentionLayer
 from kernbench.studies.milestone_gqa_llama70b.headline_rows import AttentionBounds
-from kernbench.theory.bandwidths import own_memory_gbs, peak_macs_per_cycle
-from kernbench.theory.roofline import bytes_ps, compute_bound_ps, cycles_ps
+from kernbench.theory.attention import ITEM_BYTES, score_times
+from kernbench.theory.bandwidths import own_memory_gbs
+from kernbench.theory.roofline import bytes_ps
 from kernbench.theory.topology_file import TopologyFile
-from kernbench.theory.vector_engine import VectorEngine
-
-ITEM_BYTES = 2
-"""An element is float16."""
-FUNCTIONS = ("max", "fma", "exp", "cast")
-"""What the vector engine computes for each score."""
 
 
 def attention_bounds(
@@ -31,16 +24,12 @@ def attention_bounds(
     # Query i of a causal prefill sees i + 1 keys; the query of a decode sees all of them.
     pairs = layer.tokens if is_decode else layer.tokens * (layer.tokens + 1) // 2
     scores = layer.heads * layer.batch * pairs
-    vector = VectorEngine(file)
+    times = score_times(file, scores, layer.depth)
     rows = 2 * layer.heads * queries + 2 * layer.kv_heads * layer.tokens
     nbytes = rows * layer.batch * layer.depth * ITEM_BYTES
-    clock_ghz = file.number("pe.gemm.clock_ghz")
-    gemm_ps = compute_bound_ps(2 * scores * layer.depth, peak_macs_per_cycle(file), clock_ghz)
-    cycles = Fraction(scores * vector.cycles(*FUNCTIONS), vector.lanes)
-    vector_ps = cycles_ps(cycles, file.number("pe.math.clock_ghz"))
     memory_ps = bytes_ps(nbytes, own_memory_gbs(file))
     return AttentionBounds(
-        gemm_ps=float(gemm_ps / pes),
-        vector_ps=float(vector_ps / pes),
+        gemm_ps=float(times.gemm_ps / pes),
+        vector_ps=float(times.vector_ps / pes),
         memory_ps=float(memory_ps / pes),
     )

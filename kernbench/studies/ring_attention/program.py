@@ -1,0 +1,143 @@
+"""The rank program of ring attention: transfers to the next SIP beside the kernels of a step."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from kernbench import DPPolicy, tl, torch
+from kernbench.benches.attention.context_parallel import RingStep, ring_step
+from kernbench.studies.ring_attention.points import RingPoint
+from runtime.core.dtypes import float16, float32
+from runtime.core.requests import Handle
+from runtime.language.value import Array
+from runtime.torch.distributed.work import Work
+from runtime.torch.tensors.tensor import Tensor
+
+SEED = 1
+"""Of the tensors. Times do not depend on them."""
+dist = torch.distributed
+
+
+class RingTensors(NamedTuple):
+    """q, k and v of the layer, (heads, tokens, depth) each."""
+
+    q: Array
+    k: Array
+    v: Array
+
+
+class RingOutcome(NamedTuple):
+    """The result of a rank, (heads, tokens of the rank, depth), None in a run without data.
+
+    The first command was given at `began_ps`, the last kernel ended at `ended_ps`; kernels ran for
+    `kernels_ps`.
+    """
+
+    result: Array | None
+    began_ps: int
+    ended_ps: int
+    kernels_ps: int
+
+
+class _Placed(NamedTuple):
+    """The tensors of a rank, each with the part of head h on PE h of cube 0; two buffers of keys
+    and values.
+    """
+
+    q: Tensor
+    kv: tuple[Tensor, Tensor]
+    state: Tensor
+    out: Tensor
+
+
+def ring_tensors(point: RingPoint) -> RingTensors:
+    """Uniform in [-1, 1), rounded to float16, the same in every process."""
+    rng = np.random.default_rng([SEED, point.heads, point.parts.tokens])
+    shape = point.heads, point.parts.tokens, point.shape.depth
+    # Elements are drawn in float32: half the time of float64.
+    return RingTensors(
+        *((2 * rng.random(shape, np.float32) - 1).astype(np.float16) for _ in range(3))
+    )
+
+
+def ring_program(point: RingPoint, tensors: RingTensors | None) -> Callable[[int], RingOutcome]:
+    """The rank program; without `tensors` nothing is written, for a run without data."""
+
+    def main(rank: int) -> RingOutcome:
+        torch.ahbm.set_device(rank)
+        dist.init_process_group("ahbm")
+        placed = _placed(point, rank, tensors)
+        _prepare(point, rank, placed)
+        began_ps = torch.ahbm.elapsed_ps()
+        launches = _steps(point, rank, placed)
+        torch.ahbm.synchronize()
+        shape = point.heads, point.parts.rank_tokens, point.shape.depth
+        return RingOutcome(
+            result=None if tensors is None else placed.out.numpy().reshape(shape),
+            began_ps=began_ps,
+            ended_ps=max(launch.device_done_ps for launch in launches),
+            kernels_ps=sum(launch.pe_exec_ps for launch in launches),
+        )
+
+    return main
+
+
+def _placed(point: RingPoint, rank: int, tensors: RingTensors | None) -> _Placed:
+    parts, (_, _, depth) = point.parts, point.shape
+    rows = point.heads * parts.rank_tokens
+    by_head = DPPolicy(pe="row_wise", num_cubes=1, num_pes=point.heads)
+    spare = torch.empty(2 * rows, depth, dtype=float16, dp=by_head)
+    if tensors is None:
+        q = torch.empty(rows, depth, dtype=float16, dp=by_head)
+        kv = torch.empty(2 * rows, depth, dtype=float16, dp=by_head)
+    else:
+        own = parts.positions(rank)
+        both = np.stack([tensors.k[:, own], tensors.v[:, own]], axis=1)
+        q = torch.from_numpy(tensors.q[:, own].reshape(rows, depth), dp=by_head)
+        kv = torch.from_numpy(both.reshape(2 * rows, depth), dp=by_head)
+    state = torch.empty(rows, depth + 2, dtype=float32, dp=by_head)
+    return _Placed(q, (kv, spare), state, torch.empty(rows, depth, dtype=float16, dp=by_head))
+
+
+def _prepare(point: RingPoint, rank: int, placed: _Placed) -> None:
+    """What happens once for many layers: page tables, and the queues to the neighbours."""
+    torch.launch("page tables", _nothing, placed.q, *placed.kv, placed.state, placed.out)
+    words = [torch.empty(point.heads, 1, dp=placed.q.policy) for _ in range(2)]
+    _exchange(point, rank, words[0], words[1])
+    torch.ahbm.synchronize()
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+def _exchange(point: RingPoint, rank: int, source: Tensor, target: Tensor) -> list[Work]:
+    """Send to the next rank and receive from the previous one."""
+    ranks = point.parts.ranks
+    return dist.batch_isend_irecv(
+        [
+            dist.P2POp(dist.isend, source, (rank + 1) % ranks),
+            dist.P2POp(dist.irecv, target, (rank - 1) % ranks),
+        ]
+    )
+
+
+def _steps(point: RingPoint, rank: int, placed: _Placed) -> list[Handle]:
+    """The launches of all steps."""
+    launches, arriving, ranks = list[Handle](), list[Work](), point.parts.ranks
+    for number in range(ranks):
+        here, there = placed.kv[number % 2], placed.kv[1 - number % 2]
+        # The keys of this step, and the end of the send which read the other buffer.
+        for work in arriving:
+            work.wait()
+        # Posted before the launch: they wait for the kernel before it, which read the other buffer.
+        if number < ranks - 1:
+            arriving = _exchange(point, rank, here, there)
+        step = RingStep(point.parts, rank, number)
+        if step.blocks(point.shape.rows):
+            # A pointer, not the tensor: the launch would wait until the tensor is sent.
+            kv = tl.Pointer(here.address, here.dtype)
+            arguments = (placed.q, kv, placed.state, placed.out, step, point.shape)
+            launches.append(torch.launch(f"step {number}", ring_step, *arguments))
+    return launches
