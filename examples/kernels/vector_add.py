@@ -29,11 +29,12 @@ def vector_add(x: tl.Pointer, y: tl.Pointer, out: tl.Pointer, count: int) -> Non
         tl.store_async(out + at, tl.fused(tl.add, left, right, out=left))
         ahead = number + BUFFERS - 1
         if ahead < len(blocks):
-            old = loads[ahead - BUFFERS] if ahead >= BUFFERS else (None, None)
+            old = loads[ahead - BUFFERS] if ahead >= BUFFERS else None
+            over = (None, None) if old is None else [load.wait() for load in old]
             loads.append(
                 tuple(
-                    tl.load_async(operand + blocks[ahead], BLOCK, out=each and each.wait())
-                    for operand, each in zip((x, y), old, strict=True)
+                    tl.load_async(operand + blocks[ahead], BLOCK, out=buffer)
+                    for operand, buffer in zip((x, y), over, strict=True)
                 )
             )
 

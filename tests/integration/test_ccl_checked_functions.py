@@ -108,7 +108,7 @@ def test_a_validator_refuses_with_an_error_and_not_with_an_answer(own: ModuleTyp
             {"arguments": lambda group, itemsize: (1,)},
             (
                 "is called with 3 operands and the 1 that arguments() returned: missing a "
-                "required argument: 'message'"
+                "required argument: '_message'"
             ),
         ),
         (
@@ -130,7 +130,8 @@ def test_kernel_and_arguments_fit_together(
 def test_a_collective_that_is_no_function_is_none(own: ModuleType) -> None:
     own.broadcast = 5
     with pytest.raises(
-        RuntimeError, match="algorithm 'own' does not support broadcast; those that do: ring"
+        RuntimeError,
+        match="algorithm 'own' does not support broadcast; those that do: recursive_doubling, ring",
     ):
         complaint(lambda tensor: dist.broadcast(tensor, 0), module=OWN)
 

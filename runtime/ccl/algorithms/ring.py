@@ -60,7 +60,7 @@ def arguments(group: Group, itemsize: int) -> tuple[RingRank, int]:
     return place, message_bytes // itemsize
 
 
-def all_reduce(shard: Pointer, numel: int, op: ReduceOp, ring: RingRank, _: int) -> None:
+def all_reduce(shard: Pointer, numel: int, op: ReduceOp, ring: RingRank, _message: int) -> None:
     """Kernel: replace the `numel` elements at `shard` by the combined elements of all ranks.
 
     Reduce-scatter, then all-gather: 2(p-1)/p n bytes a link, in 2(p-1) steps of n/p bytes.
