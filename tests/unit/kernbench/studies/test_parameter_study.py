@@ -56,7 +56,7 @@ STUDIES = (
         study=AlgorithmStudy(1024),
         results=algorithm_rows.results(),
         wrong={"wrong": 1},
-        fault="ring 2 ranks 2 B: 1 elements are wrong",
+        fault="all_reduce ring 2 ranks 2 B: 1 elements are wrong",
         files=("ccl_algorithms.json", "ccl_algorithms.csv", "ccl_algorithms.png"),
         option=("--max-bytes", "1024"),
     ),
@@ -132,17 +132,17 @@ def test_nothing_is_simulated_if_nothing_can_be_written(
     [
         (None, "cannot be read: No such file or directory"),
         (b"{", "truncated"),
-        (b'{"version": 2}', "version 2 of the file, this is a program for version 1"),
-        (b'{"version": 1}', "missing required field `topology`"),
+        (b'{"version": 99}', "version 99 of the file, this is a program for version VERSION"),
+        (b'{"version": VERSION}', "missing required field `topology`"),
     ],
 )
 def test_an_invalid_file_is_refused(
     content: bytes | None, problem: str, case: StudyCase, tmp_path: Path
 ):
-    path = tmp_path / case.file
+    path, version = tmp_path / case.file, str(case.study.version)
     if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(UsageError, match=f"(?i){problem}"):
+        path.write_bytes(content.replace(b"VERSION", version.encode()))
+    with pytest.raises(UsageError, match=f"(?i){problem.replace('VERSION', version)}"):
         case.study.read(path)
 
 
