@@ -56,7 +56,7 @@ STUDIES = (
         study=AlgorithmStudy(1024),
         results=algorithm_rows.results(),
         wrong={"wrong": 1},
-        fault="all_reduce ring 2 ranks 2 B: 1 elements are wrong",
+        fault="all_reduce ring 3 ranks 2 B: 1 elements are wrong",
         files=("ccl_algorithms.json", "ccl_algorithms.csv", "ccl_algorithms.png"),
         option=("--max-bytes", "1024"),
     ),
