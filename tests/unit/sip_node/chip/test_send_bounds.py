@@ -175,7 +175,7 @@ def all_reduce(algorithm: str) -> Callable[[int], None]:
     def program(rank: int) -> None:
         torch.distributed.init_process_group("ahbm", algorithm=algorithm)
         tensor = torch.empty(2, 600, dp=DPPolicy(cube="row_wise", num_pes=1))
-        for _ in range(2):
+        for _ in range(3):
             torch.distributed.all_reduce(tensor)
         torch.ahbm.synchronize()
 
