@@ -25,5 +25,7 @@ def test_the_smallest_all_reduces_are_right_and_take_the_time_of_their_closed_fo
     assert by_ring.parts is not None
     assert by_ring.time_ps == pytest.approx(by_ring.parts.total_ps, rel=0.02)
     assert by_intercube.parts is None
-    # A slot of 64 B is copied through the port of TCM twice, after the start of the DMA.
-    assert by_ring.slot_out_ps == 2000 + 2 * 64 * 1000 // 512
+    # The ring uses messages in their slots. The others copy them: a slot of 256 B goes through the
+    # port of TCM twice, after the start of the DMA.
+    assert by_ring.slot_out_ps == 0
+    assert by_intercube.slot_out_ps == 2000 + 2 * 256 * 1000 // 512

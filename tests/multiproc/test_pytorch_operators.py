@@ -160,4 +160,5 @@ def test_a_branch_on_data_in_a_kernel_names_kernel_pe_and_line(tmp_path: Path) -
     assert run.code != 0
     text = " ".join(run.err.split())
     assert "kernel 'clip' on sip 0 cube 0 pe 0 at " in text
-    assert "script.py:5: == is not defined for a value in TCM: kernels cannot branch on" in text
+    assert "script.py:5: the truth value (if, while, assert, and, or, not, in, a < b < c)" in text
+    assert "is not defined for a value in TCM: kernels cannot branch on data; choose" in text

@@ -72,4 +72,5 @@ def _cubes(point: CclPoint) -> int:
 
 
 def _median_ps(records: list[tuple[int, OpRecord]]) -> int:
-    return median_low(record.end_ps - record.start_ps for _, record in records)
+    """0 without a record: messages that stay in their slots are not copied."""
+    return median_low([record.end_ps - record.start_ps for _, record in records] or [0])

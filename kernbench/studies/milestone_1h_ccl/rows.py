@@ -15,9 +15,9 @@ class CclRow(Struct, frozen=True, forbid_unknown_fields=True):
     `skew_ps` is the time between the first and the last start of the kernels, `wrong` the number of
     wrong elements over all ranks. `slot_in_ps` is the time of a slot from its sender's DMA until
     its announcement at the receiver, `slot_out_ps` the time of the receiver's DMA to copy it to
-    scratch, both of the median slot; `link_gbs` is the least bandwidth between two ranks.
-    `least_ps` is a lower bound, `alpha_beta_ps` the textbook form; `parts` explains the ring with
-    queues in TCM.
+    scratch, both of the median slot, 0 where kernels use messages in their slots; `link_gbs` is the
+    least bandwidth between two ranks. `least_ps` is a lower bound, `alpha_beta_ps` the textbook
+    form; `parts` explains the ring with queues in TCM.
     """
 
     part: str

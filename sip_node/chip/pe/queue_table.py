@@ -64,14 +64,14 @@ class ReferenceQueueTable:
         """The number of slots of a direction that are full and were not taken."""
         return len(self._queues[direction].arrived)
 
+    def head_address(self, direction: str) -> int:
+        """The address of the oldest full slot of a direction that was not taken."""
+        return self._queues[direction].arrived[0].address
+
     def take(self, direction: str) -> Slot | None:
         """The oldest full slot of a direction, or None; the caller keeps it until `release`."""
         arrived = self._queues[direction].arrived
         return arrived.popleft() if arrived else None
-
-    def head_address(self, direction: str) -> int:
-        """The address of the oldest full slot of a direction that was not taken."""
-        return self._queues[direction].arrived[0].address
 
     def release(self, direction: str) -> None:
         """The oldest slot taken has been read: return its credit to the sender."""
