@@ -12,8 +12,9 @@ and epilogues of products, take their turns between passes.
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import NamedTuple, Protocol
+from typing import Protocol
 from zlib import crc32
 
 from runtime.core.trace import Operand, OpRecord
@@ -65,8 +66,11 @@ class ChainRun:
         return checksum
 
 
-class _RunningPass(NamedTuple):
-    """A pass that runs: which, and when its stages begin and end."""
+@dataclass(eq=False)
+class _RunningPass:
+    """A pass that runs: which, when its stages begin and end, and whether its operations are in
+    the log.
+    """
 
     run: ChainRun
     each: ChainPass
@@ -74,6 +78,8 @@ class _RunningPass(NamedTuple):
     fetch_ps: int
     start_ps: int
     streamed_ps: int
+    computed_ps: int
+    recorded: bool = False
 
 
 class VectorChains:
@@ -135,8 +141,16 @@ class VectorChains:
             fetch_ps, _ = self._fetch.reserve(fetch_ps, fetch_ps, times.fetched_bytes)
         start_ps = times.start.end_ps(free_ps, fetch_ps)
         streamed_ps = times.streamed.end_ps(free_ps, fetch_ps)
-        stream = _RunningPass(run, each, times, fetch_ps, start_ps, streamed_ps)
         self._calendar.free_ps = computed_ps = times.computed.end_ps(free_ps, fetch_ps)
+        stream = _RunningPass(
+            run=run,
+            each=each,
+            times=times,
+            fetch_ps=fetch_ps,
+            start_ps=start_ps,
+            streamed_ps=streamed_ps,
+            computed_ps=computed_ps,
+        )
         self._calendar.busy_ps += computed_ps - start_ps
         run.least_end_ps = computed_ps + self._least_ps(run)
         if run.begun == len(run.times):
@@ -158,15 +172,18 @@ class VectorChains:
         start_ps, end_ps = self._store.reserve(now_ps, now_ps, stream.times.streamed_bytes)
         if start_ps > now_ps:
             stored_ps = max(stored_ps, end_ps)
-        # The record begins when all vectors are computed: a record reads whole values.
-        self._engine.at(
-            stored_ps, self._stored, stream.run, stream.each.streamed, stream.streamed_ps
-        )
+        self._engine.at(stored_ps, self._stored_streamed, stream)
+
+    def _stored_streamed(self, stream: _RunningPass) -> None:
+        # Operations come first in the log, since a store may take no time after the last vector;
+        # its record begins when all vectors are computed: a record reads whole values.
+        self._record_pass(stream)
+        self._stored(stream.run, stream.each.streamed, stream.streamed_ps)
 
     def _end_pass(self, stream: _RunningPass) -> None:
         """The last result of a pass is computed."""
         run, now_ps = stream.run, self._engine.now_ps
-        self._record_pass(stream, now_ps)
+        self._record_pass(stream)
         if stream.times.kept_bytes:
             run.open += 1
             start_ps, end_ps = self._store.reserve(now_ps, now_ps, stream.times.kept_bytes)
@@ -191,8 +208,11 @@ class VectorChains:
         if not run.open:
             run.done.complete(None)
 
-    def _record_pass(self, stream: _RunningPass, end_ps: int) -> None:
-        """Record the fetch of what is kept, then the operations, one behind the other."""
+    def _record_pass(self, stream: _RunningPass) -> None:
+        """Record the fetch of what is kept, then the operations, one behind the other; once."""
+        if stream.recorded:
+            return
+        stream.recorded = True
         run, each, times = stream.run, stream.each, stream.times
         chain = run.chain
         for number in each.fetched:
@@ -203,7 +223,7 @@ class VectorChains:
                 self._fetch_store.fetch.records += 1
         for numbers, weights, begins_ps, ends_ps in (
             (each.stream, times.stream_weights, stream.start_ps, stream.streamed_ps),
-            (each.tail, times.tail_weights, stream.streamed_ps, end_ps),
+            (each.tail, times.tail_weights, stream.streamed_ps, stream.computed_ps),
         ):
             spans = pairwise(_shared(begins_ps, ends_ps, weights))
             for number, span_ps in zip(numbers, spans, strict=True):
