@@ -7,7 +7,7 @@ the selection rows, and every module and function that an algorithm refers to. A
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -77,6 +77,7 @@ class Algorithm(Section, frozen=True):
     backpressure: Backpressure | None = None
     n_slots: _Count | None = None
     slot_size: _SlotSize | None = None
+    peer_rings_bytes: _Count | None = None
     vc_chunk_size: _Count | None = None
     ipcq_credit_size_bytes: _Count | None = None
     world_size: _Count | None = None
@@ -114,7 +115,8 @@ class AlgorithmConfig:
     are bytes.
 
     `root_cube` None stands for the algorithm's own choice, `n_elem` None for the size of the
-    tensor. `module` and `validator` are empty for a table of `queues`.
+    tensor. `peer_rings_bytes` limits the rings of a PE that has one for every other rank; None is
+    no limit. `module` and `validator` are empty for a table of `queues`.
     """
 
     name: str
@@ -131,6 +133,16 @@ class AlgorithmConfig:
     world_size: int | None = None
     root_cube: int | None = None
     n_elem: int | None = None
+    peer_rings_bytes: int | None = None
+
+    def of_group(self, ranks: int) -> "AlgorithmConfig":
+        """The parameters in a group of `ranks` ranks: fewer slots where `n_slots` for each other
+        rank are more than `peer_rings_bytes`, at least one.
+        """
+        if self.peer_rings_bytes is None or ranks < 2:
+            return self
+        slots = self.peer_rings_bytes // ((ranks - 1) * self.slot_size)
+        return replace(self, n_slots=max(min(self.n_slots, slots), 1))
 
     @property
     def key_path(self) -> str:

@@ -81,7 +81,8 @@ class RingAllocator:
         return {algorithm: self._tables[sips, algorithm] for algorithm in algorithms}
 
     def _new(self, name: str, sips: tuple[int, ...], algorithm: str) -> QueueTableSpec:
-        by_rank = Group(-1, sips, self._ccl.resolve_queues(algorithm), self._topology)
+        config = self._ccl.resolve_queues(algorithm).of_group(len(sips))
+        by_rank = Group(-1, sips, config, self._topology)
         order = self._plans.order(by_rank)
         number = order.index(self._rank) if self._rank in order else -1
         group = replace(by_rank, rank=number, sips=order)

@@ -3,105 +3,191 @@ on the elements of others.
 
 It is the only algorithm for parts of any sizes: a rank between two others would need the sizes,
 too. The machine routes packets between SIPs that are not neighbours.
+
+The messages to all ranks, and the copies of the own part, are one pipeline:
+
+    DMA       load of message k + 2
+    queues    message k, behind those to the same rank, beside those to all others
+    arrivals  slots of all ranks, each straight from its ring to memory
+
+The parts of a rank are merged in proportion: after each message about the same fraction of all of
+them is on its way, and they end together. So the bytes of every link are spread over the whole
+time, with parts of any sizes, and the link with the most bytes is always busy.
+
+No two ranks wait for each other: all receives are posted before the first send, and slots go to
+memory without the kernel. Each side has the size of a part, and the smaller message is the first
+one: sizes that differ are noticed at once, unless they differ by whole messages.
 """
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from heapq import merge
+from typing import NamedTuple
 
 from runtime.ccl.exchange import blocks_from_rest
 from runtime.ccl.group import Group
 from runtime.language import tl
-from runtime.language.value import Pointer
+from runtime.language.value import Pointer, Value
 
 Part = tuple[Pointer, int]
 """Address and number of elements."""
+BUFFERS = 16
+"""The most messages that are loaded and have not left."""
+AHEAD = 2
+"""The messages that are loaded while an earlier one is sent: with more of them the loads would take
+the DMA channels of the slots that arrive.
+"""
+_WHOLE = 1 << 40
+"""Denominator of the fractions of a part."""
 
 
-def arguments(group: Group, itemsize: int) -> tuple[int, int, int]:
-    """(rank, world size, elements per message): a message fits the receive ring and the scratch."""
-    return group.rank, group.world_size, group.ring_bytes_within_scratch(1) // itemsize
+class PairwiseRank(NamedTuple):
+    """Rank, world size, the elements of a message, and whether it fills its slot."""
+
+    rank: int
+    size: int
+    message: int
+    fills_slot: bool
+
+
+def arguments(group: Group, itemsize: int) -> tuple[PairwiseRank]:
+    """The only argument: a message is a slot, or less if all buffers would not fit the scratch."""
+    slot_bytes = group.algorithm.slot_size
+    room_bytes = group.topology.collective_scratch_bytes // BUFFERS // 64 * 64
+    message_bytes = max(min(slot_bytes, room_bytes), 64)
+    own = PairwiseRank(
+        group.rank, group.world_size, message_bytes // itemsize, message_bytes == slot_bytes
+    )
+    return (own,)
 
 
 def all_to_all(
-    parts_sent: tuple[Part, ...],
-    parts_received: tuple[Part, ...],
-    rank: int,
-    size: int,
-    message: int,
+    parts_sent: tuple[Part, ...], parts_received: tuple[Part, ...], own: PairwiseRank
 ) -> None:
     """Kernel: send part r of `parts_sent` to rank r; what rank r sends here goes to part r of
     `parts_received`.
-
-    Each rank begins with the next rank and goes on round the group, so no two ranks send to the
-    same rank at once. All receives are posted before the first send, so no two ranks wait for each
-    other's credits.
     """
     pending = list[tl.PendingResult]()
-    for distance in range(1, size):
-        source = (rank - distance) % size
+    for distance in range(1, own.size):
+        source = (own.rank - distance) % own.size
         target, numel = parts_received[source]
         pending += [
             tl.recv_async(_direction(source), count, dst_addr=target + start)
-            for start, count in blocks_from_rest(numel, message)
+            for start, count in _receives(numel, own)
         ]
-    for distance in range(size):
-        peer = (rank + distance) % size
-        source, numel = parts_sent[peer]
-        for start, count in blocks_from_rest(numel, message):
-            with tl.scratch():
-                value = tl.load(source + start, count)
-                if peer == rank:
-                    tl.store(parts_received[rank][0] + start, value)
-                else:
-                    tl.send(_direction(peer), value)
+    messages = list(_merged([numel for _, numel in parts_sent], own))
+    if messages:
+        with tl.scratch():
+            _send(messages, parts_sent, parts_received[own.rank][0])
     for receive in pending:
-        tl.wait(receive)
+        receive.wait()
+
+
+class PartBlock(NamedTuple):
+    """A block of the part for the rank `peer`, which is `distance` ahead, from element `start` on.
+
+    Messages are sent in the order of `due`, from equal ones those to the nearest rank first.
+    """
+
+    due: int
+    distance: int
+    peer: int
+    start: int
+    count: int
+
+
+def _merged(sizes: Sequence[int], own: PairwiseRank) -> Iterator[PartBlock]:
+    """The messages of all parts in proportion; the own part has the distance of a whole round."""
+    peers = [(distance, (own.rank + distance) % own.size) for distance in range(1, own.size + 1)]
+    return merge(*(_messages(sizes[peer], own.message, distance, peer) for distance, peer in peers))
+
+
+def _messages(numel: int, message: int, distance: int, peer: int) -> Iterator[PartBlock]:
+    for start, count in blocks_from_rest(numel, message):
+        # The fraction of the part up to the middle of the message.
+        due = (2 * start + count) * _WHOLE // (2 * numel)
+        yield PartBlock(due, distance, peer, start, count)
+
+
+def _receives(numel: int, own: PairwiseRank) -> Iterator[tuple[int, int]]:
+    """(start, count) of the receives of a part: its first message, and all others as one where
+    their slots are those of one message.
+    """
+    if not own.fills_slot:
+        yield from blocks_from_rest(numel, own.message)
+        return
+    rest = numel % own.message
+    for start, count in ((0, rest), (rest, numel - rest)):
+        if count:
+            yield start, count
+
+
+def _send(messages: Sequence[PartBlock], parts: Sequence[Part], own: Pointer) -> None:
+    """Load all messages and send them; those for this rank are stored at `own`."""
+    largest = max(each.count for each in messages)
+    free = deque[tuple[Value, tl.PendingResult | None]](
+        (tl.empty(largest, own.dtype), None) for _ in range(min(BUFFERS, len(messages)))
+    )
+    loads = deque[tuple[PartBlock, Value, Value, tl.PendingResult]]()
+
+    def load(each: PartBlock) -> None:
+        buffer, user = free.popleft()
+        if user is not None:
+            user.wait()
+        value = buffer[: each.count]
+        pending = tl.load_async(parts[each.peer][0] + each.start, each.count, out=value)
+        loads.append((each, value, buffer, pending))
+
+    def pass_on() -> None:
+        each, value, buffer, pending = loads.popleft()
+        pending.wait()
+        if each.distance == len(parts):
+            user = tl.store_async(own + each.start, value)
+        else:
+            user = tl.send_async(_direction(each.peer), value)
+        free.append((buffer, user))
+
+    for number, each in enumerate(messages):
+        load(each)
+        if number >= AHEAD:
+            pass_on()
+    while loads:
+        pass_on()
+    for _, user in free:
+        if user is not None:
+            user.wait()
 
 
 def all_to_all_single(
-    inputs: tuple[Pointer, ...],
-    numel: int,
-    outputs: tuple[Pointer, ...],
-    rank: int,
-    size: int,
-    message: int,
+    inputs: tuple[Pointer, ...], numel: int, outputs: tuple[Pointer, ...], own: PairwiseRank
 ) -> None:
     """Kernel: send the `numel` elements at `inputs[r]` to rank r; those from rank r go to
     `outputs[r]`. (p-1)/p of the bytes of a rank leave it.
     """
     sent, received = (tuple((part, numel) for part in parts) for parts in (inputs, outputs))
-    all_to_all(sent, received, rank, size, message)
+    all_to_all(sent, received, own)
 
 
-def gather(  # noqa: PLR0917 - the arguments of a kernel are flat
-    shard: Pointer,
-    numel: int,
-    outputs: tuple[Pointer, ...],
-    root: int,
-    rank: int,
-    size: int,
-    message: int,
+def gather(
+    shard: Pointer, numel: int, outputs: tuple[Pointer, ...], root: int, own: PairwiseRank
 ) -> None:
     """Kernel: write the `numel` elements at `shard` of every rank r to `outputs[r]` of rank `root`.
     It receives (p-1) n bytes.
     """
-    own = [(shard, numel if peer == root else 0) for peer in range(size)]
-    received = [(output, numel) for output in outputs] or [(shard, 0)] * size
-    all_to_all(tuple(own), tuple(received), rank, size, message)
+    sent = [(shard, numel if peer == root else 0) for peer in range(own.size)]
+    received = [(output, numel) for output in outputs] or [(shard, 0)] * own.size
+    all_to_all(tuple(sent), tuple(received), own)
 
 
-def scatter(  # noqa: PLR0917 - the arguments of a kernel are flat
-    inputs: tuple[Pointer, ...],
-    numel: int,
-    output: Pointer,
-    root: int,
-    rank: int,
-    size: int,
-    message: int,
+def scatter(
+    inputs: tuple[Pointer, ...], numel: int, output: Pointer, root: int, own: PairwiseRank
 ) -> None:
     """Kernel: write the `numel` elements at `inputs[r]` of rank `root` to `output` of rank r. It
     sends (p-1) n bytes.
     """
-    sent = [(source, numel) for source in inputs] or [(output, 0)] * size
-    received = [(output, numel if peer == root else 0) for peer in range(size)]
-    all_to_all(tuple(sent), tuple(received), rank, size, message)
+    sent = [(source, numel) for source in inputs] or [(output, 0)] * own.size
+    received = [(output, numel if peer == root else 0) for peer in range(own.size)]
+    all_to_all(tuple(sent), tuple(received), own)
 
 
 def _direction(rank: int) -> str:

@@ -296,3 +296,11 @@ def test_a_wrong_table_of_queues_is_an_error_with_its_key_path(
     old: str, new: str, message: str
 ) -> None:
     assert message in error_of(TEXT + QUEUES.replace(old, new))
+
+
+def test_the_rings_for_all_other_ranks_share_their_bytes() -> None:
+    # The shipped file: 4 MiB for 8 slots of 8 KiB to each of up to 64 ranks, at least one slot.
+    pairwise = load_ccl().resolve("pairwise")
+    slots = {ranks: pairwise.of_group(ranks).n_slots for ranks in (1, 2, 65, 66, 256, 1024)}
+    assert slots == {1: 8, 2: 8, 65: 8, 66: 7, 256: 2, 1024: 1}
+    assert load_ccl().resolve("point_to_point").of_group(256).n_slots == 4
