@@ -93,7 +93,7 @@ class PartBlock(NamedTuple):
     distance: int
     peer: int
     start: int
-    count: int
+    numel: int
 
 
 def _merged(sizes: Sequence[int], own: PairwiseRank) -> Iterator[PartBlock]:
@@ -124,7 +124,7 @@ def _receives(numel: int, own: PairwiseRank) -> Iterator[tuple[int, int]]:
 
 def _send(messages: Sequence[PartBlock], parts: Sequence[Part], own: Pointer) -> None:
     """Load all messages and send them; those for this rank are stored at `own`."""
-    largest = max(each.count for each in messages)
+    largest = max(each.numel for each in messages)
     free = deque[tuple[Value, tl.PendingResult | None]](
         (tl.empty(largest, own.dtype), None) for _ in range(min(BUFFERS, len(messages)))
     )
@@ -134,8 +134,8 @@ def _send(messages: Sequence[PartBlock], parts: Sequence[Part], own: Pointer) ->
         buffer, user = free.popleft()
         if user is not None:
             user.wait()
-        value = buffer[: each.count]
-        pending = tl.load_async(parts[each.peer][0] + each.start, each.count, out=value)
+        value = buffer[: each.numel]
+        pending = tl.load_async(parts[each.peer][0] + each.start, each.numel, out=value)
         loads.append((each, value, buffer, pending))
 
     def pass_on() -> None:

@@ -22,11 +22,11 @@ def test_messages_cover_all_parts_in_proportion(
         assert each.start == sent[each.peer]
         # The middle of a message has the same fraction as those of the neighbouring messages: no
         # part with elements left lags by more than one of its messages.
-        here = Fraction(2 * each.start + each.count, 2 * sizes[each.peer])
+        here = Fraction(2 * each.start + each.numel, 2 * sizes[each.peer])
         for peer, numel in enumerate(sizes):
             if numel and sent[peer] < numel:
                 assert Fraction(sent[peer] + message, numel) >= here - Fraction(1, 1 << 39)
-        sent[each.peer] += each.count
+        sent[each.peer] += each.numel
     assert [sent[peer] for peer in range(len(sizes))] == sizes
 
 
