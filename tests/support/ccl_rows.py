@@ -1,19 +1,19 @@
 """Rows of the study of all-reduces that were not simulated: times follow from the closed forms."""
 
-from kernbench.studies.milestone_1h_ccl.networks import RingPaths, SipNetwork
+from kernbench.studies.milestone_1h_ccl.networks import RingLayout, SipNetwork
 from kernbench.studies.milestone_1h_ccl.rows import CclResults, CclRow
 from kernbench.studies.milestone_1h_ccl.theory import RingTimeParts
 
 RING = SipNetwork("ring_1d", 4, 1)
 TORUS = SipNetwork("torus_2d", 2, 2)
-PATHS = (
-    RingPaths(
+LAYOUTS = (
+    RingLayout(
         tuple((a, b) for a in range(4) for b in ((a + 1) % 4, (a - 1) % 4)),
-        ((0, 1), (1, 2), (2, 3), (3, 0)),
+        (0, 1, 2, 3),
     ),
-    RingPaths(
+    RingLayout(
         ((0, 1), (0, 2), (1, 0), (1, 3), (2, 0), (2, 3), (3, 1), (3, 2)),
-        ((0, 1), (1, 0, 2), (2, 3), (3, 2, 0)),
+        (0, 1, 3, 2),
     ),
 )
 
@@ -39,10 +39,9 @@ def row(
     parts = RingTimeParts(
         alpha_ps=alpha_ps,
         moving_ps=moving_ps,
-        copy_ps=10_000.0,
         add_ps=20_000.0,
         credit_ps=0.0,
-        memory_ps=20_000.0,
+        memory_ps=30_000.0,
     )
     return CclRow(
         part=part,
@@ -78,10 +77,10 @@ def results() -> CclResults:
     ]
     reference = row("reference", SipNetwork("ring_1d", 8, 1), "ring", "tcm", 1 << 20)
     return CclResults(
-        version=1,
+        version=2,
         topology="topology.yaml",
         topology_hash="0" * 64,
         networks=(RING, TORUS),
-        layouts=PATHS,
+        layouts=LAYOUTS,
         rows=(*by_size, *by_kind, reference),
     )

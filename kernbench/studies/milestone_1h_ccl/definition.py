@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from kernbench.studies.milestone_1h_ccl import table
 from kernbench.studies.milestone_1h_ccl.measurement import measure
-from kernbench.studies.milestone_1h_ccl.networks import NETWORKS
+from kernbench.studies.milestone_1h_ccl.networks import NETWORKS, RingLayout
 from kernbench.studies.milestone_1h_ccl.points import CclPoint, plan_points
 from kernbench.studies.milestone_1h_ccl.rows import PARTS, CclResults, CclRow
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
@@ -22,6 +22,7 @@ class CclStudy(ParameterStudy[CclPoint, CclRow, CclResults]):
     csv_name = "ccl_summary.csv"
     noun = "all-reduces"
     results_type = CclResults
+    version = 2
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -37,20 +38,20 @@ class CclStudy(ParameterStudy[CclPoint, CclRow, CclResults]):
     def results(
         self, topology: TopologyText, points: Sequence[CclPoint], rows: Sequence[CclRow]
     ) -> CclResults:
-        """With the paths of the ring in each network of the part `size`."""
-        paths = {point.network: point.theory.paths for point in points if point.part == "size"}
-        networks = tuple(network for network in NETWORKS if network in paths)
+        """With the ring in each network of the part `size`."""
+        files = {point.network: point.topology for point in points if point.part == "size"}
+        networks = tuple(network for network in NETWORKS if network in files)
         return CclResults(
             version=self.version,
             topology=topology.source,
             topology_hash=topology.hash,
             networks=networks,
-            layouts=tuple(paths[network] for network in networks),
+            layouts=tuple(RingLayout.of(files[network], network.sips) for network in networks),
             rows=tuple(rows),
         )
 
     def problem(self, results: CclResults) -> str:
-        """The figures need all parts, and the paths of every network."""
+        """The figures need all parts, and the ring of every network."""
         keys = {row.key for row in results.rows}
         if len(keys) != len(results.rows) or not all(map(results.of, PARTS)):
             return "there must be rows of all three parts, none twice"

@@ -1,17 +1,14 @@
-"""The SIP topologies of the study, and the paths of the ring of ranks in them."""
+"""The SIP topologies of the study, and the ring of ranks in them."""
 
-from collections import Counter
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct
 
+from runtime.ccl.orders import best_order
+from runtime.ccl.topologies import ring_1d
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import parse_topology
-
-SipPath = tuple[int, ...]
-"""The SIPs from a rank to the next, both included: more than two if others forward."""
 
 
 class SipNetwork(Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,35 +46,25 @@ NETWORKS = (
 """The networks of the part `size`."""
 
 
-class RingPaths(Struct, frozen=True, forbid_unknown_fields=True):
-    """The links of a network, and the paths of the ring over them.
+class RingLayout(Struct, frozen=True, forbid_unknown_fields=True):
+    """The links of a network, and the ring over them.
 
-    `links` are (source, target); each direction is a link of its own. `ring` has the path from each
-    rank to the next.
+    `links` are (source, target); each direction is a link of its own. `order` has the SIPs in the
+    order of the ring, whose end is joined to its begin.
     """
 
     links: tuple[tuple[int, int], ...]
-    ring: tuple[SipPath, ...]
+    order: tuple[int, ...]
 
     @classmethod
-    def of(cls, topology_yaml: str, sips: int) -> "RingPaths":
-        """The paths in a topology file with this number of SIPs."""
-        # The model's own routes: the figure shows what is simulated, the closed forms use the hops.
+    def of(cls, topology_yaml: str, sips: int) -> "RingLayout":
+        """The ring in a topology file with this number of SIPs."""
+        # The model's own order: the figure shows what is simulated.
         fabric = SipFabric(parse_topology(topology_yaml, "topology.yaml", sips))
-        ring = tuple(fabric.path(rank, (rank + 1) % sips) for rank in range(sips))
-        return cls(tuple((link.source, link.target) for link in fabric.links), ring)
+        order = best_order(range(sips), fabric, "ring_1d", ring_1d, (sips, 1))
+        return cls(tuple((link.source, link.target) for link in fabric.links), order)
 
     @property
-    def hops(self) -> tuple[int, ...]:
-        """Links between each rank and the next."""
-        return tuple(len(path) - 1 for path in self.ring)
-
-    @property
-    def busiest(self) -> int:
-        """Number of paths of the ring over the link that most of them share."""
-        # A path is directed, and so is a link: (a, b) and (b, a) do not share bandwidth.
-        return max(Counter(link for path in self.ring for link in pairwise(path)).values())
-
-    def forwarded(self) -> Iterator[SipPath]:
-        """The paths of the ring on which other SIPs forward."""
-        return (path for path in self.ring if len(path) > 2)
+    def steps(self) -> tuple[tuple[int, int], ...]:
+        """From each SIP to the next one of the ring."""
+        return tuple(pairwise((*self.order, self.order[0])))

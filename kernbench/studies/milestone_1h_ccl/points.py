@@ -23,9 +23,8 @@ KINDS = ("tcm", "hbm", "sram")
 KIND_BYTES = (1024, 4096, 16_384, 65_536)
 """Sizes of the part `kind`, bytes a PE."""
 REFERENCE_SLOTS = {8: (4, 8, 32), 16: (4, 16)}
-"""Slots of a receive ring by SIPs: those of `ccl.yaml`, those for ASTRA-sim's chunks, one block."""
+"""Slots of a receive ring by SIPs: fewer and more than cover bandwidth x delay of a step."""
 REFERENCE_BYTES = 1 << 20
-_REFERENCE_SCRATCH_MB = 4
 
 
 @dataclass(frozen=True)
@@ -135,10 +134,10 @@ def _on_the_reference(file: TopologyFile, queues: dict[str, Any]) -> Iterator[Cc
         network = SipNetwork("ring_1d", ranks, 1)
         text = _joined(variant, network)
         for slots in all_slots:
-            # One packet a slot needs a sixteenth of the events. Only copies depend on it: they wait
-            # for the port of TCM until the incoming packet has passed, as in the closed form.
-            slot_bytes = queues["defaults"]["slot_size"]
-            ccl = _queues(queues, buffer_kind="tcm", n_slots=slots, vc_chunk_size=slot_bytes)
+            # Small packets: from this narrow link, a large one would hold the port of the TCM for
+            # longer than a send needs.
+            packet_bytes = queues["defaults"]["vc_chunk_size"]
+            ccl = _queues(queues, n_slots=slots, vc_chunk_size=packet_bytes)
             yield CclPoint(
                 topology=text,
                 ccl=ccl,
@@ -161,8 +160,6 @@ def reference_variant(file: TopologyFile) -> TopologyFile:
         {
             "sip.cube_mesh": {"w": 1, "h": 1},
             "ucie.bw_gbs": GBS,
-            # The shipped scratch is too small for a block of 1 MiB and its buffers.
-            "pe.tcm.collective_scratch_mb": _REFERENCE_SCRATCH_MB,
         }
     )
 

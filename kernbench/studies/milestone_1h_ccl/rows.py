@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from kernbench.studies.milestone_1h_ccl.networks import RingPaths, SipNetwork
+from kernbench.studies.milestone_1h_ccl.networks import RingLayout, SipNetwork
 from kernbench.studies.milestone_1h_ccl.theory import RingTimeParts
 
 PARTS = ("size", "kind", "reference")
@@ -17,7 +17,7 @@ class CclRow(Struct, frozen=True, forbid_unknown_fields=True):
     its announcement at the receiver, `slot_out_ps` the time of the receiver's DMA to copy it to
     scratch, both of the median slot, 0 where kernels use messages in their slots; `link_gbs` is the
     least bandwidth between two ranks. `least_ps` is a lower bound, `alpha_beta_ps` the textbook
-    form; `parts` explains the ring with queues in TCM.
+    form, which is none for a pipeline; `parts` explains the ring with queues in TCM.
     """
 
     part: str
@@ -76,13 +76,13 @@ class CclRow(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CclResults(Struct, frozen=True, forbid_unknown_fields=True):
-    """All rows, and the networks of the part `size` with the paths of the ring in them."""
+    """All rows, and the networks of the part `size` with the ring in each of them."""
 
     version: int
     topology: str
     topology_hash: str
     networks: tuple[SipNetwork, ...]
-    layouts: tuple[RingPaths, ...]
+    layouts: tuple[RingLayout, ...]
     rows: tuple[CclRow, ...]
 
     def of(self, part: str) -> list[CclRow]:

@@ -1,10 +1,9 @@
-"""The figure of the SIP topologies: SIPs, links, and the paths of the ring over them."""
+"""The figure of the SIP topologies: SIPs, links, and the ring over them."""
 
 # matplotlib leaves the types of keyword arguments open.
 # pyright: reportUnknownMemberType=false
 
 from dataclasses import dataclass
-from itertools import pairwise
 from math import cos, hypot, pi, sin
 from typing import Any
 
@@ -13,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
 
-from kernbench.studies.milestone_1h_ccl.networks import RingPaths, SipNetwork
+from kernbench.studies.milestone_1h_ccl.networks import RingLayout, SipNetwork
 from kernbench.studies.milestone_1h_ccl.rows import CclResults
-from kernbench.studies.plots import BLUE, VERMILION, new_figure
+from kernbench.studies.plots import BLUE, new_figure
 
 Position = tuple[float, float]
 _BEND = 0.42
@@ -25,32 +24,16 @@ def topologies(results: CclResults) -> Figure:
     """A panel for each network."""
     figure = new_figure(4.5, _finding(results))
     panels = figure.subplots(1, len(results.networks), squeeze=False)[0]
-    for axes, network, paths in zip(panels, results.networks, results.layouts, strict=True):
-        _panel(axes, network, paths)
-    figure.legend(handles=_legend(), loc="outside lower center", ncols=3, frameon=False)
+    for axes, network, layout in zip(panels, results.networks, results.layouts, strict=True):
+        _panel(axes, network, layout)
+    figure.legend(handles=_legend(), loc="outside lower center", ncols=2, frameon=False)
     return figure
 
 
 def _legend() -> list[Line2D]:
     return [
         Line2D([], [], color="lightgrey", linewidth=6, label="UCIe link, both directions"),
-        Line2D(
-            [],
-            [],
-            color=BLUE,
-            linewidth=2,
-            marker=">",
-            label="ring: to the next rank over one link",
-        ),
-        Line2D(
-            [],
-            [],
-            color=VERMILION,
-            linewidth=2,
-            linestyle="--",
-            marker=">",
-            label="ring: forwarded by a SIP in between",
-        ),
+        Line2D([], [], color=BLUE, linewidth=2, marker=">", label="ring: to the next SIP"),
     ]
 
 
@@ -80,8 +63,8 @@ class _LinkLine:
         return _LinkLine((x + aside_x, y + aside_y), (to_x + aside_x, to_y + aside_y), self.bend)
 
 
-def _panel(axes: Axes, network: SipNetwork, paths: RingPaths) -> None:
-    for source, target in paths.links:
+def _panel(axes: Axes, network: SipNetwork, layout: RingLayout) -> None:
+    for source, target in layout.links:
         # Both directions share one grey line.
         if source < target:
             _draw(
@@ -92,9 +75,8 @@ def _panel(axes: Axes, network: SipNetwork, paths: RingPaths) -> None:
                 linewidth=6,
                 zorder=1,
             )
-    for path in paths.ring:
-        for source, target in pairwise(path):
-            _arrow(axes, _LinkLine.of(network, source, target), direct=len(path) == 2)
+    for source, target in layout.steps:
+        _arrow(axes, _LinkLine.of(network, source, target))
     positions = [_position(network, sip) for sip in range(network.sips)]
     for sip, (x, y) in enumerate(positions):
         axes.text(
@@ -108,13 +90,7 @@ def _panel(axes: Axes, network: SipNetwork, paths: RingPaths) -> None:
             zorder=4,
             bbox={"boxstyle": "square,pad=0.45", "facecolor": "white", "edgecolor": "black"},
         )
-    detours = [
-        f"{path[0]} to {path[-1]} via {', '.join(map(str, path[1:-1]))}"
-        for path in paths.forwarded()
-    ]
-    axes.set_title(
-        f"{network}\n{'; '.join(detours) or 'every rank is a neighbour of the next'}", fontsize=10.5
-    )
+    axes.set_title(f"{network}\n{', '.join(map(str, layout.order))}", fontsize=10.5)
     axes.set(
         xlim=(-0.6, max(x for x, _ in positions) + 0.4),
         ylim=(min(y for _, y in positions) - 0.6, 0.4),
@@ -132,17 +108,8 @@ def _position(network: SipNetwork, sip: int) -> Position:
     return float(sip % network.w), -float(sip // network.w)
 
 
-def _arrow(axes: Axes, line: _LinkLine, *, direct: bool) -> None:
-    colour, style = (BLUE, "-") if direct else (VERMILION, (0, (3, 1.5)))
-    _draw(
-        axes,
-        line.beside(0.07 if direct else 0.15),
-        arrowstyle="-|>",
-        color=colour,
-        linestyle=style,
-        linewidth=2,
-        zorder=3,
-    )
+def _arrow(axes: Axes, line: _LinkLine) -> None:
+    _draw(axes, line.beside(0.07), arrowstyle="-|>", color=BLUE, linewidth=2, zorder=3)
 
 
 def _draw(axes: Axes, line: _LinkLine, **look: Any) -> None:
@@ -155,14 +122,10 @@ def _draw(axes: Axes, line: _LinkLine, **look: Any) -> None:
 
 
 def _finding(results: CclResults) -> str:
-    forwarded = [
-        network
-        for network, paths in zip(results.networks, results.layouts, strict=True)
-        if any(paths.forwarded())
-    ]
-    if not forwarded:
-        return "A ring in the order of ranks needs links between neighbours only"
-    return (
-        "A ring in the order of ranks needs SIPs that forward "
-        f"in {len(forwarded)} of {len(results.networks)} topologies"
+    moved = sum(
+        layout.order != tuple(range(network.sips))
+        for network, layout in zip(results.networks, results.layouts, strict=True)
     )
+    is_direct = all(set(layout.steps) <= set(layout.links) for layout in results.layouts)
+    first = "Every step of the ring is one link" if is_direct else "Steps of the ring are forwarded"
+    return f"{first}; in {moved} of {len(results.networks)} topologies it leaves the order of ranks"

@@ -44,7 +44,7 @@ def test_a_file_that_lacks_something_is_refused(
 
 def test_the_file_has_the_links_of_every_network():
     content = msgspec.json.decode(msgspec.json.encode(RESULTS))
-    assert content["layouts"][1]["ring"][1] == [1, 0, 2]
+    assert content["layouts"][1]["order"] == [0, 1, 3, 2]
 
 
 def test_the_csv_file_has_a_line_for_each_row(tmp_path: Path):

@@ -1,15 +1,18 @@
 """The closed forms of the all-reduce study against numbers computed by hand from docs/model.md."""
 
+from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 
 import pytest
 import yaml
 
-from kernbench.studies.milestone_1h_ccl.networks import NETWORKS, RingPaths, SipNetwork
+from kernbench.studies.milestone_1h_ccl.networks import NETWORKS, RingLayout, SipNetwork
 from kernbench.studies.milestone_1h_ccl.points import plan_points, reference_variant
 from kernbench.studies.milestone_1h_ccl.reference import ASTRA_SIM, explained
 from kernbench.studies.milestone_1h_ccl.theory import AllReduceTheory
 from kernbench.theory.alpha_beta import AlphaBeta, RingQueue
+from kernbench.theory.kernel_costs import KernelCosts
 from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.config import parse_ccl
 from runtime.core.config_file import default_file, read_text
@@ -20,18 +23,17 @@ CCL = read_text(default_file("ccl.yaml"))
 # Worked examples of docs/model.md, without the 32 ns of their bytes, and 3 ns to issue the command.
 TO_NEXT_SIP_PS = 103_540 - 32_000 + 3000
 TO_NEXT_CUBE_PS = 62_230 - 32_000 + 3000
-ONE_MORE_SIP_PS = 16_000 + 2000 + 200
-"""Two UCIe ports, an IO NoC, 20 mm of wire."""
-QUEUE = RingQueue(slots=4, slot_bytes=4096, packet_bytes=256, credit_bytes=16)
+QUEUE = RingQueue(slots=16, slot_bytes=4096, packet_bytes=256, credit_bytes=16)
 
 
-def theory(network: SipNetwork, w: int = 1, h: int = 1) -> AllReduceTheory:
+@cache
+def theory(network: SipNetwork, w: int = 1, h: int = 1, slots: int = 16) -> AllReduceTheory:
     """Closed forms of the shipped file with W x H cubes a SIP: the IO chiplet is at an end cube."""
     sips = FILE["system.sips"] | network.section
     return AllReduceTheory(
         FILE.with_values({"system.sips": sips, "sip.cube_mesh": {"w": w, "h": h}}).text,
         network,
-        QUEUE,
+        replace(QUEUE, slots=slots),
     )
 
 
@@ -47,15 +49,16 @@ def test_alpha_and_bandwidth_of_a_step_are_those_of_the_worked_example():
     assert link.gbs == 128
 
 
-@pytest.mark.parametrize(
-    ("network", "forwards"),
-    [(NETWORKS[0], 0), (SipNetwork("torus_2d", 2, 2), 3), (SipNetwork("mesh_2d_no_wrap", 2, 2), 3)],
-)
-def test_the_ring_pays_for_every_sip_that_forwards(network: SipNetwork, forwards: int):
-    # 6 steps of 64 B / 128 GB/s = 0.5 ns; of the 6 paths of a byte, every second one has a SIP in
-    # between.
-    expected_ps = 6 * (TO_NEXT_SIP_PS + 500) + forwards * ONE_MORE_SIP_PS
-    assert theory(network).alpha_beta_ps("ring", 256) == expected_ps
+@pytest.mark.parametrize("network", [NETWORKS[0], NETWORKS[1], NETWORKS[3]], ids=str)
+def test_the_ring_pays_one_link_a_step_in_every_topology(network: SipNetwork):
+    # 6 steps of 64 B / 128 GB/s = 0.5 ns.
+    assert theory(network).alpha_beta_ps("ring", 256) == 6 * (TO_NEXT_SIP_PS + 500)
+
+
+def test_two_ranks_are_limited_by_their_memory():
+    # Each of 1 MiB is read and written once, at 204.8 GB/s; the link moves 1 MiB at 128 GB/s.
+    form_ps = theory(SipNetwork("ring_1d", 2, 1)).alpha_beta_ps("ring", 1 << 20)
+    assert form_ps == 2 * TO_NEXT_SIP_PS + 2 * (1 << 20) * 5000 / 1024
 
 
 @pytest.mark.parametrize(
@@ -80,34 +83,49 @@ def test_intercube_goes_to_the_root_between_sips_and_back(
     assert theory(network, w, h).alpha_beta_ps("intercube", 1024) == expected_ps
 
 
-def test_a_buffer_of_two_blocks_pays_every_alpha_twice():
+def test_the_parts_of_a_small_ring():
+    # Messages of 64 B, one a step.
+    file = FILE.with_values({"sip.cube_mesh": {"w": 1, "h": 1}})
+    costs = KernelCosts(file, QUEUE.packet_bytes)
+    parts = theory(NETWORKS[0]).parts(256)
+    assert parts is not None
+    assert parts.moving_ps == 6 * 500
+    assert parts.add_ps == 3 * costs.add_ps(64)
+    assert parts.credit_ps == 0
+    # Commands of 3 ns: six receives before the first load, the release of a message after each
+    # addition and at the end.
+    commands_ps = (6 + 3 + 1) * 3000
+    memory_ps = costs.load_ps(64) + costs.store_ps(64)
+    steps_ps = 6 * (TO_NEXT_SIP_PS + 500)
+    assert parts.total_ps == commands_ps + memory_ps + steps_ps + parts.add_ps
+
+
+def test_a_ring_with_few_slots_waits_for_credits_and_pays_alpha_more_often():
+    few, many = (theory(NETWORKS[0], slots=slots).parts(1 << 20) for slots in (4, 64))
+    assert few is not None
+    assert many is not None
+    assert few.moving_ps == many.moving_ps
+    assert few.credit_ps > many.credit_ps == 0
+    assert few.alpha_ps > many.alpha_ps
+
+
+def test_a_ring_that_is_copied_out_has_no_parts():
+    assert theory(NETWORKS[0], slots=2).parts(256) is None
+
+
+@pytest.mark.parametrize("nbytes", [256, 1 << 20])
+def test_the_bound_is_below_the_whole(nbytes: int):
     ring = theory(NETWORKS[0])
-    block = 4 * QUEUE.ring_bytes
-    one, two = ring.parts(block), ring.parts(2 * block)
-    assert one.alpha_ps == 6 * TO_NEXT_SIP_PS
-    assert one.moving_ps == 6 * QUEUE.ring_bytes * 1000 / 128
-    assert (two.alpha_ps, two.moving_ps, two.total_ps) == (
-        2 * one.alpha_ps,
-        2 * one.moving_ps,
-        2 * one.total_ps,
-    )
+    parts = ring.parts(nbytes)
+    assert parts is not None
+    assert parts.moving_ps < ring.least_ps("ring", nbytes) < parts.total_ps
 
 
-def test_a_message_waits_for_credits_only_if_it_needs_slots_of_the_previous_message():
-    # 200 ns more in every port make the round of a credit longer than a message of four slots.
-    values = {
-        "ucie.overhead_ns": 200,
-        "sip.cube_mesh": {"w": 1, "h": 1},
-        "system.sips": FILE["system.sips"] | {"count": 4},
-    }
-    ring = AllReduceTheory(FILE.with_values(values).text, NETWORKS[0], QUEUE)
-    half, full = ring.parts(4 * 2 * 4096), ring.parts(4 * 4 * 4096)
-    assert half.credit_ps == 0
-    # A credit takes alpha - issue - DMA and 16 B, after a slot of 4096 B and its copy of 2 ns and
-    # twice 8 ns. A message takes alpha, 16 KiB and the same copy; with an addition also issue 3 and
-    # 32 vectors: 2 ns to fetch one, 4 + 1 cycles, 1 ns to store it, 31 more at the fetch port.
-    late_ps = (ring.ring_link.alpha_ps - 5000 + 125) - 3 * 32_000
-    assert full.credit_ps == 2 * late_ps + 3 * (late_ps - 73_000)
+def test_the_bound_of_a_large_ring_is_its_link_and_of_a_small_ring_its_path():
+    ring = theory(NETWORKS[0])
+    assert ring.least_ps("ring", 256) == 6 * (TO_NEXT_SIP_PS + 500)
+    # 1.5 x 1 MiB at 128 GB/s.
+    assert ring.least_ps("ring", 1 << 20) == TO_NEXT_SIP_PS + 1.5 * (1 << 20) * 1000 / 128
 
 
 @pytest.mark.parametrize("run", ASTRA_SIM, ids=str)
@@ -126,21 +144,12 @@ def test_a_hop_with_the_parameters_of_the_reference_takes_500_ns_and_50_gbs():
     assert link.gbs == Fraction(50)
 
 
-def test_the_ring_of_a_torus_is_forwarded_from_row_to_row_and_shares_no_link():
-    paths = RingPaths.of(
-        FILE.with_values(
-            {"system.sips": FILE["system.sips"] | SipNetwork("torus_2d", 3, 3).section}
-        ).text,
-        9,
-    )
-    assert list(paths.forwarded()) == [(2, 0, 3), (5, 3, 6), (8, 6, 0)]
-    assert paths.busiest == 1
-    assert len(paths.links) == 9 * 4
-
-
-def test_the_busiest_link_is_shared_by_the_most_paths():
-    paths = RingPaths(links=((0, 1), (1, 0)), ring=((0, 1), (1, 0), (0, 1)))
-    assert paths.busiest == 2
+@pytest.mark.parametrize("network", NETWORKS, ids=str)
+def test_the_ring_of_every_network_follows_its_links(network: SipNetwork):
+    values = {"system.sips": FILE["system.sips"] | network.section}
+    layout = RingLayout.of(FILE.with_values(values).text, network.sips)
+    assert sorted(layout.order) == list(range(network.sips))
+    assert set(layout.steps) <= set(layout.links)
 
 
 @pytest.mark.slow
