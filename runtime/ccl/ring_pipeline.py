@@ -229,10 +229,14 @@ class _OwnPieces:
 
 
 class _Iteration(NamedTuple):
-    """Message `number` of a step is received, or with step -1 the own one is sent."""
+    """A message of `size` elements of a chunk, from number `start` on, is received in a step; with
+    step -1 an own one is sent.
+    """
 
     step: int
-    number: int
+    chunk: int
+    start: int
+    size: int
 
 
 class _PassProgram:
@@ -240,15 +244,15 @@ class _PassProgram:
 
     def __init__(self, ring: RingPass, queues: RingQueues) -> None:
         self._ring, self._ahead = ring, queues.ahead
+        self._reduce_steps, self._steps = ring.reduce_steps, ring.steps
         self._cut = cut = MessageCut.of(queues, max(ring.sizes), ring.dtype.itemsize)
-        self._iterations = [each for each in self._program() if self._bounds(each)[2]]
+        self._iterations = [each for each in self._program() if each.size]
         # The program has the order of all: of the messages of each direction, and of the loads.
-        received = [self._bounds(each)[2] for each in self._iterations if each.step >= 0]
+        received = [each.size for each in self._iterations if each.step >= 0]
         own = [
-            (ring.source(chunk) + start, size)
+            (ring.source(each.chunk) + each.start, each.size)
             for each in self._iterations
-            if each.step < ring.reduce_steps
-            for chunk, start, size in (self._bounds(each),)
+            if each.step < self._reduce_steps
         ]
         self._arrivals = _MessagesBehind(queues, cut, received, ring.dtype)
         self._own = _OwnPieces(cut, own, ring.dtype)
@@ -266,7 +270,7 @@ class _PassProgram:
 
     def _program(self) -> Iterator[_Iteration]:
         """All iterations, in order; of messages without elements as well."""
-        lag, last_step = self._cut.lag, self._ring.steps - 1
+        lag, last_step = self._cut.lag, self._steps - 1
         count = -(-max(self._ring.sizes) // self._cut.elements)
         # Blocks of equal size: a short one would leave the link idle between its steps.
         blocks, before = -(-count // lag), range(0)
@@ -277,48 +281,50 @@ class _PassProgram:
             # nothing: they share their time.
             for index in range(max(len(before), len(block))):
                 if index < len(before):
-                    yield _Iteration(last_step, before[index])
+                    yield self._iteration(last_step, before[index])
                 if index < len(block):
-                    yield _Iteration(-1, block[index])
+                    yield self._iteration(-1, block[index])
             for step in range(last_step):
                 for number in block:
-                    yield _Iteration(step, number)
+                    yield self._iteration(step, number)
             before = block
 
-    def _bounds(self, iteration: _Iteration) -> tuple[int, int, int]:
-        """(chunk, first element, number of elements) of the message of an iteration."""
-        step, elements = iteration.step, self._cut.elements
+    def _iteration(self, step: int, number: int) -> _Iteration:
+        """The iteration of message `number` of a chunk."""
+        elements = self._cut.elements
         chunk = self._ring.chunks(0)[0] if step < 0 else self._ring.chunks(step)[1]
-        start = iteration.number * elements
-        return chunk, start, max(min(elements, self._ring.sizes[chunk] - start), 0)
+        start = number * elements
+        size = max(min(elements, self._ring.sizes[chunk] - start), 0)
+        return _Iteration(step, chunk, start, size)
 
     def _begin(self, iteration: _Iteration) -> None:
         """Send an own message, in the first step."""
-        chunk, start, _ = self._bounds(iteration)
         value, buffer = self._own.take()
         users = [tl.send_async(self._ahead, value)]
-        if not self._ring.reduce_steps:
-            users.append(tl.store_async(self._ring.target(chunk) + start, value))
+        if not self._reduce_steps:
+            users.append(tl.store_async(self._target(iteration), value))
         self._own.release(buffer, users)
 
     def _receive(self, iteration: _Iteration) -> None:
         """Take a message of a step, combine it or store it, and send it in the next step."""
         ring, step = self._ring, iteration.step
-        chunk, start, _ = self._bounds(iteration)
         message, message_buffer = self._arrivals.take()
         value, own_buffer = message, None
-        if ring.op is not None and step < ring.reduce_steps:
+        if ring.op is not None and step < self._reduce_steps:
             own, own_buffer = self._own.take()
             value = ring.op.combine(own, message, out=own)
             self._arrivals.release(message, message_buffer)
-            if step == ring.reduce_steps - 1:
+            if step == self._reduce_steps - 1:
                 value = ring.op.finish(value, ring.size, out=value)
         users = list[tl.PendingResult]()
-        if step < ring.steps - 1:
+        if step < self._steps - 1:
             users.append(tl.send_async(self._ahead, value))
-        if step >= ring.reduce_steps - 1:
-            users.append(tl.store_async(ring.target(chunk) + start, value))
+        if step >= self._reduce_steps - 1:
+            users.append(tl.store_async(self._target(iteration), value))
         if own_buffer is None:
             self._arrivals.hold(message, message_buffer, users)
         else:
             self._own.release(own_buffer, users)
+
+    def _target(self, iteration: _Iteration) -> Pointer:
+        return self._ring.target(iteration.chunk) + iteration.start

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.core.strided_axes import descriptor_axes
-from runtime.language.value import Array, Pointer, Ref, Shape
+from runtime.language.value import Array, Pointer, Ref, Shape, span_bytes
 
 BARRIER = "tl.barrier"
 
@@ -33,12 +33,9 @@ class UsedBlock(NamedTuple):
     @property
     def extent(self) -> tuple[int, int]:
         """The address of the first byte, and that behind the last one; equal if it is empty."""
-        address = self.pointer.address
-        if 0 in self.shape:
-            return address, address
-        steps = zip(self.shape, self.strides, strict=True)
-        last = sum((length - 1) * stride for length, stride in steps)
-        return address, address + (last + 1) * self.pointer.dtype.itemsize
+        pointer = self.pointer
+        end = pointer.address + span_bytes(self.shape, self.strides, pointer.dtype)
+        return pointer.address, end
 
     def shares_bytes(self, other: "UsedBlock") -> bool:
         """Whether a byte belongs to both blocks."""
@@ -136,9 +133,9 @@ class MemoryInFlight:
 
 def _span(blocks: Sequence[UsedBlock]) -> tuple[int, int]:
     """The address of the first byte of all blocks, and that behind the last one."""
+    if len(blocks) == 1:
+        return blocks[0].extent
     extents = [block.extent for block in blocks]
-    if len(extents) == 1:
-        return extents[0]
     return min((start for start, _ in extents), default=0), max(
         (end for _, end in extents), default=0
     )

@@ -207,9 +207,7 @@ class Value(ValueOperators):
         extent = self._extent
         if extent is None:
             # Once for a value, which each command compares with all operations in flight.
-            steps = zip(self.shape, self.strides, strict=True)
-            last = sum((length - 1) * stride for length, stride in steps) if self.numel else -1
-            extent = self.address, self.address + (last + 1) * self.dtype.itemsize
+            extent = self.address, self.address + span_bytes(self.shape, self.strides, self.dtype)
             object.__setattr__(self, "_extent", extent)
         return extent
 
@@ -338,6 +336,19 @@ def check_exists(value: Value, operation: str) -> None:
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The strides, in elements, of a block of `shape` without gaps."""
     return tuple(accumulate(reversed(shape[1:]), mul, initial=1))[::-1] if shape else ()
+
+
+def span_bytes(shape: Shape, strides: tuple[int, ...], dtype: DType) -> int:
+    """Bytes from the first to the last element of a block, both included."""
+    if len(shape) == 1:
+        # Most blocks.
+        last = (shape[0] - 1) * strides[0] if shape[0] else -1
+    elif 0 in shape:
+        last = -1
+    else:
+        steps = zip(shape, strides, strict=True)
+        last = sum((length - 1) * stride for length, stride in steps)
+    return (last + 1) * dtype.itemsize
 
 
 def _equal(operand: Pointer | Ref, other: object, what: str) -> bool:

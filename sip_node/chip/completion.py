@@ -59,28 +59,24 @@ class ReferenceCompletion(Generic[_T]):
                 each(self)
 
 
-if TYPE_CHECKING or not IS_COMPILED:
-    Completion = ReferenceCompletion
-else:
-    from sip_node.compiled.completion import Completion
-
-
-def completed(value: _T) -> Completion[_T]:
+def reference_completed(value: _T) -> ReferenceCompletion[_T]:
     """A result that is complete from the start."""
-    done = Completion[_T]()
+    done = ReferenceCompletion[_T]()
     done.complete(value)
     return done
 
 
-def all_of(completions: Sequence[Completion[_T]]) -> Completion[list[_T]]:
+def reference_all_of(
+    completions: Sequence[ReferenceCompletion[_T]],
+) -> ReferenceCompletion[list[_T]]:
     """A result that completes with all values after the last of `completions`, in their order.
 
     It fails with the first error.
     """
-    joint = Completion[list[_T]]()
+    joint = ReferenceCompletion[list[_T]]()
     left = len(completions)
 
-    def count_down(completion: Completion[_T]) -> None:
+    def count_down(completion: ReferenceCompletion[_T]) -> None:
         nonlocal left
         left -= 1
         if joint.done:
@@ -96,3 +92,13 @@ def all_of(completions: Sequence[Completion[_T]]) -> Completion[list[_T]]:
     for completion in completions:
         completion.then(count_down)
     return joint
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    Completion = ReferenceCompletion
+    completed, all_of = reference_completed, reference_all_of
+else:
+    from sip_node.compiled import completion as compiled
+
+    Completion = compiled.Completion
+    completed, all_of = compiled.completed, compiled.all_of

@@ -17,4 +17,5 @@ cdef class Completion:
     cdef int finish(self) except -1
 
 
-cdef Completion completed(object value)
+cpdef Completion completed(object value)
+cpdef Completion all_of(completions)

@@ -77,8 +77,41 @@ cdef int call(object callback, Completion done) except -1:
     return 0
 
 
-cdef Completion completed(object value):
-    """A result that is complete from the start."""
+cpdef Completion completed(object value):
+    """The twin of `reference_completed`."""
     cdef Completion done = Completion.__new__(Completion)
     done.result, done.done = value, True
     return done
+
+
+cdef class AllOf(Continuation):
+    """Counts down the completions of a joint one."""
+
+    cdef Completion joint
+    cdef list completions
+    cdef Py_ssize_t left
+
+    cdef int resume(self, Completion done) except -1:
+        cdef Completion each
+        self.left -= 1
+        if self.joint.done:
+            # It has failed already, and completes only once.
+            return 0
+        if done.error is not None:
+            self.joint.fail(done.error)
+        elif not self.left:
+            self.joint.succeed([each.result for each in self.completions])
+        return 0
+
+
+cpdef Completion all_of(completions):
+    """The twin of `reference_all_of`."""
+    cdef Completion each
+    cdef AllOf parts = AllOf.__new__(AllOf)
+    parts.joint, parts.completions = Completion.__new__(Completion), list(completions)
+    parts.left = len(parts.completions)
+    if not parts.left:
+        parts.joint.succeed([])
+    for each in parts.completions:
+        each.attach(parts)
+    return parts.joint

@@ -2,6 +2,7 @@
 
 from sip_node.compiled.calendar cimport Calendar
 from sip_node.compiled.completion cimport Completion, Continuation
+from sip_node.compiled.kept_slots cimport KeptSlots
 from sip_node.compiled.queue_state cimport QueueState, Slot
 from sip_node.compiled.queue_table cimport QueuesByDirection
 
@@ -40,9 +41,7 @@ cdef class ReceivedMessage(Continuation):
 cdef class SlotReceives:
     cdef public list _posted
     cdef public dict _matched
-    cdef public object _kept
-    # Whether a receive was in place: from then on credits may wait for each other.
-    cdef bint keeps
+    cdef public KeptSlots _kept
     cdef Calendar calendar
     cdef long long issue_ps
     cdef object dma

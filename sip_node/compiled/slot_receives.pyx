@@ -142,10 +142,11 @@ cdef class SlotReceives:
         else:
             receive.parts = functions.cut(receive.targets, receive.queue.slot_size)
         if receive.in_place:
-            self.keeps = True
-            if self._keep(receive, receive.nbytes):
+            receive.kept = self._kept.keep_next(receive.queue, receive.nbytes)
+            if receive.kept >= 0:
                 receive.change(KEEPING)
                 return self.keep_slots(receive)
+            self._kept.copied(receive.source, receive.address)
         return self.read_slot(receive)
 
     cdef int keep_slots(self, ReceivedMessage receive) except -1:
@@ -207,10 +208,7 @@ cdef class SlotReceives:
             self.trace.received(receive.queue.queue_pair, receive.slot)
         receive.received.append(data)
         # The slot is empty, so its credit returns now and not at the end of the message.
-        if self.keeps:
-            self._kept.slot_copied(receive.source)
-        else:
-            self.queues.return_credit(receive.queue)
+        self._kept.slot_read(receive.queue)
         if receive.begun < receive.nbytes if receive.parts is None else receive.parts:
             receive.change(ISSUING)
             return self.calendar.resume_at(self.calendar.now_ps + self.issue_ps, receive)

@@ -29,12 +29,14 @@ cdef class SentMessage(Continuation):
 
 
 cdef class SlotSends:
+    cdef public dict _background
     cdef Calendar calendar
     cdef long long issue_ps
     cdef object wait
     cdef object dma
-    cdef object queues
     cdef QueuesByDirection table
+    # Whether a collective that reserves the queues stops this kernel.
+    cdef bint excluded
     cdef str call
     cdef object trace
     cdef object part_of
@@ -44,4 +46,5 @@ cdef class SlotSends:
     cdef int reserve(self, SentMessage message) except -1
     cdef int write(self, SentMessage message, long long address) except -1
     cdef int left(self, SentMessage message) except -1
+    cdef int next(self, SentMessage message) except -1
     cdef object part(self, SentMessage message, long long start, long long nbytes)

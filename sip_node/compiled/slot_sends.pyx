@@ -3,9 +3,11 @@
 A message is a continuation of its own commands: the end of each resumes it at its next step.
 """
 
+from collections import deque
+
 from runtime.core.trace import Operand
 from sip_node.compiled.calendar cimport Calendar
-from sip_node.compiled.completion cimport Completion, Continuation
+from sip_node.compiled.completion cimport Completion, Continuation, completed
 from sip_node.compiled.queue_state cimport QueueState
 
 cdef enum Step:
@@ -42,8 +44,9 @@ cdef class SlotSends:
              trace, part_of, item_bytes):
         """Take what the reference holds, and functions of the rooms above."""
         self.calendar, self.issue_ps, self.wait = engine, issue_ps, wait
-        self.dma, self.queues, self.call, self.trace = dma, queues, call, trace
-        self.table, self.part_of, self.item_bytes = queues.table, part_of, item_bytes
+        self.dma, self.call, self.trace = dma, call, trace
+        self.table, self.excluded = queues.table, queues.excluded
+        self.part_of, self.item_bytes = part_of, item_bytes
 
     def _begin(self, SentMessage message not None):
         """See the reference."""
@@ -51,10 +54,17 @@ cdef class SlotSends:
         self.issue(message)
         return message.paused
 
-    def _first(self, SentMessage message not None):
+    def _append(self, SentMessage message not None):
         """See the reference."""
         message.sends, message.item = self, self.item_bytes(message.dtype)
-        self.reserve(message)
+        waiting = self._background.get(message.direction)
+        if waiting is None:
+            waiting = self._background[message.direction] = deque()
+        waiting.append(message)
+        self.wait.leaving += 1
+        if len(waiting) == 1:
+            self.reserve(message)
+        return completed(None)
 
     cdef int issue(self, SentMessage message) except -1:
         """Issue the command for the next slot."""
@@ -101,9 +111,21 @@ cdef class SlotSends:
             self.trace.sent(message.queue.queue_pair, message.slot)
         message.sent += message.queue.slot_size
         # For every slot anew: a collective may have started on these queues in the meantime.
-        if message.sent < message.nbytes and not (self.table.user and self.queues.reserved):
+        if message.sent < message.nbytes and not (self.excluded and self.table.user):
             return self.issue(message)
         if message.background:
-            self._next(message)
-            return 0
+            return self.next(message)
         return message.paused.succeed(None)
+
+    cdef int next(self, SentMessage message) except -1:
+        """A message in the background has left, or has failed: begin the next one."""
+        waiting = self._background[message.direction]
+        waiting.popleft()
+        self.wait.leaving -= 1
+        if message.sent < message.nbytes:
+            message.paused.fail(self._interrupted(message))
+        else:
+            message.paused.succeed(None)
+        if waiting:
+            return self.reserve(<SentMessage> waiting[0])
+        return 0

@@ -8,11 +8,13 @@ copied, or released, behind one that is kept waits for that one.
 """
 
 from collections import deque
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from sip_node.chip.pe.queue_table import QueueTable
 from sip_node.chip.pe.tcm import PeTcm
+from sip_node.compiled.choice import IS_COMPILED
 
 NOT_KEPT = -1
 
@@ -25,7 +27,7 @@ class _KeptMessage(Struct):
     released: bool = False
 
 
-class KeptSlots:
+class ReferenceKeptSlots:
     """The slots that one kernel keeps."""
 
     def __init__(self, queues: QueueTable, tcm: PeTcm) -> None:
@@ -77,3 +79,11 @@ class KeptSlots:
         """The kernel has ended."""
         for address in tuple(self._used):
             self.release(address)
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    KeptSlots = ReferenceKeptSlots
+else:
+    from sip_node.compiled import kept_slots as compiled
+
+    KeptSlots = compiled.KeptSlots

@@ -46,7 +46,7 @@ class Messages:
         """The same in the background, behind earlier messages in the direction."""
         self.operations.await_writers((value,))
         peer = self.wait.on_peer("send", direction, kernel_line())
-        sent = self.sends.start(direction, value)
+        sent = self.sends.start(direction, value, peer.line)
         return self.operations.started(sent, None, reads=(value,), peer=peer)
 
     def recv(

@@ -21,6 +21,7 @@ class Operation:
     """An operation in flight; its wait returns `result`, a value or values in TCM, or None.
 
     It reads the values `reads` and writes to `writes`, of which those in `over` existed before.
+    `written` are the extents of what it writes over, `used` those and of what it reads.
     `peer` describes the wait for the peer that it depends on. An operation that depends on no peer
     has `earliest_end_ps` instead, which returns a lower bound for its end.
     """
@@ -39,33 +40,15 @@ class Operation:
     ) -> None:
         self._operations = operations
         self.done, self.result = done, result
-        self.reads, self.writes, self.over = reads, writes, over
         self.peer, self.earliest_end_ps = peer, earliest_end_ps
-
-    def writes_to(self, extents: Sequence[tuple[int, int]]) -> bool:
-        """Whether a result is written over bytes of one of some extents."""
-        for value in self.over:
-            first, behind = value.extent
-            for start, end in extents:
-                if first < end and start < behind:
-                    return True
-        return False
-
-    def uses(self, start: int, end: int) -> bool:
-        """Whether it reads or writes over bytes of an extent, and has not ended."""
-        if self.done.done:
-            return False
-        for values in (self.over, self.reads):
-            # Inline and without `any`: each command compares its values with all operations.
-            for value in values:
-                first, behind = value.extent
-                if first < end and start < behind:
-                    return True
-        return False
+        # Each command compares its values with all operations in flight: extents are taken once.
+        self.written = [value.extent for value in over]
+        self.used = [*self.written, *[value.extent for value in reads]] if reads else self.written
+        self._kept = *reads, *writes
 
     def uses_from(self, address: int) -> bool:
         """Whether it uses TCM behind `address`."""
-        return any(value.extent[1] > address for value in (*self.reads, *self.writes))
+        return any(value.extent[1] > address for value in self._kept)
 
     def completion(self) -> Completion[Any]:
         """`done`, as a call that a program waits for."""
@@ -85,9 +68,10 @@ class Operations:
 
     def __init__(self, issuer: CommandIssuer, wait: KernelWait) -> None:
         self._issuer, self._wait = issuer, wait
-        self._open: list[Operation] = []
+        # Dictionaries as sets in the order of the starts.
+        self._open: dict[Operation, None] = {}
         # Of the open ones, those that write over a value which exists.
-        self._over: list[Operation] = []
+        self._over: dict[Operation, None] = {}
         self.memory = MemoryInFlight()
 
     def started(
@@ -113,9 +97,9 @@ class Operations:
             peer=peer,
             earliest_end_ps=earliest_end_ps,
         )
-        self._open.append(operation)
+        self._open[operation] = None
         if over:
-            self._over.append(operation)
+            self._over[operation] = None
         if memory is not None:
             self.memory.begin(operation, memory)
         return operation
@@ -124,13 +108,29 @@ class Operations:
         """Block until no operation writes over what a command is about to read, if a value."""
         if self._over:
             read = [value.extent for value in values if isinstance(value, Value)]
-            self._await_each([each for each in self._over if each.writes_to(read)])
+            self._await_each(
+                [
+                    each
+                    for each in self._over
+                    for first, behind in each.written
+                    for start, end in read
+                    if first < end and start < behind
+                ]
+            )
 
     def await_users(self, value: Value | None) -> None:
         """Block until no operation uses a value that a command is about to write over."""
         if value is not None:
             start, end = value.extent
-            self._await_each([each for each in self._open if each.uses(start, end)])
+            self._await_each(
+                [
+                    each
+                    for each in self._open
+                    if not each.done.done
+                    for first, behind in each.used
+                    if first < end and start < behind
+                ]
+            )
 
     def await_users_from(self, address: int) -> None:
         """Block until no operation uses TCM behind `address`, which a scope releases."""
@@ -146,10 +146,8 @@ class Operations:
         self._await_completion(operation)
 
     def _await_completion(self, operation: Operation) -> None:
-        if operation in self._open:
-            self._open.remove(operation)
-        if operation.over and operation in self._over:
-            self._over.remove(operation)
+        self._open.pop(operation, None)
+        self._over.pop(operation, None)
         done = operation.done
         # An operation that is complete blocks nothing, so it must not show as a wait.
         if done.done:
@@ -165,4 +163,4 @@ class Operations:
     def await_all(self) -> None:
         """Block until no operation is open: a kernel ends when all that it started has ended."""
         while self._open:
-            self._open[0].wait()
+            next(iter(self._open)).wait()

@@ -17,7 +17,9 @@ class KernelQueues:
     """The queues of `table` by direction; `KernelError` for what the kernel may not use."""
 
     def __init__(self, table: QueueTable, launch: PeLaunch, faults: KernelFaults) -> None:
-        self.table, self._thread, self._faults = table, launch.thread, faults
+        self.table, self._faults = table, faults
+        self.excluded = launch.thread == "kernels"
+        """Whether the queues of a collective are refused to the kernel while it runs."""
         self._in_grid = launch.programs is not None
         # Kept after the kernel has ended: a law that is broken at the end names the last call.
         table.call = launch.call or table.call
@@ -41,7 +43,7 @@ class KernelQueues:
     @property
     def reserved(self) -> bool:
         """Whether a collective has the queues to itself, and the kernel is not its own."""
-        return bool(self.table.user) and self._thread == "kernels"
+        return self.excluded and bool(self.table.user)
 
     def check_peer(self, operation: str, direction: str | None) -> None:
         """Check that an operation may use the queue in `direction`, None for any, now."""

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from runtime.core.errors import KernelError
 from runtime.core.trace import Operand
-from runtime.language.caller import kernel_line
 from runtime.language.value import Value
 from sip_node.chip.completion import Completion, completed
 from sip_node.chip.pe.dma import PeDma
@@ -83,12 +83,11 @@ class ReferenceSends:
             message.paused = Completion()
             self._issuer.wait(self._begin, message)
 
-    def start(self, direction: str, value: Value) -> Completion[None]:
+    def start(self, direction: str, value: Value, line: str) -> Completion[None]:
         """Send in the background; returns after the first command, and completes when the last byte
-        has left the TCM.
+        has left the TCM. `line` is that of the call.
         """
-        self._queues.check_peer("send", direction)
-        message = self._message(direction, value, kernel_line())
+        message = self._message(direction, value, line)
         if message.nbytes:
             self._issuer.issue(self._append, message)
         else:
@@ -111,27 +110,25 @@ class ReferenceSends:
         waiting.append(message)
         self._wait.leaving += 1
         if len(waiting) == 1:
-            self._first(message)
+            self._reserve(message)
         return completed(None)
-
-    def _first(self, message: SentMessage) -> None:
-        """Send the first slot of a message in the background."""
-        self._reserve(message)
 
     def _next(self, message: SentMessage) -> None:
         """A message in the background has left, or has failed: begin the next one."""
         waiting = self._background[message.queue.pair.direction]
         waiting.popleft()
         self._wait.leaving -= 1
-        done = message.paused
         if message.sent < message.nbytes:
-            direction = message.queue.pair.direction
-            problem = f"send to {direction}: a collective has reserved the queues meanwhile"
-            done.fail(self._faults.error(problem, message.background))
+            message.paused.fail(self._interrupted(message))
         else:
-            done.complete(None)
+            message.paused.complete(None)
         if waiting:
-            self._first(waiting[0])
+            self._reserve(waiting[0])
+
+    def _interrupted(self, message: SentMessage) -> KernelError:
+        direction = message.queue.pair.direction
+        problem = f"send to {direction}: a collective has reserved the queues meanwhile"
+        return self._faults.error(problem, message.background)
 
     def _begin(self, message: SentMessage) -> Completion[None]:
         self._issue(message)
