@@ -22,7 +22,7 @@ from runtime.language.context import (
 )
 from runtime.language.functions import SCANS
 from runtime.language.inference import infer
-from runtime.language.operations import compute
+from runtime.language.operations import computed
 from runtime.language.passes import passes
 from runtime.language.shapes import check_apart, checked_out
 from runtime.language.value import Shape, Value
@@ -128,10 +128,10 @@ class ChainRecorder:
         )
         inputs = tuple(self._number(each) for each in operands if isinstance(each, Value))
         result = self._new(whole, element)
-        arrays = [each.data if isinstance(each, Value) else each for each in operands]
-        known = [each for each in arrays if each is not None]
-        if len(known) == len(arrays) and self._pe.has_data:
-            result.data = compute(name, known, element, axis=axis, keep_dims=keep_dims, shape=whole)
+        if self._pe.has_data:
+            result.data = computed(
+                name, operands, element, axis=axis, keep_dims=keep_dims, shape=whole
+            )
         (step,) = passes(name)
         self._steps.append(
             ChainStep(

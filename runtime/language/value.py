@@ -40,6 +40,8 @@ from runtime.language.views import (
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Shape = tuple[int, ...]
+Strides = tuple[int, ...]
+"""Of each axis, the elements from an index to the next one."""
 
 
 @dataclass(frozen=True)

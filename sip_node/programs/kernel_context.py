@@ -18,11 +18,11 @@ from runtime.language.context import PendingResult, current_pe
 from runtime.language.gemm import Gemm
 from runtime.language.inference import check_over, infer
 from runtime.language.memory_in_flight import UsedBlock
-from runtime.language.operations import compute
+from runtime.language.operations import computed
 from runtime.language.program_ids import ProgramIds
 from runtime.language.rows import RowList
 from runtime.language.shapes import checked_out
-from runtime.language.value import Pointer, Ref, Shape, Value
+from runtime.language.value import Pointer, Ref, Shape, Strides, Value
 from runtime.model.tiles import TileSize
 from runtime.wire.reports import BlockedPe
 from sip_node.chip.completion import Completion, completed
@@ -34,7 +34,7 @@ from sip_node.programs.kernel_call import call_once
 from sip_node.programs.kernel_chains import start_chain
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
-from sip_node.programs.kernel_memory import KernelMemory, Strides
+from sip_node.programs.kernel_memory import KernelMemory
 from sip_node.programs.kernel_messages import Messages
 from sip_node.programs.kernel_operation import Operation, Operations
 from sip_node.programs.kernel_prints import report_line
@@ -257,13 +257,12 @@ class PeKernelContext:
             check_over(name, operands, checked_out(out, *whole, name))
         self._operations.await_writers(operands)
         result = self._target(out, *whole)
-        # Without data an operand has no array, and the result has none either.
-        arrays = [operand.data if isinstance(operand, Value) else operand for operand in operands]
-        known = [array for array in arrays if array is not None]
-        if self._pe.chip.data and len(known) == len(arrays):
-            result.fill(
-                compute(name, known, result.dtype, axis=axis, keep_dims=keep_dims, shape=shape)
+        if self._pe.chip.data:
+            data = computed(
+                name, operands, result.dtype, axis=axis, keep_dims=keep_dims, shape=shape
             )
+            if data is not None:
+                result.fill(data)
         if result.nbytes:
             inputs = tuple(
                 operand.operand if isinstance(operand, Value) else float(operand)

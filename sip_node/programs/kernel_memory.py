@@ -15,7 +15,7 @@ from runtime.core.requests import HardwareThread
 from runtime.core.trace import Operand
 from runtime.language.memory_in_flight import UsedBlock
 from runtime.language.rows import RowList
-from runtime.language.value import Pointer, Shape, Value, row_major
+from runtime.language.value import Pointer, Shape, Strides, Value, row_major
 from runtime.model.allocation import (
     collective_scratch_offset,
     kernel_scratch_offset,
@@ -27,7 +27,6 @@ from sip_node.chip.stored_ranges import StoreConflict, StoredRanges
 from sip_node.chip.strided_block import StridedBlock, is_packed, layout_of, part_of
 from sip_node.programs.kernel_faults import KernelFaults
 
-Strides = tuple[int, ...]
 Transfer = tuple[Operand, Operand]
 """A block in TCM and the block of memory with the same elements, for one copy."""
 

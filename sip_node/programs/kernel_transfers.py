@@ -20,13 +20,13 @@ from runtime.core.trace import Operand
 from runtime.language.caller import kernel_line
 from runtime.language.memory_in_flight import MemoryUse, UsedBlock
 from runtime.language.rows import RowList, row_blocks
-from runtime.language.value import Pointer, Shape, Value
+from runtime.language.value import Pointer, Shape, Strides, Value
 from sip_node.chip.completion import Completion, all_of, completed
 from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.strided_block import nbytes_of
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
-from sip_node.programs.kernel_memory import KernelMemory, Strides, Transfer
+from sip_node.programs.kernel_memory import KernelMemory, Transfer
 from sip_node.programs.kernel_operation import Operation, Operations
 
 _Request = TypeVar("_Request")

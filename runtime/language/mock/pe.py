@@ -1,8 +1,8 @@
 """A PE of the mock runtime: it executes the operations of `tl` at once, on numpy arrays."""
 
 import sys
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
 from math import prod
 from typing import NoReturn
@@ -18,23 +18,24 @@ from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.context import PendingResult, PendingValue
 from runtime.language.gemm import Gemm, evaluate
 from runtime.language.inference import check_over, infer
-from runtime.language.memory_in_flight import BARRIER, MemoryInFlight, MemoryUse, UsedBlock
+from runtime.language.memory_in_flight import BARRIER, UsedBlock
+from runtime.language.mock.accesses import MockAccesses
 from runtime.language.mock.barrier import MockBarrier
 from runtime.language.mock.matrices import pieces
 from runtime.language.mock.memory import MockMemory, span_bytes
 from runtime.language.mock.pending import (
     ChainResult,
     Complete,
-    CompleteValue,
     ReceiveToMemory,
     SentInBackground,
 )
 from runtime.language.mock.queues import MockQueues
-from runtime.language.operations import compute
+from runtime.language.mock.scratch import MockScratch
+from runtime.language.operations import computed
 from runtime.language.program_ids import ProgramIds
-from runtime.language.rows import RowList, row_blocks
+from runtime.language.rows import RowList
 from runtime.language.shapes import checked_out
-from runtime.language.value import Array, Pointer, Ref, Shape, Value, row_major
+from runtime.language.value import Array, Pointer, Ref, Shape, Strides, Value, row_major
 from runtime.model.topology import Topology, load_topology
 
 _ORIGIN = PeCoordinates(0, 0, 0)
@@ -70,16 +71,18 @@ class MockPe:
         math = topology.pe.math
         # Behind all addresses of the scratch.
         self._vector_registers = VectorRegisters(math.registers, math.lanes, 1 << 40)
-        self._scratch_bytes = topology.kernel_scratch_bytes
-        self._scratch_used = 0
-        self._in_flight = MemoryInFlight()
+        self._scratch = MockScratch(topology.kernel_scratch_bytes, self.queues.error)
+        self._accesses = MockAccesses(
+            self.memory, self._scratch, self.queues.error, self._page_fault
+        )
         self._barrier = barrier or MockBarrier([coordinates])
 
     def programs(self) -> Iterator[GridPoint | None]:
         """Begin each program that the PE runs, one after the other; None without a grid."""
         for program in (None,) if self._dealt is None else self._dealt:
             self._ids.program = self.queues.program = program
-            self._scratch_used, self._in_flight = 0, MemoryInFlight()
+            self._scratch.clear()
+            self._accesses.forget()
             yield program
 
     def program_id(self, axis: int) -> int:
@@ -94,62 +97,51 @@ class MockPe:
         self,
         pointer: Pointer,
         shape: Shape,
-        strides: tuple[int, ...],
+        strides: Strides,
         out: Value | None = None,
     ) -> Value:
         """Copy a block out of an array."""
-        self._use("tl.load", reads=(UsedBlock(pointer, shape, strides),))
-        return self._loaded(pointer, shape, strides, out)
+        return self._accesses.load(pointer, shape, strides, out)
 
     def load_async(
         self,
         pointer: Pointer,
         shape: Shape,
-        strides: tuple[int, ...],
+        strides: Strides,
         out: Value | None = None,
     ) -> PendingValue:
         """Copy at once."""
-        use = self._use("tl.load_async", reads=(UsedBlock(pointer, shape, strides),))
-        return CompleteValue(self._loaded(pointer, shape, strides, out), self._in_flight, use)
+        return self._accesses.load_async(pointer, shape, strides, out)
 
     def gather(
         self,
         pointer: Pointer,
         rows: RowList,
         shape: Shape,
-        strides: tuple[int, ...],
+        strides: Strides,
         out: Value | None = None,
     ) -> Value:
         """Copy rows out of an array."""
-        used = row_blocks(pointer, rows.numbers(), shape, strides)
-        self._use(rows.operation, reads=used)
-        return self._gathered(pointer, rows, used, shape, out)
+        return self._accesses.gather(pointer, rows, shape, strides, out)
 
     def gather_async(
         self,
         pointer: Pointer,
         rows: RowList,
         shape: Shape,
-        strides: tuple[int, ...],
+        strides: Strides,
         out: Value | None = None,
     ) -> PendingValue:
         """Copy at once."""
-        used = row_blocks(pointer, rows.numbers(), shape, strides)
-        use = self._use(rows.operation, reads=used)
-        return CompleteValue(self._gathered(pointer, rows, used, shape, out), self._in_flight, use)
+        return self._accesses.gather_async(pointer, rows, shape, strides, out)
 
-    def store(self, pointer: Pointer, value: Value, strides: tuple[int, ...]) -> None:
+    def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
         """Copy a value into an array."""
-        self._use("tl.store", writes=(UsedBlock(pointer, value.shape, strides),))
-        self._stored(pointer, value, strides)
+        self._accesses.store(pointer, value, strides)
 
-    def store_async(
-        self, pointer: Pointer, value: Value, strides: tuple[int, ...]
-    ) -> PendingResult:
+    def store_async(self, pointer: Pointer, value: Value, strides: Strides) -> PendingResult:
         """Copy at once."""
-        use = self._use("tl.store_async", writes=(UsedBlock(pointer, value.shape, strides),))
-        self._stored(pointer, value, strides)
-        return Complete(None, self._in_flight, use)
+        return self._accesses.store_async(pointer, value, strides)
 
     def math(
         self,
@@ -167,15 +159,13 @@ class MockPe:
             name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape
         )
         if out is None:
-            value = Value(whole, result, None, self._reserve(whole, result))
+            value = Value(whole, result, None, self._scratch.reserve(whole, result))
         else:
             value = checked_out(out, whole, result, name)
             check_over(name, operands, out)
-        elements = [operand.data if isinstance(operand, Value) else operand for operand in operands]
-        # An operand without data, as in a run without data, makes a result without data.
-        known = [each for each in elements if each is not None]
-        if len(known) == len(elements):
-            value.fill(compute(name, known, result, axis=axis, keep_dims=keep_dims, shape=whole))
+        data = computed(name, operands, result, axis=axis, keep_dims=keep_dims, shape=whole)
+        if data is not None:
+            value.fill(data)
         return value
 
     @property
@@ -197,7 +187,7 @@ class MockPe:
         for value, out in zip(call.values, call.outs, strict=True):
             result = out
             if result is None:
-                address = self._reserve(value.shape, value.dtype)
+                address = self._scratch.reserve(value.shape, value.dtype)
                 result = Value(value.shape, value.dtype, None, address)
             if value.data is not None:
                 result.fill(np.array(value.data, order="C"))
@@ -206,7 +196,7 @@ class MockPe:
 
     def gemm(self, gemm: Gemm) -> PendingResult:
         """Compute at once, tile by tile as the chip does."""
-        use = self._use(
+        use = self._accesses.use(
             "tl.composite",
             [UsedBlock.of(each) for each in (gemm.a, gemm.b) if isinstance(each, Ref)],
             [] if gemm.out is None else [UsedBlock.of(gemm.out)],
@@ -216,20 +206,20 @@ class MockPe:
         if gemm.out is not None:
             # Before the product is computed: a page fault of `out` must not depend on the operands'
             # data.
-            targets = list(pieces(gemm.out, (tile.m, tile.n), self._block))
+            targets = list(pieces(gemm.out, (tile.m, tile.n), self._accesses.block))
             if a is not None and b is not None:
                 result = evaluate(gemm, a, b, tile)
                 for rows, columns, block in targets:
                     block[...] = result[rows, columns]
-            return Complete(None, self._in_flight, use)
+            return Complete(None, self._accesses.in_flight, use)
         data = None if a is None or b is None else evaluate(gemm, a, b, tile)
         value = gemm.over
         if value is None:
-            address = self._reserve(gemm.shape, gemm.dtype)
+            address = self._scratch.reserve(gemm.shape, gemm.dtype)
             value = Value(gemm.shape, gemm.dtype, data, address)
         elif value.data is not None and data is not None:
             value.data[...] = data
-        return Complete(value, self._in_flight, use)
+        return Complete(value, self._accesses.in_flight, use)
 
     def send(self, direction: str, value: Value) -> None:
         """Fill slots of the peer's ring, each as soon as it is free."""
@@ -256,8 +246,8 @@ class MockPe:
         use = None
         if isinstance(target, Pointer):
             block = UsedBlock(target, shape, row_major(shape))
-            use = self._use("tl.recv", writes=(block,))
-            elements = self._block(target, shape, row_major(shape))
+            use = self._accesses.use("tl.recv", writes=(block,))
+            elements = self._accesses.block(target, shape, row_major(shape))
         elif target is not None and target.data is not None:
             self.queues.check_gaps(f"recv from {direction or 'any'} over", target, "")
             value, elements = target, target.data
@@ -267,7 +257,7 @@ class MockPe:
                 value = Value(shape, dtype, elements, target.address, scope=target.scope)
         else:
             elements = np.empty(shape, dtype.numpy)
-            value = Value(shape, dtype, elements, self._reserve(shape, dtype))
+            value = Value(shape, dtype, elements, self._scratch.reserve(shape, dtype))
 
         def deliver(data: bytearray) -> Value | None:
             # Into the existing array, so that views of the target change, too.
@@ -276,13 +266,13 @@ class MockPe:
 
         nbytes = prod(shape) * dtype.itemsize
         receive = self.queues.recv(direction, nbytes, dtype, deliver, in_place=in_place)
-        return receive if use is None else ReceiveToMemory(receive, self._in_flight, use)
+        return receive if use is None else ReceiveToMemory(receive, self._accesses.in_flight, use)
 
     def barrier(self) -> None:
         """Let other PEs run until all of the launch have called it."""
         if self._dealt is not None:
             raise self.queues.error(f"{BARRIER}: {ALONE}")
-        problem = self._in_flight.unordered()
+        problem = self._accesses.in_flight.unordered()
         if problem is not None:
             raise self.queues.error(problem)
         self._barrier.wait(self.queues)
@@ -295,7 +285,7 @@ class MockPe:
     def empty(self, shape: Shape, dtype: DType) -> Value:
         """Scratch for a value."""
         elements = np.zeros(shape, dtype.numpy)
-        return Value(shape, dtype, elements, self._reserve(shape, dtype))
+        return Value(shape, dtype, elements, self._scratch.reserve(shape, dtype))
 
     def device_print(self, text: str) -> None:
         """Print at once."""
@@ -306,93 +296,28 @@ class MockPe:
         """Raise the error."""
         raise self.queues.error(problem)
 
-    @contextmanager
-    def scratch(self) -> Generator[None]:
+    def scratch(self) -> AbstractContextManager[None]:
         """Free at the end what was allocated inside."""
-        used = self._scratch_used
-        yield
-        self._scratch_used = used
-
-    def _use(
-        self,
-        name: str,
-        reads: Sequence[UsedBlock] = (),
-        writes: Sequence[UsedBlock] = (),
-    ) -> MemoryUse:
-        """The memory that a command uses; `KernelError` if an operation in flight forbids it."""
-        problem = self._in_flight.problem(name, reads, writes)
-        if problem is not None:
-            raise self.queues.error(problem)
-        return MemoryUse(name, kernel_line(), reads, writes)
-
-    def _loaded(
-        self, pointer: Pointer, shape: Shape, strides: tuple[int, ...], out: Value | None
-    ) -> Value:
-        block = self._block(pointer, shape, strides)
-        return self._value(pointer.dtype, block.copy() if out is None else block, out)
-
-    def _gathered(
-        self,
-        pointer: Pointer,
-        rows: RowList,
-        used: Sequence[UsedBlock],
-        shape: Shape,
-        out: Value | None,
-    ) -> Value:
-        data = np.empty((len(rows), *shape), pointer.dtype.numpy)
-        for entry, block in enumerate(used):
-            try:
-                data[entry] = self._block(*block)
-            except PageFaultError as error:
-                raise rows.fault(entry, error) from None
-        return self._value(pointer.dtype, data, out)
-
-    def _value(self, dtype: DType, data: Array, out: Value | None) -> Value:
-        """A new value with the elements `data`, or `out` with them."""
-        if out is None:
-            return Value(data.shape, dtype, data, self._reserve(data.shape, dtype))
-        if out.data is not None:
-            out.data[...] = data
-        return out
-
-    def _stored(self, pointer: Pointer, value: Value, strides: tuple[int, ...]) -> None:
-        block = self._block(pointer, value.shape, strides)
-        if value.data is not None:
-            block[...] = value.data
+        return self._scratch.scope()
 
     def _matrix(self, operand: Value | Ref, tile: tuple[int, int]) -> Array | None:
         if isinstance(operand, Value):
             return operand.data
         elements = np.empty(operand.shape, operand.dtype.numpy)
-        for rows, columns, block in pieces(operand, tile, self._block):
+        for rows, columns, block in pieces(operand, tile, self._accesses.block):
             elements[rows, columns] = block
         return elements
 
-    def _block(self, pointer: Pointer, shape: Shape, strides: tuple[int, ...]) -> Array:
-        block = self.memory.block(pointer, shape, strides)
-        if block is None:
-            raise PageFaultError(
-                self.kernel,
-                self.coordinates,
-                kernel_line(),
-                pointer.address,
-                span_bytes(pointer, shape, strides),
-                self.memory.nearest(pointer.address),
-                self._ids.program,
-            )
-        return block
-
-    def _reserve(self, shape: Shape, dtype: DType) -> int:
-        nbytes, total = prod(shape) * dtype.itemsize, self._scratch_bytes
-        # The chip aligns values to their element size, and its addresses are in the same order.
-        start = -(-self._scratch_used // dtype.itemsize) * dtype.itemsize
-        if start + nbytes > total:
-            raise self.queues.error(
-                f"kernel scratch is full: {self._scratch_used:,} of {total:,} bytes are in use and "
-                f"{nbytes:,} more are needed; free values with `with tl.scratch():`"
-            )
-        self._scratch_used = start + nbytes
-        return start
+    def _page_fault(self, pointer: Pointer, shape: Shape, strides: Strides) -> PageFaultError:
+        return PageFaultError(
+            self.kernel,
+            self.coordinates,
+            kernel_line(),
+            pointer.address,
+            span_bytes(pointer, shape, strides),
+            self.memory.nearest(pointer.address),
+            self._ids.program,
+        )
 
 
 @cache

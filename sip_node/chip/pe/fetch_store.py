@@ -12,6 +12,7 @@ from sip_node.chip.pe.operand_tiles import TileData
 from sip_node.chip.pe.tcm import direct_memory
 from sip_node.chip.pe.tile_buffers import RegisterFile, TileBuffers
 from sip_node.chip.pe.tile_token import OutputTile, TileToken
+from sip_node.chip.pe.vector_record import vector_record
 from sip_node.chip.strided_block import nbytes_of
 from sip_node.compiled.choice import IS_COMPILED
 
@@ -192,27 +193,21 @@ class ReferenceStorePort:
         return Operand(self._buffers.result(output.buffer), output.shape, token.gemm.dtype.name)
 
     def _end(self, token: TileToken, target: Operand, start_ps: int) -> None:
-        output, gemm, at = token.output, token.gemm, self._context.coordinates
+        output, gemm = token.output, token.gemm
         source = output.registers(gemm.accumulator.name)
         content = b""
         if output.data is not None:
             output.data = finish(output.data, None, None, gemm.dtype)
             content = output.data.tobytes()
             self._context.tcm.write(target, content)
-        record = OpRecord(
+        record = vector_record(
+            self._context.coordinates,
+            "store",
+            (start_ps, self._engine.now_ps),
+            (source,),
+            target,
+            crc32(content),
             engine="pe_fetch_store",
-            name="store",
-            start_ps=start_ps,
-            end_ps=self._engine.now_ps,
-            cube=at.cube,
-            pe=at.pe,
-            address=target.address,
-            nbytes=nbytes_of(target),
-            shape=target.shape,
-            dtype=target.dtype,
-            inputs=(source,),
-            strides=target.strides,
-            checksum=crc32(content),
         )
         self._context.record(record)
         self.records += 1

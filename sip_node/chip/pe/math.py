@@ -27,7 +27,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from runtime.core.dtypes import DType
-from runtime.core.trace import Operand, OpRecord
+from runtime.core.trace import Operand
 from runtime.language.operations import compute
 from runtime.language.passes import Pass, passes
 from runtime.language.value import Array
@@ -39,9 +39,9 @@ from sip_node.chip.pe.operand_tiles import checksum_of
 from sip_node.chip.pe.tile_buffers import RegisterFile
 from sip_node.chip.pe.tile_token import TileToken
 from sip_node.chip.pe.vector_chains import VectorChains
+from sip_node.chip.pe.vector_record import vector_record
 from sip_node.chip.pe.vector_stream import StreamPaths, VectorStream
 from sip_node.chip.pe.vector_times import PassTimes, pass_times
-from sip_node.chip.strided_block import nbytes_of
 
 
 class VectorPlan(NamedTuple):
@@ -204,13 +204,14 @@ class PeMath:
     def _end(self, operation: VectorOperation) -> None:
         self._context.tcm.write(operation.result, operation.data)
         self._context.record(
-            self._record(
+            vector_record(
+                self._context.coordinates,
                 operation.name,
                 (operation.start_ps, self._engine.now_ps),
                 operation.inputs,
                 operation.result,
                 crc32(operation.data),
-                operation.axis,
+                axis=operation.axis,
             )
         )
         operation.done()
@@ -256,36 +257,9 @@ class PeMath:
         self.free_ps = start_ps + self._clock.ps(self.cycles(step, vectors))
         self.busy_ps += self.free_ps - start_ps
         self.records += 1
-        record = self._record(name, (start_ps, self.free_ps), inputs, result, checksum_of(data))
+        at, span_ps = self._context.coordinates, (start_ps, self.free_ps)
+        record = vector_record(at, name, span_ps, inputs, result, checksum_of(data))
         self._engine.at(self.free_ps, self._context.record, record)
-
-    def _record(
-        self,
-        name: str,
-        span_ps: tuple[int, int],
-        inputs: Sequence[Operand | float],
-        result: Operand,
-        checksum: int,
-        axis: int | None = None,
-    ) -> OpRecord:
-        at = self._context.coordinates
-        start_ps, end_ps = span_ps
-        return OpRecord(
-            engine="pe_math",
-            name=name,
-            start_ps=start_ps,
-            end_ps=end_ps,
-            cube=at.cube,
-            pe=at.pe,
-            address=result.address,
-            nbytes=nbytes_of(result),
-            shape=result.shape,
-            dtype=result.dtype,
-            inputs=tuple(inputs),
-            strides=result.strides,
-            axis=axis,
-            checksum=checksum,
-        )
 
 
 def _computed(name: str, operands: Sequence[Array | None], dtype: DType) -> Array | None:

@@ -17,15 +17,15 @@ from itertools import accumulate, pairwise
 from typing import Protocol
 from zlib import crc32
 
-from runtime.core.trace import Operand, OpRecord
+from runtime.core.trace import Operand
 from runtime.language.chain import Chain, ChainPass
 from runtime.language.value import Value
 from sip_node.chip.completion import Completion
 from sip_node.chip.pe.chain_times import ChainPassTimes, ChainStream, EngineCycles
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.fetch_store import PeFetchStore
+from sip_node.chip.pe.vector_record import vector_record
 from sip_node.chip.pe.vector_stream import StreamPaths
-from sip_node.chip.strided_block import nbytes_of
 
 
 class EngineCalendar(Protocol):
@@ -250,24 +250,16 @@ class VectorChains:
         *,
         axis: int | None = None,
     ) -> None:
-        at = self._context.coordinates
-        start_ps, end_ps = span_ps
         self._context.record(
-            OpRecord(
+            vector_record(
+                self._context.coordinates,
+                name,
+                span_ps,
+                inputs,
+                result,
+                run.checksum(number),
                 engine="pe_fetch_store" if name in ("fetch", "store") else "pe_math",
-                name=name,
-                start_ps=start_ps,
-                end_ps=end_ps,
-                cube=at.cube,
-                pe=at.pe,
-                address=result.address,
-                nbytes=nbytes_of(result),
-                shape=result.shape,
-                dtype=result.dtype,
-                inputs=tuple(inputs),
-                strides=result.strides,
                 axis=axis,
-                checksum=run.checksum(number),
             )
         )
 

@@ -1,0 +1,134 @@
+"""The memory accesses of a PE of the mock runtime: loads, gathers and stores.
+
+All of them copy at once. What the chip would carry out beside the kernel is in flight here, too,
+until the kernel waits for it: an access that conflicts with it is an error.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from runtime.core.dtypes import DType
+from runtime.core.errors import KernelError, PageFaultError
+from runtime.language.caller import kernel_line
+from runtime.language.memory_in_flight import MemoryInFlight, MemoryUse, UsedBlock
+from runtime.language.mock.memory import MockMemory
+from runtime.language.mock.pending import Complete, CompleteValue
+from runtime.language.mock.scratch import MockScratch
+from runtime.language.rows import RowList, row_blocks
+from runtime.language.value import Array, Pointer, Shape, Strides, Value
+
+PageFault = Callable[[Pointer, Shape, Strides], PageFaultError]
+"""The error of an access to a block that no array holds."""
+
+
+class MockAccesses:
+    """The accesses of one PE to `memory`, with values in `scratch`; `error` and `page_fault` make
+    the errors of its kernel. `in_flight` are those for which the kernel has not waited.
+    """
+
+    def __init__(
+        self,
+        memory: MockMemory,
+        scratch: MockScratch,
+        error: Callable[[str], KernelError],
+        page_fault: PageFault,
+    ) -> None:
+        self._memory, self._scratch = memory, scratch
+        self._error, self._page_fault = error, page_fault
+        self.in_flight = MemoryInFlight()
+
+    def forget(self) -> None:
+        """A program begins: nothing is in flight."""
+        self.in_flight = MemoryInFlight()
+
+    def use(
+        self,
+        name: str,
+        reads: Sequence[UsedBlock] = (),
+        writes: Sequence[UsedBlock] = (),
+    ) -> MemoryUse:
+        """The memory that a command uses; `KernelError` if an operation in flight forbids it."""
+        problem = self.in_flight.problem(name, reads, writes)
+        if problem is not None:
+            raise self._error(problem)
+        return MemoryUse(name, kernel_line(), reads, writes)
+
+    def block(self, pointer: Pointer, shape: Shape, strides: Strides) -> Array:
+        """The elements of a block; `PageFaultError` if no array holds it."""
+        block = self._memory.block(pointer, shape, strides)
+        if block is None:
+            raise self._page_fault(pointer, shape, strides)
+        return block
+
+    def load(self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None) -> Value:
+        """Copy a block out of an array."""
+        self.use("tl.load", reads=(UsedBlock(pointer, shape, strides),))
+        return self._loaded(pointer, shape, strides, out)
+
+    def load_async(
+        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None
+    ) -> CompleteValue:
+        """The same, in flight until the kernel waits."""
+        use = self.use("tl.load_async", reads=(UsedBlock(pointer, shape, strides),))
+        return CompleteValue(self._loaded(pointer, shape, strides, out), self.in_flight, use)
+
+    def gather(
+        self, pointer: Pointer, rows: RowList, shape: Shape, strides: Strides, out: Value | None
+    ) -> Value:
+        """Copy rows out of an array."""
+        used = row_blocks(pointer, rows.numbers(), shape, strides)
+        self.use(rows.operation, reads=used)
+        return self._gathered(pointer, rows, used, shape, out)
+
+    def gather_async(
+        self, pointer: Pointer, rows: RowList, shape: Shape, strides: Strides, out: Value | None
+    ) -> CompleteValue:
+        """The same, in flight until the kernel waits."""
+        used = row_blocks(pointer, rows.numbers(), shape, strides)
+        use = self.use(rows.operation, reads=used)
+        return CompleteValue(self._gathered(pointer, rows, used, shape, out), self.in_flight, use)
+
+    def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
+        """Copy a value into an array."""
+        self.use("tl.store", writes=(UsedBlock(pointer, value.shape, strides),))
+        self._stored(pointer, value, strides)
+
+    def store_async(self, pointer: Pointer, value: Value, strides: Strides) -> Complete:
+        """The same, in flight until the kernel waits."""
+        use = self.use("tl.store_async", writes=(UsedBlock(pointer, value.shape, strides),))
+        self._stored(pointer, value, strides)
+        return Complete(None, self.in_flight, use)
+
+    def _loaded(self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None) -> Value:
+        block = self.block(pointer, shape, strides)
+        return self._value(pointer.dtype, block.copy() if out is None else block, out)
+
+    def _gathered(
+        self,
+        pointer: Pointer,
+        rows: RowList,
+        used: Sequence[UsedBlock],
+        shape: Shape,
+        out: Value | None,
+    ) -> Value:
+        data = np.empty((len(rows), *shape), pointer.dtype.numpy)
+        for entry, block in enumerate(used):
+            try:
+                data[entry] = self.block(*block)
+            except PageFaultError as error:
+                raise rows.fault(entry, error) from None
+        return self._value(pointer.dtype, data, out)
+
+    def _value(self, dtype: DType, data: Array, out: Value | None) -> Value:
+        """A new value with the elements `data`, or `out` with them."""
+        if out is None:
+            return Value(data.shape, dtype, data, self._scratch.reserve(data.shape, dtype))
+        if out.data is not None:
+            out.data[...] = data
+        return out
+
+    def _stored(self, pointer: Pointer, value: Value, strides: Strides) -> None:
+        block = self.block(pointer, value.shape, strides)
+        if value.data is not None:
+            block[...] = value.data
