@@ -17,7 +17,7 @@ from kernbench.benches.attention.grouped_prefill import store_attended
 from kernbench.benches.attention.reference import attention
 from runtime.model.placement import ONE_PE
 
-PAGE_KEYS, WIDTH, GROUP, DEPTH = 16, 256, 8, 128
+PAGE_KEYS, WIDTH, GROUP, DEPTH = 16, 128, 8, 128
 """Keys of a page and of a block of scores; query heads of the KV head; columns."""
 
 

@@ -57,12 +57,12 @@ def test_a_normalisation_uses_the_vector_engine(kernel, capsys: pytest.CaptureFi
 
 
 def test_flash_attention_keeps_the_vector_engine_busy(capsys: pytest.CaptureFixture[str]):
-    assert share(flash_attention.run, capsys) > 87
+    assert share(flash_attention.run, capsys) > 89
     # Blocks on the diagonal are computed as a whole, and there are few others.
-    assert share(lambda: flash_attention.run(causal=True), capsys) > 70
+    assert share(lambda: flash_attention.run(causal=True), capsys) > 83
 
 
 def test_a_decode_over_pages_uses_the_bandwidth_of_the_hbm(capsys: pytest.CaptureFixture[str]):
-    assert share(paged_attention.run, capsys) > 95
+    assert share(paged_attention.run, capsys) > 96
     # Fewer keys than a block of scores has.
     share(lambda: paged_attention.run(users=2, pages=7), capsys)

@@ -41,9 +41,7 @@ def store_attended(
     out: tl.Pointer, starts: list[int], items: list[FlashItem], shape: BlockShape
 ) -> None:
     """Store the attention of each item from element `starts` of `out` on."""
-    results = [tl.zeros((shape.rows, shape.depth), out.dtype) for _ in range(2)]
-    for number, state in enumerate(flash(items, shape)):
-        # The next item is under way while the result is stored.
-        result = results[number % 2]
+    result = tl.empty((shape.rows, shape.depth), out.dtype)
+    for start, state in zip(starts, flash(items, shape), strict=True):
         normalise(state, result)
-        tl.store_async(out + starts[number], result)
+        tl.store_async(out + start, result)

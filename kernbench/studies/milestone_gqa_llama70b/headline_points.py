@@ -15,8 +15,8 @@ from runtime.model.topology import parse_topology
 
 CHECKED_SCORES = 1 << 24
 """A run with at most as many scores has data, and its result is compared with float64."""
-BLOCK_ROWS, WIDTH = 64, 256
-"""Queries of a block of scores of a prefill, and most keys of a block."""
+BLOCK_ROWS, PREFILL_KEYS, DECODE_KEYS = 64, 320, 128
+"""Queries of a block of scores of a prefill, and most keys of a block of a prefill and a decode."""
 
 
 ALL_SIPS_TOKENS, TWO_SIPS_TOKENS = 1024, 2048
@@ -58,7 +58,8 @@ class HeadlinePoint:
     @property
     def width(self) -> int:
         """Keys of a block of scores."""
-        return min(self.layer.tokens // self.parts, WIDTH)
+        most = DECODE_KEYS if self.panel.is_decode else PREFILL_KEYS
+        return min(self.layer.tokens // self.parts, most)
 
     @property
     def scores(self) -> int:

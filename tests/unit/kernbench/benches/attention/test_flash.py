@@ -35,7 +35,6 @@ def attended(q: Array, k: Array, v: Array, shape: BlockShape, keys: Sequence[int
 @pytest.mark.parametrize(("dtype", "tolerance"), [(float16, 1e-3), (float32, 2e-6)])
 @pytest.mark.parametrize("keys", [20, 32, 40, 96], ids="{} keys".format)
 def test_all_queries_see_all_keys(keys: int, dtype: DType, tolerance: float):
-    # The first block has 32 rows in memory, of which items may use fewer.
     q, k, v = (uniform(seed, 96, DEPTH, dtype=dtype) for seed in range(3))
     result = attended(q, k, v, BlockShape(32, 32, DEPTH), [keys] * 3)
     np.testing.assert_allclose(result, attention(q, k[:keys], v[:keys]), rtol=0, atol=tolerance)

@@ -74,7 +74,7 @@ def test_a_point_splits_the_layer_over_sips_and_the_keys_of_a_decode_over_pes():
     decode = {(point.layer.batch, point.sips): point for point in points if point.panel.is_decode}
     assert [decode[1, sips].parts for sips in (1, 2, 8)] == [16, 32, 128]
     assert [decode[4, sips].parts for sips in (1, 2, 8)] == [4, 8, 32]
-    assert (decode[1, 8].width, decode[1, 1].width) == (64, 256)
+    assert (decode[1, 8].width, decode[1, 1].width) == (64, 128)
     assert decode[1, 8].own.heads == 8
 
 
