@@ -1,0 +1,163 @@
+"""Grouped-query attention of a layer on all PEs of a SIP.
+
+Queries, keys and values of the new tokens are the columns of one matrix, as its product has left
+them.
+"""
+
+from kernbench import tl
+from kernbench.benches.attention.online_softmax import (
+    MASKED,
+    SoftmaxState,
+    attended,
+    block_state,
+    extended,
+)
+from kernbench.studies.llama70b_layer.shape import LayerShape
+
+KEYS = 256
+"""Most keys of a block of scores."""
+ROWS = 64
+"""Most queries of a block of scores."""
+
+
+def decode_attention(
+    qkv: tl.Pointer,
+    keys: tl.Pointer,
+    values: tl.Pointer,
+    exchange: tl.Pointer,
+    out: tl.Pointer,
+    shape: LayerShape,
+) -> None:
+    """Kernel: one new token over a cache of keys and values (KV head, token, depth), which lies in
+    equal parts on all PEs. The new key and value become its last.
+
+    The PEs of a cube combine the states of their parts, each one for some columns; then the cubes
+    of a head do.
+    """
+    pe, pes, cube = tl.program_id(0), tl.num_programs(0), tl.program_id(1)
+    cubes = tl.num_programs(1) // shape.kv_heads
+    head, part = cube // cubes, cube % cubes * pes + pe
+    count, depth, group = shape.context // (cubes * pes), shape.depth, shape.group
+    start = (head * shape.context + part * count) * depth
+    q = tl.load_async(qkv + head * group * depth, (group, depth))
+    if part == cubes * pes - 1:
+        _append(qkv, keys, values, head, shape)
+    state = _over_keys(q.wait(), keys + start, values + start, count)
+
+    columns = depth // pes
+    message = 2 * group + group * columns
+    slots = exchange + (cube * pes + pe) * (pes + tl.num_programs(1)) * message
+    of_pe = (pes + tl.num_programs(1)) * message
+    stores = [
+        tl.store_async(
+            slots + (other - pe) * of_pe + pe * message,
+            _message(state, other * columns, columns),
+        )
+        for other in range(pes)
+    ]
+    state = _received(stores, slots, pes, group, columns)
+    root = slots + (head * cubes - cube) * pes * of_pe
+    place = (pes + cube % cubes) * message
+    stores = [tl.store_async(root + place, _message(state, 0, columns))]
+    if cube % cubes:
+        tl.wait(stores[0])
+        tl.barrier()
+        return
+    state = _received(stores, slots + pes * message, cubes, group, columns)
+    tl.store(out + head * group * depth + pe * columns, attended(state, out.dtype), (depth, 1))
+
+
+def _append(
+    qkv: tl.Pointer, keys: tl.Pointer, values: tl.Pointer, head: int, shape: LayerShape
+) -> None:
+    """Copy the new key and value to the end of the cache."""
+    depth = shape.depth
+    new = qkv + (shape.heads + head) * depth
+    last = (head * shape.context + shape.context - 1) * depth
+    loads = [
+        tl.load_async(new, (1, depth)),
+        tl.load_async(new + shape.kv_heads * depth, (1, depth)),
+    ]
+    stores = [
+        tl.store_async(cache + last, load.wait())
+        for cache, load in zip((keys, values), loads, strict=True)
+    ]
+    for store in stores:
+        store.wait()
+
+
+def _over_keys(q: tl.Value, keys: tl.Pointer, values: tl.Pointer, count: int) -> SoftmaxState:
+    """The state of queries over `count` keys."""
+    depth, state = q.shape[1], None
+    for first in range(0, count, KEYS):
+        block = (min(KEYS, count - first), depth)
+        k = tl.load_async(keys + first * depth, block)
+        v = tl.load_async(values + first * depth, block)
+        scores = tl.dot(q, k.wait().mT) * depth**-0.5
+        state = extended(state, scores, v.wait()) if state else block_state(scores, v.wait())
+    assert state is not None
+    return state
+
+
+def _message(state: SoftmaxState, first: int, columns: int) -> tl.Value:
+    return tl.cat([state.m, state.l, state.o[:, first : first + columns]])
+
+
+def _received(
+    stores: list[tl.PendingResult], slots: tl.Pointer, count: int, group: int, columns: int
+) -> SoftmaxState:
+    """The state over `count` messages, once all PEs have stored theirs."""
+    for store in stores:
+        store.wait()
+    tl.barrier()
+    messages = tl.load(slots, (count, 2 * group + group * columns))
+    m, sums = messages[:, :group], messages[:, group : 2 * group]
+    o = messages[:, 2 * group :].reshape(count, group, columns)
+
+    highest = tl.max(m, axis=0, keep_dims=True)
+    weights = tl.exp(m - highest)
+    return SoftmaxState(
+        highest.reshape(group, 1),
+        tl.sum(weights * sums, axis=0).reshape(group, 1),
+        tl.sum(weights[:, :, None] * o, axis=0),
+    )
+
+
+def prefill_attention(qkv: tl.Pointer, out: tl.Pointer, shape: LayerShape) -> None:
+    """Kernel: causal attention of all tokens; blocks of queries are dealt to the PEs in turn."""
+    number = tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)
+    pes = tl.num_programs(0) * tl.num_programs(1)
+    rows = min(ROWS, max(1, shape.tokens * shape.heads // pes))
+    blocks = shape.tokens // rows
+    for unit in range(number, shape.heads * blocks, pes):
+        # Late blocks have more keys: they begin.
+        head, block = unit % shape.heads, blocks - 1 - unit // shape.heads
+        with tl.scratch():
+            _attend(qkv, out, shape, head, block * rows, rows)
+
+
+def _attend(
+    qkv: tl.Pointer,
+    out: tl.Pointer,
+    shape: LayerShape,
+    head: int,
+    token: int,
+    rows: int,
+) -> None:
+    depth, pitch = shape.depth, shape.qkv
+    q = tl.load_async(qkv + token * pitch + head * depth, (rows, depth), (pitch, 1))
+    keys = qkv + (shape.heads + head // shape.group) * depth
+    values = keys + shape.kv_heads * depth
+    end, state = token + rows, None
+    for first in range(0, end, KEYS):
+        block = (min(KEYS, end - first), depth)
+        k = tl.load_async(keys + first * pitch, block, (pitch, 1))
+        v = tl.load_async(values + first * pitch, block, (pitch, 1))
+        scores = tl.dot(q.wait(), k.wait().mT) * depth**-0.5
+        if first + block[0] > token + 1:
+            seen = tl.arange(token, end)[:, None] >= tl.arange(first, first + block[0])[None, :]
+            scores = tl.where(seen, scores, MASKED)
+        state = extended(state, scores, v.wait()) if state else block_state(scores, v.wait())
+    assert state is not None
+    result = attended(state, out.dtype)
+    tl.store(out + (token * shape.heads + head) * depth, result, (shape.heads * depth, 1))

@@ -1,0 +1,89 @@
+"""Measures one layer: simulates it, and compares its result with float64 if it has data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernbench.studies.llama70b_layer.program import PARTS, LayerRun, layer_program
+from kernbench.studies.llama70b_layer.reference import layer_result
+from kernbench.studies.llama70b_layer.rows import LayerPart, LayerRow
+from kernbench.studies.llama70b_layer.shape import LayerShape
+from kernbench.studies.llama70b_layer.theory import part_bounds
+from kernbench.studies.llama70b_layer.weights import (
+    LayerInputs,
+    LayerWeights,
+    random_inputs,
+    random_weights,
+)
+from runtime.core.trace import OpRecord
+from sip_node.local_run import simulate
+
+
+@dataclass(frozen=True)
+class LayerPoint:
+    """A layer on `sips` SIPs of a topology file, given as text."""
+
+    topology: str
+    shape: LayerShape
+    sips: int
+    has_data: bool
+
+    @property
+    def cost(self) -> int:
+        """Multiply-adds, which take longer with data; tiles of one token are as many as of 32."""
+        return self.shape.weights * max(32, self.shape.tokens) * (8 if self.has_data else 1)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.shape.hidden} columns, {self.shape.tokens} new tokens of "
+            f"{self.shape.context}, {self.sips} SIPs"
+        )
+
+
+def measure(point: LayerPoint) -> LayerRow:
+    """Simulate one point."""
+    shape = point.shape
+    data = (random_weights(shape), random_inputs(shape)) if point.has_data else None
+    world = simulate(
+        layer_program(shape, point.sips, data),
+        point.sips,
+        topology=point.topology,
+        data=point.has_data,
+        # The op log of a layer takes more memory than its simulation.
+        on_records=_ignore,
+    )
+    # The slowest rank: they meet in the all-reduces.
+    slowest = max(world.returned.values(), key=lambda run: sum(run.parts_ps))
+    bounds = part_bounds(point.topology, shape, point.sips)
+    return LayerRow(
+        sips=point.sips,
+        tokens=shape.tokens,
+        context=shape.context,
+        hidden=shape.hidden,
+        parts=tuple(
+            LayerPart(name, time_ps, bound.time_ps, bound.limit)
+            for name, time_ps, bound in zip(PARTS, slowest.parts_ps, bounds, strict=True)
+        ),
+        error=None if data is None else largest_error(shape, *data, world.returned),
+    )
+
+
+def largest_error(
+    shape: LayerShape, weights: LayerWeights, inputs: LayerInputs, runs: Mapping[int, LayerRun]
+) -> float:
+    """The largest difference of all ranks from float64, relative to the result's root mean
+    square.
+    """
+    exact = layer_result(shape, weights, inputs)
+    errors = list[float]()
+    for run in runs.values():
+        assert run.residual is not None
+        assert run.mlp is not None
+        result = run.residual.astype(np.float64) + run.mlp
+        errors.append(float(np.abs(result.reshape(exact.shape) - exact).max()))
+    return max(errors) / float(np.sqrt((exact**2).mean()))
+
+
+def _ignore(sip: int, records: list[OpRecord]) -> None:
+    del sip, records

@@ -1,0 +1,225 @@
+"""The program of a rank: the kernels and all-reduces of a layer, and the time of each part."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from kernbench import DPPolicy, tl, torch
+from kernbench.studies.llama70b_layer.attention import decode_attention, prefill_attention
+from kernbench.studies.llama70b_layer.projection import (
+    project,
+    project_gated,
+    project_rotated,
+)
+from kernbench.studies.llama70b_layer.shape import LayerShape, Projection
+from kernbench.studies.llama70b_layer.weights import (
+    LayerInputs,
+    LayerWeights,
+    interleaved,
+    packed,
+    rotations,
+)
+from runtime.core.dtypes import DType
+from runtime.language.value import Array
+
+dist = torch.distributed
+PARTS = ("qkv", "attention", "output", "all_reduce_1", "gate_up", "down", "all_reduce_2")
+"""The parts of a layer in their order."""
+_SPREAD = DPPolicy(cube="row_wise", pe="row_wise")
+
+
+class LayerRun(NamedTuple):
+    """Times of the parts in picoseconds, which add up to that of the layer; and of a run with data
+    the residual (tokens, hidden) and the output of the MLP, whose sum is the result of the layer.
+    """
+
+    parts_ps: tuple[int, ...]
+    residual: Array | None
+    mlp: Array | None
+
+
+class LayerData(NamedTuple):
+    """The elements of a rank."""
+
+    weights: LayerWeights
+    inputs: LayerInputs
+
+
+def layer_program(
+    shape: LayerShape, ranks: int, data: tuple[LayerWeights, LayerInputs] | None
+) -> Callable[[int], LayerRun]:
+    """The program of each rank; without `data` nothing is written, for a run without data."""
+
+    def main(rank: int) -> LayerRun:
+        torch.ahbm.set_device(rank)
+        dist.init_process_group("ahbm")
+        own = None
+        if data is not None:
+            weights, inputs = data
+            own = LayerData(weights.of_rank(shape, rank, ranks), inputs.of_rank(rank, ranks))
+        layer = _RankLayer(shape.of_rank(ranks), own)
+        parts_ps = layer.run()
+        if data is None:
+            return LayerRun(parts_ps, None, None)
+        return LayerRun(parts_ps, layer.residual_2.numpy(), layer.mlp.numpy())
+
+    return main
+
+
+class _RankLayer:
+    """The tensors of a rank. Activations are row-major, and spread evenly over all PEs."""
+
+    def __init__(self, shape: LayerShape, data: LayerData | None) -> None:
+        device = torch.ahbm.get_device_properties()
+        self._grid = {"cubes": device.cubes, "pes": device.pes_per_cube}
+        self._shape, self._data = shape, data
+        weights = data.weights if data else None
+        queries = shape.heads * shape.depth
+        self._qkv = self._projection(shape.hidden, shape.qkv)
+        self._output = self._projection(queries, shape.hidden)
+        self._gate_up = self._projection(shape.hidden, 2 * shape.inner)
+        self._down = self._projection(shape.inner, shape.hidden)
+        shapes = (self._qkv, self._output, self._gate_up, self._down)
+        matrices = (
+            (weights.qkv, weights.output, interleaved(weights.gate, weights.up), weights.down)
+            if weights
+            else (None,) * 4
+        )
+        self._weights = [
+            _placed(each.depth * each.columns, None if matrix is None else packed(matrix, each))
+            for each, matrix in zip(shapes, matrices, strict=True)
+        ]
+        self._exchanges = [_empty(each.exchanged, torch.float32) for each in shapes]
+        hidden = shape.tokens * shape.hidden
+        inputs = data.inputs if data else None
+        self._x, self._y = (
+            _placed(hidden, inputs and np.ravel(inputs[index])) for index in range(2)
+        )
+        self._gains = [
+            _placed(shape.hidden, weights and weights.gains[index]) for index in range(2)
+        ]
+        self._residual_1, self.residual_2 = _empty(hidden), _empty(hidden)
+        self._rotations = [torch.from_numpy(each.ravel(), dp=_SPREAD) for each in rotations(shape)]
+        self._heads = _empty(shape.tokens * shape.qkv)
+        self._attended = _empty(shape.tokens * queries)
+        self._gated = _empty(shape.tokens * shape.inner)
+        self._sums, self.mlp = _empty(hidden), _empty(hidden)
+        if shape.is_decode:
+            cached = shape.kv_heads * shape.context * shape.depth
+            self._cache = [_placed(cached, inputs and np.ravel(inputs[index])) for index in (2, 3)]
+            pes, cubes = self._grid["pes"], self._grid["cubes"]
+            message = 2 * shape.group + shape.group * shape.depth // pes
+            self._states = _empty(cubes * pes * (pes + cubes) * message, torch.float32)
+
+    @property
+    def _tensors(self) -> list[torch.Tensor]:
+        given = [self._x, self._y, *self._gains, *self._weights, *self._rotations]
+        made = [self._heads, self._attended, self._gated, self._residual_1, self.residual_2]
+        kept = [*self._cache, self._states] if self._shape.is_decode else []
+        return [*given, *made, *kept, *self._exchanges]
+
+    def _projection(self, depth: int, columns: int) -> Projection:
+        return Projection(tokens=self._shape.tokens, depth=depth, columns=columns, **self._grid)
+
+    def run(self) -> tuple[int, ...]:
+        """Compute the layer; the time of each part, from the end of the part before."""
+        # The first launch maps its tensors, and the first all-reduce installs its queues.
+        torch.launch("map", _nothing, *self._tensors)
+        dist.all_reduce(self._sums)
+        dist.all_reduce(self.mlp)
+        dist.barrier()
+        torch.ahbm.synchronize()
+        events = [_event()]
+        for part in PARTS:
+            getattr(self, f"_run_{part}")()
+            events.append(_event())
+        torch.ahbm.synchronize()
+        ends_ps = [event.recorded.device_done_ps for event in events if event.recorded]
+        return tuple(end - begin for begin, end in pairwise(ends_ps))
+
+    def _run_qkv(self) -> None:
+        torch.launch(
+            "qkv",
+            project_rotated,
+            self._x,
+            self._y,
+            self._gains[0],
+            self._residual_1,
+            self._weights[0],
+            self._exchanges[0],
+            self._heads,
+            *self._rotations,
+            self._qkv,
+        )
+
+    def _run_attention(self) -> None:
+        if self._shape.is_decode:
+            torch.launch(
+                "attention",
+                decode_attention,
+                self._heads,
+                *self._cache,
+                self._states,
+                self._attended,
+                self._shape,
+            )
+        else:
+            torch.launch("attention", prefill_attention, self._heads, self._attended, self._shape)
+
+    def _run_output(self) -> None:
+        torch.launch(
+            "output",
+            project,
+            self._attended,
+            self._weights[1],
+            self._exchanges[1],
+            self._sums,
+            self._output,
+        )
+
+    def _run_all_reduce_1(self) -> None:
+        dist.all_reduce(self._sums)
+
+    def _run_gate_up(self) -> None:
+        torch.launch(
+            "gate_up",
+            project_gated,
+            self._residual_1,
+            self._sums,
+            self._gains[1],
+            self.residual_2,
+            self._weights[2],
+            self._exchanges[2],
+            self._gated,
+            self._gate_up,
+        )
+
+    def _run_down(self) -> None:
+        torch.launch(
+            "down", project, self._gated, self._weights[3], self._exchanges[3], self.mlp, self._down
+        )
+
+    def _run_all_reduce_2(self) -> None:
+        dist.all_reduce(self.mlp)
+
+
+def _nothing(*tensors: tl.Pointer) -> None:
+    """Kernel: maps its tensors."""
+    del tensors
+
+
+def _event() -> torch.ahbm.Event:
+    event = torch.ahbm.Event(enable_timing=True)
+    event.record()
+    return event
+
+
+def _placed(count: int, elements: Array | None) -> torch.Tensor:
+    """A tensor that is spread over all PEs in the order of its elements."""
+    return _empty(count) if elements is None else torch.from_numpy(elements, dp=_SPREAD)
+
+
+def _empty(count: int, dtype: DType = torch.float16) -> torch.Tensor:
+    return torch.empty(count, dtype=dtype, dp=_SPREAD)

@@ -1,0 +1,162 @@
+"""The sizes of a decoder layer, and of the part of it that one rank computes."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from runtime.core.errors import UsageError
+
+PANEL = 32
+"""Columns of a panel of a weight: those of a tile of the GEMM engine."""
+TOKENS = 64
+"""Tokens of a block of a prefill."""
+MOST_TOKENS = 256
+"""Tokens of a prefill: keys whose scores fit in TCM at once."""
+MOST_KEYS = 1024
+"""Keys of one PE in a decode."""
+CHUNK = 256
+"""Most columns of a cube whose sums are exchanged at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerShape:
+    """A layer of `hidden` columns for `tokens` new tokens, the last of `context` tokens.
+
+    `heads` query heads in groups, of which each uses one of `kv_heads` heads of keys and values;
+    heads have `depth` columns, the MLP has `inner` ones.
+    """
+
+    hidden: int
+    inner: int
+    heads: int
+    kv_heads: int
+    depth: int
+    tokens: int
+    context: int
+
+    @property
+    def group(self) -> int:
+        """The query heads that share a head of keys and values."""
+        return self.heads // self.kv_heads
+
+    @property
+    def is_decode(self) -> bool:
+        """Whether there is one new token behind a cache; else there is no cache."""
+        return self.tokens == 1
+
+    @property
+    def qkv(self) -> int:
+        """Columns of queries, keys and values."""
+        return (self.heads + 2 * self.kv_heads) * self.depth
+
+    @property
+    def weights(self) -> int:
+        """Elements of all matrices."""
+        return self.hidden * (self.qkv + self.heads * self.depth + 3 * self.inner)
+
+    def of_rank(self, ranks: int) -> "LayerShape":
+        """The part of one of `ranks` ranks: whole groups of heads, and columns of the MLP."""
+        return replace(
+            self,
+            inner=self.inner // ranks,
+            heads=self.heads // ranks,
+            kv_heads=self.kv_heads // ranks,
+        )
+
+    def check(self, ranks: int, cubes: int, pes: int) -> None:
+        """Raise `UsageError` for sizes that ranks, cubes or PEs do not divide."""
+        if self.kv_heads % ranks:
+            raise UsageError(f"{self.kv_heads} heads of keys and values for {ranks} SIPs")
+        own, all_pes = self.of_rank(ranks), cubes * pes
+        for name, size in (
+            ("hidden columns", self.hidden),
+            ("columns of queries, keys and values", own.qkv),
+            ("columns of the attention", own.heads * own.depth),
+            ("columns of the MLP", own.inner),
+        ):
+            if size % (2 * all_pes):
+                raise UsageError(f"{size} {name} of a SIP: not an even number for {all_pes} PEs")
+        if cubes % own.kv_heads:
+            raise UsageError(
+                f"{own.kv_heads} heads of keys and values of a SIP do not divide {cubes} cubes"
+            )
+        if self.is_decode and self.context % (all_pes // own.kv_heads):
+            raise UsageError(
+                f"--context {self.context}: keys for {all_pes // own.kv_heads} PEs of each head"
+            )
+        if self.is_decode and self.context // (all_pes // own.kv_heads) > MOST_KEYS:
+            raise UsageError(
+                f"--context {self.context} on {ranks} SIPs: {all_pes // own.kv_heads} PEs share "
+                f"the keys of a head, and the TCM of one has room for {MOST_KEYS}"
+            )
+        if not self.is_decode and (self.tokens % TOKENS or self.tokens > MOST_TOKENS):
+            raise UsageError(
+                f"--tokens {self.tokens}: not a multiple of {TOKENS} up to {MOST_TOKENS}"
+            )
+
+
+LLAMA_70B = LayerShape(
+    hidden=8192, inner=28672, heads=64, kv_heads=8, depth=128, tokens=1, context=8192
+)
+"""H. Touvron et al., "Llama 2: Open Foundation and Fine-Tuned Chat Models", 2023: 64 heads of 128
+columns, grouped-query attention with 8 heads of keys and values, SwiGLU with 28672 columns.
+"""
+LAYERS = 80
+
+
+@dataclass(frozen=True, kw_only=True)
+class Projection:
+    """A product (tokens, depth) x (depth, columns) on all PEs of a SIP.
+
+    Cube c has the columns [c * n, c * n + n), n = columns / cubes; PE p of it has the rows [p * k,
+    p * k + k), k = depth / pes. So a PE reads its own part of the weight once, and the PEs of a
+    cube add up their products.
+    """
+
+    tokens: int
+    depth: int
+    columns: int
+    cubes: int
+    pes: int
+
+    @cached_property
+    def k(self) -> int:
+        """Rows of the weight on one PE."""
+        return self.depth // self.pes
+
+    @cached_property
+    def n(self) -> int:
+        """Columns of the weight on one PE."""
+        return self.columns // self.cubes
+
+    @cached_property
+    def block(self) -> int:
+        """Tokens that are multiplied at once."""
+        return min(self.tokens, TOKENS)
+
+    @cached_property
+    def chunk(self) -> int:
+        """Columns whose sums are exchanged at once."""
+        limit = self.n if self.block == 1 else CHUNK
+        return max(
+            each
+            for each in range(1, min(self.n, limit) + 1)
+            if not self.n % each and (each == self.n or not each % PANEL)
+        )
+
+    @cached_property
+    def part(self) -> tuple[int, int]:
+        """Tokens and columns of a chunk that one PE adds up: some tokens, or a part of one."""
+        if self.block < self.pes:
+            return self.block, self.chunk // self.pes
+        return self.block // self.pes, self.chunk
+
+    @cached_property
+    def exchanged(self) -> int:
+        """Elements of the buffers of a SIP through which PEs exchange sums: two steps in flight."""
+        return self.cubes * self.pes * 2 * self.slots
+
+    @cached_property
+    def slots(self) -> int:
+        """Elements that a PE receives in one step: for each PE sums of squares, and its part."""
+        rows, columns = self.part
+        return self.pes * rows * (columns + 1)

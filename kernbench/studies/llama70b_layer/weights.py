@@ -1,0 +1,118 @@
+"""The elements of a layer, random or none, and their order in the memory of a SIP."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kernbench.studies.llama70b_layer.shape import PANEL, LayerShape, Projection
+from runtime.language.value import Array
+
+SEED = 1
+"""Of the elements. Times do not depend on them."""
+
+
+class LayerWeights(NamedTuple):
+    """The matrices of a layer or of the part of a rank, and the gains of its two norms.
+
+    `qkv` is (hidden, columns of all heads: queries, keys, values), `output` (columns of queries,
+    hidden), `gate` and `up` (hidden, inner), `down` (inner, hidden).
+    """
+
+    gains: tuple[Array, Array]
+    qkv: Array
+    output: Array
+    gate: Array
+    up: Array
+    down: Array
+
+    def of_rank(self, shape: LayerShape, rank: int, ranks: int) -> "LayerWeights":
+        """The part of a rank: whole groups of heads, and columns of the MLP."""
+        bounds = [shape.heads * shape.depth, (shape.heads + shape.kv_heads) * shape.depth]
+        return self._replace(
+            qkv=np.concatenate(
+                [np.split(each, ranks, 1)[rank] for each in np.split(self.qkv, bounds, 1)], 1
+            ),
+            output=np.split(self.output, ranks)[rank],
+            gate=np.split(self.gate, ranks, 1)[rank],
+            up=np.split(self.up, ranks, 1)[rank],
+            down=np.split(self.down, ranks)[rank],
+        )
+
+
+class LayerInputs(NamedTuple):
+    """`x` and `y` (tokens, hidden), whose sum enters the layer; the cache of keys and values (KV
+    head, token, depth), whose last token is the new one of a decode.
+    """
+
+    x: Array
+    y: Array
+    keys: Array
+    values: Array
+
+    def of_rank(self, rank: int, ranks: int) -> "LayerInputs":
+        """The part of a rank: its heads of the cache."""
+        return self._replace(
+            keys=np.split(self.keys, ranks)[rank], values=np.split(self.values, ranks)[rank]
+        )
+
+
+def random_weights(shape: LayerShape) -> LayerWeights:
+    """Random matrices whose products have a variance near that of their operands."""
+    draw = np.random.default_rng(SEED).standard_normal
+
+    def matrix(rows: int, columns: int) -> Array:
+        return (draw((rows, columns)) / np.sqrt(rows)).astype(np.float16)
+
+    first, second = (1 + draw((2, shape.hidden)) / 8).astype(np.float16)
+    return LayerWeights(
+        gains=(first, second),
+        qkv=matrix(shape.hidden, shape.qkv),
+        output=matrix(shape.heads * shape.depth, shape.hidden),
+        gate=matrix(shape.hidden, shape.inner),
+        up=matrix(shape.hidden, shape.inner),
+        down=matrix(shape.inner, shape.hidden),
+    )
+
+
+def random_inputs(shape: LayerShape) -> LayerInputs:
+    """Elements of variance 1."""
+    draw = np.random.default_rng(SEED + 1).standard_normal
+    tokens, cached = (shape.tokens, shape.hidden), shape.context if shape.is_decode else 0
+    cache = (shape.kv_heads, cached, shape.depth)
+    return LayerInputs(*(draw(each).astype(np.float16) for each in (tokens, tokens, cache, cache)))
+
+
+def packed(weight: Array, shape: Projection) -> Array:
+    """The elements of a weight in the order of the memory: cube by cube, PE by PE, panel by panel;
+    panels are row-major.
+    """
+    parts = list[Array]()
+    for cube in range(shape.cubes):
+        for pe in range(shape.pes):
+            own = weight[pe * shape.k :, cube * shape.n :][: shape.k, : shape.n]
+            for chunk in np.split(own, shape.n // shape.chunk, 1):
+                parts += [
+                    chunk[:, first : first + PANEL].ravel()
+                    for first in range(0, shape.chunk, PANEL)
+                ]
+    return np.concatenate(parts)
+
+
+def interleaved(even: Array, odd: Array) -> Array:
+    """A matrix whose even columns are those of one matrix, and its odd ones those of another."""
+    return np.stack([even, odd], 2).reshape(len(even), -1)
+
+
+def rotations(shape: LayerShape) -> tuple[Array, Array]:
+    """Cosines and sines (tokens, columns / 2) for each pair of adjacent columns; values are not
+    rotated.
+
+    J. Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding", 2021: pair i of a
+    head at position t is rotated by t * 10000^(-2i / depth).
+    """
+    positions = np.arange(shape.context - shape.tokens, shape.context)
+    frequencies = 10000.0 ** (-np.arange(0, shape.depth, 2) / shape.depth)
+    angles = np.zeros((shape.tokens, shape.qkv // 2))
+    rotated = shape.heads + shape.kv_heads
+    angles[:, : rotated * shape.depth // 2] = np.tile(np.outer(positions, frequencies), rotated)
+    return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)

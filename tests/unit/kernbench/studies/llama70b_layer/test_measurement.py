@@ -1,0 +1,47 @@
+"""A scaled-down layer, simulated and compared with float64."""
+
+import pytest
+
+from kernbench.studies.llama70b_layer.definition import (
+    SCALED_CUBES,
+    SCALED_DOWN,
+    SCALED_TOKENS,
+    prefill_of,
+)
+from kernbench.studies.llama70b_layer.measurement import LayerPoint, largest_error, measure
+from kernbench.studies.llama70b_layer.program import PARTS, LayerRun
+from kernbench.studies.llama70b_layer.reference import layer_result
+from kernbench.studies.llama70b_layer.rows import TOLERANCE
+from kernbench.studies.llama70b_layer.weights import random_inputs, random_weights
+from kernbench.theory.topology_file import TopologyFile
+from runtime.core.config_file import default_file, read_text
+
+SHAPES = {"decode": SCALED_DOWN, "prefill": prefill_of(SCALED_DOWN, SCALED_TOKENS)}
+
+
+def point(phase: str, sips: int) -> LayerPoint:
+    file = TopologyFile.of(read_text(default_file("topology.yaml")))
+    text = file.with_values({"sip.cube_mesh": SCALED_CUBES}).on_a_ring(sips).text
+    return LayerPoint(text, SHAPES[phase], sips, has_data=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sips", [1, 2])
+@pytest.mark.parametrize("phase", SHAPES)
+def test_a_layer_is_right_against_float64_on_one_and_two_sips(phase: str, sips: int):
+    row = measure(point(phase, sips))
+    assert row.faults == []
+    assert row.error is not None
+    assert 0 < row.error < TOLERANCE
+    assert tuple(part.name for part in row.parts) == PARTS
+    assert row.time_ps == sum(part.time_ps for part in row.parts)
+
+
+def test_a_wrong_residual_is_a_fault():
+    shape = SHAPES["decode"]
+    data = random_weights(shape), random_inputs(shape)
+    exact = layer_result(shape, *data)
+    right = LayerRun((), exact, exact * 0)
+    wrong = LayerRun((), exact * 1.01, exact * 0)
+    assert largest_error(shape, *data, {0: right, 1: right}) == 0
+    assert largest_error(shape, *data, {0: right, 1: wrong}) > TOLERANCE
