@@ -12,7 +12,7 @@ from kernbench.benches.attention.online_softmax import (
     block_state,
     extended,
 )
-from kernbench.studies.llama70b_layer.shape import LayerShape
+from kernbench.studies.llama70b_layer.shape import Activations, LayerShape
 
 KEYS = 256
 """Most keys of a block of scores."""
@@ -144,15 +144,17 @@ def _attend(
     token: int,
     rows: int,
 ) -> None:
-    depth, pitch = shape.depth, shape.qkv
-    q = tl.load_async(qkv + token * pitch + head * depth, (rows, depth), (pitch, 1))
-    keys = qkv + (shape.heads + head // shape.group) * depth
-    values = keys + shape.kv_heads * depth
+    depth = shape.depth
+    heads = Activations(shape.tokens, depth)
+    q = tl.load_async(qkv + heads.start(token, head * depth), (rows, depth))
+    own = (shape.heads + head // shape.group) * depth
+    keys = qkv + heads.start(0, own)
+    values = qkv + heads.start(0, own + shape.kv_heads * depth)
     end, state = token + rows, None
     for first in range(0, end, KEYS):
         block = (min(KEYS, end - first), depth)
-        k = tl.load_async(keys + first * pitch, block, (pitch, 1))
-        v = tl.load_async(values + first * pitch, block, (pitch, 1))
+        k = tl.load_async(keys + first * depth, block)
+        v = tl.load_async(values + first * depth, block)
         scores = tl.dot(q.wait(), k.wait().mT) * depth**-0.5
         if first + block[0] > token + 1:
             seen = tl.arange(token, end)[:, None] >= tl.arange(first, first + block[0])[None, :]
@@ -160,4 +162,7 @@ def _attend(
         state = extended(state, scores, v.wait()) if state else block_state(scores, v.wait())
     assert state is not None
     result = attended(state, out.dtype)
-    tl.store(out + (token * shape.heads + head) * depth, result, (shape.heads * depth, 1))
+    panels = Activations(shape.tokens, shape.heads * depth // tl.num_programs(0))
+    for column, count in panels.runs(head * depth, depth):
+        start = out + panels.start(token, head * depth + column)
+        tl.store(start, result[:, column : column + count], (panels.width, 1))

@@ -17,17 +17,19 @@ from kernbench.studies.llama70b_layer.shape import LayerShape, Projection
 from kernbench.studies.llama70b_layer.weights import (
     LayerInputs,
     LayerWeights,
+    in_panels,
+    in_rows,
     interleaved,
     packed,
     rotations,
 )
-from runtime.core.dtypes import DType
 from runtime.language.value import Array
 
 dist = torch.distributed
 PARTS = ("qkv", "attention", "output", "all_reduce_1", "gate_up", "down", "all_reduce_2")
 """The parts of a layer in their order."""
 _SPREAD = DPPolicy(cube="row_wise", pe="row_wise")
+_EVERY_CUBE = DPPolicy(cube="replicate", pe="row_wise")
 
 
 class LayerRun(NamedTuple):
@@ -63,7 +65,11 @@ def layer_program(
         parts_ps = layer.run()
         if data is None:
             return LayerRun(parts_ps, None, None)
-        return LayerRun(parts_ps, layer.residual_2.numpy(), layer.mlp.numpy())
+        residual, mlp = (
+            in_rows(each.numpy(), shape.tokens, layer.width)
+            for each in (layer.residual_2, layer.mlp)
+        )
+        return LayerRun(parts_ps, residual, mlp)
 
     return main
 
@@ -77,10 +83,12 @@ class _RankLayer:
         self._shape, self._data = shape, data
         weights = data.weights if data else None
         queries = shape.heads * shape.depth
-        self._qkv = self._projection(shape.hidden, shape.qkv)
-        self._output = self._projection(queries, shape.hidden)
-        self._gate_up = self._projection(shape.hidden, 2 * shape.inner)
-        self._down = self._projection(shape.inner, shape.hidden)
+        pes = device.pes_per_cube
+        self.width = shape.hidden // pes
+        self._qkv = self._projection(shape.hidden, shape.qkv, shape.depth)
+        self._output = self._projection(queries, shape.hidden, self.width)
+        self._gate_up = self._projection(shape.hidden, 2 * shape.inner, shape.inner // pes)
+        self._down = self._projection(shape.inner, shape.hidden, self.width)
         shapes = (self._qkv, self._output, self._gate_up, self._down)
         matrices = (
             (weights.qkv, weights.output, interleaved(weights.gate, weights.up), weights.down)
@@ -91,27 +99,39 @@ class _RankLayer:
             _placed(each.depth * each.columns, None if matrix is None else packed(matrix, each))
             for each, matrix in zip(shapes, matrices, strict=True)
         ]
-        self._exchanges = [_empty(each.exchanged, torch.float32) for each in shapes]
+        self._exchanges = [_float32(each.exchanged) for each in shapes]
         hidden = shape.tokens * shape.hidden
         inputs = data.inputs if data else None
         self._x, self._y = (
-            _placed(hidden, inputs and np.ravel(inputs[index])) for index in range(2)
+            self._activations(hidden, inputs and in_panels(inputs[index], self.width))
+            for index in range(2)
         )
         self._gains = [
-            _placed(shape.hidden, weights and weights.gains[index]) for index in range(2)
+            _placed(shape.hidden, weights and weights.gains[index], _EVERY_CUBE)
+            for index in range(2)
         ]
-        self._residual_1, self.residual_2 = _empty(hidden), _empty(hidden)
+        self._residual_1, self.residual_2 = self._activations(hidden), self._activations(hidden)
         self._rotations = [torch.from_numpy(each.ravel(), dp=_SPREAD) for each in rotations(shape)]
-        self._heads = _empty(shape.tokens * shape.qkv)
-        self._attended = _empty(shape.tokens * queries)
-        self._gated = _empty(shape.tokens * shape.inner)
-        self._sums, self.mlp = _empty(hidden), _empty(hidden)
+        self._heads = self._activations(shape.tokens * shape.qkv)
+        self._attended = self._activations(shape.tokens * queries)
+        self._gated = self._activations(shape.tokens * shape.inner)
+        self._sums, self.mlp = self._activations(hidden), self._activations(hidden)
         if shape.is_decode:
             cached = shape.kv_heads * shape.context * shape.depth
             self._cache = [_placed(cached, inputs and np.ravel(inputs[index])) for index in (2, 3)]
             pes, cubes = self._grid["pes"], self._grid["cubes"]
             message = 2 * shape.group + shape.group * shape.depth // pes
-            self._states = _empty(cubes * pes * (pes + cubes) * message, torch.float32)
+            self._states = _float32(cubes * pes * (pes + cubes) * message)
+
+    def _activations(self, count: int, elements: Array | None = None) -> torch.Tensor:
+        """A tensor over all PEs; of one token over one PE of some cubes, since all PEs load it, and
+        many small loads take longer than few.
+        """
+        if not self._shape.is_decode:
+            return _placed(count, elements)
+        cubes, pes = self._grid["cubes"], self._grid["pes"]
+        some = tuple(range(0, cubes, max(1, cubes // pes)))
+        return _placed(count, elements, DPPolicy(cube="row_wise", cubes=some, num_pes=1))
 
     @property
     def _tensors(self) -> list[torch.Tensor]:
@@ -120,8 +140,14 @@ class _RankLayer:
         kept = [*self._cache, self._states] if self._shape.is_decode else []
         return [*given, *made, *kept, *self._exchanges]
 
-    def _projection(self, depth: int, columns: int) -> Projection:
-        return Projection(tokens=self._shape.tokens, depth=depth, columns=columns, **self._grid)
+    def _projection(self, depth: int, columns: int, out_width: int) -> Projection:
+        return Projection(
+            tokens=self._shape.tokens,
+            depth=depth,
+            columns=columns,
+            out_width=out_width,
+            **self._grid,
+        )
 
     def run(self) -> tuple[int, ...]:
         """Compute the layer; the time of each part, from the end of the part before."""
@@ -216,10 +242,12 @@ def _event() -> torch.ahbm.Event:
     return event
 
 
-def _placed(count: int, elements: Array | None) -> torch.Tensor:
-    """A tensor that is spread over all PEs in the order of its elements."""
-    return _empty(count) if elements is None else torch.from_numpy(elements, dp=_SPREAD)
+def _placed(count: int, elements: Array | None, dp: DPPolicy = _SPREAD) -> torch.Tensor:
+    """A tensor of `count` elements, which are given or left undefined."""
+    if elements is None:
+        return torch.empty(count, dtype=torch.float16, dp=dp)
+    return torch.from_numpy(elements, dp=dp)
 
 
-def _empty(count: int, dtype: DType = torch.float16) -> torch.Tensor:
-    return torch.empty(count, dtype=dtype, dp=_SPREAD)
+def _float32(count: int) -> torch.Tensor:
+    return torch.empty(count, dtype=torch.float32, dp=_SPREAD)

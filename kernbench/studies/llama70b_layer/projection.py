@@ -58,19 +58,18 @@ class Memory(NamedTuple):
 def project(
     x: tl.Pointer, weight: tl.Pointer, exchange: tl.Pointer, out: tl.Pointer, shape: Projection
 ) -> None:
-    """Kernel: out = x @ weight, row-major and without gaps, in float16."""
+    """Kernel: out = x @ weight in float16."""
     row, held = tl.program_id(0) * shape.k, list[tl.Value]()
 
     def source(token: int) -> NormOperand:
-        block = (shape.block, shape.k)
-        start, old = x + token * shape.depth + row, held[0] if held else None
-        held[:] = [tl.load(start, block, (shape.depth, 1), out=old)]
+        start, old = x + shape.x.start(token, row), held[0] if held else None
+        held[:] = [tl.load(start, (shape.block, shape.k), out=old)]
         return NormOperand(held[0])
 
     def epilogue(sums: tl.Value, _squares: tl.Value | None, _part: SummedPart) -> tl.Value:
         return sums.to(tl.float16)
 
-    _run(shape, Memory(weight, exchange, out), source, epilogue, shape.columns)
+    _run(shape, Memory(weight, exchange, out), source, epilogue)
 
 
 def project_rotated(  # noqa: PLR0913, PLR0917 - the arguments of a launch are positional
@@ -112,7 +111,7 @@ def project_rotated(  # noqa: PLR0913, PLR0917 - the arguments of a launch are p
         return result.reshape(rows, columns)
 
     source = _normalised(x, y, gain, residual, shape)
-    _run(shape, Memory(weight, exchange, out), source, epilogue, shape.columns)
+    _run(shape, Memory(weight, exchange, out), source, epilogue)
 
 
 def project_gated(  # noqa: PLR0917 - the arguments of a launch are positional
@@ -142,7 +141,7 @@ def project_gated(  # noqa: PLR0917 - the arguments of a launch are positional
         return result.reshape(rows, columns // 2)
 
     source = _normalised(x, y, gain, residual, shape)
-    _run(shape, Memory(weight, exchange, out), source, epilogue, shape.columns // 2)
+    _run(shape, Memory(weight, exchange, out), source, epilogue)
 
 
 def _norm(squares: tl.Value | None, shape: Projection) -> tl.Value:
@@ -162,7 +161,7 @@ def _normalised(
     products need not wait for the columns of other PEs. Every cube stores a part of the sums.
     """
     pe, cube = tl.program_id(0), tl.program_id(1)
-    block, strides = (shape.block, shape.k), (shape.depth, 1)
+    block = (shape.block, shape.k)
     row = tl.load_async(gain + pe * shape.k, (1, shape.k))
     held = list[tl.Value]()
 
@@ -172,10 +171,10 @@ def _normalised(
         return s, s * g, tl.sum(wide * wide, axis=1, keep_dims=True)
 
     def source(token: int) -> NormOperand:
-        start = token * shape.depth + pe * shape.k
+        start = shape.x.start(token, pe * shape.k)
         olds = held or [None, None]
         loads = [
-            tl.load_async(each + start, block, strides, out=old)
+            tl.load_async(each + start, block, out=old)
             for each, old in zip((x, y), olds, strict=True)
         ]
         a, b = held[:] = [load.wait() for load in loads]
@@ -185,10 +184,8 @@ def _normalised(
             columns = shape.k // shape.cubes
             stored, first = a[:, cube * columns :][:, :columns], cube * columns
         else:
-            stored, first = a[cube * rows : cube * rows + rows], cube * rows * shape.depth
-        return NormOperand(
-            scaled, squares, tl.store_async(residual + start + first, stored, strides)
-        )
+            stored, first = a[cube * rows : cube * rows + rows], cube * rows * shape.k
+        return NormOperand(scaled, squares, tl.store_async(residual + start + first, stored))
 
     return source
 
@@ -200,14 +197,14 @@ class _ProductStep(NamedTuple):
     column: int
 
 
-def _run(shape: Projection, memory: Memory, source: Source, epilogue: Epilogue, pitch: int) -> None:
+def _run(shape: Projection, memory: Memory, source: Source, epilogue: Epilogue) -> None:
     steps = [
         _ProductStep(token, column)
         for token in range(0, shape.tokens, shape.block)
         for column in range(0, shape.n, shape.chunk)
     ]
     panels = _Panels(shape, memory.weight, len(range(0, shape.tokens, shape.block)))
-    exchange = _Exchange(shape, memory, epilogue, pitch)
+    exchange = _Exchange(shape, memory, epilogue)
     operand: NormOperand | None = None
     for number, step in enumerate(steps):
         if step.column == 0:
@@ -297,9 +294,9 @@ class _Panels:
 class _Exchange:
     """Sums of two steps: one is being computed while the other is exchanged."""
 
-    def __init__(self, shape: Projection, memory: Memory, epilogue: Epilogue, pitch: int) -> None:
+    def __init__(self, shape: Projection, memory: Memory, epilogue: Epilogue) -> None:
         self._shape, self._memory = shape, memory
-        self._epilogue, self._pitch = epilogue, pitch
+        self._epilogue = epilogue
         self._pe, self._cube = tl.program_id(0), tl.program_id(1)
         steps = shape.tokens // shape.block * (shape.n // shape.chunk)
         self._sums = [tl.zeros(shape.block * shape.chunk, tl.float32) for _ in range(min(2, steps))]
@@ -355,5 +352,7 @@ class _Exchange:
             sums = tl.sum(parts.wait(), axis=0).reshape(rows, columns)
             result = self._epilogue(sums, squares, part)
             width = result.shape[1]
-            start = part.token * self._pitch + part.column * width // columns
-            tl.store(self._memory.out + start, result, (self._pitch, 1))
+            column = part.column * width // columns
+            for first, count in shape.out.runs(column, width):
+                start = self._memory.out + shape.out.start(part.token, column + first)
+                tl.store(start, result[:, first : first + count], (shape.out_width, 1))

@@ -1,5 +1,6 @@
 """The sizes of a decoder layer, and of the part of it that one rank computes."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -103,20 +104,57 @@ columns, grouped-query attention with 8 heads of keys and values, SwiGLU with 28
 LAYERS = 80
 
 
+@dataclass(frozen=True)
+class Activations:
+    """The layout of (tokens, columns) elements: one panel of `width` columns behind the other.
+
+    A panel is row-major. A PE loads a panel, or some tokens of it, as one block.
+    """
+
+    tokens: int
+    width: int
+
+    def start(self, token: int, column: int) -> int:
+        """The index of an element."""
+        panel, rest = divmod(column, self.width)
+        return (panel * self.tokens + token) * self.width + rest
+
+    def runs(self, column: int, count: int) -> Iterator[tuple[int, int]]:
+        """(first, count) of the columns from `column` on that lie in one panel, each first
+        relative to `column`.
+        """
+        first = 0
+        while first < count:
+            length = min(count - first, self.width - (column + first) % self.width)
+            yield first, length
+            first += length
+
+
 @dataclass(frozen=True, kw_only=True)
 class Projection:
     """A product (tokens, depth) x (depth, columns) on all PEs of a SIP.
 
     Cube c has the columns [c * n, c * n + n), n = columns / cubes; PE p of it has the rows [p * k,
     p * k + k), k = depth / pes. So a PE reads its own part of the weight once, and the PEs of a
-    cube add up their products.
+    cube add up their products. The result has panels of `out_width` columns.
     """
 
     tokens: int
     depth: int
     columns: int
+    out_width: int
     cubes: int
     pes: int
+
+    @property
+    def x(self) -> Activations:
+        """The layout of the operand: a panel for each PE of a cube."""
+        return Activations(self.tokens, self.k)
+
+    @property
+    def out(self) -> Activations:
+        """The layout of the result."""
+        return Activations(self.tokens, self.out_width)
 
     @cached_property
     def k(self) -> int:

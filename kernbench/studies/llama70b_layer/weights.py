@@ -98,6 +98,16 @@ def packed(weight: Array, shape: Projection) -> Array:
     return np.concatenate(parts)
 
 
+def in_panels(rows: Array, width: int) -> Array:
+    """The elements of (tokens, columns) in the order of `Activations`."""
+    return rows.reshape(len(rows), -1, width).transpose(1, 0, 2).ravel()
+
+
+def in_rows(panels: Array, tokens: int, width: int) -> Array:
+    """The (tokens, columns) whose elements are in the order of `Activations`."""
+    return panels.reshape(-1, tokens, width).transpose(1, 0, 2).reshape(tokens, -1)
+
+
 def interleaved(even: Array, odd: Array) -> Array:
     """A matrix whose even columns are those of one matrix, and its odd ones those of another."""
     return np.stack([even, odd], 2).reshape(len(even), -1)
