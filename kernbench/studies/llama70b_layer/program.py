@@ -33,13 +33,12 @@ _EVERY_CUBE = DPPolicy(cube="replicate", pe="row_wise")
 
 
 class LayerRun(NamedTuple):
-    """Times of the parts in picoseconds, which add up to that of the layer; and of a run with data
-    the residual (tokens, hidden) and the output of the MLP, whose sum is the result of the layer.
+    """Times of the parts in picoseconds, which add up to that of the layer; and the result
+    (tokens, hidden) of a run with data.
     """
 
     parts_ps: tuple[int, ...]
-    residual: Array | None
-    mlp: Array | None
+    result: Array | None
 
 
 class LayerData(NamedTuple):
@@ -64,12 +63,8 @@ def layer_program(
         layer = _RankLayer(shape.of_rank(ranks), own)
         parts_ps = layer.run()
         if data is None:
-            return LayerRun(parts_ps, None, None)
-        residual, mlp = (
-            in_rows(each.numpy(), shape.tokens, layer.width)
-            for each in (layer.residual_2, layer.mlp)
-        )
-        return LayerRun(parts_ps, residual, mlp)
+            return LayerRun(parts_ps, None)
+        return LayerRun(parts_ps, in_rows(layer.result.numpy(), shape.tokens, layer.width))
 
     return main
 
@@ -85,11 +80,12 @@ class _RankLayer:
         queries = shape.heads * shape.depth
         pes = device.pes_per_cube
         self.width = shape.hidden // pes
-        self._qkv = self._projection(shape.hidden, shape.qkv, shape.depth)
-        self._output = self._projection(queries, shape.hidden, self.width)
-        self._gate_up = self._projection(shape.hidden, 2 * shape.inner, shape.inner // pes)
-        self._down = self._projection(shape.inner, shape.hidden, self.width)
-        shapes = (self._qkv, self._output, self._gate_up, self._down)
+        self._projections = (
+            self._projection(shape.hidden, shape.qkv, shape.depth),
+            self._projection(queries, shape.hidden, self.width),
+            self._projection(shape.hidden, 2 * shape.inner, shape.inner // pes),
+            self._projection(shape.inner, shape.hidden, self.width),
+        )
         matrices = (
             (weights.qkv, weights.output, interleaved(weights.gate, weights.up), weights.down)
             if weights
@@ -97,28 +93,24 @@ class _RankLayer:
         )
         self._weights = [
             _placed(each.depth * each.columns, None if matrix is None else packed(matrix, each))
-            for each, matrix in zip(shapes, matrices, strict=True)
+            for each, matrix in zip(self._projections, matrices, strict=True)
         ]
-        self._exchanges = [_float32(each.exchanged) for each in shapes]
+        self._exchanges = [_float32(each.exchanged) for each in self._projections]
         hidden = shape.tokens * shape.hidden
         inputs = data.inputs if data else None
-        self._x, self._y = (
-            self._activations(hidden, inputs and in_panels(inputs[index], self.width))
-            for index in range(2)
-        )
+        self._x = self._activations(hidden, inputs and in_panels(inputs.x, self.width))
         self._gains = [
             _placed(shape.hidden, weights and weights.gains[index], _EVERY_CUBE)
             for index in range(2)
         ]
-        self._residual_1, self.residual_2 = self._activations(hidden), self._activations(hidden)
         self._rotations = [torch.from_numpy(each.ravel(), dp=_SPREAD) for each in rotations(shape)]
         self._heads = self._activations(shape.tokens * shape.qkv)
         self._attended = self._activations(shape.tokens * queries)
         self._gated = self._activations(shape.tokens * shape.inner)
-        self._sums, self.mlp = self._activations(hidden), self._activations(hidden)
+        self._middle, self.result = self._activations(hidden), self._activations(hidden)
         if shape.is_decode:
             cached = shape.kv_heads * shape.context * shape.depth
-            self._cache = [_placed(cached, inputs and np.ravel(inputs[index])) for index in (2, 3)]
+            self._cache = [_placed(cached, inputs and np.ravel(inputs[index])) for index in (1, 2)]
             pes, cubes = self._grid["pes"], self._grid["cubes"]
             message = 2 * shape.group + shape.group * shape.depth // pes
             self._states = _float32(cubes * pes * (pes + cubes) * message)
@@ -135,8 +127,8 @@ class _RankLayer:
 
     @property
     def _tensors(self) -> list[torch.Tensor]:
-        given = [self._x, self._y, *self._gains, *self._weights, *self._rotations]
-        made = [self._heads, self._attended, self._gated, self._residual_1, self.residual_2]
+        given = [self._x, *self._gains, *self._weights, *self._rotations]
+        made = [self._heads, self._attended, self._gated]
         kept = [*self._cache, self._states] if self._shape.is_decode else []
         return [*given, *made, *kept, *self._exchanges]
 
@@ -153,8 +145,8 @@ class _RankLayer:
         """Compute the layer; the time of each part, from the end of the part before."""
         # The first launch maps its tensors, and the first all-reduce installs its queues.
         torch.launch("map", _nothing, *self._tensors)
-        dist.all_reduce(self._sums)
-        dist.all_reduce(self.mlp)
+        self._reduce(self._middle)
+        self._reduce(self.result)
         dist.barrier()
         torch.ahbm.synchronize()
         events = [_event()]
@@ -170,14 +162,12 @@ class _RankLayer:
             "qkv",
             project_rotated,
             self._x,
-            self._y,
             self._gains[0],
-            self._residual_1,
             self._weights[0],
             self._exchanges[0],
             self._heads,
             *self._rotations,
-            self._qkv,
+            self._projections[0],
         )
 
     def _run_attention(self) -> None:
@@ -195,40 +185,47 @@ class _RankLayer:
             torch.launch("attention", prefill_attention, self._heads, self._attended, self._shape)
 
     def _run_output(self) -> None:
+        self._project("output", 1, self._attended, self._middle, self._x)
+
+    def _project(
+        self, part: str, index: int, x: torch.Tensor, out: torch.Tensor, residual: torch.Tensor
+    ) -> None:
+        # The all-reduce adds the residual of one rank to the sums of all.
         torch.launch(
-            "output",
+            part,
             project,
-            self._attended,
-            self._weights[1],
-            self._exchanges[1],
-            self._sums,
-            self._output,
+            x,
+            self._weights[index],
+            self._exchanges[index],
+            out,
+            self._projections[index],
+            *[residual] * (dist.get_rank() == 0),
         )
 
     def _run_all_reduce_1(self) -> None:
-        dist.all_reduce(self._sums)
+        self._reduce(self._middle)
+
+    def _reduce(self, tensor: torch.Tensor) -> None:
+        if dist.get_world_size() > 1:
+            dist.all_reduce(tensor)
 
     def _run_gate_up(self) -> None:
         torch.launch(
             "gate_up",
             project_gated,
-            self._residual_1,
-            self._sums,
+            self._middle,
             self._gains[1],
-            self.residual_2,
             self._weights[2],
             self._exchanges[2],
             self._gated,
-            self._gate_up,
+            self._projections[2],
         )
 
     def _run_down(self) -> None:
-        torch.launch(
-            "down", project, self._gated, self._weights[3], self._exchanges[3], self.mlp, self._down
-        )
+        self._project("down", 3, self._gated, self.result, self._middle)
 
     def _run_all_reduce_2(self) -> None:
-        dist.all_reduce(self.mlp)
+        self._reduce(self.result)
 
 
 def _nothing(*tensors: tl.Pointer) -> None:

@@ -24,14 +24,11 @@ EPSILON = 1e-5
 """In the root mean square, as in Llama 2."""
 
 
-class NormOperand(NamedTuple):
-    """(tokens, k) elements; if rows are normalised, the sum of squares of each one, and the store
-    of what enters the norm.
-    """
+class Operand(NamedTuple):
+    """(tokens, k) elements; if rows are normalised, the sum of squares of each one."""
 
     x: tl.Value
     squares: tl.Value | None = None
-    store: tl.PendingResult | None = None
 
 
 class SummedPart(NamedTuple):
@@ -41,7 +38,7 @@ class SummedPart(NamedTuple):
     column: int
 
 
-Source = Callable[[int], NormOperand]
+Source = Callable[[int], Operand]
 """The operand of a block of tokens, by the number of its first token."""
 Epilogue = Callable[[tl.Value, tl.Value | None, SummedPart], tl.Value]
 """The result of sums (rows, columns), sums of squares (rows, 1), and their part."""
@@ -56,27 +53,44 @@ class Memory(NamedTuple):
 
 
 def project(
-    x: tl.Pointer, weight: tl.Pointer, exchange: tl.Pointer, out: tl.Pointer, shape: Projection
+    x: tl.Pointer,
+    weight: tl.Pointer,
+    exchange: tl.Pointer,
+    out: tl.Pointer,
+    shape: Projection,
+    residual: tl.Pointer | None = None,
 ) -> None:
-    """Kernel: out = x @ weight in float16."""
+    """Kernel: out = x @ weight, plus `residual` if it is given, in float16."""
     row, held = tl.program_id(0) * shape.k, list[tl.Value]()
 
-    def source(token: int) -> NormOperand:
+    def source(token: int) -> Operand:
         start, old = x + shape.x.start(token, row), held[0] if held else None
         held[:] = [tl.load(start, (shape.block, shape.k), out=old)]
-        return NormOperand(held[0])
+        return Operand(held[0])
 
-    def epilogue(sums: tl.Value, _squares: tl.Value | None, _part: SummedPart) -> tl.Value:
-        return sums.to(tl.float16)
+    def epilogue(sums: tl.Value, _squares: tl.Value | None, part: SummedPart) -> tl.Value:
+        if residual is None:
+            return sums.to(tl.float16)
+        added = tl.empty(sums.shape, tl.float16)
+        loads = [
+            tl.load_async(
+                residual + shape.out.start(part.token, part.column + first),
+                (added.shape[0], count),
+                (shape.out_width, 1),
+                out=added[:, first : first + count],
+            )
+            for first, count in shape.out.runs(part.column, sums.shape[1])
+        ]
+        for load in loads:
+            load.wait()
+        return tl.fused(lambda a, b: (a + b.to(tl.float32)).to(tl.float16), sums, added)
 
     _run(shape, Memory(weight, exchange, out), source, epilogue)
 
 
 def project_rotated(  # noqa: PLR0913, PLR0917 - the arguments of a launch are positional
     x: tl.Pointer,
-    y: tl.Pointer,
     gain: tl.Pointer,
-    residual: tl.Pointer,
     weight: tl.Pointer,
     exchange: tl.Pointer,
     out: tl.Pointer,
@@ -84,7 +98,7 @@ def project_rotated(  # noqa: PLR0913, PLR0917 - the arguments of a launch are p
     sines: tl.Pointer,
     shape: Projection,
 ) -> None:
-    """Kernel: residual = x + y, out = rotated(norm(residual) @ weight).
+    """Kernel: out = rotated(norm(x) @ weight).
 
     `cosines` and `sines` (tokens, columns / 2) rotate each pair of adjacent columns, in float32.
     """
@@ -110,22 +124,20 @@ def project_rotated(  # noqa: PLR0913, PLR0917 - the arguments of a launch are p
         tl.fused(odd, *operands, norm, out=result[:, :, 1:2])
         return result.reshape(rows, columns)
 
-    source = _normalised(x, y, gain, residual, shape)
+    source = _normalised(x, gain, shape)
     _run(shape, Memory(weight, exchange, out), source, epilogue)
 
 
 def project_gated(  # noqa: PLR0917 - the arguments of a launch are positional
     x: tl.Pointer,
-    y: tl.Pointer,
     gain: tl.Pointer,
-    residual: tl.Pointer,
     weight: tl.Pointer,
     exchange: tl.Pointer,
     out: tl.Pointer,
     shape: Projection,
 ) -> None:
-    """Kernel: residual = x + y, out = silu(gate) * up; gate and up are the even and the odd columns
-    of norm(residual) @ weight.
+    """Kernel: out = silu(gate) * up; gate and up are the even and the odd columns of norm(x) @
+    weight.
     """
 
     def epilogue(sums: tl.Value, squares: tl.Value | None, _part: SummedPart) -> tl.Value:
@@ -140,7 +152,7 @@ def project_gated(  # noqa: PLR0917 - the arguments of a launch are positional
         )
         return result.reshape(rows, columns // 2)
 
-    source = _normalised(x, y, gain, residual, shape)
+    source = _normalised(x, gain, shape)
     _run(shape, Memory(weight, exchange, out), source, epilogue)
 
 
@@ -154,38 +166,21 @@ def _norm(squares: tl.Value | None, shape: Projection) -> tl.Value:
     return tl.fused(chain, squares)
 
 
-def _normalised(
-    x: tl.Pointer, y: tl.Pointer, gain: tl.Pointer, residual: tl.Pointer, shape: Projection
-) -> Source:
-    """Sums times gain, with their squares: a row is divided by its norm behind the product, so that
-    products need not wait for the columns of other PEs. Every cube stores a part of the sums.
+def _normalised(x: tl.Pointer, gain: tl.Pointer, shape: Projection) -> Source:
+    """x times gain, with the squares of x: a row is divided by its norm behind the product, so that
+    products need not wait for the columns of other PEs.
     """
-    pe, cube = tl.program_id(0), tl.program_id(1)
-    block = (shape.block, shape.k)
-    row = tl.load_async(gain + pe * shape.k, (1, shape.k))
-    held = list[tl.Value]()
+    first, held = tl.program_id(0) * shape.k, list[tl.Value]()
+    row = tl.load_async(gain + first, (1, shape.k))
 
-    def chain(a: tl.Value, b: tl.Value, g: tl.Value) -> tuple[tl.Value, ...]:
-        s = a + b
-        wide = s.to(tl.float32)
-        return s, s * g, tl.sum(wide * wide, axis=1, keep_dims=True)
+    def chain(a: tl.Value, g: tl.Value) -> tuple[tl.Value, ...]:
+        wide = a.to(tl.float32)
+        return a * g, tl.sum(wide * wide, axis=1, keep_dims=True)
 
-    def source(token: int) -> NormOperand:
-        start = shape.x.start(token, pe * shape.k)
-        olds = held or [None, None]
-        loads = [
-            tl.load_async(each + start, block, out=old)
-            for each, old in zip((x, y), olds, strict=True)
-        ]
-        a, b = held[:] = [load.wait() for load in loads]
-        _, scaled, squares = tl.fused(chain, a, b, row.wait(), out=(a, b, None))
-        rows, columns = tl.cdiv(shape.block, shape.cubes), shape.k
-        if shape.block == 1:
-            columns = shape.k // shape.cubes
-            stored, first = a[:, cube * columns :][:, :columns], cube * columns
-        else:
-            stored, first = a[cube * rows : cube * rows + rows], cube * rows * shape.k
-        return NormOperand(scaled, squares, tl.store_async(residual + start + first, stored))
+    def source(token: int) -> Operand:
+        start, old = x + shape.x.start(token, first), held[0] if held else None
+        held[:] = [tl.load(start, (shape.block, shape.k), out=old)]
+        return Operand(*tl.fused(chain, held[0], row.wait(), out=(held[0], None)))
 
     return source
 
@@ -205,11 +200,10 @@ def _run(shape: Projection, memory: Memory, source: Source, epilogue: Epilogue) 
     ]
     panels = _Panels(shape, memory.weight, len(range(0, shape.tokens, shape.block)))
     exchange = _Exchange(shape, memory, epilogue)
-    operand: NormOperand | None = None
+    operand: Operand | None = None
     for number, step in enumerate(steps):
         if step.column == 0:
             operand = source(step.token)
-            exchange.add(operand.store)
         assert operand is not None
         sums = exchange.sums(number)
         for place, (first, width) in enumerate(_panels_of(shape)):
@@ -306,11 +300,6 @@ class _Exchange:
     def sums(self, number: int) -> tl.Value:
         """The sums (tokens, columns) of a step."""
         return self._sums[number % 2].reshape(self._shape.block, self._shape.chunk)
-
-    def add(self, store: tl.PendingResult | None) -> None:
-        """A store that must be complete before the next barrier."""
-        if store is not None:
-            self._stores.append(store)
 
     def _slots(self, pe: int, number: int) -> tl.Pointer:
         """Where a PE of the cube receives the parts of a step."""

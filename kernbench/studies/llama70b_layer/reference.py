@@ -15,7 +15,7 @@ def layer_result(shape: LayerShape, weights: LayerWeights, inputs: LayerInputs) 
         (weights.gains[0].astype(np.float64), weights.gains[1].astype(np.float64)),
         *(matrix.astype(np.float64) for matrix in weights[1:]),
     )
-    x = inputs.x.astype(np.float64) + inputs.y
+    x = inputs.x.astype(np.float64)
     x += _attention(shape, _normalised(x, exact.gains[0]) @ exact.qkv, inputs) @ exact.output
     hidden = _normalised(x, exact.gains[1])
     gate = hidden @ exact.gate

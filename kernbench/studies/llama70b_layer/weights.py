@@ -40,12 +40,11 @@ class LayerWeights(NamedTuple):
 
 
 class LayerInputs(NamedTuple):
-    """`x` and `y` (tokens, hidden), whose sum enters the layer; the cache of keys and values (KV
-    head, token, depth), whose last token is the new one of a decode.
+    """`x` (tokens, hidden); the cache of keys and values (KV head, token, depth), whose last token
+    is the new one of a decode.
     """
 
     x: Array
-    y: Array
     keys: Array
     values: Array
 
@@ -79,7 +78,7 @@ def random_inputs(shape: LayerShape) -> LayerInputs:
     draw = np.random.default_rng(SEED + 1).standard_normal
     tokens, cached = (shape.tokens, shape.hidden), shape.context if shape.is_decode else 0
     cache = (shape.kv_heads, cached, shape.depth)
-    return LayerInputs(*(draw(each).astype(np.float16) for each in (tokens, tokens, cache, cache)))
+    return LayerInputs(*(draw(each).astype(np.float16) for each in (tokens, cache, cache)))
 
 
 def packed(weight: Array, shape: Projection) -> Array:
