@@ -12,6 +12,7 @@ from kernbench.benches.attention.online_softmax import (
     block_state,
     extended,
 )
+from kernbench.studies.llama70b_layer.cube_barrier import cube_barrier
 from kernbench.studies.llama70b_layer.shape import Activations, LayerShape
 
 KEYS = 256
@@ -55,15 +56,17 @@ def decode_attention(
         )
         for other in range(pes)
     ]
-    state = _received(stores, slots, pes, group, columns)
+    for store in stores:
+        store.wait()
+    cube_barrier(pes)
+    state = _received(slots, pes, group, columns)
     root = slots + (head * cubes - cube) * pes * of_pe
     place = (pes + cube % cubes) * message
-    stores = [tl.store_async(root + place, _message(state, 0, columns))]
+    tl.store(root + place, _message(state, 0, columns))
+    tl.barrier()
     if cube % cubes:
-        tl.wait(stores[0])
-        tl.barrier()
         return
-    state = _received(stores, slots + pes * message, cubes, group, columns)
+    state = _received(slots + pes * message, cubes, group, columns)
     tl.store(out + head * group * depth + pe * columns, attended(state, out.dtype), (depth, 1))
 
 
@@ -103,13 +106,8 @@ def _message(state: SoftmaxState, first: int, columns: int) -> tl.Value:
     return tl.cat([state.m, state.l, state.o[:, first : first + columns]])
 
 
-def _received(
-    stores: list[tl.PendingResult], slots: tl.Pointer, count: int, group: int, columns: int
-) -> SoftmaxState:
-    """The state over `count` messages, once all PEs have stored theirs."""
-    for store in stores:
-        store.wait()
-    tl.barrier()
+def _received(slots: tl.Pointer, count: int, group: int, columns: int) -> SoftmaxState:
+    """The state over `count` messages."""
     messages = tl.load(slots, (count, 2 * group + group * columns))
     m, sums = messages[:, :group], messages[:, group : 2 * group]
     o = messages[:, 2 * group :].reshape(count, group, columns)

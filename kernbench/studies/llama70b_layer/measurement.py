@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kernbench.benches.attention.queues import with_hypercube
 from kernbench.studies.llama70b_layer.program import PARTS, LayerRun, layer_program
 from kernbench.studies.llama70b_layer.reference import layer_result
 from kernbench.studies.llama70b_layer.rows import LayerPart, LayerRow
@@ -16,6 +17,7 @@ from kernbench.studies.llama70b_layer.weights import (
     random_inputs,
     random_weights,
 )
+from runtime.core.config_file import default_file, read_text
 from runtime.core.trace import OpRecord
 from sip_node.local_run import simulate
 
@@ -49,6 +51,7 @@ def measure(point: LayerPoint) -> LayerRow:
         layer_program(shape, point.sips, data),
         point.sips,
         topology=point.topology,
+        ccl=with_hypercube(read_text(default_file("ccl.yaml"))),
         data=point.has_data,
         # The op log of a layer takes more memory than its simulation.
         on_records=_ignore,

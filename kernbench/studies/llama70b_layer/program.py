@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kernbench import DPPolicy, tl, torch
+from kernbench.benches.attention.queues import HYPERCUBE
 from kernbench.studies.llama70b_layer.attention import decode_attention, prefill_attention
 from kernbench.studies.llama70b_layer.projection import (
     project,
@@ -144,7 +145,7 @@ class _RankLayer:
     def run(self) -> tuple[int, ...]:
         """Compute the layer; the time of each part, from the end of the part before."""
         # The first launch maps its tensors, and the first all-reduce installs its queues.
-        torch.launch("map", _nothing, *self._tensors)
+        _launch("map", _nothing, *self._tensors)
         self._reduce(self._middle)
         self._reduce(self.result)
         dist.barrier()
@@ -158,7 +159,7 @@ class _RankLayer:
         return tuple(end - begin for begin, end in pairwise(ends_ps))
 
     def _run_qkv(self) -> None:
-        torch.launch(
+        _launch(
             "qkv",
             project_rotated,
             self._x,
@@ -172,7 +173,7 @@ class _RankLayer:
 
     def _run_attention(self) -> None:
         if self._shape.is_decode:
-            torch.launch(
+            _launch(
                 "attention",
                 decode_attention,
                 self._heads,
@@ -182,7 +183,7 @@ class _RankLayer:
                 self._shape,
             )
         else:
-            torch.launch("attention", prefill_attention, self._heads, self._attended, self._shape)
+            _launch("attention", prefill_attention, self._heads, self._attended, self._shape)
 
     def _run_output(self) -> None:
         self._project("output", 1, self._attended, self._middle, self._x)
@@ -191,7 +192,7 @@ class _RankLayer:
         self, part: str, index: int, x: torch.Tensor, out: torch.Tensor, residual: torch.Tensor
     ) -> None:
         # The all-reduce adds the residual of one rank to the sums of all.
-        torch.launch(
+        _launch(
             part,
             project,
             x,
@@ -210,7 +211,7 @@ class _RankLayer:
             dist.all_reduce(tensor)
 
     def _run_gate_up(self) -> None:
-        torch.launch(
+        _launch(
             "gate_up",
             project_gated,
             self._middle,
@@ -231,6 +232,10 @@ class _RankLayer:
 def _nothing(*tensors: tl.Pointer) -> None:
     """Kernel: maps its tensors."""
     del tensors
+
+
+def _launch(name: str, kernel: Callable[..., None], *arguments: object) -> None:
+    torch.launch(name, kernel, *arguments, queues=HYPERCUBE)
 
 
 def _event() -> torch.ahbm.Event:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kernbench import tl
+from kernbench.studies.llama70b_layer.cube_barrier import cube_barrier
 from kernbench.studies.llama70b_layer.shape import PANEL, Projection
 
 BUFFERS = 4
@@ -326,7 +327,7 @@ class _Exchange:
         for store in self._stores:
             store.wait()
         self._stores.clear()
-        tl.barrier()
+        cube_barrier(shape.pes)
         slots = self._slots(self._pe, number)
         is_split = shape.block == rows
         part = SummedPart(
