@@ -6,6 +6,8 @@ from functools import cached_property
 
 from runtime.core.errors import UsageError
 
+ITEM_BYTES = 2
+"""Of an element of a weight or an activation."""
 PANEL = 32
 """Columns of a panel of a weight: those of a tile of the GEMM engine."""
 TOKENS = 64
@@ -14,6 +16,8 @@ MOST_TOKENS = 256
 """Tokens of a prefill: keys whose scores fit in TCM at once."""
 MOST_KEYS = 1024
 """Keys of one PE in a decode."""
+MOST_OPERAND_BYTES = 512 << 10
+"""Bytes of TCM for an operand."""
 CHUNK = 256
 """Most columns of a cube whose sums are exchanged at once."""
 
@@ -180,6 +184,37 @@ class Projection:
             for each in range(1, min(self.n, limit) + 1)
             if not self.n % each and (each == self.n or not each % PANEL)
         )
+
+    @cached_property
+    def operands(self) -> int:
+        """Blocks of tokens of the operand in TCM: two, if they leave half of it to the rest."""
+        fit = 2 * self.block * self.k * ITEM_BYTES <= MOST_OPERAND_BYTES
+        return 2 if self.tokens > self.block and fit else 1
+
+    @cached_property
+    def operand_bytes(self) -> int:
+        """Bytes of TCM for the operand."""
+        return self.operands * self.block * self.k * ITEM_BYTES
+
+    @cached_property
+    def sums_bytes(self) -> int:
+        """Bytes of TCM for the sums, in float32, of up to two steps."""
+        return min(2, self.steps) * self.block * self.chunk * 4
+
+    @cached_property
+    def chunks(self) -> range:
+        """The first columns of the chunks of a cube."""
+        return range(0, self.n, self.chunk)
+
+    @cached_property
+    def steps(self) -> int:
+        """Blocks of tokens times chunks."""
+        return self.tokens // self.block * len(self.chunks)
+
+    @cached_property
+    def panels(self) -> list[tuple[int, int]]:
+        """First column and width of the panels of a chunk."""
+        return [(first, min(PANEL, self.chunk - first)) for first in range(0, self.chunk, PANEL)]
 
     @cached_property
     def part(self) -> tuple[int, int]:
