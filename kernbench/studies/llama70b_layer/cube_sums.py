@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kernbench import tl
 from kernbench.studies.llama70b_layer.cube_barrier import cube_barrier
-from kernbench.studies.llama70b_layer.shape import Projection
+from kernbench.studies.llama70b_layer.projection_shape import Projection
 
 
 class SummedPart(NamedTuple):
@@ -22,7 +22,7 @@ Epilogue = Callable[[tl.Value, tl.Value | None, SummedPart], tl.Value]
 """The result of sums (rows, columns), sums of squares (rows, 1), and their part."""
 
 
-class _Step(NamedTuple):
+class _ProductStep(NamedTuple):
     """The products of a block of tokens from `token` on with a chunk of columns of a cube.
 
     `flat` has the elements of `sums`; `squares` are those of the block's rows, if they are needed.
@@ -45,13 +45,13 @@ class CubeSums:
         self._pe, self._cube = tl.program_id(0), tl.program_id(1)
         count = min(2, shape.steps)
         self._buffers = [tl.empty(shape.block * shape.chunk, tl.float32) for _ in range(count)]
-        self._steps = list[_Step]()
+        self._steps = list[_ProductStep]()
         self._exchanged = 0
 
     def begin(self, token: int, column: int, squares: tl.Value | None) -> tl.Value:
         """Where the products (tokens, chunk) of the next step are added up."""
         flat = self._buffers[len(self._steps) % 2]
-        self._steps.append(_Step(token, column, flat, squares))
+        self._steps.append(_ProductStep(token, column, flat, squares))
         return flat.reshape(self._shape.block, self._shape.chunk)
 
     def exchange_all_but_last(self) -> None:
@@ -106,7 +106,7 @@ class CubeSums:
             start = self._out + shape.out.start(part.token, column + first)
             tl.store(start, result[:, first : first + count], (shape.out_width, 1))
 
-    def _part(self, step: _Step) -> SummedPart:
+    def _part(self, step: _ProductStep) -> SummedPart:
         """The part of this PE: all rows and some columns, or some rows and all columns."""
         shape, (rows, columns) = self._shape, self._shape.part
         column = self._cube * shape.n + step.column

@@ -14,7 +14,8 @@ from kernbench.studies.llama70b_layer.projection import (
     project_gated,
     project_rotated,
 )
-from kernbench.studies.llama70b_layer.shape import LayerShape, Projection
+from kernbench.studies.llama70b_layer.projection_shape import Projection
+from kernbench.studies.llama70b_layer.shape import LayerShape
 from kernbench.studies.llama70b_layer.weights import (
     LayerInputs,
     LayerWeights,

@@ -10,26 +10,26 @@ from typing import NamedTuple
 
 from kernbench import tl
 from kernbench.studies.llama70b_layer.cube_sums import CubeSums, Epilogue, SummedPart
-from kernbench.studies.llama70b_layer.shape import Projection
+from kernbench.studies.llama70b_layer.projection_shape import Projection
 from kernbench.studies.llama70b_layer.weight_panels import WeightPanels
 
 EPSILON = 1e-5
 """In the root mean square, as in Llama 2."""
 
 
-class Operand(NamedTuple):
+class ProductOperand(NamedTuple):
     """(tokens, k) elements; if rows are normalised, the sum of squares of each one."""
 
     x: tl.Value
     squares: tl.Value | None = None
 
 
-Prepare = Callable[[tl.Value], Operand]
+Prepare = Callable[[tl.Value], ProductOperand]
 """The operand of the products, from the elements of a block of tokens."""
 
 
 class Memory(NamedTuple):
-    """Operand, weight, buffers of the exchange and result of a projection."""
+    """ProductOperand, weight, buffers of the exchange and result of a projection."""
 
     x: tl.Pointer
     weight: tl.Pointer
@@ -62,9 +62,13 @@ def project(
         ]
         for load in loads:
             load.wait()
-        return tl.fused(lambda a, b: (a + b.to(tl.float32)).to(tl.float16), sums, added)
 
-    _run(shape, Memory(x, weight, exchange, out), Operand, epilogue)
+        def chain(a: tl.Value, b: tl.Value) -> tl.Value:
+            return (a + b.to(tl.float32)).to(tl.float16)
+
+        return tl.fused(chain, sums, added)
+
+    _run(shape, Memory(x, weight, exchange, out), ProductOperand, epilogue)
 
 
 def project_rotated(  # noqa: PLR0917 - the arguments of a launch are positional
@@ -153,8 +157,8 @@ def _normalised(gain: tl.Pointer, shape: Projection) -> Prepare:
         wide = a.to(tl.float32)
         return a * g, tl.sum(wide * wide, axis=1, keep_dims=True)
 
-    def prepare(x: tl.Value) -> Operand:
-        return Operand(*tl.fused(chain, x, row.wait(), out=(x, None)))
+    def prepare(x: tl.Value) -> ProductOperand:
+        return ProductOperand(*tl.fused(chain, x, row.wait(), out=(x, None)))
 
     return prepare
 
@@ -207,6 +211,6 @@ def _run(shape: Projection, memory: Memory, prepare: Prepare, epilogue: Epilogue
             panels.multiply(operand.x, sums.begin(token, column, operand.squares))
             if shape.operands > 1:
                 blocks.load()
-            # The products of this step are queued, and run during the exchange of the one before.
+            # The products of this step are queued: they run while earlier sums are exchanged.
             sums.exchange_all_but_last()
     sums.exchange_last()

@@ -1,4 +1,4 @@
-"""The content of `layer.json`."""
+"""The content of `llama70b_layer.json`."""
 
 from msgspec import Struct
 

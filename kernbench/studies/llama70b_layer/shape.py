@@ -2,24 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from runtime.core.errors import UsageError
 
 ITEM_BYTES = 2
 """Of an element of a weight or an activation."""
-PANEL = 32
-"""Columns of a panel of a weight: those of a tile of the GEMM engine."""
 TOKENS = 64
 """Tokens of a block of a prefill."""
 MOST_TOKENS = 256
 """Tokens of a prefill: keys whose scores fit in TCM at once."""
 MOST_KEYS = 1024
 """Keys of one PE in a decode."""
-MOST_OPERAND_BYTES = 512 << 10
-"""Bytes of TCM for an operand."""
-CHUNK = 256
-"""Most columns of a cube whose sums are exchanged at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,104 +125,3 @@ class Activations:
             length = min(count - first, self.width - (column + first) % self.width)
             yield first, length
             first += length
-
-
-@dataclass(frozen=True, kw_only=True)
-class Projection:
-    """A product (tokens, depth) x (depth, columns) on all PEs of a SIP.
-
-    Cube c has the columns [c * n, c * n + n), n = columns / cubes; PE p of it has the rows [p * k,
-    p * k + k), k = depth / pes. So a PE reads its own part of the weight once, and the PEs of a
-    cube add up their products. The result has panels of `out_width` columns.
-    """
-
-    tokens: int
-    depth: int
-    columns: int
-    out_width: int
-    cubes: int
-    pes: int
-
-    @property
-    def x(self) -> Activations:
-        """The layout of the operand: a panel for each PE of a cube."""
-        return Activations(self.tokens, self.k)
-
-    @property
-    def out(self) -> Activations:
-        """The layout of the result."""
-        return Activations(self.tokens, self.out_width)
-
-    @cached_property
-    def k(self) -> int:
-        """Rows of the weight on one PE."""
-        return self.depth // self.pes
-
-    @cached_property
-    def n(self) -> int:
-        """Columns of the weight on one PE."""
-        return self.columns // self.cubes
-
-    @cached_property
-    def block(self) -> int:
-        """Tokens that are multiplied at once."""
-        return min(self.tokens, TOKENS)
-
-    @cached_property
-    def chunk(self) -> int:
-        """Columns whose sums are exchanged at once."""
-        limit = self.n if self.block == 1 else CHUNK
-        return max(
-            each
-            for each in range(1, min(self.n, limit) + 1)
-            if not self.n % each and (each == self.n or not each % PANEL)
-        )
-
-    @cached_property
-    def operands(self) -> int:
-        """Blocks of tokens of the operand in TCM: two, if they leave half of it to the rest."""
-        fit = 2 * self.block * self.k * ITEM_BYTES <= MOST_OPERAND_BYTES
-        return 2 if self.tokens > self.block and fit else 1
-
-    @cached_property
-    def operand_bytes(self) -> int:
-        """Bytes of TCM for the operand."""
-        return self.operands * self.block * self.k * ITEM_BYTES
-
-    @cached_property
-    def sums_bytes(self) -> int:
-        """Bytes of TCM for the sums, in float32, of up to two steps."""
-        return min(2, self.steps) * self.block * self.chunk * 4
-
-    @cached_property
-    def chunks(self) -> range:
-        """The first columns of the chunks of a cube."""
-        return range(0, self.n, self.chunk)
-
-    @cached_property
-    def steps(self) -> int:
-        """Blocks of tokens times chunks."""
-        return self.tokens // self.block * len(self.chunks)
-
-    @cached_property
-    def panels(self) -> list[tuple[int, int]]:
-        """First column and width of the panels of a chunk."""
-        return [(first, min(PANEL, self.chunk - first)) for first in range(0, self.chunk, PANEL)]
-
-    @cached_property
-    def part(self) -> tuple[int, int]:
-        """Tokens and columns of a chunk that one PE adds up: some tokens, or a part of one."""
-        if self.block < self.pes:
-            return self.block, self.chunk // self.pes
-        return self.block // self.pes, self.chunk
-
-    @cached_property
-    def exchanged(self) -> int:
-        """Elements of the buffers of a SIP through which PEs exchange sums: two steps in flight."""
-        return self.cubes * self.pes * 2 * self.slots
-
-    @cached_property
-    def slots(self) -> int:
-        """Elements that a PE receives in one step: for each PE sums of squares, and its part."""
-        rows, columns = self.part
-        return self.pes * rows * (columns + 1)

@@ -10,13 +10,11 @@ from typing import NamedTuple
 
 from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase
 from kernbench.perf.bound import CollectiveBounds
-from kernbench.studies.llama70b_layer.shape import LayerShape
+from kernbench.studies.llama70b_layer.shape import ITEM_BYTES, LayerShape
 from kernbench.theory.bandwidths import own_read_gbs, peak_macs_per_cycle
 from kernbench.theory.roofline import bytes_ps, compute_bound_ps
 from kernbench.theory.topology_file import TopologyFile
 from runtime.model.topology import parse_topology
-
-ITEM_BYTES = 2
 
 
 class PartBound(NamedTuple):
@@ -59,6 +57,8 @@ def _roofline(file: TopologyFile, macs: int, elements: int) -> PartBound:
 
 def _all_reduce(topology: str, elements: int, ranks: int) -> PartBound:
     """Kernels alone: the launch may be hidden behind the part before."""
+    if ranks == 1:
+        return PartBound(0, "links")
     parsed = parse_topology(topology, "topology", ranks)
     case = PerfCase(COLLECTIVES["all_reduce"], ranks, elements, "half", "sum", -1)
     bounds = CollectiveBounds(parsed, range(parsed.cubes), parsed.pes_per_cube).of(case)

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from kernbench import tl
-from kernbench.studies.llama70b_layer.shape import ITEM_BYTES, PANEL, Projection
+from kernbench.studies.llama70b_layer.projection_shape import PANEL, Projection
+from kernbench.studies.llama70b_layer.shape import ITEM_BYTES
 
 EARLY = 3
 """Panels that are loaded before the operand has arrived: more would delay the loads of operands

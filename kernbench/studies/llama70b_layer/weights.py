@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernbench.studies.llama70b_layer.shape import PANEL, LayerShape, Projection
+from kernbench.studies.llama70b_layer.projection_shape import PANEL, Projection
+from kernbench.studies.llama70b_layer.shape import LayerShape
 from runtime.language.value import Array
 
 SEED = 1
