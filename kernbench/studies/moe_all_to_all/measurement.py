@@ -122,10 +122,12 @@ def _program(plan: DispatchPlan, tokens: Array) -> Callable[[int], tuple[Array, 
         dist = torch.distributed
         torch.ahbm.set_device(rank)
         dist.init_process_group("ahbm")
-        sent, arriving = list(plan.rows[rank]), [row[rank] for row in plan.rows]
-        copies = torch.from_numpy(sent_copies(plan, tokens, rank))
-        received = torch.empty(sum(arriving), width, dtype=torch.float16)
-        back = torch.empty(sum(sent), width, dtype=torch.float16)
+        sent = [rows * width for rows in plan.rows[rank]]
+        arriving = [row[rank] * width for row in plan.rows]
+        # Flat tensors: all PEs hold equally many elements, with every routing.
+        copies = torch.from_numpy(sent_copies(plan, tokens, rank).reshape(-1))
+        received = torch.empty(sum(arriving), dtype=torch.float16)
+        back = torch.empty(sum(sent), dtype=torch.float16)
         # The pages of all tensors are mapped, and all ranks are ready, before the first exchange.
         torch.launch("map", _no_operation, copies, received, back)
         # The ranks leave the first barrier at different times, since they arrive far apart.
@@ -135,7 +137,7 @@ def _program(plan: DispatchPlan, tokens: Array) -> Callable[[int], tuple[Array, 
         torch.ahbm.synchronize()
         dist.all_to_all_single(received, copies, arriving, sent)
         dist.all_to_all_single(back, received, sent, arriving)
-        return received.numpy(), back.numpy()
+        return received.numpy().reshape(-1, width), back.numpy().reshape(-1, width)
 
     return main
 
