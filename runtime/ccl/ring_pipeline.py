@@ -133,7 +133,7 @@ def pass_round(ring: RingPass, queues: RingQueues) -> None:
             _PassProgram(ring, queues).run()
 
 
-class _MessagesBehind:
+class MessagesBehind:
     """The messages of the previous position; their receives are posted ahead."""
 
     def __init__(
@@ -187,7 +187,7 @@ class _MessagesBehind:
             self._posted.append((receive, buffer))
 
 
-class _OwnPieces:
+class OwnPieces:
     """The own parts of chunks, loaded ahead into buffers that are used in turn."""
 
     def __init__(
@@ -254,8 +254,8 @@ class _PassProgram:
             for each in self._iterations
             if each.step < self._reduce_steps
         ]
-        self._arrivals = _MessagesBehind(queues, cut, received, ring.dtype)
-        self._own = _OwnPieces(cut, own, ring.dtype)
+        self._arrivals = MessagesBehind(queues, cut, received, ring.dtype)
+        self._own = OwnPieces(cut, own, ring.dtype)
 
     def run(self) -> None:
         """Carry out all iterations."""

@@ -10,7 +10,8 @@ sends fewer bytes in total. The schedules are `ring_scatter_step` and `ring_gath
 from functools import partial
 from typing import NamedTuple
 
-from runtime.ccl.exchange import blocks, chunk_bounds, received
+from runtime.ccl.chain_pipeline import RankChain, pass_along
+from runtime.ccl.exchange import blocks, chunk_bounds
 from runtime.ccl.group import Group
 from runtime.ccl.reduction import ReduceOp
 from runtime.ccl.ring_pipeline import RingPass, RingQueues, pass_round
@@ -79,7 +80,7 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, ring: RingRank, _messag
 
 
 def reduce(
-    shard: Pointer, numel: int, op: ReduceOp, root: int, ring: RingRank, message: int
+    shard: Pointer, numel: int, op: ReduceOp, root: int, ring: RingRank, _message: int
 ) -> None:
     """Kernel: replace the elements at `shard` of rank `root` by the combined elements of all ranks;
     other ranks keep theirs.
@@ -87,45 +88,36 @@ def reduce(
     A chain that ends at the root, message after message: n bytes on each of its p - 1 links, all of
     them busy at once.
     """
-    rank, size, shared, _ = ring
-    # The root is the last position of the chain.
-    position = (rank - root - 1) % size
-    for start, count in blocks(numel, min(message, shared)):
-        with tl.scratch():
-            # Posted before the load: the message moves from the ring to scratch while the rank's
-            # own elements are loaded.
-            incoming = tl.recv_async(BEHIND, count, shard.dtype) if position > 0 else None
-            value = tl.load(shard + start, count)
-            if incoming is not None:
-                value = op.combine(value, received(incoming))
-            if position < size - 1:
-                tl.send(AHEAD, value)
-            else:
-                tl.store(shard + start, op.finish(value, size))
+    chain = RankChain(
+        position=(ring.rank - root - 1) % ring.size,
+        size=ring.size,
+        source=shard,
+        target=shard if ring.rank == root else None,
+        numel=numel,
+        dtype=shard.dtype,
+        op=op,
+    )
+    pass_along(chain, _queues(ring))
 
 
-def broadcast(shard: Pointer, numel: int, root: int, ring: RingRank, message: int) -> None:
+def broadcast(shard: Pointer, numel: int, root: int, ring: RingRank, _message: int) -> None:
     """Kernel: replace the elements at `shard` by those of rank `root`.
 
     A chain that begins at the root, message after message: n bytes on each of its p - 1 links, all
     of them busy at once.
     """
-    rank, size, shared, _ = ring
-    # The root is position 0 of the chain.
-    position = (rank - root) % size
-    if size == 1:
+    if ring.size == 1:
         return
-    for start, count in blocks(numel, min(message, shared)):
-        with tl.scratch():
-            value = (
-                tl.load(shard + start, count)
-                if position == 0
-                else tl.recv(BEHIND, count, shard.dtype)
-            )
-            if position < size - 1:
-                tl.send(AHEAD, value)
-            if position > 0:
-                tl.store(shard + start, value)
+    is_root = ring.rank == root
+    chain = RankChain(
+        position=(ring.rank - root) % ring.size,
+        size=ring.size,
+        source=shard if is_root else None,
+        target=None if is_root else shard,
+        numel=numel,
+        dtype=shard.dtype,
+    )
+    pass_along(chain, _queues(ring))
 
 
 def all_gather(
