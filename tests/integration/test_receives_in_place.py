@@ -77,8 +77,11 @@ def test_credits_of_slots_that_are_released_early_wait_for_the_older_ones() -> N
 
 
 def test_a_kernel_that_ends_releases_what_it_has_received_in_place() -> None:
-    # The end of the run checks that all credits are back.
-    converse(lambda _: content(in_place()), west=sends("E", 1))
+    world = converse(lambda _: content(in_place()), west=sends("E", 1), n_slots=2, slot_size=64)
+    west = world.node.chips[0].pes[WEST[1]].ipcq
+    queue = next(each for each in west.pointers() if each.direction == "E")
+    # One slot was sent, and the credit for it is back.
+    assert (queue.head, queue.peer_tail, queue.credits) == (1, 1, 2)
 
 
 def test_the_release_of_another_value_is_an_error_of_the_kernel() -> None:

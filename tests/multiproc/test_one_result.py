@@ -62,21 +62,20 @@ def test_any_number_of_processes_hash_seed_and_delivery_delay_give_one_digest(
 def test_messages_that_other_sips_forward_give_one_result_too(tmp_path: Path) -> None:
     """On an open line of four SIPs no ring follows the links: the two in the middle forward."""
     line = {"system__sips__topology": "mesh_2d_no_wrap", "system__sips__w": 4, "system__sips__h": 1}
-    agree_on(tmp_path, chips(tmp_path, 4, **line))
+    alone, many = in_one_and_in_all(tmp_path, chips(tmp_path, 4, **line))
+    assert alone == many
 
 
 def test_a_switch_gives_one_result_too(tmp_path: Path) -> None:
-    agree_on(tmp_path, chips(tmp_path, 3, system__sips__fabric="switch"))
+    alone, many = in_one_and_in_all(tmp_path, chips(tmp_path, 3, system__sips__fabric="switch"))
+    assert alone == many
 
 
-def agree_on(directory: Path, topology: str) -> None:
-    """One process and one process for each SIP give the same result."""
+def in_one_and_in_all(directory: Path, topology: str) -> tuple[object, object]:
+    """The results in one process, and in one process for each SIP."""
     words = ("--topology", topology, "--algorithm", "ring", *SMALL)
-    alone, many = (
-        kernbench(directory / "alone", *words, "--procs", "1"),
-        kernbench(directory / "many", *words),
-    )
-    assert result_of(alone) == result_of(many)
+    alone = kernbench(directory / "alone", *words, "--procs", "1")
+    return result_of(alone), result_of(kernbench(directory / "many", *words))
 
 
 def _groups(rank: int) -> None:
