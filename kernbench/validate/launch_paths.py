@@ -1,7 +1,6 @@
 """Group l: the path of a launch from the host to the PEs and back, and overheads of the host."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import ceil
 
 from kernbench.theory.kernel_costs import ITEM_BYTES, KernelCosts
@@ -17,18 +16,12 @@ from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.accesses import Accesses, Bank
 from kernbench.validate.check import Check
 from kernbench.validate.drawn import drawn
-from runtime.core import dtypes
+from kernbench.validate.launch_runs import ELEMENTS, LaunchCases, launch
 from runtime.core.requests import Device, Handle, MemoryReadMsg, MemoryWriteMsg, PerPe
 from runtime.core.rng import seeded
-from runtime.core.trace import OpRecord
-from runtime.language import tl
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import parse_topology
-from runtime.torch.ops import launch_on
-from runtime.torch.rank_state import running_rank
-from sip_node.local_run import simulate
 
-ELEMENTS = 1024
 COPY_BYTES = 4096
 LONGER_PS = 500_000
 """By which the kernel of one PE exceeds the others, so that its report meets no other report."""
@@ -42,31 +35,15 @@ def launch_paths(file: TopologyFile, seed: int, number: int) -> list[Check]:
     title = f"drawn {number}" if number else "the file"
     # The overheads of the host of the file are not what is checked here.
     ideal = chosen.with_values({"host.launch_overhead_ns": 0, "host.copy_overhead_ns": None})
-    cases = _LaunchCases(ideal, f"l.{number}", title)
+    cases = _PathCases(ideal, f"l.{number}", title)
     return [*cases.starts(), *cases.late_cubes(), *cases.late_pes(), *cases.overheads()]
 
 
-@dataclass(frozen=True)
-class _Run:
-    """What a program returned, in handles, and the records of its kernels by name."""
-
-    handles: list[Handle]
-    kernels: list[OpRecord]
-
-    def starts_ps(self, name: str) -> dict[PeOfSip, int]:
-        """The start of a kernel on each of its PEs."""
-        return {
-            (record.cube, record.pe): record.start_ps
-            for record in self.kernels
-            if record.name == f"kernel {name}"
-        }
-
-
-class _LaunchCases:
+class _PathCases(LaunchCases):
     """The checks of one topology, each a fresh run of SIP 0."""
 
     def __init__(self, file: TopologyFile, prefix: str, title: str) -> None:
-        self._file, self._prefix, self._title = file, prefix, title
+        super().__init__(file, prefix, title)
         costs = KernelCosts(file, file["packet_bytes"])
         nbytes = ELEMENTS * ITEM_BYTES
         self._fill_ps, self._add_ps = costs.fill_ps(nbytes), costs.add_ps(nbytes)
@@ -84,7 +61,9 @@ class _LaunchCases:
         for arguments, (name, (pes, last)) in enumerate(sets.items(), start=1):
             longer = ceil(LONGER_PS / self._add_ps)
             adds = PerPe(dict.fromkeys(pes, 0) | {pes[last]: longer})
-            run = self._run(lambda _, at=pes, n=adds, a=arguments: [_launch("k", n, at, a)])
+            run = self._run(
+                lambda _, at=pes, n=adds, a=arguments: [launch(n, at, name="k", arguments=a)]
+            )
             times = LaunchTimes(self._file, pes, arguments, reporting=pes[last])
             starts_ps = run.starts_ps("k").values()
             apart_ps = max(apart_ps, max(starts_ps) - min(starts_ps))
@@ -118,7 +97,7 @@ class _LaunchCases:
     def _covered(self, pes: Sequence[PeOfSip]) -> Iterator[Check]:
         """Without a margin, no PE of a launch on an idle chip receives its command too late."""
         file = self._file.with_values({MARGIN_NS: 0})
-        run = self._run(lambda _: [_launch("k", 0, pes, 1)], {MARGIN_NS: 0})
+        run = self._run(lambda _: [launch(0, pes, name="k")], {MARGIN_NS: 0})
         yield self._check(
             "start.covered",
             "submission to the last start, all PEs, launch_margin_ns 0",
@@ -205,7 +184,7 @@ class _LaunchCases:
             return [
                 device.submit([MemoryWriteMsg(address, COPY_BYTES, b"")], "the write"),
                 device.submit([MemoryReadMsg(address, COPY_BYTES)], "the read"),
-                _launch("k", 0, [(0, 0)], 1),
+                launch(0, [(0, 0)]),
                 device.submit([], "the event"),
             ]
 
@@ -215,48 +194,7 @@ class _LaunchCases:
         """The starts of a launch on `pes` behind a large one on another PE, without a margin."""
 
         def program(device: Device) -> list[Handle]:
-            first = _launch("large", 0, [large], MANY_ARGUMENTS)
-            return [first, _launch("late", 0, pes, 1, device.new_stream())]
+            first = launch(0, [large], name="large", arguments=MANY_ARGUMENTS)
+            return [first, launch(0, pes, name="late", stream=device.new_stream())]
 
         return self._run(program, {MARGIN_NS: 0}).starts_ps("late")
-
-    def _run(
-        self, program: Callable[[Device], list[Handle]], changes: dict[str, float] | None = None
-    ) -> _Run:
-        def main(_rank: int) -> list[Handle]:
-            device = running_rank().device
-            handles = program(device)
-            for handle in handles:
-                device.wait(handle)
-            return handles
-
-        text = self._file.with_values(changes or {}).text
-        world = simulate(main, 1, topology=text, data=False)
-        return _Run(world.returned[0], [record for _, record in world.of("pe_cpu", "kernel")])
-
-    def _check(self, name: str, text: str, formula: str, expected: int, measured: int) -> Check:
-        return Check(
-            id=f"{self._prefix}.{name}",
-            text=f"{self._title}: {text}",
-            formula=formula,
-            expected=expected,
-            measured=measured,
-            unit="ps",
-        )
-
-
-def _kernel(adds: int, *_: object) -> None:
-    """Fill an operand, then add it to itself: no access to memory, so no packet on any link."""
-    value = tl.zeros((ELEMENTS,), dtypes.int32)
-    for _each in range(adds):
-        value = value + value
-
-
-def _launch(
-    name: str,
-    adds: object,
-    pes: Sequence[PeOfSip],
-    arguments: int,
-    stream: int | None = None,
-) -> Handle:
-    return launch_on(name, _kernel, (adds,) * arguments, [], pes, stream=stream)

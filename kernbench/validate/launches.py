@@ -1,6 +1,6 @@
 """Group l: commands on streams. Launches follow each other by a closed form, and overlap copies."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from kernbench.theory.kernel_costs import ITEM_BYTES, KernelCosts
 from kernbench.theory.launches import IO_NOC_GBS, LaunchTimes
@@ -9,20 +9,15 @@ from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.accesses import Accesses, Bank
 from kernbench.validate.check import Check
 from kernbench.validate.drawn import drawn
-from runtime.core import dtypes
+from kernbench.validate.launch_runs import ELEMENTS, HostProgram, LaunchCases, launch
 from runtime.core.requests import Device, Handle, MemoryWriteMsg
 from runtime.core.rng import seeded
-from runtime.language import tl
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import parse_topology
-from runtime.torch.ops import launch_on
-from runtime.torch.rank_state import running_rank
-from sip_node.local_run import simulate
 
 TOPOLOGIES = 3
 """Random topologies beside that of the user."""
 LAUNCHES = 6
-ELEMENTS = 1024
 COPY_BYTES = 32768
 
 
@@ -35,11 +30,11 @@ def launches(file: TopologyFile, seed: int, number: int) -> list[Check]:
     return [*cases.streams(), *cases.host_bound(), *cases.beside(), *cases.copies()]
 
 
-class _Cases:
+class _Cases(LaunchCases):
     """The checks of one topology, each a fresh run of SIP 0."""
 
     def __init__(self, file: TopologyFile, prefix: str, title: str) -> None:
-        self._file, self._prefix, self._title = file, prefix, title
+        super().__init__(file, prefix, title)
         costs = KernelCosts(file, file["packet_bytes"])
         nbytes = ELEMENTS * ITEM_BYTES
         self._fill_ps, self._add_ps = costs.fill_ps(nbytes), costs.add_ps(nbytes)
@@ -54,7 +49,7 @@ class _Cases:
                 f"{LAUNCHES} launches on one stream, {name} PE",
                 "to IO_CPU + N (margin + longest route + kernel + report) + answer",
                 times.stream_ps(LAUNCHES, self._kernel_ps(1)),
-                self._took_ps(lambda _, at=pe: [_launch(1, at) for _ in range(LAUNCHES)]),
+                self._took_ps(lambda _, at=pe: [launch(1, [at]) for _ in range(LAUNCHES)]),
             )
 
     def host_bound(self) -> Iterator[Check]:
@@ -67,7 +62,7 @@ class _Cases:
             f"{LAUNCHES} launches, launch_overhead_ns of two periods",
             "N overhead + one launch",
             times.host_bound_ps(LAUNCHES, kernel_ps, overhead_ps),
-            self._took_ps(lambda _: [_launch(1, (0, 0)) for _ in range(LAUNCHES)], changes),
+            self._took_ps(lambda _: [launch(1, [(0, 0)]) for _ in range(LAUNCHES)], changes),
         )
 
     def beside(self) -> Iterator[Check]:
@@ -87,7 +82,7 @@ class _Cases:
             return [
                 handle
                 for _ in range(LAUNCHES)
-                for handle in (_launch(1, (0, 0)), _launch(1, (other, 0), second))
+                for handle in (launch(1, [(0, 0)]), launch(1, [(other, 0)], stream=second))
             ]
 
         yield self._check(
@@ -115,7 +110,7 @@ class _Cases:
         found: list[int] = []
 
         def program(device: Device) -> list[Handle]:
-            handle = _launch(adds, (0, 0))
+            handle = launch(adds, [(0, 0)])
             device.stream = device.new_stream()
             for _ in range(2):
                 device.wait(device.submit([], "a round trip"))
@@ -132,38 +127,6 @@ class _Cases:
     def _kernel_ps(self, adds: int) -> int:
         return self._fill_ps + adds * self._add_ps
 
-    def _took_ps(
-        self, program: Callable[[Device], list[Handle]], changes: dict[str, float] | None = None
-    ) -> int:
+    def _took_ps(self, program: HostProgram, changes: dict[str, float] | None = None) -> int:
         """From the start of the run to the answer of the last of the handles."""
-
-        def run(_rank: int) -> int:
-            device = running_rank().device
-            handles = program(device)
-            for handle in handles:
-                device.wait(handle)
-            return max(handle.completed_ps for handle in handles)
-
-        text = self._file.with_values(changes or {}).text
-        return simulate(run, 1, topology=text, data=False).returned[0]
-
-    def _check(self, name: str, text: str, formula: str, expected: int, measured: int) -> Check:
-        return Check(
-            id=f"{self._prefix}.{name}",
-            text=f"{self._title}: {text}",
-            formula=formula,
-            expected=expected,
-            measured=measured,
-            unit="ps",
-        )
-
-
-def _kernel(adds: int) -> None:
-    """Fill an operand, then add it to itself: no access to memory, so no packet on any link."""
-    value = tl.zeros((ELEMENTS,), dtypes.int32)
-    for _ in range(adds):
-        value = value + value
-
-
-def _launch(adds: int, pe: tuple[int, int], stream: int | None = None) -> Handle:
-    return launch_on("add", _kernel, (adds,), [], [pe], stream=stream)
+        return self._run(program, changes).completed_ps
