@@ -19,6 +19,7 @@ from runtime.core.bench_registry import BenchOutcome
 from runtime.core.config_file import default_file
 from runtime.core.errors import UsageError
 from runtime.model.topology import parse_topology
+from tests.support.perf_parameters import PARAMETERS as SMALL
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
 
@@ -27,21 +28,8 @@ ONE_CUBE = variant_text(
     cube__pe_layout__pe_per_corner=1,
     cube__pe_layout__corners=["NW", "SE"],
 )
-PARAMETERS = PerfParameters(
-    collective="all_reduce",
-    min_bytes=48,
-    max_bytes=48,
-    step_bytes=1,
-    step_factor=1,
-    iters=1,
-    warmup=1,
-    check=1,
-    op="sum",
-    dtype="int32",
-    root=0,
-    algorithm="",
-    cubes="0",
-    pes=2,
+PARAMETERS = replace(
+    SMALL, min_bytes=48, max_bytes=48, step_bytes=1, step_factor=1, dtype="int32", pes=2
 )
 
 

@@ -1,11 +1,12 @@
 """The table of `perf`: the columns of nccl-tests, a bound, a footer; and the same rows as JSON."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase, PerfParameters
+from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase
 from kernbench.perf.bound import TimeBound
 from kernbench.perf.table import (
     PerfTableRow,
@@ -16,6 +17,7 @@ from kernbench.perf.table import (
     write_json,
 )
 from runtime.core.bench_registry import PerfRow
+from tests.support.perf_parameters import PARAMETERS as SMALL
 
 US = 1_000_000
 BOUND = TimeBound(launch_ps=100_000, path_ps=200_000, links_ps=1_500_000)
@@ -155,22 +157,7 @@ def test_a_row_is_unchecked_if_one_rank_has_not_checked_it():
     assert make_row(case(), "ring", rows, 1, [BOUND] * 2).wrong is None
 
 
-PARAMETERS = PerfParameters(
-    collective="all_reduce",
-    min_bytes=8,
-    max_bytes=64,
-    step_bytes=1 << 20,
-    step_factor=2,
-    iters=5,
-    warmup=1,
-    check=3,
-    op="sum",
-    dtype="half",
-    root=0,
-    algorithm="",
-    cubes="12,13",
-    pes=8,
-)
+PARAMETERS = replace(SMALL, iters=5, check=3, cubes="12,13")
 
 
 def test_the_lines_above_the_table_have_the_parameters():

@@ -7,25 +7,8 @@ import pytest
 
 from runtime.ccl.config import AlgorithmConfig, load_ccl, parse_ccl
 from runtime.core.errors import ConfigError
+from tests.support.ccl_texts import DEFAULTS, RING
 
-DEFAULTS = """
-defaults:
-  algorithm: ring
-  buffer_kind: tcm
-  backpressure: sleep
-  n_slots: 4
-  slot_size: 4096
-  vc_chunk_size: 256
-  ipcq_credit_size_bytes: 16
-"""
-RING = """
-algorithms:
-  ring:
-    module: runtime.ccl.algorithms.ring
-    topology: ring_1d
-    mapper: all_pes
-    validator: any_placement
-"""
 TEXT = DEFAULTS + RING
 ROOT = Path(__file__).parents[4]
 

@@ -5,25 +5,8 @@ from hypothesis import strategies as st
 from runtime.ccl.config import parse_ccl
 from runtime.ccl.selection import Choice, matching_row, unreachable_rows
 from runtime.core.errors import ConfigError
+from tests.support.ccl_texts import DEFAULTS, RING
 
-DEFAULTS = """
-defaults:
-  algorithm: ring
-  buffer_kind: tcm
-  backpressure: sleep
-  n_slots: 4
-  slot_size: 4096
-  vc_chunk_size: 256
-  ipcq_credit_size_bytes: 16
-"""
-RING = """
-algorithms:
-  ring:
-    module: runtime.ccl.algorithms.ring
-    topology: ring_1d
-    mapper: all_pes
-    validator: any_placement
-"""
 SELECTION = """
 selection:
   default: ring

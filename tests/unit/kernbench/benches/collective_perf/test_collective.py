@@ -16,23 +16,7 @@ from kernbench.benches.collective_perf.collective import (
 )
 from kernbench.benches.collective_perf.values import BLOCK, combined, inputs, wrong_elements
 from runtime.core.dtypes import bfloat16, float16, float32, float64, int8, int32
-
-PARAMETERS = PerfParameters(
-    collective="all_reduce",
-    min_bytes=8,
-    max_bytes=64,
-    step_bytes=1 << 20,
-    step_factor=2,
-    iters=1,
-    warmup=1,
-    check=1,
-    op="sum",
-    dtype="half",
-    root=0,
-    algorithm="",
-    cubes="0",
-    pes=8,
-)
+from tests.support.perf_parameters import PARAMETERS
 
 
 def case(
