@@ -12,9 +12,11 @@ import numpy as np
 
 from kernbench import Column, Table, TableRow, torch, tp
 from kernbench.benches.collective_perf.collective import COLLECTIVES, DTYPES, PerfCase
+from kernbench.benches.flags import check_choice, check_least
 from kernbench.benches.products import random_elements
 from kernbench.perf.bound import CollectiveBounds
 from kernbench.theory.roofline import bytes_ps
+from runtime.ccl.config import CclConfig
 from runtime.core.dtypes import DType
 from runtime.core.errors import UsageError
 from runtime.language.value import Array
@@ -38,6 +40,13 @@ def leave_groups() -> None:
     """The inverse of `join_groups`."""
     tp.destroy_model_parallel()
     dist.destroy_process_group()
+
+
+def check_layer_flags(_ccl: CclConfig, *, dtype: str, warmup: int, **sizes: int) -> None:
+    """Raise `UsageError` for wrong flags of a layer, before a process starts."""
+    check_choice("dtype", dtype, FLOATS)
+    check_least(0, warmup=warmup)
+    check_least(1, **sizes)
 
 
 def check_divides(flag: str, value: int, ranks: int) -> None:

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from kernbench import BenchOutcome, bench, tl, torch
-from kernbench.benches.flags import check_choice, check_least
 from kernbench.benches.tensor_parallel import (
     FLOATS,
     all_reduce_bound_ps,
     check_divides,
+    check_layer_flags,
     eps,
     is_equal_on_all_ranks,
     is_within,
@@ -94,11 +94,9 @@ def attend(qkv: tl.Pointer, out: tl.Pointer, shape: HeadShape, grid: tuple[int, 
             tl.store(out + top * shape.width + column, result, strides=(shape.width, 1))
 
 
-def check_flags(_ccl: CclConfig, *, dtype: str, **sizes: Any) -> None:
+def check_flags(ccl: CclConfig, **sizes: Any) -> None:
     """Raise `UsageError` for wrong flags, before a process starts."""
-    check_choice("dtype", dtype, FLOATS)
-    check_least(0, warmup=sizes.pop("warmup"))
-    check_least(1, **sizes)
+    check_layer_flags(ccl, **sizes)
     if sizes["width"] % sizes["heads"]:
         raise UsageError(f"--width {sizes['width']}: does not divide by {sizes['heads']} heads")
 

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from kernbench import BenchOutcome, bench, torch
-from kernbench.benches.flags import check_choice, check_least
+from kernbench.benches.flags import check_least
 from kernbench.benches.tensor_parallel import (
     FLOATS,
     all_reduce_bound_ps,
     check_divides,
+    check_layer_flags,
     eps,
     is_equal_on_all_ranks,
     is_within,
@@ -28,7 +29,6 @@ from kernbench.benches.tensor_parallel import (
     timed,
     weights,
 )
-from runtime.ccl.config import CclConfig
 from runtime.core.dtypes import DType
 from runtime.core.errors import UsageError
 from runtime.language.value import Array
@@ -40,17 +40,10 @@ SMALL, ULPS = 16, 3
 """The width of the layers with equal weights, and their tolerance in units of the last place."""
 
 
-def check_flags(_ccl: CclConfig, *, dtype: str, **sizes: Any) -> None:
-    """Raise `UsageError` for wrong flags, before a process starts."""
-    check_choice("dtype", dtype, FLOATS)
-    check_least(0, warmup=sizes.pop("warmup"))
-    check_least(1, **sizes)
-
-
 @bench(
     "tp-mlp",
     "two linear layers divided over all SIPs as in Megatron, checked against float64 on every rank",
-    check_flags,
+    check_layer_flags,
     tokens="rows of x",
     width="columns of x and of the result",
     hidden="columns between the layers, divided over the ranks",

@@ -10,7 +10,7 @@ import pytest
 from kernbench.benches import ipcq_allreduce as ipcq
 from kernbench.benches import tp_attention_block as attention
 from kernbench.benches import tp_mlp as mlp
-from kernbench.benches.tensor_parallel import timed
+from kernbench.benches.tensor_parallel import check_layer_flags, timed
 from runtime.ccl.config import CclConfig
 from runtime.core.bench_registry import BenchOutcome
 from runtime.core.errors import UsageError
@@ -102,8 +102,8 @@ def test_flags_that_do_not_fit_the_run_are_refused(
 @pytest.mark.parametrize(
     ("check", "flags", "message"),
     [
-        (mlp.check_flags, {"tokens": 0, "warmup": 0}, "--tokens 0: must be at least 1"),
-        (mlp.check_flags, {"tokens": 1, "warmup": -1}, "--warmup -1: must be at least 0"),
+        (check_layer_flags, {"tokens": 0, "warmup": 0}, "--tokens 0: must be at least 1"),
+        (check_layer_flags, {"tokens": 1, "warmup": -1}, "--warmup -1: must be at least 0"),
         (
             attention.check_flags,
             {"tokens": 1, "width": 10, "heads": 4, "warmup": 0},

@@ -16,7 +16,7 @@ from runtime.torch.tensors.stored_tensor import StoredTensor
 from runtime.torch.tensors.tensor_views import TensorViews
 
 if TYPE_CHECKING:
-    from runtime.torch.arithmetic.elementwise import Operand
+    from runtime.torch.arithmetic.elementwise_launch import Operand
     from runtime.torch.arithmetic.reductions import Axes
     from runtime.torch.tensors.tensor import Tensor
 

@@ -16,6 +16,7 @@ from runtime.core.dtypes import DType, boolean, float32, float64, int64, uint8
 from runtime.core.requests import PerPe
 from runtime.language.value import Pointer
 from runtime.torch.arithmetic import elementwise
+from runtime.torch.arithmetic.elementwise_launch import broadcast_shape
 from runtime.torch.arithmetic.promotion import check_computable, kind, type_name
 from runtime.torch.arithmetic.reduction_kernel import Piece, reduce_pieces
 from runtime.torch.ops import launch_on
@@ -133,7 +134,7 @@ def allclose(
     if input.dtype != other.dtype:
         names = type_name(input.dtype), type_name(other.dtype)
         raise RuntimeError(f"{names[0]} did not match {names[1]}")
-    elementwise.broadcast_shape([input.shape, other.shape])
+    broadcast_shape([input.shape, other.shape])
     a, b = (each.astype(np.float64) for each in _read("allclose", input, other))
     return bool(np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan))
 
