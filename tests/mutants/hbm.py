@@ -16,7 +16,7 @@ MUTANTS: tuple[Mutant, ...] = (
         old="shares[offset // burst % count] += piece",
         new="shares[offset // burst // 2 % count] += piece",
         breaks="consecutive bursts lie on consecutive channels",
-        noticed_by="h.stride.",
+        noticed_by="a.0.02",
     ),
     Mutant(
         name="hbm-no-efficiency",
