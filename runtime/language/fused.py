@@ -20,9 +20,9 @@ from runtime.language.context import (
     inner_scope,
     running_kernel,
 )
+from runtime.language.evaluation import computed
 from runtime.language.functions import SCANS
 from runtime.language.inference import infer
-from runtime.language.operations import computed
 from runtime.language.passes import passes
 from runtime.language.shapes import check_apart, checked_out
 from runtime.language.value import Shape, Value

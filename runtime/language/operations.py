@@ -15,7 +15,6 @@ import numpy as np
 from runtime.core.dtypes import DType, float32, float64, from_numpy
 from runtime.language.conversions import converted, element, rounded
 from runtime.language.functions import COMPARISONS, ELEMENTWISE, REDUCTIONS, SCANS, Array
-from runtime.language.value import Value
 
 _ROUNDED_ONCE = frozenset({np.add, np.subtract, np.multiply})
 """Functions whose exact result numpy rounds once, to the type of its operands."""
@@ -56,23 +55,6 @@ def compute(
             result = _moved(name, operands, dtype, shape)
     # The result of a transposed view has the order of its operand in numpy's memory.
     return np.asarray(result, order="C")
-
-
-def computed(
-    name: str,
-    operands: Sequence[Value | float],
-    dtype: DType,
-    *,
-    axis: int | None = None,
-    keep_dims: bool = False,
-    shape: Sequence[int] | None = None,
-) -> Array | None:
-    """`compute` of the elements of values; None if one has none, as in a run without data."""
-    arrays = [each.data if isinstance(each, Value) else each for each in operands]
-    known = [each for each in arrays if each is not None]
-    if len(known) < len(arrays):
-        return None
-    return compute(name, known, dtype, axis=axis, keep_dims=keep_dims, shape=shape)
 
 
 def _softmax(x: Array, axis: int) -> Array:

@@ -15,10 +15,10 @@ from runtime.core.simtime import format_ps, ps_from_ns
 from runtime.core.trace import Operand
 from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.context import PendingResult, current_pe
+from runtime.language.evaluation import computed
 from runtime.language.gemm import Gemm
 from runtime.language.inference import check_over, infer
 from runtime.language.memory_in_flight import UsedBlock
-from runtime.language.operations import computed
 from runtime.language.program_ids import ProgramIds
 from runtime.language.rows import RowList
 from runtime.language.shapes import checked_out

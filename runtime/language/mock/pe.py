@@ -16,6 +16,7 @@ from runtime.core.program_grid import ALONE, DealtPrograms, GridPoint, program_t
 from runtime.language.caller import kernel_line
 from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.context import PendingResult, PendingValue
+from runtime.language.evaluation import computed
 from runtime.language.gemm import Gemm, evaluate
 from runtime.language.inference import check_over, infer
 from runtime.language.memory_in_flight import BARRIER, UsedBlock
@@ -31,7 +32,6 @@ from runtime.language.mock.pending import (
 )
 from runtime.language.mock.queues import MockQueues
 from runtime.language.mock.scratch import MockScratch
-from runtime.language.operations import computed
 from runtime.language.program_ids import ProgramIds
 from runtime.language.rows import RowList
 from runtime.language.shapes import checked_out

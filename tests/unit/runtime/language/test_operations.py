@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from runtime.core.dtypes import bfloat16, boolean, float16, float32, int32
-from runtime.language.operations import compute, computed
-from runtime.language.value import Value
+from runtime.language.operations import compute
 
 SPECIALS = [0.0, -0.0, np.inf, -np.inf, 1.0, 1e-45, -1e-45, 6e-8, 65504.0, 3.4e38, 1e-38]
 
@@ -40,11 +39,3 @@ def test_a_result_is_row_major_also_where_its_operands_are_not(name: str) -> Non
     np.testing.assert_array_equal(
         found, compute(name, [np.array(each, order="C") for each in operands], dtype, axis=0)
     )
-
-
-def test_a_result_has_data_if_all_operands_have():
-    x, without = Value((2,), int32, np.array([1, 2], np.int32)), Value((2,), int32, None)
-    result = computed("add", (x, 3), int32)
-    assert result is not None
-    assert result.tolist() == [4, 5]
-    assert computed("add", (x, without), int32) is None
