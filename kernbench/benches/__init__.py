@@ -32,6 +32,7 @@ BENCHES = (
 """The benches of kernbench; each is registered by the module of its name in this package."""
 STUDIES = (
     "kernbench.studies.ccl_algorithms.study",
+    "kernbench.studies.kv_transfer.study",
     "kernbench.studies.llama70b_layer.study",
     "kernbench.studies.milestone_1h_ccl.study",
     "kernbench.studies.milestone_1h_gemm.study",

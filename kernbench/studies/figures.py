@@ -12,6 +12,8 @@ from typing import Any
 
 from kernbench.studies.ccl_algorithms.definition import AlgorithmStudy
 from kernbench.studies.ccl_algorithms.study import MAX_BYTES as ALGORITHM_BYTES
+from kernbench.studies.kv_transfer.definition import KvTransferStudy
+from kernbench.studies.kv_transfer.flags import KvFlags
 from kernbench.studies.milestone_1h_ccl.definition import CclStudy
 from kernbench.studies.milestone_1h_ccl.study import MAX_BYTES as CCL_BYTES
 from kernbench.studies.milestone_1h_gemm.definition import GemmStudy
@@ -32,6 +34,7 @@ STUDIES: tuple[ParameterStudy[Any, Any, Any], ...] = (
     CclStudy(CCL_BYTES),
     GemmStudy(DEFAULT_SHAPES),
     HeadlineStudy(prefill=PREFILL, decode=DECODE, sips=SIPS, batch=BATCH),
+    KvTransferStudy(KvFlags()),
     MoeStudy(MoeFlags()),
     RingAttentionStudy(
         tokens=ring_attention.TOKENS, sips=ring_attention.SIPS, heads=ring_attention.HEADS

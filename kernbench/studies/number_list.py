@@ -1,4 +1,4 @@
-"""Lists of numbers in the flags of a study."""
+"""Lists of values in the flags of a study, separated by commas."""
 
 from runtime.core.errors import UsageError
 
@@ -10,3 +10,11 @@ def rising_numbers(flag: str, text: str) -> tuple[int, ...]:
     if len(numbers) < len(parts) or 0 in numbers or list(numbers) != sorted(set(numbers)):
         raise UsageError(f"{flag} {text!r}: expected rising numbers, such as 1024,2048")
     return numbers
+
+
+def distinct_values(flag: str, text: str) -> list[str]:
+    """The values in `A,B,...`; raises `UsageError` if one stands twice."""
+    values = [value.strip() for value in text.split(",")]
+    if len(set(values)) < len(values):
+        raise UsageError(f"{flag} {text}: each value once")
+    return values

@@ -9,6 +9,7 @@ import numpy as np
 from kernbench.benches.flags import check_least
 from kernbench.studies.moe_all_to_all.routing import DispatchPlan, drawn_experts
 from kernbench.studies.moe_all_to_all.routing_file import Tokens, read_routing
+from kernbench.studies.number_list import distinct_values
 from kernbench.theory.exchanges import PartSizes
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.errors import UsageError
@@ -121,7 +122,7 @@ def plan_points(topology: str, ccl: str, flags: MoeFlags) -> tuple[MoePoint, ...
 
 
 def _ranks(flags: MoeFlags) -> Iterator[int]:
-    for word in _distinct("ranks", flags.ranks):
+    for word in distinct_values("--ranks", flags.ranks):
         if not (word.isascii() and word.isdigit()) or not LEAST_RANKS <= int(word) <= MOST_RANKS:
             raise UsageError(
                 f"--ranks {flags.ranks}: {word!r} must be a number from {LEAST_RANKS} to "
@@ -155,7 +156,7 @@ def _routings(flags: MoeFlags, ranks: int) -> Iterator[tuple[float | None, Token
 
 
 def _exponents(text: str) -> Iterator[float]:
-    for word in _distinct("exponents", text):
+    for word in distinct_values("--exponents", text):
         try:
             exponent = float(word)
         except ValueError:
@@ -164,10 +165,3 @@ def _exponents(text: str) -> Iterator[float]:
         if not 0 <= exponent <= 20:
             raise UsageError(f"--exponents {text}: {word!r} must be a number from 0 to 20")
         yield exponent
-
-
-def _distinct(flag: str, text: str) -> list[str]:
-    words = [word.strip() for word in text.split(",")]
-    if len(set(words)) < len(words):
-        raise UsageError(f"--{flag} {text}: each value once")
-    return words
