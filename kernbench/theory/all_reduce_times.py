@@ -6,7 +6,7 @@ The steps are those of R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Co
 Communication Operations in MPICH", 2005.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kernbench.theory.kernel_costs import KernelCosts
@@ -93,25 +93,49 @@ def recursive_doubling_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
 
 
 def halving_doubling_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
-    """T = load + sum of (issue + alpha + n/2^(b+1)/B + copy + add) + gather + stores, b < log2(p).
+    """T = load + sum of (issue + alpha + n/2^(b+1)/B + add) + the same without add + store.
 
-    The gather repeats the steps without add, in reverse order. In each of its steps a rank sends up
-    to three messages: its own chunk, and the chunks before and behind it.
+    The gather repeats the steps in reverse order. Over bits 1 and 0 nothing is copied: what arrives
+    is stored from its slots, and over bit 1 apart from what is sent on with it. A release of slots
+    takes an issue.
     """
-    chunk = nbytes // sips
+    time_ps = max(
+        _halved_ps(costs, distances, nbytes) + _doubled_ps(costs, distances, nbytes)
+        for distances in distances_by_bit("halving_doubling", sips)
+    )
+    return costs.load_ps(nbytes) + time_ps
 
-    def exchanges_ps(distances: list[int]) -> Iterator[int]:
-        for bit, distance in enumerate(distances):
-            # Reduce-scatter: what remains halves in each step.
-            half = nbytes >> bit + 1
-            yield exchange_ps(costs, distance, half) + costs.add_ps(half)
-        # All-gather: in step s, 2^s chunks are exchanged, over the distances in reverse order.
-        for step, distance in enumerate(reversed(distances)):
-            yield exchange_ps(costs, distance, *_gathered(chunk, chunk << step))
 
-    time_ps = max(sum(exchanges_ps(each)) for each in distances_by_bit("halving_doubling", sips))
-    stores_ps = sum(map(costs.store_ps, _gathered(chunk, nbytes)))
-    return costs.load_ps(nbytes) + time_ps + stores_ps
+def _halved_ps(costs: KernelCosts, distances: list[int], nbytes: int) -> int:
+    """Reduce-scatter: what remains halves in each step, and is added where it arrives."""
+    halves = [nbytes >> bit + 1 for bit in range(len(distances))]
+    return sum(
+        2 * costs.issue_ps + costs.forwarded_ps(distance, half) + costs.add_ps(half)
+        for distance, half in zip(distances, halves, strict=True)
+    )
+
+
+def _doubled_ps(costs: KernelCosts, distances: list[int], nbytes: int) -> int:
+    """All-gather, and the stores."""
+    time_ps, issue_ps = 0, costs.issue_ps
+    for bit, distance in reversed(list(enumerate(distances))):
+        half = nbytes >> bit + 1
+        if bit > 1:
+            time_ps += exchange_ps(costs, distance, half)
+        elif bit == 1 or len(distances) == 1:
+            # The store of the own part is a command before the exchange.
+            time_ps += costs.store_command_ps + issue_ps + costs.forwarded_ps(distance, half)
+        else:
+            # Likewise of what bit 1 has brought; then two messages, one behind the other.
+            left_ps = max(costs.dma_ps + costs.tcm_ps(half // 2), issue_ps)
+            arrived_ps = left_ps + costs.forwarded_ps(distance, half // 2)
+            time_ps += costs.store_command_ps + 2 * issue_ps + arrived_ps
+    # The messages over bit 0 are stored one after the other. All that is left is to release them,
+    # and what bit 1 has brought.
+    pieces = min(len(distances), 2)
+    delay_ps = (pieces - 1) * (costs.store_command_ps - issue_ps)
+    releases_ps = (1 if pieces == 1 else 3) * issue_ps
+    return time_ps + delay_ps + costs.store_ps(nbytes // 2 // pieces) + releases_ps
 
 
 def mesh_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
@@ -178,13 +202,6 @@ def distances_by_bit(algorithm: str, sips: int) -> list[list[int]]:
     ]
 
 
-def _gathered(chunk: int, nbytes: int) -> list[int]:
-    """The parts of `nbytes` before the own chunk, the chunk, and behind it: the slowest rank's."""
-    if nbytes == chunk:
-        return [chunk]
-    return [chunk, chunk] if nbytes == 2 * chunk else [chunk, chunk, nbytes - 2 * chunk]
-
-
 ALL_REDUCE_FORMS: dict[str, AllReduceForm] = {
     "ring_naive": AllReduceForm(
         "load + (p-1) (issue + alpha + n/B + copy + add) + store",
@@ -205,10 +222,11 @@ ALL_REDUCE_FORMS: dict[str, AllReduceForm] = {
         large_for={2: 0, 4: 0},
     ),
     "halving_doubling": AllReduceForm(
-        "load + 2 log2(p) (issue + alpha + copy) + 2(p-1)/p n/B + adds + stores",
+        "load + 2 log2(p) (issue + alpha) + 2(p-1)/p n/B + adds + store",
         halving_doubling_ps,
         exact_for=(2, 4, 8),
-        large_for={2: 0, 4: 0.05},
+        # A large one has many blocks, which overlap: group i.blocks.
+        large_for={},
     ),
     "mesh": AllReduceForm(
         "load + (2(W-1) + 2(H-1)) (issue + alpha + copy) + bytes/B + adds + stores",

@@ -90,32 +90,38 @@ def halving_doubling(sips: int, count: int) -> Iterator[Message]:
     """N / 2^(b+1) twice between ranks that differ in bit b, in both directions.
 
     There are P chunks. In the step of bit b of the reduce-scatter, a rank keeps one half of its
-    chunks and sends the other half to its partner. In the all-gather a rank sends up to three
-    messages per step: its own chunk, the chunks before it and the chunks behind it. Ranks from P on
-    as in recursive doubling.
+    chunks and sends the other half to its partner. In the all-gather it sends what it has then,
+    over bit 0 in two messages: what it had before bit 1, and what that has brought. Ranks from P on
+    as in recursive doubling; the result goes to them in the messages over bit 0, of both partners.
     """
     inside = _largest_power(sips)
-    chunks = _chunks(count, inside)
+    bits, chunks = inside.bit_length() - 1, _chunks(count, inside)
 
-    def kept(rank: int, halvings: int) -> range:
+    def kept(rank: int, halvings: int) -> list[int]:
+        """The chunks of a rank after some steps of the reduce-scatter."""
         first = sum((rank >> bit & 1) * (inside >> bit + 1) for bit in range(halvings))
-        return range(first, first + (inside >> halvings))
+        return list(range(first, first + (inside >> halvings)))
 
-    def gathered(rank: int, held: range) -> list[int]:
-        own = kept(rank, inside.bit_length() - 1)[0]
-        parts = (range(held.start, own), range(own, own + 1), range(own + 1, held.stop))
-        return [sum(chunks[index] for index in part) for part in parts]
+    def elements(indices: list[int]) -> int:
+        return sum(chunks[index] for index in indices)
+
+    def gathered(rank: int, bit: int) -> list[int]:
+        """Elements of the messages over a bit."""
+        if bit or bits == 1:
+            return [elements(kept(rank, bit + 1))]
+        return [elements(kept(each, 2)) for each in (rank, rank ^ 2)]
 
     for rank in range(inside):
         # Bit 0 first: the largest halves go between neighbours, over the fewest links.
-        for bit in range(inside.bit_length() - 1):
+        for bit in range(bits):
             partner = rank ^ 1 << bit
-            yield rank, partner, sum(chunks[index] for index in kept(partner, bit + 1))
-            yield from ((rank, partner, part) for part in gathered(rank, kept(rank, bit + 1)))
+            yield rank, partner, elements(kept(partner, bit + 1))
+            yield from ((rank, partner, part) for part in gathered(rank, bit))
     for rank in range(inside, sips):
         partner = rank - inside
         yield rank, partner, count
-        yield from ((partner, rank, part) for part in gathered(partner, range(inside)))
+        for each in (partner, partner ^ 1):
+            yield from ((partner, rank, part) for part in gathered(each, 0))
 
 
 def mesh(sips: int, count: int) -> Iterator[Message]:

@@ -114,6 +114,11 @@ class KernelCosts:
         ack_ps = self.times.control_ps(self._from_slice)
         return self._access_ps + self.times.bulk_ps(self._to_slice, nbytes, TCM_GBS) + ack_ps
 
+    @property
+    def store_command_ps(self) -> int:
+        """From a command that stores in the background until the next command: issue, MMU."""
+        return self._access_ps - self.dma_ps
+
     def tcm_ps(self, nbytes: int) -> int:
         """`nbytes` once through the port of the TCM."""
         return transfer_ps(nbytes, self.file.number(TCM_GBS))

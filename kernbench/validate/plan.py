@@ -48,6 +48,7 @@ from kernbench.validate.messages import messages
 from kernbench.validate.metamorphic import metamorphic
 from kernbench.validate.moves import moves
 from kernbench.validate.numerics import numerics
+from kernbench.validate.overlapped_blocks import overlapped_blocks
 from kernbench.validate.paths import TOPOLOGIES, saturation, uncontended
 from kernbench.validate.pipelines import pipelines
 from kernbench.validate.queueing import FULL_LOADS, LOADS, little, waiting
@@ -122,6 +123,7 @@ def _systems(seed: int) -> Iterator[Part]:
     yield Part("i.ring.", rings)
     for name in ALL_REDUCE_FORMS:
         yield Part(f"i.{name}.", algorithm, (seed, name))
+    yield Part("i.blocks.", overlapped_blocks)
     yield Part("i.cubes.", cube_links)
     yield Part("i.moves.", moves)
     yield Part("i.hypercube.", hypercubes)

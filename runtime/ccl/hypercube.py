@@ -38,6 +38,11 @@ class HypercubeRank(NamedTuple):
         return self.rank < self.corners
 
     @property
+    def has_folds(self) -> bool:
+        """Whether some ranks are no corners."""
+        return self.size != self.corners
+
+    @property
     def folded(self) -> int | None:
         """The rank that folds onto this corner."""
         other = self.rank + self.corners

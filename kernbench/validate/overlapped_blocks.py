@@ -1,0 +1,41 @@
+"""Time of all-reduces whose blocks overlap against their alpha-beta forms, one PE a SIP."""
+
+from kernbench.theory.kernel_costs import ITEM_BYTES
+from kernbench.theory.overlapped_blocks import HalvingDoublingForm
+from kernbench.theory.topology_file import TopologyFile
+from kernbench.validate.all_reduce_runs import (
+    AllReduce,
+    AllReduceQueue,
+    closed_form_machine,
+    on_direct_links,
+    outcome_of,
+)
+from kernbench.validate.check import Check, Relation
+
+SIPS = (2, 3, 4, 8)
+NBYTES = 1 << 20
+QUEUE = AllReduceQueue(slots=16, slot_bytes=4096, packet_bytes=2048)
+"""The queues of the algorithm in the shipped `ccl.yaml`."""
+RATIO = 1.15
+"""The most that overlapping blocks need of their form: the ends of a run do not overlap."""
+
+
+def overlapped_blocks(file: TopologyFile) -> list[Check]:
+    """A check for each number of SIPs."""
+    file = closed_form_machine(file)
+    return [_halving_doubling(on_direct_links(file, sips), sips) for sips in SIPS]
+
+
+def _halving_doubling(file: TopologyFile, sips: int) -> Check:
+    form = HalvingDoublingForm(file, QUEUE.packet_bytes)
+    outcome = outcome_of(file, AllReduce("halving_doubling", 1, NBYTES // ITEM_BYTES, QUEUE))
+    text = f"halving_doubling on {sips} SIPs, one PE each, {NBYTES >> 20} MiB: time / formula"
+    return Check(
+        id=f"i.blocks.halving_doubling.{sips}",
+        text=outcome.described(text),
+        formula=f"T <= {RATIO} ({form.formula})",
+        expected=RATIO,
+        measured=outcome.span_ps / form.time_ps(sips, NBYTES),
+        unit="",
+        relation=Relation.AT_MOST,
+    )
