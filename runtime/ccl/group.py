@@ -81,12 +81,18 @@ class Group:
         return max(min(self.algorithm.ring_bytes, per_copy) // 64 * 64, 64)
 
     @property
-    def message_bytes(self) -> int:
-        """The most bytes that a send moves at once: as many slots as a receive ring and the scratch
-        of sends both hold; 0 if the scratch does not hold one.
+    def slots_of_send(self) -> int:
+        """The most slots that a send loads at once: an eighth of a receive ring, as many as the
+        scratch of sends holds; 0 if that does not hold one.
         """
-        slot, room = self.algorithm.slot_size, self.topology.transfer_scratch_bytes
-        return min(self.algorithm.ring_bytes, room) // slot * slot
+        most = self.topology.transfer_scratch_bytes // self.algorithm.slot_size
+        return min(max(self.algorithm.n_slots // 8, 1), most)
+
+    @property
+    def loads_of_send(self) -> int:
+        """The number of `slots_of_send` that the scratch of sends holds."""
+        load_bytes = max(self.slots_of_send, 1) * self.algorithm.slot_size
+        return self.topology.transfer_scratch_bytes // load_bytes
 
     @property
     def root_cube(self) -> int:

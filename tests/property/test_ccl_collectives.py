@@ -336,7 +336,7 @@ def test_a_tensor_forwarded_from_rank_to_rank_reaches_every_rank(
         if position > 0:
             point_to_point.recv(shard, numel, behind)
         if position < world.ranks - 1:
-            point_to_point.send(shard, numel, ahead, 64 // dtype.itemsize)
+            point_to_point.send(shard, numel, ahead, 64 // dtype.itemsize, 2)
 
     world.run(relay, lambda rank, place: (place(shards[rank]), rank))
     np.testing.assert_array_equal(shards, [expected] * world.ranks)

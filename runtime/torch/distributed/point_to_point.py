@@ -170,14 +170,15 @@ class _PeerTransfer:
         message = message_parts(tensor, sorted(table.plan.mapping.participants), slot_bytes)
         peer = self.process_group.sips[self.peer]
         direction = f"global_rank_{self.peer}"
-        block = table.group.message_bytes // tensor.itemsize
+        ahead = min(point_to_point.AHEAD, table.group.loads_of_send - 1)
+        cut = slot_bytes // tensor.itemsize, table.group.slots_of_send, ahead
         sends = self.end == "dst"
         pes = tuple(sorted(message.sizes))
         arguments = (PerPe(message.starts), PerPe(message.sizes), direction)
         request = KernelLaunchMsg(
             name=f"{function} {'to' if sends else 'from'} {peer}",
             kernel=point_to_point.send if sends else point_to_point.recv,
-            arguments=(*arguments, block) if sends else arguments,
+            arguments=(*arguments, *cut) if sends else arguments,
             pes=pes,
             queues=table.name,
             call=self._call(),
@@ -238,7 +239,7 @@ class _PeerTransfer:
             )
         table = tables[POINT_TO_POINT]
         check_placement(f"send and recv of {self.tensor.name}", table, self.tensor)
-        if not table.group.message_bytes:
+        if not table.group.slots_of_send:
             raise ConfigError(
                 source,
                 f"algorithms.{POINT_TO_POINT}.slot_size",
