@@ -27,6 +27,10 @@ from sip_node.reporter import Activities, print_transfer
 OnRecords = Callable[[int, list[OpRecord]], None]
 
 
+def no_records(sip: int, records: list[OpRecord]) -> None:
+    """For `on_records`, by a program which has no use for the op log."""
+
+
 @dataclass(frozen=True)
 class World:
     """The result of a run: its report, its chips, the op log of each SIP, the result of each rank.

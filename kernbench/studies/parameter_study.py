@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -87,7 +88,7 @@ class TopologyText:
     source: str
     text: str
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """Hash of the configuration; raises `ConfigError` for an invalid file."""
         from runtime.model.topology import parse_topology
@@ -194,6 +195,8 @@ class ParameterStudy(ABC, Generic[PointT, RowT, ResultsT]):
         """Simulate all points and write the results to `file`; creates its directory."""
         path = options.topology or default_file("topology.yaml")
         topology = TopologyText(str(options.topology or path.name), read_text(path))
+        # An invalid file is refused here: points take numbers from its text.
+        _ = topology.hash
         points = self.points(topology)
         _make(file.parent)
         rows = self.measured(points, options.procs or usable_cores(), options.timeout_s)

@@ -15,9 +15,8 @@ from kernbench.studies.kv_transfer.program import (
 from kernbench.studies.kv_transfer.rows import KvRow
 from kernbench.studies.kv_transfer.theory import link_loads, transfer_bounds
 from kernbench.theory.topology_file import TopologyFile
-from runtime.core.trace import OpRecord
 from runtime.language.value import Array
-from sip_node.local_run import simulate
+from sip_node.local_run import no_records, simulate
 
 
 def measure(point: KvPoint) -> KvRow:
@@ -28,7 +27,7 @@ def measure(point: KvPoint) -> KvRow:
         point.sips,
         topology=point.topology,
         data=point.has_data,
-        on_records=_dropped,
+        on_records=no_records,
     )
     outcomes: list[KvOutcome] = [outcome for _, outcome in sorted(world.returned.items())]
     layers_ps, after_ps = _times([outcome.after for outcome in outcomes])
@@ -71,7 +70,3 @@ def _times(found: Sequence[KvTimes]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         last([times.layers_ps for times in found if times.layers_ps]),
         last([times.arrivals_ps for times in found if times.arrivals_ps]),
     )
-
-
-def _dropped(sip: int, records: list[OpRecord]) -> None:
-    """The op log, which this study does not use."""

@@ -14,6 +14,7 @@ from kernbench import DPPolicy, torch
 from kernbench.studies.kv_transfer.computation import LAYER_STEP, prefill_layer
 from kernbench.studies.kv_transfer.points import KvPoint
 from kernbench.studies.kv_transfer.sides import HeadsMove
+from kernbench.studies.preparation import map_tensors, meet
 from runtime.core.dtypes import float16
 from runtime.core.requests import Handle
 from runtime.language.value import Array
@@ -114,7 +115,7 @@ def _run(
     point: KvPoint, placed: _KvTensors, side: _Share, *, first: int, overlapped: bool
 ) -> KvTimes:
     """All layers, with numbers from `first` on."""
-    _meet()
+    meet()
     began_ps = torch.ahbm.elapsed_ps()
     arriving = _post_receives(point, placed, side)
     launches = _run_layers(point, placed, side, first=first, overlapped=overlapped)
@@ -158,24 +159,12 @@ def _placed(point: KvPoint, made: Array | None, side: _Share) -> _KvTensors:
 
 def _prepare(placed: _KvTensors, side: _Share) -> None:
     """What happens once for many prompts: page tables, and the queues between the SIPs."""
-    torch.launch("page tables", _nothing, *placed.made.values(), *placed.caches.values())
+    map_tensors(*placed.made.values(), *placed.caches.values())
     for peer, word in placed.words.items():
         if side.sends:
             dist.isend(word, peer)
         else:
             dist.irecv(word, peer)
-
-
-def _nothing(*_: object) -> None:
-    pass
-
-
-def _meet() -> None:
-    # The SIPs leave the first barrier at different times, since they arrive far apart.
-    for _ in range(2):
-        torch.ahbm.synchronize()
-        dist.barrier()
-    torch.ahbm.synchronize()
 
 
 def _post_receives(point: KvPoint, placed: _KvTensors, side: _Share) -> list[list[Work]]:

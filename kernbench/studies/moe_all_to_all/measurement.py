@@ -14,10 +14,11 @@ from kernbench import torch
 from kernbench.studies.moe_all_to_all.points import MoePoint
 from kernbench.studies.moe_all_to_all.routing import DispatchPlan, drawn_weights
 from kernbench.studies.moe_all_to_all.rows import MoeRow
+from kernbench.studies.preparation import map_tensors, meet
 from kernbench.theory.exchanges import ExchangeBound
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.trace import OpRecord
-from runtime.language.value import Array, Pointer
+from runtime.language.value import Array
 from sip_node.local_run import World, simulate
 
 KERNEL = "kernel all_to_all"
@@ -129,18 +130,10 @@ def _program(plan: DispatchPlan, tokens: Array) -> Callable[[int], tuple[Array, 
         received = torch.empty(sum(arriving), dtype=torch.float16)
         back = torch.empty(sum(sent), dtype=torch.float16)
         # The pages of all tensors are mapped, and all ranks are ready, before the first exchange.
-        torch.launch("map", _no_operation, copies, received, back)
-        # The ranks leave the first barrier at different times, since they arrive far apart.
-        for _ in range(2):
-            torch.ahbm.synchronize()
-            dist.barrier()
-        torch.ahbm.synchronize()
+        map_tensors(copies, received, back)
+        meet()
         dist.all_to_all_single(received, copies, arriving, sent)
         dist.all_to_all_single(back, received, sent, arriving)
         return received.numpy().reshape(-1, width), back.numpy().reshape(-1, width)
 
     return main
-
-
-def _no_operation(*_tensors: Pointer) -> None:
-    """A kernel without a command: its launch maps its tensors."""

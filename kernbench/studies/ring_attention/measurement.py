@@ -15,8 +15,7 @@ from kernbench.studies.ring_attention.program import (
 from kernbench.studies.ring_attention.rows import RingRow
 from kernbench.studies.ring_attention.theory import ring_bounds
 from kernbench.theory.topology_file import TopologyFile
-from runtime.core.trace import OpRecord
-from sip_node.local_run import simulate
+from sip_node.local_run import no_records, simulate
 
 
 def measure(point: RingPoint) -> RingRow:
@@ -27,7 +26,7 @@ def measure(point: RingPoint) -> RingRow:
         point.parts.ranks,
         topology=point.topology,
         data=point.has_data,
-        on_records=_dropped,
+        on_records=no_records,
     )
     outcomes: list[RingOutcome] = [outcome for _, outcome in sorted(world.returned.items())]
     last = max(outcomes, key=lambda outcome: outcome.ended_ps)
@@ -57,7 +56,3 @@ def largest_error(
     causal = point.parts.is_causal
     exact = [attention(*head, causal=causal) for head in zip(*tensors, strict=True)]
     return float(np.abs(found - np.stack(exact)).max())
-
-
-def _dropped(sip: int, records: list[OpRecord]) -> None:
-    """The op log, which this study does not use."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from kernbench import DPPolicy, tl, torch
 from kernbench.benches.attention.context_parallel import RingStep, ring_step
+from kernbench.studies.preparation import map_tensors
 from kernbench.studies.ring_attention.points import RingPoint
 from runtime.core.dtypes import float16, float32
 from runtime.core.requests import Handle
@@ -102,14 +103,10 @@ def _placed(point: RingPoint, rank: int, tensors: RingTensors | None) -> _Placed
 
 def _prepare(point: RingPoint, rank: int, placed: _Placed) -> None:
     """What happens once for many layers: page tables, and the queues to the neighbours."""
-    torch.launch("page tables", _nothing, placed.q, *placed.kv, placed.state, placed.out)
+    map_tensors(placed.q, *placed.kv, placed.state, placed.out)
     words = [torch.empty(point.heads, 1, dp=placed.q.policy) for _ in range(2)]
     _exchange(point, rank, words[0], words[1])
     torch.ahbm.synchronize()
-
-
-def _nothing(*_: object) -> None:
-    pass
 
 
 def _exchange(point: RingPoint, rank: int, source: Tensor, target: Tensor) -> list[Work]:

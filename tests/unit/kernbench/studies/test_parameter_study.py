@@ -127,6 +127,14 @@ def test_nothing_is_simulated_if_nothing_can_be_written(
     assert capsys.readouterr().err == ""
 
 
+def test_an_invalid_topology_file_is_refused_before_points_read_it(
+    case: StudyCase, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "empty.yaml").write_text("colour: blue\n")
+    assert case.run("--topology", str(tmp_path / "empty.yaml"), "--out", str(tmp_path)) == 2
+    assert "empty.yaml: colour: unknown key; known: " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
