@@ -5,10 +5,18 @@ The PEs of a cube combine their shards over a binary tree with root PE 0. What f
 SIPs, and the result returns on the same links.
 """
 
-from runtime.ccl.algorithms.intercube import Mesh, over_cubes
+from runtime.ccl.algorithms.intercube import (
+    CubeSystem,
+    cube_tree,
+    over_cubes,
+    short_block,
+    system_of,
+    through_tree,
+)
 from runtime.ccl.exchange import Line, blocks, received, tree_directions
 from runtime.ccl.group import Group
 from runtime.ccl.reduction import ReduceOp
+from runtime.ccl.tree_pipeline import TreePlace
 from runtime.language import tl
 from runtime.language.value import Pointer
 
@@ -16,32 +24,37 @@ SINGLE = Line(0, 1, wraps=True)
 """The second dimension of a ring of SIPs, which has length 1."""
 
 
-def arguments(group: Group, itemsize: int) -> tuple[Mesh, int, Line, int]:
-    """(cube mesh, root cube, ring of SIPs, elements per block).
+def arguments(group: Group, itemsize: int) -> tuple[CubeSystem, int]:
+    """(system, elements of a block).
 
     A block fits one receive ring, and all its copies fit the scratch: on PE 0 of the root cube it
     is received from two PEs and four cubes, loaded, combined each time, in the ring received twice,
     combined and concatenated, and may be divided: 18 blocks.
     """
-    mesh = group.topology.sip.cube_mesh
     ring = Line(group.rank, group.world_size, wraps=True)
-    return (mesh.w, mesh.h), group.root_cube, ring, group.ring_bytes_within_scratch(18) // itemsize
+    return system_of(group, (ring, SINGLE)), short_block(group, itemsize)
 
 
-def all_reduce(  # noqa: PLR0917 - the arguments of a kernel are flat
-    shard: Pointer, numel: int, op: ReduceOp, mesh: Mesh, root: int, ring: Line, block: int
-) -> None:
+def all_reduce(shard: Pointer, numel: int, op: ReduceOp, system: CubeSystem, block: int) -> None:
     """Kernel: replace the `numel` elements of every PE by the combined contributions of all PEs of
     all cubes of all ranks.
 
     For each of k PEs of a cube but one, and for each of c cubes of a SIP but one, n bytes up and n
     bytes down; 2(p-1)/p n bytes on each link of the ring of p SIPs. A block takes 2 floor(log2 k)
     steps between PEs, two for each cube on the longest path along a row and a column to the root
-    cube, and 2(p-1) between SIPs.
+    cube, and 2(p-1) between SIPs. A larger shard goes up, over the SIPs and down as pipelines.
     """
     pes = tl.num_programs(0)
     parent, children = tree_directions(tl.program_id(0), pes, "pe_")
-    contributions = pes * mesh[0] * mesh[1] * ring.size
+    (w, h), lines = system.mesh, system.lines
+    contributions = pes * w * h * lines[0].size
+    if numel > block:
+        place = TreePlace(parent, children)
+        if parent is None:
+            above = cube_tree(system)
+            place = TreePlace(above.parent, [*children, *above.children])
+        through_tree(place, shard, numel, op, system, contributions)
+        return
     for start, count in blocks(numel, block):
         with tl.scratch():
             # Posted before the load: the children's messages arrive while the own elements are
@@ -51,7 +64,7 @@ def all_reduce(  # noqa: PLR0917 - the arguments of a kernel are flat
             for pending in incoming:
                 value = op.combine(value, received(pending))
             if parent is None:
-                value = over_cubes(value, op, mesh, root, (ring, SINGLE), contributions)
+                value = over_cubes(value, op, system.mesh, system.root, lines, contributions)
             else:
                 tl.send(parent, value)
                 value = tl.recv(parent, count, shard.dtype)

@@ -5,12 +5,15 @@ towards the root cube, the root cubes exchange between SIPs, and the result retu
 links. With the root in the last cube, rows reduce from W to E and columns from N to S.
 """
 
+from typing import NamedTuple
+
 from runtime.ccl.algorithms.mesh import grid_lines
 from runtime.ccl.exchange import (
     Directions,
     Line,
     blocks,
     broadcast_from,
+    chunk_bounds,
     cut,
     reduce_to,
     ring_all_gather,
@@ -18,47 +21,158 @@ from runtime.ccl.exchange import (
 )
 from runtime.ccl.group import Group
 from runtime.ccl.reduction import ReduceOp
+from runtime.ccl.ring_pipeline import RingPass, RingQueues, pass_round
+from runtime.ccl.tree_pipeline import TreePlace, combine_upwards, distribute_downwards
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
 
 Mesh = tuple[int, int]
 """Columns and rows of the cubes of a SIP."""
 
-Arguments = tuple[Mesh, int, Line, Line, int]
+ALONG_E, ALONG_S = ("global_W", "global_E"), ("global_N", "global_S")
+SHORT_SLOTS = 4
+"""The most slots of a shard that moves as one message, through registers and not through memory."""
 
 
-def arguments(group: Group, itemsize: int) -> Arguments:
-    """(cube mesh, root cube, SIP line along E, SIP line along S, elements per block).
+class CubeSystem(NamedTuple):
+    """The cube mesh, the root cube, the lines of SIPs along E and S, and the queues."""
+
+    mesh: Mesh
+    root: int
+    lines: tuple[Line, Line]
+    queues: RingQueues
+
+
+def system_of(group: Group, lines: tuple[Line, Line]) -> CubeSystem:
+    """The system of a group whose root cubes exchange along `lines`.
+
+    In a pipeline over a tree the scratch holds the messages from up to two PEs and four cubes, and
+    the own ones.
+    """
+    mesh, algorithm = group.topology.sip.cube_mesh, group.algorithm
+    queues = RingQueues(
+        behind="",
+        ahead="",
+        n_slots=algorithm.n_slots,
+        slot_bytes=algorithm.slot_size,
+        room_bytes=group.ring_bytes_within_scratch(7),
+        messages=8,
+    )
+    return CubeSystem((mesh.w, mesh.h), group.root_cube, lines, queues)
+
+
+def arguments(group: Group, itemsize: int) -> tuple[CubeSystem, int]:
+    """(system, elements of a block).
 
     A block fits one receive ring, and all its copies fit the scratch: on the root cube it is
     loaded, received from four sides and combined each time, in each of two SIP rings received
     twice, combined and concatenated, and may be divided: at most 9 + 2 x 4 + 1 blocks.
     """
-    mesh = group.topology.sip.cube_mesh
-    along_e, along_s = grid_lines(group)
-    block = group.ring_bytes_within_scratch(18) // itemsize
-    return (mesh.w, mesh.h), group.root_cube, along_e, along_s, block
+    return system_of(group, grid_lines(group)), short_block(group, itemsize)
 
 
-def all_reduce(  # noqa: PLR0917 - the arguments of a kernel are flat
-    shard: Pointer,
-    numel: int,
-    op: ReduceOp,
-    mesh: Mesh,
-    root: int,
-    along_e: Line,
-    along_s: Line,
-    block: int,
-) -> None:
+def short_block(group: Group, itemsize: int) -> int:
+    """The most elements that move as one message; 18 copies of them fit the scratch."""
+    short_bytes = SHORT_SLOTS * group.algorithm.slot_size
+    return min(group.ring_bytes_within_scratch(18), short_bytes) // itemsize
+
+
+def all_reduce(shard: Pointer, numel: int, op: ReduceOp, system: CubeSystem, block: int) -> None:
     """Kernel: replace the `numel` elements of every cube by the combined contributions of all cubes
     of all ranks.
+
+    A shard of one block takes each step once. A larger one is combined over the cubes, over the
+    SIPs and distributed over the cubes, each as a pipeline: n bytes up and n bytes down each link
+    between cubes, and 2(p-1)/p n on each link of a ring of p SIPs.
     """
-    contributions = mesh[0] * mesh[1] * along_e.size * along_s.size
+    (w, h), lines = system.mesh, system.lines
+    contributions = w * h * lines[0].size * lines[1].size
+    if numel > block:
+        through_tree(cube_tree(system), shard, numel, op, system, contributions)
+        return
     for start, count in blocks(numel, block):
         with tl.scratch():
             value = tl.load(shard + start, count)
-            value = over_cubes(value, op, mesh, root, (along_e, along_s), contributions)
+            value = over_cubes(value, op, system.mesh, system.root, lines, contributions)
             tl.store(shard + start, value)
+
+
+def cube_tree(system: CubeSystem) -> TreePlace:
+    """The place of PE 0 of a cube: rows lead to the column of the root, that column to the root."""
+    w, h = system.mesh
+    row, col = divmod(tl.program_id(1), w)
+    root_row, root_col = divmod(system.root, w)
+    parent, children = _line_place(col, root_col, w, ("W", "E"))
+    if parent is None:
+        parent, others = _line_place(row, root_row, h, ("N", "S"))
+        children += others
+    return TreePlace(parent, children)
+
+
+def through_tree(
+    place: TreePlace,
+    shard: Pointer,
+    numel: int,
+    op: ReduceOp,
+    system: CubeSystem,
+    contributions: int,
+) -> None:
+    """Kernel: a large shard up the tree, over the SIPs at the root, and down the tree."""
+    # An average divides once, at the end.
+    partial = ReduceOp.SUM if op is ReduceOp.AVG else op
+    combine_upwards(place, shard, numel, partial, system.queues)
+    if place.parent is None:
+        for line, directions in zip(system.lines, (ALONG_E, ALONG_S), strict=True):
+            _along(line, directions, shard, numel, partial, system.queues)
+    distribute_downwards(place, shard, numel, op, contributions, system.queues)
+
+
+def _along(
+    line: Line,
+    directions: Directions,
+    shard: Pointer,
+    numel: int,
+    op: ReduceOp,
+    queues: RingQueues,
+) -> None:
+    """Kernel: a large shard combined over one dimension of SIPs."""
+    position, size, wraps = line
+    if size == 1:
+        return
+    if not wraps:
+        place = TreePlace(*_line_place(position, 0, size, directions))
+        combine_upwards(place, shard, numel, op, queues)
+        distribute_downwards(place, shard, numel, op, size, queues)
+        return
+    bounds = chunk_bounds(numel, size)
+
+    def chunk(index: int) -> Pointer:
+        return shard + bounds[index][0]
+
+    behind, ahead = directions
+    pass_round(
+        RingPass(
+            position=position,
+            sizes=[stop - start for start, stop in bounds],
+            source=chunk,
+            target=chunk,
+            dtype=shard.dtype,
+            op=op,
+            gathers=True,
+        ),
+        queues._replace(behind=behind, ahead=ahead),
+    )
+
+
+def _line_place(
+    position: int, root: int, size: int, directions: Directions
+) -> tuple[str | None, list[str]]:
+    """(direction to the root, directions from which the elements of others come) on a line."""
+    lower, higher = directions
+    children = [lower] * (0 < position <= root) + [higher] * (root <= position < size - 1)
+    if position == root:
+        return None, children
+    return higher if position < root else lower, children
 
 
 def over_cubes(
@@ -74,8 +188,8 @@ def over_cubes(
     if col == root_col:
         value = reduce_to(value, row, root_row, h, ("N", "S"), op)
         if row == root_row:
-            value = _exchange(value, lines[0], ("global_W", "global_E"), op)
-            value = _exchange(value, lines[1], ("global_N", "global_S"), op)
+            value = _exchange(value, lines[0], ALONG_E, op)
+            value = _exchange(value, lines[1], ALONG_S, op)
             # AVG divides once, after all contributions are in: partial averages would round more.
             value = op.finish(value, contributions)
         value = broadcast_from(value, row, root_row, h, ("N", "S"))

@@ -150,9 +150,10 @@ def test_a_user_defined_mapper_is_found_by_its_import_path() -> None:
 def test_the_arguments_of_intercube_place_a_rank_in_the_grid_of_sips() -> None:
     topology = small(system__sips__count=6, **TORUS)
     group = Group(4, tuple(range(6)), config("intercube"), topology)
-    # 18 copies of a block in 1 MiB of scratch, in whole units of 64 B.
-    block = (1 << 20) // 18 // 64 * 64 // 4
-    assert intercube.arguments(group, 4) == ((2, 2), 3, (1, 3, True), (1, 2, True), block)
+    system, block = intercube.arguments(group, 4)
+    assert (system.mesh, system.root, system.lines) == ((2, 2), 3, ((1, 3, True), (1, 2, True)))
+    # Four slots of 4 KiB; larger shards are pipelines.
+    assert block == 4 * 4096 // 4
 
 
 def test_rings_lie_below_those_of_other_tables() -> None:
