@@ -130,7 +130,7 @@ class _RankLayer:
     @property
     def _tensors(self) -> list[torch.Tensor]:
         given = [self._x, *self._gains, *self._weights, *self._rotations]
-        made = [self._heads, self._attended, self._gated]
+        made = [self._heads, self._attended, self._gated, self._middle, self.result]
         kept = [*self._cache, self._states] if self._shape.is_decode else []
         return [*given, *made, *kept, *self._exchanges]
 

@@ -43,29 +43,29 @@ class WeightPanels:
 
         Returns when the panels of the chunk are in TCM.
         """
-        shape = self._shape
-        for first, width in shape.panels:
-            target = out[:, first : first + width]
-            for row in range(0, shape.k, self._rows):
-                while len(self._loads) < min(
-                    len(self._products) + self._buffers, len(self._panels)
-                ):
+        for row in range(0, self._shape.k, self._rows):
+            for first, width in self._shape.panels:
+                # Half of the buffers are ahead of the products, half behind them: these may wait at
+                # the engine while the kernel exchanges sums.
+                ahead = len(self._products) + self._buffers // 2
+                while len(self._loads) < min(ahead, len(self._panels)):
                     self._load()
                 panel = self._loads[len(self._products)].wait()
-                operand = x[:, row : row + self._rows]
+                operand, target = x[:, row : row + self._rows], out[:, first : first + width]
                 acc = target if row else None
                 self._products.append(tl.composite("gemm", operand, panel, target, acc=acc))
 
     def _in_order(self) -> Iterator[tuple[int, int]]:
-        """(first element, width) of every panel, for each block of tokens."""
+        """(first element, width) of every panel, for each block of tokens.
+
+        Successive panels have different columns: a product waits for the one to which it is added.
+        """
         shape = self._shape
         for _ in range(0, shape.tokens, shape.block):
-            start = 0
-            for _ in shape.chunks:
-                for _, width in shape.panels:
-                    for _ in range(0, shape.k, self._rows):
-                        yield start, width
-                        start += self._rows * width
+            for column in shape.chunks:
+                for row in range(0, shape.k, self._rows):
+                    for first, width in shape.panels:
+                        yield (column + first) * shape.k + row * width, width
 
     def _load(self) -> None:
         number, out = len(self._loads), None
