@@ -3,12 +3,13 @@
 Each PE stores a part of its sums to every PE of the cube, and adds the parts that it has received.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kernbench import tl
 from kernbench.studies.llama70b_layer.cube_barrier import cube_barrier
 from kernbench.studies.llama70b_layer.projection_shape import Projection
+from kernbench.studies.llama70b_layer.shape import Activations
 
 
 class SummedPart(NamedTuple):
@@ -19,7 +20,7 @@ class SummedPart(NamedTuple):
 
 
 Epilogue = Callable[[tl.Value, tl.Value | None, SummedPart], tl.Value]
-"""The result of sums (rows, columns), sums of squares (rows, 1), and their part."""
+"""The result of sums (panels, rows, columns of a panel), sums of squares (rows), and their part."""
 
 
 class _ProductStep(NamedTuple):
@@ -48,11 +49,18 @@ class CubeSums:
         self._steps = list[_ProductStep]()
         self._exchanged = 0
 
-    def begin(self, token: int, column: int, squares: tl.Value | None) -> tl.Value:
-        """Where the products (tokens, chunk) of the next step are added up."""
-        flat = self._buffers[len(self._steps) % 2]
+    def begin(self, token: int, column: int, squares: tl.Value | None) -> list[tl.Value]:
+        """Where the products of the next step are added up: its panels (tokens, width).
+
+        Panels lie behind one another: a product would wait for another one between its rows.
+        """
+        flat, shape = self._buffers[len(self._steps) % 2], self._shape
         self._steps.append(_ProductStep(token, column, flat, squares))
-        return flat.reshape(self._shape.block, self._shape.chunk)
+        size = shape.block * shape.width
+        return [
+            flat[panel * size : panel * size + size].reshape(shape.block, shape.width)
+            for panel in shape.panels
+        ]
 
     def exchange_all_but_last(self) -> None:
         """Complete the results of the steps before the last one."""
@@ -74,42 +82,63 @@ class CubeSums:
         return self._exchange + index * self._shape.slots
 
     def _send(self, number: int) -> None:
-        shape, (rows, columns), step = self._shape, self._shape.part, self._steps[number]
-        count, stores = rows * columns, list[tl.PendingResult]()
+        shape, (panels, rows, columns), step = self._shape, self._shape.part, self._steps[number]
+        count, stores = panels * rows * columns, list[tl.PendingResult]()
         for distance in range(shape.pes):
             pe = (self._pe + distance) % shape.pes
             slots = self._slots(pe, number)
-            part = step.flat[pe * count : pe * count + count]
+            if self._has_all_rows:
+                part = step.flat[pe * count : pe * count + count]
+            else:
+                part = step.flat.reshape(panels, shape.block, columns)[:, pe * rows :][:, :rows]
             start = slots + shape.pes * rows + self._pe * count
             stores.append(tl.store_async(start, part))
             if step.squares is not None:
                 own = step.squares
-                if shape.block > rows:
+                if not self._has_all_rows:
                     own = own[pe * rows : pe * rows + rows]
                 stores.append(tl.store_async(slots + self._pe * rows, own))
         for store in stores:
             store.wait()
 
     def _receive(self, number: int) -> None:
-        shape, (rows, columns), step = self._shape, self._shape.part, self._steps[number]
-        slots = self._slots(self._pe, number)
-        parts = tl.load_async(slots + shape.pes * rows, (shape.pes, rows * columns))
+        shape, (panels, rows, columns), step = self._shape, self._shape.part, self._steps[number]
+        slots, count = self._slots(self._pe, number), panels * rows * columns
+        parts = tl.load_async(slots + shape.pes * rows, (shape.pes, count))
         squares = None
         if step.squares is not None:
-            squares = tl.sum(tl.load(slots, (shape.pes, rows)), axis=0)[:, None]
-        sums = tl.sum(parts.wait(), axis=0).reshape(rows, columns)
+            squares = tl.sum(tl.load(slots, (shape.pes, rows)), axis=0)
+        sums = tl.sum(parts.wait(), axis=0).reshape(panels, rows, columns)
         part = self._part(step)
         result = self._epilogue(sums, squares, part)
-        width = result.shape[1]
-        column = part.column * width // columns
-        for first, count in shape.out.runs(column, width):
-            start = self._out + shape.out.start(part.token, column + first)
-            tl.store(start, result[:, first : first + count], (shape.out_width, 1))
+        column = part.column * result.shape[2] // columns
+        for piece, start, strides in blocks_of(shape.out, result, part.token, column):
+            tl.store(self._out + start, piece, strides)
+
+    @property
+    def _has_all_rows(self) -> bool:
+        """Whether a PE adds up some columns of all rows, else all columns of some rows."""
+        return self._shape.block < self._shape.pes
 
     def _part(self, step: _ProductStep) -> SummedPart:
-        """The part of this PE: all rows and some columns, or some rows and all columns."""
-        shape, (rows, columns) = self._shape, self._shape.part
+        """The part of this PE."""
+        shape, (_, rows, columns) = self._shape, self._shape.part
         column = self._cube * shape.n + step.column
-        if shape.block == rows:
+        if self._has_all_rows:
             return SummedPart(step.token, column + self._pe * columns)
         return SummedPart(step.token + self._pe * rows, column)
+
+
+def blocks_of(
+    layout: Activations, value: tl.Value, token: int, column: int
+) -> Iterator[tuple[tl.Value, int, tuple[int, int, int]]]:
+    """The blocks of a `value` (panels, rows, columns of a panel) that lie in one panel of `layout`
+    each; with the index of their first element, and strides. The value begins at `token`, `column`.
+    """
+    panels, _, columns = value.shape
+    for first, count in layout.runs(column, panels * columns):
+        if panels == 1:
+            block = value[:, :, first : first + count]
+        else:
+            block = value[first // columns : (first + count) // columns]
+        yield block, layout.start(token, column + first), (columns, layout.width, 1)

@@ -9,7 +9,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kernbench import tl
-from kernbench.studies.llama70b_layer.cube_sums import CubeSums, Epilogue, SummedPart
+from kernbench.studies.llama70b_layer.cube_sums import (
+    CubeSums,
+    Epilogue,
+    SummedPart,
+    blocks_of,
+)
 from kernbench.studies.llama70b_layer.projection_shape import Projection
 from kernbench.studies.llama70b_layer.weight_panels import WeightPanels
 
@@ -52,13 +57,8 @@ def project(
             return sums.to(tl.float16)
         added = tl.empty(sums.shape, tl.float16)
         loads = [
-            tl.load_async(
-                residual + shape.out.start(part.token, part.column + first),
-                (added.shape[0], count),
-                (shape.out_width, 1),
-                out=added[:, first : first + count],
-            )
-            for first, count in shape.out.runs(part.column, sums.shape[1])
+            tl.load_async(residual + start, piece.shape, strides, out=piece)
+            for piece, start, strides in blocks_of(shape.out, added, part.token, part.column)
         ]
         for load in loads:
             load.wait()
@@ -88,12 +88,13 @@ def project_rotated(  # noqa: PLR0917 - the arguments of a launch are positional
     half = shape.columns // 2
 
     def epilogue(sums: tl.Value, squares: tl.Value | None, part: SummedPart) -> tl.Value:
-        rows, columns = sums.shape
-        start, block = part.token * half + part.column // 2, (rows, columns // 2, 1)
-        cos = tl.load_async(cosines + start, block, (half, 1, 1))
-        sin = tl.load_async(sines + start, block, (half, 1, 1))
-        result = tl.zeros((rows, columns // 2, 2), tl.float16)
-        pairs = sums.reshape(rows, columns // 2, 2)
+        panels, rows, columns = sums.shape
+        start = part.token * half + part.column // 2
+        block, strides = (panels, rows, columns // 2), (columns // 2, half, 1)
+        cos = tl.load_async(cosines + start, block, strides)
+        sin = tl.load_async(sines + start, block, strides)
+        result = tl.empty((*block, 2), tl.float16)
+        pairs = sums.reshape(*block, 2)
 
         def even(a: tl.Value, b: tl.Value, c: tl.Value, s: tl.Value, r: tl.Value) -> tl.Value:
             return ((a * c - b * s) * r).to(tl.float16)
@@ -101,11 +102,11 @@ def project_rotated(  # noqa: PLR0917 - the arguments of a launch are positional
         def odd(a: tl.Value, b: tl.Value, c: tl.Value, s: tl.Value, r: tl.Value) -> tl.Value:
             return ((a * s + b * c) * r).to(tl.float16)
 
-        operands = pairs[:, :, 0:1], pairs[:, :, 1:2], cos.wait(), sin.wait()
-        norm = _norm(squares, shape)[:, :, None]
-        tl.fused(even, *operands, norm, out=result[:, :, 0:1])
-        tl.fused(odd, *operands, norm, out=result[:, :, 1:2])
-        return result.reshape(rows, columns)
+        turns = (each.wait().reshape(*block, 1) for each in (cos, sin))
+        operands = (*_halves(pairs), *turns, _norm(squares, shape))
+        for chain, half_of_result in zip((even, odd), _halves(result), strict=True):
+            tl.fused(chain, *operands, out=half_of_result)
+        return result.reshape(panels, rows, columns)
 
     _run(shape, Memory(x, weight, exchange, out), _normalised(gain, shape), epilogue)
 
@@ -123,28 +124,31 @@ def project_gated(
     """
 
     def epilogue(sums: tl.Value, squares: tl.Value | None, _part: SummedPart) -> tl.Value:
-        rows, columns = sums.shape
-        pairs = sums.reshape(rows, columns // 2, 2)
+        panels, rows, columns = sums.shape
+        pairs = sums.reshape(panels, rows, columns // 2, 2)
 
         def chain(gate: tl.Value, up: tl.Value, scale: tl.Value) -> tl.Value:
             return (tl.silu(gate * scale) * (up * scale)).to(tl.float16)
 
-        result = tl.fused(
-            chain, pairs[:, :, 0:1], pairs[:, :, 1:2], _norm(squares, shape)[:, :, None]
-        )
-        return result.reshape(rows, columns // 2)
+        result = tl.fused(chain, *_halves(pairs), _norm(squares, shape))
+        return result.reshape(panels, rows, columns // 2)
 
     _run(shape, Memory(x, weight, exchange, out), _normalised(gain, shape), epilogue)
 
 
 def _norm(squares: tl.Value | None, shape: Projection) -> tl.Value:
-    """1 / rms of each row, (rows, 1)."""
+    """1 / rms of each row, (1, rows, 1, 1)."""
     assert squares is not None
 
     def chain(sums: tl.Value) -> tl.Value:
         return tl.rsqrt(tl.fma(sums, 1 / shape.depth, EPSILON))
 
-    return tl.fused(chain, squares)
+    return tl.fused(chain, squares).reshape(1, squares.shape[0], 1, 1)
+
+
+def _halves(pairs: tl.Value) -> tuple[tl.Value, tl.Value]:
+    """The first and the second element of each pair, the last axis."""
+    return pairs[:, :, :, 0:1], pairs[:, :, :, 1:2]
 
 
 def _normalised(gain: tl.Pointer, shape: Projection) -> Prepare:

@@ -91,16 +91,23 @@ class Projection:
         return self.tokens // self.block * len(self.chunks)
 
     @cached_property
-    def panels(self) -> list[tuple[int, int]]:
-        """First column and width of the panels of a chunk."""
-        return [(first, min(PANEL, self.chunk - first)) for first in range(0, self.chunk, PANEL)]
+    def width(self) -> int:
+        """Columns of a panel."""
+        return self.chunk if self.chunk % PANEL else PANEL
 
     @cached_property
-    def part(self) -> tuple[int, int]:
-        """Tokens and columns of a chunk that one PE adds up: some tokens, or a part of one."""
+    def panels(self) -> range:
+        """The panels of a chunk, by their numbers."""
+        return range(self.chunk // self.width)
+
+    @cached_property
+    def part(self) -> tuple[int, int, int]:
+        """Panels, tokens and columns of a panel of the sums that one PE adds up: some tokens of all
+        panels, or some columns of one token.
+        """
         if self.block < self.pes:
-            return self.block, self.chunk // self.pes
-        return self.block // self.pes, self.chunk
+            return 1, self.block, self.chunk // self.pes
+        return len(self.panels), self.block // self.pes, self.width
 
     @cached_property
     def exchanged(self) -> int:
@@ -110,5 +117,5 @@ class Projection:
     @cached_property
     def slots(self) -> int:
         """Elements that a PE receives in one step: for each PE sums of squares, and its part."""
-        rows, columns = self.part
-        return self.pes * rows * (columns + 1)
+        panels, rows, columns = self.part
+        return self.pes * rows * (panels * columns + 1)

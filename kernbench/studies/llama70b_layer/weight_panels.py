@@ -1,9 +1,9 @@
 """The panels of a PE's weight, loaded in the order of their use and ahead of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kernbench import tl
-from kernbench.studies.llama70b_layer.projection_shape import PANEL, Projection
+from kernbench.studies.llama70b_layer.projection_shape import Projection
 from kernbench.studies.llama70b_layer.shape import ITEM_BYTES
 
 EARLY = 3
@@ -34,29 +34,29 @@ class WeightPanels:
         self._products = list[tl.PendingResult]()
         most = BUFFERS if shape.block > 1 else EARLY + 1
         free = SCRATCH_BYTES - shape.operand_bytes - shape.sums_bytes
-        self._buffers = min(most, max(EARLY + 1, free // (self._rows * PANEL * ITEM_BYTES)))
+        self._buffers = min(most, max(EARLY + 1, free // (self._rows * shape.width * ITEM_BYTES)))
         for _ in range(min(EARLY, len(self._panels))):
             self._load()
 
-    def multiply(self, x: tl.Value, out: tl.Value) -> None:
-        """Queue out = x @ the next chunk of the weight; `x` is (tokens, k), `out` (tokens, chunk).
+    def multiply(self, x: tl.Value, panels: Sequence[tl.Value]) -> None:
+        """Queue x @ the next chunk of the weight into its `panels`, (tokens, width) each.
 
         Returns when the panels of the chunk are in TCM.
         """
         for row in range(0, self._shape.k, self._rows):
-            for first, width in self._shape.panels:
+            for target in panels:
                 # Half of the buffers are ahead of the products, half behind them: these may wait at
                 # the engine while the kernel exchanges sums.
                 ahead = len(self._products) + self._buffers // 2
                 while len(self._loads) < min(ahead, len(self._panels)):
                     self._load()
                 panel = self._loads[len(self._products)].wait()
-                operand, target = x[:, row : row + self._rows], out[:, first : first + width]
+                operand = x[:, row : row + self._rows]
                 acc = target if row else None
                 self._products.append(tl.composite("gemm", operand, panel, target, acc=acc))
 
-    def _in_order(self) -> Iterator[tuple[int, int]]:
-        """(first element, width) of every panel, for each block of tokens.
+    def _in_order(self) -> Iterator[int]:
+        """The first element of every panel, for each block of tokens.
 
         Successive panels have different columns: a product waits for the one to which it is added.
         """
@@ -64,17 +64,16 @@ class WeightPanels:
         for _ in range(0, shape.tokens, shape.block):
             for column in shape.chunks:
                 for row in range(0, shape.k, self._rows):
-                    for first, width in shape.panels:
-                        yield (column + first) * shape.k + row * width, width
+                    for panel in shape.panels:
+                        yield (column + panel * shape.width) * shape.k + row * shape.width
 
     def _load(self) -> None:
         number, out = len(self._loads), None
-        start, width = self._panels[number]
         if number >= self._buffers:
             self._products[number - self._buffers].wait()
-            old = self._loads[number - self._buffers].wait()
-            out = old if old.shape == (self._rows, width) else None
-        self._loads.append(tl.load_async(self._start + start, (self._rows, width), out=out))
+            out = self._loads[number - self._buffers].wait()
+        start, block = self._start + self._panels[number], (self._rows, self._shape.width)
+        self._loads.append(tl.load_async(start, block, out=out))
 
 
 def panel_rows(shape: Projection, tile: int) -> int:
@@ -83,7 +82,7 @@ def panel_rows(shape: Projection, tile: int) -> int:
     fitting = [each for each in whole if each <= PANEL_ROWS] or whole[:1]
     if shape.block > 1:
         return fitting[-1]
-    across = max(1, shape.n // PANEL)
+    across = max(1, shape.n // shape.width)
     enough = [each for each in fitting if shape.k // each * across >= DECODE_PANELS]
     least = [each for each in fitting if each >= DECODE_ROWS] or fitting[-1:]
     return max(enough[-1], least[0]) if enough else least[0]

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernbench.studies.llama70b_layer.projection_shape import PANEL, Projection
+from kernbench.studies.llama70b_layer.projection_shape import Projection
 from kernbench.studies.llama70b_layer.shape import LayerShape
 from runtime.language.value import Array
 
@@ -92,8 +92,8 @@ def packed(weight: Array, shape: Projection) -> Array:
             own = weight[pe * shape.k :, cube * shape.n :][: shape.k, : shape.n]
             for chunk in np.split(own, shape.n // shape.chunk, 1):
                 parts += [
-                    chunk[:, first : first + PANEL].ravel()
-                    for first in range(0, shape.chunk, PANEL)
+                    chunk[:, panel * shape.width :][:, : shape.width].ravel()
+                    for panel in shape.panels
                 ]
     return np.concatenate(parts)
 

@@ -32,10 +32,10 @@ def test_the_runs_of_some_columns_end_at_the_panels():
 @pytest.mark.parametrize("tokens", [1, 64, 128])
 def test_every_element_of_the_result_is_added_up_once(tokens: int):
     product = shape(tokens)
-    rows, columns = product.part
-    assert rows * columns * product.pes == product.block * product.chunk
+    panels, rows, columns = product.part
+    assert panels * rows * columns * product.pes == product.block * product.chunk
     assert product.steps * product.block * product.chunk == tokens * product.n
-    assert sum(width for _, width in product.panels) == product.chunk
+    assert len(product.panels) * product.width == product.chunk
 
 
 def test_the_panels_of_a_weight_are_packed_in_the_order_of_their_use():
