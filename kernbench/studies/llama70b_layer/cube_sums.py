@@ -13,8 +13,11 @@ from kernbench.studies.llama70b_layer.shape import Activations
 
 
 class SummedPart(NamedTuple):
-    """Where the sums lie that one PE has added up: the first token and column of the result."""
+    """What one PE has added up: its number in the order (cube, PE, step), and where it lies in the
+    result, its first token and column.
+    """
 
+    number: int
     token: int
     column: int
 
@@ -87,7 +90,7 @@ class CubeSums:
         for distance in range(shape.pes):
             pe = (self._pe + distance) % shape.pes
             slots = self._slots(pe, number)
-            if self._has_all_rows:
+            if self._shape.has_all_rows:
                 part = step.flat[pe * count : pe * count + count]
             else:
                 part = step.flat.reshape(panels, shape.block, columns)[:, pe * rows :][:, :rows]
@@ -95,7 +98,7 @@ class CubeSums:
             stores.append(tl.store_async(start, part))
             if step.squares is not None:
                 own = step.squares
-                if not self._has_all_rows:
+                if not self._shape.has_all_rows:
                     own = own[pe * rows : pe * rows + rows]
                 stores.append(tl.store_async(slots + self._pe * rows, own))
         for store in stores:
@@ -109,24 +112,18 @@ class CubeSums:
         if step.squares is not None:
             squares = tl.sum(tl.load(slots, (shape.pes, rows)), axis=0)
         sums = tl.sum(parts.wait(), axis=0).reshape(panels, rows, columns)
-        part = self._part(step)
+        part = self._part(number)
         result = self._epilogue(sums, squares, part)
         column = part.column * result.shape[2] // columns
         for piece, start, strides in blocks_of(shape.out, result, part.token, column):
             tl.store(self._out + start, piece, strides)
 
-    @property
-    def _has_all_rows(self) -> bool:
-        """Whether a PE adds up some columns of all rows, else all columns of some rows."""
-        return self._shape.block < self._shape.pes
-
-    def _part(self, step: _ProductStep) -> SummedPart:
-        """The part of this PE."""
-        shape, (_, rows, columns) = self._shape, self._shape.part
-        column = self._cube * shape.n + step.column
-        if self._has_all_rows:
-            return SummedPart(step.token, column + self._pe * columns)
-        return SummedPart(step.token + self._pe * rows, column)
+    def _part(self, number: int) -> SummedPart:
+        """The part of this PE of a step."""
+        step = self._steps[number]
+        token, column = self._shape.first(step.token, step.column, self._cube, self._pe)
+        place = (self._cube * self._shape.pes + self._pe) * self._shape.steps + number
+        return SummedPart(place, token, column)
 
 
 def blocks_of(

@@ -20,6 +20,7 @@ from kernbench.studies.llama70b_layer.weights import (
     LayerInputs,
     LayerWeights,
     in_panels,
+    in_parts,
     in_rows,
     interleaved,
     packed,
@@ -105,7 +106,10 @@ class _RankLayer:
             _placed(shape.hidden, weights and weights.gains[index], _EVERY_CUBE)
             for index in range(2)
         ]
-        self._rotations = [torch.from_numpy(each.ravel(), dp=_SPREAD) for each in rotations(shape)]
+        self._rotations = [
+            torch.from_numpy(in_parts(each, self._projections[0])[::2], dp=_SPREAD)
+            for each in rotations(shape)
+        ]
         self._heads = self._activations(shape.tokens * shape.qkv)
         self._attended = self._activations(shape.tokens * queries)
         self._gated = self._activations(shape.tokens * shape.inner)

@@ -6,6 +6,7 @@ are on their way (`weight_panels`), and the next block of tokens is loaded.
 """
 
 from collections.abc import Callable
+from math import prod
 from typing import NamedTuple
 
 from kernbench import tl
@@ -22,19 +23,19 @@ EPSILON = 1e-5
 """In the root mean square, as in Llama 2."""
 
 
-class ProductOperand(NamedTuple):
+class TokenBlock(NamedTuple):
     """(tokens, k) elements; if rows are normalised, the sum of squares of each one."""
 
     x: tl.Value
     squares: tl.Value | None = None
 
 
-Prepare = Callable[[tl.Value], ProductOperand]
+Prepare = Callable[[tl.Value], TokenBlock]
 """The operand of the products, from the elements of a block of tokens."""
 
 
 class Memory(NamedTuple):
-    """ProductOperand, weight, buffers of the exchange and result of a projection."""
+    """TokenBlock, weight, buffers of the exchange and result of a projection."""
 
     x: tl.Pointer
     weight: tl.Pointer
@@ -68,7 +69,7 @@ def project(
 
         return tl.fused(chain, sums, added)
 
-    _run(shape, Memory(x, weight, exchange, out), ProductOperand, epilogue)
+    _run(shape, Memory(x, weight, exchange, out), TokenBlock, epilogue)
 
 
 def project_rotated(  # noqa: PLR0917 - the arguments of a launch are positional
@@ -83,16 +84,15 @@ def project_rotated(  # noqa: PLR0917 - the arguments of a launch are positional
 ) -> None:
     """Kernel: out = rotated(norm(x) @ weight).
 
-    `cosines` and `sines` (tokens, columns / 2) rotate each pair of adjacent columns, in float32.
+    `cosines` and `sines` rotate each pair of adjacent columns, in float32; those of the part that a
+    PE adds up in a step lie behind one another, `in_parts` of `weights`.
     """
-    half = shape.columns // 2
 
     def epilogue(sums: tl.Value, squares: tl.Value | None, part: SummedPart) -> tl.Value:
         panels, rows, columns = sums.shape
-        start = part.token * half + part.column // 2
-        block, strides = (panels, rows, columns // 2), (columns // 2, half, 1)
-        cos = tl.load_async(cosines + start, block, strides)
-        sin = tl.load_async(sines + start, block, strides)
+        block = panels, rows, columns // 2
+        start = part.number * prod(block)
+        cos, sin = (tl.load_async(each + start, block) for each in (cosines, sines))
         result = tl.empty((*block, 2), tl.float16)
         pairs = sums.reshape(*block, 2)
 
@@ -161,8 +161,8 @@ def _normalised(gain: tl.Pointer, shape: Projection) -> Prepare:
         wide = a.to(tl.float32)
         return a * g, tl.sum(wide * wide, axis=1, keep_dims=True)
 
-    def prepare(x: tl.Value) -> ProductOperand:
-        return ProductOperand(*tl.fused(chain, x, row.wait(), out=(x, None)))
+    def prepare(x: tl.Value) -> TokenBlock:
+        return TokenBlock(*tl.fused(chain, x, row.wait(), out=(x, None)))
 
     return prepare
 

@@ -100,12 +100,27 @@ class Projection:
         """The panels of a chunk, by their numbers."""
         return range(self.chunk // self.width)
 
+    @property
+    def has_all_rows(self) -> bool:
+        """Whether a PE adds up some columns of all rows, else all columns of some rows."""
+        return self.block < self.pes
+
+    def first(self, token: int, column: int, cube: int, pe: int) -> tuple[int, int]:
+        """First token and column of a PE's part of the step from `token` and `column` of its cube
+        on.
+        """
+        _, rows, columns = self.part
+        column += cube * self.n
+        if self.has_all_rows:
+            return token, column + pe * columns
+        return token + pe * rows, column
+
     @cached_property
     def part(self) -> tuple[int, int, int]:
         """Panels, tokens and columns of a panel of the sums that one PE adds up: some tokens of all
         panels, or some columns of one token.
         """
-        if self.block < self.pes:
+        if self.has_all_rows:
             return 1, self.block, self.chunk // self.pes
         return len(self.panels), self.block // self.pes, self.width
 

@@ -113,8 +113,24 @@ def interleaved(even: Array, odd: Array) -> Array:
     return np.stack([even, odd], 2).reshape(len(even), -1)
 
 
+def in_parts(table: Array, shape: Projection) -> Array:
+    """A value for each element of the result (tokens, columns) in the order of the parts that PEs
+    add up: (cube, PE, step).
+    """
+    panels, rows, columns = shape.part
+    parts = [
+        table[token : token + rows, column : column + panels * columns]
+        for cube in range(shape.cubes)
+        for pe in range(shape.pes)
+        for block in range(0, shape.tokens, shape.block)
+        for chunk in shape.chunks
+        for token, column in [shape.first(block, chunk, cube, pe)]
+    ]
+    return np.concatenate([in_panels(each, columns) for each in parts])
+
+
 def rotations(shape: LayerShape) -> tuple[Array, Array]:
-    """Cosines and sines (tokens, columns / 2) for each pair of adjacent columns; values are not
+    """Cosines and sines (tokens, columns), the same for both columns of a pair; values are not
     rotated.
 
     J. Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding", 2021: pair i of a
@@ -122,7 +138,8 @@ def rotations(shape: LayerShape) -> tuple[Array, Array]:
     """
     positions = np.arange(shape.context - shape.tokens, shape.context)
     frequencies = 10000.0 ** (-np.arange(0, shape.depth, 2) / shape.depth)
-    angles = np.zeros((shape.tokens, shape.qkv // 2))
+    angles = np.zeros((shape.tokens, shape.qkv))
     rotated = shape.heads + shape.kv_heads
-    angles[:, : rotated * shape.depth // 2] = np.tile(np.outer(positions, frequencies), rotated)
+    of_head = np.repeat(np.outer(positions, frequencies), 2, axis=1)
+    angles[:, : rotated * shape.depth] = np.tile(of_head, rotated)
     return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
