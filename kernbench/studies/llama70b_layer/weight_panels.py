@@ -58,7 +58,7 @@ class WeightPanels:
     def _in_order(self) -> Iterator[int]:
         """The first element of every panel, for each block of tokens.
 
-        Successive panels have different columns: a product waits for the one to which it is added.
+        Successive panels have different columns: a product waits for the sum to which it is added.
         """
         shape = self._shape
         for _ in range(0, shape.tokens, shape.block):
