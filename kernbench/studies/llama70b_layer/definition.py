@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from kernbench.studies import table
 from kernbench.studies.llama70b_layer.measurement import LayerPoint, measure
 from kernbench.studies.llama70b_layer.rows import LayerResults, LayerRow
-from kernbench.studies.llama70b_layer.shape import LAYERS, LLAMA_70B, LayerShape
+from kernbench.studies.llama70b_layer.shape import (
+    LAYERS,
+    LLAMA_70B,
+    MOST_TOKENS,
+    TOKENS,
+    LayerShape,
+)
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
 from kernbench.studies.table import ns
 from kernbench.theory.topology_file import TopologyFile
@@ -120,7 +126,12 @@ class LayerStudy(ParameterStudy[LayerPoint, LayerRow, LayerResults]):
 
 
 def prefill_of(shape: LayerShape, tokens: int) -> LayerShape:
-    """A layer whose tokens are all new."""
+    """A layer whose tokens are all new; raises `UsageError` for a number without whole blocks."""
+    if tokens % TOKENS or not TOKENS <= tokens <= MOST_TOKENS:
+        raise UsageError(
+            f"--tokens {tokens}: not a multiple of {TOKENS} up to {MOST_TOKENS}, whose scores fit "
+            "in TCM; 0 leaves the prefill out"
+        )
     return replace(shape, tokens=tokens, context=tokens)
 
 

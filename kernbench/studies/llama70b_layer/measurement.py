@@ -18,8 +18,7 @@ from kernbench.studies.llama70b_layer.weights import (
     random_weights,
 )
 from runtime.core.config_file import default_file, read_text
-from runtime.core.trace import OpRecord
-from sip_node.local_run import simulate
+from sip_node.local_run import no_records, simulate
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def measure(point: LayerPoint) -> LayerRow:
         ccl=with_hypercube(read_text(default_file("ccl.yaml"))),
         data=point.has_data,
         # The op log of a layer takes more memory than its simulation.
-        on_records=_ignore,
+        on_records=no_records,
     )
     # The slowest rank: they meet in the all-reduces.
     slowest = max(world.returned.values(), key=lambda run: sum(run.parts_ps))
@@ -84,7 +83,3 @@ def largest_error(
         assert run.result is not None
         errors.append(float(np.abs(run.result - exact).max()))
     return max(errors) / float(np.sqrt((exact**2).mean()))
-
-
-def _ignore(sip: int, records: list[OpRecord]) -> None:
-    del sip, records

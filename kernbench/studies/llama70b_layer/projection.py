@@ -35,7 +35,7 @@ Prepare = Callable[[tl.Value], TokenBlock]
 
 
 class Memory(NamedTuple):
-    """TokenBlock, weight, buffers of the exchange and result of a projection."""
+    """Where a projection has its operand, its weight, its exchange of sums and its result."""
 
     x: tl.Pointer
     weight: tl.Pointer

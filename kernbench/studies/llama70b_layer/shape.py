@@ -77,19 +77,16 @@ class LayerShape:
             raise UsageError(
                 f"{own.kv_heads} heads of keys and values of a SIP do not divide {cubes} cubes"
             )
-        if self.is_decode and self.context % (all_pes // own.kv_heads):
-            raise UsageError(
-                f"--context {self.context}: keys for {all_pes // own.kv_heads} PEs of each head"
-            )
-        if self.is_decode and self.context // (all_pes // own.kv_heads) > MOST_KEYS:
-            raise UsageError(
-                f"--context {self.context} on {ranks} SIPs: {all_pes // own.kv_heads} PEs share "
-                f"the keys of a head, and the TCM of one has room for {MOST_KEYS}"
-            )
-        if not self.is_decode and (self.tokens % TOKENS or self.tokens > MOST_TOKENS):
-            raise UsageError(
-                f"--tokens {self.tokens}: not a multiple of {TOKENS} up to {MOST_TOKENS}"
-            )
+        if self.is_decode:
+            self._check_context(ranks, all_pes // own.kv_heads)
+
+    def _check_context(self, ranks: int, pes: int) -> None:
+        """`pes` PEs share the keys of a head, equally."""
+        where = f"--context {self.context}: on {ranks} SIPs, {pes} PEs share the keys of a head"
+        if self.context % pes:
+            raise UsageError(f"{where}, so it must be a multiple of {pes}")
+        if self.context // pes > MOST_KEYS:
+            raise UsageError(f"{where}, and the TCM of one has room for {MOST_KEYS}")
 
 
 LLAMA_70B = LayerShape(

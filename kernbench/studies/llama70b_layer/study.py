@@ -9,8 +9,8 @@ CONTEXT, TOKENS = 8192, 64
 @study(
     "llama70b-layer",
     "a whole layer of llama-70B, tensor parallel over 1 to 8 SIPs, by part; JSON and figure",
-    context="tokens to which a decode attends, the new one among them",
-    tokens="tokens of the prefill, a multiple of 64; 0: decode only",
+    context="tokens to which a decode attends, the new one among them; a multiple of 128",
+    tokens="tokens of the prefill, a multiple of 64 up to 256; 0: decode only",
 )
 def llama70b_layer(options: StudyOptions, *, context: int = CONTEXT, tokens: int = TOKENS) -> bool:
     """Whether every checked result is right and no part below its bound."""

@@ -87,9 +87,10 @@ def test_a_file_without_a_layer_at_full_size_is_refused(tmp_path: Path):
     ("arguments", "problem"),
     [
         (["--context", "0"], "--context 0: at least 1"),
-        (["--context", "100"], "--context 100: keys for 16 PEs of each head"),
-        (["--context", "32768"], "--context 32768 on 1 SIPs: 16 PEs share the keys of a head"),
+        (["--context", "100"], "16 PEs share the keys of a head, so it must be a multiple of 16"),
+        (["--context", "32768"], "and the TCM of one has room for 1024"),
         (["--tokens", "-1"], "--tokens -1: at least 0"),
+        (["--tokens", "1"], "--tokens 1: not a multiple of 64 up to 256"),
         (["--tokens", "100"], "--tokens 100: not a multiple of 64 up to 256"),
         (["--tokens", "320"], "--tokens 320: not a multiple of 64 up to 256"),
         (["--tokens", "many"], "--tokens"),
