@@ -18,6 +18,8 @@ from runtime.language.value import Array
 LEAST_RANKS, MOST_RANKS = 2, 8
 ITEM_BYTES = 2
 """An element is float16."""
+MOST_BYTES = 1 << 30
+"""Of the tokens of all ranks and their scores: the host keeps several copies of them."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +86,18 @@ class MoePoint:
         return PartSizes(self.plan.rows, self.hidden, ITEM_BYTES)
 
     @property
+    def host_bytes(self) -> int:
+        """Bytes of the copies of all tokens, and of the float64 scores that draw their experts."""
+        return self._copied_bytes + 8 * self.ranks * self.tokens * self.experts
+
+    @property
     def cost(self) -> int:
         """Events grow with the bytes on the links, and paths with the ranks."""
-        nbytes = self.ranks * self.tokens * self.top_k * self.hidden * ITEM_BYTES
-        return self.ranks * (nbytes + 1_000_000)
+        return self.ranks * (self._copied_bytes + 1_000_000)
+
+    @property
+    def _copied_bytes(self) -> int:
+        return self.ranks * self.tokens * self.top_k * self.hidden * ITEM_BYTES
 
     def __str__(self) -> str:
         routing = "file" if self.exponent is None else f"a = {self.exponent:g}"
@@ -116,6 +126,12 @@ def plan_points(topology: str, ccl: str, flags: MoeFlags) -> tuple[MoePoint, ...
         for exponent, read in _routings(flags, ranks)
     )
     for point in points:
+        # `parts` are drawn when they are read: not before the sizes are known to fit.
+        if point.host_bytes > MOST_BYTES:
+            raise UsageError(
+                f"--tokens {point.tokens}, --hidden {point.hidden}, --experts {point.experts}: "
+                f"{point.host_bytes:,} bytes over {point.ranks} ranks, more than {MOST_BYTES:,}"
+            )
         if all(not rows or source == target for source, target, rows in point.parts):
             raise UsageError(f"{point}: every token stays on its rank, so nothing is exchanged")
     return points

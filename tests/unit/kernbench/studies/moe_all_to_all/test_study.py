@@ -112,6 +112,8 @@ def test_a_line_of_the_table_has_the_skew_and_both_ratios(capsys: pytest.Capture
         (["--exponents", "nan"], "'nan' must be a number from 0 to 20"),
         (["--top-k", "17"], "--top-k 17: a token selects different experts, and there are 16"),
         (["--tokens", "0"], "--tokens 0: must be at least 1"),
+        # 2 ranks of them: 2 experts of 2048 float16, and 16 scores in float64.
+        (["--tokens", "100000"], f"{200_000 * (2 * 4096 + 128):,} bytes over 2 ranks, more than"),
         (["--seed", "-1"], "--seed -1: must be at least 0"),
         (["--routing", "none"], "--routing none cannot be read: No such file or directory"),
         (["--routing", "none", "--tokens", "1"], "--tokens with --routing none: the file has"),
