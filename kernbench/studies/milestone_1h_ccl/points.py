@@ -17,8 +17,6 @@ from runtime.core.errors import UsageError
 
 SMALLEST_BYTES, STEP = 256, 4
 ALGORITHMS = ("ring", "intercube")
-INTERCUBE_BYTES = 131_072
-"""Largest size of `intercube`, bytes a PE times SIPs: it works on every cube, with many events."""
 KINDS = ("tcm", "hbm", "sram")
 KIND_BYTES = (1024, 4096, 16_384, 65_536)
 """Sizes of the part `kind`, bytes a PE."""
@@ -86,11 +84,10 @@ def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[CclPoint, ...]
     )
 
 
-def sizes(network: SipNetwork, algorithm: str, max_bytes: int) -> Iterator[int]:
+def sizes(max_bytes: int) -> Iterator[int]:
     """Bytes a PE, each `STEP` times the previous."""
-    most_bytes = INTERCUBE_BYTES // network.sips if algorithm == "intercube" else max_bytes
     nbytes = SMALLEST_BYTES
-    while nbytes <= min(max_bytes, most_bytes):
+    while nbytes <= max_bytes:
         yield nbytes
         nbytes *= STEP
 
@@ -99,7 +96,7 @@ def _by_size(file: TopologyFile, queues: dict[str, Any], max_bytes: int) -> Iter
     for network in NETWORKS:
         text = _joined(file, network)
         for algorithm in ALGORITHMS:
-            for nbytes in sizes(network, algorithm, max_bytes):
+            for nbytes in sizes(max_bytes):
                 yield CclPoint(
                     topology=text,
                     ccl=_queues(queues),

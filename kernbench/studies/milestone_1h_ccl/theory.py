@@ -11,6 +11,8 @@ forward them.
                                                 W x H cubes, and back
                + for each dimension of SIPs: a ring where it is closed,
                  else 2(k-1)(alpha + n/B) for k SIPs in a row
+               A shard of more than four slots moves as a pipeline each way: all alphas, and the
+               bytes once, n/B_c instead of (W-1 + H-1) n/B_c and n/B instead of (k-1) n/B.
 
 The ring is that of R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective Communication
 Operations in MPICH", IJHPCA 19(1), 2005; every byte is read once and written once.
@@ -21,6 +23,7 @@ the recurrence of the ring (`ring_recurrence`), with queues in TCM, by what the 
 without a term.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
 
@@ -38,6 +41,7 @@ from kernbench.theory.floor_plan import FloorPlan
 from kernbench.theory.kernel_costs import ITEM_BYTES, KernelCosts
 from kernbench.theory.roofline import bytes_ps
 from kernbench.theory.topology_file import TopologyFile
+from runtime.ccl.algorithms.intercube import SHORT_SLOTS
 from runtime.ccl.ring_pipeline import MessageCut, RingQueues
 
 
@@ -174,18 +178,25 @@ class AllReduceTheory:
         w, h = self._file["sip.cube_mesh.w"], self._file["sip.cube_mesh.h"]
         total = Fraction(0)
         # There and back, along a row and along a column of cubes; each hop sends the whole shard.
-        if w > 1:
-            total += 2 * (w - 1) * self._between_cubes(0, 1).message_ps(nbytes)
-        if h > 1:
-            total += 2 * (h - 1) * self._between_cubes(0, w).message_ps(nbytes)
+        hops = [self._between_cubes(0, 1)] * (w - 1) + [self._between_cubes(0, w)] * (h - 1)
+        total += 2 * self._passed_ps(hops, nbytes)
         # The root cube is the last one, at the IO chiplet.
         link = self._between_sips(w * h - 1)
         for length in (self._network.w, self._network.h):
             # A closed dimension is a ring, which splits the shard; an open one sends it whole.
-            open_ended = self._network.topology == "mesh_2d_no_wrap"
-            sent = Fraction(nbytes, 1 if open_ended else length)
-            total += 2 * (length - 1) * link.message_ps(sent)
+            if self._network.topology == "mesh_2d_no_wrap":
+                total += 2 * self._passed_ps([link] * (length - 1), nbytes)
+            else:
+                total += link.ring_all_reduce_ps(length, nbytes)
         return total
+
+    def _passed_ps(self, hops: Sequence[AlphaBeta], nbytes: int) -> Fraction:
+        """A shard over successive hops: as a whole, or as a pipeline if it is long."""
+        whole_ps = sum((hop.message_ps(nbytes) for hop in hops), Fraction(0))
+        if not hops or nbytes <= SHORT_SLOTS * self._queue.slot_bytes:
+            return whole_ps
+        slowest_ps = max(hop.bytes_ps(nbytes) for hop in hops)
+        return sum((Fraction(hop.alpha_ps) for hop in hops), slowest_ps)
 
     def _between_sips(self, cube: int) -> AlphaBeta:
         return self._costs.alpha_beta(self._plan.between_pes((cube, 0), (cube, 0), 1))

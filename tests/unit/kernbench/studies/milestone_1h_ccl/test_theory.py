@@ -83,6 +83,15 @@ def test_intercube_goes_to_the_root_between_sips_and_back(
     assert theory(network, w, h).alpha_beta_ps("intercube", 1024) == expected_ps
 
 
+def test_a_long_shard_of_intercube_is_a_pipeline_each_way():
+    # 64 KiB, more than four slots: three cubes in a row there and back pay two alphas and the bytes
+    # once each way; so do three SIPs in a row.
+    network, nbytes = SipNetwork("mesh_2d_no_wrap", 3, 1), 1 << 16
+    alphas_ps = 2 * 2 * (TO_NEXT_CUBE_PS + TO_NEXT_SIP_PS)
+    form_ps = theory(network, 3, 1).alpha_beta_ps("intercube", nbytes)
+    assert form_ps == alphas_ps + 2 * 2 * nbytes * 1000 / 128
+
+
 def test_the_parts_of_a_small_ring():
     # Messages of 64 B, one a step.
     file = FILE.with_values({"sip.cube_mesh": {"w": 1, "h": 1}})
