@@ -21,7 +21,7 @@ class Operation:
     """An operation in flight; its wait returns `result`, a value or values in TCM, or None.
 
     It reads the values `reads` and writes to `writes`, of which those in `over` existed before.
-    `written` are the extents of what it writes over, `used` those and of what it reads.
+    `written` are the extents of what it writes over, `used` those, and those of what it reads.
     `peer` describes the wait for the peer that it depends on. An operation that depends on no peer
     has `earliest_end_ps` instead, which returns a lower bound for its end.
     """

@@ -14,7 +14,7 @@ _DEFAULT = KvFlags()
     tokens="tokens of the prompt, rising, with commas",
     orders="orders of both sides along the SIPs, with commas: blocks, mirrored, interleaved",
     layers="layers of the model that are simulated",
-    new_tokens="tokens that the prefill computes; those before them are in a prefix cache",
+    new_tokens="tokens that the prefill computes, at most all; a prefix cache has those before",
     network="links between SIPs: ring_1d or mesh_2d_no_wrap",
 )
 def kv_transfer(

@@ -5,7 +5,7 @@ import pytest
 
 from kernbench.studies.llama70b_layer.projection_shape import Projection
 from kernbench.studies.llama70b_layer.shape import Activations
-from kernbench.studies.llama70b_layer.weight_panels import panel_rows
+from kernbench.studies.llama70b_layer.weight_panels import EARLY, SCRATCH_BYTES, panel_rows
 from kernbench.studies.llama70b_layer.weights import in_panels, in_rows, packed
 
 
@@ -56,3 +56,6 @@ def test_the_panels_of_a_layer_at_full_size_are_whole_tiles_and_divide_the_rows(
     rows = panel_rows(product, 64)
     assert rows % 64 == 0
     assert product.k % rows == 0
+    # A PE loads EARLY panels of float16 ahead of the panel in use.
+    panels_bytes = (EARLY + 1) * rows * product.width * 2
+    assert product.operand_bytes + product.sums_bytes + panels_bytes <= SCRATCH_BYTES
