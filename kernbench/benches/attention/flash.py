@@ -43,6 +43,7 @@ class FlashItem:
     gaps.
 
     With `is_causal` the last query belongs to the last key, and keys behind a query are masked.
+    The keys come block by block from the one with key number `start` on, and then those before.
     With `pages` keys and values lie in pages of `page_keys` rows, which divide the width of a block
     and the keys: k and v point to page 0, and `pages` are the numbers of the item's pages.
     """
@@ -52,6 +53,7 @@ class FlashItem:
     v: tl.Pointer
     keys: int
     is_causal: bool = False
+    start: int = 0
     pages: tuple[int, ...] = ()
     page_keys: int = 0
 
@@ -92,32 +94,44 @@ class _Step(NamedTuple):
     item: int
     first: int
     keys: int
-
-    @property
-    def is_first(self) -> bool:
-        return self.first == 0
-
-    @property
-    def is_last(self) -> bool:
-        return self.first + self.keys == self.flash.keys
+    is_first: bool
+    is_last: bool
 
     def masked(self, rows: int) -> int:
         """How many of the keys, the last ones, are hidden from some queries."""
-        return rows if self.flash.is_causal and self.is_last else 0
+        has_last_key = self.first + self.keys == self.flash.keys
+        return rows if self.flash.is_causal and has_last_key else 0
 
 
 def _steps(items: Sequence[FlashItem], shape: BlockShape) -> Iterator[_Step]:
     number = 0
     for item, each in enumerate(items):
-        # Blocks of nearly one size, the first one the shortest: the exponentials of a short block
-        # do not hide the products of a long one before it.
-        unit = each.page_keys or min(shape.rows, shape.width)
-        blocks = tl.cdiv(each.keys, shape.width // unit * unit)
-        width = tl.cdiv(each.keys, blocks * unit) * unit
-        for end in range(each.keys - (blocks - 1) * width, each.keys + 1, width):
-            first = max(0, end - width)
-            yield _Step(number=number, flash=each, item=item, first=first, keys=end - first)
+        parts = _key_blocks(each, shape)
+        turn = each.start * len(parts) // each.keys
+        for place, (first, end) in enumerate([*parts[turn:], *parts[:turn]]):
+            yield _Step(
+                number=number,
+                flash=each,
+                item=item,
+                first=first,
+                keys=end - first,
+                is_first=place == 0,
+                is_last=place == len(parts) - 1,
+            )
             number += 1
+
+
+def _key_blocks(item: FlashItem, shape: BlockShape) -> list[tuple[int, int]]:
+    """The first key of each block, and the one behind it.
+
+    Blocks have nearly one size, the first one is the shortest: the exponentials of a short block do
+    not hide the products of a long one before it.
+    """
+    unit = item.page_keys or min(shape.rows, shape.width)
+    count = tl.cdiv(item.keys, shape.width // unit * unit)
+    width = tl.cdiv(item.keys, count * unit) * unit
+    ends = range(item.keys - (count - 1) * width, item.keys + 1, width)
+    return [(max(0, end - width), end) for end in ends]
 
 
 class _FlashLoop:

@@ -119,14 +119,15 @@ class HeadlineStudy(ParameterStudy[HeadlinePoint, HeadlineRow, HeadlineResults])
     def passed(self, results: HeadlineResults) -> str:
         """With the layers nearest to their bounds."""
         checked = sum(row.error is not None for row in results.rows)
+        heads = sum(row.head_error is not None for row in results.rows)
         nearest = [
             max((row for row in results.rows if row.panel.is_decode == decodes), key=_share)
             for decodes in (False, True)
         ]
         names = " and ".join(f"{row.label} ({row.share:.0%})" for row in nearest)
         return (
-            f"{len(results.rows)} layers: {checked} right against float64, the others without "
-            f"data; none below its bound, the nearest {names}"
+            f"{len(results.rows)} layers: {checked} right against float64, of {heads} one head, "
+            f"also by halves, the others without data; none below its bound, the nearest {names}"
         )
 
 
@@ -147,5 +148,13 @@ def _cells(row: HeadlineRow) -> list[str]:
         bounds.binds,
         f"{100 * row.share:.1f}",
         *(f"{100 * each / row.kernel_ps:.1f}" for each in shares),
-        "no data" if row.error is None else f"{row.error:.1e}",
+        _checked(row),
     ]
+
+
+def _checked(row: HeadlineRow) -> str:
+    if row.error is not None:
+        return f"{row.error:.1e}"
+    if row.head_error is None or row.halves_error is None:
+        return "no data"
+    return f"{row.head_error:.1e} (one head; its halves {row.halves_error:.1e})"

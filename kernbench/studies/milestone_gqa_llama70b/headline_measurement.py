@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from kernbench.benches.attention.reference import grouped_attention
+from kernbench.studies.milestone_gqa_llama70b.headline_halves import head_errors
 from kernbench.studies.milestone_gqa_llama70b.headline_points import HeadlinePoint
 from kernbench.studies.milestone_gqa_llama70b.headline_program import (
     LayerOutcome,
@@ -30,20 +31,23 @@ def measure(point: HeadlinePoint) -> HeadlineRow:
         counts.add(sip, records)
         works.add(sip, records)
 
+    # See `HeadlinePoint`.
+    sips = point.sips if point.has_data else 1
     world = simulate(
         layer_program(point, tensors),
-        point.sips,
-        topology=point.topology,
+        sips,
+        topology=point.topology if point.has_data else point.one_sip,
         ccl=point.ccl,
         data=point.has_data,
         on_records=observe,
     )
+    head = head_errors(point) if point.by_halves else None
     return HeadlineRow(
         panel=point.panel,
         n_ranks=point.sips,
         batch=point.layer.batch,
         tokens=point.layer.tokens,
-        op_log_summary=counts.summary(),
+        op_log_summary=counts.summary(point.sips // sips),
         kernel_ps=max(outcome.kernel_ps for outcome in world.returned.values()),
         parts=works.parts(),
         bounds=attention_bounds(
@@ -53,6 +57,8 @@ def measure(point: HeadlinePoint) -> HeadlineRow:
             is_decode=point.panel.is_decode,
         ),
         error=None if tensors is None else largest_error(tensors, point, world.returned),
+        head_error=None if head is None else head.exact,
+        halves_error=None if head is None else head.halves,
     )
 
 

@@ -16,13 +16,10 @@ from runtime.model.topology import parse_topology
 CHECKED_SCORES = 1 << 24
 """A run with at most as many scores has data, and its result is compared with float64."""
 BLOCK_ROWS, PREFILL_KEYS, DECODE_KEYS = 64, 320, 128
-"""Queries of a block of scores of a prefill, and most keys of a block of a prefill and a decode."""
+"""Most queries of a block of scores of a prefill, most keys of one of a prefill and of a decode."""
 
-
-ALL_SIPS_TOKENS, TWO_SIPS_TOKENS = 1024, 2048
-"""Tokens up to which a prefill runs on all numbers of SIPs, and on the first and the last; a longer
-one runs on the last.
-"""
+ALL_SIPS_TOKENS = 2048
+"""Tokens up to which a prefill runs on all numbers of SIPs; a longer one runs on the last."""
 
 
 class LayerSize(NamedTuple):
@@ -36,7 +33,11 @@ class LayerSize(NamedTuple):
 
 @dataclass(frozen=True)
 class HeadlinePoint:
-    """One layer on `sips` SIPs of a topology file, given as text, with the text of the CCL file."""
+    """One layer on `sips` SIPs of a topology file, given as text, with the text of the CCL file.
+
+    SIPs have heads of their own and share nothing, so they do the same at the same times: a run
+    without data simulates one of them. With `by_halves` one head of such a run is checked so.
+    """
 
     topology: str
     ccl: str
@@ -44,6 +45,12 @@ class HeadlinePoint:
     layer: AttentionLayer
     sips: int
     grid: PeGrid
+    by_halves: bool = False
+
+    @property
+    def one_sip(self) -> str:
+        """The topology of one SIP, as text."""
+        return TopologyFile.of(self.topology).on_a_ring(1).text
 
     @property
     def own(self) -> AttentionLayer:
@@ -54,6 +61,12 @@ class HeadlinePoint:
     def parts(self) -> int:
         """The PEs that share the keys of a sequence in a decode."""
         return max(1, self.grid.size // self.own.sequences) if self.panel.is_decode else 1
+
+    @property
+    def rows(self) -> int:
+        """Queries of a block of scores of a prefill: half as many if a PE had one block or none."""
+        blocks = self.own.sequences * self.own.group * self.layer.tokens // BLOCK_ROWS
+        return BLOCK_ROWS if blocks > self.grid.size else BLOCK_ROWS // 2
 
     @property
     def width(self) -> int:
@@ -75,7 +88,10 @@ class HeadlinePoint:
     @property
     def cost(self) -> int:
         """The scores, of which those with data take longer; and the PEs that are built."""
-        return self.scores * (4 if self.has_data else 1) + self.sips * self.grid.size * 10_000
+        sips = self.sips if self.has_data else 1
+        scores = 4 * self.scores if self.has_data else self.scores // self.sips
+        checked = 8 * self.layer.tokens**2 if self.by_halves else 0
+        return scores + checked + sips * self.grid.size * 10_000
 
     def __str__(self) -> str:
         users = f"{self.layer.batch} x " if self.layer.batch > 1 else ""
@@ -103,7 +119,13 @@ def plan_points(
     )
     for point in points:
         _check(point)
-    return points
+    # One head is the same on every number of SIPs.
+    return tuple(
+        replace(point, by_halves=not point.has_data and point.sips == config.sips[-1])
+        if point.panel is AttentionPanel.SINGLE_USER_PREFILL
+        else point
+        for point in points
+    )
 
 
 def sweep(config: HeadlineConfig) -> Iterator[LayerSize]:
@@ -118,12 +140,9 @@ def sweep(config: HeadlineConfig) -> Iterator[LayerSize]:
 
 
 def _sips(config: HeadlineConfig, panel: AttentionPanel, tokens: int) -> tuple[int, ...]:
-    """The numbers of SIPs: fewer for a long prefill, whose simulation takes minutes."""
-    if panel.is_decode or tokens <= ALL_SIPS_TOKENS:
-        return config.sips
-    if tokens <= TWO_SIPS_TOKENS:
-        return tuple(sorted({config.sips[0], config.sips[-1]}))
-    return config.sips[-1:]
+    """The numbers of SIPs: one for a long prefill, whose simulation on few SIPs takes minutes."""
+    is_short = panel.is_decode or tokens <= ALL_SIPS_TOKENS
+    return config.sips if is_short else config.sips[-1:]
 
 
 def _check(point: HeadlinePoint) -> None:

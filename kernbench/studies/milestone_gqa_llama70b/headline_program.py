@@ -11,7 +11,6 @@ from kernbench.benches.attention.grouped_prefill import grouped_prefill
 from kernbench.benches.attention.queues import HYPERCUBE
 from kernbench.benches.attention.split_decode import split_decode
 from kernbench.studies.milestone_gqa_llama70b.headline_points import (
-    BLOCK_ROWS,
     HeadlinePoint,
 )
 from runtime.core.dtypes import float16
@@ -71,7 +70,9 @@ def layer_program(
     def main(rank: int) -> LayerOutcome:
         torch.ahbm.set_device(rank)
         torch.distributed.init_process_group("ahbm")
-        placed = _placed(point, None if tensors is None else tensors.of_rank(rank, point.sips))
+        placed = placed_tensors(
+            point, None if tensors is None else tensors.of_rank(rank, point.sips)
+        )
         launched = (_decode if point.panel.is_decode else _prefill)(point, placed)
         torch.ahbm.synchronize()
         result = None if tensors is None else placed[3].numpy()
@@ -80,7 +81,7 @@ def layer_program(
     return main
 
 
-def _placed(point: HeadlinePoint, tensors: LayerTensors | None) -> list[StoredTensor]:
+def placed_tensors(point: HeadlinePoint, tensors: LayerTensors | None) -> list[StoredTensor]:
     """q, k, v and the result on the device, as matrices with rows of `depth` elements."""
     own, decodes = point.own, point.panel.is_decode
     keys = own.sequences * own.tokens
@@ -98,6 +99,11 @@ def _placed(point: HeadlinePoint, tensors: LayerTensors | None) -> list[StoredTe
     return [*placed, torch.empty(queries, own.depth, dtype=float16, dp=_spread(point))]
 
 
+def block_shape(point: HeadlinePoint) -> BlockShape:
+    """The blocks of scores of a prefill."""
+    return BlockShape(point.rows, point.width, point.layer.depth)
+
+
 def _spread(point: HeadlinePoint) -> DPPolicy:
     """A result over all PEs; with fewer sequences than cubes, on the first cube of each."""
     sequences, cubes = point.own.sequences, point.grid.cubes
@@ -108,8 +114,8 @@ def _spread(point: HeadlinePoint) -> DPPolicy:
 
 
 def _prefill(point: HeadlinePoint, placed: list[StoredTensor]) -> Handle:
-    shape = BlockShape(BLOCK_ROWS, point.width, point.layer.depth)
-    return torch.launch("prefill", grouped_prefill, *placed, point.own, shape, point.grid)
+    arguments = (*placed, point.own, block_shape(point), point.grid)
+    return torch.launch("prefill", grouped_prefill, *arguments)
 
 
 def _decode(point: HeadlinePoint, placed: list[StoredTensor]) -> Handle:

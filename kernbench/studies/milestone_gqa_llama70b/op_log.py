@@ -52,18 +52,19 @@ class OpLogCounts:
                 case _:
                     pass
 
-    def summary(self) -> OpLogSummary:
-        """The counts of all records."""
+    def summary(self, times: int = 1) -> OpLogSummary:
+        """The counts of all records, of SIPs of which `times` do the same."""
         return OpLogSummary(
-            gemm_count=sum(
+            gemm_count=times
+            * sum(
                 count
                 for (target, source), count in self._stores.items()
                 if target in self._operands and source in self._accumulators
             ),
-            ipcq_send_count=self._requests["ipcq_send"],
-            ipcq_recv_count=self._requests["ipcq_recv"],
-            dma_read_count=self._requests["load"] + self._requests["gather"],
-            dma_write_count=self._requests["store"],
+            ipcq_send_count=times * self._requests["ipcq_send"],
+            ipcq_recv_count=times * self._requests["ipcq_recv"],
+            dma_read_count=times * (self._requests["load"] + self._requests["gather"]),
+            dma_write_count=times * self._requests["store"],
         )
 
 

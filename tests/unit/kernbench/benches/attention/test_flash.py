@@ -52,6 +52,23 @@ def test_causal_queries_see_no_later_keys(shape: BlockShape, dtype: DType, toler
     np.testing.assert_allclose(result[-1], exact[-1], rtol=1e-3)
 
 
+@pytest.mark.parametrize("start", [20, 32, 95], ids="from key {}".format)
+def test_keys_from_the_middle_on_come_first(start: int):
+    q, k, v = (uniform(seed, 96, DEPTH) for seed in range(3))
+    out = np.full(q.shape, np.nan, q.dtype)
+
+    def kernel(q: tl.Pointer, k: tl.Pointer, v: tl.Pointer, out: tl.Pointer) -> None:
+        starts = [block * 16 * DEPTH for block in range(6)]
+        items = [
+            FlashItem(q + first, k, v, keys, is_causal=True, start=min(start, keys - 1))
+            for first, keys in zip(starts, range(16, 97, 16), strict=True)
+        ]
+        store_attended(out, starts, items, BlockShape(16, 32, DEPTH))
+
+    mock.launch(kernel, q, k, v, out)
+    np.testing.assert_allclose(out, attention(q, k, v, causal=True), rtol=0, atol=2e-6)
+
+
 def test_a_number_added_to_all_scores_changes_no_bit():
     # Multiples of 1/4, so that scores with 1000 more are exact in float32; the scale is 1/4.
     q, k, v = (np.round(4 * uniform(seed, 64, DEPTH)) / 4 for seed in range(3))

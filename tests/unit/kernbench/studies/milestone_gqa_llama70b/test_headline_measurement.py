@@ -41,16 +41,17 @@ def test_a_layer_is_right_and_takes_the_same_time_without_data(
     assert row.error is not None
     assert 0 < row.error < 1e-3
     assert row.parts.total_ps == pytest.approx(row.kernel_ps)
-    # Prefill: 2 heads x 4 blocks of at most 256 keys on each of 2 SIPs. Decode: a part of the keys
-    # on each of 16 PEs. Both are one step, with two products.
-    counts, steps = row.op_log_summary, 16
+    # Prefill: 2 heads x 8 blocks of 32 queries and at most 256 keys on each of 2 SIPs. Decode: a
+    # part of the keys on each of 16 PEs. Both are one step, with two products.
+    counts, steps = row.op_log_summary, 16 if panel.is_decode else 32
     assert counts.gemm_count == 2 * steps
     # Loads of q, k and v. Of the 256 keys of a prefill 32 lie on each of 8 PEs, and 8 PEs compute
-    # a head: blocks of 64 queries see 2, 4, 6 and 8 parts. The keys of a decode lie on the own PE.
-    parts = steps if panel.is_decode else 2 * 2 * (2 + 4 + 6 + 8)
+    # a head: its blocks see 1 to 8 parts. The keys of a decode lie on the own PE.
+    parts = steps if panel.is_decode else 2 * 2 * sum(range(1, 9))
     assert counts.dma_read_count == steps + 2 * parts
     assert (counts.ipcq_send_count > 0) == panel.is_decode
     assert counts.ipcq_send_count == counts.ipcq_recv_count
+    # Without data one of the two SIPs is simulated.
     monkeypatch.setattr(headline_points, "CHECKED_SCORES", 0)
     without = measure(point(panel, tokens))
     assert without.error is None
