@@ -29,9 +29,9 @@ def grouped_prefill(  # noqa: PLR0917 - the arguments of a launch are positional
             q + block.queries,
             k + block.keys,
             v + block.keys,
-            block.count,
+            block.seen,
             is_causal=True,
-            start=block.count * part // parts,
+            start=block.seen * part // parts,
         )
         for block in blocks
     ]
@@ -54,10 +54,10 @@ def halved_prefill(  # noqa: PLR0917 - see above
     half = layer.tokens // (2 * rows) * rows
     items, targets = list[FlashItem](), list[int | None]()
     for block in _dealt_blocks(layer, shape, grid):
-        first = min(half, block.count)
-        for start, count in ((0, first), (first, block.count - first)):
+        first = min(half, block.seen)
+        for start, count in ((0, first), (first, block.seen - first)):
             if count:
-                at, is_causal = block.keys + start * depth, start + count == block.count
+                at, is_causal = block.keys + start * depth, start + count == block.seen
                 items.append(FlashItem(q + block.queries, k + at, v + at, count, is_causal))
                 targets.append(block.queries if is_causal else None)
     result = tl.empty((rows, depth), out.dtype)
@@ -88,7 +88,7 @@ class _DealtBlock(NamedTuple):
 
     queries: int
     keys: int
-    count: int
+    seen: int
 
 
 def _dealt_blocks(layer: AttentionLayer, shape: BlockShape, grid: PeGrid) -> list[_DealtBlock]:
