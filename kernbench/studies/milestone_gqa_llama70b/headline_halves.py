@@ -49,7 +49,15 @@ def head_errors(point: HeadlinePoint) -> HeadErrors:
             results.append(placed[3].numpy().astype(np.float64))
         return results
 
-    whole, halves = simulate(main, 1, topology=head.topology, ccl=head.ccl).returned[0]
+    world = simulate(
+        main,
+        1,
+        topology=head.topology,
+        ccl=head.ccl,
+        # The op log is not needed, and is longer than memory should hold.
+        on_records=lambda sip, records: None,  # noqa: ARG005
+    )
+    whole, halves = world.returned[0]
     q, k, v = (each.reshape(layer.tokens, layer.depth) for each in tensors)
     exact = np.concatenate(
         [
