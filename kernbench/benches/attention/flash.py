@@ -43,7 +43,8 @@ class FlashItem:
     gaps.
 
     With `is_causal` the last query belongs to the last key, and keys behind a query are masked.
-    The keys come block by block from the one with key number `start` on, and then those before.
+    The keys come block by block: first the block of key number `start` and those behind it, then
+    the blocks before.
     With `pages` keys and values lie in pages of `page_keys` rows, which divide the width of a block
     and the keys: k and v point to page 0, and `pages` are the numbers of the item's pages.
     """
@@ -122,7 +123,7 @@ def _steps(items: Sequence[FlashItem], shape: BlockShape) -> Iterator[_Step]:
 
 
 def _key_blocks(item: FlashItem, shape: BlockShape) -> list[tuple[int, int]]:
-    """The first key of each block, and the one behind it.
+    """The first key of each block, and the key behind the block.
 
     Blocks have nearly one size, the first one is the shortest: the exponentials of a short block do
     not hide the products of a long one before it.

@@ -76,8 +76,8 @@ class HeadlineRow(Struct, frozen=True, forbid_unknown_fields=True):
 
     `kernel_ps` is the time of the slowest SIP. `error` is the largest absolute difference from
     float64, None in a run without data. Of such a prefill one head is computed with data, on the
-    last number of SIPs: `head_error` is its difference from float64, `halves_error` that of its
-    result from the one by halves of the keys.
+    last number of SIPs: `head_error` is its difference from float64, `halves_error` the
+    difference between its results over all keys and by halves of them.
     """
 
     panel: AttentionPanel
