@@ -34,6 +34,7 @@ STUDIES = (
     "kernbench.studies.ccl_algorithms.study",
     "kernbench.studies.kv_transfer.study",
     "kernbench.studies.llama70b_layer.study",
+    "kernbench.studies.collective_forms.study",
     "kernbench.studies.milestone_1h_ccl.study",
     "kernbench.studies.milestone_1h_gemm.study",
     "kernbench.studies.milestone_gqa_llama70b.study",

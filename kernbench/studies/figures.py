@@ -12,6 +12,8 @@ from typing import Any
 
 from kernbench.studies.ccl_algorithms.definition import AlgorithmStudy
 from kernbench.studies.ccl_algorithms.study import MAX_BYTES as ALGORITHM_BYTES
+from kernbench.studies.collective_forms import study as collective_forms
+from kernbench.studies.collective_forms.definition import FormStudy
 from kernbench.studies.kv_transfer.definition import KvTransferStudy
 from kernbench.studies.kv_transfer.flags import KvFlags
 from kernbench.studies.milestone_1h_ccl.definition import CclStudy
@@ -32,6 +34,7 @@ from runtime.model.topology import load_topology
 STUDIES: tuple[ParameterStudy[Any, Any, Any], ...] = (
     AlgorithmStudy(ALGORITHM_BYTES),
     CclStudy(CCL_BYTES),
+    FormStudy(collective_forms.RANKS, collective_forms.MAX_BYTES, collective_forms.ALL_PES_BYTES),
     GemmStudy(DEFAULT_SHAPES),
     HeadlineStudy(prefill=PREFILL, decode=DECODE, sips=SIPS, batch=BATCH),
     KvTransferStudy(KvFlags()),

@@ -12,6 +12,8 @@ import pytest
 from kernbench.cli.main import main
 from kernbench.studies import results_file
 from kernbench.studies.ccl_algorithms.definition import AlgorithmStudy
+from kernbench.studies.collective_forms.definition import FormStudy
+from kernbench.studies.collective_forms.figures import FIGURES as FORM_FIGURES
 from kernbench.studies.milestone_1h_ccl.definition import CclStudy
 from kernbench.studies.milestone_1h_ccl.figures import FIGURES as CCL_FIGURES
 from kernbench.studies.milestone_1h_gemm.definition import GemmStudy
@@ -23,7 +25,7 @@ from kernbench.studies.moe_all_to_all.points import MoeFlags
 from kernbench.studies.parameter_study import ParameterStudy
 from runtime.core.bench_registry import StudyOptions
 from runtime.core.errors import UsageError
-from tests.support import algorithm_rows, ccl_rows, gemm_rows, moe_rows
+from tests.support import algorithm_rows, ccl_rows, form_rows, gemm_rows, moe_rows
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,15 @@ STUDIES = (
         fault="16x32x16 ref_ref: wrong result",
         files=("gemm_sweep.json", *GEMM_FIGURES),
         option=("--shapes", "8x8x8"),
+    ),
+    StudyCase(
+        name="collective-forms",
+        study=FormStudy("2", 1 << 16, 0),
+        results=form_rows.results(),
+        wrong={"wrong": 1},
+        fault="all_reduce 2 ranks 1 PEs 65536 B: 1 elements are wrong",
+        files=("collective_forms.json", *FORM_FIGURES),
+        option=("--ranks", "2"),
     ),
     StudyCase(
         name="moe-all-to-all",

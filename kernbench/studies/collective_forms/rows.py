@@ -1,0 +1,45 @@
+"""The rows of the study, and the content of `collective_forms.json`."""
+
+from msgspec import Struct
+
+
+class FormRow(Struct, frozen=True, forbid_unknown_fields=True):
+    """One call of a collective on about `nbytes` in the larger tensor of a rank, on `pes` PEs.
+
+    `time_ps` is the time of the kernels, `form_ps` the closed form, `skew_ps` the time between the
+    first and the last start of a kernel, `wrong` the number of wrong elements over all ranks, None
+    in a run without data.
+    """
+
+    collective: str
+    pes: int
+    ranks: int
+    nbytes: int
+    time_ps: int
+    form_ps: float
+    skew_ps: int
+    wrong: int | None
+
+    @property
+    def ratio(self) -> float:
+        """The time over the form."""
+        return self.time_ps / self.form_ps
+
+    @property
+    def label(self) -> str:
+        """Collective, ranks, PEs and size."""
+        return f"{self.collective} {self.ranks} ranks {self.pes} PEs {self.nbytes} B"
+
+    @property
+    def faults(self) -> list[str]:
+        """A wrong result."""
+        return [f"{self.wrong:,} elements are wrong"] if self.wrong else []
+
+
+class FormResults(Struct, frozen=True, forbid_unknown_fields=True):
+    """All rows, and the topology file they were measured on."""
+
+    version: int
+    topology: str
+    topology_hash: str
+    rows: tuple[FormRow, ...]
