@@ -74,7 +74,7 @@ def _panel(axes: Axes, rows: Sequence[FormRow], counts: Sequence[int]) -> None:
                 )
     sizes = sorted({row.nbytes for row in rows})
     axes.set_xscale("log")
-    axes.set_xticks(sizes, [size_label(nbytes) for nbytes in sizes])
+    axes.set_xticks(sizes, [size_label(nbytes) for nbytes in sizes], fontsize=8.5)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.grid(alpha=PALE)
     axes.set_ylabel("time / closed form")

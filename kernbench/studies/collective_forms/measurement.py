@@ -1,5 +1,7 @@
 """Measures one call of the study."""
 
+import gc
+
 import numpy as np
 
 from kernbench import DPPolicy, torch
@@ -10,6 +12,7 @@ from kernbench.studies.collective_forms.points import FormPoint
 from kernbench.studies.collective_forms.rows import FormRow
 from kernbench.theory.collective_forms import CollectiveTimes
 from kernbench.theory.topology_file import TopologyFile
+from runtime.core.trace import OpRecord
 from runtime.model.topology import parse_topology
 from sip_node.local_run import simulate
 
@@ -39,11 +42,24 @@ def measure(point: FormPoint) -> FormRow:
             return 0
         return int(np.count_nonzero(changed.numpy() != expected(point.collective, rank, inputs)))
 
-    # All ranks in this process: worker processes simulate different points.
-    world = simulate(
-        main, point.ranks, topology=point.topology, ccl=point.ccl, data=point.is_checked
-    )
-    kernels = [record for _, record in world.of("pe_cpu.collective", "kernel ")]
+    kernels = list[OpRecord]()
+
+    def keep_kernels(_sip: int, records: list[OpRecord]) -> None:
+        kernels.extend(each for each in records if each.engine == "pe_cpu.collective")
+
+    # All ranks in this process: worker processes simulate different points. The whole op log of
+    # 2,048 PEs would need gigabytes.
+    returned = simulate(
+        main,
+        point.ranks,
+        topology=point.topology,
+        ccl=point.ccl,
+        data=point.is_checked,
+        on_records=keep_kernels,
+    ).returned
+    # The chips refer to each other in cycles: without a collection, those of several points would
+    # be in memory at once.
+    gc.collect()
     time_ps, skew_ps = kernel_span(kernels)
     theory = CollectiveTimes(
         TopologyFile.of(point.topology), tuple((cube, pe) for cube in cubes for pe in range(pes))
@@ -56,5 +72,5 @@ def measure(point: FormPoint) -> FormRow:
         time_ps=time_ps,
         form_ps=theory.form_ps(point.collective, point.ranks, call.case.size_bytes),
         skew_ps=skew_ps,
-        wrong=sum(world.returned.values()) if point.is_checked else None,
+        wrong=sum(returned.values()) if point.is_checked else None,
     )

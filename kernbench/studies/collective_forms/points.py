@@ -59,7 +59,7 @@ class FormPoint:
     @property
     def cost(self) -> int:
         """Events grow with the bytes on the links, and with the chips that are built."""
-        return self.ranks * (self.nbytes + 50_000) + (self.ranks * self.pes) ** 2
+        return self.ranks * (self.nbytes + 50_000) + 8 * (self.ranks * self.pes) ** 2
 
     def __str__(self) -> str:
         return f"{self.collective} {self.ranks} ranks {self.pes} PEs {self.nbytes} B"
