@@ -51,7 +51,7 @@ class FormStudy(ParameterStudy[FormPoint, FormRow, FormResults]):
         )
 
     def problem(self, results: FormResults) -> str:
-        """The figure needs a row, and only knows collectives with a form."""
+        """The figure needs a row, and the findings need the form of its collective."""
         unknown = {row.collective for row in results.rows} - FORMS.keys()
         if unknown:
             return f"no form of {', '.join(sorted(unknown))}"
