@@ -1,7 +1,5 @@
 """Measures one call of the study."""
 
-import gc
-
 import numpy as np
 
 from kernbench import DPPolicy, torch
@@ -57,9 +55,6 @@ def measure(point: FormPoint) -> FormRow:
         data=point.is_checked,
         on_records=keep_kernels,
     ).returned
-    # The chips refer to each other in cycles: without a collection, those of several points would
-    # be in memory at once.
-    gc.collect()
     time_ps, skew_ps = kernel_span(kernels)
     theory = CollectiveTimes(
         TopologyFile.of(point.topology), tuple((cube, pe) for cube in cubes for pe in range(pes))

@@ -2,6 +2,10 @@
 
 from msgspec import Struct
 
+LARGE_BYTES = 1 << 20
+LIMIT = 1.15
+"""The most times its form that a collective on `LARGE_BYTES` or more may take."""
+
 
 class FormRow(Struct, frozen=True, forbid_unknown_fields=True):
     """One call of a collective on about `nbytes` in the larger tensor of a rank, on `pes` PEs.
@@ -32,8 +36,11 @@ class FormRow(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def faults(self) -> list[str]:
-        """A wrong result."""
-        return [f"{self.wrong:,} elements are wrong"] if self.wrong else []
+        """A wrong result, or a large collective that takes more than `LIMIT` of its form."""
+        faults = [f"{self.wrong:,} elements are wrong"] if self.wrong else []
+        if self.nbytes >= LARGE_BYTES and self.ratio > LIMIT:
+            faults.append(f"{self.ratio:.2f} times the closed form, more than {LIMIT}")
+        return faults
 
 
 class FormResults(Struct, frozen=True, forbid_unknown_fields=True):

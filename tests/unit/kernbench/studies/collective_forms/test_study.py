@@ -9,7 +9,7 @@ from kernbench.studies.collective_forms.points import FormPoint, plan_points
 from kernbench.theory.collective_forms import FORMS
 from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import UsageError
-from tests.support.form_rows import results
+from tests.support.form_rows import results, row
 from tests.support.topologies import variant_text
 
 SMALL = variant_text(
@@ -54,6 +54,14 @@ def test_a_chain_is_right_and_within_its_form_but_for_the_first_load_and_the_las
 def test_a_large_tensor_is_measured_without_data() -> None:
     [point] = [each for each in points("2", 1 << 20) if str(each).startswith("broadcast")][-1:]
     assert measure(point).wrong is None
+
+
+def test_a_large_collective_beyond_the_limit_is_a_fault() -> None:
+    assert row("reduce", 1, 2, 1 << 20, 1.15).faults == []
+    assert row("reduce", 1, 2, 1 << 16, 1.4).faults == []
+    assert row("reduce", 1, 2, 1 << 20, 1.16).faults == [
+        "1.16 times the closed form, more than 1.15"
+    ]
 
 
 @pytest.mark.parametrize(
