@@ -16,6 +16,8 @@ from kernbench.studies.collective_forms import study as collective_forms
 from kernbench.studies.collective_forms.definition import FormStudy
 from kernbench.studies.kv_transfer.definition import KvTransferStudy
 from kernbench.studies.kv_transfer.flags import KvFlags
+from kernbench.studies.llama70b_layer import study as llama70b_layer
+from kernbench.studies.llama70b_layer.definition import LayerStudy
 from kernbench.studies.milestone_1h_ccl.definition import CclStudy
 from kernbench.studies.milestone_1h_ccl.study import MAX_BYTES as CCL_BYTES
 from kernbench.studies.milestone_1h_gemm.definition import GemmStudy
@@ -38,6 +40,7 @@ STUDIES: tuple[ParameterStudy[Any, Any, Any], ...] = (
     GemmStudy(DEFAULT_SHAPES),
     HeadlineStudy(prefill=PREFILL, decode=DECODE, sips=SIPS, batch=BATCH),
     KvTransferStudy(KvFlags()),
+    LayerStudy(llama70b_layer.CONTEXT, llama70b_layer.TOKENS),
     MoeStudy(MoeFlags()),
     RingAttentionStudy(
         tokens=ring_attention.TOKENS, sips=ring_attention.SIPS, heads=ring_attention.HEADS
