@@ -129,7 +129,7 @@ def ring_step(
     ]
     carried = [state + (head + block.first) * (depth + 2) for block in blocks]
     earlier = _EarlierStates(carried if step.number else [], shape)
-    results = [tl.zeros((rows, depth), out.dtype) for _ in range(2)]
+    results = [tl.empty((rows, depth), out.dtype) for _ in range(2)]
     for number, (block, found) in enumerate(zip(blocks, flash(items, shape), strict=True)):
         if step.number:
             joined(found, earlier.taken(number), out=found)

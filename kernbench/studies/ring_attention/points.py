@@ -11,7 +11,7 @@ from kernbench.studies.ring_attention.rows import Division, RingSizes
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.errors import UsageError
 
-DEPTH, BLOCK_ROWS, WIDTH = 128, 64, 320
+DEPTH, BLOCK_ROWS, WIDTH = 128, 64, 256
 """Columns of a head; queries of a block of scores, and most keys of a block."""
 CHECKED_SCORES = 1 << 23
 """A run with at most as many scores has data, and its result is compared with float64."""
