@@ -22,8 +22,8 @@ def link_loads(
     algorithm: str, grid: SipGrid, elements: int, queue: RingQueue
 ) -> dict[SipLink, int]:
     """Bytes on each link between SIPs, one PE per SIP: messages of at most a ring, and credits."""
-    messages, parts = MESSAGES[algorithm]
-    block = queue.ring_bytes // ITEM_BYTES * parts(grid.sips)
+    messages, block_bytes = MESSAGES[algorithm]
+    block = block_bytes(queue, grid.sips) // ITEM_BYTES
     loads, sips = dict.fromkeys(grid.links, 0), sips_by_number(algorithm, grid)
     for start in range(0, elements, block):
         for sender, receiver, count in messages(grid.sips, min(block, elements - start)):
@@ -159,22 +159,36 @@ def _chunks(count: int, parts: int) -> list[int]:
     return [(index + 1) * count // parts - index * count // parts for index in range(parts)]
 
 
-def _one(_: int) -> int:
-    return 1
+def _message(queue: RingQueue, _: int) -> int:
+    """A block is one message."""
+    return queue.ring_bytes
 
 
-def _all(sips: int) -> int:
-    return sips
+def _message_of_each(queue: RingQueue, sips: int) -> int:
+    """A block has a message for each rank."""
+    return queue.ring_bytes * sips
 
 
-MESSAGES: dict[str, tuple[Callable[[int, int], Iterable[Message]], Callable[[int], int]]] = {
-    "ring": (ring, _all),
-    "intercube": (ring, _one),
-    "hierarchical": (ring, _one),
-    "ring_naive": (ring_naive, _one),
-    "tree": (tree, _one),
-    "recursive_doubling": (recursive_doubling, _one),
-    "halving_doubling": (halving_doubling, _largest_power),
-    "mesh": (mesh, _all),
+def _half_ring(queue: RingQueue, _: int) -> int:
+    """Blocks that overlap: so small that a turn takes as long as some latencies."""
+    return min(queue.ring_bytes // 2, 16 << 10)
+
+
+def _unlimited(_queue: RingQueue, _sips: int) -> int:
+    """A pipeline cuts its messages at whole slots, so its credits are those of one block."""
+    return 1 << 40
+
+
+BlockBytes = Callable[[RingQueue, int], int]
+
+MESSAGES: dict[str, tuple[Callable[[int, int], Iterable[Message]], BlockBytes]] = {
+    "ring": (ring, _unlimited),
+    "intercube": (ring, _unlimited),
+    "hierarchical": (ring, _unlimited),
+    "ring_naive": (ring_naive, _message),
+    "tree": (tree, _message),
+    "recursive_doubling": (recursive_doubling, _message),
+    "halving_doubling": (halving_doubling, _half_ring),
+    "mesh": (mesh, _message_of_each),
 }
-"""By algorithm: the messages of one block between p ranks, and the chunks of a full block."""
+"""By algorithm: the messages of one block between p ranks, and the bytes of a full block."""

@@ -52,8 +52,9 @@ def _with_queue(queue: AllReduceQueue) -> str:
         "ipcq_credit_size_bytes": queue.credit_bytes,
         "algorithm": "intercube",
     }
-    # The queues of this run, without the overrides of the ring.
-    content["algorithms"]["ring"].pop("vc_chunk_size", None)
+    # The queues of this run, without the overrides of an algorithm.
+    for entry in content["algorithms"].values():
+        entry.pop("vc_chunk_size", None)
     # null is the last cube, which exists in every cube mesh.
     content["algorithms"]["intercube"] |= {"root_cube": None, "mapper": "cube_leaders"}
     return yaml.safe_dump(content)
