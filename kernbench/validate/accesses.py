@@ -275,5 +275,9 @@ def joined(kind: str, packet_bytes: int, slots: int = 4) -> str:
         "n_slots": slots,
         "ipcq_credit_size_bytes": CREDIT_BYTES,
     }
-    content["algorithms"]["intercube"] |= {"root_cube": None, "mapper": "cube_leaders"}
+    content["algorithms"]["intercube"] |= {
+        "root_cube": None,
+        "mapper": "cube_leaders",
+        "vc_chunk_size": packet_bytes,
+    }
     return yaml.safe_dump(content)
