@@ -82,7 +82,8 @@ class SpawnContext:
     """A run in the background, as `spawn(..., join=False)` returns it, with its processes started.
 
     A context that the program does not join is joined when the interpreter exits: a failure is then
-    printed, and the exit code is 1. With `daemon`, the exit ends the processes instead.
+    printed, and the exit code is 1. With `daemon`, or after a Ctrl-C, the exit ends the processes
+    instead.
     """
 
     def __init__(self, session: _RunControl, *, daemon: bool) -> None:
@@ -144,7 +145,9 @@ class SpawnContext:
             self._ended.set()
 
     def _join_at_exit(self) -> None:
-        if self._daemon:
+        # The ranks ignore Ctrl-C. One that ends the program outside of `join` has to end them, too,
+        # or the exit would wait for ranks that may never return.
+        if self._daemon or getattr(sys, "last_type", None) is KeyboardInterrupt:
             self._session.stop()
             self._ended.wait()
             return

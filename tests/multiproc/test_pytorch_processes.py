@@ -135,19 +135,21 @@ def test_a_context_has_running_processes_and_join_has_a_time_limit(tmp_path: Pat
 
 
 PROGRAM = """
-import sys, time
+import signal, sys, time
 from runtime import torch
 
 def f(rank, what):
     if what == "raise":
         raise KeyError("missing")
     print("up", flush=True)
-    while what == "forever":
+    while what in ("forever", "interrupted"):
         time.sleep(0.05)
 
 if __name__ == "__main__":
     what, daemon = sys.argv[1], len(sys.argv) > 2
     context = torch.multiprocessing.spawn(f, (what,), 1, join=False, daemon=daemon)
+    if what == "interrupted":
+        signal.raise_signal(signal.SIGINT)
     if what == "forever" and not daemon:
         context.join()
     print("end of the program", flush=True)
@@ -191,6 +193,14 @@ def test_ctrl_c_ends_a_program_that_joins_and_its_ranks(tmp_path: Path):
     assert run.stdout.readline() == "up\n"
     os.killpg(run.pid, signal.SIGINT)
     # The pipes are closed when the ranks have ended as well.
+    out, err = run.communicate(timeout=LIMIT_S)
+    assert run.returncode == -signal.SIGINT
+    assert err.strip().endswith("KeyboardInterrupt")
+    assert "end of the program" not in out
+
+
+def test_ctrl_c_before_the_join_ends_the_ranks_as_well(tmp_path: Path):
+    run = program(tmp_path, "interrupted")
     out, err = run.communicate(timeout=LIMIT_S)
     assert run.returncode == -signal.SIGINT
     assert err.strip().endswith("KeyboardInterrupt")
