@@ -121,14 +121,13 @@ def _of_flat(
     for each in operands:
         _check_flat(function, each)
     strides = [_broadcast_strides(each.shape, out.shape) for each in (out, *operands)]
-    axes = _merged(_axes(out.shape, strides))
-    lengths = [length for length, _ in axes]
+    axes = merged_axes(_axes(out.shape, strides))
     for shard in out.shards:
         start = shard.spec.offset_bytes // out.itemsize
         stop = start + shard.spec.nbytes // out.itemsize
         if start < stop:
-            for box in _boxes(start, stop, lengths):
-                yield shard, _cut(box, axes, [0] * len(strides))
+            for region in box_regions(start, stop, axes, len(strides)):
+                yield shard, region
 
 
 def _of_spans(
@@ -152,7 +151,7 @@ def _of_spans(
             moves = _broadcast_strides(each.shape, out.shape)
             starts.append(sum(start * by for (start, _), by in zip(spans, moves, strict=True)))
             strides.append(moves)
-    return Region(tuple(starts), tuple(_merged(_axes(lengths, strides))))
+    return Region(tuple(starts), tuple(merged_axes(_axes(lengths, strides))))
 
 
 def _check_flat(function: str, tensor: StoredTensor) -> None:
@@ -175,7 +174,13 @@ def _axes(lengths: Sequence[int], strides: Sequence[tuple[int, ...]]) -> list[Ax
     return [(length, tuple(each[axis] for each in strides)) for axis, length in enumerate(lengths)]
 
 
-def _merged(axes: Sequence[Axis]) -> list[Axis]:
+def box_regions(start: int, stop: int, axes: Sequence[Axis], tensors: int) -> Iterator[Region]:
+    """The regions with the elements [start, stop) in row-major order of `axes`."""
+    for box in _boxes(start, stop, [length for length, _ in axes]):
+        yield _cut(box, axes, [0] * tensors)
+
+
+def merged_axes(axes: Sequence[Axis]) -> list[Axis]:
     """The axes without those of length 1; neighbours that are contiguous in all tensors are one."""
     merged: list[Axis] = []
     for length, strides in axes:
@@ -217,7 +222,7 @@ def _cut(box: tuple[Span, ...], axes: Sequence[Axis], starts: Sequence[int]) -> 
     ]
     lengths = [stop - low for low, stop in box]
     cut = [(length, strides) for length, (_, strides) in zip(lengths, axes, strict=True)]
-    return Region(tuple(moved), tuple(_merged(cut)))
+    return Region(tuple(moved), tuple(merged_axes(cut)))
 
 
 def _offsets(axes: Sequence[Axis], starts: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

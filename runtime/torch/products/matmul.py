@@ -50,10 +50,12 @@ def matmul(
     transpose_input: bool = False,
     transpose_other: bool = False,
     dp: Placement | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The matrix product of `input` (..., m, k) and `other` (k, n), on as many PEs as help.
 
-    A vector is a row of `input` or a column of `other`, without that axis in the result. The last
+    A vector is a row of `input` or a column of `other`, without that axis in the result. `out` is a
+    flat tensor of the shape and type of the result, which is written to it. The other
     four arguments are kernbench's own: `bias` (n,) is added to every row before the one rounding;
     an operand of two axes can be transposed, panel by panel in TCM; `dp` places the result, and
     each PE of it computes the elements that it holds. Without `dp` the result is placed as any new
@@ -72,7 +74,7 @@ def matmul(
     product = _Product.of(input, other, transpose_input, transpose_other)
     _check_types(input, other)
     _check_bias(bias, product.n, input.dtype)
-    result = _new(product.shape, input.dtype, dp)
+    result = _new(product.shape, input.dtype, dp) if out is None else _target(out, product, input)
     if not result.numel():
         return result
     if not product.k:
@@ -166,6 +168,15 @@ def _check_bias(bias: Tensor | None, n: int, dtype: DType) -> None:
         raise RuntimeError(f"matmul: the bias has shape {bias.shape}; the product takes {(n,)}")
     if bias.dtype != dtype:
         raise RuntimeError(f"matmul: the bias is {bias.dtype!r}, the operands are {dtype!r}")
+
+
+def _target(out: Tensor, product: _Product, a: Tensor) -> Tensor:
+    if (out.shape, out.dtype) != (product.shape, a.dtype) or not out.is_flat:
+        raise RuntimeError(
+            f"matmul: out is {out.dtype!r} of shape {out.shape}; the result is {a.dtype!r} of "
+            f"shape {product.shape}, and out must be in row-major order in its memory"
+        )
+    return out
 
 
 def _new(shape: tuple[int, ...], dtype: DType, dp: Placement | None) -> Tensor:
