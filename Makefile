@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 BUILT  := $(VENV)/.core
 CORE   := hatch_build.py $(wildcard sip_node/compiled/*.pyx sip_node/compiled/*.pxd) sip_node/compiled/sources.py
 
-.PHONY: run test test-fast test-nightly mutants lint bench figures setup clean
+.PHONY: run test test-fast test-nightly test-torch mutants lint bench figures setup setup-torch clean
 
 run: setup
 	$(BIN)/python launch.py --sips 2
@@ -25,6 +25,10 @@ test-fast: setup
 # large collectives.
 test-nightly: setup
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup -m nightly --timeout 1200
+
+# The device of PyTorch; `make test` skips these tests where PyTorch is not installed.
+test-torch: setup-torch
+	$(BIN)/python -m pytest tests/torch
 
 # Small edits of the timing code, each of which `validate` must notice; takes about 20 minutes.
 mutants: setup
@@ -48,6 +52,13 @@ figures: setup
 	$(BIN)/python -m kernbench.studies.figures docs/figures
 
 setup: $(BUILT)
+
+# PyTorch for CPUs, and the C++ part of the device. Where the package index has builds for GPUs only,
+# TORCH_INDEX names another one: make setup-torch TORCH_INDEX=https://download.pytorch.org/whl/cpu
+setup-torch: $(BUILT)
+	KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) --editable '.[torch]'
+	$(BIN)/python -m kernbench.torch_backend.native_build
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kernbench needs python 3.11 or newer; run: make PYTHON=/path/to/python3.11")'

@@ -1,0 +1,55 @@
+"""Connects the device to PyTorch in the process of a rank: its name, its C++ part, its operators,
+its device module and its process group.
+"""
+
+import importlib
+
+import torch
+
+from kernbench.torch_backend import device_module
+from kernbench.torch_backend.native_build import native_module
+from kernbench.torch_backend.operators import DEVICE, kernels, on_host
+from kernbench.torch_backend.process_group import register_backend
+from kernbench.torch_backend.storages import storages
+from runtime.torch.rank_state import running_rank
+
+_OPERATORS = (
+    *("copy_operators", "pointwise_operators", "reduction_operators", "product_operators"),
+    *("row_operators", "index_operators", "generators"),
+)
+
+
+class _Libraries:
+    """The registrations of operators, which end when the objects die."""
+
+    kept: tuple[torch.library.Library, ...] = ()
+
+
+def connect() -> None:
+    """Connect the device; a second call does nothing. `ImportError` without a C++ compiler,
+    `RuntimeError` for a second rank of the process.
+    """
+    memory = storages()
+    memory.rank_state()
+    if _Libraries.kept:
+        return
+    torch.utils.rename_privateuse1_backend(DEVICE)
+    native_module().install(
+        memory.allocate,
+        memory.release,
+        memory.resized,
+        lambda: running_rank().topology.sips,
+        lambda: memory.state.rank,
+    )
+    for name in _OPERATORS:
+        importlib.import_module(f"kernbench.torch_backend.{name}")
+    library, everything = torch.library.Library("aten", "IMPL"), torch.library.Library("_", "IMPL")
+    for name, kernel in kernels():
+        library.impl(name, kernel, "PrivateUse1")
+    everything.fallback(on_host, "PrivateUse1")
+    _Libraries.kept = (library, everything)
+    torch._register_device_module(DEVICE, device_module)  # noqa: SLF001 - PyTorch's interface for backends
+    torch.utils.generate_methods_for_privateuse1_backend()
+    # A rank is a greenlet of this thread: a thread of the engine would run operators outside it.
+    torch.autograd.set_multithreading_enabled(False)
+    register_backend()

@@ -1,0 +1,83 @@
+"""The kernel of operators that compute corresponding elements: load, convert, compute, convert,
+store, block by block.
+"""
+
+from collections.abc import Callable, Sequence
+
+from kernbench.torch_backend.partition import Block, blocks
+from runtime.core.dtypes import DType
+from runtime.language import tl
+from runtime.language.value import Pointer, Value
+from runtime.torch.arithmetic.regions import Region
+
+Function = Callable[..., Value]
+"""A function of values in the language of kernels."""
+
+
+def pointwise(
+    function: Function,
+    dtype: DType,
+    parts: Sequence[Region],
+    most: int,
+    out: Pointer,
+    tensors: Sequence[Pointer],
+) -> None:
+    """Kernel: `function` of the tensors, which are converted to `dtype`, on the regions of this PE,
+    in blocks of at most `most` elements. The operations of a block are one chain of the vector
+    engine: TCM has its operands and its result only.
+    """
+
+    def chain(*loaded: Value) -> Value:
+        result = function(*(_in(each, dtype) for each in loaded))
+        return _in(result, out.dtype)
+
+    for region in parts:
+        for block in blocks(region, most):
+            with tl.scratch():
+                loaded = [_loaded(block, *item) for item in enumerate(tensors, 1)]
+                result = tl.fused(chain, *loaded)
+                if result.shape != block.shape:
+                    # No operand has all elements of the block.
+                    result = tl.where(tl.full(block.shape, 1, tl.int1), result, result)
+                tl.store(out + block.starts[0], result, _descriptor(block, 0, block.shape))
+
+
+def copied(parts: Sequence[Region], most: int, out: Pointer, source: Pointer) -> None:
+    """Kernel: copy elements, converted to the type of `out`, to the regions of this PE."""
+    for region in parts:
+        for block in blocks(region, most):
+            with tl.scratch():
+                result = _in(_loaded(block, 1, source), out.dtype)
+                if result.shape != block.shape:
+                    # The source is repeated.
+                    result = tl.where(tl.full(block.shape, 1, tl.int1), result, result)
+                tl.store(out + block.starts[0], result, _descriptor(block, 0, block.shape))
+
+
+def filled(parts: Sequence[Region], most: int, out: Pointer, value: float) -> None:
+    """Kernel: store a number to all elements of the regions of this PE."""
+    for region in parts:
+        for block in blocks(region, most):
+            with tl.scratch():
+                result = tl.full(block.shape, value, out.dtype)
+                tl.store(out + block.starts[0], result, _descriptor(block, 0, block.shape))
+
+
+def _in(value: Value, dtype: DType) -> Value:
+    return value if value.dtype == dtype else value.to(dtype)
+
+
+def _loaded(block: Block, tensor: int, pointer: Pointer) -> Value:
+    by_row, by_column = block.strides[tensor]
+    # Along an axis where it is repeated, a tensor has one element.
+    shape = (block.shape[0] if by_row else 1, block.shape[1] if by_column else 1)
+    return tl.load(pointer + block.starts[tensor], shape, _descriptor(block, tensor, shape))
+
+
+def _descriptor(block: Block, tensor: int, shape: tuple[int, int]) -> tuple[int, int] | None:
+    by_row, by_column = block.strides[tensor]
+    if shape[0] > 1 and shape[1] > 1:
+        return (by_row, by_column)
+    if shape[0] > 1:
+        return (by_row, 1)
+    return (1, by_column) if by_column > 1 else None

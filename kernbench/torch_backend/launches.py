@@ -1,0 +1,112 @@
+"""Launches of operators: results and operands as windows, the partition, the kernel."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from kernbench.torch_backend.element_types import hardware_type, moved_as
+from kernbench.torch_backend.kernels import pointwise as kernels
+from kernbench.torch_backend.partition import Pe, partition
+from kernbench.torch_backend.storages import StridedWindow, storages
+from runtime.core.dtypes import DType
+from runtime.core.requests import PerPe
+from runtime.language.value import Pointer
+from runtime.torch.ops import launch_on
+from runtime.torch.tensors.tensor import Tensor
+
+_ALIGNMENT_BYTES = 2048
+"""Scratch that the alignment of the values of a block may take."""
+
+
+def window_of(tensor: torch.Tensor, dtype: DType | None = None) -> StridedWindow:
+    """The memory of a tensor, in its own element type or in another one of its size."""
+    return storages().window(tensor, dtype or hardware_type(tensor.dtype))
+
+
+def launch_pointwise(
+    name: str,
+    function: kernels.Function,
+    out: torch.Tensor,
+    operands: Sequence[torch.Tensor],
+    dtype: torch.dtype,
+) -> None:
+    """Compute `function` of operands, converted to `dtype`, on the PEs of `out`."""
+    if not out.numel():
+        return
+    target = window_of(out)
+    read = [window_of(each) for each in operands]
+    inner = hardware_type(dtype)
+    # The operands and the result of a block; one more where the result is repeated.
+    sizes = [each.window.itemsize for each in read]
+    most = most_elements(sum(sizes) + 2 * target.window.itemsize + 1)
+    parts = partition(target, read)
+    arguments = (
+        kernels.pointwise,
+        (function, inner, PerPe(parts), most, pointer_of(target), tuple(map(pointer_of, read))),
+    )
+    launched(name, *arguments, [target, *read], list(parts))
+
+
+def launch_copy(name: str, out: torch.Tensor, source: torch.Tensor) -> None:
+    """Copy `source`, broadcast to the shape of `out`, with conversion between their types.
+
+    Elements of one type are copied bit by bit, also those with which the engines do not compute.
+    """
+    if not out.numel():
+        return
+    same = moved_as(out.dtype) if out.dtype == source.dtype else None
+    target, read = window_of(out, same), window_of(source, same)
+    if target.is_contiguous and read.is_contiguous and target.shape == read.shape:
+        # The low level has a kernel without a partition into regions.
+        target.window.copy_(read.window)
+        return
+    parts = partition(target, [read])
+    most = most_elements(2 * read.window.itemsize + 3 * target.window.itemsize + 1)
+    launched(
+        name,
+        kernels.copied,
+        (PerPe(parts), most, pointer_of(target), pointer_of(read)),
+        [target, read],
+        list(parts),
+    )
+
+
+def launch_fill(out: torch.Tensor, value: float) -> None:
+    """Write one number to all elements."""
+    if not out.numel():
+        return
+    target = window_of(out)
+    if target.is_contiguous:
+        target.window.fill_(value)
+        return
+    parts = partition(target, [])
+    most = most_elements(target.window.itemsize)
+    launched(
+        "fill_",
+        kernels.filled,
+        (PerPe(parts), most, pointer_of(target), value),
+        [target],
+        list(parts),
+    )
+
+
+def launched(
+    name: str,
+    kernel: Callable[..., None],
+    arguments: tuple[object, ...],
+    tensors: Sequence[StridedWindow],
+    pes: Sequence[Pe],
+) -> None:
+    """Queue a kernel without messages on PEs; `tensors` are all that it reads and writes."""
+    used: list[Tensor] = [each.window for each in tensors]
+    launch_on(name, kernel, arguments, used, sorted(pes), local=True)
+
+
+def pointer_of(tensor: StridedWindow) -> Pointer:
+    """The virtual address of element 0."""
+    return Pointer(tensor.window.address, tensor.window.dtype)
+
+
+def most_elements(nbytes: int) -> int:
+    """The elements of a block if each takes `nbytes` bytes of scratch."""
+    return max(1, (storages().state.topology.kernel_scratch_bytes - _ALIGNMENT_BYTES) // nbytes)

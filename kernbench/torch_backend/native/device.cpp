@@ -1,0 +1,234 @@
+// The device `ahbm` inside PyTorch: what its dispatcher, storages and generators need in C++.
+//
+// Storages are allocated by Python, which owns the simulated memory. A data pointer is an offset of
+// 2^46 plus a virtual address of the simulated device: no page of the process lies there, so a
+// kernel for CPUs that takes such a pointer faults instead of reading other data.
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <ATen/ops/_reshape_alias_native.h>
+#include <ATen/ops/alias_native.h>
+#include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/resize_native.h>
+#include <ATen/ops/set_native.h>
+#include <ATen/ops/unfold_native.h>
+#include <ATen/ops/view_native.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <pybind11/pybind11.h>
+#include <torch/library.h>
+
+#include <memory>
+#include <vector>
+
+namespace py = pybind11;
+
+namespace {
+
+constexpr auto kDevice = c10::DeviceType::PrivateUse1;
+const c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
+
+// The functions of Python that own the device. Never destroyed: storages outlive the interpreter.
+struct Device {
+  py::object allocate, release, resized, count, current;
+};
+Device* device = nullptr;
+
+c10::DeviceIndex current_index() {
+  if (device == nullptr) {
+    return 0;
+  }
+  py::gil_scoped_acquire gil;
+  return device->current().cast<c10::DeviceIndex>();
+}
+
+void release(void* pointer) {
+  if (pointer == nullptr || !Py_IsInitialized()) {
+    return;
+  }
+  py::gil_scoped_acquire gil;
+  // A deleter must not throw; and an error may be on its way while storages die.
+  py::error_scope outer;
+  try {
+    device->release(reinterpret_cast<uintptr_t>(pointer));
+  } catch (py::error_already_set& error) {
+    error.discard_as_unraisable("the release of a storage of ahbm");
+  }
+}
+
+c10::DataPtr allocated(size_t nbytes) {
+  const c10::Device here(kDevice, current_index());
+  if (nbytes == 0) {
+    return {nullptr, nullptr, &release, here};
+  }
+  py::gil_scoped_acquire gil;
+  auto* pointer = reinterpret_cast<void*>(device->allocate(nbytes).cast<uintptr_t>());
+  return {pointer, pointer, &release, here};
+}
+
+struct Allocator final : c10::Allocator {
+  c10::DataPtr allocate(size_t nbytes) override {
+    return allocated(nbytes);
+  }
+  c10::DeleterFnPtr raw_deleter() const override {
+    return &release;
+  }
+  void copy_data(void*, const void*, size_t) const override {
+    TORCH_CHECK(false, "a storage of ahbm is copied by Tensor.copy_");
+  }
+};
+Allocator allocator;
+REGISTER_ALLOCATOR(kDevice, &allocator)
+
+// The sequence of the generator of CPUs: equal seeds draw equal numbers on both devices.
+struct Generator final : at::CPUGeneratorImpl {
+  explicit Generator(c10::DeviceIndex index) {
+    device_ = c10::Device(kDevice, index);
+    key_set_ = kKeys;
+  }
+};
+
+struct Hooks final : at::PrivateUse1HooksInterface {
+  bool isBuilt() const override {
+    return true;
+  }
+  bool isAvailable() const override {
+    return deviceCount() > 0;
+  }
+  bool hasPrimaryContext(c10::DeviceIndex) const override {
+    return true;
+  }
+  c10::DeviceIndex deviceCount() const override {
+    py::gil_scoped_acquire gil;
+    return device->count().cast<c10::DeviceIndex>();
+  }
+  c10::DeviceIndex getCurrentDevice() const override {
+    return current_index();
+  }
+  void setCurrentDevice(c10::DeviceIndex) const override {}
+  at::Generator getNewGenerator(c10::DeviceIndex index) const override {
+    return at::make_generator<Generator>(index < 0 ? current_index() : index);
+  }
+  const at::Generator& getDefaultGenerator(c10::DeviceIndex index) const override {
+    static std::vector<at::Generator> generators;
+    const auto wanted = static_cast<size_t>(index < 0 ? current_index() : index);
+    while (generators.size() <= wanted) {
+      const auto next = static_cast<c10::DeviceIndex>(generators.size());
+      generators.push_back(at::make_generator<Generator>(next));
+    }
+    return generators[wanted];
+  }
+  at::Device getDeviceFromPtr(void*) const override {
+    return {kDevice, current_index()};
+  }
+  // A copy takes the bytes of the moment of its call, so all host memory counts as pinned memory
+  // would; a tensor that asks for it has ordinary memory.
+  at::Allocator* getPinnedMemoryAllocator() const override {
+    return c10::GetCPUAllocator();
+  }
+  void resizePrivateUse1Bytes(const c10::Storage& storage, size_t nbytes) const override {
+    c10::DataPtr fresh = allocated(nbytes);
+    if (storage.data() != nullptr && fresh.get() != nullptr) {
+      py::gil_scoped_acquire gil;
+      device->resized(
+          reinterpret_cast<uintptr_t>(storage.data()),
+          reinterpret_cast<uintptr_t>(fresh.get()),
+          std::min(storage.nbytes(), nbytes));
+    }
+    storage.unsafeGetStorageImpl()->set_data_ptr_noswap(std::move(fresh));
+    storage.unsafeGetStorageImpl()->set_nbytes(nbytes);
+  }
+};
+
+struct Guard final : c10::impl::DeviceGuardImplInterface {
+  c10::DeviceType type() const override {
+    return kDevice;
+  }
+  c10::Device exchangeDevice(c10::Device) const override {
+    return getDevice();
+  }
+  c10::Device getDevice() const override {
+    return {kDevice, current_index()};
+  }
+  void setDevice(c10::Device) const override {}
+  void uncheckedSetDevice(c10::Device) const noexcept override {}
+  c10::Stream getStream(c10::Device given) const override {
+    return c10::Stream(c10::Stream::DEFAULT, given);
+  }
+  c10::Stream getDefaultStream(c10::Device given) const override {
+    return c10::Stream(c10::Stream::DEFAULT, given);
+  }
+  c10::Stream exchangeStream(c10::Stream stream) const override {
+    return stream;
+  }
+  c10::DeviceIndex deviceCount() const noexcept override {
+    if (device == nullptr) {
+      return 0;
+    }
+    py::gil_scoped_acquire gil;
+    return device->count().cast<c10::DeviceIndex>();
+  }
+};
+C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
+
+at::Tensor empty(
+    c10::SymIntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
+    std::optional<at::Device>, std::optional<bool>, std::optional<at::MemoryFormat> format) {
+  const auto type = dtype.value_or(c10::get_default_dtype_as_scalartype());
+  return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), &allocator, kKeys, type, format);
+}
+
+at::Tensor empty_strided(
+    c10::SymIntArrayRef size, c10::SymIntArrayRef stride, std::optional<at::ScalarType> dtype,
+    std::optional<at::Layout>, std::optional<at::Device>, std::optional<bool>) {
+  const auto type = dtype.value_or(c10::get_default_dtype_as_scalartype());
+  return at::detail::empty_strided_generic(
+      C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), &allocator, kKeys, type);
+}
+
+const at::Tensor& resize_(
+    const at::Tensor& self, c10::SymIntArrayRef size, std::optional<at::MemoryFormat> format) {
+  return at::native::resize_(self, C10_AS_INTARRAYREF_SLOW(size), format);
+}
+
+at::Tensor& set_storage(
+    at::Tensor& self, at::Storage source, c10::SymInt offset, c10::SymIntArrayRef size,
+    c10::SymIntArrayRef stride) {
+  self.unsafeGetTensorImpl()->set_storage_keep_dtype(std::move(source));
+  self.unsafeGetTensorImpl()->set_sizes_and_strides(
+      C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), offset.expect_int());
+  return self;
+}
+
+at::Tensor& set_whole_storage(at::Tensor& self, at::Storage source) {
+  const auto count = static_cast<int64_t>(source.nbytes() / self.itemsize());
+  return set_storage(self, std::move(source), 0, {count}, {1});
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("empty.memory_format", &empty);
+  library.impl("empty_strided", &empty_strided);
+  library.impl("resize_", &resize_);
+  library.impl("set_.source_Storage", &set_whole_storage);
+  library.impl("set_.source_Storage_storage_offset", &set_storage);
+  library.impl("as_strided", &at::native::as_strided_tensorimpl);
+  library.impl("view", &at::native::view);
+  library.impl("unfold", &at::native::unfold);
+  library.impl("_reshape_alias", &at::native::_reshape_alias);
+  library.impl("alias", &at::native::alias);
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
+  module.def(
+      "install",
+      [](py::object allocate, py::object release, py::object resized, py::object count,
+         py::object current) {
+        device = new Device{allocate, release, resized, count, current};
+        static Hooks hooks;
+        at::RegisterPrivateUse1HooksInterface(&hooks);
+      },
+      "Connect the functions of Python that own the device; once in a process.");
+}

@@ -1,0 +1,86 @@
+"""Builds and loads the part of the backend that PyTorch wants in C++.
+
+One file is compiled with the headers of the installed PyTorch, once for each version of it: the
+library lies in `build/torch` below the project, or in the cache of the user where kernbench is
+installed as a wheel, under a name with the hash of all that it was made from.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from hashlib import sha256
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import torch
+from torch.utils import cpp_extension
+
+SOURCE = Path(__file__).parent / "native" / "device.cpp"
+NAME = "kernbench_ahbm"
+_FLAGS = ("-O1", "-g0", "-fPIC", "-shared", "-std=c++20", "-fvisibility=hidden")
+
+
+def native_module() -> ModuleType:
+    """The extension module, which is compiled if it is not there; `ImportError` without a C++
+    compiler, with the text of the compiler if it fails.
+    """
+    library = _library()
+    if not library.exists():
+        _compile(library)
+    spec = spec_from_file_location(NAME, library)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _library() -> Path:
+    made_from = (SOURCE.read_text(), torch.__version__, sys.version, *_FLAGS)
+    digest = sha256("\0".join(made_from).encode()).hexdigest()[:16]
+    project = Path(__file__).parents[2]
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kernbench"
+    room = project / "build" if (project / "pyproject.toml").exists() else cache
+    return room / "torch" / f"{NAME}_{digest}{EXTENSION_SUFFIXES[0]}"
+
+
+def _compile(library: Path) -> None:
+    compiler = shutil.which(os.environ.get("CXX", "c++")) or shutil.which("g++")
+    if compiler is None:
+        raise ImportError(
+            "the device 'ahbm' of PyTorch has a part in C++, and there is no C++ compiler here: "
+            "install one, or name it in CXX"
+        )
+    library.parent.mkdir(parents=True, exist_ok=True)
+    # Several ranks may compile at once: the last one replaces equal bytes.
+    unfinished = library.with_suffix(f".{os.getpid()}")
+    includes = [*cpp_extension.include_paths(), sysconfig.get_path("include")]
+    libraries = cpp_extension.library_paths()
+    command = [
+        compiler,
+        *_FLAGS,
+        f"-DTORCH_EXTENSION_NAME={NAME}",
+        f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
+        *(f"-isystem{each}" for each in includes),
+        str(SOURCE),
+        *(f"-L{each}" for each in libraries),
+        *(f"-Wl,-rpath,{each}" for each in libraries),
+        *("-lc10", "-ltorch_cpu", "-ltorch", "-ltorch_python"),
+        "-o",
+        str(unfinished),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        raise ImportError(
+            f"the C++ part of the device 'ahbm' does not compile with {compiler}:\n"
+            f"{done.stderr.strip()[-4000:]}"
+        )
+    unfinished.replace(library)
+
+
+if __name__ == "__main__":
+    print(native_module().__file__)

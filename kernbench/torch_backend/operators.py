@@ -1,0 +1,120 @@
+"""The table of operators that run on the device, and what happens to all others.
+
+An operator is a function with PyTorch's signature that launches kernels. An operator without one,
+or with an element type with which the engines do not compute, runs on the host: its operands are
+read from the device and its results written back, both in simulated time, and the call is counted.
+`KERNBENCH_FALLBACK=error` makes such a call an error.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils._pytree import tree_flatten, tree_map
+
+from kernbench.torch_backend.element_types import COMPUTED
+
+DEVICE = "ahbm"
+Operator = Callable[..., Any]
+
+
+class _Entry(NamedTuple):
+    function: Operator
+    types: frozenset[torch.dtype] | None
+
+
+OPERATORS: dict[str, _Entry] = {}
+"""The functions by the names of operators without their namespace, such as `add.out`."""
+CALLS: Counter[str] = Counter()
+"""The calls of operators on the device."""
+FALLBACKS: Counter[str] = Counter()
+"""The calls of operators on the host."""
+
+
+def operator(
+    *names: str, types: frozenset[torch.dtype] | None = COMPUTED
+) -> Callable[[Operator], Operator]:
+    """Add a function to the table, for tensors of `types`; None stands for all."""
+
+    def add(function: Operator) -> Operator:
+        for name in names:
+            OPERATORS[name] = _Entry(function, types)
+        return function
+
+    return add
+
+
+def kernels() -> Iterable[tuple[str, Operator]]:
+    """The names of the table with the functions that PyTorch calls."""
+    for name, entry in OPERATORS.items():
+        yield name, _counted(name, entry)
+
+
+def on_host(operator: torch._ops.OpOverload, *given: Any, **options: Any) -> Any:
+    """Run an operator on the host: the backend's fallback."""
+    FALLBACKS[str(operator.name()).removeprefix("aten::")] += 1
+    if os.environ.get("KERNBENCH_FALLBACK") == "error":
+        raise NotImplementedError(
+            f"{operator.name()} has no kernel on {DEVICE!r}, and KERNBENCH_FALLBACK is 'error'; "
+            "without it, the operator runs on the host"
+        )
+    arguments, keywords = tree_map(_read, (list(given), options))
+    if "device" in keywords:
+        keywords["device"] = torch.device("cpu")
+    results = operator(*arguments, **keywords)
+    written = _write_back(operator, (given, options), (arguments, keywords))
+    return tree_map(lambda each: _moved(each, written), results)
+
+
+def _counted(name: str, entry: _Entry) -> Operator:
+    packet, _, overload = name.partition(".")
+    default = getattr(getattr(torch.ops.aten, packet), overload or "default")
+
+    def call(*given: Any, **options: Any) -> Any:
+        tensors = (each for each in (*given, *options.values()) if isinstance(each, torch.Tensor))
+        if entry.types is not None and any(each.dtype not in entry.types for each in tensors):
+            return on_host(default, *given, **options)
+        result = entry.function(*given, **options)
+        if result is NotImplemented:
+            return on_host(default, *given, **options)
+        CALLS[name] += 1
+        return result
+
+    return call
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, torch.Tensor) and value.device.type == DEVICE:
+        return value.cpu()
+    return torch.device("cpu") if isinstance(value, torch.device) else value
+
+
+def _write_back(
+    operator: torch._ops.OpOverload, given: tuple[Any, Any], used: tuple[Any, Any]
+) -> dict[int, torch.Tensor]:
+    """Write the operands that the operator changes; returns them by the host's copies."""
+    written: dict[int, torch.Tensor] = {}
+    for position, argument in enumerate(operator._schema.arguments):  # noqa: SLF001 - has no other access
+        if argument.alias_info is None or not argument.alias_info.is_write:
+            continue
+        pair = [
+            each[1].get(argument.name)
+            if argument.name in each[1]
+            else (each[0][position] if position < len(each[0]) else None)
+            for each in (given, used)
+        ]
+        for target, result in zip(*(tree_flatten(each)[0] for each in pair), strict=True):
+            if isinstance(target, torch.Tensor) and target.device.type == DEVICE:
+                if target.shape != result.shape:
+                    target.resize_(result.shape)
+                target.copy_(result)
+                written[id(result)] = target
+    return written
+
+
+def _moved(value: Any, written: dict[int, torch.Tensor]) -> Any:
+    if not isinstance(value, torch.Tensor) or value.device.type != "cpu":
+        return value
+    return written[id(value)] if id(value) in written else value.to(DEVICE)

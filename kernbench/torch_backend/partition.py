@@ -1,0 +1,114 @@
+"""Deals the elements of an operator's result to PEs, for tensors with any strides.
+
+A PE computes the elements of the result that its HBM slice holds; the other operands are read at
+their virtual addresses. A result with gaps in memory, such as a slice of columns, is dealt in equal
+numbers of elements instead, over as many PEs as a storage of its bytes would have.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isqrt, prod
+
+from kernbench.torch_backend.storages import StridedWindow
+from runtime.ccl.exchange import chunk_bounds
+from runtime.language.value import row_major
+from runtime.torch.arithmetic.regions import Axis, Region, box_regions, merged_axes
+from runtime.torch.distributed.movers import spread
+
+Pe = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A matrix of a region: its shape, and the start and both strides of each tensor."""
+
+    shape: tuple[int, int]
+    starts: tuple[int, ...]
+    strides: tuple[tuple[int, int], ...]
+
+
+def partition(
+    out: StridedWindow, operands: Sequence[StridedWindow]
+) -> dict[Pe, tuple[Region, ...]]:
+    """The regions of each PE, by (cube, PE); the operands are broadcast to the shape of `out`."""
+    axes = _axes_in_memory(out, operands)
+    tensors = 1 + len(operands)
+    lengths = [length for length, _ in axes]
+    dense = tuple(strides[0] for _, strides in axes) == row_major(tuple(lengths))
+    found: dict[Pe, list[Region]] = {}
+    for pe, start, stop in _spans(out, dense=dense):
+        if start < stop:
+            found.setdefault(pe, []).extend(box_regions(start, stop, axes, tensors))
+    return {pe: tuple(each) for pe, each in sorted(found.items())}
+
+
+def blocks(region: Region, most: int) -> Iterator[Block]:
+    """The region as matrices of at most `most` elements, each of which a DMA descriptor can load:
+    along one of their axes the elements of a tensor are neighbours, or one element.
+    """
+    axes = list(region.axes)
+    tensors = len(region.starts)
+    if len(axes) < 2:
+        axes[:0] = [(1, (0,) * tensors)] * (2 - len(axes))
+    (_, down), (_, across) = axes[-2:]
+    if any(by_row > 1 and by_column > 1 for by_row, by_column in zip(down, across, strict=True)):
+        axes.append((1, (1,) * tensors))
+        (_, down), (_, across) = axes[-2:]
+    (rows, _), (columns, _) = axes[-2:]
+    strides = tuple(zip(down, across, strict=True))
+    # Of a transposed matrix, a tall and narrow block has bursts of a few bytes.
+    turned = any(by_column > 1 for _, by_column in strides)
+    width = min(columns, isqrt(most) if turned else most)
+    height = max(1, min(rows, most // width))
+    for outer in _offsets(axes[:-2], region.starts):
+        for row in range(0, rows, height):
+            for column in range(0, columns, width):
+                yield Block(
+                    (min(height, rows - row), min(width, columns - column)),
+                    tuple(
+                        start + row * by_row + column * by_column
+                        for start, (by_row, by_column) in zip(outer, strides, strict=True)
+                    ),
+                    strides,
+                )
+
+
+def _axes_in_memory(out: StridedWindow, operands: Sequence[StridedWindow]) -> list[Axis]:
+    """The axes in the order in which `out` has them in memory, with the strides of all tensors."""
+    strides = [_broadcast(each, out.shape) for each in (out, *operands)]
+    axes = [
+        (length, tuple(each[axis] for each in strides)) for axis, length in enumerate(out.shape)
+    ]
+    return merged_axes(sorted(axes, key=lambda axis: -axis[1][0]))
+
+
+def _broadcast(tensor: StridedWindow, shape: tuple[int, ...]) -> tuple[int, ...]:
+    own = [
+        0 if length == 1 else stride
+        for length, stride in zip(tensor.shape, tensor.strides, strict=True)
+    ]
+    return (*[0] * (len(shape) - len(own)), *own)
+
+
+def _spans(out: StridedWindow, *, dense: bool) -> Iterator[tuple[Pe, int, int]]:
+    """The range of elements of each PE, in the order of memory."""
+    size = out.window.itemsize
+    if dense:
+        for shard in out.window.shards:
+            start = shard.spec.offset_bytes // size
+            yield (shard.spec.cube, shard.spec.pe), start, start + shard.spec.nbytes // size
+        return
+    numel = prod(out.shape)
+    movers = spread(numel, size)
+    for spec, (start, stop) in zip(movers, chunk_bounds(numel, len(movers)), strict=True):
+        yield (spec.cube, spec.pe), start, stop
+
+
+def _offsets(axes: Sequence[Axis], starts: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    if not axes:
+        yield starts
+        return
+    (length, strides), *rest = axes
+    for index in range(length):
+        moved = tuple(start + index * by for start, by in zip(starts, strides, strict=True))
+        yield from _offsets(rest, moved)

@@ -1,0 +1,131 @@
+"""Reductions, by the low level's kernels: partial results on the PEs that hold the elements, which
+one PE combines, or one result per PE along an axis.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from kernbench.torch_backend.element_types import hardware_type
+from kernbench.torch_backend.launches import window_of
+from kernbench.torch_backend.operators import operator
+from runtime.torch.arithmetic import reductions
+from runtime.torch.tensors.tensor import Tensor
+
+Axes = int | Sequence[int] | None
+
+
+def reduce_to(
+    out: torch.Tensor,
+    function: Callable[..., Tensor],
+    x: torch.Tensor,
+    dim: Axes,
+    *,
+    keepdim: bool = False,
+    dtype: torch.dtype | None = None,
+) -> torch.Tensor:
+    """Write a reduction of the low level to `out`, which is resized."""
+    source = window_of(x.contiguous()).window.view(tuple(x.shape))
+    axes = None if dim is None or dim == [] else dim
+    options: dict[str, Any] = {} if dtype is None else {"dtype": hardware_type(dtype)}
+    result = function(source, axes, keepdim, **options)
+    if tuple(out.shape) != result.shape:
+        out.resize_(result.shape)
+    if not out.numel():
+        return out
+    if not out.is_contiguous():
+        return out.copy_(reduce_to(torch.empty_like(out), function, x, dim, keepdim=keepdim))
+    window_of(out).window.copy_(result.view(-1))
+    return out
+
+
+@operator("sum.IntList_out")
+def _sum(
+    x: torch.Tensor,
+    dim: Axes,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
+    out: torch.Tensor,
+) -> torch.Tensor:
+    return reduce_to(out, reductions.sum, x, dim, keepdim=keepdim, dtype=dtype or out.dtype)
+
+
+@operator("mean.out")
+def _mean(
+    x: torch.Tensor,
+    dim: Axes,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
+    out: torch.Tensor,
+) -> torch.Tensor:
+    return reduce_to(out, reductions.mean, x, dim, keepdim=keepdim, dtype=dtype or out.dtype)
+
+
+def _extreme(name: str, function: Callable[..., Tensor]) -> None:
+    @operator(f"{name}.out")
+    def along(
+        x: torch.Tensor,
+        dim: Axes = (),
+        keepdim: bool = False,
+        *,
+        out: torch.Tensor,
+    ) -> torch.Tensor:
+        return reduce_to(
+            out, function, x, list(dim) if isinstance(dim, Sequence) else dim, keepdim=keepdim
+        )
+
+    @operator(name.removeprefix("a"))
+    def of_all(x: torch.Tensor) -> torch.Tensor:
+        return reduce_to(torch.empty((), dtype=x.dtype, device=x.device), function, x, None)
+
+    del along, of_all
+
+
+_extreme("amax", reductions.amax)
+_extreme("amin", reductions.amin)
+
+
+def _truth(name: str, function: Callable[..., Tensor]) -> None:
+    @operator(f"{name}.out", f"{name}.dims_out")
+    def along(
+        x: torch.Tensor,
+        dim: Axes = None,
+        keepdim: bool = False,
+        *,
+        out: torch.Tensor,
+    ) -> torch.Tensor:
+        return reduce_to(out, function, x, dim, keepdim=keepdim)
+
+    @operator(f"{name}.all_out")
+    def of_all(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+        return reduce_to(out, function, x, None)
+
+    del along, of_all
+
+
+_truth("any", reductions.any)
+_truth("all", reductions.all)
+
+
+@operator("linalg_vector_norm.out")
+def _norm(
+    x: torch.Tensor,
+    order: float = 2,
+    dim: Axes = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
+    out: torch.Tensor,
+) -> torch.Tensor:
+    axes = list(range(x.dim())) if dim is None else dim
+    wide = x.to(dtype or (x.dtype if x.dtype == torch.float64 else torch.float32))
+    if order == 2:
+        return out.copy_(wide.square().sum(axes, keepdim=keepdim).sqrt())
+    if order == 1:
+        return out.copy_(wide.abs().sum(axes, keepdim=keepdim))
+    if order == float("inf"):
+        return out.copy_(wide.abs().amax(axes, keepdim=keepdim))
+    return NotImplemented

@@ -1,0 +1,235 @@
+"""Operators made of several kernels: concatenation, softmax, losses, normalisation.
+
+Each step is a kernel of the device, as if the program had called it.
+"""
+
+from collections.abc import Sequence
+
+import torch
+
+from kernbench.torch_backend.operators import operator
+
+
+@operator("cat.out", types=None)
+def _cat(tensors: Sequence[torch.Tensor], dim: int = 0, *, out: torch.Tensor) -> torch.Tensor:
+    # An empty vector concatenates with any shape, as PyTorch has it.
+    parts = [each for each in tensors if each.shape != (0,)]
+    if not parts:
+        return out.resize_(0)
+    axis = dim % parts[0].dim()
+    shape = list(parts[0].shape)
+    shape[axis] = sum(each.shape[axis] for each in parts)
+    if list(out.shape) != shape:
+        out.resize_(shape)
+    start = 0
+    for each in parts:
+        out.narrow(axis, start, each.shape[axis]).copy_(each)
+        start += each.shape[axis]
+    return out
+
+
+@operator("_softmax.out")
+def _softmax(
+    x: torch.Tensor,
+    dim: int,
+    half_to_float: bool,
+    *,
+    out: torch.Tensor,
+) -> torch.Tensor:
+    del half_to_float
+    powers = _shifted(x, dim).exp()
+    return torch.div(powers, powers.sum(dim, keepdim=True), out=out)
+
+
+@operator("_log_softmax.out")
+def _log_softmax(
+    x: torch.Tensor,
+    dim: int,
+    half_to_float: bool,
+    *,
+    out: torch.Tensor,
+) -> torch.Tensor:
+    del half_to_float
+    shifted = _shifted(x, dim)
+    return torch.sub(shifted, shifted.exp().sum(dim, keepdim=True).log(), out=out)
+
+
+def _shifted(x: torch.Tensor, dim: int) -> torch.Tensor:
+    """The elements in float32 at least, less the greatest along `dim`."""
+    wide = x if x.dtype == torch.float64 else x.float()
+    return wide - wide.amax(dim, keepdim=True)
+
+
+@operator("_softmax_backward_data.out")
+def _softmax_backward(
+    grad: torch.Tensor,
+    output: torch.Tensor,
+    dim: int,
+    input_dtype: torch.dtype,
+    *,
+    grad_input: torch.Tensor,
+) -> torch.Tensor:
+    del input_dtype
+    product = grad * output
+    return torch.sub(product, output * product.sum(dim, keepdim=True), out=grad_input)
+
+
+@operator("_log_softmax_backward_data.out")
+def _log_softmax_backward(
+    grad: torch.Tensor,
+    output: torch.Tensor,
+    dim: int,
+    input_dtype: torch.dtype,
+    *,
+    out: torch.Tensor,
+) -> torch.Tensor:
+    del input_dtype
+    return torch.sub(grad, output.exp() * grad.sum(dim, keepdim=True), out=out)
+
+
+_NONE, _MEAN = 0, 1
+"""PyTorch's numbers of the reductions of a loss; the third one is the sum."""
+
+
+@operator("mse_loss.out")
+def _mse_loss(
+    x: torch.Tensor, target: torch.Tensor, reduction: int = _MEAN, *, out: torch.Tensor
+) -> torch.Tensor:
+    squares = (x - target).square()
+    if reduction == _NONE:
+        return out.resize_(squares.shape).copy_(squares)
+    return out.copy_(squares.mean() if reduction == _MEAN else squares.sum())
+
+
+@operator("mse_loss_backward")
+def _mse_loss_backward(
+    grad: torch.Tensor, x: torch.Tensor, target: torch.Tensor, reduction: int
+) -> torch.Tensor:
+    factor = 2 / max(x.numel(), 1) if reduction == _MEAN else 2
+    return (x - target) * factor * grad
+
+
+@operator("nll_loss_forward.output")
+def _nll_loss(
+    x: torch.Tensor,
+    target: torch.Tensor,
+    weight: torch.Tensor | None,
+    reduction: int,
+    ignore_index: int,
+    *,
+    output: torch.Tensor,
+    total_weight: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    if x.dim() != 2:
+        return NotImplemented
+    chosen, weights = _chosen(x, target, weight, ignore_index)
+    losses = -torch.where(chosen, x, 0.0).sum(1) * weights
+    if reduction == _NONE:
+        return output.resize_(losses.shape).copy_(losses), total_weight.zero_()
+    total_weight.copy_(weights.sum())
+    total = losses.sum()
+    return output.copy_(total / total_weight if reduction == _MEAN else total), total_weight
+
+
+@operator("nll_loss_backward.grad_input")
+def _nll_loss_backward(
+    grad: torch.Tensor,
+    x: torch.Tensor,
+    target: torch.Tensor,
+    weight: torch.Tensor | None,
+    reduction: int,
+    ignore_index: int,
+    total_weight: torch.Tensor,
+    *,
+    grad_input: torch.Tensor,
+) -> torch.Tensor:
+    if x.dim() != 2:
+        return NotImplemented
+    chosen, weights = _chosen(x, target, weight, ignore_index)
+    scale = -grad / total_weight if reduction == _MEAN else -grad
+    return grad_input.copy_(torch.where(chosen, (scale * weights).unsqueeze(1), 0.0))
+
+
+def _chosen(
+    x: torch.Tensor, target: torch.Tensor, weight: torch.Tensor | None, ignore_index: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """A mask of the target's class in each row, and the weight of each row."""
+    classes = torch.arange(x.shape[1], device=x.device, dtype=target.dtype)
+    chosen = classes == target.unsqueeze(1)
+    weights = (target != ignore_index).to(x.dtype)
+    if weight is not None:
+        weights = weights * torch.where(chosen, weight, 0.0).sum(1)
+    return chosen, weights
+
+
+@operator("arange.start_out", types=None)
+def _arange(start: float, end: float, step: float = 1, *, out: torch.Tensor) -> torch.Tensor:
+    host = torch.arange(start, end, step, dtype=out.dtype)
+    if out.shape != host.shape:
+        out.resize_(host.shape)
+    return out.copy_(host)
+
+
+@operator("native_layer_norm")
+def _layer_norm(
+    x: torch.Tensor,
+    shape: Sequence[int],
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    eps: float,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    axes = list(range(x.dim() - len(shape), x.dim()))
+    wide = x if x.dtype == torch.float64 else x.float()
+    mean = wide.mean(axes, keepdim=True)
+    centred = wide - mean
+    scale = (centred.square().mean(axes, keepdim=True) + eps).rsqrt()
+    result = centred * scale
+    if weight is not None:
+        result = result * weight
+    if bias is not None:
+        result = result + bias
+    return result.to(x.dtype), mean, scale
+
+
+@operator("native_layer_norm_backward")
+def _layer_norm_backward(
+    grad: torch.Tensor,
+    x: torch.Tensor,
+    shape: Sequence[int],
+    mean: torch.Tensor,
+    scale: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    wanted: Sequence[bool],
+) -> tuple[torch.Tensor | None, torch.Tensor | None, torch.Tensor | None]:
+    del bias
+    axes = list(range(x.dim() - len(shape), x.dim()))
+    outer = list(range(x.dim() - len(shape)))
+    normal = (x.to(mean.dtype) - mean) * scale
+    of_input = of_weight = of_bias = None
+    if wanted[0]:
+        inner = grad if weight is None else grad * weight
+        along = normal * (inner * normal).mean(axes, keepdim=True)
+        of_input = ((inner - inner.mean(axes, keepdim=True) - along) * scale).to(x.dtype)
+    if wanted[1]:
+        of_weight = (grad * normal).sum(outer) if outer else grad * normal
+    if wanted[2]:
+        of_bias = grad.sum(outer) if outer else grad.clone()
+    return of_input, of_weight, of_bias
+
+
+def _triangle(name: str, *, lower: bool) -> None:
+    @operator(f"{name}.out")
+    def triangle(x: torch.Tensor, diagonal: int = 0, *, out: torch.Tensor) -> torch.Tensor:
+        rows = torch.arange(x.shape[-2], device=x.device, dtype=torch.int32).unsqueeze(1)
+        columns = torch.arange(x.shape[-1], device=x.device, dtype=torch.int32)
+        distance = columns - rows
+        kept = distance <= diagonal if lower else distance >= diagonal
+        zero = torch.zeros((), dtype=x.dtype)
+        return torch.where(kept, x, zero.to(x.device), out=out)
+
+    del triangle
+
+
+_triangle("tril", lower=True)
+_triangle("triu", lower=False)

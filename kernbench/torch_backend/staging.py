@@ -1,0 +1,76 @@
+"""Windows of the tensors of a collective, and tensors of the device in place of those that have
+none: tensors on the host, and those with gaps in memory.
+"""
+
+from math import prod
+
+import torch
+
+from kernbench.torch_backend.element_types import hardware_type, moved_as
+from kernbench.torch_backend.launches import window_of
+from kernbench.torch_backend.operators import DEVICE
+from runtime.torch.tensors.tensor import Tensor
+
+
+class Staging:
+    """The tensors of one call. `copy_back` is called when the device has written them.
+
+    Elements which are only `moved` may have any type whose size the hardware has.
+    """
+
+    def __init__(self) -> None:
+        self._to_write: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self._kept: list[torch.Tensor] = []
+
+    def read(
+        self, tensor: torch.Tensor, *, moved: bool = False, shape: tuple[int, ...] | None = None
+    ) -> Tensor:
+        """The window of a tensor that the call reads."""
+        return self._window(tensor, moved=moved, shape=shape, reads=True, writes=False)
+
+    def written(
+        self, tensor: torch.Tensor, *, moved: bool = False, shape: tuple[int, ...] | None = None
+    ) -> Tensor:
+        """The window of a tensor that the call writes."""
+        return self._window(tensor, moved=moved, shape=shape, reads=False, writes=True)
+
+    def both(self, tensor: torch.Tensor, *, moved: bool = False) -> Tensor:
+        """The window of a tensor that the call reads and writes."""
+        return self._window(tensor, moved=moved, shape=None, reads=True, writes=True)
+
+    def copy_back(self) -> None:
+        """Copy what was written in place of tensors without a window."""
+        for source, target in self._to_write:
+            target.copy_(source)
+        self._to_write.clear()
+        self._kept.clear()
+
+    def _window(
+        self,
+        tensor: torch.Tensor,
+        *,
+        moved: bool,
+        shape: tuple[int, ...] | None,
+        reads: bool,
+        writes: bool,
+    ) -> Tensor:
+        used = tensor.detach()
+        if used.device.type != DEVICE or not used.is_contiguous():
+            used = torch.empty(used.shape, dtype=used.dtype, device=DEVICE)
+            if reads:
+                used.copy_(tensor.detach())
+            if writes:
+                self._to_write.append((used, tensor.detach()))
+        # Its memory must not be used again before the device is through with it.
+        self._kept.append(used)
+        window = window_of(used, _type(used.dtype, moved=moved)).window
+        return window.view((prod(used.shape),) if shape is None else shape)
+
+
+def _type(dtype: torch.dtype, *, moved: bool) -> object:
+    if not moved:
+        return hardware_type(dtype)
+    found = moved_as(dtype)
+    if found is None:
+        raise TypeError(f"elements of {dtype} have {dtype.itemsize} bytes, which no DMA moves")
+    return found

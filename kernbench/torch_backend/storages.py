@@ -1,0 +1,150 @@
+"""The storages of PyTorch's tensors: bytes in simulated HBM, and windows of them.
+
+A storage of B bytes is dealt over P = min(all PEs, max(1, B // 4096)) PEs, the first ones of the
+SIP in (cube, PE) order: PE i holds one contiguous share, and all shares but the last one have
+ceil(B / P) bytes, rounded up to 256. The rule depends on B alone. So tensors of equal bytes lie
+alike, and no element lies on two PEs. Its virtual range is contiguous: a view is a window of it,
+with any offset, strides and element type, and its elements keep their PEs.
+"""
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import NamedTuple
+
+import torch
+
+from runtime.core.dtypes import DType, uint8
+from runtime.language.value import row_major
+from runtime.model.placement import DPPolicy, ShardSpec
+from runtime.torch.rank_state import RankState, running_rank
+from runtime.torch.tensors import tensor as low_level
+from runtime.torch.tensors.storage import Storage, Window
+
+_PAGE_BYTES = 4096
+_SHARE_BYTES = 256
+"""A share is a multiple of it: a burst of HBM, and of every element."""
+_POINTER = 1 << 46
+"""Added to virtual addresses in data pointers: no page of a process lies there."""
+
+
+class StridedWindow(NamedTuple):
+    """The memory of a tensor of PyTorch: `window` has its elements from the first to the last one
+    in memory, of which `strides` (in elements) select those of `shape`.
+    """
+
+    window: low_level.Tensor
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the elements are the window, in row-major order."""
+        return self.window.numel() == prod(self.shape) and all(
+            stride == dense or length == 1
+            for stride, dense, length in zip(
+                self.strides, row_major(self.shape), self.shape, strict=True
+            )
+        )
+
+
+@dataclass
+class Storages:
+    """The storages of the rank that runs in this process, by data pointer.
+
+    A second rank in the process is refused: PyTorch keeps gradient mode, autocast, the default
+    device and the autograd engine's state per thread, and the ranks of a process share a thread.
+    """
+
+    state: RankState = field(default_factory=running_rank)
+    _memory: dict[int, low_level.Tensor] = field(default_factory=dict[int, low_level.Tensor])
+
+    def rank_state(self) -> RankState:
+        """The state of the rank that runs; `RuntimeError` for a second rank of the process."""
+        running = running_rank()
+        if running is not self.state:
+            raise RuntimeError(
+                f"rank {running.rank} runs in the process of rank {self.state.rank}: PyTorch keeps "
+                "gradient mode, autocast and its default device per thread, which ranks of one "
+                "process share; start each SIP in a process of its own (omit --procs)"
+            )
+        return running
+
+    def allocate(self, nbytes: int) -> int:
+        """The data pointer of a new storage."""
+        state = self.rank_state()
+        specs = shares(nbytes, state)
+        state.tensors += 1
+        storage = Storage(f"s{state.tensors}[{nbytes}]", state.memory.allocate(specs, nbytes))
+        window = Window(storage, storage.address, storage.shards, is_flat=True)
+        policy = DPPolicy(cube="row_wise", pe="row_wise")
+        whole = low_level.Tensor(
+            state, window, shape=(nbytes,), dtype=uint8, policy=policy, layout=None
+        )
+        pointer = _POINTER + storage.address
+        self._memory[pointer] = whole
+        return pointer
+
+    def release(self, pointer: int) -> None:
+        """Drop a storage; its memory is free for the next one."""
+        self._memory.pop(pointer, None)
+
+    def resized(self, old: int, new: int, nbytes: int) -> None:
+        """Copy the first bytes of a storage to another one, on the device."""
+        source, target = (self._memory[each].view(uint8, 0, nbytes) for each in (old, new))
+        target.copy_(source)
+
+    def window(self, tensor: torch.Tensor, dtype: DType) -> StridedWindow:
+        """The memory of a tensor of the device, with elements of `dtype`, which has their size."""
+        window = self.bytes_of(tensor)
+        typed = window.view(dtype, 0, window.numel() // dtype.itemsize)
+        return StridedWindow(typed, tuple(tensor.shape), tensor.stride())
+
+    def bytes_of(self, tensor: torch.Tensor) -> low_level.Tensor:
+        """The bytes from the first to the last element of a tensor in memory."""
+        if not tensor.numel():
+            return self._of_no_element()
+        size = tensor.itemsize
+        last = sum(
+            (length - 1) * by for length, by in zip(tensor.shape, tensor.stride(), strict=True)
+        )
+        whole = self._memory[tensor.untyped_storage().data_ptr()]
+        return whole.view(uint8, tensor.storage_offset() * size, (last + 1) * size)
+
+    def _of_no_element(self) -> low_level.Tensor:
+        if _POINTER not in self._memory:
+            self._memory[_POINTER] = self._memory.pop(self.allocate(_SHARE_BYTES))
+        return self._memory[_POINTER].view(uint8, 0, 0)
+
+
+class _Process:
+    """The storages of this process, once a rank in it is connected. Module state, which kernbench
+    avoids elsewhere: PyTorch has one allocator of the device in a process.
+    """
+
+    storages: Storages | None = None
+
+
+def storages() -> Storages:
+    """The storages of the rank that runs in this process."""
+    if _Process.storages is None:
+        _Process.storages = Storages()
+    return _Process.storages
+
+
+def shares(nbytes: int, state: RankState) -> tuple[ShardSpec, ...]:
+    """The shards of a storage by the rule of this module."""
+    pes = state.topology.pes_per_cube
+    count = min(state.topology.cubes * pes, max(1, nbytes // _PAGE_BYTES))
+    share = -(-nbytes // count)
+    share = -(-share // _SHARE_BYTES) * _SHARE_BYTES
+    return tuple(
+        ShardSpec(
+            sip=state.rank,
+            cube=index // pes,
+            pe=index % pes,
+            offset_bytes=start,
+            nbytes=min(share, nbytes - start),
+            spans=((start, min(start + share, nbytes)),),
+        )
+        for index, start in enumerate(range(0, nbytes, share))
+    )

@@ -1,0 +1,123 @@
+"""Operators of the device against those of the CPU; prints a line for each case."""
+
+import os
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - PyTorch's convention
+
+from kernbench.torch_backend.operators import FALLBACKS
+
+torch.manual_seed(0)
+X, Y, Z = torch.randn(300, 70), torch.randn(70, 40), torch.randn(2, 3, 5)
+MASK, CLASSES = torch.rand(300, 70) > 0.5, torch.randint(0, 70, (300,))
+LONG = torch.randint(-9, 9, (300, 70))
+Case = Callable[..., torch.Tensor]
+CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
+    "add": (lambda x: x + x, (X,)),
+    "alpha": (lambda x: torch.add(x, x, alpha=0.25), (X,)),
+    "numbers": (lambda x: (x * 2.5 - 1) / 3, (X,)),
+    "column": (lambda x: x * x[:, :1], (X,)),
+    "row": (lambda x: x + x[0], (X,)),
+    "transposed": (lambda x: x.t() * 2, (X,)),
+    "transposed copy": (lambda x: x.t().contiguous(), (X,)),
+    "transposed beside straight": (lambda x: x[:70] + x[:70].t(), (X,)),
+    "permuted": (lambda x: x.permute(2, 0, 1).contiguous(), (Z,)),
+    "strides": (lambda x: x[::3, 1::2] + 1, (X,)),
+    "expanded": (lambda x: x[:, :1].expand(300, 9).contiguous(), (X,)),
+    "write to columns": (lambda x: _with(x.clone(), lambda y: y[:, 5:9].add_(3)), (X,)),
+    "write to rows": (lambda x: _with(x.clone(), lambda y: y[7:99:4].mul_(x[:23])), (X,)),
+    "compared": (lambda x: (x > 0).float(), (X,)),
+    "integers": (lambda x: x * 3 - x, (LONG,)),
+    "integer quotient": (lambda x: x / 4, (LONG,)),
+    "bytes": (lambda x: x.to(torch.int8) + 1, (LONG,)),
+    "short integers on the host": (lambda x: x.to(torch.int16) + 1, (LONG,)),
+    "bfloat16": (lambda x: x.bfloat16() * 3 + x.bfloat16(), (X,)),
+    "float16": (lambda x: x.half().exp(), (X,)),
+    "float64": (lambda x: x.double() / 3, (X,)),
+    "where": (lambda x, m: torch.where(m, x, 0.0), (X, MASK)),
+    "masked_fill": (lambda x, m: x.masked_fill(m, float("-inf")), (X, MASK)),
+    "logical": (lambda x, m: (m & (x > 0)) | ~m, (X, MASK)),
+    "clamp": (lambda x: x.clamp(-1, 0.5), (X,)),
+    "powers": (lambda x: x**2 + x**3, (X,)),
+    "power": (lambda x: x.abs() ** 1.5, (X,)),
+    "gelu": (F.gelu, (X,)),
+    "gelu tanh": (lambda x: F.gelu(x, approximate="tanh"), (X,)),
+    "silu": (F.silu, (X,)),
+    "sum": (lambda x: x.sum(), (X,)),
+    "sum of rows": (lambda x: x.sum(1), (X,)),
+    "sum of columns": (lambda x: x.sum(0, keepdim=True), (X,)),
+    "sum of integers": (lambda x: x.sum(), (LONG,)),
+    "sum of two axes": (lambda x: x.sum((0, 2)), (Z,)),
+    "mean": (lambda x: x.mean(1), (X,)),
+    "greatest": (lambda x: x.amax(1), (X,)),
+    "least": (lambda x: x.min(), (X,)),
+    "any": (lambda x: (x > 3).any(), (X,)),
+    "norm": (lambda x: x.norm(), (X,)),
+    "norm of rows": (lambda x: torch.linalg.vector_norm(x, dim=1), (X,)),
+    "mm": (lambda x, y: x @ y, (X, Y)),
+    "mm transposed": (lambda x, y: y.t() @ x.t(), (X, Y)),
+    "mm of a slice": (lambda x, y: x[:, :30] @ y[:30], (X, Y)),
+    "addmm": (lambda x, y: torch.addmm(y[0], x, y), (X, Y)),
+    "addmm scaled": (lambda x, y: torch.addmm(y[0], x, y, beta=0.5, alpha=2), (X, Y)),
+    "bmm": (lambda x: x @ x.transpose(1, 2), (Z,)),
+    "mv": (lambda x, y: x @ y[:, 0], (X, Y)),
+    "bfloat16 mm": (lambda x, y: x.bfloat16() @ y.bfloat16(), (X, Y)),
+    "softmax": (lambda x: x.softmax(1), (X,)),
+    "log_softmax": (lambda x: x.log_softmax(0), (X,)),
+    "layer_norm": (lambda x: F.layer_norm(x, (70,), x[0], x[1]), (X,)),
+    "cross_entropy": (F.cross_entropy, (X, CLASSES)),
+    "mse": (lambda x: F.mse_loss(x, x.flip(0)), (X,)),
+    "embedding": (lambda x, c: F.embedding(c, x[:70]), (X, CLASSES)),
+    "index_select": (lambda x, c: x.index_select(1, c[:9]), (X, CLASSES)),
+    "cat": (lambda x: torch.cat([x, x[:, :3]], 1), (X,)),
+    "stack": (lambda x: torch.stack([x, x + 1], 1), (X,)),
+    "tril": (lambda x: x.tril(-1), (X,)),
+    "cumsum on the host": (lambda x: x.cumsum(0), (X,)),
+    "type view": (lambda x: x.view(torch.int32) + 1, (X,)),
+    "empty": (lambda x: x[:0] + 1, (X,)),
+    "number": (lambda x: x[3, 4] * 2, (X,)),
+    "attention": (
+        lambda x: F.scaled_dot_product_attention(*[x[None, None]] * 3, is_causal=True),
+        (X,),
+    ),
+}
+
+
+def _with(tensor: torch.Tensor, change: Callable[[torch.Tensor], object]) -> torch.Tensor:
+    change(tensor)
+    return tensor
+
+
+def compare(name: str) -> str:
+    """The gradients and the result of a case on both devices."""
+    function, operands = CASES[name]
+    found = []
+    for device in ("cpu", "ahbm"):
+        own = [
+            each.clone().to(device).requires_grad_(each.is_floating_point()) for each in operands
+        ]
+        result = function(*own)
+        assert result.device.type == device, f"the result is on {result.device}"
+        if result.requires_grad:
+            result.float().square().sum().backward()
+        found.append(
+            [result.detach().cpu(), *(each.grad.cpu() for each in own if each.grad is not None)]
+        )
+    small = found[0][0].dtype in {torch.float16, torch.bfloat16}
+    for expected, actual in zip(*found, strict=True):
+        # Sums have another order: float32 rounds by 2^-24, in sums of about 300 terms.
+        largest = expected.abs().max().item() if expected.numel() else 0
+        share = 2e-2 if small else 5e-6
+        torch.testing.assert_close(actual, expected, rtol=share, atol=share * largest)
+    return "ok"
+
+
+if __name__ == "__main__":
+    for case in os.environ.get("CASES", "").split(",") if os.environ.get("CASES") else CASES:
+        FALLBACKS.clear()
+        try:
+            outcome = compare(case)
+        except Exception as error:  # noqa: BLE001 - the outcome of the case
+            outcome = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        print(f"{case} | {outcome} | {' '.join(sorted(FALLBACKS))}")

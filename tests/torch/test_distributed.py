@@ -1,0 +1,42 @@
+"""Programs of several ranks print what they print with gloo on CPUs."""
+
+import re
+
+import pytest
+
+from tests.torch.conftest import Runs
+
+pytestmark = [pytest.mark.slow, pytest.mark.multiproc, pytest.mark.timeout(600)]
+
+
+def reported(output: str) -> list[str]:
+    """The lines that begin with `= `, which ranks print in any order."""
+    return sorted(re.findall(r"^= .*", output, re.MULTILINE))
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_collectives_give_what_gloo_gives(ranks: int, run: Runs, on_gloo: Runs):
+    expected = reported(on_gloo("collectives.py", ranks=ranks))
+    assert len(expected) > 20 * ranks
+    assert reported(run("collectives.py", sips=ranks)) == expected
+
+
+def test_data_parallel_training_gives_the_losses_of_gloo(run: Runs, on_gloo: Runs):
+    expected = reported(on_gloo("data_parallel.py", ranks=2))
+    assert len(expected) == 8
+    assert reported(run("data_parallel.py", sips=2)) == expected
+
+
+def test_equal_runs_have_one_digest(run: Runs):
+    digests = {
+        re.findall(
+            r"^digest +(\w+)", run("data_parallel.py", *flags, sips=2, **seed), re.MULTILINE
+        )[0]
+        for flags, seed in (((), {}), (("--jitter-ms", "2"), {"PYTHONHASHSEED": "7"}))
+    }
+    assert len(digests) == 1
+
+
+def test_ranks_that_share_a_process_are_refused(run: Runs):
+    output = run("data_parallel.py", "--procs", "1", sips=2, code=1)
+    assert "rank 1 runs in the process of rank 0: PyTorch keeps gradient mode" in output

@@ -1,0 +1,48 @@
+"""Operators of PyTorch on the device have the results and gradients of those on a CPU."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+
+import pytest
+
+from tests.torch.conftest import PROGRAMS, Runs
+
+pytestmark = [pytest.mark.slow, pytest.mark.multiproc, pytest.mark.timeout(600)]
+
+PROGRAM = (PROGRAMS / "operators.py").read_text("utf-8")
+NAMES = re.findall(r'^    "([\w ]+)": \(', PROGRAM, re.MULTILINE)
+ON_HOST = {
+    "short integers on the host": "add.out",
+    "cumsum on the host": "cumsum.out flip",
+    "mse": "flip",
+    "index_select": "index_add.out",
+}
+"""The operators of a case, and of its gradient, which have no kernel."""
+
+
+@pytest.fixture(scope="module")
+def outcomes(run: Runs) -> Mapping[str, tuple[str, str]]:
+    lines = (line.split(" | ") for line in run("operators.py").splitlines() if " | " in line)
+    return {name: (outcome, fallbacks) for name, outcome, fallbacks in lines}
+
+
+def test_the_program_reports_every_case(outcomes: Mapping[str, tuple[str, str]]):
+    assert sorted(outcomes) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_operator_equals_that_of_the_cpu(name: str, outcomes: Mapping[str, tuple[str, str]]):
+    assert outcomes[name] == ("ok", ON_HOST.get(name, ""))
+
+
+def test_an_error_in_place_of_a_fallback_names_the_operator(run: Runs):
+    output = run("operators.py", CASES="cumsum on the host", KERNBENCH_FALLBACK="error")
+    assert "aten::cumsum.out has no kernel on 'ahbm', and KERNBENCH_FALLBACK is 'error'" in output
+
+
+def test_kernbench_itself_does_not_import_pytorch():
+    check = "import kernbench, sys; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
