@@ -7,15 +7,16 @@ import importlib
 import torch
 
 from kernbench.torch_backend import device_module
+from kernbench.torch_backend.autocast import register_autocast
 from kernbench.torch_backend.native_build import native_module
-from kernbench.torch_backend.operators import DEVICE, kernels, on_host
+from kernbench.torch_backend.operators import DEVICE, kernels, on_host, report
 from kernbench.torch_backend.process_group import register_backend
 from kernbench.torch_backend.storages import storages
 from runtime.torch.rank_state import running_rank
 
 _OPERATORS = (
     *("copy_operators", "pointwise_operators", "reduction_operators", "product_operators"),
-    *("row_operators", "index_operators", "generators"),
+    *("row_operators", "index_operators", "list_operators", "generators"),
 )
 
 
@@ -47,9 +48,19 @@ def connect() -> None:
     for name, kernel in kernels():
         library.impl(name, kernel, "PrivateUse1")
     everything.fallback(on_host, "PrivateUse1")
+    register_autocast(library, everything)
     _Libraries.kept = (library, everything)
     torch._register_device_module(DEVICE, device_module)  # noqa: SLF001 - PyTorch's interface for backends
     torch.utils.generate_methods_for_privateuse1_backend()
     # A rank is a greenlet of this thread: a thread of the engine would run operators outside it.
     torch.autograd.set_multithreading_enabled(False)
     register_backend()
+    memory.state.at_end.append(_report)
+
+
+def _report() -> None:
+    state = running_rank()
+    state.device.synchronize()
+    # The ranks of a program run the same operators, as a rule.
+    if state.rank == 0:
+        print(f"rank 0: {report()}", flush=True)

@@ -6,10 +6,11 @@ from typing import Any
 
 import torch
 
-from kernbench.torch_backend.generators import device_generator
+from kernbench.torch_backend.generators import device_random
 from runtime.torch import ahbm as low_level
+from runtime.torch import streams
 from runtime.torch.events import Event
-from runtime.torch.streams import Stream, current_stream, default_stream, set_stream, stream
+from runtime.torch.streams import current_stream, default_stream, set_stream, stream
 from runtime.torch.tensors.memory_statistics import (
     empty_cache,
     max_memory_allocated,
@@ -52,6 +53,17 @@ is_available = low_level.is_available
 now_ns = low_level.now_ns
 
 
+class Stream(streams.Stream):
+    """A stream of this rank's device. All streams have one priority; the argument is accepted, as
+    PyTorch's FSDP passes it.
+    """
+
+    def __init__(self, device: Any = None, priority: int = 0) -> None:
+        """`RuntimeError` for a device of another rank."""
+        del priority
+        super().__init__(_number(device))
+
+
 def is_initialized() -> bool:
     """True: the rank has its device from the start."""
     return True
@@ -90,7 +102,7 @@ def get_amp_supported_dtype() -> list[torch.dtype]:
 
 def manual_seed(seed: int) -> None:
     """Seed the generator of this rank's device."""
-    device_generator().manual_seed(seed)
+    device_random().seed(seed)
 
 
 def manual_seed_all(seed: int) -> None:
@@ -101,13 +113,13 @@ def manual_seed_all(seed: int) -> None:
 def get_rng_state(device: Any = None) -> torch.Tensor:
     """The state of the generator of this rank's device."""
     del device
-    return device_generator().get_state()
+    return device_random().state()
 
 
 def set_rng_state(state: torch.Tensor, device: Any = None) -> None:
     """Set the state of the generator of this rank's device."""
     del device
-    device_generator().set_state(state)
+    device_random().restore(state)
 
 
 def _number(device: Any) -> int | None:

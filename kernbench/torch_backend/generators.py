@@ -1,9 +1,14 @@
 """The random numbers of the device: drawn on the host, and written to the device.
 
-A generator of the device has the sequence of PyTorch's generator for CPUs. So a program that draws
+The generator has the sequence of PyTorch's generator for CPUs. So a program that draws
 everything on the device has, for equal seeds, the numbers of the same program on a CPU.
+
+Its state is what PyTorch's DTensor and checkpointing take: 16 bytes, a seed and an offset. The
+offset counts elements, rounded up to multiples of 4 for each draw. A state that was read before
+continues its sequence; any other one begins a sequence of its own, which its numbers determine.
 """
 
+from collections import OrderedDict
 from functools import cache
 from typing import Any
 
@@ -11,11 +16,52 @@ import torch
 
 from kernbench.torch_backend.operators import DEVICE, operator
 
+_STATES_KEPT = 4096
+_MASK = (1 << 63) - 1
+_MIX = 0x9E3779B97F4A7C15
+"""An odd multiplier, which spreads the bits of an offset (2^64 / golden ratio)."""
+
+
+class DeviceRandom:
+    """The generator of this rank's device, which is seeded like that of the CPU."""
+
+    def __init__(self, seed: int) -> None:
+        self._known: OrderedDict[tuple[int, int], torch.Tensor] = OrderedDict()
+        self._source = torch.Generator()
+        self.seed(seed)
+
+    def seed(self, seed: int) -> None:
+        """Begin the sequence of a seed."""
+        self._source.manual_seed(seed)
+        self._seed, self._offset = seed & _MASK, 0
+
+    def state(self) -> torch.Tensor:
+        """Seed and offset, as 16 bytes."""
+        here = (self._seed, self._offset)
+        self._known[here] = self._source.get_state()
+        while len(self._known) > _STATES_KEPT:
+            self._known.popitem(last=False)
+        return torch.tensor(here, dtype=torch.int64).view(torch.uint8).clone()
+
+    def restore(self, state: torch.Tensor) -> None:
+        """Continue from a state."""
+        self._seed, self._offset = state.cpu().view(torch.int64).tolist()
+        known = self._known.get((self._seed, self._offset))
+        if known is None:
+            self._source.manual_seed((self._seed + self._offset * _MIX) & _MASK)
+        else:
+            self._source.set_state(known)
+
+    def drawing(self, numel: int) -> torch.Generator:
+        """The generator for a draw of `numel` elements."""
+        self._offset += -(-numel // 4) * 4
+        return self._source
+
 
 @cache
-def device_generator() -> torch.Generator:
-    """The generator of this rank's device, which is seeded like that of the CPU."""
-    return torch.Generator(device=DEVICE).manual_seed(torch.initial_seed())
+def device_random() -> DeviceRandom:
+    """The generator of this rank's device."""
+    return DeviceRandom(torch.initial_seed())
 
 
 def _in_place(name: str) -> None:
@@ -26,12 +72,15 @@ def _in_place(name: str) -> None:
     def drawn(
         x: torch.Tensor, *arguments: Any, generator: torch.Generator | None = None, **options: Any
     ) -> torch.Tensor:
-        own = device_generator() if generator is None else generator
-        source = torch.Generator()
-        source.set_state(own.get_state())
         host = torch.empty(x.shape, dtype=x.dtype)
+        if generator is None:
+            draw(host, *arguments, generator=device_random().drawing(x.numel()), **options)
+            return x.copy_(host)
+        # A generator that the program made for the device.
+        source = torch.Generator()
+        source.set_state(generator.get_state())
         draw(host, *arguments, generator=source, **options)
-        own.set_state(source.get_state())
+        generator.set_state(source.get_state())
         return x.copy_(host)
 
     del drawn
@@ -45,11 +94,7 @@ for _name in (
 
 
 @operator("native_dropout")
-def _dropout(
-    x: torch.Tensor,
-    p: float,
-    train: bool | None,
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tensor, torch.Tensor]:
     if train is False:
         return x.clone(), torch.ones_like(x, dtype=torch.bool)
     # As the operator of the CPU draws it.
@@ -60,3 +105,13 @@ def _dropout(
 @operator("native_dropout_backward")
 def _dropout_backward(grad: torch.Tensor, kept: torch.Tensor, scale: float) -> torch.Tensor:
     return grad * kept * scale
+
+
+@operator("randperm.generator_out", types=None)
+def _randperm(
+    count: int, *, generator: torch.Generator | None = None, out: torch.Tensor
+) -> torch.Tensor:
+    source = device_random().drawing(count) if generator is None else generator
+    if source.device.type == DEVICE:
+        return NotImplemented
+    return out.resize_(count).copy_(torch.randperm(count, generator=source, dtype=out.dtype))

@@ -36,15 +36,43 @@ def launch_pointwise(
     target = window_of(out)
     read = [window_of(each) for each in operands]
     inner = hardware_type(dtype)
-    # The operands and the result of a block; one more where the result is repeated.
-    sizes = [each.window.itemsize for each in read]
-    most = most_elements(sum(sizes) + 2 * target.window.itemsize + 1)
+    most = _most_of(target, read)
     parts = partition(target, read)
     arguments = (
         kernels.pointwise,
         (function, inner, PerPe(parts), most, pointer_of(target), tuple(map(pointer_of, read))),
     )
     launched(name, *arguments, [target, *read], list(parts))
+
+
+def launch_pointwise_each(
+    name: str,
+    function: kernels.Function,
+    results: Sequence[tuple[torch.Tensor, Sequence[torch.Tensor]]],
+    dtype: torch.dtype,
+) -> None:
+    """Compute `function` for each (result, operands) in one launch."""
+    jobs: dict[Pe, list[kernels.Job]] = {}
+    used: list[StridedWindow] = []
+    for out, operands in results:
+        if not out.numel():
+            continue
+        target, read = window_of(out), [window_of(each) for each in operands]
+        most = _most_of(target, read)
+        pointers = tuple(map(pointer_of, read))
+        for pe, parts in partition(target, read).items():
+            jobs.setdefault(pe, []).append(kernels.Job(parts, most, pointer_of(target), pointers))
+        used += [target, *read]
+    if jobs:
+        given = PerPe({pe: tuple(each) for pe, each in sorted(jobs.items())})
+        arguments = (function, hardware_type(dtype), given)
+        launched(name, kernels.pointwise_each, arguments, used, list(jobs))
+
+
+def _most_of(target: StridedWindow, read: Sequence[StridedWindow]) -> int:
+    # The operands and the result of a block; one more where the result is repeated.
+    sizes = [each.window.itemsize for each in read]
+    return most_elements(sum(sizes) + 2 * target.window.itemsize + 1)
 
 
 def launch_copy(name: str, out: torch.Tensor, source: torch.Tensor) -> None:

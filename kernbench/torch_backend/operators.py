@@ -8,13 +8,14 @@ read from the device and its results written back, both in simulated time, and t
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
 from kernbench.torch_backend.element_types import COMPUTED
+from runtime.torch.ahbm import elapsed_ps
 
 DEVICE = "ahbm"
 Operator = Callable[..., Any]
@@ -31,6 +32,14 @@ CALLS: Counter[str] = Counter()
 """The calls of operators on the device."""
 FALLBACKS: Counter[str] = Counter()
 """The calls of operators on the host."""
+
+
+class FallbackTime:
+    """The simulated time that passed in operators on the host: reads of operands, with the work
+    which they wait for.
+    """
+
+    elapsed_ps = 0
 
 
 def operator(
@@ -60,12 +69,26 @@ def on_host(operator: torch._ops.OpOverload, *given: Any, **options: Any) -> Any
             f"{operator.name()} has no kernel on {DEVICE!r}, and KERNBENCH_FALLBACK is 'error'; "
             "without it, the operator runs on the host"
         )
+    started_ps = elapsed_ps()
     arguments, keywords = tree_map(_read, (list(given), options))
     if "device" in keywords:
         keywords["device"] = torch.device("cpu")
     results = operator(*arguments, **keywords)
     written = _write_back(operator, (given, options), (arguments, keywords))
-    return tree_map(lambda each: _moved(each, written), results)
+    moved = tree_map(lambda each: _moved(each, written), results)
+    FallbackTime.elapsed_ps += elapsed_ps() - started_ps
+    return moved
+
+
+def report() -> str:
+    """One line: how many operators ran on the device, which on the host, and for how long."""
+    total_ps = max(elapsed_ps(), 1)
+    line = f"{sum(CALLS.values()):,} operators on {DEVICE}, {sum(FALLBACKS.values()):,} on the host"
+    if not FALLBACKS:
+        return line
+    names = ", ".join(f"{name} {count}" for name, count in FALLBACKS.most_common())
+    share = 100 * FallbackTime.elapsed_ps / total_ps
+    return f"{line} with {share:.1f} % of the simulated time: {names}"
 
 
 def _counted(name: str, entry: _Entry) -> Operator:
@@ -73,7 +96,7 @@ def _counted(name: str, entry: _Entry) -> Operator:
     default = getattr(getattr(torch.ops.aten, packet), overload or "default")
 
     def call(*given: Any, **options: Any) -> Any:
-        tensors = (each for each in (*given, *options.values()) if isinstance(each, torch.Tensor))
+        tensors = _tensors((*given, *options.values()))
         if entry.types is not None and any(each.dtype not in entry.types for each in tensors):
             return on_host(default, *given, **options)
         result = entry.function(*given, **options)
@@ -83,6 +106,14 @@ def _counted(name: str, entry: _Entry) -> Operator:
         return result
 
     return call
+
+
+def _tensors(given: Iterable[Any]) -> Iterator[torch.Tensor]:
+    for each in given:
+        if isinstance(each, torch.Tensor):
+            yield each
+        elif isinstance(each, list | tuple):
+            yield from _tensors(each)
 
 
 def _read(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """The state of a rank behind `torch`. A context variable distinguishes the ranks of one process."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -95,7 +95,8 @@ class RankState:
     name of the table, and `mappings` the latest mapping of a tensor for a send or receive, by the
     name of the tensor. `generator` is the stream of random numbers, from its first use on.
     `has_streams` is whether the program has made a stream.
-    `limited_groups` are the groups with a time limit. `clock` runs while the program does.
+    `limited_groups` are the groups with a time limit. `clock` runs while the program does. `at_end`
+    is called in order when the program has returned.
     """
 
     rank: int
@@ -117,6 +118,7 @@ class RankState:
     generator: object = None
     limited_groups: tuple[ProcessGroup, ...] = ()
     clock: ProgramClock = field(default_factory=ProgramClock)
+    at_end: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
 
     def __post_init__(self) -> None:
         self.world_size = self.world_size or self.topology.sips

@@ -138,7 +138,9 @@ class Rank:
         # find its own.
         context = copy_context()
         context.run(current_rank.set, self.state)
-        self._program = device.program = Program(main, ProgramStacks(), context, self.state.clock)
+        self._program = device.program = Program(
+            lambda: _to_the_end(main, self.state), ProgramStacks(), context, self.state.clock
+        )
         self._program.finished.then(self._ended)
         self._returned = False
         self.outcome: object = None
@@ -161,3 +163,10 @@ class Rank:
             raise ProgramRaised(self.rank, completion.error)
         self._returned, self.outcome = True, completion.value
         self._host.program_ended()
+
+
+def _to_the_end(main: Callable[[], object], state: RankState) -> object:
+    outcome = main()
+    for each in state.at_end:
+        each()
+    return outcome

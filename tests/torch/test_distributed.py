@@ -17,7 +17,7 @@ def reported(output: str) -> list[str]:
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_collectives_give_what_gloo_gives(ranks: int, run: Runs, on_gloo: Runs):
     expected = reported(on_gloo("collectives.py", ranks=ranks))
-    assert len(expected) > 20 * ranks
+    assert len(expected) >= 16 * ranks
     assert reported(run("collectives.py", sips=ranks)) == expected
 
 
@@ -38,5 +38,5 @@ def test_equal_runs_have_one_digest(run: Runs):
 
 
 def test_ranks_that_share_a_process_are_refused(run: Runs):
-    output = run("data_parallel.py", "--procs", "1", sips=2, code=1)
-    assert "rank 1 runs in the process of rank 0: PyTorch keeps gradient mode" in output
+    output = run("data_parallel.py", "--procs", "1", sips=2, code=2)
+    assert "In one process they would share what is theirs alone" in output

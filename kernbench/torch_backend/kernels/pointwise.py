@@ -3,6 +3,7 @@ store, block by block.
 """
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from kernbench.torch_backend.partition import Block, blocks
 from runtime.core.dtypes import DType
@@ -40,6 +41,21 @@ def pointwise(
                     # No operand has all elements of the block.
                     result = tl.where(tl.full(block.shape, 1, tl.int1), result, result)
                 tl.store(out + block.starts[0], result, _descriptor(block, 0, block.shape))
+
+
+class Job(NamedTuple):
+    """One of the computations of a launch on a PE: the regions, the block, the tensors."""
+
+    parts: Sequence[Region]
+    most: int
+    out: Pointer
+    tensors: Sequence[Pointer]
+
+
+def pointwise_each(function: Function, dtype: DType, jobs: Sequence[Job]) -> None:
+    """Kernel: `pointwise` of several results, one after the other."""
+    for job in jobs:
+        pointwise(function, dtype, job.parts, job.most, job.out, job.tensors)
 
 
 def copied(parts: Sequence[Region], most: int, out: Pointer, source: Pointer) -> None:

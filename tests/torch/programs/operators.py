@@ -107,7 +107,7 @@ def compare(name: str) -> str:
     small = found[0][0].dtype in {torch.float16, torch.bfloat16}
     for expected, actual in zip(*found, strict=True):
         # Sums have another order: float32 rounds by 2^-24, in sums of about 300 terms.
-        largest = expected.abs().max().item() if expected.numel() else 0
+        largest = expected.double().abs().max().item() if expected.numel() else 0
         share = 2e-2 if small else 5e-6
         torch.testing.assert_close(actual, expected, rtol=share, atol=share * largest)
     return "ok"
