@@ -16,7 +16,8 @@ from runtime.torch.rank_state import running_rank
 
 _OPERATORS = (
     *("copy_operators", "pointwise_operators", "reduction_operators", "product_operators"),
-    *("row_operators", "index_operators", "list_operators", "generators"),
+    *("row_operators", "softmax_operators", "norm_operators", "index_operators"),
+    *("list_operators", "generators"),
 )
 
 

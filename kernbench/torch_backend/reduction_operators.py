@@ -1,8 +1,10 @@
-"""Reductions, by the low level's kernels: partial results on the PEs that hold the elements, which
-one PE combines, or one result per PE along an axis.
+"""Reductions. Along the last axes, and along the first ones, floating-point elements are reduced by
+kernels on whole rows; all others by the low level, whose PEs have partial results which one PE
+combines.
 """
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import torch
@@ -10,10 +12,21 @@ import torch
 from kernbench.torch_backend.element_types import hardware_type
 from kernbench.torch_backend.launches import window_of
 from kernbench.torch_backend.operators import operator
+from kernbench.torch_backend.rowwise_launch import launch_rowwise, sum_of_rows
+from runtime.language import tl
+from runtime.language.value import Value
 from runtime.torch.arithmetic import reductions
 from runtime.torch.tensors.tensor import Tensor
 
 Axes = int | Sequence[int] | None
+
+
+_OF_ROWS: dict[Callable[..., Tensor], Callable[[Value, int], Value]] = {
+    reductions.sum: lambda x, _: tl.sum(x, 1, keep_dims=True),
+    reductions.mean: lambda x, columns: tl.sum(x, 1, keep_dims=True) * (1 / columns),
+    reductions.amax: lambda x, _: tl.max(x, 1, keep_dims=True),
+    reductions.amin: lambda x, _: tl.min(x, 1, keep_dims=True),
+}
 
 
 def reduce_to(
@@ -26,6 +39,8 @@ def reduce_to(
     dtype: torch.dtype | None = None,
 ) -> torch.Tensor:
     """Write a reduction of the low level to `out`, which is resized."""
+    if _reduced_by_rows(out, function, x, dim, keepdim=keepdim):
+        return out
     source = window_of(x.contiguous()).window.view(tuple(x.shape))
     axes = None if dim is None or dim == [] else dim
     options: dict[str, Any] = {} if dtype is None else {"dtype": hardware_type(dtype)}
@@ -129,3 +144,34 @@ def _norm(
     if order == float("inf"):
         return out.copy_(wide.abs().amax(axes, keepdim=keepdim))
     return NotImplemented
+
+
+def _reduced_by_rows(
+    out: torch.Tensor, function: Callable[..., Tensor], x: torch.Tensor, dim: Axes, *, keepdim: bool
+) -> bool:
+    """Reduce the last or the first axes, if that is what is reduced; False if not."""
+    if function not in _OF_ROWS or not (x.is_floating_point() and out.is_floating_point()):
+        return False
+    given = [dim] if isinstance(dim, int) else list(dim or ())
+    axes = sorted({axis % x.dim() for axis in given}) if x.dim() else []
+    if not axes or len(axes) == x.dim() or not x.numel():
+        return False
+    kept = [axis for axis in range(x.dim()) if axis not in axes]
+    shape = [1 if axis in axes else length for axis, length in enumerate(x.shape)]
+    out.resize_(shape if keepdim else [x.shape[axis] for axis in kept])
+    if not out.is_contiguous():
+        return False
+    inner = prod(x.shape[axis] for axis in axes)
+    rows = x.numel() // inner
+    if axes[0] > kept[-1]:
+        compute, name = _OF_ROWS[function], function.__name__
+        return launch_rowwise(
+            name,
+            lambda values: compute(values, inner),
+            (rows, inner),
+            [(x.contiguous(), "matrix")],
+            [(out, "column")],
+        )
+    if axes[-1] < kept[0] and function is reductions.sum:
+        return sum_of_rows(out, x.contiguous(), (inner, rows))
+    return False

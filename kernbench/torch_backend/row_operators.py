@@ -1,4 +1,4 @@
-"""Operators made of several kernels: concatenation, softmax, losses, normalisation.
+"""Operators made of several kernels: concatenation, losses, triangles.
 
 Each step is a kernel of the device, as if the program had called it.
 """
@@ -26,65 +26,6 @@ def _cat(tensors: Sequence[torch.Tensor], dim: int = 0, *, out: torch.Tensor) ->
         out.narrow(axis, start, each.shape[axis]).copy_(each)
         start += each.shape[axis]
     return out
-
-
-@operator("_softmax.out")
-def _softmax(
-    x: torch.Tensor,
-    dim: int,
-    half_to_float: bool,
-    *,
-    out: torch.Tensor,
-) -> torch.Tensor:
-    del half_to_float
-    powers = _shifted(x, dim).exp()
-    return torch.div(powers, powers.sum(dim, keepdim=True), out=out)
-
-
-@operator("_log_softmax.out")
-def _log_softmax(
-    x: torch.Tensor,
-    dim: int,
-    half_to_float: bool,
-    *,
-    out: torch.Tensor,
-) -> torch.Tensor:
-    del half_to_float
-    shifted = _shifted(x, dim)
-    return torch.sub(shifted, shifted.exp().sum(dim, keepdim=True).log(), out=out)
-
-
-def _shifted(x: torch.Tensor, dim: int) -> torch.Tensor:
-    """The elements in float32 at least, less the greatest along `dim`."""
-    wide = x if x.dtype == torch.float64 else x.float()
-    return wide - wide.amax(dim, keepdim=True)
-
-
-@operator("_softmax_backward_data.out")
-def _softmax_backward(
-    grad: torch.Tensor,
-    output: torch.Tensor,
-    dim: int,
-    input_dtype: torch.dtype,
-    *,
-    grad_input: torch.Tensor,
-) -> torch.Tensor:
-    del input_dtype
-    product = grad * output
-    return torch.sub(product, output * product.sum(dim, keepdim=True), out=grad_input)
-
-
-@operator("_log_softmax_backward_data.out")
-def _log_softmax_backward(
-    grad: torch.Tensor,
-    output: torch.Tensor,
-    dim: int,
-    input_dtype: torch.dtype,
-    *,
-    out: torch.Tensor,
-) -> torch.Tensor:
-    del input_dtype
-    return torch.sub(grad, output.exp() * grad.sum(dim, keepdim=True), out=out)
 
 
 _NONE, _MEAN = 0, 1
@@ -168,54 +109,6 @@ def _arange(start: float, end: float, step: float = 1, *, out: torch.Tensor) -> 
     if out.shape != host.shape:
         out.resize_(host.shape)
     return out.copy_(host)
-
-
-@operator("native_layer_norm")
-def _layer_norm(
-    x: torch.Tensor,
-    shape: Sequence[int],
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None,
-    eps: float,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    axes = list(range(x.dim() - len(shape), x.dim()))
-    wide = x if x.dtype == torch.float64 else x.float()
-    mean = wide.mean(axes, keepdim=True)
-    centred = wide - mean
-    scale = (centred.square().mean(axes, keepdim=True) + eps).rsqrt()
-    result = centred * scale
-    if weight is not None:
-        result = result * weight
-    if bias is not None:
-        result = result + bias
-    return result.to(x.dtype), mean, scale
-
-
-@operator("native_layer_norm_backward")
-def _layer_norm_backward(
-    grad: torch.Tensor,
-    x: torch.Tensor,
-    shape: Sequence[int],
-    mean: torch.Tensor,
-    scale: torch.Tensor,
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None,
-    wanted: Sequence[bool],
-) -> tuple[torch.Tensor | None, torch.Tensor | None, torch.Tensor | None]:
-    del bias
-    axes = list(range(x.dim() - len(shape), x.dim()))
-    outer = list(range(x.dim() - len(shape)))
-    normal = (x.to(mean.dtype) - mean) * scale
-    of_input = of_weight = of_bias = None
-    if wanted[0]:
-        inner = grad if weight is None else grad * weight
-        along = normal * (inner * normal).mean(axes, keepdim=True)
-        of_input = ((inner - inner.mean(axes, keepdim=True) - along) * scale).to(x.dtype)
-    if wanted[1]:
-        of_weight = (grad * normal).sum(outer) if outer else grad * normal
-    if wanted[2]:
-        of_bias = grad.sum(outer) if outer else grad.clone()
-    return of_input, of_weight, of_bias
 
 
 def _triangle(name: str, *, lower: bool) -> None:

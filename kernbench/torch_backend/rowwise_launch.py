@@ -1,0 +1,114 @@
+"""Launches of operators on whole rows: equal numbers of rows for each PE.
+
+The rows are dealt over as many PEs as hold the matrix, in the order of memory, so that a PE has
+the rows of its own slice where the shares of the storage are whole rows.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+
+from kernbench.torch_backend.element_types import hardware_type
+from kernbench.torch_backend.kernels import rowwise as kernels
+from kernbench.torch_backend.launches import launched, most_elements, pointer_of, window_of
+from kernbench.torch_backend.partition import Pe
+from kernbench.torch_backend.storages import StridedWindow
+from runtime.ccl.exchange import chunk_bounds
+from runtime.core.requests import PerPe
+from runtime.torch.distributed.movers import spread
+from runtime.torch.tensors.tensor import Tensor
+
+Formed = tuple[torch.Tensor, str]
+"""A contiguous tensor, with its form: matrix, row or column."""
+
+
+def launch_rowwise(
+    name: str,
+    function: kernels.Function,
+    shape: tuple[int, int],
+    inputs: Sequence[Formed],
+    outs: Sequence[Formed],
+) -> bool:
+    """Compute `function` of rows; False if a row does not fit the scratch of a PE."""
+    rows, columns = shape
+    if not rows or not columns:
+        return False
+    given = [*inputs, *outs]
+    # Matrices and rows take a row of a block each; the chain is computed in float32 or float64.
+    wide = torch.float64 if inputs[0][0].dtype == torch.float64 else torch.float32
+    row_bytes = sum(each.itemsize for each, form in given if form != "column") * columns
+    height = most_elements(row_bytes + 8 * len(given)) if row_bytes else 1
+    if most_elements(1) < row_bytes + 8 * len(given):
+        return False
+    windows = [window_of(each) for each, _ in given]
+    operands = [
+        kernels.Operand(pointer_of(window), form)  # type: ignore[arg-type]
+        for window, (_, form) in zip(windows, given, strict=True)
+    ]
+    parts = _dealt(rows, windows[0].window)
+    arguments = (
+        function,
+        hardware_type(wide),
+        PerPe(parts),
+        (height, columns),
+        tuple(operands[: len(inputs)]),
+        tuple(operands[len(inputs) :]),
+    )
+    launched(name, kernels.rowwise, arguments, windows, list(parts))
+    return True
+
+
+def sum_of_rows(out: torch.Tensor, matrix: torch.Tensor, shape: tuple[int, int]) -> bool:
+    """Write the sum of all rows to `out`, in two steps: each PE sums its rows, then the PEs that
+    hold the result sum the partial rows. False if a row does not fit the scratch of a PE.
+    """
+    rows, columns = shape
+    wide = torch.float64 if matrix.dtype == torch.float64 else torch.float32
+    height = most_elements(columns * (matrix.itemsize + wide.itemsize) + 64)
+    source = window_of(matrix)
+    parts = _dealt(rows, source.window)
+    if most_elements(1) < columns * (2 * matrix.itemsize + 2 * wide.itemsize) + 64:
+        return False
+    if len(parts) == 1:
+        _partial_sums(out, source, parts, (height, columns), wide)
+        return True
+    partial = torch.empty((len(parts), columns), dtype=wide, device=matrix.device)
+    _partial_sums(partial, source, parts, (height, columns), wide)
+    _sums_of_columns(out, partial)
+    return True
+
+
+def _partial_sums(
+    out: torch.Tensor,
+    source: StridedWindow,
+    parts: Mapping[Pe, tuple[int, int]],
+    block: tuple[int, int],
+    wide: torch.dtype,
+) -> None:
+    target = window_of(out)
+    numbered = {pe: (index, *span) for index, (pe, span) in enumerate(parts.items())}
+    arguments = (
+        hardware_type(wide),
+        PerPe(numbered),
+        block,
+        pointer_of(source),
+        pointer_of(target),
+    )
+    launched("sum", kernels.sum_of_rows, arguments, [source, target], list(parts))
+
+
+def _sums_of_columns(out: torch.Tensor, partial: torch.Tensor) -> None:
+    rows, columns = partial.shape
+    target, source = window_of(out), window_of(partial)
+    movers = spread(columns, out.itemsize)
+    bounds = chunk_bounds(columns, len(movers))
+    parts = {(spec.cube, spec.pe): span for spec, span in zip(movers, bounds, strict=True)}
+    at_once = max(1, most_elements(3 * partial.itemsize) // rows)
+    arguments = (PerPe(parts), (rows, columns), at_once, pointer_of(source), pointer_of(target))
+    launched("sum", kernels.sum_of_columns, arguments, [source, target], list(parts))
+
+
+def _dealt(rows: int, matrix: Tensor) -> dict[Pe, tuple[int, int]]:
+    pes = [(shard.spec.cube, shard.spec.pe) for shard in matrix.shards][:rows]
+    bounds = chunk_bounds(rows, len(pes))
+    return {pe: span for pe, span in zip(pes, bounds, strict=True) if span[0] < span[1]}
