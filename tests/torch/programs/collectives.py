@@ -1,6 +1,7 @@
 """Every collective once, as a script for torchrun; prints what each rank receives."""
 
 import os
+import sys
 
 import torch
 import torch.distributed as dist
@@ -12,9 +13,15 @@ dist.init_process_group(BACKEND)
 RANK, SIZE = dist.get_rank(), dist.get_world_size()
 
 
+def report(line: str) -> None:
+    """Print in one write, since the ranks share a pipe."""
+    sys.stdout.write(f"= {line}\n")
+    sys.stdout.flush()
+
+
 def show(name: str, *tensors: torch.Tensor) -> None:
     """Print elements by the name of a collective."""
-    print(f"= {name} of rank {RANK}: {[each.cpu().tolist() for each in tensors]}")
+    report(f"{name} of rank {RANK}: {[each.cpu().tolist() for each in tensors]}")
 
 
 def mine(count: int = 4, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -79,6 +86,6 @@ for request in requests:
 show("ring", tensor)
 objects = [None] * SIZE
 dist.all_gather_object(objects, {"rank": RANK})
-print(f"= objects of rank {RANK}: {objects}")
+report(f"objects of rank {RANK}: {objects}")
 dist.barrier()
 dist.destroy_process_group()

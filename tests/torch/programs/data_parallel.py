@@ -1,6 +1,7 @@
 """Three steps of DistributedDataParallel, as a script for torchrun; prints losses and sums."""
 
 import os
+import sys
 
 import torch
 import torch.distributed as dist
@@ -8,6 +9,13 @@ from torch.nn.parallel import DistributedDataParallel
 
 BACKEND = os.environ.get("BACKEND", "ahbm")
 DEVICE = "cpu" if BACKEND == "gloo" else BACKEND
+
+
+def report(line: str) -> None:
+    """Print in one write, since the ranks share a pipe."""
+    sys.stdout.write(f"= {line}\n")
+    sys.stdout.flush()
+
 
 dist.init_process_group(BACKEND)
 rank = dist.get_rank()
@@ -25,7 +33,7 @@ for step in range(3):
     loss = torch.nn.functional.cross_entropy(parallel(x), y)
     loss.backward()
     optimizer.step()
-    print(f"= rank {rank} step {step} loss {loss.item():.5f}")
+    report(f"rank {rank} step {step} loss {loss.item():.5f}")
 total = sum(parameter.double().sum().item() for parameter in model.parameters())
-print(f"= rank {rank} parameters {total:.3f}")
+report(f"rank {rank} parameters {total:.3f}")
 dist.destroy_process_group()
