@@ -149,6 +149,16 @@ class DeviceProcessGroup(dist.ProcessGroup):
         ]
         return DeviceWork(works, staging, [each for listed in outputs for each in listed])
 
+    def allgather_coalesced(
+        self,
+        outputs: Sequence[Sequence[torch.Tensor]],
+        inputs: Sequence[torch.Tensor],
+        opts: Any = None,
+    ) -> dist.Work:
+        """`allgather` of several tensors; the lists of `outputs` are by rank."""
+        by_tensor = [list(each) for each in zip(*outputs, strict=True)]
+        return self.allgather(by_tensor, inputs, opts)
+
     def all_gather_single(
         self, output: torch.Tensor, source: torch.Tensor, opts: Any = None
     ) -> dist.Work:

@@ -10,7 +10,6 @@
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/alias_native.h>
 #include <ATen/ops/as_strided_native.h>
-#include <ATen/ops/resize_native.h>
 #include <ATen/ops/set_native.h>
 #include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_native.h>
@@ -141,6 +140,8 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   }
 };
 
+Hooks hooks;
+
 struct Guard final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceType type() const override {
     return kDevice;
@@ -189,7 +190,22 @@ at::Tensor empty_strided(
 
 const at::Tensor& resize_(
     const at::Tensor& self, c10::SymIntArrayRef size, std::optional<at::MemoryFormat> format) {
-  return at::native::resize_(self, C10_AS_INTARRAYREF_SLOW(size), format);
+  const auto sizes = C10_AS_INTARRAYREF_SLOW(size);
+  if (self.sizes() == sizes && !format.has_value()) {
+    return self;
+  }
+  // PyTorch's own resize_ copies the storage as memory of the host.
+  auto* tensor = self.unsafeGetTensorImpl();
+  tensor->set_sizes_contiguous(sizes);
+  if (format.has_value() && *format != at::MemoryFormat::Preserve) {
+    tensor->empty_tensor_restride(*format);
+  }
+  const size_t nbytes = at::detail::computeStorageNbytes(
+      self.sizes(), self.strides(), self.itemsize(), self.storage_offset());
+  if (nbytes > self.storage().nbytes()) {
+    hooks.resizePrivateUse1Bytes(self.storage(), nbytes);
+  }
+  return self;
 }
 
 at::Tensor& set_storage(
@@ -227,7 +243,6 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
       [](py::object allocate, py::object release, py::object resized, py::object count,
          py::object current) {
         device = new Device{allocate, release, resized, count, current};
-        static Hooks hooks;
         at::RegisterPrivateUse1HooksInterface(&hooks);
       },
       "Connect the functions of Python that own the device; once in a process.");

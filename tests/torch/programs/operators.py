@@ -72,6 +72,7 @@ CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
     "index_select": (lambda x, c: x.index_select(1, c[:9]), (X, CLASSES)),
     "cat": (lambda x: torch.cat([x, x[:, :3]], 1), (X,)),
     "stack": (lambda x: torch.stack([x, x + 1], 1), (X,)),
+    "resized": (lambda x: x.clone().detach().resize_(21210)[:21000] + 1, (X,)),
     "tril": (lambda x: x.tril(-1), (X,)),
     "cumsum on the host": (lambda x: x.cumsum(0), (X,)),
     "type view": (lambda x: x.view(torch.int32) + 1, (X,)),
