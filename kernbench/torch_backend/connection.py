@@ -8,9 +8,9 @@ import torch
 
 from kernbench.torch_backend import device_module
 from kernbench.torch_backend.autocast import register_autocast
+from kernbench.torch_backend.groups import register_backend
 from kernbench.torch_backend.native_build import native_module
 from kernbench.torch_backend.operators import DEVICE, kernels, on_host, report
-from kernbench.torch_backend.process_group import register_backend
 from kernbench.torch_backend.storages import storages
 from runtime.torch.rank_state import running_rank
 

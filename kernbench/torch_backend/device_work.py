@@ -28,6 +28,7 @@ class DeviceWork(dist.Work):
         super().__init__()
         self._works = [work for work in works if work is not None]
         self._staging, self._tensors, self._blocks = staging, tensors, blocks
+        self._waited = False
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Order the current stream behind the operations; always True."""
@@ -37,6 +38,7 @@ class DeviceWork(dist.Work):
             if self._blocks:
                 running_rank().device.wait(work.handle)
         self._staging.copy_back()
+        self._waited = True
         return True
 
     def synchronize(self) -> None:
@@ -44,8 +46,10 @@ class DeviceWork(dist.Work):
         self.wait()
 
     def is_completed(self) -> bool:
-        """Whether all operations are complete."""
-        return all(work.is_completed() for work in self._works)
+        """Whether all operations are complete, or the current stream waits for them: what the
+        program does next comes behind them.
+        """
+        return self._waited or all(work.is_completed() for work in self._works)
 
     def is_success(self) -> bool:
         """True: a collective that fails ends the run."""

@@ -1,19 +1,10 @@
-"""The process group `ahbm` of `torch.distributed`: the simulated collectives of the fabric.
+"""The process group `ahbm` of `torch.distributed`: the simulated collectives of the fabric."""
 
-The ranks of the run are started and connected, so they need no store to meet: each has a private
-one. Groups are made on all ranks in the same order, members or not, because every rank computes the
-addresses of the receive rings.
-"""
-
-import functools
-import importlib
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.distributed import distributed_c10d
 
 from kernbench.torch_backend.device_work import DeviceWork
 from kernbench.torch_backend.operators import DEVICE
@@ -22,12 +13,6 @@ from runtime.torch import distributed as low_level
 from runtime.torch.rank_state import ProcessGroup
 
 _OPS = ("SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR")
-
-
-class _Made:
-    """The low-level group of the next process group."""
-
-    group: ProcessGroup | None = None
 
 
 class DeviceProcessGroup(dist.ProcessGroup):
@@ -340,51 +325,6 @@ class DeviceProcessGroup(dist.ProcessGroup):
         return DeviceWork(
             [low_level.barrier(self._group, async_op=True)], Staging(), [], blocks=True
         )
-
-
-def register_backend() -> None:
-    """Make the backend known to `torch.distributed`, with ranks that have met already."""
-    dist.Backend.register_backend(DEVICE, _made_group, devices=[DEVICE, "cpu"])
-    # The package has a function with the name of the module; its registration refuses a second one.
-    handlers = importlib.import_module("torch.distributed.rendezvous")._rendezvous_handlers  # noqa: SLF001
-    handlers["env"] = _meeting
-    distributed_c10d._new_process_group_helper = _on_all_ranks(  # noqa: SLF001 - members alone come as far as the backend
-        distributed_c10d._new_process_group_helper  # noqa: SLF001
-    )
-
-
-def _made_group(store: Any, rank: int, size: int, timeout: Any) -> DeviceProcessGroup:
-    del store, rank, size, timeout
-    group = _Made.group
-    if group is None:
-        if not low_level.is_initialized():
-            low_level.init_process_group(DEVICE)
-        # The group of all ranks of the run.
-        group = low_level.new_group()
-    return DeviceProcessGroup(group)
-
-
-def _meeting(url: str, *_: Any, **__: Any) -> Iterator[tuple[dist.Store, int, int]]:
-    del url
-    yield dist.HashStore(), int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    raise RuntimeError("the ranks of a run meet once")
-
-
-def _on_all_ranks(make: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(make)
-    def made(size: int, rank: int, ranks: Sequence[int], *rest: Any, **options: Any) -> Any:
-        if not ranks:
-            return make(size, rank, ranks, *rest, **options)
-        tag = options.get("pg_tag")
-        if not (tag and distributed_c10d._find_pg_by_ranks_and_tag(tag, ranks)):  # noqa: SLF001
-            found = low_level.new_group(list(ranks))
-            _Made.group = found if isinstance(found, ProcessGroup) else None
-        try:
-            return make(size, rank, ranks, *rest, **options)
-        finally:
-            _Made.group = None
-
-    return made
 
 
 def _op(opts: Any) -> low_level.ReduceOp:

@@ -1,13 +1,14 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
+EXAMPLES = ROOT / "examples" / "torch"
 
 pytest.importorskip("torch", reason="PyTorch is not installed: make setup-torch")
 
@@ -16,14 +17,21 @@ Runs = Callable[..., str]
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """Runs a program of `programs` on SIPs; returns what it prints."""
+    """Runs a program, of `programs` or by its path, on SIPs; returns what it prints."""
 
-    def output(name: str, *arguments: str, sips: int = 1, code: int = 0, **environment: str) -> str:
+    def output(
+        name: str,
+        *arguments: str,
+        program_arguments: Sequence[str] = (),
+        sips: int = 1,
+        code: int = 0,
+        **environment: str,
+    ) -> str:
         done = subprocess.run(
             [
                 *(sys.executable, str(ROOT / "launch.py"), "--sips", str(sips)),
                 *("--out", str(tmp_path_factory.mktemp("runs")), *arguments),
-                str(PROGRAMS / name),
+                *(str(PROGRAMS / name), *program_arguments),
             ],
             capture_output=True,
             text=True,
@@ -39,12 +47,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 
 @pytest.fixture(scope="session")
 def on_gloo() -> Runs:
-    """Runs a program of `programs` on CPUs with gloo."""
+    """Runs a program, of `programs` or by its path, on CPUs with gloo."""
 
-    def output(name: str, *, ranks: int) -> str:
+    def output(name: str, *arguments: str, ranks: int) -> str:
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
         done = subprocess.run(
-            [*command, "--nproc-per-node", str(ranks), str(PROGRAMS / name)],
+            [*command, "--nproc-per-node", str(ranks), str(PROGRAMS / name), *arguments],
             capture_output=True,
             text=True,
             check=False,
