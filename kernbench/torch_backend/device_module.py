@@ -53,7 +53,7 @@ is_available = low_level.is_available
 now_ns = low_level.now_ns
 
 
-class Stream(streams.Stream):
+class DeviceStream(streams.Stream):
     """A stream of this rank's device. All streams have one priority; the argument is accepted, as
     PyTorch's FSDP passes it.
     """
@@ -62,6 +62,9 @@ class Stream(streams.Stream):
         """`RuntimeError` for a device of another rank."""
         del priority
         super().__init__(_number(device))
+
+
+Stream = DeviceStream
 
 
 def is_initialized() -> bool:

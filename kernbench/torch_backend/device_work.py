@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from kernbench.torch_backend.staging import Staging
+from kernbench.torch_backend.staging import CollectiveStaging
 from runtime.torch.distributed import Work
 from runtime.torch.rank_state import running_rank
 
@@ -20,7 +20,7 @@ class DeviceWork(dist.Work):
     def __init__(
         self,
         works: Sequence[Work | None],
-        staging: Staging,
+        staging: CollectiveStaging,
         tensors: list[torch.Tensor],
         *,
         blocks: bool = False,

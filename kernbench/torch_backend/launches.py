@@ -52,7 +52,7 @@ def launch_pointwise_each(
     dtype: torch.dtype,
 ) -> None:
     """Compute `function` for each (result, operands) in one launch."""
-    jobs: dict[Pe, list[kernels.Job]] = {}
+    jobs: dict[Pe, list[kernels.PointwiseJob]] = {}
     used: list[StridedWindow] = []
     for out, operands in results:
         if not out.numel():
@@ -61,7 +61,9 @@ def launch_pointwise_each(
         most = _most_of(target, read)
         pointers = tuple(map(pointer_of, read))
         for pe, parts in partition(target, read).items():
-            jobs.setdefault(pe, []).append(kernels.Job(parts, most, pointer_of(target), pointers))
+            jobs.setdefault(pe, []).append(
+                kernels.PointwiseJob(parts, most, pointer_of(target), pointers)
+            )
         used += [target, *read]
     if jobs:
         given = PerPe({pe: tuple(each) for pe, each in sorted(jobs.items())})

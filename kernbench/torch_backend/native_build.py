@@ -1,4 +1,4 @@
-"""Builds and loads the part of the backend that PyTorch wants in C++.
+"""Builds and loads the part of the backend which PyTorch takes in C++ only.
 
 One file is compiled with the headers of the installed PyTorch, once for each version of it: the
 library lies in `build/torch` below the project, or in the cache of the user where kernbench is

@@ -19,7 +19,7 @@ Pe = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Block:
+class MatrixBlock:
     """A matrix of a region: its shape, and the start and both strides of each tensor."""
 
     shape: tuple[int, int]
@@ -42,7 +42,7 @@ def partition(
     return {pe: tuple(each) for pe, each in sorted(found.items())}
 
 
-def blocks(region: Region, most: int) -> Iterator[Block]:
+def blocks(region: Region, most: int) -> Iterator[MatrixBlock]:
     """The region as matrices of at most `most` elements, each of which a DMA descriptor can load:
     along one of their axes the elements of a tensor are neighbours, or one element.
     """
@@ -63,7 +63,7 @@ def blocks(region: Region, most: int) -> Iterator[Block]:
     for outer in _offsets(axes[:-2], region.starts):
         for row in range(0, rows, height):
             for column in range(0, columns, width):
-                yield Block(
+                yield MatrixBlock(
                     (min(height, rows - row), min(width, columns - column)),
                     tuple(
                         start + row * by_row + column * by_column

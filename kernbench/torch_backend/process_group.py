@@ -8,7 +8,7 @@ import torch.distributed as dist
 
 from kernbench.torch_backend.device_work import DeviceWork
 from kernbench.torch_backend.operators import DEVICE
-from kernbench.torch_backend.staging import Staging
+from kernbench.torch_backend.staging import CollectiveStaging
 from runtime.torch import distributed as low_level
 from runtime.torch.rank_state import ProcessGroup
 
@@ -72,7 +72,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
     def allreduce(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> dist.Work:
         """Combine the elements of all ranks, in place."""
         op = _op(opts)
-        staging = Staging()
+        staging = CollectiveStaging()
         works = [
             low_level.all_reduce(staging.both(each), op, self._group, async_op=True)
             for each in tensors
@@ -84,7 +84,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
 
     def broadcast(self, tensors: Sequence[torch.Tensor], opts: Any) -> dist.Work:
         """Replace the elements of all ranks by those of the root."""
-        staging = Staging()
+        staging = CollectiveStaging()
         works = [
             low_level.broadcast(
                 staging.both(each, moved=True),
@@ -99,7 +99,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
 
     def reduce(self, tensors: Sequence[torch.Tensor], opts: Any) -> dist.Work:
         """Combine the elements of all ranks on the root."""
-        staging = Staging()
+        staging = CollectiveStaging()
         works = [
             low_level.reduce(
                 staging.both(each),
@@ -121,7 +121,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
     ) -> dist.Work:
         """The tensors of all ranks, one for each rank."""
         del opts
-        staging = Staging()
+        staging = CollectiveStaging()
         works = [
             low_level.all_gather(
                 [staging.written(each, moved=True) for each in listed],
@@ -157,7 +157,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
     ) -> dist.Work:
         """`all_gather_single` of several tensors."""
         del opts
-        staging = Staging()
+        staging = CollectiveStaging()
         works = [
             low_level.all_gather_into_tensor(
                 staging.written(output, moved=True),
@@ -177,7 +177,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
         opts: Any = None,
     ) -> dist.Work:
         """Combine the tensors of all ranks; rank r gets the r-th one."""
-        staging = Staging()
+        staging = CollectiveStaging()
         works = [
             low_level.reduce_scatter(
                 staging.written(output),
@@ -203,7 +203,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], opts: Any = None
     ) -> dist.Work:
         """`reduce_scatter_single` of several tensors."""
-        staging = Staging()
+        staging = CollectiveStaging()
         works = [
             low_level.reduce_scatter_tensor(
                 staging.written(output),
@@ -227,7 +227,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
     ) -> dist.Work:
         """Part r of the rows goes to rank r; the part from rank r is part r of the output."""
         del opts
-        staging = Staging()
+        staging = CollectiveStaging()
         work = low_level.all_to_all_single(
             staging.written(output, moved=True, shape=_rows(output)),
             staging.read(source, moved=True, shape=_rows(source)),
@@ -245,7 +245,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
     ) -> dist.Work:
         """Tensor r goes to rank r."""
         del opts
-        staging = Staging()
+        staging = CollectiveStaging()
         work = low_level.all_to_all(
             [staging.written(each, moved=True) for each in outputs],
             [staging.read(each, moved=True) for each in inputs],
@@ -261,7 +261,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
         opts: Any,
     ) -> dist.Work:
         """The tensors of all ranks on the root."""
-        staging = Staging()
+        staging = CollectiveStaging()
         targets = [staging.written(each, moved=True) for listed in outputs for each in listed]
         work = low_level.gather(
             staging.read(inputs[0], moved=True),
@@ -279,7 +279,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
         opts: Any,
     ) -> dist.Work:
         """Tensor r of the root goes to rank r."""
-        staging = Staging()
+        staging = CollectiveStaging()
         sources = [staging.read(each, moved=True) for listed in inputs for each in listed]
         work = low_level.scatter(
             staging.written(outputs[0], moved=True),
@@ -292,7 +292,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
 
     def send(self, tensors: Sequence[torch.Tensor], dst: int, tag: int) -> dist.Work:
         """Send a tensor to a rank of the group."""
-        staging = Staging()
+        staging = CollectiveStaging()
         works = [
             low_level.isend(
                 staging.read(each, moved=True), group=self._group, tag=tag, group_dst=dst
@@ -303,7 +303,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
 
     def recv(self, tensors: Sequence[torch.Tensor], src: int, tag: int) -> dist.Work:
         """Receive a tensor from a rank of the group."""
-        staging = Staging()
+        staging = CollectiveStaging()
         works = [
             low_level.irecv(
                 staging.written(each, moved=True), group=self._group, tag=tag, group_src=src
@@ -323,7 +323,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
         """Complete when every rank of the group has called it."""
         del opts
         return DeviceWork(
-            [low_level.barrier(self._group, async_op=True)], Staging(), [], blocks=True
+            [low_level.barrier(self._group, async_op=True)], CollectiveStaging(), [], blocks=True
         )
 
 

@@ -42,7 +42,7 @@ def launch_rowwise(
         return False
     windows = [window_of(each) for each, _ in given]
     operands = [
-        kernels.Operand(pointer_of(window), form)  # type: ignore[arg-type]
+        kernels.RowOperand(pointer_of(window), form)  # type: ignore[arg-type]
         for window, (_, form) in zip(windows, given, strict=True)
     ]
     parts = _dealt(rows, windows[0].window)

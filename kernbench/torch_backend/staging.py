@@ -12,7 +12,7 @@ from kernbench.torch_backend.operators import DEVICE
 from runtime.torch.tensors.tensor import Tensor
 
 
-class Staging:
+class CollectiveStaging:
     """The tensors of one call. `copy_back` is called when the device has written them.
 
     Elements which are only `moved` may have any type whose size the hardware has.

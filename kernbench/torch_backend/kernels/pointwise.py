@@ -5,7 +5,7 @@ store, block by block.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from kernbench.torch_backend.partition import Block, blocks
+from kernbench.torch_backend.partition import MatrixBlock, blocks
 from runtime.core.dtypes import DType
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
@@ -43,7 +43,7 @@ def pointwise(
                 tl.store(out + block.starts[0], result, _descriptor(block, 0, block.shape))
 
 
-class Job(NamedTuple):
+class PointwiseJob(NamedTuple):
     """One of the computations of a launch on a PE: the regions, the block, the tensors."""
 
     parts: Sequence[Region]
@@ -52,7 +52,7 @@ class Job(NamedTuple):
     tensors: Sequence[Pointer]
 
 
-def pointwise_each(function: Function, dtype: DType, jobs: Sequence[Job]) -> None:
+def pointwise_each(function: Function, dtype: DType, jobs: Sequence[PointwiseJob]) -> None:
     """Kernel: `pointwise` of several results, one after the other."""
     for job in jobs:
         pointwise(function, dtype, job.parts, job.most, job.out, job.tensors)
@@ -83,14 +83,14 @@ def _in(value: Value, dtype: DType) -> Value:
     return value if value.dtype == dtype else value.to(dtype)
 
 
-def _loaded(block: Block, tensor: int, pointer: Pointer) -> Value:
+def _loaded(block: MatrixBlock, tensor: int, pointer: Pointer) -> Value:
     by_row, by_column = block.strides[tensor]
     # Along an axis where it is repeated, a tensor has one element.
     shape = (block.shape[0] if by_row else 1, block.shape[1] if by_column else 1)
     return tl.load(pointer + block.starts[tensor], shape, _descriptor(block, tensor, shape))
 
 
-def _descriptor(block: Block, tensor: int, shape: tuple[int, int]) -> tuple[int, int] | None:
+def _descriptor(block: MatrixBlock, tensor: int, shape: tuple[int, int]) -> tuple[int, int] | None:
     by_row, by_column = block.strides[tensor]
     if shape[0] > 1 and shape[1] > 1:
         return (by_row, by_column)

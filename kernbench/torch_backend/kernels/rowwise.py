@@ -14,7 +14,7 @@ from runtime.language.value import Pointer, Value
 Function = Callable[..., Value | tuple[Value, ...]]
 
 
-class Operand(NamedTuple):
+class RowOperand(NamedTuple):
     """A tensor of a launch: a matrix, one row for all rows, or one number for each row."""
 
     pointer: Pointer
@@ -26,8 +26,8 @@ def rowwise(
     dtype: DType,
     part: tuple[int, int],
     block: tuple[int, int],
-    inputs: Sequence[Operand],
-    outs: Sequence[Operand],
+    inputs: Sequence[RowOperand],
+    outs: Sequence[RowOperand],
 ) -> None:
     """Kernel: `function` of the inputs in `dtype`, on the rows [first, last) of this PE; a `block`
     is the number of rows at once, and of columns.
@@ -94,7 +94,7 @@ def _in(value: Value, dtype: DType) -> Value:
     return value if value.dtype == dtype else value.to(dtype)
 
 
-def _loaded(operand: Operand, row: int, rows: int, columns: int) -> Value:
+def _loaded(operand: RowOperand, row: int, rows: int, columns: int) -> Value:
     if operand.form == "row":
         return tl.load(operand.pointer, (1, columns))
     if operand.form == "column":
