@@ -253,3 +253,27 @@ def test_a_product_with_reuse_is_within_its_bounds_and_six_times_as_fast_as_tile
     assert bound_ps < times[False] < numbers.staged_ps(shape, 2, 2) + loads_ps
     assert bound_ps / times[False] > 0.9
     assert times[True] > 6 * times[False]
+
+
+class TestAGivenTensor:
+    def test_it_takes_the_product_in_a_window(self):
+        a, b = draw(36, 40), draw(40, 24)
+
+        def program() -> tuple[np.ndarray, np.ndarray]:
+            x, y, whole = torch.from_numpy(a), torch.from_numpy(b), torch.zeros(38, 24).half()
+            result = torch.matmul(x, y, out=whole.narrow(0, 1, 36))
+            assert result.storage is whole.storage
+            return torch.matmul(x, y).numpy(), whole.numpy()
+
+        product_alone, whole = on_a_rank(program)
+        np.testing.assert_array_equal(whole[1:-1], product_alone)
+        assert not whole[[0, -1]].any()
+
+    def test_another_shape_is_refused(self):
+        def program() -> None:
+            x = torch.from_numpy(draw(4, 4))
+            torch.matmul(x, x, out=torch.zeros(4, 5).half())
+
+        problem = r"out is torch.float16 of shape \(4, 5\); the result is torch.float16 of shape"
+        with pytest.raises(Exception, match=problem):
+            on_a_rank(program)
