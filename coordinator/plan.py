@@ -13,7 +13,7 @@ from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import UsageError
 from runtime.core.section import config_hash
 from runtime.model.topology import Topology, load_topology
-from runtime.wire.control import Job
+from runtime.wire.control import SCRIPT_KINDS, Job
 from runtime.wire.environment import ccl_trace_requested
 
 
@@ -56,9 +56,11 @@ def load_config(
 
 @dataclass(frozen=True)
 class ProgramSpec:
-    """What every rank runs. `kind` is `bench`, `script` or `function`; `path` is `Job.program`.
+    """What every rank runs. `kind` is `bench`, `script`, `module` or `function`; `path` is
+    `Job.program`.
 
-    `name` is the user's name of it: of a bench or function, or the path of a script as given.
+    `name` is the user's name of it: of a bench, module or function, or the path of a script as
+    given.
     """
 
     kind: str
@@ -66,6 +68,11 @@ class ProgramSpec:
     path: str = ""
     arguments: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
     argv: tuple[str, ...] = ()
+
+    @property
+    def is_script(self) -> bool:
+        """Whether it runs as `__main__`: a script, or a module as with `python -m`."""
+        return self.kind in SCRIPT_KINDS
 
 
 @dataclass(frozen=True)

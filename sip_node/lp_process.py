@@ -68,7 +68,7 @@ def _run(
         channels = with_board(transport, directory, lp, peers.endpoints)
         node = LpNode(lp, peers, programs, channels, Reporter(control, lp))
         ranks = tuple(sip for sip in peers.sips_of_lp[lp] if sip < node.world_size)
-        provide_variables(ranks, node.world_size, script=peers.job.kind == "script")
+        provide_variables(ranks, node.world_size, script=peers.job.is_script)
         watch_clocks(len(ranks))
         # The rules of the decoder follow from the topology, so the node is built first. Peers send
         # nothing before all LPs are ready.

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _SIMULATIONS = ("run", "perf")
 """The commands that start the processes of one run."""
 _OTHERS = ("list", "probe", "validate")
+_SIPS = ("--sips", "--nproc-per-node", "--nproc_per_node")
+_MODULE = ("-m", "--module")
 _NO_RUN = ("-h", "--help", "--list")
 
 
@@ -46,7 +48,8 @@ def guessed_procs(arguments: Sequence[str]) -> int | None:
     given = _options(arguments)
     if given is None or given.get("--bench", BENCHES[0]) not in BENCHES:
         return None
-    sips, procs = given.get("--sips"), given.get("--procs")
+    sips = next((given[name] for name in _SIPS if name in given), None)
+    procs = given.get("--procs")
     if procs == "auto":
         counts = [sips, str(usable_cores())]
     else:
@@ -63,7 +66,10 @@ def _options(arguments: Sequence[str]) -> dict[str, str] | None:
     for at, argument in enumerate(arguments):
         if argument in _NO_RUN or (at == 0 and argument in _OTHERS):
             return None
-        if argument.startswith("-"):
+        if argument in _MODULE:
+            # The next argument is the program.
+            name = ""
+        elif argument.startswith("-"):
             name, equals, value = argument.partition("=")
             if equals:
                 found[name], name = value, ""

@@ -1,7 +1,9 @@
 """`kernbench run`, the default command: simulate a bench, a study or a script of the user."""
 
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib.machinery import PathFinder
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,7 @@ from kernbench.cli.options import (
     option,
     option_names,
 )
+from kernbench.cli.torchrun_options import TORCHRUN, refuse_options, script_start
 from runtime.core.bench_registry import Bench, Entry, Scalar, Study, StudyOptions
 from runtime.core.errors import UsageError, nearest
 
@@ -35,17 +38,19 @@ examples:
   kernbench --sips 4                        the default bench on four SIPs
   kernbench --sips 4 --procs 1              the same in one process, for a debugger
   kernbench --sips 2 train.py --steps 10    your own script, started as torchrun does
+  kernbench --sips 2 -m package.train       your own module
   kernbench --help --bench NAME             the flags of another bench"""
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """One simulation: of a bench with its flags, or of a script with its arguments."""
+    """One simulation: of a bench with its flags, or of a script or a module with its arguments."""
 
     options: SimulationOptions
     bench: Bench | None = None
     flags: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
     script: Path | None = None
+    module: str = ""
     argv: tuple[str, ...] = ()
 
 
@@ -119,8 +124,9 @@ _BENCH = option(
 _BENCH.is_eager = True
 _LIST = click.Option(["--list"], is_flag=True, help="list the benches and studies, and end")
 _GROUPS = {
-    **SIMULATION_GROUPS,
     "what runs": (*SIMULATION_GROUPS["what runs"], _BENCH, _LIST),
+    "a script, as with torchrun": TORCHRUN,
+    **{title: options for title, options in SIMULATION_GROUPS.items() if title != "what runs"},
 }
 
 
@@ -140,11 +146,17 @@ def _run(
         refuse_arguments(script)
         print_entries(cli.entries())
         return 0
+    refuse_options(flags)
+    start = script_start(options)
     if script:
         if flags or is_given(context, "bench"):
             _refuse_script(script[0])
-        path = _script_path(script[0])
-        return cli.execute(RunRequest(SimulationOptions(**options), script=path, argv=script[1:]))
+        options["sips"] = start.sips(options["sips"])
+        program = RunRequest(SimulationOptions(**options), argv=script[1:])
+        if start.module:
+            return cli.execute(replace(program, module=_module(script[0])))
+        return cli.execute(replace(program, script=_script_path(script[0])))
+    start.refuse()
     values = parse_flags(context, bench, flags)
     if isinstance(bench, Study):
         return cli.execute(StudyRequest(bench, _study_options(context, bench), values))
@@ -176,6 +188,16 @@ def _script_path(argument: str) -> Path:
     if argument in COMMANDS:
         raise UsageError(f"the command {argument!r} comes before the options")
     raise UsageError(f"unknown command {argument!r}{nearest(argument, COMMANDS)}")
+
+
+def _module(name: str) -> str:
+    """The name of a module, of which the first part is found as a rank would find it."""
+    top = name.partition(".")[0]
+    if name.endswith(".py"):
+        raise UsageError(f"-m {name}: a module is given without .py, or a script without -m")
+    if PathFinder.find_spec(top, [str(Path.cwd()), *sys.path]) is None:
+        raise UsageError(f"-m {name}: there is no module {top!r} here or on the import path")
+    return name
 
 
 def _refuse_script(argument: str) -> None:

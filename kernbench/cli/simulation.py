@@ -39,6 +39,8 @@ def simulate(request: RunRequest, launcher: Launcher | Launch) -> int:
 def program_of(request: RunRequest) -> ProgramSpec:
     """What the ranks run."""
     script, bench = request.script, request.bench
+    if request.module:
+        return ProgramSpec("module", request.module, request.module, argv=request.argv)
     if script is not None:
         return ProgramSpec("script", str(script), str(script.resolve()), argv=request.argv)
     assert bench is not None, "a request has a bench or a script"
@@ -48,7 +50,7 @@ def program_of(request: RunRequest) -> ProgramSpec:
 def make_plan(options: SimulationOptions, program: ProgramSpec) -> Plan:
     """The plan of a run of `program`. Raises `UsageError` or `ConfigError`."""
     # A rank puts the directory of its script on the import path, as `python script.py` does.
-    directories = (str(Path(program.path).parent),) if program.kind == "script" else ()
+    directories = _import_folders(program)
     # Before ccl.yaml is checked, which finds the modules that it names as a rank would.
     check_packages(*directories)
     config = load_config(options.topology, options.ccl, options.sips, directories)
@@ -56,7 +58,7 @@ def make_plan(options: SimulationOptions, program: ProgramSpec) -> Plan:
     return Plan(
         config=config,
         program=program,
-        procs=_procs(options.procs, sips, program.kind),
+        procs=_procs(options.procs, sips, program),
         by_cores=options.procs == AUTO,
         data=options.data,
         timeout_s=options.timeout,
@@ -67,9 +69,16 @@ def make_plan(options: SimulationOptions, program: ProgramSpec) -> Plan:
     )
 
 
-def _procs(requested: int | str | None, sips: int, kind: str) -> int:
+def _import_folders(program: ProgramSpec) -> tuple[str, ...]:
+    """Where a rank searches for modules first, as Python does for a script or with `-m`."""
+    if program.kind == "module":
+        return (str(Path.cwd()),)
+    return (str(Path(program.path).parent),) if program.kind == "script" else ()
+
+
+def _procs(requested: int | str | None, sips: int, program: ProgramSpec) -> int:
     """The number of processes for a value of `--procs`."""
-    if kind == "script":
+    if program.is_script:
         if requested not in (None, AUTO, sips):
             raise UsageError(
                 f"--procs {requested} with a script: its {sips} ranks need {sips} processes. In "
@@ -91,7 +100,7 @@ def _procs(requested: int | str | None, sips: int, kind: str) -> int:
 def _note_on_cores(plan: Plan) -> str:
     """What more processes than cores cost, in a line; empty where there are enough cores."""
     cores = usable_cores()
-    if plan.procs <= cores or plan.program.kind == "script":
+    if plan.procs <= cores or plan.program.is_script:
         return ""
     return (
         f"{plan.procs} processes take turns on {cores} core{'s' if cores > 1 else ''}, and each "
@@ -176,7 +185,7 @@ def run(
     for slow in result.slow_exits:
         print_warning(str(slow))
     if result.error is not None:
-        script = plan.program.name if plan.program.kind == "script" else None
+        script = plan.program.name if plan.program.is_script else None
         code = _explain(result.error, script, directory if unwritten.error is None else None)
         if isinstance(unwritten.error, OutputError):
             print_error(unwritten.error)

@@ -46,17 +46,21 @@ class Hello(Wire, frozen=True):
     code: tuple[ModuleCode, ...] = ()
 
 
+SCRIPT_KINDS = ("script", "module")
+"""The kinds of jobs whose program runs as `__main__`."""
+
+
 class Job(Flat, frozen=True):
     """What every LP runs.
 
     `topology` and `ccl` are the checked values of the user's files as MessagePack, with the number
     of SIPs of the run: an LP reads no file.
-    `program` is `module:function` for a bench, a path for a script, or empty when the function came
-    through the private pipe of the parent. `arguments` are the flags of a bench, `argv` the
-    arguments of a script. `remote_dma` declares that DMA engines may access other SIPs: then no SIP
-    can promise more than its next event. `verify` requests what a replay of the op log needs beside
-    it: `Written` and `MemoryContents`. `ccl_trace` requests a report of every slot that a kernel
-    sends or receives.
+    `program` is `module:function` for a bench, a path for a script, an import path for a module, or
+    empty when the function came through the private pipe of the parent. `arguments` are the flags
+    of a bench, `argv` the arguments of a script or module. `remote_dma` declares that DMA engines
+    may access other SIPs: then no SIP can promise more than its next event. `verify` requests what
+    a replay of the op log needs beside it: `Written` and `MemoryContents`. `ccl_trace` requests a
+    report of every slot that a kernel sends or receives.
     """
 
     topology: bytes
@@ -72,6 +76,11 @@ class Job(Flat, frozen=True):
     remote_dma: bool = False
     verify: bool = False
     ccl_trace: bool = False
+
+    @property
+    def is_script(self) -> bool:
+        """Whether the program runs as `__main__`."""
+        return self.kind in SCRIPT_KINDS
 
 
 class Peers(Wire, frozen=True):

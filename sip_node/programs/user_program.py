@@ -37,13 +37,19 @@ class Programs:
 
     @property
     def module(self) -> str | None:
-        """The module of a bench that is no file; None for every other program."""
+        """A module that runs, or that of a bench which is no file; None for other programs."""
+        if self.job.kind == "module":
+            return self.job.program
         source, _ = split_source(self.job.program)
         return source if self.job.kind == "bench" and not is_file(source) else None
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The folder of a script or a bench file, which goes first on the import path."""
+        """The folder that goes first on the import path: of a script or a bench file, and the
+        working directory for a module.
+        """
+        if self.job.kind == "module":
+            return (str(Path.cwd()),)
         return () if self.file is None else (str(self.file[0].resolve().parent),)
 
     @property
@@ -61,7 +67,7 @@ class Programs:
         main = self._main(rank)
 
         def run() -> object:
-            own_variables.set(rank_environment(rank, world_size, script=self.job.kind == "script"))
+            own_variables.set(rank_environment(rank, world_size, script=self.job.is_script))
             return main()
 
         return run
@@ -69,6 +75,8 @@ class Programs:
     def _main(self, rank: int) -> Callable[[], object]:
         if self.job.kind == "script":
             return lambda: _until_exit(lambda: _script(self.job, self.script_starts))
+        if self.job.kind == "module":
+            return lambda: _until_exit(lambda: _module(self.job))
         if self.job.kind == "bench":
             return lambda: _bench(self.job, rank)
         function = self.function
@@ -130,3 +138,10 @@ def _script(job: Job, script_starts: Callable[[Path], None]) -> None:
     put_first(path.resolve().parent)
     script_starts(path)
     runpy.run_path(job.program, run_name="__main__")
+
+
+def _module(job: Job) -> None:
+    """Run a module as `python -m module` would: the working directory is first on the path."""
+    sys.argv = [job.program, *job.argv]
+    put_first(Path.cwd())
+    runpy.run_module(job.program, run_name="__main__", alter_sys=True)

@@ -19,6 +19,8 @@ from runtime.core.cores import usable_cores
         ("perf all_reduce --sips 4 -b 8", 4),
         ("--sips 4 perf all_reduce -b 8", 4),
         ("--procs 3", 3),
+        ("run --nproc-per-node 4 train.py", 4),
+        ("--nproc_per_node=4 -m package.train --sips 2", 4),
     ],
 )
 def test_the_processes_of_a_run_are_seen_in_its_arguments(arguments: str, procs: int) -> None:

@@ -4,11 +4,12 @@ import sys
 from contextvars import copy_context
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from runtime.core.imported_code import SCRIPT
 from runtime.wire.control import Job
-from sip_node.programs.user_program import Programs
+from sip_node.programs.user_program import ProgramExited, Programs
 
 
 def job(kind: str, program: str) -> Job:
@@ -30,6 +31,7 @@ def job(kind: str, program: str) -> Job:
     ("kind", "program", "file", "module", "folders"),
     [
         ("script", "/home/train.py", (Path("/home/train.py"), SCRIPT), None, ("/home",)),
+        ("module", "package.train", None, "package.train", (str(Path.cwd()),)),
         ("bench", "/home/mine.py:sweep", (Path("/home/mine.py"), "mine"), None, ("/home",)),
         ("bench", "package.module:sweep", None, "package.module", ()),
         ("function", "", None, None, ()),
@@ -44,6 +46,25 @@ def test_the_source_of_a_program_is_known_before_it_is_imported(
 ):
     programs = Programs(job(kind, program))
     assert (programs.file, programs.module, programs.folders) == (file, module, folders)
+
+
+def test_a_module_runs_as_main_with_the_working_directory_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes" / "beside.py").write_text("value = 7\n")
+    (tmp_path / "recipes" / "train.py").write_text(
+        "import sys\n"
+        "from .beside import value\n"
+        "if __name__ == '__main__' and sys.argv[1:] == ['-x']:\n"
+        "    sys.exit(value)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [])
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    given = msgspec.structs.replace(job("module", "recipes.train"), argv=("-x",))
+    with pytest.raises(ProgramExited, match="exit code 7"):
+        copy_context().run(Programs(given).of(0, 1))
 
 
 def test_a_script_is_announced_before_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
