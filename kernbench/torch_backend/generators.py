@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from kernbench.torch_backend.operators import DEVICE, operator
+from kernbench.torch_backend.operators import DEVICE, compute_on_host, host_time, operator
 
 _STATES_KEPT = 4096
 _MASK = (1 << 63) - 1
@@ -75,13 +75,13 @@ def _in_place(name: str) -> None:
         host = torch.empty(x.shape, dtype=x.dtype)
         if generator is None:
             draw(host, *arguments, generator=device_random().drawing(x.numel()), **options)
-            return x.copy_(host)
-        # A generator that the program made for the device.
-        source = torch.Generator()
-        source.set_state(generator.get_state())
-        draw(host, *arguments, generator=source, **options)
-        generator.set_state(source.get_state())
-        return x.copy_(host)
+        else:
+            # A generator that the program made for the device.
+            source = torch.Generator()
+            source.set_state(generator.get_state())
+            draw(host, *arguments, generator=source, **options)
+            generator.set_state(source.get_state())
+        return _written(packet, host, x)
 
     del drawn
 
@@ -114,4 +114,11 @@ def _randperm(
     source = device_random().drawing(count) if generator is None else generator
     if source.device.type == DEVICE:
         return NotImplemented
-    return out.resize_(count).copy_(torch.randperm(count, generator=source, dtype=out.dtype))
+    host = torch.randperm(count, generator=source, dtype=out.dtype)
+    return _written("randperm", host, out.resize_(count))
+
+
+def _written(name: str, host: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    with host_time():
+        compute_on_host(name, host.numel())
+        return out.copy_(host)

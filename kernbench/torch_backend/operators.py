@@ -1,21 +1,26 @@
 """The table of operators that run on the device, and what happens to all others.
 
 An operator is a function with PyTorch's signature that launches kernels. An operator without one,
-or with an element type with which the engines do not compute, runs on the host: its operands are
-read from the device and its results written back, both in simulated time, and the call is counted.
-`KERNBENCH_FALLBACK=error` makes such a call an error.
+or with an element type with which the engines do not compute, runs on the host. The host waits for
+the current stream, reads the operands, computes for `host.fallback_ns_per_element` times the
+elements of operands and results, and writes the results, all in simulated time; the call is
+counted. `KERNBENCH_FALLBACK=error` makes such a call an error.
 """
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
 from kernbench.torch_backend.element_types import COMPUTED
+from runtime.core.simtime import PS_PER_NS, exact
 from runtime.torch.ahbm import elapsed_ps
+from runtime.torch.rank_state import running_rank
+from runtime.torch.streams import current_stream
 
 DEVICE = "ahbm"
 Operator = Callable[..., Any]
@@ -34,9 +39,9 @@ FALLBACKS: Counter[str] = Counter()
 """The calls of operators on the host."""
 
 
-class FallbackTime:
-    """The simulated time that passed in operators on the host: reads of operands, with the work
-    which they wait for.
+class HostTime:
+    """The simulated time that passed in operators on the host: reads of operands, the computation,
+    writes of results.
     """
 
     elapsed_ps = 0
@@ -69,26 +74,51 @@ def on_host(operator: torch._ops.OpOverload, *given: Any, **options: Any) -> Any
             f"{operator.name()} has no kernel on {DEVICE!r}, and KERNBENCH_FALLBACK is 'error'; "
             "without it, the operator runs on the host"
         )
+    with host_time():
+        arguments, keywords = tree_map(_read, (list(given), options))
+        if "device" in keywords:
+            keywords["device"] = torch.device("cpu")
+        results = operator(*arguments, **keywords)
+        compute_on_host(str(operator.name()), _elements((arguments, keywords, results)))
+        written = _write_back(operator, (given, options), (arguments, keywords))
+        return tree_map(lambda each: _moved(each, written), results)
+
+
+@contextmanager
+def host_time() -> Generator[None]:
+    """A `with` block in which the device waits for the host."""
+    # The work of the device before it is not the time of the host.
+    current_stream().synchronize()
     started_ps = elapsed_ps()
-    arguments, keywords = tree_map(_read, (list(given), options))
-    if "device" in keywords:
-        keywords["device"] = torch.device("cpu")
-    results = operator(*arguments, **keywords)
-    written = _write_back(operator, (given, options), (arguments, keywords))
-    moved = tree_map(lambda each: _moved(each, written), results)
-    FallbackTime.elapsed_ps += elapsed_ps() - started_ps
-    return moved
+    yield
+    current_stream().synchronize()
+    HostTime.elapsed_ps += elapsed_ps() - started_ps
+
+
+def compute_on_host(name: str, elements: int) -> None:
+    """Let the simulated time pass in which the host computes with a number of elements."""
+    state = running_rank()
+    each_ps = exact(state.topology.host.fallback_ns_per_element) * PS_PER_NS
+    state.device.compute(name, round(each_ps * elements))
+
+
+def _elements(values: Any) -> int:
+    """The elements of different tensors: a result may be an operand."""
+    tensors = {id(each): each for each in tree_flatten(values)[0] if isinstance(each, torch.Tensor)}
+    return sum(each.numel() for each in tensors.values())
 
 
 def report() -> str:
-    """One line: how many operators ran on the device, which on the host, and for how long."""
-    total_ps = max(elapsed_ps(), 1)
-    line = f"{sum(CALLS.values()):,} operators on {DEVICE}, {sum(FALLBACKS.values()):,} on the host"
-    if not FALLBACKS:
-        return line
-    names = ", ".join(f"{name} {count}" for name, count in FALLBACKS.most_common())
-    share = 100 * FallbackTime.elapsed_ps / total_ps
-    return f"{line} with {share:.1f} % of the simulated time: {names}"
+    """One line: the operators, the share of the device in the simulated time, and which operators
+    ran on the host.
+    """
+    count = sum(CALLS.values()) + sum(FALLBACKS.values())
+    share = 100 * (1 - HostTime.elapsed_ps / max(elapsed_ps(), 1))
+    names = ", ".join(f"{name} {calls}" for name, calls in FALLBACKS.most_common()) or "none"
+    return (
+        f"{count:,} operators, {share:.1f} % of simulated time on the device, "
+        f"host fallbacks: {names}"
+    )
 
 
 def _counted(name: str, entry: _Entry) -> Operator:

@@ -328,6 +328,12 @@ class Device(Protocol):
         """Suspend the host program until all commands, or those of a stream, are answered."""
         ...
 
+    def compute(self, name: str, duration_ps: int) -> None:
+        """Suspend the host program for the time in which the host computes `name`, as its record
+        in the op log has it.
+        """
+        ...
+
     def poll(self, kind: str, handles: Callable[[], Sequence[Handle]]) -> bool:
         """Whether all commands that `handles` returns are answered.
 

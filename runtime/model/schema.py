@@ -104,13 +104,15 @@ class Hbm(Section, frozen=True):
 
 
 class HostConfig(Section, frozen=True):
-    """The host of a SIP: its overhead on the return path, and the time that it needs for each
-    command, which may be another one for copies.
+    """The host of a SIP: its overhead on the return path, the time that it needs for each command,
+    which may be another one for copies, and for each element of an operator of PyTorch that runs on
+    the host.
     """
 
     overhead_ns: Ns
     launch_overhead_ns: Ns = 0.0
     copy_overhead_ns: Ns | None = None
+    fallback_ns_per_element: Ns = 1.0
 
     @property
     def of_a_copy_ns(self) -> float:

@@ -83,6 +83,11 @@ class RankDevice:
         for command in streams.all_latest() if stream is None else streams.latest(stream):
             self.wait(command)
 
+    def compute(self, name: str, duration_ps: int) -> None:
+        """Sleep while the host computes."""
+        self._polled.clear()
+        self._program_wait(lambda: self._host.compute(name, duration_ps))
+
     def poll(self, kind: str, handles: Callable[[], Sequence[Handle]]) -> bool:
         """Whether the commands are answered; a repeated poll first waits for the next answer."""
         open_commands = _open(handles())

@@ -14,6 +14,7 @@ from runtime.core.requests import (
     MmuMapMsg,
     PeDmaMsg,
 )
+from runtime.core.trace import OpRecord
 from runtime.torch.rank_state import running_rank
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
@@ -78,6 +79,22 @@ def test_a_copy_has_an_overhead_of_its_own_and_other_commands_have_that_of_a_lau
     for copy_ns, each_ps in ((None, 700_000), (300.0, 300_000), (0.0, 0)):
         text = variant_text(host__launch_overhead_ns=700.0, host__copy_overhead_ns=copy_ns)
         assert simulate(program, 1, topology=text).returned[0] == [each_ps] * 4 + [700_000] * 2
+
+
+def test_the_computation_of_a_host_delays_its_program_beside_the_commands_of_the_device() -> None:
+    def program(rank: int) -> tuple[int, int, list[OpRecord]]:
+        device = running_rank().device
+        records = device.begin_recording()
+        address = running_rank().addresses.pe_hbm_addr(0, 0, 0, 0)
+        copy = device.submit([MemoryWriteMsg(address, 4, bytes(4))], "")
+        device.compute("sort", 5_000_000)
+        return copy.total_ps, device.now_ps, records
+
+    copy_ps, now_ps, records = simulate(program, 1, topology=SMALL).returned[0]
+    assert 0 < copy_ps < now_ps == 5_000_000
+    assert [(each.start_ps, each.end_ps) for each in records if each.name == "sort"] == [
+        (0, 5_000_000)
+    ]
 
 
 def test_a_refused_request_names_its_command_and_nothing_of_it_is_sent() -> None:

@@ -25,6 +25,7 @@ from runtime.core.requests import (
     Transfer,
 )
 from runtime.core.simtime import ps_from_ns
+from runtime.core.trace import OpRecord
 from runtime.wire.reports import OpenTransfer
 from sip_node.chip.completion import Completion
 from sip_node.chip.context import ChipContext
@@ -127,6 +128,17 @@ class Host:
     def next_answer(self) -> Completion[None]:
         """Completes when the next command is answered."""
         return self._next_answer
+
+    def compute(self, name: str, duration_ps: int) -> Completion[None]:
+        """Completes when the host has computed for a time; the rank program waits for it."""
+        computed, start_ps = Completion[None](), self._engine.now_ps
+
+        def end() -> None:
+            self.log.add(OpRecord("host", name, start_ps, self._engine.now_ps))
+            computed.complete(None)
+
+        self._engine.at(start_ps + duration_ps, end)
+        return computed
 
     @property
     def log(self) -> OpLog:
