@@ -136,7 +136,7 @@ def option(
 def flag_option(flag: Flag) -> click.Option:
     """The option for one flag of a bench."""
     kind, metavar = _FLAG_TYPES[flag.kind]
-    name = "--" + flag.name.replace("_", "-")
+    name = flag.option
     return click.Option(
         # The first name is the parameter's; without it click would derive one from the option.
         [flag.name, f"{name}/--no-{name[2:]}" if flag.kind is bool else name],

@@ -98,7 +98,7 @@ def parse_flags(context: click.Context, entry: Entry, arguments: Sequence[str]) 
     """The values of the flags of a bench or study."""
     own = option_names(run_command.get_params(context))
     for flag in entry.flags:
-        if f"--{flag.name.replace('_', '-')}" in own:
+        if flag.option in own:
             raise UsageError(f"{entry.name} has a flag with the name of the option --{flag.name}")
     command = click.Command(
         entry.name,
@@ -159,11 +159,13 @@ def _run(
     start.refuse()
     values = parse_flags(context, bench, flags)
     if isinstance(bench, Study):
-        return cli.execute(StudyRequest(bench, _study_options(context, bench), values))
+        return cli.execute(StudyRequest(bench, _study_options(context, bench, values), values))
     return cli.execute(RunRequest(SimulationOptions(**options), bench=bench, flags=values))
 
 
-def _study_options(context: click.Context, study: Study) -> StudyOptions:
+def _study_options(
+    context: click.Context, study: Study, flags: Mapping[str, Scalar]
+) -> StudyOptions:
     """The options that a study takes; raises `UsageError` for any other that is given."""
     taken = [each.name for each in chain.from_iterable(STUDY_GROUPS.values())]
     values = context.params
@@ -175,7 +177,13 @@ def _study_options(context: click.Context, study: Study) -> StudyOptions:
     timeout = values["timeout"] if is_given(context, "timeout") else STUDY_TIMEOUT_S
     # A study has one process for each core unless a number is given.
     procs = None if values["procs"] == AUTO else values["procs"]
-    return StudyOptions(values["topology"], procs, timeout, values["out"])
+    return StudyOptions(
+        topology=values["topology"],
+        procs=procs,
+        timeout_s=timeout,
+        out=values["out"],
+        changed=tuple(each.option for each in study.flags if flags[each.name] != each.default),
+    )
 
 
 def _script_path(argument: str) -> Path:

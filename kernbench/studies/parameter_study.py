@@ -171,17 +171,17 @@ class ParameterStudy(ABC, Generic[PointT, RowT, ResultsT]):
 
     # The steps that are the same for all studies.
 
-    def run(self, options: StudyOptions, changed: Mapping[str, bool]) -> bool:
+    def run(self, options: StudyOptions) -> bool:
         """Simulate or read the results, draw and print them; returns whether no row has a fault.
 
-        `changed` maps each option of the study to whether it differs from its default. Raises
-        `UsageError` for options that do not fit together and for files that cannot be accessed.
+        Raises `UsageError` for options that do not fit together and for files that cannot be
+        accessed.
         """
         # Before the simulations: they can take minutes, and would be lost without matplotlib.
         with requires_matplotlib():
             self.figures()
         file = (options.out or DEFAULT_OUT) / self.results_name
-        if _is_fast(options, file.name, changed):
+        if _is_fast(options, file.name):
             results = self.read(file)
         else:
             results = self.simulate(options, file)
@@ -260,7 +260,7 @@ def requires_matplotlib() -> Generator[None]:
         ) from error
 
 
-def _is_fast(options: StudyOptions, file_name: str, changed: Mapping[str, bool]) -> bool:
+def _is_fast(options: StudyOptions, file_name: str) -> bool:
     """Whether the results are read from the file.
 
     Options of the simulation are refused then: the figures would not show what they select.
@@ -273,12 +273,12 @@ def _is_fast(options: StudyOptions, file_name: str, changed: Mapping[str, bool])
         )
     if value != "1":
         return False
-    for option, is_given in {"--topology": options.topology is not None, **changed}.items():
-        if is_given:
-            raise UsageError(
-                f"{option} with {FAST}=1: "
-                f"nothing is simulated, the figures show what is in {file_name}"
-            )
+    refused = options.changed if options.topology is None else ("--topology", *options.changed)
+    if refused:
+        raise UsageError(
+            f"{refused[0]} with {FAST}=1: "
+            f"nothing is simulated, the figures show what is in {file_name}"
+        )
     return True
 
 

@@ -84,6 +84,11 @@ class Flag:
     default: Scalar
     help: str
 
+    @property
+    def option(self) -> str:
+        """As it is written on the command line."""
+        return f"--{self.name.replace('_', '-')}"
+
 
 @dataclass(frozen=True)
 class Bench:
@@ -106,13 +111,15 @@ class StudyOptions:
     """The options of the command line that a study takes; None leaves the choice to the study.
 
     `procs` is the number of worker processes. `timeout_s` limits the time without any new result;
-    0 means no limit.
+    0 means no limit. `changed` are the flags of the study, as `--name`, whose values are not their
+    defaults.
     """
 
     topology: Path | None = None
     procs: int | None = None
     timeout_s: float = 0.0
     out: Path | None = None
+    changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,9 @@ import numpy as np
 
 from runtime.language.value import Array
 
+F16_TOLERANCE = 1e-3
+"""Largest absolute difference of a kernel with float16 operands from these results."""
+
 
 def attention(q: Array, k: Array, v: Array, *, causal: bool = False) -> Array:
     """softmax(q k^T / sqrt(depth)) v of one head, in float64.

@@ -2,6 +2,8 @@
 
 from msgspec import Struct
 
+from kernbench.studies.faults import wrong_count
+
 
 class AlgorithmRow(Struct, frozen=True, forbid_unknown_fields=True):
     """One call of a collective on `nbytes` a rank, and its simulated time.
@@ -26,7 +28,7 @@ class AlgorithmRow(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def faults(self) -> list[str]:
         """A wrong result."""
-        return [f"{self.wrong:,} elements are wrong"] if self.wrong else []
+        return [*wrong_count(self.wrong)]
 
 
 class AlgorithmResults(Struct, frozen=True, forbid_unknown_fields=True):

@@ -15,4 +15,4 @@ def ccl_algorithms(options: StudyOptions, *, max_bytes: int = MAX_BYTES) -> bool
     """Whether every result is right."""
     from kernbench.studies.ccl_algorithms.definition import AlgorithmStudy
 
-    return AlgorithmStudy(max_bytes).run(options, {"--max-bytes": max_bytes != MAX_BYTES})
+    return AlgorithmStudy(max_bytes).run(options)

@@ -2,6 +2,8 @@
 
 from msgspec import Struct
 
+from kernbench.studies.faults import wrong_count
+
 LARGE_BYTES = 1 << 20
 LIMIT = 1.15
 """The most times its form that a collective on `LARGE_BYTES` or more may take."""
@@ -37,7 +39,7 @@ class FormRow(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def faults(self) -> list[str]:
         """A wrong result, or a large collective that takes more than `LIMIT` of its form."""
-        faults = [f"{self.wrong:,} elements are wrong"] if self.wrong else []
+        faults = [*wrong_count(self.wrong)]
         if self.nbytes >= LARGE_BYTES and self.ratio > LIMIT:
             faults.append(f"{self.ratio:.2f} times the closed form, more than {LIMIT}")
         return faults

@@ -23,9 +23,4 @@ def collective_forms(
     """Whether every result is right."""
     from kernbench.studies.collective_forms.definition import FormStudy
 
-    changed = {
-        "--ranks": ranks != RANKS,
-        "--max-bytes": max_bytes != MAX_BYTES,
-        "--all-pes-bytes": all_pes_bytes != ALL_PES_BYTES,
-    }
-    return FormStudy(ranks, max_bytes, all_pes_bytes).run(options, changed)
+    return FormStudy(ranks, max_bytes, all_pes_bytes).run(options)

@@ -1,6 +1,6 @@
 """The flags of the study, and the sizes that they name."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from kernbench.benches.flags import check_choice, check_least
 from kernbench.studies.kv_transfer.rows import KvSizes
@@ -22,14 +22,6 @@ class KvFlags:
     layers: int = 2
     new_tokens: int = 64
     network: str = "ring_1d"
-
-    @property
-    def changed(self) -> dict[str, bool]:
-        """Whether each flag differs from its default."""
-        return {
-            f"--{field.name.replace('_', '-')}": getattr(self, field.name) != field.default
-            for field in fields(self)
-        }
 
     @property
     def sizes(self) -> KvSizes:

@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from kernbench.studies.faults import below_bound, wrong_count
 from kernbench.studies.kv_transfer.sides import RankOrder
 
 
@@ -143,16 +144,11 @@ class KvRow(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def faults(self) -> list[str]:
         """Wrong elements, times below bounds."""
-        found = [f"{self.wrong} elements are wrong"] if self.wrong else []
-        for words, added_ps, bound_ps in (
-            ("without overlap", self.added_after_ps, self.bound_after_ps),
-            ("with overlap", self.added_beside_ps, self.bound_beside_ps),
-        ):
-            if added_ps < bound_ps:
-                found.append(
-                    f"{words} {added_ps:,} ps are added, less than the bound of {bound_ps:,.0f} ps"
-                )
-        return found
+        return [
+            *wrong_count(self.wrong),
+            *below_bound(self.added_after_ps, self.bound_after_ps, "added without overlap"),
+            *below_bound(self.added_beside_ps, self.bound_beside_ps, "added with overlap"),
+        ]
 
 
 class KvResults(Struct, frozen=True, forbid_unknown_fields=True):

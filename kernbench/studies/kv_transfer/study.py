@@ -38,4 +38,4 @@ def kv_transfer(
         new_tokens=new_tokens,
         network=network,
     )
-    return KvTransferStudy(flags).run(options, flags.changed)
+    return KvTransferStudy(flags).run(options)

@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from kernbench.studies.faults import below_bound, wrong_by
 from kernbench.studies.llama70b_layer.shape import LAYERS
 
 TOLERANCE = 2e-2
@@ -76,14 +77,9 @@ class LayerRow(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def faults(self) -> list[str]:
         """A wrong result, a part below its bound."""
-        found = [
-            f"{part.name} takes {part.time_ps:,} ps, less than its bound of {part.bound_ps:,} ps"
-            for part in self.parts
-            if part.time_ps < part.bound_ps
-        ]
-        # Not `error > tolerance`: a NaN in the result is a fault.
-        if self.error is not None and not self.error <= TOLERANCE:
-            found.append(f"wrong by {self.error:.3g}, {TOLERANCE:g} are allowed")
+        found = [*wrong_by(self.error, TOLERANCE)]
+        for part in self.parts:
+            found += below_bound(part.time_ps, part.bound_ps, part.name)
         return found
 
 

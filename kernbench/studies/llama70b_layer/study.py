@@ -20,5 +20,4 @@ def llama70b_layer(options: StudyOptions, *, context: int = CONTEXT, tokens: int
         raise UsageError(f"--tokens {tokens}: at least 0")
     from kernbench.studies.llama70b_layer.definition import LayerStudy
 
-    changed = {"--context": context != CONTEXT, "--tokens": tokens != TOKENS}
-    return LayerStudy(context, tokens).run(options, changed)
+    return LayerStudy(context, tokens).run(options)

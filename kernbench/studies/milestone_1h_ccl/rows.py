@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from kernbench.studies.faults import below_bound, wrong_count
 from kernbench.studies.milestone_1h_ccl.networks import RingLayout, SipNetwork
 from kernbench.studies.milestone_1h_ccl.theory import RingTimeParts
 
@@ -61,17 +62,13 @@ class CclRow(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def faults(self) -> list[str]:
         """A wrong sum, kernels that start at different times, a time below the bound."""
-        found: list[str] = []
-        if self.wrong:
-            found.append(f"{self.wrong:,} elements are wrong")
+        found = [*wrong_count(self.wrong)]
         if self.skew_ps:
             found.append(
                 f"kernels start {self.skew_ps:,} ps apart, "
                 "the time is not that of the all-reduce alone"
             )
-        # A time below the bound means an error in the model or in the bound.
-        if self.time_ps < self.least_ps:
-            found.append(f"{self.time_ps:,} ps are less than the bound of {self.least_ps:,.0f} ps")
+        found += below_bound(self.time_ps, self.least_ps)
         return found
 
 

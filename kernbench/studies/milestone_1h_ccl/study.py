@@ -15,4 +15,4 @@ def milestone_1h_ccl(options: StudyOptions, *, max_bytes: int = MAX_BYTES) -> bo
     """Whether every sum is right and no time below its bound."""
     from kernbench.studies.milestone_1h_ccl.definition import CclStudy
 
-    return CclStudy(max_bytes).run(options, {"--max-bytes": max_bytes != MAX_BYTES})
+    return CclStudy(max_bytes).run(options)

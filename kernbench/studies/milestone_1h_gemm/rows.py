@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from kernbench.studies.faults import below_bound
 from kernbench.studies.milestone_1h_gemm.shapes import ProductShape, Staging
 from kernbench.studies.milestone_1h_gemm.theory import GemmBounds, GemmHardware
 
@@ -82,14 +83,11 @@ class GemmRow(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def faults(self) -> list[str]:
         """A wrong result, a time below the bound, a utilisation above the limit."""
-        found: list[str] = []
+        found = list[str]()
         # Not `error > 1`: a NaN in the result gives a NaN here, which is a fault.
         if not self.error <= 1:
             found.append(f"wrong result: {self.error:.3g} times what rounding allows")
-        if self.kernel_ps < self.theory.bound_ps:
-            found.append(
-                f"{self.kernel_ps:,} ps are less than the bound of {self.theory.bound_ps:,} ps"
-            )
+        found += below_bound(self.kernel_ps, self.theory.bound_ps)
         if self.product_utilisation > self.padding_utilisation:
             found.append(
                 f"{self.product_utilisation:.2%} of the peak, "

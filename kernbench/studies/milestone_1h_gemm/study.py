@@ -21,4 +21,4 @@ def milestone_1h_gemm(options: StudyOptions, *, shapes: str = DEFAULT_SHAPES) ->
     """Whether every product is right, not faster than its bound, and within the peak."""
     from kernbench.studies.milestone_1h_gemm.definition import GemmStudy
 
-    return GemmStudy(shapes).run(options, {"--shapes": shapes != DEFAULT_SHAPES})
+    return GemmStudy(shapes).run(options)

@@ -2,11 +2,10 @@
 
 from msgspec import Struct
 
+from kernbench.benches.attention.reference import F16_TOLERANCE
+from kernbench.studies.faults import below_bound, wrong_by
 from kernbench.studies.milestone_gqa_llama70b.op_log import OpLogSummary
 from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
-
-F16_TOLERANCE = 1e-3
-"""Largest absolute difference from dense attention in float64."""
 
 
 class HeadlineConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -110,17 +109,12 @@ class HeadlineRow(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def faults(self) -> list[str]:
         """A wrong result, a time below the bound."""
-        found = list[str]()
-        errors = {"": self.error, " (one head)": self.head_error, " (halves)": self.halves_error}
-        for name, error in errors.items():
-            # Not `error > tolerance`: a NaN in the result is a fault.
-            if error is not None and not error <= F16_TOLERANCE:
-                found.append(f"wrong by {error:.3g}{name}, {F16_TOLERANCE:g} are allowed")
-        if self.kernel_ps < self.bounds.bound_ps:
-            found.append(
-                f"{self.kernel_ps:,} ps are less than the bound of {self.bounds.bound_ps:,.0f} ps"
-            )
-        return found
+        return [
+            *wrong_by(self.error, F16_TOLERANCE),
+            *wrong_by(self.head_error, F16_TOLERANCE, "one head"),
+            *wrong_by(self.halves_error, F16_TOLERANCE, "halves"),
+            *below_bound(self.kernel_ps, self.bounds.bound_ps),
+        ]
 
 
 class HeadlineResults(Struct, frozen=True, forbid_unknown_fields=True):

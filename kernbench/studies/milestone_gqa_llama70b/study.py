@@ -33,22 +33,14 @@ def milestone_gqa_llama70b(
         raise UsageError(
             f"{VALIDATION} is {value!r}: 1 runs the validation scale, 0 or nothing the headline"
         )
-    changed = {
-        "--prefill": prefill != PREFILL,
-        "--decode": decode != DECODE,
-        "--sips-list": sips_list != SIPS,
-        "--batch": batch != BATCH,
-    }
     if value == "1":
-        for flag, is_changed in changed.items():
-            if is_changed:
-                raise UsageError(
-                    f"{flag} with {VALIDATION}=1: the validation scale has fixed sizes"
-                )
+        if options.changed:
+            flag = options.changed[0]
+            raise UsageError(f"{flag} with {VALIDATION}=1: the validation scale has fixed sizes")
         from kernbench.studies.milestone_gqa_llama70b.validation import ValidationStudy
 
-        return ValidationStudy().run(options, {})
+        return ValidationStudy().run(options)
     from kernbench.studies.milestone_gqa_llama70b.headline import HeadlineStudy
 
     sizes = HeadlineStudy(prefill=prefill, decode=decode, sips=sips_list, batch=batch)
-    return sizes.run(options, changed)
+    return sizes.run(options)

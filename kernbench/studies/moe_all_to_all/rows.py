@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from kernbench.studies.faults import below_bound, wrong_count
 from kernbench.studies.moe_all_to_all.routing import skew
 
 
@@ -49,14 +50,11 @@ class MoeRow(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def faults(self) -> list[str]:
         """Wrong elements, and times below their bounds."""
-        found = [f"{self.wrong:,} elements are wrong"] if self.wrong else []
-        for name, time_ps, bound_ps in (
-            ("dispatch", self.dispatch_ps, self.dispatch_bound_ps),
-            ("dispatch and combine", self.time_ps, self.bound_ps),
-        ):
-            if time_ps < bound_ps:
-                found.append(f"{name}: {time_ps:,} ps are less than the bound of {bound_ps:,.0f}")
-        return found
+        return [
+            *wrong_count(self.wrong),
+            *below_bound(self.dispatch_ps, self.dispatch_bound_ps, "dispatch"),
+            *below_bound(self.time_ps, self.bound_ps, "dispatch and combine"),
+        ]
 
 
 class MoeResults(Struct, frozen=True, forbid_unknown_fields=True):

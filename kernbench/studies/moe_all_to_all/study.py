@@ -1,12 +1,10 @@
 """Registers `kernbench --bench moe-all-to-all`; loads the study when it runs."""
 
-from dataclasses import fields
-
 from kernbench.studies.moe_all_to_all.points import LEAST_RANKS, MOST_RANKS, MoeFlags
 from runtime.core.bench_registry import StudyOptions, study
 from runtime.core.errors import UsageError
 
-DRAWN = ("exponents", "tokens", "top_k")
+DRAWN = ("--exponents", "--tokens", "--top-k")
 """The flags that draw a routing."""
 _DEFAULT = MoeFlags()
 
@@ -49,12 +47,7 @@ def moe_all_to_all(  # noqa: PLR0913 - the flags
         seed=seed,
         routing=routing,
     )
-    changed = {
-        f"--{field.name.replace('_', '-')}": getattr(flags, field.name) != field.default
-        for field in fields(flags)
-    }
-    for name in DRAWN:
-        flag = f"--{name.replace('_', '-')}"
-        if routing and changed[flag]:
+    for flag in DRAWN:
+        if routing and flag in options.changed:
             raise UsageError(f"{flag} with --routing {routing}: the file has the experts of tokens")
-    return MoeStudy(flags).run(options, changed)
+    return MoeStudy(flags).run(options)

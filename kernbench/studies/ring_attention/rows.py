@@ -4,8 +4,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-F16_TOLERANCE = 1e-3
-"""Largest absolute difference from dense attention in float64."""
+from kernbench.benches.attention.reference import F16_TOLERANCE
+from kernbench.studies.faults import below_bound, wrong_by
 
 
 class Division(StrEnum):
@@ -88,15 +88,10 @@ class RingRow(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def faults(self) -> list[str]:
         """A wrong result, a time below the bound."""
-        found = list[str]()
-        # Not `error > tolerance`: a NaN in the result is a fault.
-        if self.error is not None and not self.error <= F16_TOLERANCE:
-            found.append(f"wrong by {self.error:.3g}, {F16_TOLERANCE:g} are allowed")
-        if self.layer_ps < self.bounds.bound_ps:
-            found.append(
-                f"{self.layer_ps:,} ps are less than the bound of {self.bounds.bound_ps:,.0f} ps"
-            )
-        return found
+        return [
+            *wrong_by(self.error, F16_TOLERANCE),
+            *below_bound(self.layer_ps, self.bounds.bound_ps),
+        ]
 
 
 class RingResults(Struct, frozen=True, forbid_unknown_fields=True):

@@ -19,9 +19,4 @@ def ring_attention(
     """Whether every result is right and no time below its bound."""
     from kernbench.studies.ring_attention.definition import RingAttentionStudy
 
-    changed = {
-        "--tokens": tokens != TOKENS,
-        "--sips-list": sips_list != SIPS,
-        "--heads": heads != HEADS,
-    }
-    return RingAttentionStudy(tokens=tokens, sips=sips_list, heads=heads).run(options, changed)
+    return RingAttentionStudy(tokens=tokens, sips=sips_list, heads=heads).run(options)

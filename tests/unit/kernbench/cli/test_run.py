@@ -233,13 +233,14 @@ def test_the_help_is_shown_even_if_other_arguments_are_wrong(capsys: pytest.Capt
 
 def test_a_study_takes_its_flags_and_the_options_of_studies():
     [request] = requests_of("--bench", "sizes", "--depth", "4", "--procs", "2", "--out", "x")
-    options = StudyOptions(procs=2, timeout_s=600.0, out=Path("x"))
+    options = StudyOptions(procs=2, timeout_s=600.0, out=Path("x"), changed=("--depth",))
     assert request == StudyRequest(BENCHES[2], options, {"depth": 4})
     assert refusal("--bench", "sizes", "--jitter-ms", "0") == (
         "--jitter-ms is not an option of the study sizes"
     )
-    [request] = requests_of("--timeout", "7", "--bench", "sizes")
-    assert request.options.timeout_s == 7
+    # A flag with its default has not changed, given or not.
+    [request] = requests_of("--timeout", "7", "--bench", "sizes", "--depth", "3")
+    assert request.options == StudyOptions(timeout_s=7.0)
 
 
 def perf_of(*arguments: str) -> PerfRequest:

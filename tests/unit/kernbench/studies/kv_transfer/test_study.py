@@ -64,8 +64,11 @@ def test_the_derived_numbers_of_a_row():
     ("changes", "fault"),
     [
         ({"wrong": 3}, "3 elements are wrong"),
-        ({"after_ps": 299_999}, "without overlap 99,999 ps are added, less than the bound of 100"),
-        ({"arrivals_ps": (1, 259_999)}, "with overlap 59,999 ps are added, less than the bound"),
+        ({"after_ps": 299_999}, "added without overlap: 99,999 ps are less than the bound of 100"),
+        (
+            {"arrivals_ps": (1, 259_999)},
+            "added with overlap: 59,999 ps are less",
+        ),
     ],
 )
 def test_a_failed_check_is_a_fault(changes: dict[str, Any], fault: str):

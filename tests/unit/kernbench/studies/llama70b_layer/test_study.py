@@ -64,7 +64,7 @@ def test_the_throughput_is_that_of_eighty_layers():
         ({"error": float("nan")}, "wrong by nan"),
         (
             {"parts": (LayerPart("down", 499, 500, "memory"),)},
-            "down takes 499 ps, less than its bound of 500 ps",
+            "down: 499 ps are less than the bound of 500 ps",
         ),
     ],
 )

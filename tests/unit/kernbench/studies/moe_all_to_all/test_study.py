@@ -86,7 +86,7 @@ def test_every_wrong_element_is_counted():
 
 def test_a_time_below_a_bound_is_a_fault():
     low = msgspec.structs.replace(row(2, None, (4, 4)), time_ps=799_999)
-    assert low.faults == ["dispatch and combine: 799,999 ps are less than the bound of 800,000"]
+    assert low.faults == ["dispatch and combine: 799,999 ps are less than the bound of 800,000 ps"]
     assert low.label == "2 ranks, exponent file"
 
 
