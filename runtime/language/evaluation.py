@@ -7,7 +7,7 @@ from runtime.language.operations import compute
 from runtime.language.value import Array, Value
 
 
-def computed(
+def result_elements(
     name: str,
     operands: Sequence[Value | float],
     dtype: DType,

@@ -20,7 +20,7 @@ from runtime.language.context import (
     inner_scope,
     running_kernel,
 )
-from runtime.language.evaluation import computed
+from runtime.language.evaluation import result_elements
 from runtime.language.functions import SCANS
 from runtime.language.inference import infer
 from runtime.language.passes import passes
@@ -129,7 +129,7 @@ class ChainRecorder:
         inputs = tuple(self._number(each) for each in operands if isinstance(each, Value))
         result = self._new(whole, element)
         if self._pe.has_data:
-            result.data = computed(
+            result.data = result_elements(
                 name, operands, element, axis=axis, keep_dims=keep_dims, shape=whole
             )
         (step,) = passes(name)

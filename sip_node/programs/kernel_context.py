@@ -15,7 +15,7 @@ from runtime.core.simtime import format_ps, ps_from_ns
 from runtime.core.trace import Operand
 from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.context import PendingResult, current_pe
-from runtime.language.evaluation import computed
+from runtime.language.evaluation import result_elements
 from runtime.language.gemm import Gemm
 from runtime.language.inference import check_over, infer
 from runtime.language.memory_in_flight import UsedBlock
@@ -258,7 +258,7 @@ class PeKernelContext:
         self._operations.await_writers(operands)
         result = self._target(out, *whole)
         if self._pe.chip.data:
-            data = computed(
+            data = result_elements(
                 name, operands, result.dtype, axis=axis, keep_dims=keep_dims, shape=shape
             )
             if data is not None:

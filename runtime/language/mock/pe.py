@@ -16,7 +16,7 @@ from runtime.core.program_grid import ALONE, DealtPrograms, GridPoint, program_t
 from runtime.language.caller import kernel_line
 from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.context import PendingResult, PendingValue
-from runtime.language.evaluation import computed
+from runtime.language.evaluation import result_elements
 from runtime.language.gemm import Gemm, evaluate
 from runtime.language.inference import check_over, infer
 from runtime.language.memory_in_flight import BARRIER, UsedBlock
@@ -163,7 +163,7 @@ class MockPe:
         else:
             value = checked_out(out, whole, result, name)
             check_over(name, operands, out)
-        data = computed(name, operands, result, axis=axis, keep_dims=keep_dims, shape=whole)
+        data = result_elements(name, operands, result, axis=axis, keep_dims=keep_dims, shape=whole)
         if data is not None:
             value.fill(data)
         return value

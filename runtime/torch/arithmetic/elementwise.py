@@ -14,9 +14,9 @@ from runtime.core.dtypes import DType, boolean, uint8
 from runtime.torch.arithmetic.elementwise_kernel import Formula, Loaded
 from runtime.torch.arithmetic.elementwise_launch import (
     Operand,
+    apply_operation,
     checked_operands,
     checked_tensors,
-    computed,
     launch,
     must_be,
 )
@@ -51,22 +51,22 @@ def sub(input: Operand, other: Operand, *, alpha: float = 1, out: Tensor | None 
 
 def mul(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
     """`input * other`."""
-    return computed("mul", "mul", (input, other), out=out)
+    return apply_operation("mul", "mul", (input, other), out=out)
 
 
 def div(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
     """`input / other`; of integers float32. A quotient by 0 is infinite or NaN."""
-    return computed("div", "div", (input, other), out=out, floating=True)
+    return apply_operation("div", "div", (input, other), out=out, floating=True)
 
 
 def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
     """The greater of two elements; NaN where either is NaN."""
-    return computed("maximum", "maximum", checked_tensors("maximum", input, other), out=out)
+    return apply_operation("maximum", "maximum", checked_tensors("maximum", input, other), out=out)
 
 
 def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
     """The lesser of two elements; NaN where either is NaN."""
-    return computed("minimum", "minimum", checked_tensors("minimum", input, other), out=out)
+    return apply_operation("minimum", "minimum", checked_tensors("minimum", input, other), out=out)
 
 
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
@@ -79,8 +79,8 @@ def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
         )
     # An unsigned type has no -1, a product keeps the sign of a zero.
     if x.dtype == uint8:
-        return computed("neg", "sub", (0, x), out=out)
-    return computed("neg", "mul", (x, -1), out=out)
+        return apply_operation("neg", "sub", (0, x), out=out)
+    return apply_operation("neg", "mul", (x, -1), out=out)
 
 
 def pow(input: Tensor, exponent: float, *, out: Tensor | None = None) -> Tensor:  # noqa: A001, A002 - PyTorch's names
@@ -89,11 +89,11 @@ def pow(input: Tensor, exponent: float, *, out: Tensor | None = None) -> Tensor:
     if not is_number(exponent):
         must_be("pow", "exponent", 2, exponent, "Number")
     if exponent == 2:
-        return computed("pow", "mul", (x, x, exponent), out=out)
+        return apply_operation("pow", "mul", (x, x, exponent), out=out)
     if exponent == 1:
-        return computed("pow", "", (x, exponent), out=out)
+        return apply_operation("pow", "", (x, exponent), out=out)
     if exponent == 0.5:
-        return computed("pow", "sqrt", (x, exponent), out=out, floating=True)
+        return apply_operation("pow", "sqrt", (x, exponent), out=out, floating=True)
     raise NotImplementedError(
         f"pow(): the vector engine has the exponents 0.5, 1 and 2, not {exponent}; multiply, or "
         "use torch.exp and torch.log"
@@ -121,7 +121,7 @@ def clamp(
         limits = np.iinfo(dtype.numpy.name)
         bounds = [int(np.clip(int(each), limits.min, limits.max)) for each in bounds]
     name = "clamp" if len(bounds) == 2 else "maximum" if max is None else "minimum"
-    return computed("clamp", name, (x, *bounds), out=out)
+    return apply_operation("clamp", name, (x, *bounds), out=out)
 
 
 def converted(input: Tensor, dtype: DType, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
@@ -143,7 +143,7 @@ def _bits(name: str, function: str = "") -> Callable[..., Tensor]:
         dtype = result_type(checked_operands(called, (input, other)))
         if kind(dtype) == 2:
             raise NotImplementedError(f"\"{called}\" not implemented for '{type_name(dtype)}'")
-        return computed(called, name, (input, other), out=out)
+        return apply_operation(called, name, (input, other), out=out)
 
     apply.__name__ = apply.__qualname__ = name
     return apply
@@ -164,7 +164,7 @@ def _unary(name: str, described: str, *, integers: bool = False) -> Callable[...
         (x,) = checked_tensors(name, input)
         if integers and x.dtype == boolean:
             raise NotImplementedError(f"Boolean inputs not supported for {name}")
-        return computed(name, name, (x,), out=out, floating=not integers)
+        return apply_operation(name, name, (x,), out=out, floating=not integers)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = described
@@ -184,7 +184,7 @@ abs = _unary("abs", "The absolute value.", integers=True)  # noqa: A001 - PyTorc
 
 def _comparison(name: str, described: str) -> Callable[..., Tensor]:
     def function(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
-        return computed(name, name, (input, other), out=out, compares=True)
+        return apply_operation(name, name, (input, other), out=out, compares=True)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{described}`, elementwise, as a bool tensor."
@@ -203,16 +203,16 @@ def _scaled(name: str, a: Operand, b: Operand, alpha: float, out: Tensor | None)
     if not is_number(alpha):
         must_be(name, "alpha", 3, alpha, "Number")
     if alpha == 1:
-        return computed(name, name, (a, b), out=out)
+        return apply_operation(name, name, (a, b), out=out)
     dtype = result_type(checked_operands(name, (a, b)))
     if kind(dtype) < 2 and not float(alpha).is_integer():
         raise RuntimeError(
             "For integral input tensors, argument alpha must not be a floating point number."
         )
     if not isinstance(b, StoredTensor):
-        return computed(name, name, (a, b * alpha), out=out)
+        return apply_operation(name, name, (a, b * alpha), out=out)
     # The sign of an unsigned type does not matter: its products wrap round.
-    return computed(name, "fma", (b, alpha if name == "add" else -alpha, a), out=out)
+    return apply_operation(name, "fma", (b, alpha if name == "add" else -alpha, a), out=out)
 
 
 def _type_of(operand: object) -> DType | None:

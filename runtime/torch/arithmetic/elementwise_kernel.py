@@ -58,7 +58,7 @@ def elementwise(
     for region in parts:
         for each in blocks(region, block):
             with tl.scratch():
-                result = _computed(
+                result = _value_of(
                     formula, [_loaded(each, *item) for item in enumerate(tensors, 1)]
                 )
                 if result.dtype != out.dtype:
@@ -66,7 +66,7 @@ def elementwise(
                 tl.store(out + each.starts[0], result, _pitch(each, 0, result.shape))
 
 
-def _computed(formula: Formula, loaded: Sequence[Value]) -> Value:
+def _value_of(formula: Formula, loaded: Sequence[Value]) -> Value:
     operands = [each if each.dtype == formula.dtype else each.to(formula.dtype) for each in loaded]
     if not formula.name:
         return operands[0]

@@ -43,7 +43,7 @@ _OF_BOOL = {
 """Operations of bool: a sum is `or`, a product is `and`."""
 
 
-def computed(
+def apply_operation(
     function: str,
     name: str,
     operands: Sequence[object],
@@ -52,8 +52,8 @@ def computed(
     floating: bool = False,
     compares: bool = False,
 ) -> Tensor:
-    """The result of operation `name` of the vector engine, for PyTorch's `function`: a new tensor,
-    or `out`.
+    """Launch operation `name` of the vector engine, for PyTorch's `function`; returns the result, a
+    new tensor or `out`.
 
     `floating` makes float32 of integers, `compares` gives a bool tensor. Operands and errors are
     those of PyTorch.

@@ -235,10 +235,10 @@ class PeMath:
                 accumulator,
                 Operand(self._registers.bias(output.bias_row), bias.block.shape, bias.block.dtype),
             )
-            output.data = _computed("add", (output.data, bias.data), sums)
+            output.data = _epilogue_elements("add", (output.data, bias.data), sums)
             self._epilogue("add", inputs, accumulator, output.data)
         if gemm.activation is not None:
-            output.data = _computed(gemm.activation, (output.data,), sums)
+            output.data = _epilogue_elements(gemm.activation, (output.data,), sums)
             self._epilogue(gemm.activation, (accumulator,), accumulator, output.data)
         # After the last epilogue of this token: `free_ps` is its end.
         self._engine.at(self.free_ps, self._pass_on, token)
@@ -262,7 +262,7 @@ class PeMath:
         self._engine.at(self.free_ps, self._context.record, record)
 
 
-def _computed(name: str, operands: Sequence[Array | None], dtype: DType) -> Array | None:
+def _epilogue_elements(name: str, operands: Sequence[Array | None], dtype: DType) -> Array | None:
     """The elements of the result, or None in a run without data."""
     arrays = [each for each in operands if each is not None]
     if len(arrays) < len(operands):

@@ -3,13 +3,13 @@
 import numpy as np
 
 from runtime.core.dtypes import int32
-from runtime.language.evaluation import computed
+from runtime.language.evaluation import result_elements
 from runtime.language.value import Value
 
 
 def test_a_result_has_data_if_all_operands_have():
     x, without = Value((2,), int32, np.array([1, 2], np.int32)), Value((2,), int32, None)
-    result = computed("add", (x, 3), int32)
+    result = result_elements("add", (x, 3), int32)
     assert result is not None
     assert result.tolist() == [4, 5]
-    assert computed("add", (x, without), int32) is None
+    assert result_elements("add", (x, without), int32) is None
