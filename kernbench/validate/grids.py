@@ -7,8 +7,8 @@ from kernbench.theory.launches import LaunchTimes
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import Check
 from runtime.core import dtypes
+from runtime.core.device import Handle
 from runtime.core.program_grid import ProgramGrid
-from runtime.core.requests import Handle
 from runtime.language import tl
 from runtime.torch.ops import launch_on
 from runtime.torch.rank_state import running_rank

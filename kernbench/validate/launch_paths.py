@@ -17,7 +17,8 @@ from kernbench.validate.accesses import Accesses, Bank
 from kernbench.validate.check import Check
 from kernbench.validate.drawn import drawn
 from kernbench.validate.launch_runs import ELEMENTS, LaunchCases, launch
-from runtime.core.requests import Device, Handle, MemoryReadMsg, MemoryWriteMsg, PerPe
+from runtime.core.device import Device, Handle
+from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, PerPe
 from runtime.core.rng import seeded
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import parse_topology

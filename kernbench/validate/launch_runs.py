@@ -7,7 +7,7 @@ from kernbench.theory.launches import PeOfSip
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import Check
 from runtime.core import dtypes
-from runtime.core.requests import Device, Handle
+from runtime.core.device import Device, Handle
 from runtime.core.trace import OpRecord
 from runtime.language import tl
 from runtime.torch.ops import launch_on

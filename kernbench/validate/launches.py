@@ -10,7 +10,8 @@ from kernbench.validate.accesses import Accesses, Bank
 from kernbench.validate.check import Check
 from kernbench.validate.drawn import drawn
 from kernbench.validate.launch_runs import ELEMENTS, HostProgram, LaunchCases, launch
-from runtime.core.requests import Device, Handle, MemoryWriteMsg
+from runtime.core.device import Device, Handle
+from runtime.core.requests import MemoryWriteMsg
 from runtime.core.rng import seeded
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import parse_topology

@@ -6,7 +6,7 @@ in its stream is complete.
 
 from typing import TYPE_CHECKING
 
-from runtime.core.requests import Handle
+from runtime.core.device import Handle
 from runtime.torch.rank_state import running_rank
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from typing import cast
 
 import numpy as np
 
+from runtime.core.device import Handle
 from runtime.core.program_grid import ALONE, ProgramGrid, checked_grid
-from runtime.core.requests import Handle, KernelLaunchMsg, PerPe, Request
+from runtime.core.requests import KernelLaunchMsg, PerPe, Request
 from runtime.language.caller import program_line
 from runtime.language.value import Pointer
 from runtime.torch.queue_tables import install, queue_table

@@ -1,8 +1,9 @@
 """Installs queue tables on the PEs of a rank, and finds the table that a launch names."""
 
 from runtime.ccl.ring_allocator import QueueTableSpec
+from runtime.core.device import Handle
 from runtime.core.errors import nearest
-from runtime.core.requests import Handle, IpcqInitMsg
+from runtime.core.requests import IpcqInitMsg
 from runtime.torch.rank_state import running_rank
 
 

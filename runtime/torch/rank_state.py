@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from runtime.ccl.call_signature import ranks_text
 from runtime.ccl.config import CclConfig
 from runtime.ccl.ring_allocator import InstallPlans, QueueTableSpec, RingAllocator
+from runtime.core.device import DEFAULT_STREAM, Device, Handle
 from runtime.core.garbage_collection import refuse_in_collection
 from runtime.core.program_clock import ProgramClock
-from runtime.core.requests import DEFAULT_STREAM, Device, Handle
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import Topology
 from runtime.torch.tensors.tensor_memory import TensorMemory

@@ -9,7 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Self
 
-from runtime.core.requests import DEFAULT_STREAM
+from runtime.core.device import DEFAULT_STREAM
 from runtime.torch.device import check_device
 from runtime.torch.events import Event
 from runtime.torch.rank_state import running_rank

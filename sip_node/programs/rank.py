@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from runtime.ccl.config import CclConfig
 from runtime.ccl.ring_allocator import InstallPlans
-from runtime.core.requests import DEFAULT_STREAM, Handle, Request
+from runtime.core.device import DEFAULT_STREAM, Handle
+from runtime.core.requests import Request
 from runtime.core.trace import OpRecord
 from runtime.model.topology import Topology
 from runtime.torch.rank_state import RankState, current_rank

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from runtime import DPPolicy, mock, tl, torch
+from runtime.core.device import Handle
 from runtime.core.errors import KernelError, PageFaultError
-from runtime.core.requests import Handle
 from runtime.language.value import Pointer
 from tests.support.topologies import variant_text
 from tests.support.world import simulate

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from runtime import DPPolicy, tl, torch
+from runtime.core.device import Handle
 from runtime.core.requests import (
     Extent,
-    Handle,
     MemoryReadMsg,
     MemoryWriteMsg,
     MmuMapMsg,

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from runtime import DPPolicy, tl, torch
+from runtime.core.device import Handle
 from runtime.core.errors import IpcqDeadlock, KernelError
-from runtime.core.requests import Handle, KernelLaunchMsg
+from runtime.core.requests import KernelLaunchMsg
 from runtime.core.trace import OpRecord
 from runtime.model.addresses import AddressMap
 from runtime.model.allocation import collective_scratch_offset, kernel_scratch_offset

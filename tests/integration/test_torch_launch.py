@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from runtime import DPPolicy, tl, torch
+from runtime.core.device import Handle
 from runtime.core.errors import KernelError, PageFaultError
-from runtime.core.requests import Handle
 from runtime.language.value import Pointer
 from tests.support.joined import ccl_text
 from tests.support.topologies import variant_text

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from runtime import DPPolicy, tl, torch
+from runtime.core.device import Handle
 from runtime.core.errors import IpcqDeadlock
-from runtime.core.requests import Handle
 from runtime.torch.profiler import Profile
 from tests.support.topologies import variant_text
 from tests.support.world import World, simulate

@@ -15,8 +15,8 @@ from kernbench.studies.kv_transfer.computation import LAYER_STEP, prefill_layer
 from kernbench.studies.kv_transfer.points import KvPoint
 from kernbench.studies.kv_transfer.sides import HeadsMove
 from kernbench.studies.preparation import map_tensors, meet
+from runtime.core.device import Handle
 from runtime.core.dtypes import float16
-from runtime.core.requests import Handle
 from runtime.language.value import Array
 from runtime.torch.distributed.work import Work
 from runtime.torch.tensors.tensor import Tensor

@@ -13,8 +13,8 @@ from kernbench.benches.attention.split_decode import split_decode
 from kernbench.studies.milestone_gqa_llama70b.headline_points import (
     HeadlinePoint,
 )
+from runtime.core.device import Handle
 from runtime.core.dtypes import float16
-from runtime.core.requests import Handle
 from runtime.language.value import Array
 from runtime.torch.tensors.stored_tensor import StoredTensor
 

@@ -9,8 +9,8 @@ from kernbench import DPPolicy, tl, torch
 from kernbench.benches.attention.context_parallel import RingStep, ring_step
 from kernbench.studies.preparation import map_tensors
 from kernbench.studies.ring_attention.points import RingPoint
+from runtime.core.device import Handle
 from runtime.core.dtypes import float16, float32
-from runtime.core.requests import Handle
 from runtime.language.value import Array
 from runtime.torch.distributed.work import Work
 from runtime.torch.tensors.tensor import Tensor

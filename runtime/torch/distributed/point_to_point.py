@@ -13,8 +13,9 @@ from typing import Literal, cast
 from runtime.ccl import point_to_point
 from runtime.ccl.config import POINT_TO_POINT
 from runtime.ccl.ring_allocator import QueueTableSpec
+from runtime.core.device import Handle
 from runtime.core.errors import ConfigError
-from runtime.core.requests import Handle, KernelLaunchMsg, PerPe, Transfer
+from runtime.core.requests import KernelLaunchMsg, PerPe, Transfer
 from runtime.language.caller import program_line
 from runtime.torch.distributed.message_parts import message_parts
 from runtime.torch.distributed.operands import (

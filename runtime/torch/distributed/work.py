@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from runtime.core.requests import COMMUNICATION_STREAM, Handle
+from runtime.core.device import COMMUNICATION_STREAM, Handle
 from runtime.torch.rank_state import running_rank
 
 

@@ -8,14 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from runtime.core.device import Handle
 from runtime.core.dtypes import DType
 from runtime.core.garbage_collection import refuse_in_collection
-from runtime.core.requests import (
-    Handle,
-    MemoryReadMsg,
-    MemoryWriteMsg,
-    MmuMapMsg,
-)
+from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, MmuMapMsg
 from runtime.language.value import Array
 from runtime.model.blocked_layout import BlockedLayout
 from runtime.model.placement import Placement, default_placement, resolve_dp_policy

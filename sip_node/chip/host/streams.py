@@ -15,14 +15,8 @@ has an answer to is complete and forgotten here; at the IO_CPU more may be compl
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from runtime.core.requests import (
-    COMMUNICATION_STREAM,
-    Handle,
-    KernelLaunchMsg,
-    MemoryReadMsg,
-    Request,
-    Transfer,
-)
+from runtime.core.device import COMMUNICATION_STREAM, Handle
+from runtime.core.requests import KernelLaunchMsg, MemoryReadMsg, Request, Transfer
 from sip_node.chip.completion import Completion
 
 ThreadGroup = tuple[str, frozenset[tuple[int, int]]]

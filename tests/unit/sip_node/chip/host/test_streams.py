@@ -7,14 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.core.requests import (
-    COMMUNICATION_STREAM,
-    DEFAULT_STREAM,
-    KernelLaunchMsg,
-    MemoryReadMsg,
-    MemoryWriteMsg,
-    Transfer,
-)
+from runtime.core.device import COMMUNICATION_STREAM, DEFAULT_STREAM
+from runtime.core.requests import KernelLaunchMsg, MemoryReadMsg, MemoryWriteMsg, Transfer
 from sip_node.chip.host.streams import Command, Resource, Streams, resources_of
 
 Kind = tuple[int, frozenset[str]]
