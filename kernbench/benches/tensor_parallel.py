@@ -1,7 +1,7 @@
 """What the benches of tensor parallel layers share: weights, times, bounds, and checks.
 
 The bound of a layer is a sum of lower bounds: of each product the roofline of the whole SIP, and of
-the all-reduce the time of its bytes over the links between SIPs (`kernbench.perf.bound`).
+the all-reduce the time of its bytes over the links between SIPs (`collective_perf/bound.py`).
 """
 
 from collections.abc import Callable, Iterable
@@ -11,10 +11,10 @@ from math import ceil
 import numpy as np
 
 from kernbench import Column, Table, TableRow, torch, tp
+from kernbench.benches.collective_perf.bound import CollectiveBounds
 from kernbench.benches.collective_perf.collective import COLLECTIVES, DTYPES, PerfCase
 from kernbench.benches.flags import check_choice, check_least
 from kernbench.benches.products import random_elements
-from kernbench.perf.bound import CollectiveBounds
 from kernbench.theory.roofline import bytes_ps
 from runtime.ccl.config import CclConfig
 from runtime.core.dtypes import DType

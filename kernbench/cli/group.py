@@ -12,12 +12,11 @@ from typing import Any
 import click
 
 from kernbench.cli.arguments import divide
+from kernbench.cli.commands import COMMANDS, DEFAULT_COMMAND
 from kernbench.cli.options import SIMULATION_GROUPS
 from runtime.core.errors import UsageError
 from runtime.core.output import print_lines
 
-COMMANDS = ("run", "list", "probe", "validate", "perf")
-DEFAULT_COMMAND = "run"
 VERSION = "--version"
 _ARGUMENTS = "kernbench.arguments"
 """Key of the whole command line in the metadata of the context: messages quote it."""

@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from kernbench.cli.arguments import divide
+from kernbench.cli.commands import COMMANDS
 from kernbench.cli.entries import find_entry
-from kernbench.cli.group import COMMANDS
 from kernbench.cli.list import print_entries, refuse_arguments
 from kernbench.cli.options import (
     AUTO,

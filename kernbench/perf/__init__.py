@@ -2,8 +2,8 @@
 
 - `arguments`: the flags, and the request that they make;
 - `measurement`: the run and its report;
-- `bound`: the least time that any algorithm needs;
 - `table`: the lines of the report, and the rows as JSON.
 
-What the ranks run is in `kernbench.benches.collective_perf`.
+What the ranks run, and the least time that any algorithm needs, are in
+`kernbench.benches.collective_perf`.
 """

@@ -8,12 +8,12 @@ from coordinator.launch import Launch
 from coordinator.launcher import Launcher
 from coordinator.plan import Plan, ProgramSpec
 from coordinator.report.tables import run_description
+from kernbench.benches.collective_perf.bound import CollectiveBounds
 from kernbench.benches.collective_perf.collective import PerfCase, PerfParameters, perf_cases
 from kernbench.benches.collective_perf.cubes import nearest_cubes
 from kernbench.benches.flags import check_algorithm
 from kernbench.cli.simulation import make_plan, run
 from kernbench.perf.arguments import AVERAGES, SINGLE, PerfRequest
-from kernbench.perf.bound import CollectiveBounds
 from kernbench.perf.table import (
     PerfTableRow,
     algorithm_text,

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from coordinator.report.text_table import TextColumn, TextStyle, TextTable
+from kernbench.benches.collective_perf.bound import TimeBound, mean
 from kernbench.benches.collective_perf.collective import PerfCase, PerfParameters
 from kernbench.perf.arguments import AVERAGES
-from kernbench.perf.bound import TimeBound, mean
 from runtime.core.bench_registry import PerfRow
 from runtime.core.output import write_output
 

@@ -9,7 +9,7 @@ reaches the ceiling of processes that exchange nothing.
 from bisect import bisect_left
 from dataclasses import replace
 
-from kernbench.speed.phold import Phold, Workload
+from kernbench.speed.phold_model import Phold, Workload
 from runtime.core.simtime import NEVER_PS
 from runtime.wire.frames import Message
 

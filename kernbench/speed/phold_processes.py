@@ -7,7 +7,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from kernbench.speed.phold import LpResult, PholdResult, Workload, logical_process, parts_of
+from kernbench.speed.phold_model import LpResult, PholdResult, Workload, logical_process, parts_of
 from runtime.core.rng import fresh_run_id
 from runtime.core.wallclock import cpu_s, now_s
 from runtime.wire.codec import PeerDecoder

@@ -17,7 +17,8 @@ from multiprocessing import SimpleQueue, set_start_method
 from statistics import median
 from typing import Any
 
-from kernbench.speed.phold import Phold, Workload, arguments_of, workload_of
+from kernbench.speed.phold import arguments_of, workload_of
+from kernbench.speed.phold_model import Phold, Workload
 from kernbench.speed.phold_processes import run_processes
 from runtime.core.wallclock import now_s
 from runtime.wire.frames import Message

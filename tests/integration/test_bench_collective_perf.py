@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 import pytest
 import yaml
 
+from kernbench.benches.collective_perf.bound import CollectiveBounds, mean
 from kernbench.benches.collective_perf.collective import (
     COLLECTIVES,
     PerfCase,
@@ -13,7 +14,6 @@ from kernbench.benches.collective_perf.collective import (
     perf_cases,
 )
 from kernbench.benches.collective_perf.program import collective_perf
-from kernbench.perf.bound import CollectiveBounds, mean
 from runtime.ccl.config import parse_ccl
 from runtime.core.bench_registry import BenchOutcome
 from runtime.core.config_file import default_file

@@ -2,14 +2,14 @@
 
 A product reads its weight once: bytes / bandwidth of all HBM slices, or multiply-adds at the peak
 of all GEMM engines. Attention reads the keys and values of its heads. An all-reduce has the bounds
-of `kernbench.perf.bound`.
+of `kernbench perf`.
 """
 
 from math import ceil
 from typing import NamedTuple
 
+from kernbench.benches.collective_perf.bound import CollectiveBounds
 from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase
-from kernbench.perf.bound import CollectiveBounds
 from kernbench.studies.llama70b_layer.shape import ITEM_BYTES, LayerShape
 from kernbench.theory.bandwidths import own_read_gbs, peak_macs_per_cycle
 from kernbench.theory.roofline import bytes_ps, compute_bound_ps

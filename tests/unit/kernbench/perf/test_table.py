@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from kernbench.benches.collective_perf.bound import TimeBound
 from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase
-from kernbench.perf.bound import TimeBound
 from kernbench.perf.table import (
     PerfTableRow,
     algorithm_text,

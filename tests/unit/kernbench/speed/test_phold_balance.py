@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from kernbench.speed.phold import Workload
 from kernbench.speed.phold_balance import balance
+from kernbench.speed.phold_model import Workload
 
 WORKLOAD = Workload(
     entities=2, jobs=1, lookahead_ps=1000, mean_ps=1, spread=0.0, end_ps=20_000, work=7, seed=3

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernbench.speed.phold import Workload
+from kernbench.speed.phold_model import Workload
 from kernbench.speed.phold_processes import run_apart, run_processes
 
 WORKLOAD = Workload(

@@ -5,8 +5,8 @@ from math import ceil
 
 import pytest
 
+from kernbench.benches.collective_perf.bound import CollectiveBounds, TimeBound, mean
 from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase
-from kernbench.perf.bound import CollectiveBounds, TimeBound, mean
 from kernbench.theory.launches import LaunchTimes
 from kernbench.theory.topology_file import TopologyFile
 from tests.support.topologies import small, variant
