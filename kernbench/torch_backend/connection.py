@@ -6,8 +6,9 @@ import importlib
 
 import torch
 
-from kernbench.torch_backend import device_module
+from kernbench.torch_backend import device_calls, device_module
 from kernbench.torch_backend.autocast import register_autocast
+from kernbench.torch_backend.compilation import refuse_inductor
 from kernbench.torch_backend.groups import register_backend
 from kernbench.torch_backend.native_build import native_module
 from kernbench.torch_backend.operators import DEVICE, kernels, on_host, report
@@ -42,6 +43,7 @@ def connect() -> None:
         memory.resized,
         lambda: running_rank().topology.sips,
         lambda: memory.state.rank,
+        device_calls,
     )
     for name in _OPERATORS:
         importlib.import_module(f"kernbench.torch_backend.{name}")
@@ -55,6 +57,7 @@ def connect() -> None:
     torch.utils.generate_methods_for_privateuse1_backend()
     # A rank is a greenlet of this thread: a thread of the engine would run operators outside it.
     torch.autograd.set_multithreading_enabled(False)
+    refuse_inductor()
     register_backend()
     memory.state.at_end.append(_report)
 

@@ -2,22 +2,33 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
-from kernbench.torch_backend.generators import device_random
-from runtime.torch import ahbm as low_level
-from runtime.torch import streams
-from runtime.torch.events import Event
-from runtime.torch.streams import current_stream, default_stream, set_stream, stream
-from runtime.torch.tensors.memory_statistics import (
+from kernbench.torch_backend.device_memory import (
     empty_cache,
     max_memory_allocated,
+    max_memory_reserved,
+    mem_get_info,
     memory_allocated,
     memory_reserved,
+    memory_stats,
+    memory_summary,
     reset_peak_memory_stats,
 )
+from kernbench.torch_backend.device_streams import (
+    DeviceEvent,
+    DeviceStream,
+    current_stream,
+    default_stream,
+    own_index,
+    set_stream,
+    stream,
+)
+from kernbench.torch_backend.generators import device_random
+from runtime.torch import ahbm as low_level
+from runtime.torch.absent import absent_attribute
 
 __all__ = [
     "Event",
@@ -29,19 +40,28 @@ __all__ = [
     "device_count",
     "empty_cache",
     "get_amp_supported_dtype",
+    "get_device_name",
     "get_device_properties",
     "get_rng_state",
+    "get_rng_state_all",
+    "initial_seed",
     "is_available",
+    "is_bf16_supported",
     "is_initialized",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
+    "max_memory_reserved",
+    "mem_get_info",
     "memory_allocated",
     "memory_reserved",
+    "memory_stats",
+    "memory_summary",
     "now_ns",
     "reset_peak_memory_stats",
     "set_device",
     "set_rng_state",
+    "set_rng_state_all",
     "set_stream",
     "stream",
     "synchronize",
@@ -53,18 +73,25 @@ is_available = low_level.is_available
 now_ns = low_level.now_ns
 
 
-class DeviceStream(streams.Stream):
-    """A stream of this rank's device. All streams have one priority; the argument is accepted, as
-    PyTorch's FSDP passes it.
-    """
+_initialized = True
+"""Read by `torch.utils.checkpoint`, which then restores the random numbers of the device."""
 
-    def __init__(self, device: Any = None, priority: int = 0) -> None:
-        """`RuntimeError` for a device of another rank."""
-        del priority
-        super().__init__(_number(device))
-
-
+Event = DeviceEvent
 Stream = DeviceStream
+
+
+class TorchDeviceProperties(low_level.DeviceProperties):
+    """The properties of a SIP, by the names that PyTorch has for those of GPUs as well."""
+
+    @property
+    def total_memory(self) -> int:
+        """Bytes of HBM."""
+        return self.total_memory_bytes
+
+    @property
+    def multi_processor_count(self) -> int:
+        """The number of PEs."""
+        return self.pe_count
 
 
 def is_initialized() -> bool:
@@ -78,17 +105,29 @@ def _is_in_bad_fork() -> bool:
 
 def set_device(device: Any) -> None:
     """Select the SIP of this rank; `RuntimeError` for another one."""
-    low_level.set_device(_number(device))
+    own_index("set_device", device)
 
 
 def synchronize(device: Any = None) -> None:
     """Wait in simulated time until all commands of this rank are complete."""
-    low_level.synchronize(_number(device))
+    own_index("synchronize", device)
+    low_level.synchronize()
 
 
-def get_device_properties(device: Any = None) -> low_level.DeviceProperties:
-    """The properties of a SIP."""
-    return low_level.get_device_properties(_number(device))
+def get_device_properties(device: Any = None) -> TorchDeviceProperties:
+    """The properties of a SIP; all SIPs are equal."""
+    index = device if device is None or isinstance(device, int) else torch.device(device).index
+    return TorchDeviceProperties(**vars(low_level.get_device_properties(index)))
+
+
+def get_device_name(device: Any = None) -> str:
+    """The name of a SIP."""
+    return get_device_properties(device).name
+
+
+def is_bf16_supported() -> bool:
+    """True: the engines read and write bfloat16."""
+    return True
 
 
 @contextmanager
@@ -113,6 +152,11 @@ def manual_seed_all(seed: int) -> None:
     manual_seed(seed)
 
 
+def initial_seed() -> int:
+    """The seed of the generator of this rank's device."""
+    return device_random().initial_seed
+
+
 def get_rng_state(device: Any = None) -> torch.Tensor:
     """The state of the generator of this rank's device."""
     del device
@@ -125,7 +169,16 @@ def set_rng_state(state: torch.Tensor, device: Any = None) -> None:
     device_random().restore(state)
 
 
-def _number(device: Any) -> int | None:
-    if device is None or isinstance(device, int):
-        return device
-    return torch.device(device).index
+def get_rng_state_all() -> list[torch.Tensor]:
+    """The states of the generators of a rank: it has one."""
+    return [get_rng_state()]
+
+
+def set_rng_state_all(states: list[torch.Tensor]) -> None:
+    """Set the states of the generators of a rank: it has one."""
+    for state in states:
+        set_rng_state(state)
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise absent_attribute("torch.ahbm", name, __all__)

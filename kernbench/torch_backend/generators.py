@@ -35,6 +35,11 @@ class DeviceRandom:
         self._source.manual_seed(seed)
         self._seed, self._offset = seed & _MASK, 0
 
+    @property
+    def initial_seed(self) -> int:
+        """The seed with which the sequence has begun."""
+        return self._seed
+
     def state(self) -> torch.Tensor:
         """Seed and offset, as 16 bytes."""
         here = (self._seed, self._offset)

@@ -14,11 +14,13 @@
 #include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_native.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <pybind11/pybind11.h>
 #include <torch/library.h>
 
 #include <memory>
+#include <tuple>
 #include <vector>
 
 namespace py = pybind11;
@@ -31,6 +33,8 @@ const c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
 // The functions of Python that own the device. Never destroyed: storages outlive the interpreter.
 struct Device {
   py::object allocate, release, resized, count, current;
+  // The module with the functions of streams, events and memory statistics.
+  py::object calls;
 };
 Device* device = nullptr;
 
@@ -66,7 +70,13 @@ c10::DataPtr allocated(size_t nbytes) {
   return {pointer, pointer, &release, here};
 }
 
-struct Allocator final : c10::Allocator {
+// One of the functions of streams, events and memory statistics. The caller holds the GIL.
+template <typename... Given>
+py::object called(const char* name, Given&&... given) {
+  return device->calls.attr(name)(std::forward<Given>(given)...);
+}
+
+struct Allocator final : c10::DeviceAllocator {
   c10::DataPtr allocate(size_t nbytes) override {
     return allocated(nbytes);
   }
@@ -75,6 +85,38 @@ struct Allocator final : c10::Allocator {
   }
   void copy_data(void*, const void*, size_t) const override {
     TORCH_CHECK(false, "a storage of ahbm is copied by Tensor.copy_");
+  }
+  bool initialized() override {
+    return device != nullptr;
+  }
+  void emptyCache(c10::MempoolId_t) override {
+    py::gil_scoped_acquire gil;
+    called("empty_cache");
+  }
+  // A command keeps the memory that it uses until it is complete.
+  void recordStream(const c10::DataPtr&, c10::Stream) override {}
+  // Bytes now and at their peak; sums of all allocations are not kept.
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override {
+    py::gil_scoped_acquire gil;
+    const auto [now, peak, reserved, reserved_peak] =
+        called("memory_statistics").cast<std::tuple<int64_t, int64_t, int64_t, int64_t>>();
+    c10::CachingDeviceAllocator::DeviceStats stats;
+    for (auto* each : {&stats.allocated_bytes, &stats.active_bytes, &stats.requested_bytes}) {
+      each->front().current = now;
+      each->front().peak = peak;
+    }
+    stats.reserved_bytes.front().current = reserved;
+    stats.reserved_bytes.front().peak = reserved_peak;
+    return stats;
+  }
+  void resetAccumulatedStats(c10::DeviceIndex) override {}
+  void resetPeakStats(c10::DeviceIndex) override {
+    py::gil_scoped_acquire gil;
+    called("reset_peak_memory_stats");
+  }
+  std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex) override {
+    py::gil_scoped_acquire gil;
+    return called("mem_get_info").cast<std::pair<size_t, size_t>>();
   }
 };
 Allocator allocator;
@@ -95,8 +137,8 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   bool isAvailable() const override {
     return deviceCount() > 0;
   }
-  bool hasPrimaryContext(c10::DeviceIndex) const override {
-    return true;
+  bool hasPrimaryContext(c10::DeviceIndex index) const override {
+    return index == current_index();
   }
   c10::DeviceIndex deviceCount() const override {
     py::gil_scoped_acquire gil;
@@ -155,13 +197,69 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   void setDevice(c10::Device) const override {}
   void uncheckedSetDevice(c10::Device) const noexcept override {}
   c10::Stream getStream(c10::Device given) const override {
-    return c10::Stream(c10::Stream::DEFAULT, given);
+    if (device == nullptr || (given.has_index() && given.index() != current_index())) {
+      return getDefaultStream(given);
+    }
+    py::gil_scoped_acquire gil;
+    return numbered(called("current_number").cast<int64_t>());
+  }
+  c10::Stream getNewStream(c10::Device, int) const override {
+    py::gil_scoped_acquire gil;
+    return numbered(called("new_number").cast<int64_t>());
+  }
+  c10::Stream getStreamFromGlobalPool(c10::Device given, bool) const override {
+    return getNewStream(given, 0);
   }
   c10::Stream getDefaultStream(c10::Device given) const override {
     return c10::Stream(c10::Stream::DEFAULT, given);
   }
   c10::Stream exchangeStream(c10::Stream stream) const override {
-    return stream;
+    py::gil_scoped_acquire gil;
+    return numbered(called("exchange_number", stream.id()).cast<int64_t>());
+  }
+  bool queryStream(const c10::Stream& stream) const override {
+    py::gil_scoped_acquire gil;
+    return called("query_number", stream.id()).cast<bool>();
+  }
+  void synchronizeStream(const c10::Stream& stream) const override {
+    py::gil_scoped_acquire gil;
+    called("synchronize_number", stream.id());
+  }
+  void synchronizeDevice(const c10::DeviceIndex) const override {
+    py::gil_scoped_acquire gil;
+    called("synchronize");
+  }
+  // An event of PyTorch holds a reference to an event of Python.
+  void record(
+      void** event, const c10::Stream& stream, const c10::DeviceIndex,
+      const c10::EventFlag) const override {
+    py::gil_scoped_acquire gil;
+    if (*event == nullptr) {
+      *event = called("new_event").release().ptr();
+    }
+    called("record_event", event_of(*event), stream.id());
+  }
+  void block(void* event, const c10::Stream& stream) const override {
+    py::gil_scoped_acquire gil;
+    called("block_on_event", event_of(event), stream.id());
+  }
+  bool queryEvent(void* event) const override {
+    py::gil_scoped_acquire gil;
+    return event_of(event).attr("query")().cast<bool>();
+  }
+  void synchronizeEvent(void* event) const override {
+    py::gil_scoped_acquire gil;
+    event_of(event).attr("synchronize")();
+  }
+  double elapsedTime(void* start, void* end, const c10::DeviceIndex) const override {
+    py::gil_scoped_acquire gil;
+    return event_of(start).attr("elapsed_time")(event_of(end)).cast<double>();
+  }
+  void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
+    if (event != nullptr && Py_IsInitialized()) {
+      py::gil_scoped_acquire gil;
+      event_of(event).dec_ref();
+    }
   }
   c10::DeviceIndex deviceCount() const noexcept override {
     if (device == nullptr) {
@@ -169,6 +267,14 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     }
     py::gil_scoped_acquire gil;
     return device->count().cast<c10::DeviceIndex>();
+  }
+
+ private:
+  static c10::Stream numbered(int64_t number) {
+    return c10::Stream(c10::Stream::UNSAFE, {kDevice, current_index()}, number);
+  }
+  static py::handle event_of(void* event) {
+    return py::handle(reinterpret_cast<PyObject*>(event));
   }
 };
 C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
@@ -217,6 +323,9 @@ at::Tensor& set_storage(
   return self;
 }
 
+// A command keeps the memory that it uses until it is complete.
+void record_stream(at::Tensor&, c10::Stream) {}
+
 at::Tensor& set_whole_storage(at::Tensor& self, at::Storage source) {
   const auto count = static_cast<int64_t>(source.nbytes() / self.itemsize());
   return set_storage(self, std::move(source), 0, {count}, {1});
@@ -230,6 +339,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("resize_", &resize_);
   library.impl("set_.source_Storage", &set_whole_storage);
   library.impl("set_.source_Storage_storage_offset", &set_storage);
+  library.impl("record_stream", &record_stream);
   library.impl("as_strided", &at::native::as_strided_tensorimpl);
   library.impl("view", &at::native::view);
   library.impl("unfold", &at::native::unfold);
@@ -241,8 +351,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def(
       "install",
       [](py::object allocate, py::object release, py::object resized, py::object count,
-         py::object current) {
-        device = new Device{allocate, release, resized, count, current};
+         py::object current, py::object calls) {
+        device = new Device{allocate, release, resized, count, current, calls};
         at::RegisterPrivateUse1HooksInterface(&hooks);
       },
       "Connect the functions of Python that own the device; once in a process.");

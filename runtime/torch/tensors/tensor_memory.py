@@ -95,7 +95,8 @@ class TensorMemory:
     """The memories of one SIP and the virtual addresses of its rank.
 
     `synchronize` waits until the device uses no memory of a dead tensor. `allocated_bytes` are
-    those of tensors, in cycles too, `peak_bytes` the most since the start or `reset_peak`.
+    those of tensors, in cycles too, `peak_bytes` the most since the start or `reset_peak`, and
+    `reserved_peak_bytes` the most of `reserved_bytes`.
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class TensorMemory:
         self._cached: dict[_Key, list[MemoryBlock]] = {}
         self._kept: list[MemoryBlock] = []
         self._allocated = self.peak_bytes = 0
+        self._reserved = self.reserved_peak_bytes = 0
         watch_collections()
 
     @property
@@ -125,13 +127,13 @@ class TensorMemory:
 
     @property
     def reserved_bytes(self) -> int:
-        """Bytes of the tensors that live, and of cached memory."""
-        cached = (block.nbytes for blocks in self._cached.values() for block in blocks)
-        return self.allocated_bytes + sum(cached)
+        """Bytes of the tensors that live, and of memory that is kept for later ones."""
+        return self._reserved
 
     def reset_peak(self) -> None:
         """Count the peak from now on."""
         self.peak_bytes = self.allocated_bytes
+        self.reserved_peak_bytes = self.reserved_bytes
 
     def allocate(self, specs: Sequence[ShardSpec], nbytes: int) -> Allocation:
         """Allocate a virtual range of `nbytes` and every shard, or take over cached memory;
@@ -146,6 +148,8 @@ class TensorMemory:
             cached.remove(block)
         else:
             block = self._retried(lambda: self._new(key))
+            self._reserved += block.nbytes
+            self.reserved_peak_bytes = max(self.reserved_peak_bytes, self._reserved)
         self._allocated += block.nbytes
         self.peak_bytes = max(self.peak_bytes, self._allocated)
         return Allocation(self, block)
@@ -168,6 +172,7 @@ class TensorMemory:
         self._synchronize()
         for block in blocks:
             block.free()
+            self._reserved -= block.nbytes
 
     def drop(self, block: MemoryBlock) -> None:
         """Give up the memory of a tensor that has died; it is not cached before the next
