@@ -170,6 +170,6 @@ class TestTheCache:
         del kept
         memory.empty_cache()
         memory.empty_cache()
-        assert (len(waits), memory.reserved_bytes) == (2, 0)
+        assert (len(waits), memory.reserved_bytes, memory.reserved_peak_bytes) == (2, 0, SLICE)
         memory.reset_peak()
-        assert memory.peak_bytes == 0
+        assert (memory.peak_bytes, memory.reserved_peak_bytes) == (0, 0)
