@@ -7,7 +7,7 @@ data is eager, time is modelled. A method blocks the kernel's greenlet until its
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from runtime.core.dtypes import DType
 from runtime.core.program_grid import DealtPrograms
@@ -19,7 +19,6 @@ from runtime.language.evaluation import result_elements
 from runtime.language.gemm import Gemm
 from runtime.language.inference import check_over, infer
 from runtime.language.memory_in_flight import UsedBlock
-from runtime.language.program_ids import ProgramIds
 from runtime.language.rows import RowList
 from runtime.language.shapes import checked_out
 from runtime.language.value import Pointer, Ref, Shape, Strides, Value
@@ -28,108 +27,24 @@ from runtime.wire.reports import BlockedPe
 from sip_node.chip.completion import Completion, completed
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.pe.pe import Pe
-from sip_node.chip.pe.slot_trace import SlotTrace
 from sip_node.programs.kernel_barrier import await_all_pes
 from sip_node.programs.kernel_call import call_once
 from sip_node.programs.kernel_chains import start_chain
-from sip_node.programs.kernel_faults import KernelFaults
-from sip_node.programs.kernel_issue import CommandIssuer
-from sip_node.programs.kernel_memory import KernelMemory
-from sip_node.programs.kernel_messages import Messages
-from sip_node.programs.kernel_operation import Operation, Operations
+from sip_node.programs.kernel_operation import Operation
+from sip_node.programs.kernel_parts import KernelParts
 from sip_node.programs.kernel_prints import report_line
-from sip_node.programs.kernel_queues import KernelQueues
-from sip_node.programs.kernel_receive import Receives
-from sip_node.programs.kernel_send import Sends
-from sip_node.programs.kernel_transfers import Transfers, fill
-from sip_node.programs.kernel_wait import KernelWait
+from sip_node.programs.kernel_transfers import fill
 from sip_node.programs.program import Program
 from sip_node.programs.program_stacks import ProgramStacks
 
-_PARTS = frozenset(
-    [
-        *("_faults", "_memory", "_issuer", "_queues", "_receives", "_wait", "_operations"),
-        *("_transfers", "_messages"),
-    ]
-)
 
-
-class PeKernelContext:
+class PeKernelContext(KernelParts):
     """The `KernelContext` of one kernel on one PE."""
 
-    _ids: ProgramIds
-    _faults: KernelFaults
-    _memory: KernelMemory
-    _issuer: CommandIssuer
-    _queues: KernelQueues
-    _receives: Receives
-    _wait: KernelWait
-    _operations: Operations
-    _transfers: Transfers
-    _messages: Messages
-
     def __init__(self, pe: Pe, launch: PeLaunch, stacks: ProgramStacks) -> None:
-        self._pe, self._launch = pe, launch
-        self._has_parts = False
-        self.program = program = Program(self._execute, stacks)
-        self.finished: Completion[object] = program.finished
+        super().__init__(pe, launch, Program(self._execute, stacks))
+        self.finished: Completion[object] = self.program.finished
         """Completes when the kernel and all that it started have ended."""
-
-    def __getattr__(self, name: str) -> Any:
-        # The parts are made when the kernel first uses one: of many launches on all PEs of a SIP
-        # each kernel has little to do, and these objects are half of what it costs.
-        if name == "_ids":
-            return self._made_ids()
-        if name not in _PARTS:
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}", name=name)
-        self._make_parts()
-        return self.__dict__[name]
-
-    def _made_ids(self) -> ProgramIds:
-        at, launch = self._pe.coordinates, self._launch
-        grid = None if launch.programs is None else launch.programs.grid
-        self._ids = ids = ProgramIds((at.pe, at.cube), (launch.pes, launch.cubes), grid)
-        return ids
-
-    def _make_parts(self) -> None:
-        pe, launch, program, chip = self._pe, self._launch, self.program, self._pe.chip
-        self._faults = KernelFaults(launch.name, pe.coordinates, launch.call)
-        self._memory = KernelMemory(
-            chip.topology, launch.thread, pe.tcm.base, pe.mmu, self._faults, launch.stored
-        )
-        sink = chip.log.transferred
-        trace = None if sink is None else SlotTrace(chip.addresses, pe.context, launch.name, sink)
-        self._issuer = CommandIssuer(chip.engine, chip.topology, program)
-        self._queues = KernelQueues(pe.ipcq.table(launch.queues), launch, self._faults)
-        self._receives = Receives(
-            engine=chip.engine,
-            dma=pe.dma,
-            queues=self._queues.table,
-            issue_ps=self._issuer.issue_ps,
-            faults=self._faults,
-            trace=trace,
-            tcm=pe.tcm,
-            transfer=launch.transfer,
-        )
-        self._wait = KernelWait(pe, launch, program, self._queues, self._receives)
-        self._operations = Operations(self._issuer, self._wait)
-        self._transfers = Transfers(
-            self._issuer, self._memory, self._operations, pe.dma, self._faults
-        )
-        sends = Sends(self._issuer, self._wait, pe.dma, self._queues, self._faults, trace)
-        self._messages = Messages(
-            launch=launch,
-            issuer=self._issuer,
-            memory=self._memory,
-            operations=self._operations,
-            transfers=self._transfers,
-            queues=self._queues,
-            sends=sends,
-            receives=self._receives,
-            wait=self._wait,
-            faults=self._faults,
-        )
-        self._has_parts = True
 
     def _execute(self) -> None:
         """Run the kernel to the end of everything that it started."""

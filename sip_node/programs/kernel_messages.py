@@ -16,10 +16,11 @@ from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_memory import KernelMemory
 from sip_node.programs.kernel_operation import Operation, Operations
 from sip_node.programs.kernel_queues import KernelQueues
-from sip_node.programs.kernel_receive import Receive, Receives
+from sip_node.programs.kernel_receive import Receives
 from sip_node.programs.kernel_send import Sends
 from sip_node.programs.kernel_transfers import Transfers, fill
 from sip_node.programs.kernel_wait import KernelWait, PeerWait
+from sip_node.programs.posted_receive import Receive
 
 
 @dataclass(frozen=True)
