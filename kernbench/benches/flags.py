@@ -19,6 +19,14 @@ def check_least(least: int, **flags: int) -> None:
             raise UsageError(f"--{flag.replace('_', '-')} {value}: must be at least {least}")
 
 
+def check_range(least: int, most: int, **flags: int) -> None:
+    """Each flag must be from `least` to `most`."""
+    for flag, value in flags.items():
+        if not least <= value <= most:
+            name = flag.replace("_", "-")
+            raise UsageError(f"--{name} {value}: must be from {least} to {most}")
+
+
 def checked_count(flag: str, value: int, available: int, of_what: str) -> int:
     """A number of cubes or PEs, at most `available`; 0 stands for all."""
     if not 0 <= value <= available:

@@ -3,12 +3,19 @@
 from runtime.core.errors import UsageError
 
 
-def rising_numbers(flag: str, text: str) -> tuple[int, ...]:
-    """The numbers in `A,B,...`; raises `UsageError` unless they rise and are above 0."""
-    parts = [part.strip() for part in text.split(",")]
-    numbers = tuple(int(part) for part in parts if part.isdecimal())
-    if len(numbers) < len(parts) or 0 in numbers or list(numbers) != sorted(set(numbers)):
-        raise UsageError(f"{flag} {text!r}: expected rising numbers, such as 1024,2048")
+def rising_numbers(flag: str, text: str, least: int, most: int) -> tuple[int, ...]:
+    """The numbers in `A,B,...`; raises `UsageError` unless they rise, from `least` to `most`."""
+    words = [word.strip() for word in text.split(",")]
+    # A word with more digits than `most` is no such number, and may be too long to be converted.
+    numbers = tuple(
+        int(word)
+        for word in words
+        if word.isdecimal() and len(word) <= len(str(most)) and least <= int(word) <= most
+    )
+    if len(numbers) < len(words) or list(numbers) != sorted(set(numbers)):
+        raise UsageError(
+            f"{flag} {text!r}: expected rising numbers from {least} to {most}, separated by commas"
+        )
     return numbers
 
 

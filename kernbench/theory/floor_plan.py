@@ -50,6 +50,8 @@ class CubeFloorPlan:
         # A router is missing where the centre of its cell is inside the hole.
         self._hole_rows = [row for row in range(self._rows) if y0 < self._centre((row, 0))[1] < y1]
         self._hole_cols = [col for col in range(self._cols) if x0 < self._centre((0, col))[0] < x1]
+        # Components lie at few positions, which routes ask for again and again.
+        self._stems: dict[tuple[float, ...], Stem] = {}
 
     def pe(self, pe: int) -> Stem:
         """The router of PE `pe`. PEs are numbered corner by corner."""
@@ -111,6 +113,12 @@ class CubeFloorPlan:
         return (cell[1] + HALF) * self._pitch_x, (cell[0] + HALF) * self._pitch_y
 
     def _stem(self, position: list[float]) -> Stem:
+        key = tuple(position)
+        if key not in self._stems:
+            self._stems[key] = self._nearest(position)
+        return self._stems[key]
+
+    def _nearest(self, position: list[float]) -> Stem:
         x_mm, y_mm = map(exact, position)
 
         def distance_mm(cell: Cell) -> Fraction:

@@ -53,7 +53,8 @@ def whole_shape(shape: tuple[int, ...], given: Sequence[object]) -> tuple[int, .
     """The shape that a block of `shape` shall have: one length of -1 is what the others leave."""
     lengths = list[int]()
     for each in given:
-        if not isinstance(each, SupportsIndex):
+        # The usual type first: the test of a protocol takes 3 us.
+        if type(each) is not int and not isinstance(each, SupportsIndex):
             raise TypeError(f"reshape: {each!r} is not the length of an axis, an integer")
         lengths.append(index(each))
     count, known = prod(shape), prod(length for length in lengths if length != -1)
@@ -90,7 +91,7 @@ def reshaped(
 def expanded(shape: tuple[int, ...], strides: tuple[int, ...], axis: object) -> View:
     """A new axis of length 1, as number `axis` of the result."""
     most = len(shape)
-    if not isinstance(axis, SupportsIndex):
+    if type(axis) is not int and not isinstance(axis, SupportsIndex):
         raise TypeError(f"expand_dims: axis {axis!r} is not an integer")
     at = index(axis)
     if not -most - 1 <= at <= most:

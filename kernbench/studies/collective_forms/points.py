@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kernbench.benches.flags import check_least
+from kernbench.benches.flags import check_range
 from kernbench.studies.ccl_algorithms.points import AlgorithmPoint
 from kernbench.studies.number_list import rising_numbers
 from kernbench.theory.collective_forms import FORMS
 from kernbench.theory.topology_file import TopologyFile
-from runtime.core.errors import UsageError
 
 SMALLEST_BYTES, SMALLEST_ON_ALL_PES, STEP = 1 << 16, 1 << 18, 4
 CHECKED_BYTES = 1 << 18
@@ -19,7 +18,7 @@ ITEM_BYTES = 2
 """An element is float16."""
 IN_PARTS = frozenset({"reduce_scatter_tensor", "all_gather_into_tensor", "all_to_all_single"})
 """The collectives whose larger tensor has a part for every rank."""
-MOST_RANKS = 64
+MOST_RANKS, MOST_BYTES = 64, 1 << 30
 
 
 @dataclass(frozen=True)
@@ -69,11 +68,9 @@ def plan_points(
     topology: str, ccl: str, ranks: str, max_bytes: int, all_pes_bytes: int
 ) -> tuple[FormPoint, ...]:
     """All points, on rings of the SIPs of a topology file; `UsageError` for wrong flags."""
-    check_least(SMALLEST_BYTES, max_bytes=max_bytes)
-    check_least(0, all_pes_bytes=all_pes_bytes)
-    counts, file = rising_numbers("--ranks", ranks), TopologyFile.of(topology)
-    if counts[0] < 2 or counts[-1] > MOST_RANKS:
-        raise UsageError(f"--ranks {ranks}: numbers must be from 2 to {MOST_RANKS}")
+    check_range(SMALLEST_BYTES, MOST_BYTES, max_bytes=max_bytes)
+    check_range(0, MOST_BYTES, all_pes_bytes=all_pes_bytes)
+    counts, file = rising_numbers("--ranks", ranks, 2, MOST_RANKS), TopologyFile.of(topology)
     # Rendering a file takes milliseconds: once for each ring, not for each point.
     rings = {count: file.on_a_ring(count).text for count in counts}
     return tuple(

@@ -10,6 +10,8 @@ from kernbench.studies.number_list import distinct_values, rising_numbers
 from runtime.core.errors import UsageError
 
 NETWORKS = ("ring_1d", "mesh_2d_no_wrap")
+MOST_TOKENS = 1 << 17
+"""The longest prompt."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +35,7 @@ class KvFlags:
         return KvSizes(
             pairs=tuple(map(_pair, distinct_values("--pairs", self.pairs))),
             orders=tuple(map(_order, distinct_values("--orders", self.orders))),
-            tokens=rising_numbers("--tokens", self.tokens),
+            tokens=rising_numbers("--tokens", self.tokens, 1, MOST_TOKENS),
             layers=self.layers,
             new_tokens=self.new_tokens,
             network=self.network,

@@ -9,27 +9,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from kernbench.studies import plots
 from kernbench.studies.llama70b_layer.rows import LayerResults, LayerRow
-from kernbench.studies.plots import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PALE,
-    PURPLE,
-    SKY,
-    VERMILION,
-    new_figure,
-)
+from kernbench.studies.sip_count import sip_count
 
 COLOURS = {
-    "qkv": ("norm, QKV, rotation", BLUE),
-    "attention": ("attention", SKY),
-    "output": ("output projection", GREEN),
-    "all_reduce_1": ("all-reduce", GREY),
-    "gate_up": ("norm, gate and up", ORANGE),
-    "down": ("down", VERMILION),
-    "all_reduce_2": ("all-reduce", PURPLE),
+    "qkv": ("norm, QKV, rotation", plots.BLUE),
+    "attention": ("attention", plots.SKY),
+    "output": ("output projection", plots.GREEN),
+    "all_reduce_1": ("all-reduce", plots.GREY),
+    "gate_up": ("norm, gate and up", plots.ORANGE),
+    "down": ("down", plots.VERMILION),
+    "all_reduce_2": ("all-reduce", plots.PURPLE),
 }
 """The label and colour of each part."""
 _WIDTH = 0.38
@@ -38,7 +29,7 @@ _WIDTH = 0.38
 def time_by_part(results: LayerResults) -> Figure:
     """Stacked bars: the measured parts, and beside them their bounds."""
     rows = results.headline
-    figure = new_figure(6.0, _finding(rows))
+    figure = plots.new_figure(6.0, _finding(rows))
     groups = [
         group
         for group in ([row for row in rows if row.is_decode is each] for each in (True, False))
@@ -48,7 +39,8 @@ def time_by_part(results: LayerResults) -> Figure:
     for axes, group in zip(panels, groups, strict=True):
         _panel(axes, group)
     patches = [Patch(color=colour, label=name) for name, colour in COLOURS.values()]
-    patches.append(Patch(color=GREY, alpha=PALE, label="right bar: the bounds of the parts"))
+    bounds = "right bar: the bounds of the parts"
+    patches.append(Patch(color=plots.GREY, alpha=plots.PALE, label=bounds))
     figure.legend(handles=patches, loc="outside lower center", ncols=4)
     return figure
 
@@ -61,7 +53,8 @@ def _panel(axes: Axes, rows: Sequence[LayerRow]) -> None:
             colour = COLOURS[part.name][1]
             time_us, bound_us = part.time_ps / 1e6, part.bound_ps / 1e6
             axes.bar(place - _WIDTH / 2, time_us, _WIDTH, bottom, color=colour)
-            axes.bar(place + _WIDTH / 2, bound_us, _WIDTH, bound_bottom, color=colour, alpha=PALE)
+            right = place + _WIDTH / 2
+            axes.bar(right, bound_us, _WIDTH, bound_bottom, color=colour, alpha=plots.PALE)
             bottom, bound_bottom = bottom + time_us, bound_bottom + bound_us
         axes.text(
             place,
@@ -78,10 +71,10 @@ def _panel(axes: Axes, rows: Sequence[LayerRow]) -> None:
         if first.is_decode
         else f"prefill of {first.tokens:,} tokens"
     )
-    axes.set_xticks(range(len(rows)), [f"{row.sips} SIP{'s' * (row.sips > 1)}" for row in rows])
+    axes.set_xticks(range(len(rows)), [sip_count(row.sips) for row in rows])
     axes.set_ylim(0, highest * 1.2)
     axes.set_ylabel("time of one layer (µs)")
-    axes.grid(axis="y", alpha=PALE)
+    axes.grid(axis="y", alpha=plots.PALE)
     axes.set_axisbelow(True)
 
 

@@ -17,6 +17,7 @@ from kernbench.studies.llama70b_layer.weights import (
     random_inputs,
     random_weights,
 )
+from kernbench.studies.sip_count import sip_count
 from runtime.core.config_file import default_file, read_text
 from sip_node.local_run import no_records, simulate
 
@@ -38,7 +39,7 @@ class LayerPoint:
     def __str__(self) -> str:
         return (
             f"{self.shape.hidden} columns, {self.shape.tokens} new tokens of "
-            f"{self.shape.context}, {self.sips} SIPs"
+            f"{self.shape.context}, {sip_count(self.sips)}"
         )
 
 

@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from kernbench.studies.faults import below_bound, wrong_by
 from kernbench.studies.llama70b_layer.shape import LAYERS
+from kernbench.studies.sip_count import sip_count
 
 TOLERANCE = 2e-2
 """Largest difference from float64, as a share of the root mean square of the result. Weights and
@@ -52,7 +53,7 @@ class LayerRow(Struct, frozen=True, forbid_unknown_fields=True):
     def label(self) -> str:
         """Phase, width and SIPs."""
         phase = "decode" if self.is_decode else "prefill"
-        return f"{phase} of {self.hidden} columns on {self.sips} SIPs"
+        return f"{phase} of {self.hidden} columns on {sip_count(self.sips)}"
 
     @property
     def time_ps(self) -> int:

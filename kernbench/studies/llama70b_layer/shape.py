@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from kernbench.studies.sip_count import sip_count
 from runtime.core.errors import UsageError
 
 ITEM_BYTES = 2
@@ -63,7 +64,7 @@ class LayerShape:
     def check(self, ranks: int, cubes: int, pes: int) -> None:
         """Raise `UsageError` for sizes that ranks, cubes or PEs do not divide."""
         if self.kv_heads % ranks:
-            raise UsageError(f"{self.kv_heads} heads of keys and values for {ranks} SIPs")
+            raise UsageError(f"{self.kv_heads} heads of keys and values for {sip_count(ranks)}")
         own, all_pes = self.of_rank(ranks), cubes * pes
         for name, size in (
             ("hidden columns", self.hidden),
@@ -82,7 +83,9 @@ class LayerShape:
 
     def _check_context(self, ranks: int, pes: int) -> None:
         """`pes` PEs share the keys of a head, equally."""
-        where = f"--context {self.context}: on {ranks} SIPs, {pes} PEs share the keys of a head"
+        where = (
+            f"--context {self.context}: on {sip_count(ranks)}, {pes} PEs share the keys of a head"
+        )
         if self.context % pes:
             raise UsageError(f"{where}, so it must be a multiple of {pes}")
         if self.context // pes > MOST_KEYS:

@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from kernbench.benches.flags import check_range
 from kernbench.studies.milestone_1h_ccl.networks import NETWORKS, SipNetwork
 from kernbench.studies.milestone_1h_ccl.reference import ALPHA_NS, GBS
 from kernbench.studies.milestone_1h_ccl.theory import AllReduceTheory
@@ -13,13 +14,14 @@ from kernbench.theory.alpha_beta import RingQueue
 from kernbench.theory.kernel_costs import ITEM_BYTES
 from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.config import AlgorithmConfig, parse_ccl
-from runtime.core.errors import UsageError
 
 SMALLEST_BYTES, STEP = 256, 4
 ALGORITHMS = ("ring", "intercube")
 KINDS = ("tcm", "hbm", "sram")
 KIND_BYTES = (1024, 4096, 16_384, 65_536)
 """Sizes of the part `kind`, bytes a PE."""
+MOST_BYTES = 1 << 26
+"""Largest size, bytes a PE."""
 REFERENCE_SLOTS = {8: (4, 8, 32), 16: (4, 16)}
 """Slots of a receive ring by SIPs: fewer and more than cover bandwidth x delay of a step."""
 REFERENCE_BYTES = 1 << 20
@@ -71,11 +73,7 @@ class CclPoint:
 
 def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[CclPoint, ...]:
     """All points, none twice; raises `UsageError` if `max_bytes` leaves a part without a size."""
-    if max_bytes < KIND_BYTES[0]:
-        raise UsageError(
-            f"--max-bytes {max_bytes}: "
-            f"the sizes of the sweep over kinds of queues start at {KIND_BYTES[0]} bytes a PE"
-        )
+    check_range(KIND_BYTES[0], MOST_BYTES, max_bytes=max_bytes)
     file, queues = TopologyFile.of(topology), yaml.safe_load(ccl)
     return (
         *_by_size(file, queues, max_bytes),

@@ -7,6 +7,8 @@ from kernbench.benches.attention.layer import LLAMA_70B
 from kernbench.studies import table
 from kernbench.studies.milestone_gqa_llama70b.headline_measurement import measure
 from kernbench.studies.milestone_gqa_llama70b.headline_points import (
+    MOST_TOKENS,
+    MOST_USERS,
     HeadlinePoint,
     LayerSize,
     plan_points,
@@ -56,9 +58,9 @@ class HeadlineStudy(ParameterStudy[HeadlinePoint, HeadlineRow, HeadlineResults])
     @property
     def config(self) -> HeadlineConfig:
         """The sizes; raises `UsageError` for flags that are no such lists."""
-        if self._batch < 2:
-            raise UsageError(f"--batch {self._batch}: several users are at least 2")
-        sips = rising_numbers("--sips-list", self._sips)
+        if not 2 <= self._batch <= MOST_USERS:
+            raise UsageError(f"--batch {self._batch}: several users are 2 to {MOST_USERS}")
+        sips = rising_numbers("--sips-list", self._sips, 1, LLAMA_70B.kv_heads)
         for count in sips:
             if LLAMA_70B.kv_heads % count:
                 raise UsageError(
@@ -69,8 +71,8 @@ class HeadlineStudy(ParameterStudy[HeadlinePoint, HeadlineRow, HeadlineResults])
             h_kv=LLAMA_70B.kv_heads,
             d_head=LLAMA_70B.depth,
             batch=self._batch,
-            S_prefill=rising_numbers("--prefill", self._prefill),
-            S_kv_decode=rising_numbers("--decode", self._decode),
+            S_prefill=rising_numbers("--prefill", self._prefill, 1, MOST_TOKENS),
+            S_kv_decode=rising_numbers("--decode", self._decode, 1, MOST_TOKENS),
             sips=sips,
         )
 

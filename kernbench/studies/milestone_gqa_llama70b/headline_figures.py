@@ -27,6 +27,7 @@ from kernbench.studies.plots import (
     VERMILION,
     new_figure,
 )
+from kernbench.studies.sip_count import sip_count
 
 _LINES = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (VERMILION, "D"))
 """Colours and markers by number of SIPs."""
@@ -70,7 +71,7 @@ def times(results: HeadlineResults) -> Figure:
             axes.set_ylabel("time of the layer (us)")
         axes.grid(alpha=PALE)
     handles = [
-        Line2D([], [], color=colour, marker=marker, label=_sips(sips))
+        Line2D([], [], color=colour, marker=marker, label=sip_count(sips))
         for sips, (colour, marker) in zip(results.config.sips, _looks(results), strict=True)
     ]
     handles.append(Line2D([], [], color="grey", linestyle=":", label="bound"))
@@ -167,12 +168,8 @@ def _longest(results: HeadlineResults, panel: AttentionPanel) -> list[HeadlineRo
     return [longest[sips] for sips in sorted(longest)]
 
 
-def _sips(count: int) -> str:
-    return "1 SIP" if count == 1 else f"{count} SIPs"
-
-
 def _row_label(row: HeadlineRow) -> str:
-    return f"{_sips(row.n_ranks)}\n{row.tokens:,} tokens"
+    return f"{sip_count(row.n_ranks)}\n{row.tokens:,} tokens"
 
 
 def _ends(results: HeadlineResults, panel: AttentionPanel) -> tuple[HeadlineRow, HeadlineRow]:
@@ -194,7 +191,7 @@ def _times_finding(results: HeadlineResults) -> str:
     )
     gains = [first.kernel_ps / last.kernel_ps for first, last in (prefill, decode)]
     return (
-        f"From {_sips(prefill[0].n_ranks)} to {_sips(prefill[1].n_ranks)}: "
+        f"From {sip_count(prefill[0].n_ranks)} to {sip_count(prefill[1].n_ranks)}: "
         f"a prefill of {prefill[0].tokens:,} tokens becomes {gains[0]:.1f} times as fast, "
         f"a decode of {decode[0].tokens:,} {gains[1]:.1f} times"
     )
@@ -205,7 +202,8 @@ def _parts_finding(results: HeadlineResults) -> str:
     waits = [row.parts.idle_ps / row.parts.total_ps for row in (first, last)]
     return (
         f"Decode of {first.tokens:,} tokens: PEs wait {waits[0]:.0%} of the time on "
-        f"{_sips(first.n_ranks)} and {waits[1]:.0%} on {_sips(last.n_ranks)}, while states combine"
+        f"{sip_count(first.n_ranks)} and {waits[1]:.0%} on {sip_count(last.n_ranks)}, "
+        "while states combine"
     )
 
 
@@ -213,7 +211,7 @@ def _utilisation_finding(results: HeadlineResults) -> str:
     prefill, _ = _ends(results, AttentionPanel.SINGLE_USER_PREFILL)
     decode, _ = _ends(results, AttentionPanel.MULTI_USER_DECODE)
     return (
-        f"On {_sips(prefill.n_ranks)} a prefill of {prefill.tokens:,} tokens keeps the "
+        f"On {sip_count(prefill.n_ranks)} a prefill of {prefill.tokens:,} tokens keeps the "
         f"{prefill.bounds.binds} engine {prefill.share:.0%} busy,\n"
         f"a decode of {decode.batch} users takes {decode.share:.0%} of the HBM bandwidth"
     )

@@ -9,6 +9,7 @@ from kernbench.benches.attention.queues import with_hypercube
 from kernbench.studies.milestone_gqa_llama70b.headline_rows import HeadlineConfig
 from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
 from kernbench.studies.parameter_study import TopologyText
+from kernbench.studies.sip_count import sip_count
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.errors import UsageError
 from runtime.model.topology import parse_topology
@@ -18,6 +19,8 @@ CHECKED_SCORES = 1 << 24
 BLOCK_ROWS, PREFILL_KEYS, DECODE_KEYS = 64, 320, 128
 """Most queries of a block of scores of a prefill, most keys of one of a prefill and of a decode."""
 
+MOST_TOKENS, MOST_USERS = 1 << 17, 256
+"""The longest prompt or cache; most users of a point."""
 ALL_SIPS_TOKENS = 2048
 """Tokens up to which a prefill runs on all numbers of SIPs; a longer one runs on the last."""
 
@@ -95,7 +98,7 @@ class HeadlinePoint:
 
     def __str__(self) -> str:
         users = f"{self.layer.batch} x " if self.layer.batch > 1 else ""
-        return f"{self.panel} {users}{self.layer.tokens} tokens, {self.sips} SIPs"
+        return f"{self.panel} {users}{self.layer.tokens} tokens, {sip_count(self.sips)}"
 
 
 def plan_points(
@@ -158,8 +161,13 @@ def _check(point: HeadlinePoint) -> None:
             f"--batch {point.layer.batch}: {own.sequences} KV heads times users of a SIP and "
             f"{grid.size} PEs; one must divide the other"
         )
-    if point.layer.tokens % (point.parts if point.panel.is_decode else BLOCK_ROWS):
+    if point.panel.is_decode and point.layer.tokens % point.parts:
         raise UsageError(
-            f"{point}: {point.layer.tokens} tokens do not divide by "
-            f"{f'{point.parts} PEs' if point.panel.is_decode else f'blocks of {BLOCK_ROWS}'}"
+            f"--decode {point.layer.tokens}: on {sip_count(point.sips)}, {point.parts} PEs share "
+            f"the keys of a head, so it must be a multiple of {point.parts}"
+        )
+    if not point.panel.is_decode and point.layer.tokens % BLOCK_ROWS:
+        raise UsageError(
+            f"--prefill {point.layer.tokens}: queries are computed in blocks of {BLOCK_ROWS}, so "
+            f"it must be a multiple of {BLOCK_ROWS}"
         )

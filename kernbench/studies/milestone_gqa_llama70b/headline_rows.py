@@ -6,6 +6,7 @@ from kernbench.benches.attention.reference import F16_TOLERANCE
 from kernbench.studies.faults import below_bound, wrong_by
 from kernbench.studies.milestone_gqa_llama70b.op_log import OpLogSummary
 from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
+from kernbench.studies.sip_count import sip_count
 
 
 class HeadlineConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,7 +95,7 @@ class HeadlineRow(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def label(self) -> str:
         """Panel, SIPs, users and tokens."""
-        return f"{self.panel} {self.n_ranks} SIPs {self.batch} x {self.tokens}"
+        return f"{self.panel} {sip_count(self.n_ranks)} {self.batch} x {self.tokens}"
 
     @property
     def time_ps(self) -> int:

@@ -7,7 +7,15 @@ from kernbench.studies import table
 from kernbench.studies.number_list import rising_numbers
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
 from kernbench.studies.ring_attention.measurement import measure
-from kernbench.studies.ring_attention.points import DEPTH, RingPoint, RingSize, plan_points, sweep
+from kernbench.studies.ring_attention.points import (
+    DEPTH,
+    MOST_TOKENS,
+    RANKS,
+    RingPoint,
+    RingSize,
+    plan_points,
+    sweep,
+)
 from kernbench.studies.ring_attention.rows import RingResults, RingRow, RingSizes
 
 if TYPE_CHECKING:
@@ -44,8 +52,8 @@ class RingAttentionStudy(ParameterStudy[RingPoint, RingRow, RingResults]):
         return RingSizes(
             heads=self._heads,
             depth=DEPTH,
-            tokens=rising_numbers("--tokens", self._tokens),
-            sips=rising_numbers("--sips-list", self._sips),
+            tokens=rising_numbers("--tokens", self._tokens, 1, MOST_TOKENS),
+            sips=rising_numbers("--sips-list", self._sips, *RANKS),
         )
 
     def points(self, topology: TopologyText) -> Sequence[RingPoint]:

@@ -13,6 +13,10 @@ from runtime.core.errors import UsageError
 
 DEPTH, BLOCK_ROWS, WIDTH = 128, 64, 256
 """Columns of a head; queries of a block of scores, and most keys of a block."""
+MOST_TOKENS = 1 << 17
+"""The longest sequence."""
+RANKS = 2, 8
+"""Least and most SIPs of a ring."""
 CHECKED_SCORES = 1 << 23
 """A run with at most as many scores has data, and its result is compared with float64."""
 
@@ -62,8 +66,6 @@ def plan_points(topology: TopologyText, sizes: RingSizes) -> tuple[RingPoint, ..
             f"--heads {sizes.heads}: each head has a PE of one cube, which has {file.pes_per_cube}"
         )
     for sips in sizes.sips:
-        if not 2 <= sips <= 8:
-            raise UsageError(f"--sips-list {sips}: a ring of this study has 2 to 8 SIPs")
         for tokens in sizes.tokens:
             if tokens % (2 * sips * BLOCK_ROWS):
                 raise UsageError(

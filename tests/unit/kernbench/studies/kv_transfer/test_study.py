@@ -107,6 +107,7 @@ def test_the_figures_of_a_grid_of_sips_are_drawn(tmp_path: Path):
         (["--pairs", "0:2"], "--pairs: '0:2' must be numbers of SIPs"),
         (["--pairs", "2:2,2:2"], "--pairs 2:2,2:2: each value once"),
         (["--tokens", "2048,512"], "--tokens '2048,512': expected rising numbers"),
+        (["--tokens", str(10**9)], "--tokens '1000000000': expected rising numbers from 1 to"),
         (["--tokens", "100"], "--tokens 100: 1 to 4 SIPs exchange 400 rows of K and V, which do"),
         (["--orders", "block"], "--orders: 'block' is not known; did you mean 'blocks'?"),
         (["--layers", "0"], "--layers 0: llama-70B has 1 to 80 layers"),

@@ -116,10 +116,8 @@ def test_the_times_of_the_other_simulator_are_printed_with_their_closed_form():
     ("arguments", "problem"),
     [
         (["--sips", "2"], "--sips is not an option of the study milestone-1h-ccl"),
-        (
-            ["--max-bytes", "8"],
-            "--max-bytes 8: the sizes of the sweep over kinds of queues start at 1024",
-        ),
+        (["--max-bytes", "8"], "--max-bytes 8: must be from 1024 to 67108864"),
+        (["--max-bytes", str(10**9)], "--max-bytes 1000000000: must be from 1024 to 67108864"),
     ],
 )
 def test_an_option_that_does_not_apply_is_refused_by_name(

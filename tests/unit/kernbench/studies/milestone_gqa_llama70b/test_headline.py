@@ -109,10 +109,14 @@ def test_a_file_that_lacks_a_row_is_refused(tmp_path: Path):
         (["--prefill", "2048,1024"], "--prefill '2048,1024': expected rising numbers"),
         (["--decode", "1k"], "--decode '1k': expected rising numbers"),
         (["--sips-list", "3"], "--sips-list 3: the 8 KV heads do not divide by it"),
-        (["--batch", "1"], "--batch 1: several users are at least 2"),
+        (["--sips-list", "16"], "--sips-list '16': expected rising numbers from 1 to 8"),
+        (["--batch", "1"], "--batch 1: several users are 2 to 256"),
+        (["--batch", str(10**9)], "--batch 1000000000: several users are 2 to 256"),
         (["--batch", "3"], "--batch 3: 24 KV heads times users of a SIP and 128 PEs"),
-        (["--prefill", "100"], "single_user_prefill 100 tokens, 1 SIPs: 100 tokens do not divide"),
-        (["--decode", "1000"], "single_user_decode 1000 tokens, 1 SIPs: 1000 tokens do not divide"),
+        (["--prefill", "100"], "--prefill 100: queries are computed in blocks of 64, so it must"),
+        (["--prefill", str(10**9)], "--prefill '1000000000': expected rising numbers from 1 to"),
+        (["--decode", "1000"], "--decode 1000: on 1 SIP, 16 PEs share the keys of a head, so it"),
+        (["--decode", str(10**9)], "--decode '1000000000': expected rising numbers from 1 to"),
     ],
 )
 def test_sizes_that_cannot_be_simulated_are_refused(

@@ -64,8 +64,9 @@ def test_a_file_that_lacks_a_row_is_refused(tmp_path: Path):
     [
         (["--tokens", "2048,1024"], "--tokens '2048,1024': expected rising numbers"),
         (["--tokens", "1000"], "--tokens 1000: 2 SIPs have 2 chunks each, of whole blocks of 64"),
-        (["--sips-list", "1"], "--sips-list 1: a ring of this study has 2 to 8 SIPs"),
-        (["--sips-list", "9"], "--sips-list 9: a ring of this study has 2 to 8 SIPs"),
+        (["--sips-list", "1"], "--sips-list '1': expected rising numbers from 2 to 8"),
+        (["--sips-list", "9"], "--sips-list '9': expected rising numbers from 2 to 8"),
+        (["--tokens", str(10**9)], "--tokens '1000000000': expected rising numbers from 1 to"),
         (["--sips-list", "two"], "--sips-list 'two': expected rising numbers"),
         (["--heads", "0"], "--heads 0: each head has a PE of one cube, which has 8"),
         (["--heads", "9"], "--heads 9: each head has a PE of one cube, which has 8"),
