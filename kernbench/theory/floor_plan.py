@@ -50,7 +50,7 @@ class CubeFloorPlan:
         # A router is missing where the centre of its cell is inside the hole.
         self._hole_rows = [row for row in range(self._rows) if y0 < self._centre((row, 0))[1] < y1]
         self._hole_cols = [col for col in range(self._cols) if x0 < self._centre((0, col))[0] < x1]
-        # Components lie at few positions, which routes ask for again and again.
+        # Routes begin and end at few positions: the router of each is searched once.
         self._stems: dict[tuple[float, ...], Stem] = {}
 
     def pe(self, pe: int) -> Stem:

@@ -4,17 +4,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase
+from kernbench.benches.flags import check_range
 from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.algorithm_module import algorithms_with
 from runtime.ccl.config import CclConfig, parse_ccl
 from runtime.ccl.group import Group
 from runtime.ccl.plan import InstallPlan
-from runtime.core.errors import UsageError
 from runtime.model.topology import parse_topology
 
 RANKS = (2, 3, 4, 8)
 SMALLEST_BYTES, NEXT_BYTES, STEP = 2, 128, 4
 """One element, then each size `STEP` times the previous; below 128 bytes latency alone counts."""
+MOST_BYTES = 1 << 26
 
 
 NAMES = {
@@ -72,13 +73,9 @@ class AlgorithmPoint:
 def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[AlgorithmPoint, ...]:
     """All points, on rings of the SIPs of a topology file.
 
-    Raises `UsageError` if `max_bytes` is below the second size.
+    Raises `UsageError` if `max_bytes` is below the second size or above `MOST_BYTES`.
     """
-    if max_bytes < NEXT_BYTES:
-        raise UsageError(
-            f"--max-bytes {max_bytes}: "
-            f"the sizes are {SMALLEST_BYTES}, {NEXT_BYTES} and so on, times {STEP}"
-        )
+    check_range(NEXT_BYTES, MOST_BYTES, max_bytes=max_bytes)
     file, parsed = TopologyFile.of(topology), parse_ccl(ccl, "ccl.yaml")
     # Rendering a file takes milliseconds: once for each ring, not for each point.
     rings = {ranks: file.on_a_ring(ranks).text for ranks in RANKS}

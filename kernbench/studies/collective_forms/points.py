@@ -69,7 +69,8 @@ def plan_points(
 ) -> tuple[FormPoint, ...]:
     """All points, on rings of the SIPs of a topology file; `UsageError` for wrong flags."""
     check_range(SMALLEST_BYTES, MOST_BYTES, max_bytes=max_bytes)
-    check_range(0, MOST_BYTES, all_pes_bytes=all_pes_bytes)
+    if all_pes_bytes:
+        check_range(SMALLEST_ON_ALL_PES, MOST_BYTES, all_pes_bytes=all_pes_bytes)
     counts, file = rising_numbers("--ranks", ranks, 2, MOST_RANKS), TopologyFile.of(topology)
     # Rendering a file takes milliseconds: once for each ring, not for each point.
     rings = {count: file.on_a_ring(count).text for count in counts}

@@ -43,9 +43,10 @@ class KvFlags:
 
 
 def _pair(text: str) -> tuple[int, int]:
-    numbers = [int(part) for part in text.split(":") if part.isascii() and part.isdecimal()]
     heads = LLAMA_70B.kv_heads
-    if text.count(":") != 1 or len(numbers) != 2 or any(not n or heads % n for n in numbers):
+    known = {str(count): count for count in range(1, heads + 1) if not heads % count}
+    numbers = [known[part] for part in text.split(":") if part in known]
+    if text.count(":") != 1 or len(numbers) != 2:
         raise UsageError(
             f"--pairs: {text!r} must be numbers of SIPs of the prefill and of the decode, such as "
             f"2:4, which divide the {heads} KV heads"

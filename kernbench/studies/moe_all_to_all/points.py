@@ -139,7 +139,7 @@ def plan_points(topology: str, ccl: str, flags: MoeFlags) -> tuple[MoePoint, ...
 
 def _ranks(flags: MoeFlags) -> Iterator[int]:
     for word in distinct_values("--ranks", flags.ranks):
-        if not (word.isascii() and word.isdigit()) or not LEAST_RANKS <= int(word) <= MOST_RANKS:
+        if word not in map(str, range(LEAST_RANKS, MOST_RANKS + 1)):
             raise UsageError(
                 f"--ranks {flags.ranks}: {word!r} must be a number from {LEAST_RANKS} to "
                 f"{MOST_RANKS}"

@@ -196,5 +196,5 @@ def test_a_maximum_that_leaves_nothing_to_simulate_is_refused(
 ):
     monkeypatch.chdir(tmp_path)
     assert main(["--bench", "ccl-algorithms", "--max-bytes", "8"]) == 2
-    assert "--max-bytes 8: the sizes are 2, 128 and so on, times 4" in capsys.readouterr().err
+    assert "--max-bytes 8: must be from 128 to 67108864" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

@@ -71,7 +71,7 @@ def test_a_large_collective_beyond_the_limit_is_a_fault() -> None:
         ({"ranks": "2,65"}, "--ranks '2,65': expected rising numbers from 2 to 64"),
         ({"ranks": "4,2"}, "expected rising numbers"),
         ({"max_bytes": 1000}, "--max-bytes 1000: must be from 65536 to 1073741824"),
-        ({"all_pes_bytes": -1}, "--all-pes-bytes -1: must be from 0 to 1073741824"),
+        ({"all_pes_bytes": -1}, "--all-pes-bytes -1: must be from 262144 to 1073741824"),
     ],
     ids=["one rank", "many ranks", "falling", "small", "negative"],
 )

@@ -197,6 +197,6 @@ def test_a_point_has_its_own_queue_parameters_and_not_those_an_algorithm_overrid
 def test_a_largest_size_that_leaves_a_sweep_empty_is_refused():
     with pytest.raises(
         UsageError,
-        match="--max-bytes 1023: the sizes of the sweep over kinds of queues start at 1024 bytes",
+        match="--max-bytes 1023: must be from 1024",
     ):
         plan_points(FILE.text, CCL, 1023)
