@@ -93,7 +93,8 @@ class RingPass(NamedTuple):
 
     The own part of a chunk is at `source(c)`, a complete chunk goes to `target(c)`. With `op` the
     pass begins with a reduce-scatter, with `gathers` an all-gather follows. A reduce-scatter
-    completes chunk i + 1 at position i, where the all-gather begins.
+    completes chunk i + 1 at position i, where the all-gather begins. An average is that of
+    `contributions` elements, by default of one from each position.
     """
 
     position: int
@@ -103,6 +104,7 @@ class RingPass(NamedTuple):
     dtype: DType
     op: ReduceOp | None
     gathers: bool
+    contributions: int | None = None
 
     @property
     def size(self) -> int:
@@ -315,7 +317,7 @@ class _PassProgram:
             value = ring.op.combine(own, message, out=own)
             self._arrivals.release(message, message_buffer)
             if step == self._reduce_steps - 1:
-                value = ring.op.finish(value, ring.size, out=value)
+                value = ring.op.finish(value, ring.contributions or ring.size, out=value)
         users = list[tl.PendingResult]()
         if step < self._steps - 1:
             users.append(tl.send_async(self._ahead, value))

@@ -50,15 +50,26 @@ def arguments(group: Group, itemsize: int) -> tuple[RingRank, int]:
     message_bytes = group.ring_bytes_within_scratch(2 + 2 * (group.world_size // 2))
     least_bytes = max(message_bytes // 4 // 64 * 64, 4 * group.algorithm.slot_size)
     shared_bytes = min(message_bytes, least_bytes)
-    queues = RingQueues(
-        behind=BEHIND,
-        ahead=AHEAD,
+    queues = queues_of(group, BEHIND, AHEAD)
+    place = RingRank(group.rank, group.world_size, shared_bytes // itemsize, queues)
+    return place, message_bytes // itemsize
+
+
+def queues_of(group: Group, behind: str, ahead: str) -> RingQueues:
+    """The queues of a ring of the ranks of a group, whose pass has the scratch for itself."""
+    return RingQueues(
+        behind=behind,
+        ahead=ahead,
         n_slots=group.algorithm.n_slots,
         slot_bytes=group.algorithm.slot_size,
         room_bytes=group.ring_bytes_within_scratch(2),
     )
-    place = RingRank(group.rank, group.world_size, shared_bytes // itemsize, queues)
-    return place, message_bytes // itemsize
+
+
+def queues_of_launch(queues: RingQueues) -> RingQueues:
+    """The queues of a pass: several PEs share a link, so each needs fewer messages in flight."""
+    pes = tl.num_programs(0) * tl.num_programs(1)
+    return queues if pes <= FEW_PES else queues._replace(messages=4)
 
 
 def all_reduce(shard: Pointer, numel: int, op: ReduceOp, ring: RingRank, _message: int) -> None:
@@ -75,7 +86,8 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, ring: RingRank, _messag
 
     sizes = [stop - start for start, stop in bounds]
     pass_round(
-        RingPass(ring.rank, sizes, chunk, chunk, shard.dtype, op, gathers=True), _queues(ring)
+        RingPass(ring.rank, sizes, chunk, chunk, shard.dtype, op, gathers=True),
+        queues_of_launch(ring.queues),
     )
 
 
@@ -97,7 +109,7 @@ def reduce(
         dtype=shard.dtype,
         op=op,
     )
-    pass_along(chain, _queues(ring))
+    pass_along(chain, queues_of_launch(ring.queues))
 
 
 def broadcast(shard: Pointer, numel: int, root: int, ring: RingRank, _message: int) -> None:
@@ -117,7 +129,7 @@ def broadcast(shard: Pointer, numel: int, root: int, ring: RingRank, _message: i
         numel=numel,
         dtype=shard.dtype,
     )
-    pass_along(chain, _queues(ring))
+    pass_along(chain, queues_of_launch(ring.queues))
 
 
 def all_gather(
@@ -140,7 +152,7 @@ def all_gather(
         op=None,
         gathers=True,
     )
-    pass_round(gather_pass, _queues(ring))
+    pass_round(gather_pass, queues_of_launch(ring.queues))
 
 
 def all_gather_into_tensor(
@@ -178,7 +190,7 @@ def reduce_scatter_tensor(
         op=op,
         gathers=False,
     )
-    pass_round(scatter_pass, _queues(ring))
+    pass_round(scatter_pass, queues_of_launch(ring.queues))
 
 
 def all_to_all_single(
@@ -285,12 +297,6 @@ def scatter(
                 tl.send(outwards, tl.recv(inwards, count, output.dtype))
         with tl.scratch():
             tl.store(output + start, tl.recv(inwards, count, output.dtype))
-
-
-def _queues(ring: RingRank) -> RingQueues:
-    """The queues of a pass: several PEs share a link, so each needs fewer messages in flight."""
-    pes = tl.num_programs(0) * tl.num_programs(1)
-    return ring.queues if pes <= FEW_PES else ring.queues._replace(messages=4)
 
 
 def _part(parts: tuple[Pointer, ...], index: int) -> Pointer:
