@@ -15,10 +15,11 @@ from kernbench.validate.all_reduce_runs import (
 )
 from kernbench.validate.check import Check, Relation
 
-SIDES = (2, 3, 4)
-CUBES, PES = 2, 2
-"""Each of the four PEs of a SIP has its own order of dimensions and direction. A cube has one link
-to the IO chiplet, so one cube would limit the links of both dimensions."""
+SIDES = (2, 3)
+CUBES, PES = 2, 8
+"""A cube has one link to the IO chiplet: one cube would limit the links of both dimensions. Of four
+PEs each has its own order of dimensions and direction. Others fill the links while these change
+from one dimension to the other."""
 NBYTES = 1 << 19
 """Bytes per rank."""
 QUEUE = AllReduceQueue(slots=16, slot_bytes=4096, packet_bytes=2048)

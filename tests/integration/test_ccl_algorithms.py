@@ -36,6 +36,7 @@ ALGORITHMS = (
     "ring",
     "halving_doubling",
     "mesh",
+    "torus",
     "recursive_doubling",
     "tree",
     "ring_naive",

@@ -84,7 +84,8 @@ def test_flat_tensors_need_not_be_placed_alike(case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "algorithm", ["ring", "ring_naive", "mesh", "tree", "recursive_doubling", "halving_doubling"]
+    "algorithm",
+    ["ring", "ring_naive", "mesh", "torus", "tree", "recursive_doubling", "halving_doubling"],
 )
 def test_a_tensor_that_is_spread_by_default_is_reduced_by_every_algorithm(algorithm: str) -> None:
     def program(rank: int) -> np.ndarray:

@@ -21,7 +21,8 @@ kinds = st.sampled_from(KINDS)
 
 @pytest.mark.parametrize("ranks", RANKS)
 @pytest.mark.parametrize(
-    "algorithm", ["ring", "ring_naive", "mesh", "tree", "recursive_doubling", "halving_doubling"]
+    "algorithm",
+    ["ring", "ring_naive", "mesh", "torus", "tree", "recursive_doubling", "halving_doubling"],
 )
 @settings(deadline=None, max_examples=4)
 @given(numel=numels, n_slots=slots, slot_size=slot_sizes, kind=kinds, seed=seeds)
@@ -51,6 +52,25 @@ def test_mesh_works_on_any_grid_with_or_without_wrap(
     check_all_reduce(
         MockGroup("mesh", topology, n_slots=n_slots, topology=neighbours), kind, numel, seed
     )
+
+
+@settings(deadline=None, max_examples=12)
+@given(
+    grid=st.tuples(st.integers(1, 4), st.integers(1, 3)),
+    wraps=st.booleans(),
+    cubes=st.integers(1, 2),
+    numel=numels,
+    n_slots=st.sampled_from([1, 2, 3, 16]),
+    kind=kinds,
+    seed=seeds,
+)
+def test_torus_works_on_any_grid_whatever_the_dimension_with_which_a_pe_begins(
+    grid, wraps, cubes, numel, n_slots, kind, seed
+) -> None:
+    # Two PEs begin with the rows and two with the columns, two in either direction; with the
+    # second cube they are in another order.
+    topology = system(grid[0] * grid[1], grid=grid, wraps=wraps, cubes=(cubes, 1), pes=4 // cubes)
+    check_all_reduce(MockGroup("torus", topology, n_slots=n_slots), kind, numel, seed)
 
 
 cube_meshes = st.tuples(st.integers(1, 3), st.integers(1, 2))

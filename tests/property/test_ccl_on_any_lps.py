@@ -29,6 +29,7 @@ ALGORITHMS = [
     "ring",
     "ring_naive",
     "mesh",
+    "torus",
     "tree",
     "recursive_doubling",
     "halving_doubling",

@@ -12,6 +12,7 @@ from runtime.ccl.algorithms import (
     recursive_doubling,
     ring,
     ring_naive,
+    torus,
     tree,
 )
 from runtime.ccl.reduction import ReduceOp
@@ -124,6 +125,24 @@ def test_a_rank_of_a_mesh_sends_the_block_along_its_row_and_a_chunk_along_its_co
     assert sent(group) == [expected(rank % w, rank // w, w, h) for rank in range(w * h)]
 
 
+def on_torus(pe: int, w: int, h: int) -> Sent:
+    """2 (k - 1) / k of the shard round the first dimension, and of a chunk of it round the other
+    one; PEs 1 and 3 begin with the columns, PEs 2 and 3 send to lower positions.
+    """
+    rows, columns = ("global_W", "global_N") if pe >= 2 else ("global_E", "global_S")
+    (first, k), (second, j) = ((columns, h), (rows, w)) if pe % 2 else ((rows, w), (columns, h))
+    sent_bytes = {first: 2 * (k - 1) * NBYTES // k, second: 2 * (j - 1) * (NBYTES // k) // j}
+    return {direction: nbytes for direction, nbytes in sent_bytes.items() if nbytes}
+
+
+@pytest.mark.parametrize(("w", "h"), [(1, 1), (2, 1), (1, 3), (2, 2), (3, 2), (3, 3)])
+def test_pes_of_a_torus_divide_dimensions_and_directions(w: int, h: int) -> None:
+    group = MockGroup("torus", system(w * h, grid=(w, h), pes=4), n_slots=10, slot_size=4096)
+    assert sent(group) == w * h * [on_torus(pe, w, h) for pe in range(4)]
+    # No all-reduce sends less: 2 (p - 1) n for each of the four PEs, all ranks together.
+    assert sum(map(group.sent_by, range(w * h))) == 4 * 2 * (w * h - 1) * NBYTES
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_hierarchical_sends_a_block_up_and_down_in_a_sip_and_as_a_ring_between_sips(
     ranks: int,
@@ -196,7 +215,17 @@ def check_blocks_limited_by_scratch(algorithm: str, ranks: int, **config: str) -
 
 @pytest.mark.parametrize(
     "module",
-    [ring_naive, mesh, tree, recursive_doubling, halving_doubling, hierarchical, intercube, ring],
+    [
+        ring_naive,
+        mesh,
+        torus,
+        tree,
+        recursive_doubling,
+        halving_doubling,
+        hierarchical,
+        intercube,
+        ring,
+    ],
 )
 def test_a_name_of_a_collective_in_a_module_is_that_of_its_kernel(module) -> None:
     collectives = {
