@@ -64,7 +64,7 @@ def test_mesh_works_on_any_grid_with_or_without_wrap(
     kind=kinds,
     seed=seeds,
 )
-def test_torus_works_on_any_grid_whatever_the_dimension_with_which_a_pe_begins(
+def test_torus_works_on_any_grid_with_pes_that_begin_with_either_dimension(
     grid, wraps, cubes, numel, n_slots, kind, seed
 ) -> None:
     # Two PEs begin with the rows and two with the columns, two in either direction; with the

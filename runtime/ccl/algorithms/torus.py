@@ -66,9 +66,8 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, dimensions: tuple[Dimen
         _pass(rings[0], shard, numel, op, ranks=rings[0].size)
         return
     outer, inner = rings
-    # An average divides once, at the end.
-    partial = ReduceOp.SUM if op is ReduceOp.AVG else op
-    _pass(outer, shard, numel, partial, gathers=False)
+    # An average divides once, when the contributions of all ranks are in.
+    _pass(outer, shard, numel, op, gathers=False)
     start, stop = chunk_bounds(numel, outer.size)[(outer.position + 1) % outer.size]
     _pass(inner, shard + start, stop - start, op, ranks=outer.size * inner.size)
     _pass(outer, shard, numel, None)
