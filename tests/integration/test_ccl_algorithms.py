@@ -36,12 +36,12 @@ ALGORITHMS = (
     "ring",
     "halving_doubling",
     "mesh",
-    "torus",
     "recursive_doubling",
     "tree",
     "ring_naive",
     "intercube",
     "hierarchical",
+    "torus",
 )
 """In this order, algorithms that pair ranks average over 3 and 9 ranks: not a power of two."""
 SIPS = (1, 2, 3, 4, 8, 9)
@@ -122,7 +122,10 @@ class Case(NamedTuple):
         group = Group(
             0, tuple(range(self.sips)), config, parse_topology(self.topology, "topology.yaml")
         )
-        block = import_module(config.module).arguments(group, self.kind[0].itemsize)[-1]
+        *_, block = import_module(config.module).arguments(group, self.kind[0].itemsize)
+        if not isinstance(block, int):
+            # A pipeline without blocks: the slots of a ring are reused.
+            block = config.ring_bytes // self.kind[0].itemsize
         several = 3 * block // 4 - 1
         return several if self.size == "several slots" else block + several
 
