@@ -43,13 +43,14 @@ class TorusAllReduceTimes:
     def alpha_beta_ps(
         self, columns: int, rows: int, nbytes: int, *, pes: int, wraps: bool
     ) -> float:
-        """(2(W-1) + 2(H-1)) alpha + max(bytes of the busiest link/B, 2 n/M), with n bytes per SIP
+        """(2(W-1) + 2(H-1)) alpha + max(bytes of the busiest link/B, (2 + 2/W + 2/H) n/M), with n bytes per SIP
         on `pes` PEs with a slice each.
 
         With w = 2(W-1)/W and h = 2(H-1)/H, the busiest link of an open grid carries n/2 max(w(1 +
         1/H), h(1 + 1/W)) bytes, that of a torus with sides above two half of it.
         """
         steps_ps = 2 * (columns + rows - 2) * self._link.alpha_ps
-        memory_ps = float(bytes_ps(2 * nbytes, pes * self._slice_gbs))
+        memory_bytes = nbytes * (2 + Fraction(2, columns) + Fraction(2, rows))
+        memory_ps = float(bytes_ps(memory_bytes, pes * self._slice_gbs))
         link_ps = self.link_ps(columns, rows, nbytes, wraps=wraps)
         return float(steps_ps) + max(link_ps, memory_ps)

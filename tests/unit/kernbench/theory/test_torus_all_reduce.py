@@ -41,8 +41,8 @@ def test_a_square_torus_divides_the_bytes_of_a_ring_by_its_links(side: int, fewe
 
 def test_the_form_has_the_steps_of_both_dimensions_and_the_busier_of_links_and_slices() -> None:
     times = TorusAllReduceTimes(ONE_CUBE, RingQueue())
-    # 3/4 of 1 MiB at 128 GB/s, and 2 MiB on one slice of 204.8 GB/s; alpha is 74.54 ns.
-    link_ps, slice_ps = 0.75 * (1 << 20) / 128 * 1000, 2 * (1 << 20) / 204.8 * 1000
+    # 3/4 of 1 MiB at 128 GB/s, and 4 MiB on one slice of 204.8 GB/s; alpha is 74.54 ns.
+    link_ps, slice_ps = 0.75 * (1 << 20) / 128 * 1000, 4 * (1 << 20) / 204.8 * 1000
     assert times.link_ps(2, 2, 1 << 20, wraps=True) == link_ps
     assert times.alpha_beta_ps(2, 2, 1 << 20, pes=8, wraps=True) == 4 * 74_540 + link_ps
     assert times.alpha_beta_ps(2, 2, 1 << 20, pes=1, wraps=True) == 4 * 74_540 + slice_ps
