@@ -46,8 +46,9 @@ class TorusAllReduceTimes:
         """(2(W-1) + 2(H-1)) alpha + max(L/B, (2 + 2/W + 2/H) n/M), with n bytes per SIP on `pes`
         PEs with a slice each, and L bytes on the busiest link.
 
-        Each of the three passes reads its elements from memory and writes its results. With w = 2(W-1)/W and h = 2(H-1)/H, the busiest link of an open grid carries n/2 max(w(1 +
-        1/H), h(1 + 1/W)) bytes, that of a torus with sides above two half of it.
+        Each of the three passes reads its elements from memory and writes its results. With w =
+        2(W-1)/W and h = 2(H-1)/H, the busiest link of an open grid carries n/2 max(w(1 + 1/H), h(1
+        + 1/W)) bytes, that of a torus with sides above two half of it.
         """
         steps_ps = 2 * (columns + rows - 2) * self._link.alpha_ps
         memory_bytes = nbytes * (2 + Fraction(2, columns) + Fraction(2, rows))
