@@ -22,6 +22,7 @@ from kernbench.perf.table import (
     table_lines,
     write_json,
 )
+from runtime.ccl.group import is_grid
 from runtime.core.errors import UsageError
 from runtime.core.output import clear_output
 from runtime.wire.reports import SipReport
@@ -108,11 +109,10 @@ class _PerfReportLines:
         # Rank 0 and the fastest rank are single ranks, which may leave the barrier after others.
         apart = self.request.average in SINGLE
         rows_of_ranks = zip(*(outcome.rows for outcome in outcomes), strict=True)
-        algorithms = self._algorithms(plan)
         return [
             make_row(
                 case,
-                algorithms[case.size_bytes],
+                self._algorithm(plan, case),
                 rows,
                 self.request.average,
                 bounds.of(case, apart=apart),
@@ -136,6 +136,12 @@ class _PerfReportLines:
         return self.parameters.algorithm or plan.config.ccl.file.defaults.algorithm
 
     def _algorithms(self, plan: Plan) -> dict[int, str]:
-        """Size -> algorithm: with collective and ranks fixed, it depends on nothing else."""
+        """Size -> algorithm."""
+        return {case.size_bytes: self._algorithm(plan, case) for case in self.cases}
+
+    def _algorithm(self, plan: Plan, case: PerfCase) -> str:
+        config, parameters = plan.config, self.parameters
+        cubes, _ = case.spread(parameters.cube_numbers, parameters.pes)
+        on_grid = is_grid(range(case.ranks), config.topology)
         requested = self._requested_algorithm(plan)
-        return {case.size_bytes: case.algorithm(plan.config.ccl, requested) for case in self.cases}
+        return case.algorithm(config.ccl, requested, len(cubes), on_grid=on_grid)

@@ -102,11 +102,13 @@ def on_direct_links(file: TopologyFile, sips: int) -> TopologyFile:
     return file.on_a_ring(sips).with_values({"system.sips.fabric": "direct"})
 
 
-def on_a_grid(file: TopologyFile, columns: int, rows: int) -> TopologyFile:
-    """A grid of SIPs without wrap-around, with a link of its own between each two neighbours."""
+def on_a_grid(file: TopologyFile, columns: int, rows: int, *, wraps: bool = False) -> TopologyFile:
+    """A grid of SIPs with a link of its own between each two neighbours; with `wraps`, the ends of
+    rows and columns are neighbours.
+    """
     grid = {
         "count": columns * rows,
-        "topology": "mesh_2d_no_wrap",
+        "topology": "torus_2d" if wraps else "mesh_2d_no_wrap",
         "w": columns,
         "h": rows,
         "fabric": "direct",

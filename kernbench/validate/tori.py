@@ -15,9 +15,11 @@ from kernbench.validate.all_reduce_runs import (
 )
 from kernbench.validate.check import Check, Relation
 
-SIDES = (2, 3)
-CUBES, PES = 2, 8
-"""A cube has one link to the IO chiplet: one cube would limit the links of both dimensions. Of four
+GRIDS = ((2, False), (3, False), (3, True))
+"""(side, whether rows and columns are closed). With two SIPs the closing link is that which both
+have."""
+CUBES, PES = 4, 4
+"""A cube has one link to the IO chiplet: fewer cubes would limit the four links of a SIP. Of four
 PEs each has its own order of dimensions and direction. Others fill the links while these change
 from one dimension to the other."""
 NBYTES = 1 << 19
@@ -31,33 +33,35 @@ CREDITS = 0.02
 
 
 def tori(file: TopologyFile, seed: int) -> list[Check]:
-    """All checks, by side of a square grid without wrap."""
+    """All checks of square grids, without wrap and with it."""
     file = closed_form_machine(file).with_values({"sip.cube_mesh": {"w": CUBES, "h": 1}})
-    return [check for side in SIDES for check in _grid(file, side, seed)]
+    return [check for side, wraps in GRIDS for check in _grid(file, side, wraps, seed)]
 
 
-def _grid(file: TopologyFile, side: int, seed: int) -> Iterator[Check]:
-    system = on_a_grid(file, side, side)
-    text = f"torus on {side} x {side} SIPs x {CUBES} x {PES} PEs"
+def _grid(file: TopologyFile, side: int, wraps: bool, seed: int) -> Iterator[Check]:  # noqa: FBT001
+    system = on_a_grid(file, side, side, wraps=wraps)
+    where = f"{side}.closed" if wraps else f"{side}"
+    text = f"torus on {side} x {side} SIPs{' with wrap' if wraps else ''} x {CUBES} x {PES} PEs"
     large = outcome_of(system, AllReduce("torus", PES, NBYTES // CUBES // PES // ITEM_BYTES, QUEUE))
     form_ps = TorusAllReduceTimes(system, QUEUE).alpha_beta_ps(
-        side, side, NBYTES, pes=CUBES * PES, wraps=False
+        side, side, NBYTES, pes=CUBES * PES, wraps=wraps
     )
     large_text = f"{text}, {NBYTES >> 10} KiB"
+    link_bytes = f"(W-1)(W+1)/{'2' if wraps else ''}W^2 n"
     yield Check(
-        id=f"i.torus.ratio.{side}",
+        id=f"i.torus.ratio.{where}",
         text=large.described(f"{large_text}: time / formula"),
-        formula="T <= 1.15 (4(W-1) alpha + (W-1)(W+1)/W^2 n/B)",
+        formula=f"T <= {RATIO} (4(W-1) alpha + max({link_bytes}/B, (2+4/W) n/M))",
         expected=RATIO,
         measured=large.span_ps / form_ps,
         unit="",
         relation=Relation.AT_MOST,
     )
     yield Check(
-        id=f"i.torus.bytes.{side}",
+        id=f"i.torus.bytes.{where}",
         text=f"{large_text}: bytes on the busiest link",
-        formula="(W-1)(W+1)/W^2 n + credits",
-        expected=float(busiest_link_bytes(side, side, NBYTES, wraps=False)),
+        formula=f"{link_bytes} + credits",
+        expected=float(busiest_link_bytes(side, side, NBYTES, wraps=wraps)),
         measured=max(large.between_sips.values(), default=0),
         tolerance=CREDITS,
         unit="B",
@@ -65,5 +69,5 @@ def _grid(file: TopologyFile, side: int, seed: int) -> Iterator[Check]:
     # Chunks of unequal sizes.
     small = outcome_of(system, AllReduce("torus", PES, side * side + 1, QUEUE, seed))
     small_text = f"{text}, {side * side + 1} elements each"
-    yield sums(small, f"i.torus.sums.{side}", small.described(small_text))
-    yield credits_home(small, f"i.torus.home.{side}", small_text)
+    yield sums(small, f"i.torus.sums.{where}", small.described(small_text))
+    yield credits_home(small, f"i.torus.home.{where}", small_text)

@@ -21,7 +21,13 @@ from runtime.ccl.references import (
     referenced_modules,
     unresolved_references,
 )
-from runtime.ccl.selection import AlgorithmSelection, Choice, matching_row, unreachable_rows
+from runtime.ccl.selection import (
+    AlgorithmSelection,
+    CallShape,
+    Choice,
+    matching_row,
+    unreachable_rows,
+)
 from runtime.core.config_file import default_file, parse, raise_first, read_text
 from runtime.core.errors import ConfigError, nearest
 from runtime.core.section import Section
@@ -33,6 +39,7 @@ __all__ = [
     "POINT_TO_POINT",
     "AlgorithmConfig",
     "BufferKind",
+    "CallShape",
     "CclConfig",
     "Choice",
     "load_ccl",
@@ -228,9 +235,9 @@ class CclConfig:
         overridden = self.file.algorithms[algorithm].world_size is not None
         return f"algorithms.{algorithm}.world_size" if overridden else "defaults.world_size"
 
-    def used_by(self, name: str) -> tuple[str, ...]:
+    def used_by(self, name: str, *, on_grid: bool = False) -> tuple[str, ...]:
         """The algorithms that a group with algorithm `name` may run: `name` itself, or every choice
-        of `auto`.
+        of `auto`, those of rows for a grid of SIPs only for such a group.
 
         The first one is that of `resolve`. The algorithms of send and receive and of all-to-all
         with parts of any sizes are the last ones, if the file has them.
@@ -238,7 +245,10 @@ class CclConfig:
         chosen = [self.resolve(name).name]
         if name == AUTO and self.file.selection is not None:
             chosen += [
-                row.algorithm for rows in self.file.selection.by_size.values() for row in rows
+                row.algorithm
+                for rows in self.file.selection.by_size.values()
+                for row in rows
+                if on_grid or not row.on_grid
             ]
         always = [each for each in (POINT_TO_POINT, PAIRWISE) if each in self.file.algorithms]
         # The first one stays the first: users' kernels have its queues.
@@ -247,13 +257,11 @@ class CclConfig:
         # from it; a dict keeps the first occurrence of each name, a set would keep no order.
         return tuple(dict.fromkeys(chosen))
 
-    def choose(self, name: str, collective: str, nbytes: int, ranks: int) -> str:
-        """The algorithm that a group of `ranks` ranks with algorithm `name` runs for `collective`
-        on `nbytes` bytes a rank.
-        """
+    def choose(self, name: str, collective: str, call: CallShape) -> str:
+        """The algorithm that a group with algorithm `name` runs for a call of `collective`."""
         selection = self.file.selection
         if name == AUTO and selection is not None:
-            row = matching_row(selection.by_size.get(collective, ()), nbytes, ranks)
+            row = matching_row(selection.by_size.get(collective, ()), call)
             if row is not None:
                 return row.algorithm
         return self.resolve(name).name

@@ -2,6 +2,7 @@
 algorithm.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt
 
@@ -109,11 +110,23 @@ class Group:
         """
         if self.sip_topology in _ROWS:
             return self.world_size, 1
-        # A group of some SIPs has no rows and columns in the machine, so it gets a grid of its own.
-        sips = self.topology.system.sips
-        if sips.topology in _GRIDS and sorted(self.sips) == list(range(self.topology.sips)):
+        if _has_all_of_a_grid(self.sips, self.topology):
             return self.topology.sip_grid
+        # A group of some SIPs has no rows and columns in the machine, so it gets a grid of its own.
         height = next(
             rows for rows in range(isqrt(self.world_size), 0, -1) if self.world_size % rows == 0
         )
         return self.world_size // height, height
+
+
+def is_grid(sips: Sequence[int], topology: Topology) -> bool:
+    """Whether SIPs are all those of a machine, with direct links along rows and columns."""
+    return (
+        _has_all_of_a_grid(sips, topology)
+        and topology.system.sips.fabric == "direct"
+        and min(topology.sip_grid) > 1
+    )
+
+
+def _has_all_of_a_grid(sips: Sequence[int], topology: Topology) -> bool:
+    return topology.system.sips.topology in _GRIDS and sorted(sips) == list(range(topology.sips))

@@ -1,7 +1,9 @@
-"""The section `selection` of `ccl.yaml`: the algorithm of a call by collective, size and ranks."""
+"""The section `selection` of `ccl.yaml`: the algorithm of a call by collective, size, ranks and
+placement.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from msgspec import Meta
 
@@ -11,34 +13,66 @@ _Count = Annotated[int, Meta(ge=1, le=1 << 30)]
 _Name = Annotated[str, Meta(min_length=1)]
 
 
+class CallShape(NamedTuple):
+    """What the rows of the selection distinguish: `nbytes` of a rank's tensor, which lies on
+    `cubes` cubes, in a group of `ranks` ranks; `on_grid` if these are a grid of SIPs.
+    """
+
+    nbytes: int
+    ranks: int
+    cubes: int = 1
+    on_grid: bool = False
+
+
 class Choice(Section, frozen=True):
-    """A row of the selection: the algorithm for calls of at most `up_to_bytes` bytes a rank, in
-    groups of at most `up_to_ranks` ranks; without a limit, of any size and in any group.
+    """A row of the selection: the algorithm of the calls within its limits; without limits, of all
+    calls.
+
+    Limits are the bytes of a rank's tensor, the cubes on which it lies, and the ranks of the group.
+    With `on_grid` the row is for groups of all SIPs of a machine whose SIPs are a grid.
     """
 
     algorithm: _Name
     up_to_bytes: _Count | None = None
     up_to_ranks: _Count | None = None
+    from_bytes: _Count | None = None
+    from_cubes: _Count | None = None
+    on_grid: bool = False
 
-    def matches(self, nbytes: int, ranks: int) -> bool:
-        """Whether the row is for calls of this size in groups of this many ranks."""
-        return _within(nbytes, self.up_to_bytes) and _within(ranks, self.up_to_ranks)
+    def matches(self, call: CallShape) -> bool:
+        """Whether the row is for a call."""
+        return (
+            _within(call.nbytes, self.up_to_bytes)
+            and _within(call.ranks, self.up_to_ranks)
+            and call.nbytes >= (self.from_bytes or 0)
+            and call.cubes >= (self.from_cubes or 0)
+            and (call.on_grid or not self.on_grid)
+        )
 
     def covers(self, other: "Choice") -> bool:
         """Whether the row matches all calls that another one matches."""
-        return _within(other.up_to_bytes, self.up_to_bytes) and _within(
-            other.up_to_ranks, self.up_to_ranks
+        return (
+            _within(other.up_to_bytes, self.up_to_bytes)
+            and _within(other.up_to_ranks, self.up_to_ranks)
+            and (other.from_bytes or 0) >= (self.from_bytes or 0)
+            and (other.from_cubes or 0) >= (self.from_cubes or 0)
+            and (other.on_grid or not self.on_grid)
         )
 
     @property
     def limits(self) -> str:
-        """The calls that the row matches, in words."""
+        """The calls that the row matches, in words; empty for all calls."""
         limits = [
-            f"{limit:,} {unit}"
-            for limit, unit in ((self.up_to_bytes, "bytes"), (self.up_to_ranks, "ranks"))
+            f"{preposition} {limit:,} {unit}"
+            for preposition, limit, unit in (
+                ("from", self.from_bytes, "bytes"),
+                ("up to", self.up_to_bytes, "bytes"),
+                ("up to", self.up_to_ranks, "ranks"),
+                ("from", self.from_cubes, "cubes"),
+            )
             if limit is not None
         ]
-        return f"calls of up to {' and '.join(limits)}"
+        return " and ".join([*limits, *(["on a grid"] if self.on_grid else [])])
 
 
 class AlgorithmSelection(Section, frozen=True):
@@ -50,9 +84,9 @@ class AlgorithmSelection(Section, frozen=True):
     by_size: Mapping[str, Annotated[tuple[Choice, ...], Meta(min_length=1)]]
 
 
-def matching_row(rows: Sequence[Choice], nbytes: int, ranks: int) -> Choice | None:
+def matching_row(rows: Sequence[Choice], call: CallShape) -> Choice | None:
     """The first row that matches, if there is one."""
-    return next((row for row in rows if row.matches(nbytes, ranks)), None)
+    return next((row for row in rows if row.matches(call)), None)
 
 
 def unreachable_rows(section: str, rows: Sequence[Choice]) -> Iterator[tuple[str, str]]:
@@ -60,21 +94,29 @@ def unreachable_rows(section: str, rows: Sequence[Choice]) -> Iterator[tuple[str
     reaches.
     """
     for index, row in enumerate(rows):
+        if not _within(row.from_bytes or 0, row.up_to_bytes):
+            problem = f"is {row.from_bytes}, but up_to_bytes is {row.up_to_bytes}: no call matches"
+            yield f"{section}[{index}].from_bytes", problem
         before = next((other for other in rows[:index] if other.covers(row)), None)
         if before is None:
             continue
-        if before.up_to_bytes is None and before.up_to_ranks is None:
+        if not before.limits:
             yield (
                 f"{section}[{rows.index(before)}]",
                 "this key is missing: up_to_bytes; only the last row is for calls of any size",
             )
             return
-        key = "up_to_bytes" if row.up_to_bytes is not None else "up_to_ranks"
-        limit = row.up_to_bytes if row.up_to_bytes is not None else row.up_to_ranks
+        key, limit = _first_limit(row)
         yield (
             f"{section}[{index}].{key}",
-            f"is {limit}, but a row before matches {before.limits}: no call reaches this row",
+            f"is {limit}, but a row before matches calls {before.limits}: no call reaches this row",
         )
+
+
+def _first_limit(row: Choice) -> tuple[str, object]:
+    """The key and the value of the first limit of a row that has one."""
+    keys = ("up_to_bytes", "up_to_ranks", "from_bytes", "from_cubes", "on_grid")
+    return next((key, value) for key in keys if (value := getattr(row, key)) is not None)
 
 
 def _within(number: int | None, limit: int | None) -> bool:

@@ -18,6 +18,7 @@ from runtime.ccl.algorithms import (
     recursive_doubling,
     ring,
     ring_naive,
+    torus,
     tree,
 )
 from runtime.ccl.exchange import Directions, Line, cut
@@ -142,7 +143,9 @@ def rates_below(found: list[Check], more_ps: int, fewer_slots: int = 0) -> set[s
     return lower
 
 
-@pytest.mark.parametrize("prefix", ["i.c", "i.d", "i.h", "i.mesh.", "i.r", "i.sums.", "i.tree."])
+@pytest.mark.parametrize(
+    "prefix", ["i.c", "i.d", "i.h", "i.mesh.", "i.r", "i.sums.", "i.to", "i.tree."]
+)
 def test_the_correct_model_fails_no_check(prefix: str) -> None:
     assert not missed(checks(prefix))
 
@@ -368,3 +371,23 @@ def test_a_column_left_out_fails_where_the_mesh_has_columns(
     assert missed_ids(found) == ids(found, "i.mesh.*.4", "i.mesh.bytes.8", "i.mesh.sums.8") - ids(
         found, "i.mesh.least."
     )
+
+
+def test_pes_that_all_begin_with_the_rows_fail_the_time_and_the_bytes_of_a_torus(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torus, "_rings_of_pe", list)
+    found = checks("i.torus.")
+    assert missed_ids(found) == ids(found, "i.torus.ratio.", "i.torus.bytes.")
+
+
+def test_a_torus_whose_last_pass_is_left_out_fails_the_sums_and_the_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def without_last_pass(whole: RingPass, queues: RingQueues) -> None:
+        if whole.op is not None:
+            pass_round(whole, queues)
+
+    monkeypatch.setattr(torus, "pass_round", without_last_pass)
+    found = checks("i.torus.")
+    assert missed_ids(found) == ids(found, "i.torus.bytes.", "i.torus.sums.")

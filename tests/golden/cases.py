@@ -7,6 +7,7 @@ from typing import Any
 
 from coordinator.aggregate import run_digest
 from examples import overlap, softmax
+from kernbench import DPPolicy, torch
 from kernbench.benches.ccl_allreduce import ccl_allreduce
 from kernbench.benches.congestion import congestion
 from kernbench.benches.gemm_single_pe import gemm_single_pe
@@ -53,6 +54,13 @@ def _all_reduce(algorithm: str) -> GoldenCase:
     return GoldenCase(partial(ccl_allreduce, algorithm=algorithm, **sizes), 4, ONE_CUBE)
 
 
+def _all_reduce_on_all_pes(rank: int) -> None:
+    """About 96 KiB on 8 PEs, which begin in both dimensions and directions; odd chunks."""
+    torch.distributed.init_process_group("ahbm", algorithm="torus")
+    spread = DPPolicy(cube="column_wise", pe="column_wise")
+    torch.distributed.all_reduce(torch.full((8 * 3073,), rank + 1.0, dp=spread))
+
+
 _small_all_reduce = partial(ccl_allreduce, min_bytes=256, max_bytes=256)
 
 CASES: dict[str, GoldenCase] = {
@@ -63,6 +71,9 @@ CASES: dict[str, GoldenCase] = {
     "all-reduce, mesh": _all_reduce("mesh"),
     "all-reduce, tree": _all_reduce("tree"),
     "all-reduce, halving_doubling": _all_reduce("halving_doubling"),
+    "all-reduce, torus": GoldenCase(
+        _all_reduce_on_all_pes, 4, TWO_BY_TWO_CUBES | {"system__sips__topology": "torus_2d"}
+    ),
     "all-reduce, hierarchical": GoldenCase(
         partial(_small_all_reduce, algorithm="hierarchical"), 2, TWO_BY_TWO_CUBES
     ),

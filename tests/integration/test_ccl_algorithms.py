@@ -68,6 +68,9 @@ BETWEEN_SIPS: dict[int, dict[str, object]] = {
 SIPs between them forward. All other runs use a ring of SIPs.
 """
 
+ON_GRIDS = {("torus", 2): 4, ("torus", 3): 8}
+"""The number of SIPs instead of one that has no rows and columns, by algorithm."""
+
 INSIDE: dict[str, tuple[int, list[str], DPPolicy]] = {
     "intercube": (2, ["NW"], DPPolicy(cube="row_wise", num_pes=1)),
     "hierarchical": (2, ["NW", "SE"], DPPolicy(cube="row_wise", pe="row_wise")),
@@ -142,7 +145,7 @@ def cases() -> Iterator[Case]:
     for a, s in product(range(len(ALGORITHMS)), range(len(SIPS))):
         yield Case(
             ALGORITHMS[a],
-            SIPS[s],
+            ON_GRIDS.get((ALGORITHMS[a], SIPS[s]), SIPS[s]),
             SIZES[(a + s) % 3],
             BUFFERS[(a + 2 * s) % 3],
             KINDS[(a + s + a // 3) % 6],
@@ -155,7 +158,8 @@ CASES = list(cases())
 def test_any_two_choices_occur_together_and_every_algorithm_has_every_kind() -> None:
     for a, b in combinations(range(4), 2):
         choices = [(ALGORITHMS, SIPS, SIZES, BUFFERS)[at] for at in (a, b)]
-        assert {(case[a], case[b]) for case in CASES} == set(product(*choices))
+        expected = set(product(*choices)) - set(ON_GRIDS)
+        assert {(case[a], case[b]) for case in CASES} == expected
     assert {(case.algorithm, case.kind) for case in CASES} == set(product(ALGORITHMS, KINDS))
 
 

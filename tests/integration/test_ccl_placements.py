@@ -11,6 +11,7 @@ from runtime.core.dtypes import int8
 from runtime.model.placement import ONE_PE
 from tests.support.collectives import contribution
 from tests.support.groups import FOUR_PES, ranks
+from tests.support.topologies import variant_text
 from tests.support.world import simulate
 
 dist = torch.distributed
@@ -33,6 +34,14 @@ def refused(call: Callable[[], object]) -> str:
 def tensor(*shape: int, dp: DPPolicy = ONE_PE) -> torch.Tensor:
     return torch.empty(shape, dp=dp)
 
+
+FOUR_PES_ON_A_GRID = variant_text(
+    sip__cube_mesh={"w": 2, "h": 1},
+    cube__pe_layout__pe_per_corner=1,
+    cube__pe_layout__corners=["NW", "NE"],
+    system__sips__topology="torus_2d",
+    system__sips__count=4,
+)
 
 ROWS = DPPolicy(cube="row_wise", pe="row_wise")
 TWO_CUBES_OF_ROWS = DPPolicy(cube="row_wise", pe="row_wise", num_pes=1)
@@ -97,14 +106,16 @@ def test_a_tensor_that_is_spread_by_default_is_reduced_by_every_algorithm(algori
             dist.all_reduce(each)
         return np.concatenate([even.numpy(), uneven.numpy()])
 
-    world = simulate(program, 3, topology=FOUR_PES)
-    total = sum(contribution(rank, (6144,)) for rank in range(3))
+    # Three SIPs have no rows and columns.
+    sips, topology = (4, FOUR_PES_ON_A_GRID) if algorithm == "torus" else (3, FOUR_PES)
+    world = simulate(program, sips, topology=topology)
+    total = sum(contribution(rank, (6144,)) for rank in range(sips))
     for rank, found in world.returned.items():
         expected = contribution(rank, (6144,))
         expected[5:6105] = total[5:6105]
         np.testing.assert_array_equal(found[4096:], expected)
         np.testing.assert_array_equal(
-            found[:4096], sum(contribution(each, (4096,)) for each in range(3))
+            found[:4096], sum(contribution(each, (4096,)) for each in range(sips))
         )
 
 

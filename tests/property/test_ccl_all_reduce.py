@@ -21,8 +21,7 @@ kinds = st.sampled_from(KINDS)
 
 @pytest.mark.parametrize("ranks", RANKS)
 @pytest.mark.parametrize(
-    "algorithm",
-    ["ring", "ring_naive", "mesh", "torus", "tree", "recursive_doubling", "halving_doubling"],
+    "algorithm", ["ring", "ring_naive", "mesh", "tree", "recursive_doubling", "halving_doubling"]
 )
 @settings(deadline=None, max_examples=4)
 @given(numel=numels, n_slots=slots, slot_size=slot_sizes, kind=kinds, seed=seeds)
@@ -56,7 +55,7 @@ def test_mesh_works_on_any_grid_with_or_without_wrap(
 
 @settings(deadline=None, max_examples=12)
 @given(
-    grid=st.tuples(st.integers(1, 4), st.integers(1, 3)),
+    grid=st.tuples(st.integers(2, 4), st.integers(2, 3)),
     wraps=st.booleans(),
     cubes=st.integers(1, 2),
     numel=numels,
@@ -67,8 +66,8 @@ def test_mesh_works_on_any_grid_with_or_without_wrap(
 def test_torus_works_on_any_grid_with_pes_that_begin_with_either_dimension(
     grid, wraps, cubes, numel, n_slots, kind, seed
 ) -> None:
-    # Two PEs begin with the rows and two with the columns, two in either direction; with the
-    # second cube they are in another order.
+    # PEs begin with the rows or with the columns, in either direction. Two cubes with two PEs each
+    # have three of the four combinations.
     topology = system(grid[0] * grid[1], grid=grid, wraps=wraps, cubes=(cubes, 1), pes=4 // cubes)
     check_all_reduce(MockGroup("torus", topology, n_slots=n_slots), kind, numel, seed)
 

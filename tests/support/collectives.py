@@ -16,7 +16,6 @@ GROUPS = {
     "recursive_doubling": (0, 1, 3),
     "halving_doubling": (1, 2, 3),
     "mesh": (0, 1, 2, 3),
-    "torus": (0, 1, 2, 3),
     "ring_naive": (0, 2),
     "ring": (1, 3),
     "intercube": (0, 3),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import gcd
 
-from runtime.ccl.config import POINT_TO_POINT, CclConfig
+from runtime.ccl.config import POINT_TO_POINT, CallShape, CclConfig
 from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
 
 DTYPES: Mapping[str, DType] = {
@@ -132,12 +132,17 @@ class PerfCase:
         """Rows of the output of a rank."""
         return self.ranks if self.collective.name in ("all_gather", "alltoall") else 1
 
-    def algorithm(self, ccl: CclConfig, requested: str) -> str:
-        """The algorithm that runs, where a name of `ccl.yaml` or `auto` is requested."""
+    def algorithm(
+        self, ccl: CclConfig, requested: str, cubes: int = 1, *, on_grid: bool = False
+    ) -> str:
+        """The algorithm that runs, where a name of `ccl.yaml` or `auto` is requested: for a buffer
+        on `cubes` cubes, and ranks `on_grid` or not.
+        """
         if not self.collective.call:
             return POINT_TO_POINT
         nbytes = self.input_rows * self.count * self.dtype.itemsize
-        return ccl.choose(requested, self.collective.call, nbytes, self.ranks)
+        call = CallShape(nbytes, self.ranks, cubes, on_grid)
+        return ccl.choose(requested, self.collective.call, call)
 
     def spread(self, cubes: Sequence[int], pes: int) -> tuple[tuple[int, ...], int]:
         """The cubes, in rising order, and the number of PEs of each that share a buffer evenly: as

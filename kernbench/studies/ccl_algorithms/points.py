@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import ModuleType
 
 from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase
 from kernbench.benches.flags import check_range
 from kernbench.theory.topology_file import TopologyFile
-from runtime.ccl.algorithm_module import algorithms_with
+from runtime.ccl.algorithm_module import algorithms_with, module_of
 from runtime.ccl.config import CclConfig, parse_ccl
 from runtime.ccl.group import Group
 from runtime.ccl.plan import InstallPlan
@@ -79,6 +80,7 @@ def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[AlgorithmPoint
     file, parsed = TopologyFile.of(topology), parse_ccl(ccl, "ccl.yaml")
     # Rendering a file takes milliseconds: once for each ring, not for each point.
     rings = {ranks: file.on_a_ring(ranks).text for ranks in RANKS}
+    names = {collective: algorithms(parsed, topology, collective) for collective in NAMES}
     return tuple(
         AlgorithmPoint(
             topology=text,
@@ -93,23 +95,36 @@ def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[AlgorithmPoint
         for nbytes in sizes(max_bytes)
         # One element has no parts.
         if nbytes > SMALLEST_BYTES or collective not in BY_PARTS
-        for name in algorithms(parsed, topology, collective)
+        for name in names[collective]
     )
 
 
 def algorithms(ccl: CclConfig, topology: str, collective: str) -> tuple[str, ...]:
-    """The interchangeable algorithms of a collective, in the order of `ccl.yaml`.
+    """The interchangeable algorithms of a collective on rings of SIPs, in the order of `ccl.yaml`.
 
     An algorithm with a local phase sums over the cubes of a SIP too: its result is another one, so
     the selection by size cannot replace a flat algorithm with it.
     """
     # Whether there is a local phase depends on the mapper of the algorithm; two ranks show it.
     pair = parse_topology(TopologyFile.of(topology).on_a_ring(2).text, "topology.yaml")
-    plans = {
-        name: InstallPlan(Group(0, (0, 1), ccl.resolve(name), pair), ccl.source)
-        for name in algorithms_with(collective, ccl)
+    groups = {
+        name: Group(0, (0, 1), ccl.resolve(name), pair) for name in algorithms_with(collective, ccl)
     }
-    return tuple(name for name, plan in plans.items() if not plan.mapping.local)
+    return tuple(
+        name
+        for name, group in groups.items()
+        if not InstallPlan(group, ccl.source).mapping.local
+        and _supports(module_of(name, ccl), group)
+    )
+
+
+def _supports(module: ModuleType, group: Group) -> bool:
+    """Whether an algorithm supports the ranks of a group."""
+    try:
+        module.arguments(group, SMALLEST_BYTES)
+    except ValueError:
+        return False
+    return True
 
 
 def sizes(max_bytes: int) -> Iterator[int]:

@@ -22,7 +22,7 @@ from statistics import fmean, geometric_mean
 import msgspec
 
 from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
-from runtime.ccl.selection import Choice, matching_row
+from runtime.ccl.selection import CallShape, Choice, matching_row
 
 GAIN = 0.02
 """Least gain at some size that justifies a further row."""
@@ -187,7 +187,7 @@ def loss(rows: Sequence[AlgorithmRow], table: Sequence[Choice]) -> SelectionLoss
 
 def algorithm_for(table: Sequence[Choice], point: AlgorithmRow) -> str:
     """The algorithm that a table selects for the size and the ranks of a row."""
-    row = matching_row(table, point.nbytes, point.ranks)
+    row = matching_row(table, CallShape(point.nbytes, point.ranks))
     assert row is not None, "the last row of a table has no limit"
     return row.algorithm
 

@@ -5,10 +5,10 @@ dimension completes that chunk, and an all-gather round the first dimension dist
 (H. Mikami et al., Massively Distributed SGD: ImageNet/ResNet-50 Training in a Flash, 2018). All
 three are the pipeline of `ring_pipeline`.
 
-One PE uses the links of one dimension at a time, in one direction. So PEs divide the links by their
-numbers: bit 0 selects the dimension that is first, bit 1 the direction round both rings. While the
-first dimension of one half of the PEs is busy with their reduce-scatter, the other half is in the
-other dimension.
+One PE uses the links of one dimension at a time, in one direction. So PEs divide the links by the
+sum of their number and that of their cube: bit 0 selects the dimension that is first, bit 1 the
+direction round both rings. While the first dimension of one half of the PEs is busy with their
+reduce-scatter, the other half is in the other dimension.
 
 Where the ends of a row are not joined, the message over the closing link of its ring is forwarded
 back over all links of the row. They are full duplex, and no other message takes that direction.
@@ -41,15 +41,33 @@ class Dimension(NamedTuple):
 
 
 def arguments(group: Group, itemsize: int) -> tuple[tuple[Dimension, ...]]:  # noqa: ARG001
-    """(the rings of the row and of the column, without one of length 1)."""
-    directions = ALONG_ROW, ALONG_COLUMN
+    """(the rings of the row and of the column); without rings for a single rank.
+
+    `ValueError` for ranks that have one dimension only.
+    """
+    if group.world_size == 1:
+        return ((),)
+    problem = _not_a_grid(group)
+    if problem:
+        raise ValueError(
+            f"algorithm {group.algorithm.name!r} needs ranks in at least two rows and two columns: "
+            f"{problem}; the algorithm 'ring' has no such limit"
+        )
     return (
         tuple(
             Dimension(line.position, line.size, queues_of(group, *pair))
-            for line, pair in zip(grid_lines(group), directions, strict=True)
-            if line.size > 1
+            for line, pair in zip(grid_lines(group), (ALONG_ROW, ALONG_COLUMN), strict=True)
         ),
     )
+
+
+def _not_a_grid(group: Group) -> str:
+    """Why the ranks of a group have no two dimensions; empty if they do."""
+    kind = group.topology.system.sips.topology
+    if kind == "ring_1d":
+        return f"the SIPs of this machine are a ring (system.sips.topology {kind})"
+    w, h = group.grid_w, group.grid_h
+    return f"the {group.world_size} ranks of this group are {w} x {h}" if min(w, h) < 2 else ""
 
 
 def all_reduce(shard: Pointer, numel: int, op: ReduceOp, dimensions: tuple[Dimension, ...]) -> None:
@@ -62,9 +80,6 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, dimensions: tuple[Dimen
     rings = _rings_of_pe(dimensions)
     if not rings:
         return
-    if len(rings) == 1:
-        _pass(rings[0], shard, numel, op, ranks=rings[0].size)
-        return
     outer, inner = rings
     # An average divides once, when the contributions of all ranks are in.
     _pass(outer, shard, numel, op, gathers=False)
@@ -75,7 +90,8 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, dimensions: tuple[Dimen
 
 def _rings_of_pe(dimensions: Sequence[Dimension]) -> list[Dimension]:
     """The rings of this PE, in the order of its passes."""
-    number = tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)
+    # The sum divides the PEs of a cube, and PEs of equal numbers in several cubes.
+    number = tl.program_id(0) + tl.program_id(1)
     rings = [each._replace(queues=queues_of_launch(each.queues)) for each in dimensions]
     if number & 1:
         rings.reverse()

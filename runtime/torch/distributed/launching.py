@@ -21,7 +21,8 @@ from warnings import warn
 
 from runtime.ccl.algorithm_module import Kernel, algorithms_with, complete, kernel_of
 from runtime.ccl.call_signature import call_signature
-from runtime.ccl.config import AUTO
+from runtime.ccl.config import AUTO, CallShape
+from runtime.ccl.group import is_grid
 from runtime.ccl.operand_order import in_order
 from runtime.ccl.ring_allocator import QueueTableSpec
 from runtime.model.placement import ShardSpec
@@ -58,9 +59,11 @@ class CollectiveCall:
     def launch(self, process_group: ProcessGroup, *, async_op: bool) -> Work | None:
         """Queue the call; a `Work` with `async_op`, else None."""
         first, movers, name = self.tensors[0], self.movers, self.called or self.collective
-        table, kernel = chosen_kernel(
-            process_group, self.collective, first.nbytes, called=name, algorithm=self.algorithm
+        cubes = len({spec.cube for spec in movers})
+        chosen = self.algorithm or chosen_algorithm(
+            process_group, self.collective, first.nbytes, cubes
         )
+        table, kernel = kernel_of_group(process_group, chosen, self.collective, called=name)
         config = table.group.algorithm
         arguments = complete(
             kernel,
@@ -101,23 +104,23 @@ class CollectiveCall:
         return None
 
 
-def chosen_kernel(
-    process_group: ProcessGroup,
-    collective: str,
-    nbytes: int,
-    *,
-    called: str = "",
-    algorithm: str = "",
+def chosen_algorithm(
+    process_group: ProcessGroup, collective: str, nbytes: int, cubes: int = 1
+) -> str:
+    """The algorithm that runs the collective for a tensor of `nbytes` bytes on `cubes` cubes."""
+    state, sips = running_rank(), process_group.sips
+    call = CallShape(nbytes, len(sips), cubes, is_grid(sips, state.topology))
+    return state.ccl.choose(process_group.algorithm, collective, call)
+
+
+def kernel_of_group(
+    process_group: ProcessGroup, name: str, collective: str, *, called: str = ""
 ) -> tuple[QueueTableSpec, Kernel]:
-    """The queue table and the kernel of the algorithm that runs the collective for a tensor of
-    `nbytes` bytes: `algorithm`, by default that of the group.
+    """The queue table and the kernel of an algorithm.
 
     `RuntimeError` if it has no kernel of the collective, which is `called` so in the message.
     """
     ccl = running_rank().ccl
-    name = algorithm or ccl.choose(
-        process_group.algorithm, collective, nbytes, process_group.world_size
-    )
     if name not in process_group.tables:
         raise RuntimeError(
             f"{called or collective} needs the queues of the algorithm {name!r}, which "

@@ -6,6 +6,7 @@ from datetime import timedelta
 from enum import Enum
 
 from runtime.ccl.config import AlgorithmConfig
+from runtime.ccl.group import is_grid
 from runtime.core.errors import ConfigError, nearest
 from runtime.torch.queue_tables import install
 from runtime.torch.rank_state import ProcessGroup, RankState, current_rank, running_rank
@@ -126,7 +127,7 @@ def _make_group(
     state: RankState, name: str, sips: tuple[int, ...], algorithm: str, limit_s: float
 ) -> ProcessGroup | None:
     """The group, with the queues of its first algorithm installed; None on ranks outside it."""
-    names = state.ccl.used_by(algorithm)
+    names = state.ccl.used_by(algorithm, on_grid=is_grid(sips, state.topology))
     if state.process_group is None:
         # Kernels of users run in the default group. Its tables come last, so that those of its
         # algorithms lie where those of other groups do.

@@ -8,7 +8,12 @@ from runtime.ccl.algorithm_module import kernel_of
 from runtime.ccl.config import PAIRWISE
 from runtime.ccl.reduction import ReduceOp
 from runtime.model.placement import DPPolicy
-from runtime.torch.distributed.launching import CollectiveCall, chosen_kernel, member
+from runtime.torch.distributed.launching import (
+    CollectiveCall,
+    chosen_algorithm,
+    kernel_of_group,
+    member,
+)
 from runtime.torch.distributed.movers import (
     movers_of,
     numels,
@@ -173,15 +178,12 @@ def barrier(
 
 
 def _barrier_call(process_group: ProcessGroup) -> CollectiveCall:
-    ccl = running_rank().ccl
-    name = ccl.choose(
-        process_group.algorithm, "all_reduce", _BARRIER_BYTES, process_group.world_size
-    )
-    if kernel_of(name, "all_reduce", ccl) is None:
+    name = chosen_algorithm(process_group, "all_reduce", _BARRIER_BYTES)
+    if kernel_of(name, "all_reduce", running_rank().ccl) is None:
         return _barrier_by_pairs(process_group.world_size)
     # The smallest tensor that the algorithm supports: one element on every PE that has neighbours
     # in its SIP, or on one PE if none has.
-    table, _ = chosen_kernel(process_group, "all_reduce", _BARRIER_BYTES)
+    table, _ = kernel_of_group(process_group, name, "all_reduce")
     local = table.plan.mapping.local
     cubes, pes = (len({coordinates[axis] for coordinates in local}) or 1 for axis in (0, 1))
     tensor = empty(1, dp=DPPolicy(num_cubes=cubes, num_pes=pes))

@@ -1,9 +1,11 @@
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.ccl.config import parse_ccl
-from runtime.ccl.selection import Choice, matching_row, unreachable_rows
+from runtime.ccl.selection import CallShape, Choice, matching_row, unreachable_rows
 from runtime.core.errors import ConfigError
 from tests.support.ccl_texts import DEFAULTS, RING
 
@@ -29,13 +31,13 @@ def error_of(text: str) -> str:
 
 def test_auto_takes_the_first_row_whose_limit_is_not_exceeded_and_else_the_default() -> None:
     ccl = parse_ccl(CHOOSING, "ccl.yaml")
-    chosen = [ccl.choose("auto", "all_reduce", nbytes, 4) for nbytes in (1, 64, 65, 512, 513)]
+    chosen = [
+        ccl.choose("auto", "all_reduce", CallShape(nbytes, 4)) for nbytes in (1, 64, 65, 512, 513)
+    ]
     assert chosen == ["tree", "tree", "ring", "ring", "ring"]
-    assert (ccl.choose("auto", "broadcast", 1 << 20, 4), ccl.choose("auto", "reduce", 1, 4)) == (
-        "tree",
-        "ring",
-    )
-    assert ccl.choose("tree", "reduce", 1, 4) == "tree"
+    assert ccl.choose("auto", "broadcast", CallShape(1 << 20, 4)) == "tree"
+    assert ccl.choose("auto", "reduce", CallShape(1, 4)) == "ring"
+    assert ccl.choose("tree", "reduce", CallShape(1, 4)) == "tree"
 
 
 @pytest.mark.parametrize(
@@ -84,7 +86,7 @@ def test_auto_takes_the_first_row_whose_limit_is_not_exceeded_and_else_the_defau
             "up_to_bytes: 64",
             (
                 "selection.by_size.all_reduce[1].up_to_bytes: is 64, but a row before matches "
-                "calls of up to 64 bytes: no call reaches this row"
+                "calls up to 64 bytes: no call reaches this row"
             ),
         ),
         (
@@ -131,23 +133,64 @@ BY_RANKS = (
     ],
 )
 def test_a_row_has_limits_of_bytes_and_ranks(nbytes: int, ranks: int, algorithm: str) -> None:
-    row = matching_row(BY_RANKS, nbytes, ranks)
+    row = matching_row(BY_RANKS, CallShape(nbytes, ranks))
     assert row is not None
     assert row.algorithm == algorithm
 
 
+@pytest.mark.parametrize(
+    ("call", "algorithm"),
+    [
+        (CallShape(64, 4, 2, on_grid=True), "mesh"),
+        (CallShape(63, 4, 2, on_grid=True), "ring"),
+        (CallShape(64, 4, 1, on_grid=True), "ring"),
+        (CallShape(64, 4, 2, on_grid=False), "ring"),
+    ],
+)
+def test_a_row_may_be_for_tensors_on_several_cubes_of_a_grid_of_sips(
+    call: CallShape, algorithm: str
+) -> None:
+    table = (
+        Choice(algorithm="mesh", from_bytes=64, from_cubes=2, on_grid=True),
+        Choice(algorithm="ring"),
+    )
+    row = matching_row(table, call)
+    assert row is not None
+    assert row.algorithm == algorithm
+
+
+def test_queues_for_a_grid_are_reserved_in_groups_of_a_grid_only() -> None:
+    grid_row = "      - {from_cubes: 2, on_grid: true, algorithm: mesh}\n"
+    mesh = TREE.replace("tree:", "mesh:")
+    text = CHOOSING.replace("    all_reduce:\n", f"    all_reduce:\n{grid_row}") + mesh
+    ccl = parse_ccl(text, "ccl.yaml")
+    assert ccl.used_by("auto") == ("ring", "tree")
+    assert ccl.used_by("auto", on_grid=True) == ("ring", "mesh", "tree")
+
+
 limits = st.none() | st.integers(1, 4)
-rows = st.builds(Choice, algorithm=st.just("ring"), up_to_bytes=limits, up_to_ranks=limits)
+rows = st.builds(
+    Choice,
+    algorithm=st.just("ring"),
+    up_to_bytes=limits,
+    up_to_ranks=limits,
+    from_bytes=limits,
+    from_cubes=st.none() | st.integers(2, 3),
+    on_grid=st.booleans(),
+)
 
 
 @given(st.lists(rows, min_size=1, max_size=4))
 def test_rows_that_are_reported_are_those_which_no_call_reaches(table: list[Choice]) -> None:
-    calls = [(nbytes, ranks) for nbytes in range(1, 7) for ranks in range(1, 7)]
+    calls = [
+        CallShape(nbytes, ranks, cubes, on_grid)
+        for nbytes, ranks, cubes in product(range(1, 7), range(1, 7), range(1, 5))
+        for on_grid in (False, True)
+    ]
     for index in range(len(table)):
         # Rows are compared by their place: two equal rows are one value.
         reached = any(
-            table[index].matches(*call)
-            and not any(before.matches(*call) for before in table[:index])
+            table[index].matches(call) and not any(before.matches(call) for before in table[:index])
             for call in calls
         )
         reported = list(unreachable_rows("rows", table[: index + 1]))
@@ -155,9 +198,11 @@ def test_rows_that_are_reported_are_those_which_no_call_reaches(table: list[Choi
         # A table that has a problem before is reported for that one.
         if not earlier:
             # One row before must cover it; the union of two rows before is not looked at.
-            covered = any(before.covers(table[index]) for before in table[:index])
-            assert bool(reported) == covered
-            assert not (covered and reached)
+            row = table[index]
+            empty = (row.from_bytes or 0) > (row.up_to_bytes or row.from_bytes or 0)
+            covered = any(before.covers(row) for before in table[:index])
+            assert bool(reported) == (covered or empty)
+            assert not ((covered or empty) and reached)
 
 
 def test_the_message_of_an_unreachable_row_has_the_limits_of_the_row_before() -> None:
@@ -169,7 +214,7 @@ def test_the_message_of_an_unreachable_row_has_the_limits_of_the_row_before() ->
         (
             "selection.by_size.reduce[1].up_to_bytes",
             (
-                "is 1024, but a row before matches calls of up to 2,048 bytes and 4 ranks: "
+                "is 1024, but a row before matches calls up to 2,048 bytes and up to 4 ranks: "
                 "no call reaches this row"
             ),
         )

@@ -15,7 +15,7 @@ from kernbench.studies.ccl_algorithms.selection import (
 )
 from kernbench.studies.ccl_algorithms.study import MAX_BYTES
 from runtime.ccl.config import load_ccl, parse_ccl
-from runtime.ccl.selection import Choice, matching_row
+from runtime.ccl.selection import CallShape, Choice, matching_row
 from runtime.core.config_file import default_file, read_text
 from tests.support.algorithm_rows import SIZES, Time, rows, steps
 from tests.support.runs import ROOT
@@ -139,9 +139,9 @@ def test_the_printed_table_is_read_by_the_file_and_chooses_the_same():
         f"{before}{lines}\n\nalgorithms:{behind.partition('algorithms:')[2]}", "ccl.yaml"
     )
     for nbytes in (1, 1024, 1025, 1 << 26):
-        row = matching_row(table, nbytes, 8)
+        row = matching_row(table, CallShape(nbytes, 8))
         assert row is not None
-        assert ccl.choose("auto", "all_reduce", nbytes, 8) == row.algorithm
+        assert ccl.choose("auto", "all_reduce", CallShape(nbytes, 8)) == row.algorithm
 
 
 @pytest.mark.golden

@@ -84,7 +84,7 @@ def test_every_algorithm_has_a_point_for_all_ranks_and_sizes():
     }
     trees = {"ring", "recursive_doubling"}
     assert names == {
-        "all_reduce": {*trees, "ring_naive", "mesh", "torus", "tree", "halving_doubling"},
+        "all_reduce": {*trees, "ring_naive", "mesh", "tree", "halving_doubling"},
         "reduce": trees,
         "broadcast": trees,
         "all_gather_into_tensor": trees,
