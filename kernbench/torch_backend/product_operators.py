@@ -1,18 +1,21 @@
-"""Matrix products: each is one launch of the low level's blocked product on all PEs that help.
+"""Matrix products: one launch of blocked products on all PEs that help, for a batch as well.
 
-An operand may be transposed, panel by panel in TCM; any other strides take a copy first.
+An operand may have any pitch and may be transposed, without a copy. A product whose result has few
+tiles and whose sums are long is divided along the sums, and the parts are added by another launch.
 """
 
 import torch
 
-from kernbench.torch_backend.launches import window_of
 from kernbench.torch_backend.operators import operator
 from kernbench.torch_backend.pointwise_operators import compute
-from runtime.torch.products.matmul import matmul
-from runtime.torch.tensors.tensor import Tensor
+from kernbench.torch_backend.product_launch import launch_products, product_grid
+from kernbench.torch_backend.rowwise_launch import sum_of_parts
+from runtime.torch.ahbm import get_device_properties
 
 _TYPES = frozenset({torch.float16, torch.bfloat16, torch.float32})
 """The types of PyTorch whose products the GEMM engine computes with PyTorch's rounding."""
+_LAUNCH_NS = 1000.0
+"""The estimated time of a launch that adds parts of sums, without its bytes."""
 
 
 @operator("mm.out", types=_TYPES)
@@ -43,10 +46,7 @@ def _addmm(
 
 @operator("bmm.out", types=_TYPES)
 def _bmm(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
-    out.resize_((a.shape[0], a.shape[1], b.shape[2]))
-    for each_a, each_b, result in zip(a, b, out, strict=True):
-        _product(each_a, each_b, None, result)
-    return out
+    return _products(a, b, None, out)
 
 
 @operator("baddbmm.out", types=_TYPES)
@@ -74,7 +74,7 @@ def _mv(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 @operator("dot", types=_TYPES)
 def _dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return torch.mm(a.unsqueeze(0), b.unsqueeze(1)).view(())
+    return (a * b).sum()
 
 
 def _product(
@@ -83,33 +83,51 @@ def _product(
     shape = (a.shape[0], b.shape[1])
     if out.shape != shape:
         out.resize_(shape)
-    target = out if out.is_contiguous() else torch.empty(shape, dtype=a.dtype, device=a.device)
-    if target.numel():
-        if not a.shape[1]:
-            target.copy_(torch.zeros((), dtype=a.dtype) if bias is None else bias)
-        else:
-            _multiply(a, b, bias, target)
+    _products(a.unsqueeze(0), b.unsqueeze(0), bias, out.unsqueeze(0))
+    return out
+
+
+def _products(
+    a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, out: torch.Tensor
+) -> torch.Tensor:
+    shape = (a.shape[0], a.shape[1], b.shape[2])
+    if out.shape != shape:
+        out.resize_(shape)
+    if not out.numel():
+        return out
+    if not a.shape[2]:
+        return out.zero_() if bias is None else out.copy_(bias)
+    _, pitch, across = out.stride()
+    in_rows = (across == 1 or shape[2] == 1) and (pitch >= shape[2] or shape[1] == 1)
+    target = out if in_rows else torch.empty(shape, dtype=out.dtype, device=out.device)
+    parts = _parts_of_sums(a, b) if bias is None else 1
+    if parts > 1:
+        sums = torch.empty((parts, *shape[1:]), dtype=torch.float32, device=out.device)
+        launch_products(_unfolded(a, 2, parts), _unfolded(b, 1, parts), None, sums)
+        sum_of_parts(target, sums)
+    else:
+        launch_products(a, b, bias, target)
     return out if target is out else out.copy_(target)
 
 
-def _multiply(
-    a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, out: torch.Tensor
-) -> None:
-    (left, a_turned), (right, b_turned) = _matrix(a), _matrix(b)
-    matmul(
-        left,
-        right,
-        bias=None if bias is None else window_of(bias.contiguous()).window,
-        transpose_input=a_turned,
-        transpose_other=b_turned,
-        out=window_of(out).window.view(tuple(out.shape)),
-    )
+def _parts_of_sums(a: torch.Tensor, b: torch.Tensor) -> int:
+    """The number of parts of the sums with the least estimated time."""
+    if a.shape[0] > 1:
+        return 1
+    properties, (_, m, k), n = get_device_properties(), a.shape, b.shape[2]
+    deepest = properties.gemm_tile.k
+    best = (product_grid(a, b).time_ns, 1)
+    parts = 2
+    while k % parts == 0 and k // parts >= deepest and parts <= properties.pe_count:
+        grid = product_grid(_unfolded(a, 2, parts), _unfolded(b, 1, parts))
+        # Each part is written once and read once, on as many PEs as the result has tiles.
+        tiles = min(grid.rows * grid.columns * parts, properties.pe_count)
+        added_ns = 8 * parts * m * n / (properties.hbm_gbs_per_pe * tiles)
+        best = min(best, (grid.time_ns + added_ns + _LAUNCH_NS, parts))
+        parts *= 2
+    return best[1]
 
 
-def _matrix(x: torch.Tensor) -> tuple[Tensor, bool]:
-    """A matrix as it is in memory, and whether that is transposed."""
-    if x.is_contiguous():
-        return window_of(x).window.view(tuple(x.shape)), False
-    if x.t().is_contiguous():
-        return window_of(x.t()).window.view(tuple(x.t().shape)), True
-    return _matrix(x.contiguous())
+def _unfolded(x: torch.Tensor, axis: int, parts: int) -> torch.Tensor:
+    """A batch of one matrix, of which `axis` is cut into parts, as a batch of the parts."""
+    return x[0].unflatten(axis - 1, (parts, -1)).movedim(axis - 1, 0)

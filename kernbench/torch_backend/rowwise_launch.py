@@ -78,6 +78,14 @@ def sum_of_rows(out: torch.Tensor, matrix: torch.Tensor, shape: tuple[int, int])
     return True
 
 
+def sum_of_parts(out: torch.Tensor, parts: torch.Tensor) -> None:
+    """Write the sum over the first axis of `parts` to `out`, which has its other axes."""
+    if out.is_contiguous():
+        _sums_of_columns(out, parts.view(parts.shape[0], -1))
+    else:
+        out.copy_(parts.sum(0))
+
+
 def _partial_sums(
     out: torch.Tensor,
     source: StridedWindow,

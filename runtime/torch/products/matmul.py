@@ -217,20 +217,15 @@ def _launch(
     blocks: Sequence[tuple[_Pe, _ResultBlock]],
 ) -> None:
     properties, start = get_device_properties(), Pointer(result.address, result.dtype)
-    tile, hbm = properties.gemm_tile, running_rank().topology.hbm
+    tile, memory = properties.gemm_tile, pe_memory()
     depth = ProductDepth(product.k, tile.k, result.itemsize)
-    memory = PeMemory(
-        properties.kernel_scratch_bytes_per_pe,
-        hbm.burst_bytes * hbm.num_pcs,
-        properties.hbm_gbs_per_pe,
-    )
     tasks: dict[_Pe, list[ProductTask]] = {}
     for turn, (pe, block) in enumerate(blocks):
         plan = scratch_plan(
             a[1].size(block.rows, tile.m),
             b[1].size(block.columns, tile.n),
             depth,
-            _step_ns(),
+            pe_rates().step_ns,
             memory,
         )
         matrix = ResultMatrix(start + block.origin, block.pitch)
@@ -290,10 +285,8 @@ def _origin(part: MatrixPart) -> int:
 def _grid_blocks(
     product: _Product, slices: tuple[int, int], itemsize: int
 ) -> list[tuple[_Pe, _ResultBlock]]:
-    properties = get_device_properties()
-    tile = properties.gemm_tile
-    rates = PeRates(properties.pe_count, tile, _step_ns(), properties.hbm_gbs_per_pe)
-    size = ProductSize(product.m, product.k, product.n, itemsize)
+    rates, per_cube = pe_rates(), get_device_properties().pes_per_cube
+    tile, size = rates.tile, ProductSize(product.m, product.k, product.n, itemsize)
     rows, columns = grid(size, rates, slices)
     spans = [
         (row, column)
@@ -301,16 +294,28 @@ def _grid_blocks(
         for column in divided(product.n, columns, tile.n)
     ]
     return [
-        (divmod(number, properties.pes_per_cube), _ResultBlock(*span, 0, product.n))
+        (divmod(number, per_cube), _ResultBlock(*span, 0, product.n))
         for number, span in enumerate(spans)
     ]
 
 
-def _step_ns() -> float:
-    """The time of the engine for a full tile."""
+def pe_rates() -> PeRates:
+    """The PEs of this SIP, and the rates of each."""
     properties = get_device_properties()
+    tile = properties.gemm_tile
     # 1 TFLOPS is 1000 operations a nanosecond.
-    return 2 * prod(properties.gemm_tile) / (properties.peak_gemm_tflops_per_pe * 1000)
+    step_ns = 2 * prod(tile) / (properties.peak_gemm_tflops_per_pe * 1000)
+    return PeRates(properties.pe_count, tile, step_ns, properties.hbm_gbs_per_pe)
+
+
+def pe_memory() -> PeMemory:
+    """The memories of a PE of this SIP."""
+    properties, hbm = get_device_properties(), running_rank().topology.hbm
+    return PeMemory(
+        properties.kernel_scratch_bytes_per_pe,
+        hbm.burst_bytes * hbm.num_pcs,
+        properties.hbm_gbs_per_pe,
+    )
 
 
 def _owners(tensor: Tensor, stored: tuple[int, int]) -> Sequence[_Pe]:

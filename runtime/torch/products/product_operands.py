@@ -59,12 +59,11 @@ class ProductOperand:
             span=span,
             cuts=tuple(piece.span[1] for piece in self.pieces),
             unit=unit,
-            copies=1 if self.stored_in_rows == self.used_in_rows else 2,
             pitch=0 if self.stored_in_rows else max(piece.pitch for piece in self.pieces),
         )
 
     def load(self, span: Span, depth: Span) -> Value:
-        """Kernel: a panel in TCM, in the order in which the product uses it."""
+        """Kernel: a panel in TCM as the product uses it, which may be a transposed view."""
         piece = next(each for each in self.pieces if span[1] <= each.span[1])
         free, deep = span[1] - span[0], depth[1] - depth[0]
         first = span[0] - piece.span[0]
@@ -73,7 +72,7 @@ class ProductOperand:
         else:
             start, shape = depth[0] * piece.pitch + first, (deep, free)
         value = tl.load(piece.pointer + start, shape, strides=(piece.pitch, 1))
-        return value if self.stored_in_rows == self.used_in_rows else tl.trans(value)
+        return value if self.stored_in_rows == self.used_in_rows else value.mT
 
 
 def parts_of(tensor: Tensor, shape: Sequence[int]) -> tuple[MatrixPart, ...] | None:

@@ -65,24 +65,28 @@ def grid(size: ProductSize, rates: PeRates, slices: tuple[int, int]) -> tuple[in
     the fewest PEs, then that which loads least.
     """
     row_tiles, column_tiles = _ceil(size.m, rates.tile.m), _ceil(size.n, rates.tile.n)
-
-    def cost(shape: tuple[int, int]) -> tuple[float, int, int]:
-        rows, columns = _ceil(row_tiles, shape[0]), _ceil(column_tiles, shape[1])
-        compute_ns = rows * columns * _ceil(size.k, rates.tile.k) * rates.step_ns
-        row_bytes = size.k * size.itemsize
-        own = (min(rows * rates.tile.m, size.m) + min(columns * rates.tile.n, size.n)) * row_bytes
-        of_a = size.m * row_bytes * shape[1] / slices[0]
-        of_b = size.n * row_bytes * shape[0] / slices[1]
-        load_ns = max(own, of_a, of_b) / rates.slice_gbs
-        return max(compute_ns, load_ns), shape[0] * shape[1], own
-
     shapes = [
         (rows, min(column_tiles, rates.pes // rows))
         for rows in range(1, min(row_tiles, rates.pes) + 1)
     ]
     # A grid with fewer columns reads less of `a`, which matters where one slice holds it.
     shapes += [(1, columns) for columns in range(1, min(column_tiles, rates.pes) + 1)]
-    return min(shapes, key=cost)
+    return min(shapes, key=lambda shape: grid_cost(size, rates, slices, shape))
+
+
+def grid_cost(
+    size: ProductSize, rates: PeRates, slices: tuple[int, int], shape: tuple[int, int]
+) -> tuple[float, int, int]:
+    """The estimated time in ns of a grid of blocks, its PEs, and the bytes that a PE loads."""
+    rows = _ceil(_ceil(size.m, rates.tile.m), shape[0])
+    columns = _ceil(_ceil(size.n, rates.tile.n), shape[1])
+    compute_ns = rows * columns * _ceil(size.k, rates.tile.k) * rates.step_ns
+    row_bytes = size.k * size.itemsize
+    own = (min(rows * rates.tile.m, size.m) + min(columns * rates.tile.n, size.n)) * row_bytes
+    of_a = size.m * row_bytes * shape[1] / slices[0]
+    of_b = size.n * row_bytes * shape[0] / slices[1]
+    load_ns = max(own, of_a, of_b) / rates.slice_gbs
+    return max(compute_ns, load_ns), shape[0] * shape[1], own
 
 
 def divided(length: int, parts: int, unit: int) -> list[Span]:
@@ -99,14 +103,13 @@ class OperandSize:
     """One operand in a PE's block.
 
     `span` is the range of the free axis, `cuts` are the ends of its pieces, `unit` is the length of
-    a tile, `copies` the number of blocks in TCM that a panel takes. `pitch` is the distance of its
-    rows in elements where the free axis is that of the columns, else 0: a panel is contiguous then.
+    a tile. `pitch` is the distance of its rows in elements where the free axis is that of the
+    columns, else 0: a panel is contiguous then.
     """
 
     span: Span
     cuts: tuple[int, ...]
     unit: int
-    copies: int
     pitch: int
 
     @property
@@ -207,15 +210,15 @@ def _choices(
     # A part for the gaps of alignment.
     usable = memory.scratch_bytes - memory.scratch_bytes // 64
     # Seven panels of the least length fit.
-    widest = max(held.copies * held.unit, moving.copies * moving.unit) * depth.itemsize
+    widest = max(held.unit, moving.unit) * depth.itemsize
     deepest = max(usable // (7 * widest) // depth.unit, 1) * depth.unit
     fewest = _ceil(depth.length, deepest)
     for parts, fraction, share in product((fewest, 2 * fewest, 4 * fewest), (1, 16, 64), (8, 32)):
         part = min(_ceil(_ceil(depth.length, parts), depth.unit) * depth.unit, depth.length)
         row_bytes = part * depth.itemsize
         # A row of bias belongs to a panel of `b`.
-        per_held = held.copies * row_bytes + ACCUMULATOR_BYTES
-        per_moving = moving.copies * row_bytes + ACCUMULATOR_BYTES
+        per_held = row_bytes + ACCUMULATOR_BYTES
+        per_moving = row_bytes + ACCUMULATOR_BYTES
         room = max(usable - 4 * moving.unit * per_moving, 0)
         if part < depth.length:
             # Beside each moving panel are the sums which its products continue.

@@ -61,6 +61,17 @@ CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
     "addmm": (lambda x, y: torch.addmm(y[0], x, y), (X, Y)),
     "addmm scaled": (lambda x, y: torch.addmm(y[0], x, y, beta=0.5, alpha=2), (X, Y)),
     "bmm": (lambda x: x @ x.transpose(1, 2), (Z,)),
+    "bmm of views": (lambda x: x.view(10, 30, 70)[:, ::2] @ x.view(10, 30, 70)[:, 3:9].mT, (X,)),
+    "baddbmm": (lambda x: torch.baddbmm(x[:1, :, :3], x, x.mT, beta=2, alpha=0.5), (Z,)),
+    "mm in parts": (
+        lambda x: x.view(-1)[:16384].view(64, 256) @ x.view(-1)[:1024].view(256, 4),
+        (X,),
+    ),
+    "mm in a view": (
+        lambda x: torch.mm(x[:70].detach(), x[:70].detach(), out=x.new_empty(70, 99)[:, 9:79]),
+        (X,),
+    ),
+    "dot": (lambda x: x[:, 0] @ x[:, 1], (X,)),
     "mv": (lambda x, y: x @ y[:, 0], (X, Y)),
     "bfloat16 mm": (lambda x, y: x.bfloat16() @ y.bfloat16(), (X, Y)),
     "softmax": (lambda x: x.softmax(1), (X,)),

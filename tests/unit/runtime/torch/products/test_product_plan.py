@@ -25,8 +25,8 @@ EVERYWHERE = (128, 128)
 def operands(m: int, k: int, n: int) -> tuple[OperandSize, OperandSize]:
     """Flat row-major matrices (m, k) and (k, n)."""
     return (
-        OperandSize(span=(0, m), cuts=(m,), unit=32, copies=1, pitch=0),
-        OperandSize(span=(0, n), cuts=(n,), unit=32, copies=1, pitch=n),
+        OperandSize(span=(0, m), cuts=(m,), unit=32, pitch=0),
+        OperandSize(span=(0, n), cuts=(n,), unit=32, pitch=n),
     )
 
 
@@ -69,14 +69,13 @@ def test_a_length_is_divided_at_whole_units(
 @given(
     st.tuples(*[st.integers(1, 9000)] * 3),
     st.sampled_from([1, 2, 4]),
-    st.tuples(*[st.integers(1, 2)] * 2),
 )
 def test_every_panel_that_is_in_use_fits_scratch_and_every_element_is_covered_once(
-    shape: tuple[int, int, int], itemsize: int, copies: tuple[int, int]
+    shape: tuple[int, int, int], itemsize: int
 ):
     m, k, n = shape
-    a = OperandSize(span=(0, m), cuts=(m // 2, m), unit=32, copies=copies[0], pitch=0)
-    b = OperandSize(span=(0, n), cuts=(n,), unit=32, copies=copies[1], pitch=n)
+    a = OperandSize(span=(0, m), cuts=(m // 2, m), unit=32, pitch=0)
+    b = OperandSize(span=(0, n), cuts=(n,), unit=32, pitch=n)
     plan = scratch_plan(a, b, ProductDepth(k, 64, itemsize), 16.0, MEMORY)
     held = [span for group in plan.groups for span in group]
     spans = (held, list(plan.moving)) if plan.held == "a" else (list(plan.moving), held)
@@ -88,9 +87,8 @@ def test_every_panel_that_is_in_use_fits_scratch_and_every_element_is_covered_on
     depth = max(stop - start for start, stop in plan.depths)
     group = max(sum(stop - start for start, stop in each) for each in plan.groups)
     longest = max(stop - start for start, stop in plan.moving)
-    of_held, of_moving = copies if plan.held == "a" else copies[::-1]
-    used = group * (of_held * depth * itemsize + 4)
-    used += (plan.slots + 1) * longest * (of_moving * depth * itemsize + 4)
+    used = group * (depth * itemsize + 4)
+    used += (plan.slots + 1) * longest * (depth * itemsize + 4)
     if len(plan.depths) > 1:
         used += (plan.slots + 1) * longest * group * 4
     assert used <= MEMORY.scratch_bytes

@@ -1,0 +1,198 @@
+"""The roofline of the operators of PyTorch: their simulated times beside the least times which the
+bytes, the multiply-adds or the vector functions take on all PEs of a SIP.
+
+    python launch.py --sips 1 examples/torch/operators.py [NAME ...]
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - PyTorch's convention
+
+from kernbench import PeRoofline
+from runtime.torch.ahbm import get_device_properties
+
+ROWS, COLUMNS = 8192, 1024
+TYPE = torch.bfloat16
+ELEMENTS = ROWS * COLUMNS
+
+
+@dataclass(frozen=True)
+class Case:
+    """An operator with its operands, and the work that it cannot do without: multiply-adds,
+    elements read and written in HBM, and elements of each function of the vector engine.
+    """
+
+    size: str
+    run: Callable[..., Any]
+    operands: Callable[[], tuple[torch.Tensor, ...]]
+    macs: int = 0
+    elements: int = 0
+    vectors: Mapping[str, int] = field(default_factory=dict)
+
+
+def _drawn(*shape: int, dtype: torch.dtype = TYPE) -> torch.Tensor:
+    # A draw on the device would take the time of the host.
+    return torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(dtype).to("ahbm")
+
+
+def _matrices(count: int) -> Callable[[], tuple[torch.Tensor, ...]]:
+    return lambda: tuple(_drawn(ROWS, COLUMNS) for _ in range(count))
+
+
+def _of_matrix(
+    run: Callable[..., Any], count: int, moved: int, *functions: str, operands: Any = None
+) -> Case:
+    return Case(
+        size=f"{ROWS} x {COLUMNS}",
+        run=run,
+        operands=operands or _matrices(count),
+        elements=moved * ELEMENTS,
+        vectors={name: functions.count(name) * ELEMENTS for name in functions},
+    )
+
+
+def _product(size: str, run: Callable[..., Any], *shapes: tuple[int, ...], macs: int) -> Case:
+    def elements(shape: tuple[int, ...]) -> int:
+        return torch.Size(shape).numel()
+
+    result = run(*(torch.empty(shape, device="meta") for shape in shapes))
+    return Case(
+        size=size,
+        run=run,
+        operands=lambda: tuple(_drawn(*shape) for shape in shapes),
+        macs=macs,
+        elements=sum(map(elements, (*shapes, tuple(result.shape)))),
+    )
+
+
+def _attention(*, causal: bool, heads: int = 32, tokens: int = 1024, groups: int = 1) -> Case:
+    depth = 128
+    scores = heads * (tokens * (tokens + 1) // 2 if causal else tokens * tokens)
+    shapes = [(1, heads, tokens, depth), *[(1, heads // groups, tokens, depth)] * 2]
+    return Case(
+        size=f"{heads} heads{f' ({heads // groups} of keys)' * (groups > 1)}, {tokens}, {depth}",
+        run=lambda q, k, v: F.scaled_dot_product_attention(
+            q, k, v, is_causal=causal, enable_gqa=groups > 1
+        ),
+        operands=lambda: tuple(_drawn(*shape) for shape in shapes),
+        macs=2 * scores * depth,
+        elements=sum(torch.Size(shape).numel() for shape in (*shapes, shapes[0])),
+        vectors=dict.fromkeys(("max", "fma", "exp", "cast"), scores),
+    )
+
+
+def _mm(m: int, k: int, n: int) -> Case:
+    return _product(f"({m}, {k}) x ({k}, {n})", torch.mm, (m, k), (k, n), macs=m * k * n)
+
+
+CASES: dict[str, Case] = {
+    "add": _of_matrix(torch.add, 2, 3, "add"),
+    "mul by a number": _of_matrix(lambda x: x * 2, 1, 2, "mul"),
+    "add a row": _of_matrix(
+        torch.add, 2, 2, "add", operands=lambda: (_drawn(ROWS, COLUMNS), _drawn(COLUMNS))
+    ),
+    "gelu": _of_matrix(F.gelu, 1, 2, "erf", "mul"),
+    "silu": _of_matrix(F.silu, 1, 2, "silu"),
+    "to float32": _of_matrix(lambda x: x.float(), 1, 3, "cast"),
+    "copy of a transpose": _of_matrix(lambda x: x.t().contiguous(), 1, 2),
+    "cat": _of_matrix(lambda x, y: torch.cat([x, y]), 2, 4),
+    "softmax": _of_matrix(lambda x: x.softmax(1), 1, 2, "max", "sub", "exp", "sum", "mul"),
+    "log_softmax": _of_matrix(lambda x: x.log_softmax(1), 1, 2, "max", "sub", "exp", "sum", "sub"),
+    "layer_norm": _of_matrix(
+        lambda x, w: F.layer_norm(x, (COLUMNS,), w[0], w[1]),
+        2,
+        2,
+        "sum",
+        "sub",
+        "fma",
+        "sum",
+        "mul",
+        "fma",
+    ),
+    "rms_norm": _of_matrix(
+        lambda x, w: F.rms_norm(x, (COLUMNS,), w[0]), 2, 2, "mul", "sum", "mul", "mul"
+    ),
+    "sum": _of_matrix(lambda x: x.sum(), 1, 1, "sum"),
+    "sum of rows": _of_matrix(lambda x: x.sum(1), 1, 1, "sum"),
+    "sum of columns": _of_matrix(lambda x: x.sum(0), 1, 1, "sum"),
+    "mm": _mm(4096, 4096, 4096),
+    "linear, few rows": _product(
+        "(32, 4096), (4096, 4096)", F.linear, (32, 4096), (4096, 4096), macs=32 * 4096 * 4096
+    ),
+    "mm, long sums": _mm(256, 16384, 256),
+    "linear": _product(
+        "(2048, 4096), (4096, 4096)",
+        F.linear,
+        (2048, 4096),
+        (4096, 4096),
+        (4096,),
+        macs=2048 * 4096 * 4096,
+    ),
+    "bmm": _product(
+        "256 of (256, 128) x (128, 256)",
+        torch.bmm,
+        (256, 256, 128),
+        (256, 128, 256),
+        macs=256 * 256 * 128 * 256,
+    ),
+    "attention": _attention(causal=False),
+    "attention, causal": _attention(causal=True),
+    "attention, groups": _attention(causal=True, groups=4),
+    "embedding": Case(
+        size=f"{ROWS} of 32768 x {COLUMNS}",
+        run=F.embedding,
+        operands=lambda: (
+            torch.randint(0, 32768, (ROWS,), generator=torch.Generator().manual_seed(0)).to("ahbm"),
+            _drawn(32768, COLUMNS),
+        ),
+        elements=2 * ELEMENTS,
+    ),
+}
+
+
+def bound(case: Case) -> PeRoofline:
+    """The least times if all PEs have equal shares of the work."""
+    device = get_device_properties()
+    share = device.pe_count
+    return PeRoofline.of(
+        device,
+        macs=case.macs // share,
+        hbm_bytes=case.elements * TYPE.itemsize // share,
+        vectors={name: count // share for name, count in case.vectors.items()},
+    )
+
+
+def measured_ns(case: Case) -> float:
+    """The simulated time of a second call, when the tensors are mapped."""
+    operands = case.operands()
+    for _ in range(2):
+        torch.ahbm.synchronize()
+        start_ns = torch.ahbm.now_ns()
+        result = case.run(*operands)
+        torch.ahbm.synchronize()
+        taken_ns = torch.ahbm.now_ns() - start_ns
+        del result
+    return taken_ns
+
+
+def main(names: list[str]) -> None:
+    """Print a row for each operator."""
+    print(f"{'operator':20}  {TYPE} size".ljust(62), "time us  bound us  by      share")
+    for name in names or CASES:
+        case, taken_ns = CASES[name], measured_ns(CASES[name])
+        least = bound(case)
+        limits = {"GEMM": least.gemm_ns, "HBM": least.hbm_ns, "vector": least.vector_ns}
+        by = max(limits, key=lambda each: limits[each])
+        print(
+            f"{name:20}  {case.size:38} {taken_ns / 1000:9,.2f} {least.bound_ns / 1000:9,.2f}  "
+            f"{by:6} {least.bound_ns / taken_ns:6.1%}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
