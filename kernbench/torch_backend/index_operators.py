@@ -6,7 +6,13 @@ from math import prod
 import torch
 
 from kernbench.torch_backend.kernels import rows as kernels
-from kernbench.torch_backend.launches import launched, most_elements, pointer_of, window_of
+from kernbench.torch_backend.launches import (
+    launched,
+    longest_kept,
+    most_elements,
+    pointer_of,
+    window_of,
+)
 from kernbench.torch_backend.operators import DEVICE, operator
 from kernbench.torch_backend.partition import Pe
 from runtime.ccl.exchange import chunk_bounds
@@ -78,7 +84,7 @@ def sum_rows(
         for pe, (start, stop) in _dealt(len(sums), columns * source.itemsize).items()
     }
     windows = [window_of(each) for each in (source, out)]
-    arguments = (PerPe(parts), columns, most_elements(4))
+    arguments = (PerPe(parts), columns, most_elements(4), longest_kept(1))
     launched(
         "embedding_dense_backward",
         kernels.sum_rows,

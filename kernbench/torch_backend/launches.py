@@ -1,12 +1,13 @@
 """Launches of operators: results and operands as windows, the partition, the kernel."""
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 import torch
 
 from kernbench.torch_backend.element_types import hardware_type, moved_as
 from kernbench.torch_backend.kernels import pointwise as kernels
-from kernbench.torch_backend.partition import Pe, partition
+from kernbench.torch_backend.partition import BlockLimits, Pe, partition
 from kernbench.torch_backend.storages import StridedWindow, storages
 from runtime.core.dtypes import DType
 from runtime.core.requests import PerPe
@@ -16,6 +17,8 @@ from runtime.torch.tensors.tensor import Tensor
 
 _ALIGNMENT_BYTES = 2048
 """Scratch that the alignment of the values of a block may take."""
+_BLOCKS, _LEAST_ELEMENTS = 8, 4096
+"""The blocks of a PE, if they have as many elements."""
 
 
 def window_of(tensor: torch.Tensor, dtype: DType | None = None) -> StridedWindow:
@@ -36,11 +39,11 @@ def launch_pointwise(
     target = window_of(out)
     read = [window_of(each) for each in operands]
     inner = hardware_type(dtype)
-    most = _most_of(target, read)
+    limits = _limits_of(target, read)
     parts = partition(target, read)
     arguments = (
         kernels.pointwise,
-        (function, inner, PerPe(parts), most, pointer_of(target), tuple(map(pointer_of, read))),
+        (function, inner, PerPe(parts), limits, pointer_of(target), tuple(map(pointer_of, read))),
     )
     launched(name, *arguments, [target, *read], list(parts))
 
@@ -58,11 +61,11 @@ def launch_pointwise_each(
         if not out.numel():
             continue
         target, read = window_of(out), [window_of(each) for each in operands]
-        most = _most_of(target, read)
+        limits = _limits_of(target, read)
         pointers = tuple(map(pointer_of, read))
         for pe, parts in partition(target, read).items():
             jobs.setdefault(pe, []).append(
-                kernels.PointwiseJob(parts, most, pointer_of(target), pointers)
+                kernels.PointwiseJob(parts, limits, pointer_of(target), pointers)
             )
         used += [target, *read]
     if jobs:
@@ -71,10 +74,18 @@ def launch_pointwise_each(
         launched(name, kernels.pointwise_each, arguments, used, list(jobs))
 
 
-def _most_of(target: StridedWindow, read: Sequence[StridedWindow]) -> int:
+def _limits_of(target: StridedWindow, read: Sequence[StridedWindow]) -> BlockLimits:
     # The operands and the result of a block; one more where the result is repeated.
     sizes = [each.window.itemsize for each in read]
-    return most_elements(sum(sizes) + 2 * target.window.itemsize + 1)
+    most = most_elements(sum(sizes) + 2 * target.window.itemsize + 1)
+    repeated = sum(prod(each.shape) < prod(target.shape) for each in read)
+    return BlockLimits(most, _block_elements(target, most), longest_kept(repeated))
+
+
+def _block_elements(target: StridedWindow, most: int) -> int:
+    """A part of the elements of a PE, so that loads, the vector engine and stores overlap."""
+    share = prod(target.shape) // max(1, len(target.window.shards))
+    return max(min(most, _LEAST_ELEMENTS), min(most, share) // _BLOCKS)
 
 
 def launch_copy(name: str, out: torch.Tensor, source: torch.Tensor) -> None:
@@ -92,10 +103,11 @@ def launch_copy(name: str, out: torch.Tensor, source: torch.Tensor) -> None:
         return
     parts = partition(target, [read])
     most = most_elements(2 * read.window.itemsize + 3 * target.window.itemsize + 1)
+    limits = BlockLimits(most, _block_elements(target, most), most)
     launched(
         name,
         kernels.copied,
-        (PerPe(parts), most, pointer_of(target), pointer_of(read)),
+        (PerPe(parts), limits, pointer_of(target), pointer_of(read)),
         [target, read],
         list(parts),
     )
@@ -111,10 +123,11 @@ def launch_fill(out: torch.Tensor, value: float) -> None:
         return
     parts = partition(target, [])
     most = most_elements(target.window.itemsize)
+    limits = BlockLimits(most, most, most)
     launched(
         "fill_",
         kernels.filled,
-        (PerPe(parts), most, pointer_of(target), value),
+        (PerPe(parts), limits, pointer_of(target), value),
         [target],
         list(parts),
     )
@@ -135,6 +148,14 @@ def launched(
 def pointer_of(tensor: StridedWindow) -> Pointer:
     """The virtual address of element 0."""
     return Pointer(tensor.window.address, tensor.window.dtype)
+
+
+def longest_kept(count: int) -> int:
+    """The longest rows or columns of which the registers of the vector engine hold `count`, each in
+    two types, with as many intermediate results.
+    """
+    math = storages().state.topology.pe.math
+    return math.lanes * max(1, math.registers // (4 * max(1, count)))
 
 
 def most_elements(nbytes: int) -> int:

@@ -3,11 +3,12 @@
 The mean and the reciprocal deviation of a row are float32 at least, as PyTorch has them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 
 import torch
 
+from kernbench.torch_backend.kernels.rowwise import RowFunction
 from kernbench.torch_backend.operators import operator
 from kernbench.torch_backend.rowwise_launch import Formed, launch_rowwise
 from runtime.language import tl
@@ -80,30 +81,41 @@ def _matrix_shape(x: torch.Tensor, shape: Sequence[int]) -> tuple[int, int]:
     return x.numel() // max(columns, 1), columns
 
 
-def _normalised(columns: int, eps: float, *, weighted: bool) -> Callable[..., tuple[Value, ...]]:
-    def function(x: Value, *vectors: Value) -> tuple[Value, ...]:
-        mean = tl.sum(x, 1, keep_dims=True) * (1 / columns)
-        centred = x - mean
-        scale = tl.rsqrt(tl.sum(centred * centred, 1, keep_dims=True) * (1 / columns) + eps)
-        result = centred * scale
-        rest = list(vectors)
+def _normalised(columns: int, eps: float, *, weighted: bool) -> RowFunction:
+    def widened(x: Value) -> tuple[Value, Value]:
+        return x * 1.0, tl.sum(x, 1, keep_dims=True) * (1 / columns)
+
+    def centred(x: Value, mean: Value) -> tuple[Value, Value, Value]:
+        centre = x - mean
+        variance = tl.sum(centre * centre, 1, keep_dims=True) * (1 / columns)
+        return centre, mean * 1.0, tl.rsqrt(variance + eps)
+
+    def scaled(
+        centre: Value, mean: Value, scale: Value, *vectors: Value
+    ) -> tuple[Value, Value, Value]:
+        result, rest = centre * scale, list(vectors)
         if weighted:
             result = result * rest.pop(0)
         for bias in rest:
             result = result + bias
-        return result, mean, scale
+        return result, mean * 1.0, scale * 1.0
 
-    return function
+    return RowFunction((widened, centred, scaled), kept=2, with_rows=2)
 
 
-def _gradient(columns: int) -> Callable[..., tuple[Value, ...]]:
-    def function(
+def _gradient(columns: int) -> RowFunction:
+    def inner(
         grad: Value, x: Value, mean: Value, scale: Value, *weight: Value
     ) -> tuple[Value, ...]:
         normal = (x - mean) * scale
-        inner = grad * weight[0] if weight else grad
+        inner = grad * weight[0] if weight else grad * 1.0
         along = tl.sum(inner * normal, 1, keep_dims=True) * (1 / columns)
         level = tl.sum(inner, 1, keep_dims=True) * (1 / columns)
-        return (inner - level - normal * along) * scale, grad * normal
+        return normal, inner, grad * normal, along, level, scale * 1.0
 
-    return function
+    def outer(
+        normal: Value, inner: Value, products: Value, along: Value, level: Value, scale: Value
+    ) -> tuple[Value, Value]:
+        return (inner - level - normal * along) * scale, products * 1.0
+
+    return RowFunction((inner, outer), kept=3)

@@ -8,6 +8,7 @@ numbers of elements instead, over as many PEs as a storage of its bytes would ha
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isqrt, prod
+from typing import NamedTuple
 
 from kernbench.torch_backend.storages import StridedWindow
 from runtime.ccl.exchange import chunk_bounds
@@ -16,6 +17,8 @@ from runtime.torch.arithmetic.regions import Axis, Region, box_regions, merged_a
 from runtime.torch.distributed.movers import spread
 
 Pe = tuple[int, int]
+_GAP_ELEMENTS = 512
+"""More than the alignment of the values of a block takes, in elements."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,20 @@ def partition(
     return {pe: tuple(each) for pe, each in sorted(found.items())}
 
 
-def blocks(region: Region, most: int) -> Iterator[MatrixBlock]:
-    """The region as matrices of at most `most` elements, each of which a DMA descriptor can load:
-    along one of their axes the elements of a tensor are neighbours, or one element.
+class BlockLimits(NamedTuple):
+    """The most elements that the scratch holds at once, the most elements of a block, and the
+    longest side along which an operand is broadcast: the vector engine keeps a row or a column in
+    its registers.
+    """
+
+    scratch: int
+    elements: int
+    broadcast: int
+
+
+def blocks(region: Region, limits: BlockLimits) -> Iterator[MatrixBlock]:
+    """The region as matrices within the limits, each of which a DMA descriptor can load: along one
+    of their axes the elements of a tensor are neighbours, or one element.
     """
     axes = list(region.axes)
     tensors = len(region.starts)
@@ -58,8 +72,13 @@ def blocks(region: Region, most: int) -> Iterator[MatrixBlock]:
     strides = tuple(zip(down, across, strict=True))
     # Of a transposed matrix, a tall and narrow block has bursts of a few bytes.
     turned = any(by_column > 1 for _, by_column in strides)
+    most = limits.elements
     width = min(columns, isqrt(most) if turned else most)
+    if any(by_column and not by_row for by_row, by_column in strides):
+        width = min(width, limits.broadcast)
     height = max(1, min(rows, most // width))
+    if any(by_row and not by_column for by_row, by_column in strides):
+        height = min(height, limits.broadcast)
     for outer in _offsets(axes[:-2], region.starts):
         for row in range(0, rows, height):
             for column in range(0, columns, width):
@@ -71,6 +90,21 @@ def blocks(region: Region, most: int) -> Iterator[MatrixBlock]:
                     ),
                     strides,
                 )
+
+
+def rounds(parts: Sequence[Region], limits: BlockLimits) -> Iterator[list[MatrixBlock]]:
+    """The blocks of regions, in lists that fit the scratch together."""
+    found, elements = list[MatrixBlock](), 0
+    for region in parts:
+        for block in blocks(region, limits):
+            size = prod(block.shape) + _GAP_ELEMENTS
+            elements += size
+            if found and elements > limits.scratch:
+                yield found
+                found, elements = [], size
+            found.append(block)
+    if found:
+        yield found
 
 
 def _axes_in_memory(out: StridedWindow, operands: Sequence[StridedWindow]) -> list[Axis]:

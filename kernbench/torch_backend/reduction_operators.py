@@ -173,5 +173,6 @@ def _reduced_by_rows(
             [(out, "column")],
         )
     if axes[-1] < kept[0] and function is reductions.sum:
-        return sum_of_rows(out, x.contiguous(), (inner, rows))
+        sum_of_rows(out, x.contiguous(), (inner, rows))
+        return True
     return False

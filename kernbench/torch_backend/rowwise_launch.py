@@ -10,7 +10,13 @@ import torch
 
 from kernbench.torch_backend.element_types import hardware_type
 from kernbench.torch_backend.kernels import rowwise as kernels
-from kernbench.torch_backend.launches import launched, most_elements, pointer_of, window_of
+from kernbench.torch_backend.launches import (
+    launched,
+    longest_kept,
+    most_elements,
+    pointer_of,
+    window_of,
+)
 from kernbench.torch_backend.partition import Pe
 from kernbench.torch_backend.storages import StridedWindow
 from runtime.ccl.exchange import chunk_bounds
@@ -18,13 +24,15 @@ from runtime.core.requests import PerPe
 from runtime.torch.distributed.movers import spread
 from runtime.torch.tensors.tensor import Tensor
 
+_BLOCKS = 6
+"""The blocks of a PE: one is computed while others are loaded and stored."""
 Formed = tuple[torch.Tensor, str]
 """A contiguous tensor, with its form: matrix, row or column."""
 
 
 def launch_rowwise(
     name: str,
-    function: kernels.Function,
+    function: kernels.RowFunction | kernels.Function,
     shape: tuple[int, int],
     inputs: Sequence[Formed],
     outs: Sequence[Formed],
@@ -33,24 +41,27 @@ def launch_rowwise(
     rows, columns = shape
     if not rows or not columns:
         return False
-    given = [*inputs, *outs]
-    # Matrices and rows take a row of a block each; the chain is computed in float32 or float64.
+    chains = (
+        function if isinstance(function, kernels.RowFunction) else kernels.RowFunction((function,))
+    )
+    # The chains compute in float32 or float64.
     wide = torch.float64 if inputs[0][0].dtype == torch.float64 else torch.float32
-    row_bytes = sum(each.itemsize for each, form in given if form != "column") * columns
-    height = most_elements(row_bytes + 8 * len(given)) if row_bytes else 1
-    if most_elements(1) < row_bytes + 8 * len(given):
-        return False
+    given = [*inputs, *outs]
     windows = [window_of(each) for each, _ in given]
+    parts = _dealt(rows, windows[0].window)
+    most_rows = max(last - first for first, last in parts.values())
+    blocks = _blocks(given, chains, wide, most_rows, columns)
+    if blocks is None:
+        return False
     operands = [
         kernels.RowOperand(pointer_of(window), form)  # type: ignore[arg-type]
         for window, (_, form) in zip(windows, given, strict=True)
     ]
-    parts = _dealt(rows, windows[0].window)
     arguments = (
-        function,
+        chains,
         hardware_type(wide),
         PerPe(parts),
-        (height, columns),
+        blocks,
         tuple(operands[: len(inputs)]),
         tuple(operands[len(inputs) :]),
     )
@@ -58,24 +69,48 @@ def launch_rowwise(
     return True
 
 
-def sum_of_rows(out: torch.Tensor, matrix: torch.Tensor, shape: tuple[int, int]) -> bool:
+def _blocks(
+    given: Sequence[Formed],
+    function: kernels.RowFunction,
+    wide: torch.dtype,
+    rows: int,
+    columns: int,
+) -> kernels.RowBlocks | None:
+    """The blocks of a PE with a number of rows, of which several fit the scratch; None if a row
+    does not.
+    """
+    vectors = sum(form == "row" for _, form in given)
+    expands = vectors > 0 and columns > longest_kept(vectors)
+    matrices = sum(each.itemsize for each, form in given if form == "matrix") * columns
+    matrices += 8 * sum(form == "column" for _, form in given)
+    # Of each row of a block at a time: what is between chains, and rows that are expanded.
+    between = (function.kept + expands * (vectors + 1)) * wide.itemsize * columns
+    room = most_elements(1) - vectors * 2 * wide.itemsize * columns - _BLOCKS * len(given) * 512
+    height = min(-(-rows // _BLOCKS), room // (matrices + between))
+    if height < 1:
+        height = 1
+        room += (_BLOCKS - 1) * len(given) * 512
+    count = min((room - height * between) // (height * matrices), _BLOCKS)
+    return kernels.RowBlocks(height, columns, count, expands) if count > 0 else None
+
+
+def sum_of_rows(out: torch.Tensor, matrix: torch.Tensor, shape: tuple[int, int]) -> None:
     """Write the sum of all rows to `out`, in two steps: each PE sums its rows, then the PEs that
-    hold the result sum the partial rows. False if a row does not fit the scratch of a PE.
+    hold the result sum the partial rows.
     """
     rows, columns = shape
     wide = torch.float64 if matrix.dtype == torch.float64 else torch.float32
-    height = most_elements(columns * (matrix.itemsize + wide.itemsize) + 64)
+    # A panel of columns whose sums the registers of the vector engine hold.
+    width = min(columns, longest_kept(1))
+    height = most_elements(width * (matrix.itemsize + wide.itemsize) + 64)
     source = window_of(matrix)
     parts = _dealt(rows, source.window)
-    if most_elements(1) < columns * (2 * matrix.itemsize + 2 * wide.itemsize) + 64:
-        return False
     if len(parts) == 1:
-        _partial_sums(out, source, parts, (height, columns), wide)
-        return True
+        _partial_sums(out, source, parts, (height, width), columns, wide)
+        return
     partial = torch.empty((len(parts), columns), dtype=wide, device=matrix.device)
-    _partial_sums(partial, source, parts, (height, columns), wide)
+    _partial_sums(partial, source, parts, (height, width), columns, wide)
     _sums_of_columns(out, partial)
-    return True
 
 
 def sum_of_parts(out: torch.Tensor, parts: torch.Tensor) -> None:
@@ -91,6 +126,7 @@ def _partial_sums(
     source: StridedWindow,
     parts: Mapping[Pe, tuple[int, int]],
     block: tuple[int, int],
+    columns: int,
     wide: torch.dtype,
 ) -> None:
     target = window_of(out)
@@ -99,6 +135,7 @@ def _partial_sums(
         hardware_type(wide),
         PerPe(numbered),
         block,
+        columns,
         pointer_of(source),
         pointer_of(target),
     )

@@ -8,6 +8,7 @@ from math import prod
 
 import torch
 
+from kernbench.torch_backend.kernels.rowwise import Function, RowFunction
 from kernbench.torch_backend.operators import operator
 from kernbench.torch_backend.rowwise_launch import launch_rowwise
 from runtime.language import tl
@@ -66,24 +67,34 @@ def _log_softmax_backward(
 
 
 def _on_rows(
-    name: str, function: object, dim: int, inputs: list[torch.Tensor], out: torch.Tensor
+    name: str,
+    function: RowFunction | Function,
+    dim: int,
+    inputs: list[torch.Tensor],
+    out: torch.Tensor,
 ) -> bool:
     x = inputs[0]
     if not x.dim() or dim % x.dim() != x.dim() - 1 or not out.is_contiguous():
         return False
     formed = [(each.contiguous(), "matrix") for each in inputs]
     shape = (prod(x.shape[:-1]), x.shape[-1])
-    return launch_rowwise(name, function, shape, formed, [(out, "matrix")])  # type: ignore[arg-type]
+    return launch_rowwise(name, function, shape, formed, [(out, "matrix")])
 
 
-def _softmax_of_rows(x: Value) -> Value:
+def _powers(x: Value) -> tuple[Value, Value]:
     powers = tl.exp(x - tl.max(x, 1, keep_dims=True))
-    return powers / tl.sum(powers, 1, keep_dims=True)
+    return powers, 1.0 / tl.sum(powers, 1, keep_dims=True)
+
+
+_softmax_of_rows = RowFunction((_powers, tl.mul), kept=1)
+"""Two chains: in one, the exponentials would be computed twice."""
 
 
 def _log_softmax_of_rows(x: Value) -> Value:
-    shifted = x - tl.max(x, 1, keep_dims=True)
-    return shifted - tl.log(tl.sum(tl.exp(shifted), 1, keep_dims=True))
+    highest = tl.max(x, 1, keep_dims=True)
+    # The exponentials are computed before the difference, which costs less to compute again.
+    level = highest + tl.log(tl.sum(tl.exp(x - highest), 1, keep_dims=True))
+    return x - level
 
 
 def _softmax_gradient(grad: Value, y: Value) -> Value:

@@ -5,7 +5,7 @@ store, block by block.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from kernbench.torch_backend.partition import MatrixBlock, blocks
+from kernbench.torch_backend.partition import BlockLimits, MatrixBlock, rounds
 from runtime.core.dtypes import DType
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
@@ -19,35 +19,37 @@ def pointwise(
     function: Function,
     dtype: DType,
     parts: Sequence[Region],
-    most: int,
+    limits: BlockLimits,
     out: Pointer,
     tensors: Sequence[Pointer],
 ) -> None:
     """Kernel: `function` of the tensors, which are converted to `dtype`, on the regions of this PE,
-    in blocks of at most `most` elements. The operations of a block are one chain of the vector
-    engine: TCM has its operands and its result only.
+    in blocks within `limits`. The operations of a block are one chain of the vector engine, beside
+    the loads of the next blocks and the stores of those before.
     """
 
     def chain(*loaded: Value) -> Value:
         result = function(*(_in(each, dtype) for each in loaded))
         return _in(result, out.dtype)
 
-    for region in parts:
-        for block in blocks(region, most):
-            with tl.scratch():
-                loaded = [_loaded(block, *item) for item in enumerate(tensors, 1)]
-                result = tl.fused(chain, *loaded)
-                if result.shape != block.shape:
-                    # No operand has all elements of the block.
-                    result = tl.where(tl.full(block.shape, 1, tl.int1), result, result)
-                tl.store(out + block.starts[0], result, _descriptor(block, 0, block.shape))
+    for group in rounds(parts, limits):
+        with tl.scratch():
+            pending = [
+                [_loading(block, *item) for item in enumerate(tensors, 1)] for block in group
+            ]
+            stores = [
+                _storing(block, tl.fused(chain, *(each.wait() for each in loads)), out)
+                for block, loads in zip(group, pending, strict=True)
+            ]
+            for each in stores:
+                each.wait()
 
 
 class PointwiseJob(NamedTuple):
-    """One of the computations of a launch on a PE: the regions, the block, the tensors."""
+    """One of the computations of a launch on a PE: the regions, the blocks, the tensors."""
 
     parts: Sequence[Region]
-    most: int
+    limits: BlockLimits
     out: Pointer
     tensors: Sequence[Pointer]
 
@@ -55,25 +57,41 @@ class PointwiseJob(NamedTuple):
 def pointwise_each(function: Function, dtype: DType, jobs: Sequence[PointwiseJob]) -> None:
     """Kernel: `pointwise` of several results, one after the other."""
     for job in jobs:
-        pointwise(function, dtype, job.parts, job.most, job.out, job.tensors)
+        pointwise(function, dtype, job.parts, job.limits, job.out, job.tensors)
 
 
-def copied(parts: Sequence[Region], most: int, out: Pointer, source: Pointer) -> None:
+def copied(parts: Sequence[Region], limits: BlockLimits, out: Pointer, source: Pointer) -> None:
     """Kernel: copy elements, converted to the type of `out`, to the regions of this PE."""
-    for region in parts:
-        for block in blocks(region, most):
-            with tl.scratch():
-                result = _in(_loaded(block, 1, source), out.dtype)
-                if result.shape != block.shape:
-                    # The source is repeated.
-                    result = tl.where(tl.full(block.shape, 1, tl.int1), result, result)
-                tl.store(out + block.starts[0], result, _descriptor(block, 0, block.shape))
+    for group in rounds(parts, limits):
+        with tl.scratch():
+            pending = [_loading(block, 1, source) for block in group]
+            stores = [
+                _storing(block, _in(load.wait(), out.dtype), out)
+                for block, load in zip(group, pending, strict=True)
+            ]
+            for each in stores:
+                each.wait()
 
 
-def filled(parts: Sequence[Region], most: int, out: Pointer, value: float) -> None:
+class CopyJob(NamedTuple):
+    """One of the copies of a launch on a PE."""
+
+    parts: Sequence[Region]
+    limits: BlockLimits
+    out: Pointer
+    source: Pointer
+
+
+def copied_each(jobs: Sequence[CopyJob]) -> None:
+    """Kernel: several copies, one after the other."""
+    for job in jobs:
+        copied(*job)
+
+
+def filled(parts: Sequence[Region], limits: BlockLimits, out: Pointer, value: float) -> None:
     """Kernel: store a number to all elements of the regions of this PE."""
-    for region in parts:
-        for block in blocks(region, most):
+    for group in rounds(parts, limits):
+        for block in group:
             with tl.scratch():
                 result = tl.full(block.shape, value, out.dtype)
                 tl.store(out + block.starts[0], result, _descriptor(block, 0, block.shape))
@@ -83,11 +101,18 @@ def _in(value: Value, dtype: DType) -> Value:
     return value if value.dtype == dtype else value.to(dtype)
 
 
-def _loaded(block: MatrixBlock, tensor: int, pointer: Pointer) -> Value:
+def _loading(block: MatrixBlock, tensor: int, pointer: Pointer) -> tl.PendingValue:
     by_row, by_column = block.strides[tensor]
     # Along an axis where it is repeated, a tensor has one element.
     shape = (block.shape[0] if by_row else 1, block.shape[1] if by_column else 1)
-    return tl.load(pointer + block.starts[tensor], shape, _descriptor(block, tensor, shape))
+    return tl.load_async(pointer + block.starts[tensor], shape, _descriptor(block, tensor, shape))
+
+
+def _storing(block: MatrixBlock, result: Value, out: Pointer) -> tl.PendingResult:
+    if result.shape != block.shape:
+        # No operand has all elements of the block.
+        result = tl.where(tl.full(block.shape, 1, tl.int1), result, result)
+    return tl.store_async(out + block.starts[0], result, _descriptor(block, 0, block.shape))
 
 
 def _descriptor(block: MatrixBlock, tensor: int, shape: tuple[int, int]) -> tuple[int, int] | None:

@@ -32,13 +32,14 @@ def sum_rows(
     sums: Sequence[tuple[int, Sequence[int]]],
     columns: int,
     most: int,
+    longest: int,
     source: Pointer,
     out: Pointer,
 ) -> None:
     """Kernel: for each (target, rows), row `target` of `out` is the sum of these rows of `source`,
-    in float32; at most `most` elements at once.
+    in float32; at most `most` elements at once, and `longest` columns.
     """
-    wide = min(columns, most // 4)
+    wide = min(columns, most // 4, longest)
     high = max(1, most // wide // 2)
     for target, rows in sums:
         for column in range(0, columns, wide):

@@ -1,7 +1,7 @@
 """The kernel of operators that work on whole rows of matrices: softmax, normalisation, reductions.
 
-A block of rows is loaded, computed as one chain of the vector engine with reductions along the
-rows, and stored.
+A block of rows is loaded, computed as chains of the vector engine with reductions along the rows,
+and stored.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,6 +11,8 @@ from runtime.core.dtypes import DType
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
 
+_EXPANDED = 512
+"""The columns of a row that are expanded at once: the registers of the vector engine hold them."""
 Function = Callable[..., Value | tuple[Value, ...]]
 
 
@@ -21,54 +23,129 @@ class RowOperand(NamedTuple):
     form: Literal["matrix", "row", "column"]
 
 
+class RowFunction(NamedTuple):
+    """The chains of the vector engine for a block of rows.
+
+    The first one takes matrices and columns of the inputs, in the type of the computation, each
+    other one the results of the chain before it. That with number `with_rows` takes the rows behind
+    them. The last one returns the results. Between two chains are at most `kept` matrices.
+    """
+
+    chains: tuple[Function, ...]
+    kept: int = 0
+    with_rows: int = 0
+
+
+class RowBlocks(NamedTuple):
+    """`height` rows of `columns` are a block, `count` blocks are in the scratch at once.
+
+    If a row has more vectors than registers, it `expands` to a matrix.
+    """
+
+    height: int
+    columns: int
+    count: int
+    expands: bool
+
+
 def rowwise(
-    function: Function,
+    function: RowFunction,
     dtype: DType,
     part: tuple[int, int],
-    block: tuple[int, int],
+    blocks: RowBlocks,
     inputs: Sequence[RowOperand],
     outs: Sequence[RowOperand],
 ) -> None:
-    """Kernel: `function` of the inputs in `dtype`, on the rows [first, last) of this PE; a `block`
-    is the number of rows at once, and of columns.
+    """Kernel: `function` of the inputs in `dtype`, on the rows [first, last) of this PE. The next
+    blocks are loaded and those before are stored while the vector engine computes.
     """
-    first, last = part
-    height, columns = block
+    last, columns = part[1], blocks.columns
+    with tl.scratch():
+        rows = [_row(each, dtype, blocks) for each in inputs if each.form == "row"]
+        others = [each for each in inputs if each.form != "row"]
+        for first in range(part[0], last, blocks.height * blocks.count):
+            starts = range(first, min(first + blocks.height * blocks.count, last), blocks.height)
+            spans = [(start, min(blocks.height, last - start)) for start in starts]
+            with tl.scratch():
+                pending = [[_loading(each, *span, columns) for each in others] for span in spans]
+                stores = list[tl.PendingResult]()
+                for (start, height), loads in zip(spans, pending, strict=True):
+                    results = [
+                        tl.empty(
+                            (height, 1 if out.form == "column" else columns), out.pointer.dtype
+                        )
+                        for out in outs
+                    ]
+                    with tl.scratch():
+                        loaded = tuple(each.wait() for each in loads)
+                        _computed(function, dtype, loaded, [row[:height] for row in rows], results)
+                    for out, result in zip(outs, results, strict=True):
+                        stores.append(tl.store_async(_start(out, start, columns), result))
+                for each in stores:
+                    each.wait()
 
-    def chain(*loaded: Value) -> tuple[Value, ...]:
-        results = function(*(_in(each, dtype) for each in loaded))
-        listed = results if isinstance(results, tuple) else (results,)
-        return tuple(_in(each, out.pointer.dtype) for each, out in zip(listed, outs, strict=True))
 
-    for row in range(first, last, height):
-        rows = min(height, last - row)
-        with tl.scratch():
-            loaded = [_loaded(each, row, rows, columns) for each in inputs]
-            results = tl.fused(chain, *loaded)
-            for result, out in zip(results, outs, strict=True):
-                start = row if out.form == "column" else row * columns
-                tl.store(out.pointer + start, result)
+def _computed(
+    function: RowFunction,
+    dtype: DType,
+    values: tuple[Value, ...],
+    rows: Sequence[Value],
+    results: Sequence[Value],
+) -> None:
+    """Write the results of all chains for a block."""
+    *before, last = function.chains
+
+    def wide(chain: Function) -> Function:
+        return lambda *given: chain(*(_in(each, dtype) for each in given))
+
+    def rounded(*given: Value) -> tuple[Value, ...]:
+        returned = wide(last)(*given)
+        listed = returned if isinstance(returned, tuple) else (returned,)
+        return tuple(_in(each, result.dtype) for each, result in zip(listed, results, strict=True))
+
+    for number, chain in enumerate(before):
+        returned = tl.fused(wide(chain), *values, *(rows if number == function.with_rows else ()))
+        values = returned if isinstance(returned, tuple) else (returned,)
+    with_rows = rows if function.with_rows == len(before) else ()
+    tl.fused(rounded, *values, *with_rows, out=tuple(results))
+
+
+def _row(operand: RowOperand, dtype: DType, blocks: RowBlocks) -> Value:
+    """A row in the type of the computation, or a block in which all rows are equal to it."""
+    row = _in(tl.load(operand.pointer, (1, blocks.columns)), dtype)
+    if not blocks.expands:
+        return row
+    block = tl.empty((blocks.height, blocks.columns), dtype)
+    for column in range(0, blocks.columns, _EXPANDED):
+        part = slice(column, min(column + _EXPANDED, blocks.columns))
+        zero = tl.zeros((blocks.height, part.stop - column), dtype)
+        tl.fused(lambda zero, row: zero + row, zero, row[:, part], out=block[:, part])
+    return block
 
 
 def sum_of_rows(
     dtype: DType,
     part: tuple[int, int, int],
     block: tuple[int, int],
+    columns: int,
     source: Pointer,
     out: Pointer,
 ) -> None:
     """Kernel: row `number` of `out` is the sum, in `dtype`, of the rows [first, last) of `source`,
-    for part (number, first, last); a `block` is the number of rows at once, and of columns.
+    for part (number, first, last); a `block` is the number of rows and of columns at once.
     """
     number, first, last = part
-    height, columns = block
-    with tl.scratch():
-        total = tl.zeros((1, columns), dtype)
-        for row in range(first, last, height):
-            with tl.scratch():
-                values = tl.load(source + row * columns, (min(height, last - row), columns))
-                tl.fused(_added, total, values, out=total)
-        tl.store(out + number * columns, _in(total, out.dtype))
+    height, width = block
+    for column in range(0, columns, width):
+        wide = min(width, columns - column)
+        with tl.scratch():
+            total = tl.zeros((1, wide), dtype)
+            for row in range(first, last, height):
+                with tl.scratch():
+                    start, shape = row * columns + column, (min(height, last - row), wide)
+                    values = tl.load(source + start, shape, (columns, 1))
+                    tl.fused(_added, total, values, out=total)
+            tl.store(out + number * columns + column, _in(total, out.dtype))
 
 
 def sum_of_columns(
@@ -94,9 +171,10 @@ def _in(value: Value, dtype: DType) -> Value:
     return value if value.dtype == dtype else value.to(dtype)
 
 
-def _loaded(operand: RowOperand, row: int, rows: int, columns: int) -> Value:
-    if operand.form == "row":
-        return tl.load(operand.pointer, (1, columns))
-    if operand.form == "column":
-        return tl.load(operand.pointer + row, (rows, 1))
-    return tl.load(operand.pointer + row * columns, (rows, columns))
+def _start(operand: RowOperand, row: int, columns: int) -> Pointer:
+    return operand.pointer + (row if operand.form == "column" else row * columns)
+
+
+def _loading(operand: RowOperand, row: int, rows: int, columns: int) -> tl.PendingValue:
+    shape = (rows, 1 if operand.form == "column" else columns)
+    return tl.load_async(_start(operand, row, columns), shape)

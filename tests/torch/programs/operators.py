@@ -12,12 +12,14 @@ torch.manual_seed(0)
 X, Y, Z = torch.randn(300, 70), torch.randn(70, 40), torch.randn(2, 3, 5)
 MASK, CLASSES = torch.rand(300, 70) > 0.5, torch.randint(0, 70, (300,))
 LONG = torch.randint(-9, 9, (300, 70))
+WIDE = torch.randn(40, 5000)
 Case = Callable[..., torch.Tensor]
 CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
     "add": (lambda x: x + x, (X,)),
     "alpha": (lambda x: torch.add(x, x, alpha=0.25), (X,)),
     "numbers": (lambda x: (x * 2.5 - 1) / 3, (X,)),
     "column": (lambda x: x * x[:, :1], (X,)),
+    "row wider than the registers": (lambda x: x.bfloat16() + x[0].bfloat16() * x[:, :1], (WIDE,)),
     "row": (lambda x: x + x[0], (X,)),
     "transposed": (lambda x: x.t() * 2, (X,)),
     "transposed copy": (lambda x: x.t().contiguous(), (X,)),
@@ -49,6 +51,7 @@ CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
     "sum of columns": (lambda x: x.sum(0, keepdim=True), (X,)),
     "sum of integers": (lambda x: x.sum(), (LONG,)),
     "sum of two axes": (lambda x: x.sum((0, 2)), (Z,)),
+    "sum of many columns": (lambda x: x.sum(0), (WIDE,)),
     "mean": (lambda x: x.mean(1), (X,)),
     "greatest": (lambda x: x.amax(1), (X,)),
     "least": (lambda x: x.min(), (X,)),
@@ -77,6 +80,7 @@ CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
     "softmax": (lambda x: x.softmax(1), (X,)),
     "log_softmax": (lambda x: x.log_softmax(0), (X,)),
     "layer_norm": (lambda x: F.layer_norm(x, (70,), x[0], x[1]), (X,)),
+    "wide layer_norm": (lambda x: F.layer_norm(x, (5000,), x[0], x[1]), (WIDE,)),
     "cross_entropy": (F.cross_entropy, (X, CLASSES)),
     "mse": (lambda x: F.mse_loss(x, x.flip(0)), (X,)),
     "embedding": (lambda x, c: F.embedding(c, x[:70]), (X, CLASSES)),
