@@ -16,7 +16,7 @@ from coordinator.verify.check import verify
 from runtime import DPPolicy, torch
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import parse_topology
-from runtime.torch.arithmetic import elementwise_launch, reductions
+from runtime.torch.arithmetic import elementwise_launch, reduction_launch
 from runtime.torch.arithmetic.regions import Region, blocks
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
@@ -40,7 +40,7 @@ DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.int8, torch.int32,
 def small_blocks() -> Generator[None]:
     """4 KiB of scratch are left for the values of a block, so that most operations have several."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (elementwise_launch, reductions):
+        for module in (elementwise_launch, reduction_launch):
             patch.setattr(module, "_ALIGNMENT_BYTES", (1 << 20) - (4 << 10))
         yield
 

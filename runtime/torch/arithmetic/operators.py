@@ -1,23 +1,19 @@
-"""The operators, comparisons and arithmetic methods of tensors, each as in PyTorch.
+"""The operators of tensors, each as in PyTorch.
 
-They launch the shipped kernels of `elementwise` and `reductions`; only
-`bool` reads the tensor.
+They launch the shipped kernels of `elementwise` and of products; only `bool` reads the tensor.
 """
 
-from collections.abc import Callable
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
-from runtime.core.dtypes import DType
 from runtime.language.value import Array
+from runtime.torch.arithmetic.functions import elementwise, product_of
 from runtime.torch.tensors.stored_tensor import StoredTensor
 from runtime.torch.tensors.tensor_views import TensorViews
 
 if TYPE_CHECKING:
     from runtime.torch.arithmetic.elementwise_launch import Operand
-    from runtime.torch.arithmetic.reductions import Axes
     from runtime.torch.tensors.tensor import Tensor
 
 
@@ -81,13 +77,13 @@ class TensorOperators(TensorViews):
         return _operator("div", self, other, out=self)
 
     def __matmul__(self, other: "Tensor") -> "Tensor":
-        return _product("matmul", self, other)
+        return product_of("matmul", self, other)
 
     def __pow__(self, exponent: float) -> "Tensor":
-        return _elementwise().pow(self, exponent)
+        return elementwise().pow(self, exponent)
 
     def __neg__(self) -> "Tensor":
-        return _elementwise().neg(self)
+        return elementwise().neg(self)
 
     def __pos__(self) -> Self:
         return self
@@ -111,10 +107,10 @@ class TensorOperators(TensorViews):
         return _operator("bitwise_xor", other, self)
 
     def __invert__(self) -> "Tensor":
-        return _elementwise().bitwise_not(self)
+        return elementwise().bitwise_not(self)
 
     def __abs__(self) -> "Tensor":
-        return _elementwise().abs(self)
+        return elementwise().abs(self)
 
     def __eq__(self, other: object) -> "Tensor":  # type: ignore[override]
         return _operator("eq", self, other)
@@ -134,197 +130,6 @@ class TensorOperators(TensorViews):
     def __ge__(self, other: "Operand") -> "Tensor":
         return _operator("ge", self, other)
 
-    def eq(self, other: "Operand") -> "Tensor":
-        """`self == other`, elementwise."""
-        return _elementwise().eq(self, other)
-
-    def ne(self, other: "Operand") -> "Tensor":
-        """`self != other`, elementwise."""
-        return _elementwise().ne(self, other)
-
-    def lt(self, other: "Operand") -> "Tensor":
-        """`self < other`, elementwise."""
-        return _elementwise().lt(self, other)
-
-    def le(self, other: "Operand") -> "Tensor":
-        """`self <= other`, elementwise."""
-        return _elementwise().le(self, other)
-
-    def gt(self, other: "Operand") -> "Tensor":
-        """`self > other`, elementwise."""
-        return _elementwise().gt(self, other)
-
-    def ge(self, other: "Operand") -> "Tensor":
-        """`self >= other`, elementwise."""
-        return _elementwise().ge(self, other)
-
-    def add(self, other: "Operand", *, alpha: float = 1) -> "Tensor":
-        """`self + alpha * other`."""
-        return _elementwise().add(self, other, alpha=alpha)
-
-    def add_(self, other: "Operand", *, alpha: float = 1) -> Self:
-        """`self + alpha * other`, in place."""
-        return _elementwise().add(self, other, alpha=alpha, out=self)
-
-    def sub(self, other: "Operand", *, alpha: float = 1) -> "Tensor":
-        """`self - alpha * other`."""
-        return _elementwise().sub(self, other, alpha=alpha)
-
-    def sub_(self, other: "Operand", *, alpha: float = 1) -> Self:
-        """`self - alpha * other`, in place."""
-        return _elementwise().sub(self, other, alpha=alpha, out=self)
-
-    def mul(self, other: "Operand") -> "Tensor":
-        """`self * other`."""
-        return _elementwise().mul(self, other)
-
-    def mul_(self, other: "Operand") -> Self:
-        """`self * other`, in place."""
-        return _elementwise().mul(self, other, out=self)
-
-    def div(self, other: "Operand") -> "Tensor":
-        """`self / other`."""
-        return _elementwise().div(self, other)
-
-    def div_(self, other: "Operand") -> Self:
-        """`self / other`, in place."""
-        return _elementwise().div(self, other, out=self)
-
-    def maximum(self, other: "Tensor") -> "Tensor":
-        """The greater of two elements."""
-        return _elementwise().maximum(self, other)
-
-    def minimum(self, other: "Tensor") -> "Tensor":
-        """The lesser of two elements."""
-        return _elementwise().minimum(self, other)
-
-    def pow(self, exponent: float) -> "Tensor":
-        """`self ** exponent` for the exponents 1, 2 and 0.5."""
-        return _elementwise().pow(self, exponent)
-
-    def clamp(self, min: float | None = None, max: float | None = None) -> "Tensor":  # noqa: A002 - PyTorch's names
-        """Elements below `min` become `min`, above `max` become `max`."""
-        return _elementwise().clamp(self, min, max)
-
-    def neg(self) -> "Tensor":
-        """`-self`."""
-        return _elementwise().neg(self)
-
-    def exp(self) -> "Tensor":
-        """The exponential."""
-        return _elementwise().exp(self)
-
-    def log(self) -> "Tensor":
-        """The natural logarithm."""
-        return _elementwise().log(self)
-
-    def sqrt(self) -> "Tensor":
-        """The square root."""
-        return _elementwise().sqrt(self)
-
-    def sin(self) -> "Tensor":
-        """The sine of radians."""
-        return _elementwise().sin(self)
-
-    def cos(self) -> "Tensor":
-        """The cosine of radians."""
-        return _elementwise().cos(self)
-
-    def tanh(self) -> "Tensor":
-        """The hyperbolic tangent."""
-        return _elementwise().tanh(self)
-
-    def sigmoid(self) -> "Tensor":
-        """`1 / (1 + exp(-self))`."""
-        return _elementwise().sigmoid(self)
-
-    def relu(self) -> "Tensor":
-        """`max(self, 0)`."""
-        return _elementwise().relu(self)
-
-    def abs(self) -> "Tensor":
-        """The absolute value."""
-        return _elementwise().abs(self)
-
-    def matmul(self, other: "Tensor") -> "Tensor":
-        """The matrix product, `torch.matmul`."""
-        return _product("matmul", self, other)
-
-    def mm(self, mat2: "Tensor") -> "Tensor":
-        """The product of two matrices, `torch.mm`."""
-        return _product("mm", self, mat2)
-
-    def sum(
-        self, dim: "Axes" = None, keepdim: bool = False, *, dtype: DType | None = None
-    ) -> "Tensor":
-        """The sum of all elements or along axes, `torch.sum`."""
-        return _reductions().sum(self, dim, keepdim, dtype=dtype)
-
-    def mean(
-        self, dim: "Axes" = None, keepdim: bool = False, *, dtype: DType | None = None
-    ) -> "Tensor":
-        """The mean of all elements or along axes, `torch.mean`."""
-        return _reductions().mean(self, dim, keepdim, dtype=dtype)
-
-    def amax(self, dim: "Axes" = None, keepdim: bool = False) -> "Tensor":
-        """The greatest element, or the greatest ones along axes."""
-        return _reductions().amax(self, dim, keepdim)
-
-    def amin(self, dim: "Axes" = None, keepdim: bool = False) -> "Tensor":
-        """The least element, or the least ones along axes."""
-        return _reductions().amin(self, dim, keepdim)
-
-    def max(self, other: "Tensor | None" = None) -> "Tensor":
-        """The greatest element; with another tensor, `torch.maximum`."""
-        return _reductions().max(self, other)
-
-    def min(self, other: "Tensor | None" = None) -> "Tensor":
-        """The least element; with another tensor, `torch.minimum`."""
-        return _reductions().min(self, other)
-
-    def any(self, dim: "Axes" = None, keepdim: bool = False) -> "Tensor":
-        """Whether an element is not 0."""
-        return _reductions().any(self, dim, keepdim)
-
-    def all(self, dim: "Axes" = None, keepdim: bool = False) -> "Tensor":
-        """Whether no element is 0."""
-        return _reductions().all(self, dim, keepdim)
-
-    def softmax(self, dim: int, *, dtype: DType | None = None) -> "Tensor":
-        """`exp(x - max) / sum(exp(x - max))` along an axis."""
-        return _reductions().softmax(self, dim, dtype=dtype)
-
-    def equal(self, other: "Tensor") -> bool:
-        """Whether shape and elements are equal, compared on the host."""
-        return _reductions().equal(self, other)
-
-    def allclose(
-        self, other: "Tensor", rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-    ) -> bool:
-        """Whether all elements are close, computed on the host: `torch.allclose`."""
-        return _reductions().allclose(self, other, rtol, atol, equal_nan)
-
-
-def _elementwise() -> ModuleType:
-    # The functions make tensors, so their module imports the class that this one is a base of.
-    from runtime.torch.arithmetic import elementwise
-
-    return elementwise
-
-
-def _reductions() -> ModuleType:
-    from runtime.torch.arithmetic import reductions
-
-    return reductions
-
-
-def _product(name: str, a: object, b: object) -> Any:
-    # The package has a function with the name of the module.
-    from runtime.torch.products.matmul import matmul, mm
-
-    products: dict[str, Callable[..., object]] = {"matmul": matmul, "mm": mm}
-    return products[name](a, b) if isinstance(b, StoredTensor) else NotImplemented
-
 
 def _operator(name: str, a: object, b: object, **options: object) -> Any:
     """Call a function of two operands; Python's own answer if one of them is no operand."""
@@ -339,7 +144,7 @@ def _operator(name: str, a: object, b: object, **options: object) -> Any:
             )
         if not isinstance(each, StoredTensor | int | float | np.number | np.bool):
             return NotImplemented
-    return getattr(_elementwise(), name)(*operands, **options)
+    return getattr(elementwise(), name)(*operands, **options)
 
 
 def _as_number(operand: object) -> object:

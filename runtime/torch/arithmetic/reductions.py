@@ -1,35 +1,24 @@
 """Reductions of tensors: `torch.sum`, `mean`, `amax`, `amin`, `any`, `all`, and `softmax`.
 
-All elements: every PE reduces the elements that it holds to one partial result; one PE combines
-these. Along an axis: the PEs that hold elements of the result load what these need. Sums of
-floating-point elements are accumulated in float32 and rounded once to the type of the result.
+Sums of floating-point elements are accumulated in float32 and rounded once to the type of the
+result.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from math import prod
 from typing import cast
 
 import numpy as np
 
 from runtime.core.dtypes import DType, boolean, float32, float64, int64, uint8
-from runtime.core.requests import PerPe
-from runtime.language.value import Pointer
 from runtime.torch.arithmetic import elementwise
 from runtime.torch.arithmetic.elementwise_launch import broadcast_shape
-from runtime.torch.arithmetic.promotion import check_computable, kind, type_name
-from runtime.torch.arithmetic.reduction_kernel import Piece, reduce_pieces
-from runtime.torch.ops import launch_on
+from runtime.torch.arithmetic.promotion import kind, type_name
+from runtime.torch.arithmetic.reduction_launch import Axes, reduced, reduced_axes
 from runtime.torch.rank_state import running_rank
 from runtime.torch.tensors.creation import empty
 from runtime.torch.tensors.sizes import axis_of
-from runtime.torch.tensors.storage import Storage, Window, window_shards
 from runtime.torch.tensors.stored_tensor import StoredTensor
 from runtime.torch.tensors.tensor import Tensor
-from runtime.torch.tensors.tensor_memory import Shard
-
-Axes = int | Sequence[int] | None
-_ALIGNMENT_BYTES = 256
 
 
 def sum(  # noqa: A001 - PyTorch's name
@@ -42,7 +31,7 @@ def sum(  # noqa: A001 - PyTorch's name
     """The sum of all elements (shape `()`) or along axes; integers and bool give int64."""
     inner = _sum_type(dtype or input.dtype)
     result = dtype or (input.dtype if kind(input.dtype) == 2 else int64)
-    return _converted(_reduced("sum", input, dim, keepdim, inner), result)
+    return _converted(reduced("sum", input, dim, keepdim, inner), result)
 
 
 def mean(
@@ -59,8 +48,8 @@ def mean(
             "mean(): could not infer output dtype. Input dtype must be either a floating point or "
             f"complex dtype. Got: {type_name(input.dtype)}"
         )
-    total = _reduced("sum", input, dim, keepdim, _sum_type(result))
-    count = prod(input.shape[axis] for axis in _axes(input, dim))
+    total = reduced("sum", input, dim, keepdim, _sum_type(result))
+    count = prod(input.shape[axis] for axis in reduced_axes(input, dim))
     # 0 / 0 is NaN, the mean of no elements in PyTorch.
     return _converted(elementwise.div(total, count), result)
 
@@ -91,13 +80,13 @@ def min(input: Tensor, other: Tensor | None = None) -> Tensor:  # noqa: A001, A0
 
 def any(input: Tensor, dim: Axes = None, keepdim: bool = False) -> Tensor:  # noqa: A001, A002
     """Whether an element is not 0, as bool (of uint8 as uint8)."""
-    result = _reduced("max", input, dim, keepdim, boolean)
+    result = reduced("max", input, dim, keepdim, boolean)
     return _converted(result, uint8 if input.dtype == uint8 else boolean)
 
 
 def all(input: Tensor, dim: Axes = None, keepdim: bool = False) -> Tensor:  # noqa: A001, A002
     """Whether no element is 0, as bool (of uint8 as uint8)."""
-    result = _reduced("min", input, dim, keepdim, boolean)
+    result = reduced("min", input, dim, keepdim, boolean)
     return _converted(result, uint8 if input.dtype == uint8 else boolean)
 
 
@@ -154,7 +143,7 @@ def _read(function: str, *tensors: Tensor) -> list[np.ndarray]:
 
 
 def _extreme(name: str, x: Tensor, dim: Axes, keepdim: bool) -> Tensor:
-    axes = _axes(x, dim)
+    axes = reduced_axes(x, dim)
     if not prod(x.shape[axis] for axis in axes):
         if dim is None:
             raise RuntimeError(
@@ -162,7 +151,7 @@ def _extreme(name: str, x: Tensor, dim: Axes, keepdim: bool) -> Tensor:
                 "Specify the reduction dim with the 'dim' argument."
             )
         raise IndexError(f"a{name}(): Expected reduction dim {axes[0]} to have non-zero size.")
-    return _reduced(name, x, dim, keepdim, x.dtype)
+    return reduced(name, x, dim, keepdim, x.dtype)
 
 
 def _greatest(name: str, along: str, x: Tensor, other: object) -> Tensor:
@@ -183,142 +172,3 @@ def _sum_type(dtype: DType) -> DType:
 
 def _converted(x: Tensor, dtype: DType) -> Tensor:
     return x if x.dtype == dtype else elementwise.converted(x, dtype)
-
-
-def _axes(x: StoredTensor, dim: Axes) -> tuple[int, ...]:
-    """The axes that are reduced; none named is all."""
-    given = range(len(x.shape)) if dim is None else [dim] if isinstance(dim, int) else dim
-    axes = [axis_of(each, len(x.shape)) for each in given]
-    for axis in axes:
-        if axes.count(axis) > 1:
-            raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
-    # A tensor without axes has the axis 0 for `dim` only.
-    return tuple(axes) if axes and x.shape else tuple(range(len(x.shape)))
-
-
-def _reduced(name: str, x: Tensor, dim: Axes, keepdim: bool, dtype: DType) -> Tensor:
-    """The reduction in `dtype`, to which elements are converted first."""
-    check_computable(name, x.dtype)
-    axes = set(_axes(x, dim))
-    kept = tuple(
-        1 if axis in axes else length
-        for axis, length in enumerate(x.shape)
-        if keepdim or axis not in axes
-    )
-    if not x.numel():
-        return elementwise.filled(kept, 1 if name == "min" else 0, dtype)
-    if len(axes) == len(x.shape):
-        return _of_all(name, x, dtype).view(kept)
-    result = x
-    for axis in sorted(axes, reverse=True):
-        result = _along(name, result, axis, dtype)
-    return result.view(kept)
-
-
-def _of_all(name: str, x: Tensor, dtype: DType) -> Tensor:
-    """All elements, in two steps: by the PEs that hold them, and on one PE."""
-    # Of replicas, the first one is enough; several tiles of a PE are several partial results.
-    shards = list({each.spec.offset_bytes: each for each in reversed(x.shards)}.values())[::-1]
-    shards = [each for each in shards if each.spec.nbytes]
-    partial = empty((len(shards),), dtype=dtype)
-    pieces: dict[tuple[int, int], list[Piece]] = {}
-    for number, shard in enumerate(shards):
-        start, count = shard.spec.offset_bytes // x.itemsize, shard.spec.nbytes // x.itemsize
-        pieces.setdefault((shard.spec.cube, shard.spec.pe), []).append(_row(start, number, count))
-    _launch(name, x, partial, pieces)
-    if len(shards) == 1:
-        return partial
-    result = empty((1,), dtype=dtype)
-    at = result.shards[0].spec
-    _launch(name, partial, result, {(at.cube, at.pe): [_row(0, 0, len(shards))]})
-    return result
-
-
-def _row(source: int, target: int, count: int) -> Piece:
-    return Piece(
-        source=source, target=target, outer=1, length=count, inner=1, outer_step=count, step=1
-    )
-
-
-def _along(name: str, x: Tensor, axis: int, dtype: DType) -> Tensor:
-    """The reduction along one axis, without the axis."""
-    if not x.is_flat:
-        stored = f"stored in tiles ({x.layout})" if x.layout else f"split by {x.policy}"
-        raise RuntimeError(
-            f"{name}: {x.name} is {stored}, so its memory is not in row-major order; "
-            "x.contiguous() is a copy that can be reduced along an axis"
-        )
-    length, inner = x.shape[axis], prod(x.shape[axis + 1 :])
-    shape = (*x.shape[:axis], *x.shape[axis + 1 :])
-    result = _beside(x, length, shape, dtype) if inner == 1 else empty(shape, dtype=dtype)
-    pieces: dict[tuple[int, int], list[Piece]] = {}
-    for shard in result.shards:
-        start, count = (
-            each // result.itemsize for each in (shard.spec.offset_bytes, shard.spec.nbytes)
-        )
-        if count:
-            pe = shard.spec.cube, shard.spec.pe
-            pieces.setdefault(pe, []).extend(_pieces(start, start + count, length, inner))
-    _launch(name, x, result, pieces)
-    return result
-
-
-def _pieces(start: int, stop: int, length: int, inner: int) -> Iterator[Piece]:
-    """The pieces whose results are the row-major elements [start, stop)."""
-    while start < stop:
-        outer, first = divmod(start, inner)
-        end = inner if outer < stop // inner else stop % inner
-        # Whole rows of results are one piece, part of a row is a piece of its own.
-        rows = stop // inner - outer if not first and end == inner else 1
-        yield Piece(
-            source=outer * length * inner + first,
-            target=start,
-            outer=rows,
-            length=length,
-            inner=end - first,
-            outer_step=length * inner,
-            step=inner,
-        )
-        start += rows * (end - first)
-
-
-def _beside(x: StoredTensor, length: int, shape: tuple[int, ...], dtype: DType) -> Tensor:
-    """A result whose elements lie where the `length` elements lie that they are made of."""
-    row = length * x.itemsize
-    whole = (each.spec.offset_bytes % row == each.spec.nbytes % row == 0 for each in x.shards)
-    if not np.all(list(whole)):
-        return empty(shape, dtype=dtype)
-    state = running_rank()
-    specs = [
-        replace(
-            shard.spec,
-            offset_bytes=shard.spec.offset_bytes // row * dtype.itemsize,
-            nbytes=shard.spec.nbytes // row * dtype.itemsize,
-        )
-        for shard in x.shards
-    ]
-    state.tensors += 1
-    allocation = state.memory.allocate(specs, prod(shape) * dtype.itemsize)
-    storage = Storage(f"t{state.tensors}{list(shape)}", allocation)
-    # Computes the spans of the shards in the new shape.
-    shards: tuple[Shard, ...] = window_shards(storage.shards, 0, shape, dtype.itemsize)
-    window = Window(storage, storage.address, shards, is_flat=True)
-    return Tensor(state, window, shape=shape, dtype=dtype, policy=x.policy, layout=None)
-
-
-def _launch(
-    name: str, x: StoredTensor, result: Tensor, pieces: dict[tuple[int, int], list[Piece]]
-) -> None:
-    scratch = running_rank().topology.kernel_scratch_bytes - _ALIGNMENT_BYTES
-    # An element is loaded and converted; up to two results are as large as the block.
-    most = scratch // (x.itemsize + 4 * result.itemsize)
-    arguments = (
-        name,
-        result.dtype,
-        PerPe({pe: tuple(each) for pe, each in sorted(pieces.items())}),
-        most,
-        Pointer(x.address, x.dtype),
-        Pointer(result.address, result.dtype),
-    )
-    used = [cast("Tensor", x), result]
-    launch_on(name, reduce_pieces, arguments, used, sorted(pieces), queue_table="")

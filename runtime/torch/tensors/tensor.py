@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from runtime.torch.absent import absent_in_tensor
+from runtime.torch.arithmetic.arithmetic_methods import ArithmeticMethods
 from runtime.torch.arithmetic.operators import TensorOperators
 from runtime.torch.tensors.tensor_conversions import TensorConversions
 
@@ -13,13 +14,13 @@ _INTERNAL = ("allocate", "map_requests", "policy_of_copies")
 _FIXED = ("shape", "dtype", "address", "shards", "policy", "layout", "storage", "is_flat")
 
 
-class Tensor(TensorOperators, TensorConversions):
+class Tensor(TensorOperators, ArithmeticMethods, TensorConversions):
     """A tensor of one rank. Its elements are in simulated HBM, and the host accesses them by
     simulated requests.
 
     Each base class has one idea: `StoredTensor` the memory, `TensorViews` the windows,
     `TensorReads` what the host reads, `TensorMethods` and `TensorConversions` the work on the
-    device, `TensorOperators` arithmetic.
+    device, `ArithmeticMethods` and `TensorOperators` arithmetic.
     """
 
     def __init__(self, *memory: Any, **description: Any) -> None:
