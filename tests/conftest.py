@@ -1,9 +1,22 @@
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 
 # A deadline is a limit on wall time, and the machine may be busy.
 settings.register_profile("kernbench", deadline=None)
 settings.load_profile("kernbench")
+
+
+PYTORCH = Path(__file__).parent / "torch"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the tests with PyTorch, which takes seconds to import, unless they are named."""
+    if collection_path != PYTORCH:
+        return None
+    named = ((config.invocation_params.dir / each.partition("::")[0]) for each in config.args)
+    return not any(path.resolve().is_relative_to(PYTORCH) for path in named)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]):

@@ -60,8 +60,11 @@ class DeviceWork(dist.Work):
         return self._tensors
 
     def get_future(self) -> Any:
-        """A future with the tensors, complete for the host: the device orders what uses them."""
-        self.wait()
+        """A future with the tensors, complete for the host: the device orders what uses them. No
+        stream waits, so work that uses other tensors runs beside the operations.
+        """
+        if self._staging.copies_back:
+            self.wait()
         future: Any = torch.futures.Future()
         future.set_result(self._tensors)
         return future

@@ -38,6 +38,11 @@ class CollectiveStaging:
         """The window of a tensor that the call reads and writes."""
         return self._window(tensor, moved=moved, shape=None, reads=True, writes=True)
 
+    @property
+    def copies_back(self) -> bool:
+        """Whether tensors without a window are to be written."""
+        return bool(self._to_write)
+
     def copy_back(self) -> None:
         """Copy what was written in place of tensors without a window."""
         for source, target in self._to_write:

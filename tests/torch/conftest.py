@@ -10,9 +10,12 @@ ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
 EXAMPLES = ROOT / "examples" / "torch"
 
-pytest.importorskip("torch", reason="PyTorch is not installed: make setup-torch")
-
 Runs = Callable[..., str]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _pytorch() -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed: make setup-torch")
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +52,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 def on_gloo() -> Runs:
     """Runs a program, of `programs` or by its path, on CPUs with gloo."""
 
-    def output(name: str, *arguments: str, ranks: int) -> str:
+    def output(name: str, *arguments: str, ranks: int, **environment: str) -> str:
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
         done = subprocess.run(
             [*command, "--nproc-per-node", str(ranks), str(PROGRAMS / name), *arguments],
@@ -57,7 +60,7 @@ def on_gloo() -> Runs:
             text=True,
             check=False,
             timeout=300,
-            env={**os.environ, "BACKEND": "gloo", "OMP_NUM_THREADS": "1"},
+            env={**os.environ, "BACKEND": "gloo", "OMP_NUM_THREADS": "1", **environment},
         )
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
         return done.stdout

@@ -1,6 +1,7 @@
 """Programs of several ranks print what they print with gloo on CPUs."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.multiproc, pytest.mark.timeout(600)]
 def reported(output: str) -> list[str]:
     """The lines that begin with `= `, which ranks print in any order."""
     return sorted(re.findall(r"^= .*", output, re.MULTILINE))
+
+
+def values(output: str) -> tuple[list[str], list[float]]:
+    """What is reported, without its numbers with a decimal point, and these."""
+    number = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?")
+    lines = "\n".join(reported(output))
+    return number.sub("#", lines).splitlines(), [float(each) for each in number.findall(lines)]
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
@@ -60,3 +68,14 @@ def test_equal_runs_have_one_digest(run: Runs):
 def test_ranks_that_share_a_process_are_refused(run: Runs):
     output = run("data_parallel.py", "--procs", "1", sips=2, code=2)
     assert "In one process they would share what is theirs alone" in output
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_what_pytorch_builds_on_groups_has_the_values_of_gloo(
+    ranks: int, run: Runs, on_gloo: Runs, tmp_path: Path
+):
+    expected = values(on_gloo("features.py", ranks=ranks, TEMP_DIR=str(tmp_path)))
+    found = values(run("features.py", sips=ranks, TEMP_DIR=str(tmp_path)))
+    assert found[0] == expected[0]
+    # Sums have another order; float32 has 24 bits.
+    assert found[1] == pytest.approx(expected[1], rel=1e-5, abs=1e-6)

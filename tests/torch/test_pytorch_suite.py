@@ -1,7 +1,8 @@
 """PyTorch's own 285 tests of `torch.distributed` pass on the device, or are skipped.
 
-With gloo and 2 ranks PyTorch passes 90 of them. The rest of those is for gloo by name: timeouts and
-monitored barriers in wall time, sparse tensors, receives from any rank.
+With gloo and 2 ranks PyTorch passes 90 of them, of which 8 are for gloo alone: the program lists
+them. The device passes the other 82, and 9 of all-to-all, which gloo skips. PyTorch skips the rest,
+most of them since they need CUDA devices.
 """
 
 import re
@@ -11,12 +12,10 @@ import pytest
 
 from tests.torch.conftest import Runs
 
-pytest.importorskip("expecttest", reason="PyTorch's tests need it: pip install expecttest")
-
-pytestmark = [pytest.mark.nightly, pytest.mark.multiproc, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.multiproc, pytest.mark.timeout(900)]
 
 
-@pytest.mark.parametrize(("ranks", "passes"), [(2, 63), (4, 64)])
+@pytest.mark.parametrize(("ranks", "passes"), [(2, 91), (4, 110)])
 def test_no_test_of_pytorch_fails(ranks: int, passes: int, run: Runs, tmp_path: Path):
     output = run("pytorch_suite.py", "--no-trace", sips=ranks, TEMP_DIR=str(tmp_path))
     found = re.findall(r"^= (\w+) \| (.*) \| rank (\d)$", output, re.MULTILINE)

@@ -168,6 +168,9 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   at::Allocator* getPinnedMemoryAllocator() const override {
     return c10::GetCPUAllocator();
   }
+  bool isPinnedPtr(const void*) const override {
+    return true;
+  }
   void resizePrivateUse1Bytes(const c10::Storage& storage, size_t nbytes) const override {
     c10::DataPtr fresh = allocated(nbytes);
     if (storage.data() != nullptr && fresh.get() != nullptr) {
