@@ -3,7 +3,7 @@
     python launch.py --sips 2 examples/torch/gpt.py ddp
     BACKEND=gloo torchrun --nproc-per-node 2 examples/torch/gpt.py ddp
 
-Both print the same losses; on the device, simulated time as well.
+Both print the same losses; on the device, the simulated time of a step as well.
 """
 
 import os
@@ -12,6 +12,7 @@ import sys
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F  # noqa: N812 - PyTorch's convention
+from step_times import StepTimes
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
@@ -24,7 +25,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 BACKEND = os.environ.get("BACKEND", "ahbm")
 DEVICE = "cpu" if BACKEND == "gloo" else BACKEND
-VOCABULARY, CONTEXT, WIDTH, HEADS, LAYERS, STEPS = 64, 16, 64, 4, 2, 3
+VOCABULARY, CONTEXT, WIDTH, HEADS, LAYERS, STEPS = 64, 16, 64, 4, 2, 2
 
 
 class Attention(nn.Module):
@@ -93,7 +94,7 @@ def parallel(model: Gpt, how: str, mesh: DeviceMesh) -> nn.Module:
     return fully_shard(model, mesh=mesh) if how == "fsdp" else model
 
 
-def train(how: str) -> None:
+def train(how: str) -> StepTimes:
     """A few steps on random tokens: those of the rank, or the same for all with `tp`."""
     rank, ranks = dist.get_rank(), dist.get_world_size()
     torch.manual_seed(0)
@@ -101,20 +102,26 @@ def train(how: str) -> None:
     # PyTorch has no operators on lists that mix distributed and other tensors.
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, foreach=how != "tp")
     source = torch.Generator().manual_seed(0 if how == "tp" else rank)
+    times = StepTimes(DEVICE)
     for step in range(STEPS):
         text = torch.randint(0, VOCABULARY, (2, CONTEXT + 1), generator=source).to(DEVICE)
         optimizer.zero_grad()
+        times.part("forward")
         logits = model(text[:, :-1])
         loss = F.cross_entropy(logits.flatten(0, 1), text[:, 1:].flatten())
+        times.part("backward")
         loss.backward()
+        times.part("optimizer")
         optimizer.step()
+        times.end()
         sys.stdout.write(f"= {how} step {step} rank {rank} loss {loss.item():.4f}\n")
         sys.stdout.flush()
+    return times
 
 
 if __name__ == "__main__":
     dist.init_process_group(BACKEND)
-    train(sys.argv[1] if len(sys.argv) > 1 else "ddp")
-    if DEVICE == "ahbm" and dist.get_rank() == 0:
-        print(f"simulated {torch.ahbm.now_ns() / 1000:.1f} us")
+    measured = train(sys.argv[1] if len(sys.argv) > 1 else "ddp")
+    if not dist.get_rank():
+        print(measured.report(), flush=True)
     dist.destroy_process_group()

@@ -27,6 +27,7 @@ from kernbench.torch_backend.device_streams import (
     stream,
 )
 from kernbench.torch_backend.generators import device_random
+from kernbench.torch_backend.operators import HostTime
 from runtime.torch import ahbm as low_level
 from runtime.torch.absent import absent_attribute
 
@@ -44,6 +45,7 @@ __all__ = [
     "get_device_properties",
     "get_rng_state",
     "get_rng_state_all",
+    "host_fallback_ns",
     "initial_seed",
     "is_available",
     "is_bf16_supported",
@@ -58,6 +60,7 @@ __all__ = [
     "memory_stats",
     "memory_summary",
     "now_ns",
+    "profile",
     "reset_peak_memory_stats",
     "set_device",
     "set_rng_state",
@@ -71,6 +74,7 @@ current_device = low_level.current_device
 device_count = low_level.device_count
 is_available = low_level.is_available
 now_ns = low_level.now_ns
+profile = low_level.profile
 
 
 _initialized = True
@@ -128,6 +132,11 @@ def get_device_name(device: Any = None) -> str:
 def is_bf16_supported() -> bool:
     """True: the engines read and write bfloat16."""
     return True
+
+
+def host_fallback_ns() -> float:
+    """The simulated time, in ns, that passed in operators on the host since the start."""
+    return HostTime.elapsed_ps / 1000
 
 
 @contextmanager

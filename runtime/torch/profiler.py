@@ -13,6 +13,9 @@ from runtime.core.trace import OpRecord
 from runtime.torch.rank_state import running_rank
 
 _ROWS = 30
+_COMPUTE = "pe_cpu"
+"""The engine of the records of kernels that a program launches."""
+_KERNELS = frozenset({_COMPUTE, "pe_cpu.collective", "pe_cpu.transfer"})
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,15 @@ class Profile:
     def duration_ns(self) -> float:
         """The simulated time of the block, in ns."""
         return (self.end_ps - self.start_ps) / 1000
+
+    @property
+    def exposed_communication_ns(self) -> float:
+        """The simulated time, in ns, in which kernels of collectives, sends or receives run on this
+        SIP, and no other kernel.
+        """
+        kernels = [each for each in self.records if each.engine in _KERNELS]
+        others = [each for each in kernels if each.engine == _COMPUTE]
+        return (_covered_ps(kernels) - _covered_ps(others)) / 1000
 
     def totals(self) -> list[OperationTotal]:
         """The operations by engine and name, the longest sum first."""
@@ -93,3 +105,12 @@ def profile() -> Generator[Profile]:
     finally:
         profiled.end_ps = device.now_ps
         device.end_recording(records)
+
+
+def _covered_ps(records: Sequence[OpRecord]) -> int:
+    """The length of the union of the records' times."""
+    covered_ps = until_ps = 0
+    for start_ps, end_ps in sorted((each.start_ps, each.end_ps) for each in records):
+        covered_ps += max(0, end_ps - max(start_ps, until_ps))
+        until_ps = max(until_ps, end_ps)
+    return covered_ps

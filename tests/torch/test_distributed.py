@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.torch.conftest import EXAMPLES, Runs
+from tests.torch.conftest import Runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc, pytest.mark.timeout(600)]
 
@@ -39,20 +39,6 @@ def test_what_pytorch_builds_on_collectives_gives_what_gloo_gives(run: Runs, on_
     expected = reported(on_gloo("parallelism.py", ranks=2))
     assert len(expected) == 16
     assert reported(run("parallelism.py", sips=2)) == expected
-
-
-@pytest.mark.parametrize("how", ["ddp", "fsdp", "tp"])
-def test_a_gpt_has_the_losses_of_gloo_and_no_operator_on_the_host(
-    how: str, run: Runs, on_gloo: Runs
-):
-    program = str(EXAMPLES / "gpt.py")
-    output = run(program, sips=2, program_arguments=(how,))
-    expected = reported(on_gloo(program, how, ranks=2))
-    assert len(expected) == 6
-    assert reported(output) == expected
-    assert re.search(
-        r"^rank 0: [\d,]+ operators, 100.0 % of .* host fallbacks: none$", output, re.MULTILINE
-    )
 
 
 def test_equal_runs_have_one_digest(run: Runs):
