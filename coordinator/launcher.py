@@ -43,6 +43,10 @@ class LpSpec:
         return {COORDINATOR_PID: str(self.coordinator_pid), RUN_DIRECTORY: str(self.directory)}
 
 
+UNKNOWN_EXIT = 256
+"""For a process that has ended without its exit code, which only its parent gets."""
+
+
 class Child(Protocol):
     """The process of one LP."""
 
@@ -52,7 +56,9 @@ class Child(Protocol):
         ...
 
     def wait(self, timeout_s: float) -> int | None:
-        """Its exit code, -n after signal n, or None if it still runs after `timeout_s`."""
+        """Its exit code, -n after signal n, `UNKNOWN_EXIT`, or None if it still runs after
+        `timeout_s`.
+        """
         ...
 
     def terminate(self) -> None:
@@ -77,23 +83,16 @@ class InterpreterLauncher:
     """Every LP is a fresh interpreter that runs `command`, by default `python -P -m sip_node`.
 
     `-P` keeps the working directory off the import path: a user's `runtime.py` there must not hide
-    the package.
+    the package. With `own_group`, signals to the process group of this process do not reach it.
     """
 
     command: tuple[str, ...] = (sys.executable, "-P", "-m", "sip_node")
+    own_group: bool = False
 
     def start(self, spec: LpSpec) -> Child:
         """Start the LP at `spec`."""
-        arguments = [
-            "--connect",
-            spec.control_endpoint,
-            "--run-id",
-            spec.run_id,
-            "--lp",
-            str(spec.lp),
-        ]
-        # Python buffers its output to a pipe in blocks; a rank's lines must appear when printed.
-        environment = _with_import_path(os.environ) | spec.environment | {"PYTHONUNBUFFERED": "1"}
+        arguments = joining_arguments(spec.control_endpoint, spec.run_id, spec.lp)
+        environment = lp_environment(os.environ) | spec.environment
         # A single LP inherits the terminal, so that a debugger works in it.
         stdin, stdout = (None, None) if spec.lone else (subprocess.DEVNULL, subprocess.PIPE)
         with _interrupts_blocked():
@@ -103,8 +102,14 @@ class InterpreterLauncher:
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stdout,
+                process_group=0 if self.own_group else None,
             )
         return _Interpreter(process)
+
+
+def joining_arguments(endpoint: str, run_id: str, lp: int) -> list[str]:
+    """The arguments of `python -m sip_node` with which a process joins a run."""
+    return ["--connect", endpoint, "--run-id", run_id, "--lp", str(lp)]
 
 
 class _Interpreter:
@@ -208,15 +213,17 @@ class _Spawned:
         self._process.kill()
 
 
-def _with_import_path(environment: Mapping[str, str]) -> dict[str, str]:
-    """`environment` with our packages on the import path, for a checkout that is not installed."""
+def lp_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """`environment` for an LP: with our packages on the import path, for a checkout that is not
+    installed, and without buffers.
+    """
+    # Python buffers its output to a pipe in blocks; a rank's lines must appear when printed.
+    variables = dict(environment) | {"PYTHONUNBUFFERED": "1"}
     root = str(Path(__file__).parent.parent)
     if root in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
-        return dict(environment)
+        return variables
     inherited = environment.get("PYTHONPATH")
-    return dict(environment) | {
-        "PYTHONPATH": os.pathsep.join([root, inherited] if inherited else [root])
-    }
+    return variables | {"PYTHONPATH": os.pathsep.join([root, inherited] if inherited else [root])}
 
 
 @contextmanager

@@ -7,6 +7,7 @@ every run.
 from collections.abc import Iterator
 
 from coordinator.failure import LpDied, RankFailed
+from coordinator.launcher import UNKNOWN_EXIT
 from runtime.core.errors import KernbenchError
 from runtime.core.simtime import format_ps
 
@@ -49,4 +50,5 @@ def _entry(error: KernbenchError) -> Iterator[str]:
 def _head(time_ps: int, rank: int, exit_code: int, pid: int) -> Iterator[str]:
     yield f"  time      : {format_ps(time_ps)} (simulated)"
     yield f"  rank      : {rank} (local_rank: {rank})"
-    yield f"  exitcode  : {exit_code} (pid: {pid})"
+    shown = "<N/A>" if exit_code == UNKNOWN_EXIT else exit_code
+    yield f"  exitcode  : {shown} (pid: {pid})"

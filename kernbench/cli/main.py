@@ -21,15 +21,18 @@ if TYPE_CHECKING:
     from kernbench.cli.options import CliContext
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with `arguments`, by default those of the process; returns the exit code."""
+def main(arguments: Sequence[str] | None = None, launch: "Launch | None" = None) -> int:
+    """Run the command with `arguments`, by default those of the process; returns the exit code.
+
+    A run has the processes of `launch`, if it is given.
+    """
     try:
         _require_streams()
         check_packages()
         if arguments is None:
             code = _run(sys.argv[1:], now_s() - process_age_s())
         else:
-            code = _run(arguments, now_s())
+            code = _run(arguments, now_s(), launch)
         print_lines(())
         return code  # noqa: TRY300 - an error of the flush counts
     except (UsageError, ConfigError) as error:
@@ -74,9 +77,9 @@ def _stdout_error() -> OutputError | BrokenPipeError | None:
     return None
 
 
-def _run(arguments: Sequence[str], began_s: float) -> int:
+def _run(arguments: Sequence[str], began_s: float, launch: "Launch | None" = None) -> int:
     """Run the command; processes of a run that never starts end with it."""
-    launch = head_start(arguments, began_s)
+    launch = launch or head_start(arguments, began_s)
     with launch or nullcontext():
         return call(arguments, _context(launch))
 

@@ -156,8 +156,8 @@ def _run(
         if start.module:
             return cli.execute(replace(program, module=_module(script[0])))
         return cli.execute(replace(program, script=_script_path(script[0])))
-    start.refuse()
     values = parse_flags(context, bench, flags)
+    start.refuse()
     if isinstance(bench, Study):
         return cli.execute(StudyRequest(bench, _study_options(context, bench, values), values))
     return cli.execute(RunRequest(SimulationOptions(**options), bench=bench, flags=values))

@@ -6,15 +6,27 @@ package, and collectives are those of the fabric (ADR 27). PyTorch loads the pac
 point in the group `torch.backends`. Nothing else imports it.
 """
 
+import os
+import sys
+
 from runtime.torch.rank_state import current_rank
+from runtime.wire.environment import TORCHRUN_RUN
 
 
 def autoload() -> None:
-    """Called at the end of `import torch`: connects the device in the program of a rank, and does
-    nothing elsewhere.
+    """Called at the end of `import torch`: connects the device in the program of a rank. A worker
+    of torchrun joins the run which its environment names. Elsewhere it does nothing.
     """
     if current_rank.get(None) is None:
-        return
-    from kernbench.torch_backend.connection import connect
+        if os.environ.get(TORCHRUN_RUN) and "TORCHELASTIC_RUN_ID" in os.environ:
+            from kernbench.torch_backend.torchrun_worker import join
 
-    connect()
+            join()
+        return
+    try:
+        from kernbench.torch_backend.connection import connect
+
+        connect()
+    except ImportError as problem:
+        # Not raised: PyTorch would put a sentence of its own in place of the reason.
+        sys.exit(f"kernbench: error: {problem}")

@@ -52,8 +52,10 @@ def _compile(library: Path) -> None:
     compiler = shutil.which(os.environ.get("CXX", "c++")) or shutil.which("g++")
     if compiler is None:
         raise ImportError(
-            "the device 'ahbm' of PyTorch has a part in C++, and there is no C++ compiler here: "
-            "install one, or name it in CXX"
+            "the device 'ahbm' of PyTorch has a part in C++ (allocator, device guard, hooks), "
+            "without which there is no device, and there is no C++ compiler here. Install one "
+            "(Debian and Ubuntu: apt install g++; Fedora: dnf install gcc-c++; macOS: "
+            "xcode-select --install), or name it in CXX; then run make setup-torch"
         )
     library.parent.mkdir(parents=True, exist_ok=True)
     # Several ranks may compile at once: the last one replaces equal bytes.
@@ -83,4 +85,7 @@ def _compile(library: Path) -> None:
 
 
 if __name__ == "__main__":
-    print(native_module().__file__)
+    try:
+        print(native_module().__file__)
+    except ImportError as problem:
+        sys.exit(f"kernbench: error: {problem}")

@@ -10,6 +10,11 @@ COORDINATOR_PID = "KERNBENCH_COORDINATOR_PID"
 RUN_DIRECTORY = "KERNBENCH_RUN_DIRECTORY"
 """The private directory of the run, for socket files. The last process to end removes it."""
 
+TORCHRUN_RUN = "KERNBENCH_RUN"
+"""Set by the user: the run which the workers of torchrun join, as the command `run --topology …`
+without a script.
+"""
+
 CCL_TRACE = "KERNBENCH_CCL_TRACE"
 """Set by the user: 1 requests a line for every slot that a kernel sends or receives."""
 
