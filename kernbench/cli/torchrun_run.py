@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import NoReturn, Protocol, Self
 
 from coordinator.launch import Launch
@@ -86,12 +87,16 @@ def coordinate(worker: Worker, store: Store) -> int:
     del os.environ[TORCHRUN_RUN]
     # torchrun sends SIGTERM to all workers as soon as one ends. The run notices that itself, and
     # the cause is yet to be printed.
-    signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.signal(signal.SIGTERM, _ignored)
     launch = Launch(WorkerLauncher(store))
     where = (launch.directory.control_endpoint, launch.run_id, str(launch.directory.path))
     store.set(_RUN, "\n".join(where))
     ranks = ("--nproc-per-node", str(worker.world_size))
     return main(["run", *worker.options, *ranks, *worker.command], launch)
+
+
+def _ignored(_signum: int, _frame: FrameType | None) -> None:
+    """Not `SIG_IGN`, which child processes would inherit."""
 
 
 def take_part(worker: Worker, store: Store) -> NoReturn:

@@ -5,11 +5,14 @@ library lies in `build/torch` below the project, or in the cache of the user whe
 installed as a wheel, under a name with the hash of all that it was made from.
 """
 
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Generator
+from contextlib import contextmanager
 from hashlib import sha256
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import module_from_spec, spec_from_file_location
@@ -30,7 +33,10 @@ def native_module() -> ModuleType:
     """
     library = _library()
     if not library.exists():
-        _compile(library)
+        with _lock(library.parent):
+            # Another rank may have compiled it meanwhile.
+            if not library.exists():
+                _compile(library)
     spec = spec_from_file_location(NAME, library)
     assert spec is not None
     assert spec.loader is not None
@@ -48,6 +54,15 @@ def _library() -> Path:
     return room / "torch" / f"{NAME}_{digest}{EXTENSION_SUFFIXES[0]}"
 
 
+@contextmanager
+def _lock(room: Path) -> Generator[None]:
+    """One process at a time compiles in `room`."""
+    room.mkdir(parents=True, exist_ok=True)
+    with (room / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def _compile(library: Path) -> None:
     compiler = shutil.which(os.environ.get("CXX", "c++")) or shutil.which("g++")
     if compiler is None:
@@ -57,9 +72,13 @@ def _compile(library: Path) -> None:
             "(Debian and Ubuntu: apt install g++; Fedora: dnf install gcc-c++; macOS: "
             "xcode-select --install), or name it in CXX; then run make setup-torch"
         )
-    library.parent.mkdir(parents=True, exist_ok=True)
-    # Several ranks may compile at once: the last one replaces equal bytes.
-    unfinished = library.with_suffix(f".{os.getpid()}")
+    print(
+        f"kernbench: compiling the C++ part of the device 'ahbm' for PyTorch {torch.__version__}, "
+        "once",
+        file=sys.stderr,
+        flush=True,
+    )
+    unfinished = library.with_suffix(".unfinished")
     includes = [*cpp_extension.include_paths(), sysconfig.get_path("include")]
     libraries = cpp_extension.library_paths()
     command = [
