@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from kernbench.studies import csv_file, results_file
+from kernbench.studies.study_results import RowT, StudyResults, StudyRow
 from runtime.core.bench_registry import StudyOptions
 from runtime.core.config_file import default_file, read_text
 from runtime.core.cores import usable_cores
@@ -29,6 +30,8 @@ from runtime.core.simtime import format_ps
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from runtime.model.topology import Topology
 
 DEFAULT_OUT = Path("benches/1H_milestone_output")
 """Output directory, below the current directory."""
@@ -45,42 +48,6 @@ class StudyPoint(Protocol):
         ...
 
 
-class StudyRow(Protocol):
-    """The result of one simulation."""
-
-    @property
-    def label(self) -> str:
-        """Name of the row in the verdict."""
-        ...
-
-    @property
-    def time_ps(self) -> int:
-        """The simulated time, for the progress."""
-        ...
-
-    @property
-    def faults(self) -> Sequence[str]:
-        """A sentence for each check that failed."""
-        ...
-
-
-class StudyResults(Protocol):
-    """Content of the results file: a msgspec struct with at least these fields.
-
-    `version` is the version of the file format, `topology` the name of the topology file,
-    `topology_hash` its hash; the `rows` are `StudyRow`s.
-    """
-
-    @property
-    def version(self) -> int: ...  # noqa: D102 - described above
-    @property
-    def topology(self) -> str: ...  # noqa: D102
-    @property
-    def topology_hash(self) -> str: ...  # noqa: D102
-    @property
-    def rows(self) -> Sequence[Any]: ...  # noqa: D102
-
-
 @dataclass(frozen=True)
 class TopologyText:
     """The topology file of a study: its name, and its content as text."""
@@ -89,16 +56,20 @@ class TopologyText:
     text: str
 
     @cached_property
-    def hash(self) -> str:
-        """Hash of the configuration; raises `ConfigError` for an invalid file."""
+    def parsed(self) -> "Topology":
+        """The configuration; raises `ConfigError` for an invalid file."""
         from runtime.model.topology import parse_topology
 
-        return config_hash(parse_topology(self.text, self.source))
+        return parse_topology(self.text, self.source)
+
+    @property
+    def hash(self) -> str:
+        """Hash of the configuration; raises `ConfigError` for an invalid file."""
+        return config_hash(self.parsed)
 
 
 PointT = TypeVar("PointT", bound=StudyPoint)
-RowT = TypeVar("RowT", bound=StudyRow)
-ResultsT = TypeVar("ResultsT", bound=StudyResults)
+ResultsT = TypeVar("ResultsT", bound=StudyResults[Any])
 
 
 class ParameterStudy(ABC, Generic[PointT, RowT, ResultsT]):
@@ -135,11 +106,14 @@ class ParameterStudy(ABC, Generic[PointT, RowT, ResultsT]):
 
     # What is kept.
 
-    @abstractmethod
-    def results(
-        self, topology: TopologyText, points: Sequence[PointT], rows: Sequence[RowT]
-    ) -> ResultsT:
-        """The content of the JSON file."""
+    def results(self, topology: TopologyText, rows: Sequence[RowT]) -> ResultsT:
+        """The content of the JSON file; a study whose file has more fields overrides this."""
+        return self.results_type(
+            version=self.version,
+            topology=topology.source,
+            topology_hash=topology.hash,
+            rows=tuple(rows),
+        )
 
     def problem(self, results: ResultsT) -> str:
         """What is missing in a file that was read; empty if it is complete."""
@@ -200,7 +174,7 @@ class ParameterStudy(ABC, Generic[PointT, RowT, ResultsT]):
         points = self.points(topology)
         _make(file.parent)
         rows = self.measured(points, options.procs or usable_cores(), options.timeout_s)
-        results = self.results(topology, points, rows)
+        results = self.results(topology, rows)
         results_file.write(file, results)
         return results
 

@@ -37,20 +37,6 @@ class AlgorithmStudy(ParameterStudy[AlgorithmPoint, AlgorithmRow, AlgorithmResul
         """One call."""
         return measure(point)
 
-    def results(
-        self,
-        topology: TopologyText,
-        points: Sequence[AlgorithmPoint],  # noqa: ARG002 - the rows name their points
-        rows: Sequence[AlgorithmRow],
-    ) -> AlgorithmResults:
-        """The rows alone."""
-        return AlgorithmResults(
-            version=self.version,
-            topology=topology.source,
-            topology_hash=topology.hash,
-            rows=tuple(rows),
-        )
-
     def problem(self, results: AlgorithmResults) -> str:
         """The selection compares all algorithms at all sizes and numbers of ranks."""
         of = {

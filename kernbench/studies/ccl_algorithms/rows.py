@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from kernbench.studies.faults import wrong_count
+from kernbench.studies.study_results import StudyResults
 
 
 class AlgorithmRow(Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,10 +32,5 @@ class AlgorithmRow(Struct, frozen=True, forbid_unknown_fields=True):
         return [*wrong_count(self.wrong)]
 
 
-class AlgorithmResults(Struct, frozen=True, forbid_unknown_fields=True):
+class AlgorithmResults(StudyResults[AlgorithmRow], frozen=True, forbid_unknown_fields=True):
     """All rows, and the topology file they were measured on."""
-
-    version: int
-    topology: str
-    topology_hash: str
-    rows: tuple[AlgorithmRow, ...]

@@ -36,20 +36,6 @@ class FormStudy(ParameterStudy[FormPoint, FormRow, FormResults]):
         """One call."""
         return measure(point)
 
-    def results(
-        self,
-        topology: TopologyText,
-        points: Sequence[FormPoint],  # noqa: ARG002 - the rows name their points
-        rows: Sequence[FormRow],
-    ) -> FormResults:
-        """The rows alone."""
-        return FormResults(
-            version=self.version,
-            topology=topology.source,
-            topology_hash=topology.hash,
-            rows=tuple(rows),
-        )
-
     def problem(self, results: FormResults) -> str:
         """The figure needs a row, and the findings need the form of its collective."""
         unknown = {row.collective for row in results.rows} - FORMS.keys()

@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from kernbench.studies.faults import wrong_count
+from kernbench.studies.study_results import StudyResults
 
 LARGE_BYTES = 1 << 20
 LIMIT = 1.15
@@ -45,10 +46,5 @@ class FormRow(Struct, frozen=True, forbid_unknown_fields=True):
         return faults
 
 
-class FormResults(Struct, frozen=True, forbid_unknown_fields=True):
+class FormResults(StudyResults[FormRow], frozen=True, forbid_unknown_fields=True):
     """All rows, and the topology file they were measured on."""
-
-    version: int
-    topology: str
-    topology_hash: str
-    rows: tuple[FormRow, ...]

@@ -49,12 +49,7 @@ class KvTransferStudy(ParameterStudy[KvPoint, KvRow, KvResults]):
         """One transfer, without and with overlap."""
         return measure(point)
 
-    def results(
-        self,
-        topology: TopologyText,
-        points: Sequence[KvPoint],  # noqa: ARG002 - the rows name their points
-        rows: Sequence[KvRow],
-    ) -> KvResults:
+    def results(self, topology: TopologyText, rows: Sequence[KvRow]) -> KvResults:
         """With the sizes of the sweep."""
         return KvResults(
             version=self.version,

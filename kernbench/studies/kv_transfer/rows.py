@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from kernbench.studies.faults import below_bound, wrong_count
 from kernbench.studies.kv_transfer.sides import RankOrder
+from kernbench.studies.study_results import StudyResults
 
 
 class KvSizes(Struct, frozen=True, forbid_unknown_fields=True):
@@ -151,14 +152,10 @@ class KvRow(Struct, frozen=True, forbid_unknown_fields=True):
         ]
 
 
-class KvResults(Struct, frozen=True, forbid_unknown_fields=True):
+class KvResults(StudyResults[KvRow], frozen=True, forbid_unknown_fields=True):
     """The file."""
 
-    version: int
     sizes: KvSizes
-    topology: str
-    topology_hash: str
-    rows: tuple[KvRow, ...]
 
     def of(self, pair: tuple[int, int], order: RankOrder) -> tuple[KvRow, ...]:
         """The rows of a pair and an order, by rising number of tokens."""

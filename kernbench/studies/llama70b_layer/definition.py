@@ -81,18 +81,6 @@ class LayerStudy(ParameterStudy[LayerPoint, LayerRow, LayerResults]):
         """One layer."""
         return measure(point)
 
-    def results(
-        self, topology: TopologyText, points: Sequence[LayerPoint], rows: Sequence[LayerRow]
-    ) -> LayerResults:
-        """All rows."""
-        del points
-        return LayerResults(
-            version=self.version,
-            topology=topology.source,
-            topology_hash=topology.hash,
-            rows=tuple(rows),
-        )
-
     def problem(self, results: LayerResults) -> str:
         """The figure needs a layer at full size."""
         return "" if results.headline else "there must be a row at full size"

@@ -5,6 +5,7 @@ from msgspec import Struct
 from kernbench.studies.faults import below_bound, wrong_by
 from kernbench.studies.llama70b_layer.shape import LAYERS
 from kernbench.studies.sip_count import sip_count
+from kernbench.studies.study_results import StudyResults
 
 TOLERANCE = 2e-2
 """Largest difference from float64, as a share of the root mean square of the result. Weights and
@@ -84,13 +85,8 @@ class LayerRow(Struct, frozen=True, forbid_unknown_fields=True):
         return found
 
 
-class LayerResults(Struct, frozen=True, forbid_unknown_fields=True):
+class LayerResults(StudyResults[LayerRow], frozen=True, forbid_unknown_fields=True):
     """The file."""
-
-    version: int
-    topology: str
-    topology_hash: str
-    rows: tuple[LayerRow, ...]
 
     @property
     def headline(self) -> tuple[LayerRow, ...]:

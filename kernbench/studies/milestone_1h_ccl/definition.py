@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 from kernbench.studies.milestone_1h_ccl import table
 from kernbench.studies.milestone_1h_ccl.measurement import measure
 from kernbench.studies.milestone_1h_ccl.networks import NETWORKS, RingLayout
-from kernbench.studies.milestone_1h_ccl.points import CclPoint, plan_points
+from kernbench.studies.milestone_1h_ccl.points import CclPoint, joined, plan_points
 from kernbench.studies.milestone_1h_ccl.rows import PARTS, CclResults, CclRow
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
+from kernbench.theory.topology_file import TopologyFile
 from runtime.core.config_file import default_file, read_text
 
 if TYPE_CHECKING:
@@ -35,18 +36,15 @@ class CclStudy(ParameterStudy[CclPoint, CclRow, CclResults]):
         """One all-reduce."""
         return measure(point)
 
-    def results(
-        self, topology: TopologyText, points: Sequence[CclPoint], rows: Sequence[CclRow]
-    ) -> CclResults:
+    def results(self, topology: TopologyText, rows: Sequence[CclRow]) -> CclResults:
         """With the ring in each network of the part `size`."""
-        files = {point.network: point.topology for point in points if point.part == "size"}
-        networks = tuple(network for network in NETWORKS if network in files)
+        file = TopologyFile.of(topology.text)
         return CclResults(
             version=self.version,
             topology=topology.source,
             topology_hash=topology.hash,
-            networks=networks,
-            layouts=tuple(RingLayout.of(files[network], network.sips) for network in networks),
+            networks=NETWORKS,
+            layouts=tuple(RingLayout.of(joined(file, each), each.sips) for each in NETWORKS),
             rows=tuple(rows),
         )
 

@@ -92,7 +92,7 @@ def sizes(max_bytes: int) -> Iterator[int]:
 
 def _by_size(file: TopologyFile, queues: dict[str, Any], max_bytes: int) -> Iterator[CclPoint]:
     for network in NETWORKS:
-        text = _joined(file, network)
+        text = joined(file, network)
         for algorithm in ALGORITHMS:
             for nbytes in sizes(max_bytes):
                 yield CclPoint(
@@ -108,7 +108,7 @@ def _by_size(file: TopologyFile, queues: dict[str, Any], max_bytes: int) -> Iter
 
 def _by_kind(file: TopologyFile, queues: dict[str, Any], max_bytes: int) -> Iterator[CclPoint]:
     network = NETWORKS[0]
-    text = _joined(file, network)
+    text = joined(file, network)
     for kind in KINDS:
         for nbytes in KIND_BYTES:
             if nbytes <= max_bytes:
@@ -127,7 +127,7 @@ def _on_the_reference(file: TopologyFile, queues: dict[str, Any]) -> Iterator[Cc
     variant = reference_variant(file)
     for ranks, all_slots in REFERENCE_SLOTS.items():
         network = SipNetwork("ring_1d", ranks, 1)
-        text = _joined(variant, network)
+        text = joined(variant, network)
         for slots in all_slots:
             # Small packets: from this narrow link, a large one would hold the port of the TCM for
             # longer than a send needs.
@@ -159,7 +159,7 @@ def reference_variant(file: TopologyFile) -> TopologyFile:
     )
 
     def alpha_ps(overhead_ns: float) -> int:
-        text = _joined(narrow.with_values({"ucie.overhead_ns": overhead_ns}), pair)
+        text = joined(narrow.with_values({"ucie.overhead_ns": overhead_ns}), pair)
         return int(AllReduceTheory(text, pair).ring_link.alpha_ps)
 
     # Alpha is linear in the overhead, so two values of it give the slope.
@@ -168,7 +168,8 @@ def reference_variant(file: TopologyFile) -> TopologyFile:
     return narrow.with_values({"ucie.overhead_ns": overhead_ns})
 
 
-def _joined(file: TopologyFile, network: SipNetwork) -> str:
+def joined(file: TopologyFile, network: SipNetwork) -> str:
+    """The topology file with the SIPs of a network."""
     return file.with_values({"system.sips": file["system.sips"] | network.section}).text
 
 

@@ -5,6 +5,7 @@ from msgspec import Struct
 from kernbench.studies.faults import below_bound, wrong_count
 from kernbench.studies.milestone_1h_ccl.networks import RingLayout, SipNetwork
 from kernbench.studies.milestone_1h_ccl.theory import RingTimeParts
+from kernbench.studies.study_results import StudyResults
 
 PARTS = ("size", "kind", "reference")
 """Parts of the study: sweep over sizes, sweep over queue memories, parameters of ASTRA-sim."""
@@ -72,15 +73,11 @@ class CclRow(Struct, frozen=True, forbid_unknown_fields=True):
         return found
 
 
-class CclResults(Struct, frozen=True, forbid_unknown_fields=True):
+class CclResults(StudyResults[CclRow], frozen=True, forbid_unknown_fields=True):
     """All rows, and the networks of the part `size` with the ring in each of them."""
 
-    version: int
-    topology: str
-    topology_hash: str
     networks: tuple[SipNetwork, ...]
     layouts: tuple[RingLayout, ...]
-    rows: tuple[CclRow, ...]
 
     def of(self, part: str) -> list[CclRow]:
         """The rows of one of `PARTS`."""

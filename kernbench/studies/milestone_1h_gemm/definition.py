@@ -8,6 +8,7 @@ from kernbench.studies.milestone_1h_gemm.measurement import measure
 from kernbench.studies.milestone_1h_gemm.points import GemmPoint, plan_points
 from kernbench.studies.milestone_1h_gemm.rows import GemmResults, GemmRow
 from kernbench.studies.milestone_1h_gemm.shapes import Staging, parse_shapes
+from kernbench.studies.milestone_1h_gemm.theory import GemmHardware
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
 
 if TYPE_CHECKING:
@@ -32,15 +33,13 @@ class GemmStudy(ParameterStudy[GemmPoint, GemmRow, GemmResults]):
         """One product."""
         return measure(point)
 
-    def results(
-        self, topology: TopologyText, points: Sequence[GemmPoint], rows: Sequence[GemmRow]
-    ) -> GemmResults:
+    def results(self, topology: TopologyText, rows: Sequence[GemmRow]) -> GemmResults:
         """With the hardware, which the bounds rest on."""
         return GemmResults(
             version=self.version,
             topology=topology.source,
             topology_hash=topology.hash,
-            hardware=points[0].hardware,
+            hardware=GemmHardware.of(topology.parsed),
             rows=tuple(rows),
         )
 

@@ -8,7 +8,6 @@ from kernbench.studies.milestone_1h_gemm.theory import GemmHardware
 from kernbench.studies.parameter_study import TopologyText
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.errors import UsageError
-from runtime.model.topology import parse_topology
 
 
 class GemmPoint(NamedTuple):
@@ -34,7 +33,7 @@ def plan_points(topology: TopologyText, shapes: Iterable[ProductShape]) -> tuple
     Raises `ConfigError` for an invalid file, and `UsageError` if loaded operands do not fit in the
     kernel's scratch.
     """
-    hardware = GemmHardware.of(parse_topology(topology.text, topology.source))
+    hardware = GemmHardware.of(topology.parsed)
     one_sip = TopologyFile.of(topology.text).on_a_ring(1).text
     points = tuple(
         GemmPoint(topology=one_sip, hardware=hardware, shape=shape, staging=staging)

@@ -5,6 +5,7 @@ from msgspec import Struct
 from kernbench.studies.faults import below_bound
 from kernbench.studies.milestone_1h_gemm.shapes import ProductShape, Staging
 from kernbench.studies.milestone_1h_gemm.theory import GemmBounds, GemmHardware
+from kernbench.studies.study_results import StudyResults
 
 
 class StageBusy(Struct, frozen=True, forbid_unknown_fields=True):
@@ -96,11 +97,7 @@ class GemmRow(Struct, frozen=True, forbid_unknown_fields=True):
         return found
 
 
-class GemmResults(Struct, frozen=True, forbid_unknown_fields=True):
+class GemmResults(StudyResults[GemmRow], frozen=True, forbid_unknown_fields=True):
     """All rows, and the hardware they were measured on."""
 
-    version: int
-    topology: str
-    topology_hash: str
     hardware: GemmHardware
-    rows: tuple[GemmRow, ...]

@@ -84,12 +84,7 @@ class HeadlineStudy(ParameterStudy[HeadlinePoint, HeadlineRow, HeadlineResults])
         """One layer."""
         return measure(point)
 
-    def results(
-        self,
-        topology: TopologyText,
-        points: Sequence[HeadlinePoint],  # noqa: ARG002 - the rows name their points
-        rows: Sequence[HeadlineRow],
-    ) -> HeadlineResults:
+    def results(self, topology: TopologyText, rows: Sequence[HeadlineRow]) -> HeadlineResults:
         """With the sizes of the sweep."""
         return HeadlineResults(
             version=self.version,

@@ -12,7 +12,6 @@ from kernbench.studies.parameter_study import TopologyText
 from kernbench.studies.sip_count import sip_count
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.errors import UsageError
-from runtime.model.topology import parse_topology
 
 CHECKED_SCORES = 1 << 24
 """A run with at most as many scores has data, and its result is compared with float64."""
@@ -105,7 +104,7 @@ def plan_points(
     topology: TopologyText, ccl: str, config: HeadlineConfig
 ) -> tuple[HeadlinePoint, ...]:
     """All points; raises `UsageError` for sizes that PEs or cubes do not divide."""
-    found = parse_topology(topology.text, topology.source)
+    found = topology.parsed
     grid = PeGrid(found.cubes, found.pes_per_cube)
     file, queues = TopologyFile.of(topology.text), with_hypercube(ccl)
     texts = {sips: file.on_a_ring(sips).text for sips in config.sips}

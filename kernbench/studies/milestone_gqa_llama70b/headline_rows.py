@@ -7,6 +7,7 @@ from kernbench.studies.faults import below_bound, wrong_by
 from kernbench.studies.milestone_gqa_llama70b.op_log import OpLogSummary
 from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
 from kernbench.studies.sip_count import sip_count
+from kernbench.studies.study_results import StudyResults
 
 
 class HeadlineConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -118,16 +119,12 @@ class HeadlineRow(Struct, frozen=True, forbid_unknown_fields=True):
         ]
 
 
-class HeadlineResults(Struct, frozen=True, forbid_unknown_fields=True):
+class HeadlineResults(StudyResults[HeadlineRow], frozen=True, forbid_unknown_fields=True):
     """The file at headline scale."""
 
-    version: int
     validation_scale: bool
     panels: tuple[AttentionPanel, ...]
     config: HeadlineConfig
-    topology: str
-    topology_hash: str
-    rows: tuple[HeadlineRow, ...]
 
     def of(self, panel: AttentionPanel) -> tuple[HeadlineRow, ...]:
         """The rows of a panel."""

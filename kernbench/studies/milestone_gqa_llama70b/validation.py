@@ -19,7 +19,6 @@ from kernbench.studies.table import ns
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import UsageError
-from runtime.model.topology import parse_topology
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,18 +61,13 @@ class ValidationStudy(ParameterStudy[ValidationPoint, ValidationRow, ValidationR
         """One panel."""
         return measure(point)
 
-    def results(
-        self,
-        topology: TopologyText,
-        points: Sequence[ValidationPoint],
-        rows: Sequence[ValidationRow],
-    ) -> ValidationResults:
+    def results(self, topology: TopologyText, rows: Sequence[ValidationRow]) -> ValidationResults:
         """With the sizes of all panels."""
         return ValidationResults(
             version=self.version,
             validation_scale=True,
             panels=tuple(AttentionPanel),
-            config=points[0].config,
+            config=ValidationConfig(),
             topology=topology.source,
             topology_hash=topology.hash,
             rows=tuple(rows),
@@ -102,7 +96,7 @@ class ValidationStudy(ParameterStudy[ValidationPoint, ValidationRow, ValidationR
 
 
 def _check_rings(topology: TopologyText, config: ValidationConfig) -> None:
-    found = parse_topology(topology.text, topology.source)
+    found = topology.parsed
     mesh, ranks = found.sip.cube_mesh, config.n_ranks_single_user
     if found.pes_per_cube != ranks or mesh.w < 2 or mesh.h < 2:
         raise UsageError(

@@ -6,6 +6,7 @@ from kernbench.benches.attention.reference import F16_TOLERANCE
 from kernbench.studies.faults import wrong_by
 from kernbench.studies.milestone_gqa_llama70b.op_log import OpLogSummary
 from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
+from kernbench.studies.study_results import StudyResults
 
 F32_TOLERANCE = 2e-6
 """Largest absolute difference of a kernel with float32 operands from dense attention."""
@@ -81,13 +82,9 @@ class ValidationRow(Struct, frozen=True, forbid_unknown_fields=True):
         return found
 
 
-class ValidationResults(Struct, frozen=True, forbid_unknown_fields=True):
+class ValidationResults(StudyResults[ValidationRow], frozen=True, forbid_unknown_fields=True):
     """The file at validation scale."""
 
-    version: int
     validation_scale: bool
     panels: tuple[AttentionPanel, ...]
     config: ValidationConfig
-    topology: str
-    topology_hash: str
-    rows: tuple[ValidationRow, ...]

@@ -47,18 +47,13 @@ class MoeStudy(ParameterStudy[MoePoint, MoeRow, MoeResults]):
         """One dispatch and combine."""
         return measure(point)
 
-    def results(
-        self,
-        topology: TopologyText,
-        points: Sequence[MoePoint],
-        rows: Sequence[MoeRow],
-    ) -> MoeResults:
+    def results(self, topology: TopologyText, rows: Sequence[MoeRow]) -> MoeResults:
         """The rows, and the seed of all points."""
         return MoeResults(
             version=self.version,
             topology=topology.source,
             topology_hash=topology.hash,
-            seed=points[0].seed,
+            seed=self._flags.seed,
             rows=tuple(rows),
         )
 

@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from kernbench.studies.faults import below_bound, wrong_count
 from kernbench.studies.moe_all_to_all.routing import skew
+from kernbench.studies.study_results import StudyResults
 
 
 class MoeRow(Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,11 +58,7 @@ class MoeRow(Struct, frozen=True, forbid_unknown_fields=True):
         ]
 
 
-class MoeResults(Struct, frozen=True, forbid_unknown_fields=True):
+class MoeResults(StudyResults[MoeRow], frozen=True, forbid_unknown_fields=True):
     """All rows, the topology file they were measured on, and the seed of routing and tokens."""
 
-    version: int
-    topology: str
-    topology_hash: str
     seed: int
-    rows: tuple[MoeRow, ...]

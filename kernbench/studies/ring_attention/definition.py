@@ -64,12 +64,7 @@ class RingAttentionStudy(ParameterStudy[RingPoint, RingRow, RingResults]):
         """One layer."""
         return measure(point)
 
-    def results(
-        self,
-        topology: TopologyText,
-        points: Sequence[RingPoint],  # noqa: ARG002 - the rows name their points
-        rows: Sequence[RingRow],
-    ) -> RingResults:
+    def results(self, topology: TopologyText, rows: Sequence[RingRow]) -> RingResults:
         """With the sizes of the sweep."""
         return RingResults(
             version=self.version,

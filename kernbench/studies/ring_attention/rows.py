@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from kernbench.benches.attention.reference import F16_TOLERANCE
 from kernbench.studies.faults import below_bound, wrong_by
+from kernbench.studies.study_results import StudyResults
 
 
 class Division(StrEnum):
@@ -94,14 +95,10 @@ class RingRow(Struct, frozen=True, forbid_unknown_fields=True):
         ]
 
 
-class RingResults(Struct, frozen=True, forbid_unknown_fields=True):
+class RingResults(StudyResults[RingRow], frozen=True, forbid_unknown_fields=True):
     """The file."""
 
-    version: int
     sizes: RingSizes
-    topology: str
-    topology_hash: str
-    rows: tuple[RingRow, ...]
 
     def of(self, division: Division, tokens: int) -> tuple[RingRow, ...]:
         """The rows of a division and a length, by rising number of SIPs."""

@@ -23,6 +23,7 @@ from kernbench.studies.moe_all_to_all.definition import MoeStudy
 from kernbench.studies.moe_all_to_all.figures import FIGURES as MOE_FIGURES
 from kernbench.studies.moe_all_to_all.points import MoeFlags
 from kernbench.studies.parameter_study import ParameterStudy
+from kernbench.studies.study_results import StudyResults
 from runtime.core.bench_registry import StudyOptions
 from runtime.core.errors import UsageError
 from tests.support import algorithm_rows, ccl_rows, form_rows, gemm_rows, moe_rows
@@ -38,7 +39,7 @@ class StudyCase:
 
     name: str
     study: ParameterStudy[Any, Any, Any]
-    results: msgspec.Struct
+    results: StudyResults[Any]
     wrong: dict[str, float]
     fault: str
     files: tuple[str, ...]

@@ -1,0 +1,41 @@
+"""What a study keeps: a row for each simulation, and the content of its JSON file."""
+
+from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct
+
+
+class StudyRow(Protocol):
+    """The result of one simulation."""
+
+    @property
+    def label(self) -> str:
+        """Name of the row in the verdict."""
+        ...
+
+    @property
+    def time_ps(self) -> int:
+        """The simulated time, for the progress."""
+        ...
+
+    @property
+    def faults(self) -> Sequence[str]:
+        """A sentence for each check that failed."""
+        ...
+
+
+RowT = TypeVar("RowT", bound=StudyRow)
+
+
+class StudyResults(Struct, Generic[RowT], frozen=True, forbid_unknown_fields=True):
+    """The content of the results file: the rows, and the topology file they were measured on.
+
+    `version` is that of the format; `topology` is the name of the file, `topology_hash` the hash of
+    its content. A study whose file has more adds fields.
+    """
+
+    version: int
+    topology: str
+    topology_hash: str
+    rows: tuple[RowT, ...]
