@@ -9,6 +9,7 @@ import torch.distributed as dist
 from kernbench.torch_backend.device_work import DeviceWork
 from kernbench.torch_backend.operators import DEVICE
 from kernbench.torch_backend.staging import CollectiveStaging
+from kernbench.torch_backend.time_estimate import TimeEstimate
 from runtime.torch import distributed as low_level
 from runtime.torch.rank_state import ProcessGroup
 
@@ -24,6 +25,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
         super().__init__(group.rank, group.world_size)
         self._group = group
         self._name = self._description = ""
+        self._estimated: TimeEstimate | None = None
 
     def getBackendName(self) -> str:  # noqa: N802 - PyTorch's names, here and below
         """The name of the backend."""
@@ -69,22 +71,50 @@ class DeviceProcessGroup(dist.ProcessGroup):
         del device
         return self
 
+    @property
+    def supports_time_estimate(self) -> bool:
+        """True: the time of collectives can be measured, in the simulation."""
+        return True
+
+    def _start_time_estimate(self) -> None:
+        self._estimated = TimeEstimate()
+
+    def _end_time_estimate(self) -> float:
+        estimated, self._estimated = self._estimated, None
+        assert estimated is not None, "PyTorch calls both, in this order"
+        return estimated.microseconds()
+
+    def _staging(self) -> CollectiveStaging:
+        return CollectiveStaging(in_scratch=self._estimated is not None)
+
+    def _work(
+        self,
+        works: Sequence[low_level.Work | None],
+        staging: CollectiveStaging,
+        tensors: list[torch.Tensor],
+        *,
+        blocks: bool = False,
+    ) -> DeviceWork:
+        if self._estimated is not None:
+            self._estimated.add(works)
+        return DeviceWork(works, staging, tensors, blocks=blocks)
+
     def allreduce(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> dist.Work:
         """Combine the elements of all ranks, in place."""
         op = _op(opts)
-        staging = CollectiveStaging()
+        staging = self._staging()
         works = [
             low_level.all_reduce(staging.both(each), op, self._group, async_op=True)
             for each in tensors
             if each.numel()
         ]
-        return DeviceWork(works, staging, list(tensors))
+        return self._work(works, staging, list(tensors))
 
     allreduce_coalesced = allreduce
 
     def broadcast(self, tensors: Sequence[torch.Tensor], opts: Any) -> dist.Work:
         """Replace the elements of all ranks by those of the root."""
-        staging = CollectiveStaging()
+        staging = self._staging()
         works = [
             low_level.broadcast(
                 staging.both(each, moved=True),
@@ -95,11 +125,11 @@ class DeviceProcessGroup(dist.ProcessGroup):
             for each in tensors
             if each.numel()
         ]
-        return DeviceWork(works, staging, list(tensors))
+        return self._work(works, staging, list(tensors))
 
     def reduce(self, tensors: Sequence[torch.Tensor], opts: Any) -> dist.Work:
         """Combine the elements of all ranks on the root."""
-        staging = CollectiveStaging()
+        staging = self._staging()
         works = [
             low_level.reduce(
                 staging.both(each),
@@ -111,7 +141,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
             for each in tensors
             if each.numel()
         ]
-        return DeviceWork(works, staging, list(tensors))
+        return self._work(works, staging, list(tensors))
 
     def allgather(
         self,
@@ -121,7 +151,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
     ) -> dist.Work:
         """The tensors of all ranks, one for each rank."""
         del opts
-        staging = CollectiveStaging()
+        staging = self._staging()
         works = [
             low_level.all_gather(
                 [staging.written(each, moved=True) for each in listed],
@@ -132,7 +162,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
             for listed, source in zip(outputs, inputs, strict=True)
             if source.numel()
         ]
-        return DeviceWork(works, staging, [each for listed in outputs for each in listed])
+        return self._work(works, staging, [each for listed in outputs for each in listed])
 
     def allgather_coalesced(
         self,
@@ -157,7 +187,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
     ) -> dist.Work:
         """`all_gather_single` of several tensors."""
         del opts
-        staging = CollectiveStaging()
+        staging = self._staging()
         works = [
             low_level.all_gather_into_tensor(
                 staging.written(output, moved=True),
@@ -168,7 +198,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
             for output, source in zip(outputs, inputs, strict=True)
             if source.numel()
         ]
-        return DeviceWork(works, staging, list(outputs))
+        return self._work(works, staging, list(outputs))
 
     def reduce_scatter(
         self,
@@ -177,7 +207,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
         opts: Any = None,
     ) -> dist.Work:
         """Combine the tensors of all ranks; rank r gets the r-th one."""
-        staging = CollectiveStaging()
+        staging = self._staging()
         works = [
             low_level.reduce_scatter(
                 staging.written(output),
@@ -189,7 +219,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
             for output, listed in zip(outputs, inputs, strict=True)
             if output.numel()
         ]
-        return DeviceWork(works, staging, list(outputs))
+        return self._work(works, staging, list(outputs))
 
     def reduce_scatter_single(
         self, output: torch.Tensor, source: torch.Tensor, opts: Any = None
@@ -203,7 +233,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], opts: Any = None
     ) -> dist.Work:
         """`reduce_scatter_single` of several tensors."""
-        staging = CollectiveStaging()
+        staging = self._staging()
         works = [
             low_level.reduce_scatter_tensor(
                 staging.written(output),
@@ -215,7 +245,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
             for output, source in zip(outputs, inputs, strict=True)
             if output.numel()
         ]
-        return DeviceWork(works, staging, list(outputs))
+        return self._work(works, staging, list(outputs))
 
     def all_to_all_single(
         self,
@@ -227,7 +257,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
     ) -> dist.Work:
         """Part r of the rows goes to rank r; the part from rank r is part r of the output."""
         del opts
-        staging = CollectiveStaging()
+        staging = self._staging()
         work = low_level.all_to_all_single(
             staging.written(output, moved=True, shape=_rows(output)),
             staging.read(source, moved=True, shape=_rows(source)),
@@ -236,7 +266,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
             self._group,
             async_op=True,
         )
-        return DeviceWork([work], staging, [output])
+        return self._work([work], staging, [output])
 
     alltoall_base = all_to_all_single
 
@@ -245,14 +275,14 @@ class DeviceProcessGroup(dist.ProcessGroup):
     ) -> dist.Work:
         """Tensor r goes to rank r."""
         del opts
-        staging = CollectiveStaging()
+        staging = self._staging()
         work = low_level.all_to_all(
             [staging.written(each, moved=True) for each in outputs],
             [staging.read(each, moved=True) for each in inputs],
             self._group,
             async_op=True,
         )
-        return DeviceWork([work], staging, list(outputs))
+        return self._work([work], staging, list(outputs))
 
     def gather(
         self,
@@ -261,7 +291,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
         opts: Any,
     ) -> dist.Work:
         """The tensors of all ranks on the root."""
-        staging = CollectiveStaging()
+        staging = self._staging()
         targets = [staging.written(each, moved=True) for listed in outputs for each in listed]
         work = low_level.gather(
             staging.read(inputs[0], moved=True),
@@ -270,7 +300,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
             async_op=True,
             group_dst=opts.rootRank,
         )
-        return DeviceWork([work], staging, [each for listed in outputs for each in listed])
+        return self._work([work], staging, [each for listed in outputs for each in listed])
 
     def scatter(
         self,
@@ -279,7 +309,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
         opts: Any,
     ) -> dist.Work:
         """Tensor r of the root goes to rank r."""
-        staging = CollectiveStaging()
+        staging = self._staging()
         sources = [staging.read(each, moved=True) for listed in inputs for each in listed]
         work = low_level.scatter(
             staging.written(outputs[0], moved=True),
@@ -288,29 +318,29 @@ class DeviceProcessGroup(dist.ProcessGroup):
             async_op=True,
             group_src=opts.rootRank,
         )
-        return DeviceWork([work], staging, list(outputs))
+        return self._work([work], staging, list(outputs))
 
     def send(self, tensors: Sequence[torch.Tensor], dst: int, tag: int) -> dist.Work:
         """Send a tensor to a rank of the group."""
-        staging = CollectiveStaging()
+        staging = self._staging()
         works = [
             low_level.isend(
                 staging.read(each, moved=True), group=self._group, tag=tag, group_dst=dst
             )
             for each in tensors
         ]
-        return DeviceWork(works, staging, list(tensors))
+        return self._work(works, staging, list(tensors))
 
     def recv(self, tensors: Sequence[torch.Tensor], src: int, tag: int) -> dist.Work:
         """Receive a tensor from a rank of the group."""
-        staging = CollectiveStaging()
+        staging = self._staging()
         works = [
             low_level.irecv(
                 staging.written(each, moved=True), group=self._group, tag=tag, group_src=src
             )
             for each in tensors
         ]
-        return DeviceWork(works, staging, list(tensors))
+        return self._work(works, staging, list(tensors))
 
     def recv_anysource(self, tensors: Sequence[torch.Tensor], tag: int) -> dist.Work:
         """`ValueError`: a receive names its sender."""
@@ -322,8 +352,8 @@ class DeviceProcessGroup(dist.ProcessGroup):
     def barrier(self, opts: Any = None) -> dist.Work:
         """Complete when every rank of the group has called it."""
         del opts
-        return DeviceWork(
-            [low_level.barrier(self._group, async_op=True)], CollectiveStaging(), [], blocks=True
+        return self._work(
+            [low_level.barrier(self._group, async_op=True)], self._staging(), [], blocks=True
         )
 
 

@@ -15,10 +15,12 @@ from runtime.torch.tensors.tensor import Tensor
 class CollectiveStaging:
     """The tensors of one call. `copy_back` is called when the device has written them.
 
-    Elements which are only `moved` may have any type whose size the hardware has.
+    Elements which are only `moved` may have any type whose size the hardware has. With `in_scratch`
+    the call takes other memory in place of all tensors, which it neither reads nor writes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, in_scratch: bool = False) -> None:
+        self._in_scratch = in_scratch
         self._to_write: list[tuple[torch.Tensor, torch.Tensor]] = []
         self._kept: list[torch.Tensor] = []
 
@@ -60,7 +62,9 @@ class CollectiveStaging:
         writes: bool,
     ) -> Tensor:
         used = tensor.detach()
-        if used.device.type != DEVICE or not used.is_contiguous():
+        if self._in_scratch:
+            used = torch.empty(used.shape, dtype=used.dtype, device=DEVICE)
+        elif used.device.type != DEVICE or not used.is_contiguous():
             used = torch.empty(used.shape, dtype=used.dtype, device=DEVICE)
             if reads:
                 used.copy_(tensor.detach())
