@@ -40,7 +40,7 @@ STUDIES: tuple[ParameterStudy[Any, Any, Any], ...] = (
     GemmStudy(DEFAULT_SHAPES),
     HeadlineStudy(prefill=PREFILL, decode=DECODE, sips=SIPS, batch=BATCH),
     KvTransferStudy(KvFlags()),
-    LayerStudy(llama70b_layer.CONTEXT, llama70b_layer.TOKENS),
+    LayerStudy(llama70b_layer.CONTEXT, llama70b_layer.TOKENS, llama70b_layer.SIPS),
     MoeStudy(MoeFlags()),
     RingAttentionStudy(
         tokens=ring_attention.TOKENS, sips=ring_attention.SIPS, heads=ring_attention.HEADS

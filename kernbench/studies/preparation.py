@@ -4,9 +4,11 @@ from kernbench import torch
 from runtime.torch.tensors.tensor import Tensor
 
 
-def map_tensors(*tensors: Tensor) -> None:
-    """Launch a kernel without a command: it maps the pages of its tensors."""
-    torch.launch("map", _no_operation, *tensors)
+def map_tensors(*tensors: Tensor, queues: str | None = None) -> None:
+    """Launch a kernel without a command: it maps the pages of its tensors, and `queues` are
+    installed.
+    """
+    torch.launch("map", _no_operation, *tensors, queues=queues)
 
 
 def meet() -> None:

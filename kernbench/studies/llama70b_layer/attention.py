@@ -5,20 +5,21 @@ them.
 """
 
 from kernbench import tl
+from kernbench.benches.attention.flash import BlockShape, FlashItem, flash
 from kernbench.benches.attention.online_softmax import (
-    MASKED,
     SoftmaxState,
     attended,
     block_state,
     extended,
+    normalise,
 )
 from kernbench.studies.llama70b_layer.cube_barrier import cube_barrier
 from kernbench.studies.llama70b_layer.shape import Activations, LayerShape
 
 KEYS = 256
-"""Most keys of a block of scores."""
-ROWS = 64
-"""Most queries of a block of scores."""
+"""Most keys of a block of scores of a decode."""
+ROWS, WIDTH = 64, 320
+"""Most queries and most keys of a block of scores of a prefill."""
 
 
 def decode_attention(
@@ -124,43 +125,32 @@ def _received(slots: tl.Pointer, count: int, group: int, columns: int) -> Softma
 def prefill_attention(qkv: tl.Pointer, out: tl.Pointer, shape: LayerShape) -> None:
     """Kernel: causal attention of all tokens; blocks of queries are dealt to the PEs in turn."""
     number = tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)
-    pes = tl.num_programs(0) * tl.num_programs(1)
+    pes, depth = tl.num_programs(0) * tl.num_programs(1), shape.depth
     rows = min(ROWS, max(1, shape.tokens * shape.heads // pes))
     blocks = shape.tokens // rows
-    for unit in range(number, shape.heads * blocks, pes):
-        # Late blocks have more keys: they begin.
-        head, block = unit % shape.heads, blocks - 1 - unit // shape.heads
-        with tl.scratch():
-            _attend(qkv, out, shape, head, block * rows, rows)
-
-
-def _attend(
-    qkv: tl.Pointer,
-    out: tl.Pointer,
-    shape: LayerShape,
-    head: int,
-    token: int,
-    rows: int,
-) -> None:
-    depth = shape.depth
-    heads = Activations(shape.tokens, depth)
-    q = tl.load_async(qkv + heads.start(token, head * depth), (rows, depth))
-    own = (shape.heads + head // shape.group) * depth
-    keys = qkv + heads.start(0, own)
-    values = qkv + heads.start(0, own + shape.kv_heads * depth)
-    end, state = token + rows, None
-    for first in range(0, end, KEYS):
-        block = (min(KEYS, end - first), depth)
-        k = tl.load_async(keys + first * depth, block)
-        v = tl.load_async(values + first * depth, block)
-        scores = tl.dot(q.wait(), k.wait().mT) * depth**-0.5
-        if first + block[0] > token + 1:
-            seen = tl.arange(token, end)[:, None] >= tl.arange(first, first + block[0])[None, :]
-            scores = tl.where(seen, scores, MASKED)
-        state = extended(state, scores, v.wait()) if state else block_state(scores, v.wait())
-    assert state is not None
-    result = attended(state, out.dtype)
+    # Late blocks have more keys: they begin.
+    units = [
+        (unit % shape.heads, (blocks - 1 - unit // shape.heads) * rows)
+        for unit in range(number, shape.heads * blocks, pes)
+    ]
+    items = [_item(qkv, shape, head, token, rows) for head, token in units]
+    states = flash(items, BlockShape(rows, min(WIDTH, shape.tokens), depth))
     panels = Activations(shape.tokens, shape.heads * depth // tl.num_programs(0))
-    for column, count in panels.runs(head * depth, depth):
-        start = out + panels.start(token, head * depth + column)
-        tl.store(start, result[:, column : column + count], (panels.width, 1))
+    for (head, token), state in zip(units, states, strict=True):
+        with tl.scratch():
+            result = tl.empty((rows, depth), out.dtype)
+            normalise(state, result)
+            for column, count in panels.runs(head * depth, depth):
+                start = out + panels.start(token, head * depth + column)
+                tl.store(start, result[:, column : column + count], (panels.width, 1))
+
+
+def _item(qkv: tl.Pointer, shape: LayerShape, head: int, token: int, rows: int) -> FlashItem:
+    """The queries of a head from `token` on, and the keys and values up to the last of them."""
+    heads = Activations(shape.tokens, shape.depth)
+    keys = shape.heads + head // shape.group
+    q, k, v = (
+        qkv + heads.start(first, column * shape.depth)
+        for first, column in ((token, head), (0, keys), (0, keys + shape.kv_heads))
+    )
+    return FlashItem(q, k, v, token + rows, is_causal=True)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kernbench.benches.flags import check_least
 from kernbench.studies import table
 from kernbench.studies.llama70b_layer.measurement import LayerPoint, measure
 from kernbench.studies.llama70b_layer.rows import LayerResults, LayerRow
@@ -14,6 +15,7 @@ from kernbench.studies.llama70b_layer.shape import (
     TOKENS,
     LayerShape,
 )
+from kernbench.studies.number_list import rising_numbers
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
 from kernbench.studies.table import ns
 from kernbench.theory.topology_file import TopologyFile
@@ -22,7 +24,6 @@ from runtime.core.errors import UsageError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SIPS = (1, 2, 4, 8)
 SCALED_DOWN = LayerShape(
     hidden=512, inner=1024, heads=8, kv_heads=2, depth=64, tokens=1, context=256
 )
@@ -53,28 +54,32 @@ _COLUMNS = (
 
 
 class LayerStudy(ParameterStudy[LayerPoint, LayerRow, LayerResults]):
-    """Decode behind a cache of `context` tokens and prefill of `tokens` tokens, on 1 to 8 SIPs."""
+    """Decode behind a cache of `context` tokens and prefill of `tokens` tokens, on the numbers of
+    SIPs in the list `sips`.
+    """
 
     results_name = "llama70b_layer.json"
     noun = "layers"
     results_type = LayerResults
 
-    def __init__(self, context: int, tokens: int) -> None:
-        self._context, self._tokens = context, tokens
+    def __init__(self, context: int, tokens: int, sips: str) -> None:
+        self._context, self._tokens, self._sips = context, tokens, sips
 
     def points(self, topology: TopologyText) -> Sequence[LayerPoint]:
         """Raises `UsageError` for sizes that SIPs, cubes or PEs do not divide."""
+        check_least(1, context=self._context)
+        sips = rising_numbers("--sips-list", self._sips, 1, LLAMA_70B.kv_heads)
         file = TopologyFile.of(topology.text)
         small = file.with_values({"sip.cube_mesh": SCALED_CUBES})
         decode = replace(LLAMA_70B, context=self._context)
         points = [
             *_points(small, SCALED_DOWN, SCALED_SIPS, has_data=True),
             *_points(small, prefill_of(SCALED_DOWN, SCALED_TOKENS), SCALED_SIPS, has_data=True),
-            *_points(file, decode, SIPS, has_data=False),
+            *_points(file, decode, sips, has_data=False),
         ]
         if self._tokens:
             prefill = prefill_of(LLAMA_70B, self._tokens)
-            points += _points(file, prefill, SIPS, has_data=False)
+            points += _points(file, prefill, sips, has_data=False)
         return points
 
     def measure(self, point: LayerPoint) -> LayerRow:
@@ -117,8 +122,8 @@ def prefill_of(shape: LayerShape, tokens: int) -> LayerShape:
     """A layer whose tokens are all new; raises `UsageError` for a number without whole blocks."""
     if tokens % TOKENS or not TOKENS <= tokens <= MOST_TOKENS:
         raise UsageError(
-            f"--tokens {tokens}: not a multiple of {TOKENS} up to {MOST_TOKENS}, whose scores fit "
-            "in TCM; 0 leaves the prefill out"
+            f"--tokens {tokens}: must be a multiple of {TOKENS} up to {MOST_TOKENS}; 0 leaves the "
+            "prefill out"
         )
     return replace(shape, tokens=tokens, context=tokens)
 

@@ -81,8 +81,10 @@ def _panel(axes: Axes, rows: Sequence[LayerRow]) -> None:
 def _finding(rows: Sequence[LayerRow]) -> str:
     decodes = [row for row in rows if row.is_decode] or rows
     first, last = decodes[0], decodes[-1]
+    gain = first.time_ps / last.time_ps
+    faster = f": {gain:.1f} times as fast as {first.sips}" if len(decodes) > 1 else ""
     return (
-        f"{last.sips} SIPs: {first.time_ps / last.time_ps:.1f} times as fast as {first.sips}; "
+        f"{sip_count(last.sips)}{faster}; "
         f"all-reduces are {last.exposed_ps / last.time_ps:.0%} of the decode"
     )
 

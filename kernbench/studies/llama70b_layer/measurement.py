@@ -33,8 +33,11 @@ class LayerPoint:
 
     @property
     def cost(self) -> int:
-        """Multiply-adds, which take longer with data; tiles of one token are as many as of 32."""
-        return self.shape.weights * max(32, self.shape.tokens) * (8 if self.has_data else 1)
+        """Multiply-adds, which take longer with data; tiles of one token are as many as of 32.
+        SIPs divide them, but each one has exchanges and launches of its own.
+        """
+        products = self.shape.weights * max(32, self.shape.tokens) * (8 if self.has_data else 1)
+        return products * (8 + self.sips)
 
     def __str__(self) -> str:
         return (

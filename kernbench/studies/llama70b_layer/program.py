@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernbench import DPPolicy, tl, torch
+from kernbench import DPPolicy, torch
 from kernbench.benches.attention.queues import HYPERCUBE
 from kernbench.studies.llama70b_layer.attention import decode_attention, prefill_attention
 from kernbench.studies.llama70b_layer.projection import (
@@ -26,6 +26,7 @@ from kernbench.studies.llama70b_layer.weights import (
     packed,
     rotations,
 )
+from kernbench.studies.preparation import map_tensors
 from runtime.language.value import Array
 
 dist = torch.distributed
@@ -106,10 +107,14 @@ class _RankLayer:
             _placed(shape.hidden, weights and weights.gains[index], _EVERY_CUBE)
             for index in range(2)
         ]
-        self._rotations = [
-            torch.from_numpy(in_parts(each, self._projections[0])[::2], dp=_SPREAD)
-            for each in rotations(shape)
-        ]
+        self._rotations = (
+            [
+                torch.from_numpy(in_parts(each, self._projections[0])[::2], dp=_SPREAD)
+                for each in rotations(shape)
+            ]
+            if data
+            else [_float32(shape.tokens * shape.qkv // 2) for _ in range(2)]
+        )
         self._heads = self._activations(shape.tokens * shape.qkv)
         self._attended = self._activations(shape.tokens * queries)
         self._gated = self._activations(shape.tokens * shape.inner)
@@ -150,8 +155,7 @@ class _RankLayer:
     def run(self) -> tuple[int, ...]:
         """Compute the layer; the time of each part, from the end of the part before."""
         # The first launch maps its tensors, and the first all-reduce installs its queues.
-        _launch("map", _nothing, *self._tensors)
-        self._reduce(self._middle)
+        map_tensors(*self._tensors, queues=HYPERCUBE)
         self._reduce(self.result)
         dist.barrier()
         torch.ahbm.synchronize()
@@ -232,11 +236,6 @@ class _RankLayer:
 
     def _run_all_reduce_2(self) -> None:
         self._reduce(self.result)
-
-
-def _nothing(*tensors: tl.Pointer) -> None:
-    """Kernel: maps its tensors."""
-    del tensors
 
 
 def _launch(name: str, kernel: Callable[..., None], *arguments: object) -> None:

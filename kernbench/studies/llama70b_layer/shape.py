@@ -10,8 +10,8 @@ ITEM_BYTES = 2
 """Of an element of a weight or an activation."""
 TOKENS = 64
 """Tokens of a block of a prefill."""
-MOST_TOKENS = 256
-"""Tokens of a prefill: keys whose scores fit in TCM at once."""
+MOST_TOKENS = 4096
+"""Tokens of a prefill."""
 MOST_KEYS = 1024
 """Keys of one PE in a decode."""
 
@@ -64,7 +64,9 @@ class LayerShape:
     def check(self, ranks: int, cubes: int, pes: int) -> None:
         """Raise `UsageError` for sizes that ranks, cubes or PEs do not divide."""
         if self.kv_heads % ranks:
-            raise UsageError(f"{self.kv_heads} heads of keys and values for {sip_count(ranks)}")
+            raise UsageError(
+                f"--sips-list {ranks}: the {self.kv_heads} KV heads do not divide by it"
+            )
         own, all_pes = self.of_rank(ranks), cubes * pes
         for name, size in (
             ("hidden columns", self.hidden),

@@ -12,8 +12,8 @@ from the same memory.
 """
 BUFFERS = 16
 """Most panels in TCM: in use, queued at the GEMM engine, or on their way."""
-PANEL_ROWS = 512
-"""Most rows of a panel."""
+PANEL_ROWS = 1024
+"""Most rows of a panel; half as many for a product of one token, which is as short as its loads."""
 SCRATCH_BYTES = 800 << 10
 """Of TCM, for operands, sums and panels: the rest of 1 MiB is for the exchange of sums."""
 DECODE_ROWS, DECODE_PANELS = 256, 16
@@ -79,7 +79,8 @@ class WeightPanels:
 def panel_rows(shape: Projection, tile: int) -> int:
     """The rows of a panel: all are equal, and whole tiles of `tile` rows if possible."""
     whole = [each for each in range(tile, shape.k + 1, tile) if not shape.k % each] or [shape.k]
-    fitting = [each for each in whole if each <= PANEL_ROWS] or whole[:1]
+    most = PANEL_ROWS if shape.block > 1 else PANEL_ROWS // 2
+    fitting = [each for each in whole if each <= most] or whole[:1]
     if shape.block > 1:
         return fitting[-1]
     across = max(1, shape.n // shape.width)

@@ -15,7 +15,7 @@ from kernbench.studies.parameter_study import TopologyText
 from runtime.core.errors import UsageError
 from tests.support.runs import ROOT
 
-STUDY = LayerStudy(8192, 64)
+STUDY = LayerStudy(8192, 64, "1,2,4,8")
 
 
 def row(**changes: Any) -> LayerRow:
@@ -86,13 +86,14 @@ def test_a_file_without_a_layer_at_full_size_is_refused(tmp_path: Path):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--context", "0"], "--context 0: at least 1"),
+        (["--context", "0"], "--context 0: must be at least 1"),
         (["--context", "100"], "16 PEs share the keys of a head, so it must be a multiple of 16"),
         (["--context", "32768"], "and the TCM of one has room for 1024"),
-        (["--tokens", "-1"], "--tokens -1: at least 0"),
-        (["--tokens", "1"], "--tokens 1: not a multiple of 64 up to 256"),
-        (["--tokens", "100"], "--tokens 100: not a multiple of 64 up to 256"),
-        (["--tokens", "320"], "--tokens 320: not a multiple of 64 up to 256"),
+        (["--tokens", "-64"], "--tokens -64: must be a multiple of 64 up to 4096"),
+        (["--tokens", "100"], "--tokens 100: must be a multiple of 64 up to 4096; 0 leaves"),
+        (["--tokens", "4160"], "--tokens 4160: must be a multiple of 64 up to 4096; 0 leaves"),
+        (["--sips-list", "3"], "--sips-list 3: the 8 KV heads do not divide by it"),
+        (["--sips-list", "16"], "--sips-list '16': expected rising numbers from 1 to 8"),
         (["--tokens", "many"], "--tokens"),
     ],
 )
