@@ -1,7 +1,10 @@
 """A scaled-down layer, simulated and compared with float64."""
 
+from dataclasses import replace
+
 import pytest
 
+from kernbench.studies.llama70b_layer.attention import WIDTH
 from kernbench.studies.llama70b_layer.definition import (
     SCALED_CUBES,
     SCALED_DOWN,
@@ -36,6 +39,17 @@ def test_a_layer_is_right_against_float64(phase: str, sips: int):
     assert row.time_ps == sum(part.time_ps for part in row.parts)
     # One SIP has nothing to reduce.
     assert (row.exposed_ps > 0) == (sips > 1)
+
+
+@pytest.mark.slow
+def test_a_prefill_of_more_keys_than_a_block_of_scores_is_right():
+    file = TopologyFile.of(read_text(default_file("topology.yaml")))
+    text = file.with_values({"sip.cube_mesh": {"w": 1, "h": 1}}).on_a_ring(1).text
+    narrow = replace(SCALED_DOWN, hidden=256, inner=256, heads=4, kv_heads=1)
+    shape = prefill_of(narrow, 384)
+    assert shape.tokens > WIDTH
+    row = measure(LayerPoint(text, shape, 1, has_data=True))
+    assert row.faults == []
 
 
 def test_a_wrong_result_is_a_fault():
