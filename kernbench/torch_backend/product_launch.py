@@ -21,7 +21,7 @@ from kernbench.torch_backend.storages import StridedWindow
 from runtime.core.requests import PerPe
 from runtime.model.placement import Span
 from runtime.torch.ahbm import get_device_properties
-from runtime.torch.products.matmul import pe_memory, pe_rates
+from runtime.torch.products.product_blocks import pe_memory, pe_rates
 from runtime.torch.products.product_kernel import ProductTask, ResultMatrix
 from runtime.torch.products.product_plan import (
     PeRates,

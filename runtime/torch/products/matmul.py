@@ -7,39 +7,30 @@ int32 for int8, and rounded once to the type of the operands, which is PyTorch's
 """
 
 from collections.abc import Sequence
-from math import prod
-from typing import NamedTuple
 
 from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
 from runtime.core.requests import PerPe
 from runtime.language.value import Pointer
-from runtime.model.placement import Placement, Span
+from runtime.model.placement import Placement
 from runtime.torch.ahbm import get_device_properties
 from runtime.torch.ops import launch_on
 from runtime.torch.products.block_copy import flat_copy
+from runtime.torch.products.matmul_shape import MatmulShape
+from runtime.torch.products.product_blocks import Pe, ResultBlock, blocks_of, pe_memory, pe_rates
 from runtime.torch.products.product_kernel import ProductTask, ResultMatrix, multiply
 from runtime.torch.products.product_operands import (
-    MatrixPart,
     ProductOperand,
-    parts_of,
     product_operand,
 )
 from runtime.torch.products.product_plan import (
-    PeMemory,
-    PeRates,
     ProductDepth,
-    ProductSize,
-    divided,
-    grid,
     scratch_plan,
 )
-from runtime.torch.rank_state import running_rank
 from runtime.torch.tensors.creation import empty
 from runtime.torch.tensors.tensor import Tensor
 
 _TYPES = (float16, bfloat16, float32, int8)
 """The types that the GEMM engine multiplies."""
-_Pe = tuple[int, int]
 
 
 def matmul(
@@ -71,7 +62,7 @@ def matmul(
             name = ("input", "other")[position - 1]
             problem = f"must be Tensor, not {type(operand).__name__}"
             raise TypeError(f"matmul(): argument '{name}' (position {position}) {problem}")
-    product = _Product.of(input, other, transpose_input, transpose_other)
+    product = MatmulShape.of(input, other, transpose_input, transpose_other)
     _check_types(input, other)
     _check_bias(bias, product.n, input.dtype)
     result = _new(product.shape, input.dtype, dp) if out is None else _target(out, product, input)
@@ -86,7 +77,7 @@ def matmul(
         if bias is None
         else _operand(bias, (1, product.n), free_in_rows=False, used_in_rows=False)
     )
-    blocks = _blocks(product, result, a, b, by_owner=dp is not None)
+    blocks = blocks_of(product, result, a, b, by_owner=dp is not None)
     _launch(product, result, a, b, row, blocks)
     return result
 
@@ -97,58 +88,6 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:  # noqa: A002 - PyTorch's name
         if isinstance(operand, Tensor) and len(operand.shape) != 2:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise RuntimeError(f"{name} must be a matrix")
     return matmul(input, mat2)
-
-
-class _Product(NamedTuple):
-    """The sizes of a product: of its result, and of the operands as they are in memory."""
-
-    m: int
-    k: int
-    n: int
-    shape: tuple[int, ...]
-    stored_a: tuple[int, int]
-    stored_b: tuple[int, int]
-
-    @classmethod
-    def of(cls, a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> "_Product":  # noqa: FBT001
-        axes = len(a.shape), len(b.shape)
-        if 0 in axes:
-            raise RuntimeError(
-                "both arguments to matmul need to be at least 1D, but they are "
-                f"{axes[0]}D and {axes[1]}D"
-            )
-        if axes[1] > 2:
-            raise NotImplementedError(
-                f"matmul of {a.shape} and {b.shape}: other has at most 2 axes here; multiply the "
-                "matrices of a batch one by one"
-            )
-        for tensor, transposed in ((a, transpose_a), (b, transpose_b)):
-            if transposed and len(tensor.shape) != 2:
-                raise ValueError(f"a tensor of shape {tensor.shape} is no matrix to transpose")
-        stored_a = (prod(a.shape[:-1]), a.shape[-1])
-        stored_b = (b.shape[0], 1 if len(b.shape) == 1 else b.shape[1])
-        m, k = stored_a[::-1] if transpose_a else stored_a
-        depth, n = stored_b[::-1] if transpose_b else stored_b
-        if k != depth:
-            raise RuntimeError(_mismatch(a.shape, b.shape, (m, k), (depth, n)))
-        shape: tuple[int, ...] = ((m,) if transpose_a else a.shape[:-1]) + (
-            () if len(b.shape) == 1 else (n,)
-        )
-        return cls(m=m, k=k, n=n, shape=shape, stored_a=stored_a, stored_b=stored_b)
-
-
-def _mismatch(
-    a: Sequence[int], b: Sequence[int], left: tuple[int, int], right: tuple[int, int]
-) -> str:
-    if len(b) > 1:
-        (m, k), (depth, n) = left, right
-        return f"mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {depth}x{n})"
-    if len(a) == 1:
-        return (
-            f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the "
-            f"same number of elements, but got {a[0]} and {b[0]} elements respectively"
-        )
-    return f"size mismatch, got input ({left[0]}), mat ({left[0]}x{left[1]}), vec ({b[0]})"
 
 
 def _check_types(a: Tensor, b: Tensor) -> None:
@@ -170,7 +109,7 @@ def _check_bias(bias: Tensor | None, n: int, dtype: DType) -> None:
         raise RuntimeError(f"matmul: the bias is {bias.dtype!r}, the operands are {dtype!r}")
 
 
-def _target(out: Tensor, product: _Product, a: Tensor) -> Tensor:
+def _target(out: Tensor, product: MatmulShape, a: Tensor) -> Tensor:
     if (out.shape, out.dtype) != (product.shape, a.dtype) or not out.is_flat:
         raise RuntimeError(
             f"matmul: out is {out.dtype!r} of shape {out.shape}; the result is {a.dtype!r} of "
@@ -197,29 +136,18 @@ def _operand(
     return tensor, operand
 
 
-class _ResultBlock(NamedTuple):
-    """A block of the result on a PE; element (0, 0) of its matrix would be `origin` elements from
-    the start of the tensor.
-    """
-
-    rows: Span
-    columns: Span
-    origin: int
-    pitch: int
-
-
 def _launch(
-    product: _Product,
+    product: MatmulShape,
     result: Tensor,
     a: tuple[Tensor, ProductOperand],
     b: tuple[Tensor, ProductOperand],
     bias: tuple[Tensor, ProductOperand] | None,
-    blocks: Sequence[tuple[_Pe, _ResultBlock]],
+    blocks: Sequence[tuple[Pe, ResultBlock]],
 ) -> None:
     properties, start = get_device_properties(), Pointer(result.address, result.dtype)
     tile, memory = properties.gemm_tile, pe_memory()
     depth = ProductDepth(product.k, tile.k, result.itemsize)
-    tasks: dict[_Pe, list[ProductTask]] = {}
+    tasks: dict[Pe, list[ProductTask]] = {}
     for turn, (pe, block) in enumerate(blocks):
         plan = scratch_plan(
             a[1].size(block.rows, tile.m),
@@ -244,90 +172,3 @@ def _launch(
         None if bias is None else bias[1],
     )
     launch_on("matmul", multiply, arguments, tensors, sorted(tasks), local=True)
-
-
-def _blocks(
-    product: _Product,
-    result: Tensor,
-    a: tuple[Tensor, ProductOperand],
-    b: tuple[Tensor, ProductOperand],
-    *,
-    by_owner: bool,
-) -> list[tuple[_Pe, _ResultBlock]]:
-    """The blocks of each PE that takes part."""
-    m, n = product.m, product.n
-    parts = parts_of(result, (m, n)) or ()
-    if by_owner or not result.is_flat:
-        return [
-            (pe, _ResultBlock(part.rows, part.columns, _origin(part), part.pitch))
-            for part in parts
-            for pe in part.pes
-        ]
-    if len(b[1].pieces) > 1:
-        owners = _owners(b[0], product.stored_b)
-        return [
-            (pe, _ResultBlock((0, m), span, 0, n))
-            for pe, span in zip(owners, _spans(b[1]), strict=True)
-        ]
-    if len(a[1].pieces) > 1:
-        owners = _owners(a[0], product.stored_a)
-        return [
-            (pe, _ResultBlock(span, (0, n), 0, n))
-            for pe, span in zip(owners, _spans(a[1]), strict=True)
-        ]
-    return _grid_blocks(product, (_slices(a[0]), _slices(b[0])), result.itemsize)
-
-
-def _origin(part: MatrixPart) -> int:
-    return part.offset - part.rows[0] * part.pitch - part.columns[0]
-
-
-def _grid_blocks(
-    product: _Product, slices: tuple[int, int], itemsize: int
-) -> list[tuple[_Pe, _ResultBlock]]:
-    rates, per_cube = pe_rates(), get_device_properties().pes_per_cube
-    tile, size = rates.tile, ProductSize(product.m, product.k, product.n, itemsize)
-    rows, columns = grid(size, rates, slices)
-    spans = [
-        (row, column)
-        for row in divided(product.m, rows, tile.m)
-        for column in divided(product.n, columns, tile.n)
-    ]
-    return [
-        (divmod(number, per_cube), _ResultBlock(*span, 0, product.n))
-        for number, span in enumerate(spans)
-    ]
-
-
-def pe_rates() -> PeRates:
-    """The PEs of this SIP, and the rates of each."""
-    properties = get_device_properties()
-    tile = properties.gemm_tile
-    # 1 TFLOPS is 1000 operations a nanosecond.
-    step_ns = 2 * prod(tile) / (properties.peak_gemm_tflops_per_pe * 1000)
-    return PeRates(properties.pe_count, tile, step_ns, properties.hbm_gbs_per_pe)
-
-
-def pe_memory() -> PeMemory:
-    """The memories of a PE of this SIP."""
-    properties, hbm = get_device_properties(), running_rank().topology.hbm
-    return PeMemory(
-        properties.kernel_scratch_bytes_per_pe,
-        hbm.burst_bytes * hbm.num_pcs,
-        properties.hbm_gbs_per_pe,
-    )
-
-
-def _owners(tensor: Tensor, stored: tuple[int, int]) -> Sequence[_Pe]:
-    """The first holder of each part, in the order of the pieces of the operand."""
-    parts = parts_of(tensor, stored) or ()
-    return [part.pes[0] for part in sorted(parts, key=lambda part: (part.rows, part.columns))]
-
-
-def _spans(operand: ProductOperand) -> Sequence[Span]:
-    return [piece.span for piece in operand.pieces]
-
-
-def _slices(tensor: Tensor) -> int:
-    """The number of PEs that hold a part of a tensor."""
-    return len({(shard.spec.cube, shard.spec.pe) for shard in tensor.shards if shard.spec.nbytes})
