@@ -28,6 +28,7 @@ from runtime.ccl.selection import (
     matching_row,
     unreachable_rows,
 )
+from runtime.ccl.topologies import TOPOLOGIES
 from runtime.core.config_file import default_file, parse, raise_first, read_text
 from runtime.core.errors import ConfigError, nearest
 from runtime.core.section import Section
@@ -53,6 +54,10 @@ _Count = Annotated[int, Meta(ge=1, le=1 << 30)]
 _Index = Annotated[int, Meta(ge=0, le=1 << 20)]
 _SlotSize = Annotated[int, Meta(ge=64, le=1 << 30, multiple_of=64)]
 _Name = Annotated[str, Meta(min_length=1)]
+
+_ALL_NEIGHBOURS = "fully_connected"
+_FEW_NEIGHBOURS = TOPOLOGIES.keys() - {_ALL_NEIGHBOURS} | {"system"}
+"""The topologies by registry key without a receive ring for each other rank."""
 
 AUTO = "auto"
 """The name that stands for what the section `selection` chooses by collective and size."""
@@ -323,6 +328,13 @@ def _problems(file: CclFile) -> Iterator[tuple[str, str]]:
                 f"queues.{table}",
                 f"{table!r} is an algorithm, whose queues have its name; a table needs another one",
             )
+    for name, algorithm in file.algorithms.items():
+        if algorithm.peer_rings_bytes is not None and algorithm.topology in _FEW_NEIGHBOURS:
+            problem = (
+                f"topology {algorithm.topology!r} has no receive ring for each other rank, as "
+                f"{_ALL_NEIGHBOURS!r} has; set n_slots and slot_size instead"
+            )
+            yield f"algorithms.{name}.peer_rings_bytes", problem
     if file.selection is not None:
         yield from _selection_problems(file.selection, file)
 

@@ -30,41 +30,41 @@ def grid_cycle(w: int, h: int, *, wraps: bool = False) -> tuple[int, ...]:
         folded = (*range(0, count, 2), *reversed(range(1, count, 2)))
         return tuple(range(count)) if wraps else folded
     if h % 2 == 0:
-        places = _snake(w, h)
+        cells = _snake(w, h)
     elif w % 2 == 0:
-        places = [(row, column) for column, row in _snake(h, w)]
+        cells = [(row, column) for column, row in _snake(h, w)]
     elif wraps:
-        places = _columns_of_torus(w, h) if w >= h else _columns_of_torus_turned(w, h)
+        cells = _columns_of_torus(w, h) if w >= h else _columns_of_torus_turned(w, h)
     else:
-        places = _odd_sides(w, h)
-    return tuple(row * w + column for row, column in places)
+        cells = _odd_sides(w, h)
+    return tuple(row * w + column for row, column in cells)
 
 
 def _snake(w: int, h: int) -> list[tuple[int, int]]:
     """(row, column) along the rows of an even number of rows, and back up through column 0."""
-    places = [(0, column) for column in range(w)]
+    cells = [(0, column) for column in range(w)]
     for row in range(1, h):
         columns = range(1, w) if row % 2 == 0 else reversed(range(1, w))
-        places += [(row, column) for column in columns]
-    return places + [(row, 0) for row in reversed(range(1, h))]
+        cells += [(row, column) for column in columns]
+    return cells + [(row, 0) for row in reversed(range(1, h))]
 
 
 def _odd_sides(w: int, h: int) -> list[tuple[int, int]]:
     """The snake of all rows but the last one, with detours into the last row."""
-    places = list[tuple[int, int]]()
+    cells = list[tuple[int, int]]()
     last = h - 1
-    for place in _snake(w, last):
-        row, column = place
+    for cell in _snake(w, last):
+        row, column = cell
         below = row == last - 1
         # The row above the last one is passed from the highest column to the lowest: down from
         # even columns, and up again to the column before.
         if below and column % 2 == 1:
-            places += [(last, column), place]
+            cells += [(last, column), cell]
         elif below:
-            places += [place, (last, column)]
+            cells += [cell, (last, column)]
         else:
-            places.append(place)
-    return places
+            cells.append(cell)
+    return cells
 
 
 def _columns_of_torus(w: int, h: int) -> list[tuple[int, int]]:
@@ -74,12 +74,12 @@ def _columns_of_torus(w: int, h: int) -> list[tuple[int, int]]:
     row r + 1. The next column begins in that row. With (w - h)/2 columns upwards and the others
     downwards, the last one ends in row -h, which is row 0, where column 0 began.
     """
-    places, begin = list[tuple[int, int]](), 0
+    cells, begin = list[tuple[int, int]](), 0
     for column in range(w):
         step = -1 if column < (w - h) // 2 else 1
-        places += [((begin + step * row) % h, column) for row in range(h)]
+        cells += [((begin + step * row) % h, column) for row in range(h)]
         begin -= step
-    return places
+    return cells
 
 
 def _columns_of_torus_turned(w: int, h: int) -> list[tuple[int, int]]:

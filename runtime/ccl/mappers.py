@@ -90,9 +90,10 @@ def cube_ring(topology: Topology, root_cube: int) -> Mapping:  # noqa: ARG001 - 
     cycle = grid_cycle(mesh.w, mesh.h)
     local = {
         (cube, 0): {
-            direction: (cycle[peer], 0) for direction, peer in ring_1d(place, len(cycle), 1).items()
+            direction: (cycle[peer], 0)
+            for direction, peer in ring_1d(position, len(cycle), 1).items()
         }
-        for place, cube in enumerate(cycle)
+        for position, cube in enumerate(cycle)
     }
     return Mapping(tuple(sorted(local)), local, frozenset())
 

@@ -1,10 +1,10 @@
 """The order in which an algorithm numbers the SIPs of its group: neighbours of the algorithm are to
 be near each other in the machine.
 
-A neighbour topology connects *places* 0 to p - 1. Which SIP has which place is free: the ranks of a
-program do not change with it. Where SIPs form a ring, a ring in the order of ranks follows the
-links. On a grid it does not: the step from the end of a row to the begin of the next one is
-forwarded by other SIPs, whose links it shares.
+A neighbour topology connects *positions* 0 to p - 1. Which SIP has which position is free: the
+ranks of a program do not change with it. Where SIPs form a ring, a ring in the order of ranks
+follows the links. On a grid it does not: the step from the end of a row to the begin of the next
+one is forwarded by other SIPs, whose links it shares.
 
 For each neighbour topology, the order of ranks is compared with one that lays it along a closed
 tour through the SIPs (`ring_order`). The order with the smaller `order_cost` is taken, that of
@@ -20,7 +20,7 @@ from runtime.ccl.topologies import Neighbours, tree_binary
 from runtime.model.sip_fabric import SipFabric
 
 Order = tuple[int, ...]
-"""The SIPs of a group by place."""
+"""The SIPs of a group by position."""
 
 Cost = tuple[int, int, int]
 
@@ -42,17 +42,17 @@ def best_order(
     neighbours: Callable[[int, int, int], Neighbours],
     grid: tuple[int, int],
 ) -> Order:
-    """The SIPs `members`, given in the order of ranks, in the order of their places.
+    """The SIPs `members`, given in the order of ranks, in the order of their positions.
 
     `kind` is the registry key of the topology `neighbours`, `grid` the columns and rows of its
-    places. A topology of no kind, such as one of a user, keeps the order of ranks, and so do those
-    in which all places are alike.
+    positions. A topology of no kind, such as one of a user, keeps the order of ranks, and so do
+    those in which all positions are alike.
     """
     ranks = tuple(members)
     laid_along = _LAID_ALONG.get(kind)
     if laid_along is None or len(ranks) < 3:
         return ranks
-    steps = [neighbours(place, *grid) for place in range(len(ranks))]
+    steps = [neighbours(position, *grid) for position in range(len(ranks))]
     if _only_neighbours(ranks, fabric, steps):
         return ranks
     if len(ranks) > _COMPARED and kind not in _ALONG_TOUR:
@@ -66,15 +66,15 @@ def best_order(
 def order_cost(order: Order, fabric: SipFabric, steps: Sequence[Neighbours]) -> Cost:
     """(messages on the busiest link, crossings of the longest route, crossings of all routes).
 
-    `steps` are the neighbours of each place. In an algorithm all places use one direction at once,
-    so the first two are sums over directions of what a step in that direction has.
+    `steps` are the neighbours of each position. In an algorithm all positions use one direction at
+    once, so the first two are sums over directions of what a step in that direction has.
     """
     load, longest, total = 0, 0, 0
     for direction in sorted({direction for each in steps for direction in each}):
         links, most = Counter[tuple[int, int]](), 0
-        for place, each in enumerate(steps):
+        for position, each in enumerate(steps):
             if direction in each:
-                path = fabric.path(order[place], order[each[direction]])
+                path = fabric.path(order[position], order[each[direction]])
                 links.update(pairwise(path))
                 most = max(most, len(path) - 1)
         load += max(links.values(), default=0)
@@ -160,8 +160,8 @@ def _improved(tour: Order, distances: Distances) -> Order:
 def _only_neighbours(order: Order, fabric: SipFabric, steps: Sequence[Neighbours]) -> bool:
     beside = {sip: frozenset(fabric.neighbours(sip)) for sip in order}
     return all(
-        order[peer] in beside[order[place]]
-        for place, each in enumerate(steps)
+        order[peer] in beside[order[position]]
+        for position, each in enumerate(steps)
         for peer in each.values()
     )
 
@@ -182,35 +182,37 @@ def _grid(cycle: Order, grid: tuple[int, int]) -> Order:
 
 def _hypercube(cycle: Order, grid: tuple[int, int]) -> Order:
     """The corners of the hypercube along the cycle in the order of a Gray code (F. Gray, Pulse code
-    communication, 1953): two corners in a row differ in one bit. A place outside the hypercube
+    communication, 1953): two corners in a row differ in one bit. A position outside the hypercube
     follows the corner onto which it folds.
     """
     count = grid[0] * grid[1]
     inside = 1 << (count.bit_length() - 1)
     corners = (number ^ (number >> 1) for number in range(inside))
-    places = [place for corner in corners for place in (corner, corner + inside) if place < count]
-    return _by_place(places, cycle)
+    positions = [
+        position for corner in corners for position in (corner, corner + inside) if position < count
+    ]
+    return _by_position(positions, cycle)
 
 
 def _tree(cycle: Order, grid: tuple[int, int]) -> Order:
-    """Symmetric order: of each place, the places below its first child, it, and the others."""
+    """Symmetric order: of each position, those below its first child, it, and the others."""
     count = grid[0] * grid[1]
 
-    def below(place: int) -> Iterator[int]:
-        children = tree_binary(place, count, 1)
+    def below(position: int) -> Iterator[int]:
+        children = tree_binary(position, count, 1)
         if "child_0" in children:
             yield from below(children["child_0"])
-        yield place
+        yield position
         if "child_1" in children:
             yield from below(children["child_1"])
 
-    return _by_place(list(below(0)), cycle)
+    return _by_position(list(below(0)), cycle)
 
 
-def _by_place(places: Sequence[int], cycle: Order) -> Order:
-    """The SIPs by place, of which `places` are those of the SIPs of the cycle."""
-    sips = dict(zip(places, cycle, strict=True))
-    return tuple(sips[place] for place in range(len(cycle)))
+def _by_position(positions: Sequence[int], cycle: Order) -> Order:
+    """The SIPs by position, of which `positions` are those of the SIPs of the cycle."""
+    sips = dict(zip(positions, cycle, strict=True))
+    return tuple(sips[position] for position in range(len(cycle)))
 
 
 _LAID_ALONG: dict[str, Callable[[Order, tuple[int, int]], Order]] = {
@@ -223,4 +225,4 @@ _LAID_ALONG: dict[str, Callable[[Order, tuple[int, int]], Order]] = {
     "tree_binary": _tree,
     "hypercube": _hypercube,
 }
-"""The order along a tour, from the tour and the columns and rows of the places."""
+"""The order along a tour, from the tour and the columns and rows of the positions."""

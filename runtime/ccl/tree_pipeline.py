@@ -22,7 +22,7 @@ from runtime.language import tl
 from runtime.language.value import Pointer, Value
 
 
-class TreePlace(NamedTuple):
+class TreeNeighbours(NamedTuple):
     """The directions to the parent (None at the root), and to the children."""
 
     parent: str | None
@@ -30,12 +30,12 @@ class TreePlace(NamedTuple):
 
 
 def combine_upwards(
-    place: TreePlace, shard: Pointer, numel: int, op: ReduceOp, queues: RingQueues
+    neighbours: TreeNeighbours, shard: Pointer, numel: int, op: ReduceOp, queues: RingQueues
 ) -> None:
     """Kernel: combine the elements at `shard` with those of the children, in their order; the root
     stores the result.
     """
-    if not place.children and place.parent is None:
+    if not neighbours.children and neighbours.parent is None:
         return
     cut = MessageCut.of(queues, numel, shard.dtype.itemsize)
     spans = list(blocks(numel, cut.elements))
@@ -43,7 +43,7 @@ def combine_upwards(
     with tl.scratch():
         below = [
             MessagesBehind(queues._replace(behind=child), cut, sizes, shard.dtype)
-            for child in place.children
+            for child in neighbours.children
         ]
         own = OwnPieces(cut, [(shard + start, count) for start, count in spans], shard.dtype)
         for start, _ in spans:
@@ -52,16 +52,16 @@ def combine_upwards(
                 message, buffer = messages.take()
                 value = op.combine(value, message, out=value)
                 messages.release(message, buffer)
-            if place.parent is None:
+            if neighbours.parent is None:
                 user = tl.store_async(shard + start, value)
             else:
-                user = tl.send_async(place.parent, value)
+                user = tl.send_async(neighbours.parent, value)
             own.release(own_buffer, [user])
         own.finish()
 
 
 def distribute_downwards(
-    place: TreePlace,
+    neighbours: TreeNeighbours,
     shard: Pointer,
     numel: int,
     op: ReduceOp,
@@ -69,32 +69,32 @@ def distribute_downwards(
     queues: RingQueues,
 ) -> None:
     """Kernel: replace the elements at `shard` by those of the root, which divides an average."""
-    if not place.children and place.parent is None and op is not ReduceOp.AVG:
+    if not neighbours.children and neighbours.parent is None and op is not ReduceOp.AVG:
         return
     cut = MessageCut.of(queues, numel, shard.dtype.itemsize)
     spans = list(blocks(numel, cut.elements))
     with tl.scratch():
-        if place.parent is None:
+        if neighbours.parent is None:
             own = OwnPieces(cut, [(shard + start, count) for start, count in spans], shard.dtype)
             for start, _ in spans:
                 value, buffer = own.take()
                 result = op.finish(value, contributions, out=value)
-                users = _sent(place, result)
+                users = _sent(neighbours, result)
                 if op is ReduceOp.AVG:
                     users.append(tl.store_async(shard + start, result))
                 own.release(buffer, users)
             own.finish()
             return
         sizes = [count for _, count in spans]
-        above = MessagesBehind(queues._replace(behind=place.parent), cut, sizes, shard.dtype)
+        above = MessagesBehind(queues._replace(behind=neighbours.parent), cut, sizes, shard.dtype)
         for start, _ in spans:
             above.begin_iteration()
             message, buffer = above.take()
-            users = _sent(place, message)
+            users = _sent(neighbours, message)
             users.append(tl.store_async(shard + start, message))
             above.hold(message, buffer, users)
         above.finish()
 
 
-def _sent(place: TreePlace, value: Value) -> list[tl.PendingResult]:
-    return [tl.send_async(child, value) for child in place.children]
+def _sent(neighbours: TreeNeighbours, value: Value) -> list[tl.PendingResult]:
+    return [tl.send_async(child, value) for child in neighbours.children]

@@ -16,13 +16,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+_Point = tuple[str, tuple[str, int, int], int]
+"""(algorithm, (grid, cubes, ranks), bytes)."""
+
+
 class AlgorithmStudy(ParameterStudy[AlgorithmPoint, AlgorithmRow, AlgorithmResults]):
     """Every collective by algorithm, number of ranks and size up to `max_bytes` a rank."""
 
     results_name = "ccl_algorithms.json"
     csv_name = "ccl_algorithms.csv"
     noun = "collectives"
-    version = 2
+    version = 3
     indent = 20
     results_type = AlgorithmResults
 
@@ -39,24 +43,24 @@ class AlgorithmStudy(ParameterStudy[AlgorithmPoint, AlgorithmRow, AlgorithmResul
 
     def problem(self, results: AlgorithmResults) -> str:
         """The selection compares all algorithms at all sizes and numbers of ranks."""
-        of = {
-            collective: [
-                (row.algorithm, row.ranks, row.nbytes)
-                for row in results.rows
-                if row.collective == collective
-            ]
-            for collective in dict.fromkeys(row.collective for row in results.rows)
-        }
-        if of and all(map(_is_grid, of.values())):
+        of: dict[tuple[str, bool], list[_Point]] = {}
+        for row in results.rows:
+            system = row.grid, row.cubes, row.ranks
+            of.setdefault((row.collective, row.grid != ""), []).append(
+                (row.algorithm, system, row.nbytes)
+            )
+        if of and all(map(_is_complete, of.values())):
             return ""
         return "there must be one row for every algorithm, number of ranks and size"
 
     def csv_columns(self) -> Mapping[str, Callable[[AlgorithmRow], object]]:
-        """Collective, algorithm, ranks, size and time."""
+        """Collective, algorithm, ranks, size and time; on grids of SIPs also grid and cubes."""
         return {
             "collective": lambda row: row.collective,
             "algorithm": lambda row: row.algorithm,
+            "grid": lambda row: row.grid,
             "ranks": lambda row: row.ranks,
+            "cubes": lambda row: row.cubes,
             "bytes_a_rank": lambda row: row.nbytes,
             "time_ns": lambda row: row.time_ps / 1000,
         }
@@ -80,6 +84,6 @@ class AlgorithmStudy(ParameterStudy[AlgorithmPoint, AlgorithmRow, AlgorithmResul
         return f"{len(results.rows)} collectives: every result right bit by bit"
 
 
-def _is_grid(found: Sequence[tuple[str, int, int]]) -> bool:
-    """Whether there is one point for all algorithms, numbers of ranks and sizes."""
+def _is_complete(found: Sequence[_Point]) -> bool:
+    """Whether there is one point for all algorithms, systems and sizes."""
     return sorted(found) == sorted(product(*map(set, zip(*found, strict=True))))

@@ -1,4 +1,4 @@
-"""The figure of the study. Its title states the finding, so it is computed from the rows."""
+"""The figures of the study. Their titles state findings, so they are computed from the rows."""
 
 # matplotlib leaves the types of keyword arguments open.
 # pyright: reportUnknownMemberType=false
@@ -12,7 +12,12 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
 from kernbench.studies.ccl_algorithms.rows import AlgorithmResults, AlgorithmRow
-from kernbench.studies.ccl_algorithms.selection import candidates, loss, selected_table
+from kernbench.studies.ccl_algorithms.selection import (
+    candidates,
+    loss,
+    selected_table,
+    tables_of,
+)
 from kernbench.studies.plots import (
     BLUE,
     GREEN,
@@ -23,26 +28,80 @@ from kernbench.studies.plots import (
     new_figure,
     size_axis,
 )
-from runtime.ccl.selection import Choice
+from runtime.ccl.selection import CallShape, Choice, matching_row
 
-STYLES = ((BLUE, "o"), (SKY, "v"), (ORANGE, "D"), (GREEN, "^"), (VERMILION, "s"), (PURPLE, "P"))
+STYLES = (
+    (BLUE, "o"),
+    (SKY, "v"),
+    (ORANGE, "D"),
+    (GREEN, "^"),
+    (VERMILION, "s"),
+    (PURPLE, "P"),
+    ("black", "X"),
+)
 """Colour and marker of each algorithm, in the order of `ccl.yaml`."""
 
 
 def latency(results: AlgorithmResults) -> Figure:
-    """Time against size for each number of ranks.
+    """Time against size for each number of ranks on rings.
 
     Circles mark the fastest algorithm, vertical lines the limits of the selected table.
     """
-    rows = [row for row in results.rows if row.collective == "all_reduce"]
+    rows = _all_reduces(results)
     of = candidates(rows, "all_reduce")
-    selected, ranks = selected_table(of), sorted({row.ranks for row in rows})
+    on_rings = [row for row in rows if not row.grid]
+    figure = new_figure(7.0, _finding(of, selected_table(of)))
+    _panels(figure, _by_system(on_rings), rows, columns=2)
+    return figure
+
+
+def latency_on_grids(results: AlgorithmResults) -> Figure:
+    """The same for each grid of SIPs and number of cubes."""
+    rows = _all_reduces(results)
+    on_grids = _by_system([row for row in rows if row.grid])
+    if not on_grids:
+        return new_figure(4.5, "All-reduces on grids of SIPs: no sizes were measured")
+    figure = new_figure(4.5, _finding_on_grids(rows))
+    _panels(figure, on_grids, rows, columns=len(on_grids))
+    return figure
+
+
+FIGURES: Mapping[str, Callable[[AlgorithmResults], Figure]] = {
+    "ccl_algorithms.png": latency,
+    "ccl_algorithms_on_grids.png": latency_on_grids,
+}
+"""The figures by the names of their files."""
+
+
+def _all_reduces(results: AlgorithmResults) -> list[AlgorithmRow]:
+    return [row for row in results.rows if row.collective == "all_reduce"]
+
+
+def _by_system(rows: Sequence[AlgorithmRow]) -> dict[str, list[AlgorithmRow]]:
+    """The rows of each panel by its title."""
+    panels: dict[str, list[AlgorithmRow]] = {}
+    for row in rows:
+        title = f"{row.grid}, {row.cubes} cubes" if row.grid else f"{row.ranks} ranks"
+        panels.setdefault(title, []).append(row)
+    return panels
+
+
+def _panels(
+    figure: Figure,
+    panels: Mapping[str, Sequence[AlgorithmRow]],
+    rows: Sequence[AlgorithmRow],
+    columns: int,
+) -> None:
+    """Panels with one legend; an algorithm has one style in all figures of `rows`."""
+    selected = tables_of(rows)["all_reduce"]
     styles = dict(zip(dict.fromkeys(row.algorithm for row in rows), cycle(STYLES), strict=False))
-    figure = new_figure(7.0, _finding(of, selected))
-    panels = figure.subplots(-(-len(ranks) // 2), 2, sharex=True, sharey=True, squeeze=False).flat
-    for count, axes in zip(ranks, panels, strict=False):
-        _panel(axes, [row for row in rows if row.ranks == count], styles, selected)
-        axes.set_title(f"{count} ranks", fontsize=11)
+    shown = {row.algorithm for of_panel in panels.values() for row in of_panel}
+    styles = {name: style for name, style in styles.items() if name in shown}
+    lines = -(-len(panels) // columns)
+    axes = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).flat
+    for (title, of_panel), each in zip(panels.items(), axes, strict=False):
+        _panel(each, of_panel, styles, selected)
+        each.set_title(title, fontsize=11)
     legend = [
         Line2D([], [], color=colour, marker=marker, label=name)
         for name, (colour, marker) in styles.items()
@@ -69,11 +128,6 @@ def latency(results: AlgorithmResults) -> Figure:
         )
     )
     figure.legend(handles=legend, loc="outside lower center", ncols=4, frameon=False)
-    return figure
-
-
-FIGURES: Mapping[str, Callable[[AlgorithmResults], Figure]] = {"ccl_algorithms.png": latency}
-"""The figure by the name of its file."""
 
 
 def _panel(
@@ -91,9 +145,10 @@ def _panel(
     for nbytes in sizes:
         least_us = min(row.time_ps for row in rows if row.nbytes == nbytes) / 1e6
         axes.plot(nbytes, least_us, "o", color="black", markersize=12, markerfacecolor="none")
-    for row in _reached(selected, rows[0].ranks):
-        if row.up_to_bytes is not None:
-            axes.axvline(row.up_to_bytes, color="black", linestyle=":", linewidth=1.2)
+    for nbytes in _changes(selected, rows[0].call):
+        if nbytes < sizes[0]:
+            continue
+        axes.axvline(nbytes, color="black", linestyle=":", linewidth=1.2)
     size_axis(axes, sizes)
     # The times span less than two decades: powers of ten alone would give two labels.
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -103,11 +158,15 @@ def _panel(
     axes.label_outer()
 
 
-def _reached(selected: Sequence[Choice], ranks: int) -> list[Choice]:
-    """The rows of a table for a number of ranks, up to the first one of any size."""
-    of_ranks = [row for row in selected if row.up_to_ranks is None or ranks <= row.up_to_ranks]
-    last = next(index for index, row in enumerate(of_ranks) if row.up_to_bytes is None)
-    return of_ranks[: last + 1]
+def _changes(selected: Sequence[Choice], call: CallShape) -> list[int]:
+    """The sizes at which a table changes the algorithm of a call."""
+    limits = {row.up_to_bytes for row in selected} | {row.from_bytes for row in selected}
+    sizes = sorted(nbytes for nbytes in limits if nbytes is not None)
+    chosen = [
+        {matching_row(selected, call._replace(nbytes=each)) for each in (nbytes - 1, nbytes + 1)}
+        for nbytes in sizes
+    ]
+    return [nbytes for nbytes, rows in zip(sizes, chosen, strict=True) if len(rows) > 1]
 
 
 def _finding(rows: Sequence[AlgorithmRow], selected: Sequence[Choice]) -> str:
@@ -115,4 +174,21 @@ def _finding(rows: Sequence[AlgorithmRow], selected: Sequence[Choice]) -> str:
     return (
         f"All-reduce by size and ranks: on average {lost.mean:.1%} slower\n"
         f"than the fastest algorithm of each point, at most {lost.worst:.1%}"
+    )
+
+
+def _finding_on_grids(rows: Sequence[AlgorithmRow]) -> str:
+    on_rings = {row.algorithm for row in rows if not row.grid}
+    times = {(row.call, row.algorithm): row.time_ps for row in rows if row.grid}
+    gains = [
+        (min(times[call, other] for other in on_rings if (call, other) in times) / time_ps, name)
+        for (call, name), time_ps in times.items()
+        if name not in on_rings
+    ]
+    if not gains:
+        return "All-reduces on grids of SIPs"
+    gain, name = max(gains)
+    return (
+        f"All-reduces on grids of SIPs: {name} up to {gain:.2f} times as fast\n"
+        "as the fastest algorithm that does not need rows and columns"
     )

@@ -24,9 +24,9 @@ Tensor = torch.Tensor
 
 def measure(point: AlgorithmPoint) -> AlgorithmRow:
     """Simulate one point."""
-    # The same cube and spread as in `perf`, so that the selection fits what `perf` measures.
+    # The same cubes and spread as in `perf`, so that the selection fits what `perf` measures.
     topology = parse_topology(point.topology, "topology.yaml")
-    cubes, pes = point.case.spread(nearest_cubes(topology)[:1], topology.pes_per_cube)
+    cubes, pes = point.case.spread(nearest_cubes(topology)[: point.cubes], topology.pes_per_cube)
     placement = DPPolicy(cube="column_wise", pe="column_wise", cubes=cubes, num_pes=pes)
     # Integers: each sum is exact in any order, so every algorithm must give the same bits.
     inputs = [shard(point, rank) for rank in range(point.ranks)]
@@ -52,6 +52,8 @@ def measure(point: AlgorithmPoint) -> AlgorithmRow:
         time_ps=time_ps,
         skew_ps=skew_ps,
         wrong=sum(world.returned.values()),
+        grid=point.grid,
+        cubes=point.cubes,
     )
 
 

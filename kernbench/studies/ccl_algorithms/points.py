@@ -6,12 +6,13 @@ from types import ModuleType
 
 from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase
 from kernbench.benches.flags import check_range
+from kernbench.studies.ccl_algorithms.grids import GRIDS, places
 from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.algorithm_module import algorithms_with, module_of
 from runtime.ccl.config import CclConfig, parse_ccl
 from runtime.ccl.group import Group
 from runtime.ccl.plan import InstallPlan
-from runtime.model.topology import parse_topology
+from runtime.model.topology import Topology, parse_topology
 
 RANKS = (2, 3, 4, 8)
 SMALLEST_BYTES, NEXT_BYTES, STEP = 2, 128, 4
@@ -45,6 +46,8 @@ class AlgorithmPoint:
     algorithm: str
     ranks: int
     nbytes: int
+    grid: str = ""
+    cubes: int = 1
 
     @property
     def case(self) -> PerfCase:
@@ -65,14 +68,15 @@ class AlgorithmPoint:
     def cost(self) -> int:
         """Events grow with the bytes on the links, and with the chips that are built."""
         # Building a chip takes about as long as the events of 50 kB.
-        return self.ranks * (self.nbytes + 50_000)
+        return self.ranks * (self.nbytes + 50_000 * self.cubes)
 
     def __str__(self) -> str:
-        return f"{self.collective} {self.algorithm} {self.ranks} ranks {self.nbytes} B"
+        where = f" {self.grid} {self.cubes} cubes" if self.grid else ""
+        return f"{self.collective} {self.algorithm} {self.ranks} ranks{where} {self.nbytes} B"
 
 
 def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[AlgorithmPoint, ...]:
-    """All points, on rings of the SIPs of a topology file.
+    """All points, on rings and grids of the SIPs of a topology file.
 
     Raises `UsageError` if `max_bytes` is below the second size or above `MOST_BYTES`.
     """
@@ -81,7 +85,7 @@ def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[AlgorithmPoint
     # Rendering a file takes milliseconds: once for each ring, not for each point.
     rings = {ranks: file.on_a_ring(ranks).text for ranks in RANKS}
     names = {collective: algorithms(parsed, topology, collective) for collective in NAMES}
-    return tuple(
+    on_rings = tuple(
         AlgorithmPoint(
             topology=text,
             ccl=ccl,
@@ -97,6 +101,36 @@ def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[AlgorithmPoint
         if nbytes > SMALLEST_BYTES or collective not in BY_PARTS
         for name in names[collective]
     )
+    return (*on_rings, *_on_grids(file, parsed, ccl, max_bytes))
+
+
+def _on_grids(
+    file: TopologyFile, parsed: CclConfig, ccl: str, max_bytes: int
+) -> Iterator[AlgorithmPoint]:
+    """All-reduces by the algorithms that only grids have, and by those of the selection."""
+    texts = {grid: grid.of(file) for grid in GRIDS}
+    names = {grid: _compared(parsed, text) for grid, text in texts.items()}
+    for grid, cubes, nbytes in places(max_bytes):
+        for name in names[grid]:
+            yield AlgorithmPoint(
+                topology=texts[grid],
+                ccl=ccl,
+                collective="all_reduce",
+                algorithm=name,
+                ranks=grid.ranks,
+                nbytes=nbytes,
+                grid=str(grid),
+                cubes=cubes,
+            )
+
+
+def _compared(ccl: CclConfig, grid: str) -> tuple[str, ...]:
+    selection = ccl.file.selection
+    rows = selection.by_size.get("all_reduce", ()) if selection else ()
+    selected = {row.algorithm for row in rows}
+    on_rings = algorithms(ccl, grid, "all_reduce")
+    on_grid = _interchangeable(ccl, parse_topology(grid, "topology.yaml"), "all_reduce")
+    return tuple(name for name in on_grid if name in selected or name not in on_rings)
 
 
 def algorithms(ccl: CclConfig, topology: str, collective: str) -> tuple[str, ...]:
@@ -107,8 +141,15 @@ def algorithms(ccl: CclConfig, topology: str, collective: str) -> tuple[str, ...
     """
     # Whether there is a local phase depends on the mapper of the algorithm; two ranks show it.
     pair = parse_topology(TopologyFile.of(topology).on_a_ring(2).text, "topology.yaml")
+    return _interchangeable(ccl, pair, collective)
+
+
+def _interchangeable(ccl: CclConfig, topology: Topology, collective: str) -> tuple[str, ...]:
+    """The algorithms without a local phase that support all SIPs of a topology."""
+    sips = tuple(range(topology.sips))
     groups = {
-        name: Group(0, (0, 1), ccl.resolve(name), pair) for name in algorithms_with(collective, ccl)
+        name: Group(0, sips, ccl.resolve(name), topology)
+        for name in algorithms_with(collective, ccl)
     }
     return tuple(
         name

@@ -4,13 +4,15 @@ from msgspec import Struct
 
 from kernbench.studies.faults import wrong_count
 from kernbench.studies.study_results import StudyResults
+from runtime.ccl.selection import CallShape
 
 
 class AlgorithmRow(Struct, frozen=True, forbid_unknown_fields=True):
     """One call of a collective on `nbytes` a rank, and its simulated time.
 
     `skew_ps` is the time between the first and the last start of the ranks' kernels, `wrong` the
-    number of wrong elements over all ranks.
+    number of wrong elements over all ranks. `grid` is the grid of the SIPs, empty for a ring, and
+    `cubes` the number of cubes on which the tensor of a rank lies.
     """
 
     collective: str
@@ -20,11 +22,19 @@ class AlgorithmRow(Struct, frozen=True, forbid_unknown_fields=True):
     time_ps: int
     skew_ps: int
     wrong: int
+    grid: str = ""
+    cubes: int = 1
+
+    @property
+    def call(self) -> CallShape:
+        """What the selection distinguishes."""
+        return CallShape(self.nbytes, self.ranks, self.cubes, bool(self.grid))
 
     @property
     def label(self) -> str:
         """Collective, algorithm, ranks and size."""
-        return f"{self.collective} {self.algorithm} {self.ranks} ranks {self.nbytes} B"
+        where = f" {self.grid} {self.cubes} cubes" if self.grid else ""
+        return f"{self.collective} {self.algorithm} {self.ranks} ranks{where} {self.nbytes} B"
 
     @property
     def faults(self) -> list[str]:

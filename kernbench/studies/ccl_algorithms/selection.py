@@ -10,7 +10,7 @@ than by the fastest algorithm. Numbers with equal tables share them.
 Of all tables with one algorithm for each measured size, the selected one has the smallest sum of
 logarithms of these times, then the fewest rows, then the smallest sum of the unrounded logarithms.
 A row ends where the means of its algorithm and of the next cross, on straight lines in logarithms
-between the two sizes, rounded to two binary digits.
+between the two sizes, rounded to two binary digits. Grids of SIPs have rows before these: `grids`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,8 +21,9 @@ from statistics import fmean, geometric_mean
 
 import msgspec
 
+from kernbench.studies.ccl_algorithms.grids import grid_choices
 from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
-from runtime.ccl.selection import CallShape, Choice, matching_row
+from runtime.ccl.selection import Choice, matching_row
 
 GAIN = 0.02
 """Least gain at some size that justifies a further row."""
@@ -106,14 +107,20 @@ def tables_of(rows: Sequence[AlgorithmRow]) -> dict[str, tuple[Choice, ...]]:
     found = dict[str, tuple[Choice, ...]]()
     for collective in dict.fromkeys(row.collective for row in rows):
         found[collective] = selected_table(candidates(rows, collective))
+        if collective == "all_reduce":
+            found[collective] = (*grid_choices(rows), *found[collective])
         if collective == "all_gather_into_tensor":
             found["all_gather"] = found[collective]
     return found
 
 
 def candidates(rows: Sequence[AlgorithmRow], collective: str) -> list[AlgorithmRow]:
-    """The rows of a collective by algorithms that can be selected."""
-    return [row for row in rows if row.collective == collective and row.algorithm not in BASELINES]
+    """The rows of a collective on rings, by algorithms that can be selected."""
+    return [
+        row
+        for row in rows
+        if row.collective == collective and row.algorithm not in BASELINES and not row.grid
+    ]
 
 
 def mean_times(rows: Iterable[AlgorithmRow]) -> Means:
@@ -175,19 +182,16 @@ class _Assignment:
 def loss(rows: Sequence[AlgorithmRow], table: Sequence[Choice]) -> SelectionLoss:
     """The excess of a table's times at the measured points."""
     # In descending order of time: of equal keys a dict keeps the last, which is the fastest.
-    fastest = {
-        (row.ranks, row.nbytes): row
-        for row in sorted(rows, key=lambda row: row.time_ps, reverse=True)
-    }
+    fastest = {row.call: row for row in sorted(rows, key=lambda row: row.time_ps, reverse=True)}
     run = [row for row in rows if row.algorithm == algorithm_for(table, row)]
-    shares = {row: row.time_ps / fastest[row.ranks, row.nbytes].time_ps - 1 for row in run}
+    shares = {row: row.time_ps / fastest[row.call].time_ps - 1 for row in run}
     worst = max(shares, key=shares.__getitem__)
     return SelectionLoss(fmean(shares.values()), shares[worst], worst)
 
 
 def algorithm_for(table: Sequence[Choice], point: AlgorithmRow) -> str:
     """The algorithm that a table selects for the size and the ranks of a row."""
-    row = matching_row(table, CallShape(point.nbytes, point.ranks))
+    row = matching_row(table, point.call)
     assert row is not None, "the last row of a table has no limit"
     return row.algorithm
 
@@ -202,7 +206,13 @@ def as_yaml(tables: Mapping[str, Sequence[Choice]]) -> list[str]:
 
 
 def _cells(row: Choice) -> str:
-    limits = (("up_to_ranks", row.up_to_ranks), ("up_to_bytes", row.up_to_bytes))
+    limits = (
+        ("up_to_ranks", row.up_to_ranks),
+        ("up_to_bytes", row.up_to_bytes),
+        ("from_bytes", row.from_bytes),
+        ("from_cubes", row.from_cubes),
+        ("on_grid", "true" if row.on_grid else None),
+    )
     cells = [f"{key}: {limit}" for key, limit in limits if limit is not None]
     return ", ".join([*cells, f"algorithm: {row.algorithm}"])
 

@@ -1,7 +1,8 @@
 """The rows of the study as a table on the terminal, and the selection that follows from them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from kernbench.studies import table
 from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
@@ -11,7 +12,6 @@ from kernbench.studies.ccl_algorithms.selection import (
     as_yaml,
     candidates,
     loss,
-    selected_table,
     tables_of,
 )
 from runtime.ccl.config import CclConfig
@@ -43,15 +43,37 @@ class ComparisonLine:
 
 
 def print_table(rows: Sequence[AlgorithmRow]) -> None:
-    """By collective, a line for each number of ranks and size, with the times of all algorithms."""
+    """By collective, a line for each number of ranks and size, with the times of all algorithms.
+
+    Grids of SIPs have a table of their own.
+    """
+    tables = tables_of(rows)
     for collective in dict.fromkeys(row.collective for row in rows):
+        of = [row for row in rows if row.collective == collective]
+        on_rings, on_grids = (
+            [row for row in of if bool(row.grid) is grid] for grid in (False, True)
+        )
         print(f"{collective}:")
-        _print_collective([row for row in rows if row.collective == collective])
+        _print_calls(on_rings, tables[collective])
+        if on_grids:
+            print(f"{collective} on grids of SIPs:")
+            _print_calls(on_grids, tables[collective], _GRID_COLUMNS)
 
 
-def _print_collective(rows: Sequence[AlgorithmRow]) -> None:
+_GRID_COLUMNS: dict[str, Callable[[AlgorithmRow], str]] = {
+    "<SIPs": lambda row: row.grid,
+    "cubes": lambda row: str(row.cubes),
+}
+
+
+def _print_calls(
+    rows: Sequence[AlgorithmRow],
+    chosen: Sequence[Choice],
+    more: Mapping[str, Callable[[AlgorithmRow], str]] = MappingProxyType({}),
+) -> None:
     names = tuple(dict.fromkeys(row.algorithm for row in rows))
     columns = (
+        *more,
         "ranks",
         "bytes\na rank",
         *(f"{name}\n(ns)" for name in names),
@@ -59,7 +81,12 @@ def _print_collective(rows: Sequence[AlgorithmRow]) -> None:
         "<chosen",
         "longer by\n(%)",
     )
-    table.print_table(columns, list(_lines(rows)), _cells, lambda line: line.rows[0].ranks)
+    table.print_table(
+        columns,
+        list(_lines(rows, chosen)),
+        lambda line: [*(cell(line.rows[0]) for cell in more.values()), *_cells(line)],
+        lambda line: (line.rows[0].ranks, line.rows[0].cubes),
+    )
 
 
 def findings(rows: Sequence[AlgorithmRow], ccl: CclConfig) -> Iterator[str]:
@@ -78,6 +105,10 @@ def findings(rows: Sequence[AlgorithmRow], ccl: CclConfig) -> Iterator[str]:
         }
         for name, choices in {"this table": tables[collective], **alone}.items():
             yield f"{collective:<24}{name:<20}{_loss_text(of, choices)}"
+    on_grids = [row for row in rows if row.grid]
+    if on_grids:
+        lost = _loss_text(on_grids, tables["all_reduce"])
+        yield f"{'on grids of SIPs':<24}{'this table':<20}{lost}"
     yield (
         "rule                    least mean of the times over ranks; "
         f"up to {GAIN:.0%} more is as good, if that saves a row"
@@ -93,18 +124,18 @@ def _loss_text(rows: Sequence[AlgorithmRow], chosen: Sequence[Choice]) -> str:
     worst = lost.worst_row
     if not lost.worst:
         return "always the fastest"
-    where = f"{worst.algorithm}, {worst.ranks} ranks, {worst.nbytes} B"
+    cubes = f", {worst.cubes} cubes" if worst.grid else ""
+    where = f"{worst.algorithm}, {worst.ranks} ranks{cubes}, {worst.nbytes} B"
     return (
         f"{lost.mean:.1%} longer than the fastest algorithm on the mean, "
         f"at most {lost.worst:.1%} ({where})"
     )
 
 
-def _lines(rows: Sequence[AlgorithmRow]) -> Iterator[ComparisonLine]:
-    chosen = selected_table(candidates(rows, rows[0].collective))
+def _lines(rows: Sequence[AlgorithmRow], chosen: Sequence[Choice]) -> Iterator[ComparisonLine]:
     # A dict keeps the order of the rows and drops duplicates.
-    for ranks, nbytes in dict.fromkeys((row.ranks, row.nbytes) for row in rows):
-        compared = tuple(row for row in rows if (row.ranks, row.nbytes) == (ranks, nbytes))
+    for call in dict.fromkeys(row.call for row in rows):
+        compared = tuple(row for row in rows if row.call == call)
         yield ComparisonLine(compared, algorithm_for(chosen, compared[0]))
 
 

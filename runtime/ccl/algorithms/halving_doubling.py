@@ -38,7 +38,7 @@ class Exchange(NamedTuple):
 
 
 def arguments(group: Group, itemsize: int) -> tuple[Exchange, int]:
-    """(place in the exchange, elements of a block): half a ring holds a block, and the scratch all
+    """(rank in the exchange, elements of a block): half a ring holds a block, and the scratch all
     blocks in work, each with room for a message.
     """
     corner = HypercubeRank(group.rank, group.world_size)
@@ -49,7 +49,7 @@ def arguments(group: Group, itemsize: int) -> tuple[Exchange, int]:
     return Exchange(corner, slots <= group.algorithm.n_slots), nbytes // itemsize
 
 
-def all_reduce(shard: Pointer, numel: int, op: ReduceOp, place: Exchange, block: int) -> None:
+def all_reduce(shard: Pointer, numel: int, op: ReduceOp, exchange: Exchange, block: int) -> None:
     """Kernel: replace the `numel` elements at `shard` by the combined elements of all ranks.
 
     With P = 2^floor(log2 p), each of the first P ranks sends 2(P-1)/P n bytes in 2 log2 P steps.
@@ -57,7 +57,7 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, place: Exchange, block:
     receives the result from it after them (R. Thakur, R. Rabenseifner, W. Gropp, Optimization of
     Collective Communication Operations in MPICH, 2005).
     """
-    corner = place.corner
+    corner = exchange.corner
     if corner.size == 1:
         return
     spans = list(blocks(numel, block))
@@ -71,7 +71,7 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, place: Exchange, block:
                 numel=count,
                 op=op,
                 buffers=buffers[number % depth],
-                in_place=place.in_place,
+                in_place=exchange.in_place,
             ).stages()
             for number, (start, count) in enumerate(spans)
         )

@@ -16,7 +16,7 @@ from runtime.ccl.algorithms.intercube import (
 from runtime.ccl.exchange import Line, blocks, received, tree_directions
 from runtime.ccl.group import Group
 from runtime.ccl.reduction import ReduceOp
-from runtime.ccl.tree_pipeline import TreePlace
+from runtime.ccl.tree_pipeline import TreeNeighbours
 from runtime.language import tl
 from runtime.language.value import Pointer
 
@@ -49,11 +49,11 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, system: CubeSystem, blo
     (w, h), lines = system.mesh, system.lines
     contributions = pes * w * h * lines[0].size
     if numel > block:
-        place = TreePlace(parent, children)
+        neighbours = TreeNeighbours(parent, children)
         if parent is None:
             above = cube_tree(system)
-            place = TreePlace(above.parent, [*children, *above.children])
-        through_tree(place, shard, numel, op, system, contributions)
+            neighbours = TreeNeighbours(above.parent, [*children, *above.children])
+        through_tree(neighbours, shard, numel, op, system, contributions)
         return
     for start, count in blocks(numel, block):
         with tl.scratch():

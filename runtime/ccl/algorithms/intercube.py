@@ -22,7 +22,7 @@ from runtime.ccl.exchange import (
 from runtime.ccl.group import Group
 from runtime.ccl.reduction import ReduceOp
 from runtime.ccl.ring_pipeline import RingPass, RingQueues, pass_round
-from runtime.ccl.tree_pipeline import TreePlace, combine_upwards, distribute_downwards
+from runtime.ccl.tree_pipeline import TreeNeighbours, combine_upwards, distribute_downwards
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
 
@@ -97,20 +97,20 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, system: CubeSystem, blo
             tl.store(shard + start, value)
 
 
-def cube_tree(system: CubeSystem) -> TreePlace:
-    """The place of PE 0 of a cube: rows lead to the column of the root, that column to the root."""
+def cube_tree(system: CubeSystem) -> TreeNeighbours:
+    """The neighbours of PE 0 of a cube: rows lead to the column of the root, which leads to it."""
     w, h = system.mesh
     row, col = divmod(tl.program_id(1), w)
     root_row, root_col = divmod(system.root, w)
-    parent, children = _line_place(col, root_col, w, ("W", "E"))
+    parent, children = _line_neighbours(col, root_col, w, ("W", "E"))
     if parent is None:
-        parent, others = _line_place(row, root_row, h, ("N", "S"))
+        parent, others = _line_neighbours(row, root_row, h, ("N", "S"))
         children += others
-    return TreePlace(parent, children)
+    return TreeNeighbours(parent, children)
 
 
 def through_tree(
-    place: TreePlace,
+    neighbours: TreeNeighbours,
     shard: Pointer,
     numel: int,
     op: ReduceOp,
@@ -120,11 +120,11 @@ def through_tree(
     """Kernel: a large shard up the tree, over the SIPs at the root, and down the tree."""
     # An average divides once, at the end.
     partial = ReduceOp.SUM if op is ReduceOp.AVG else op
-    combine_upwards(place, shard, numel, partial, system.queues)
-    if place.parent is None:
+    combine_upwards(neighbours, shard, numel, partial, system.queues)
+    if neighbours.parent is None:
         for line, directions in zip(system.lines, (ALONG_E, ALONG_S), strict=True):
             _along(line, directions, shard, numel, partial, system.queues)
-    distribute_downwards(place, shard, numel, op, contributions, system.queues)
+    distribute_downwards(neighbours, shard, numel, op, contributions, system.queues)
 
 
 def _along(
@@ -140,9 +140,9 @@ def _along(
     if size == 1:
         return
     if not wraps:
-        place = TreePlace(*_line_place(position, 0, size, directions))
-        combine_upwards(place, shard, numel, op, queues)
-        distribute_downwards(place, shard, numel, op, size, queues)
+        neighbours = TreeNeighbours(*_line_neighbours(position, 0, size, directions))
+        combine_upwards(neighbours, shard, numel, op, queues)
+        distribute_downwards(neighbours, shard, numel, op, size, queues)
         return
     bounds = chunk_bounds(numel, size)
 
@@ -164,7 +164,7 @@ def _along(
     )
 
 
-def _line_place(
+def _line_neighbours(
     position: int, root: int, size: int, directions: Directions
 ) -> tuple[str | None, list[str]]:
     """(direction to the root, directions from which the elements of others come) on a line."""

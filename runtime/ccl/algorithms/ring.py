@@ -39,8 +39,8 @@ FEW_PES = 3
 
 
 def arguments(group: Group, itemsize: int) -> tuple[RingRank, int]:
-    """(place on the ring, elements of a message that is loaded, received and sent on as a whole): a
-    message fits the receive ring, and all its copies fit the scratch.
+    """(position on the ring, elements of a message that is loaded, received and sent on as a
+    whole): a message fits the receive ring, and all its copies fit the scratch.
 
     All-to-all has the most copies: two messages are loaded, and two are received in each step.
 
@@ -51,8 +51,8 @@ def arguments(group: Group, itemsize: int) -> tuple[RingRank, int]:
     least_bytes = max(message_bytes // 4 // 64 * 64, 4 * group.algorithm.slot_size)
     shared_bytes = min(message_bytes, least_bytes)
     queues = queues_of(group, BEHIND, AHEAD)
-    place = RingRank(group.rank, group.world_size, shared_bytes // itemsize, queues)
-    return place, message_bytes // itemsize
+    member = RingRank(group.rank, group.world_size, shared_bytes // itemsize, queues)
+    return member, message_bytes // itemsize
 
 
 def queues_of(group: Group, behind: str, ahead: str) -> RingQueues:
@@ -255,7 +255,7 @@ def gather(
         for pending in incoming:
             tl.wait(pending)
         return
-    outwards, farther = _place(rank, arms)
+    outwards, farther = _side_of(rank, arms)
     inwards = AHEAD if outwards == BEHIND else BEHIND
     for start, count in blocks(numel, message):
         with tl.scratch():
@@ -289,7 +289,7 @@ def scatter(
                             tl.send(direction, tl.load(inputs[arm[-1 - step]] + start, count))
         _copy(inputs[root], output, numel, message)
         return
-    outwards, farther = _place(rank, arms)
+    outwards, farther = _side_of(rank, arms)
     inwards = AHEAD if outwards == BEHIND else BEHIND
     for start, count in blocks(numel, message):
         for _ in range(farther):
@@ -320,7 +320,7 @@ def _arms(root: int, size: int) -> list[tuple[str, list[int]]]:
     return [(BEHIND, behind), (AHEAD, ahead)]
 
 
-def _place(rank: int, arms: list[tuple[str, list[int]]]) -> tuple[str, int]:
+def _side_of(rank: int, arms: list[tuple[str, list[int]]]) -> tuple[str, int]:
     """The direction away from the root, and the number of ranks farther away from it."""
     for direction, arm in arms:
         if rank in arm:

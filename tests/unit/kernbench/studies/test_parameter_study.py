@@ -60,7 +60,12 @@ STUDIES = (
         results=algorithm_rows.results(),
         wrong={"wrong": 1},
         fault="all_reduce ring 3 ranks 2 B: 1 elements are wrong",
-        files=("ccl_algorithms.json", "ccl_algorithms.csv", "ccl_algorithms.png"),
+        files=(
+            "ccl_algorithms.json",
+            "ccl_algorithms.csv",
+            "ccl_algorithms.png",
+            "ccl_algorithms_on_grids.png",
+        ),
         option=("--max-bytes", "1024"),
     ),
     StudyCase(

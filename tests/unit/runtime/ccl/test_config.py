@@ -130,6 +130,13 @@ def test_an_unknown_algorithm_is_an_error_with_the_nearest_name() -> None:
             TEXT + "    world_size: true\n",
             "algorithms.ring.world_size: should be a valid integer, got True",
         ),
+        (
+            TEXT + "    peer_rings_bytes: 8192\n",
+            (
+                "algorithms.ring.peer_rings_bytes: topology 'ring_1d' has no receive ring for each "
+                "other rank, as 'fully_connected' has; set n_slots and slot_size instead"
+            ),
+        ),
         (DEFAULTS, "algorithms: this key is missing"),
         (DEFAULTS + "algorithms: {}\n", "algorithms: "),
         (DEFAULTS + "algorithms: []\n", "algorithms: should be a mapping of keys, got a list of 0"),

@@ -63,7 +63,9 @@ def test_the_csv_file_has_a_line_for_each_row(tmp_path: Path):
     assert read[0] == {
         "collective": "all_reduce",
         "algorithm": "ring",
+        "grid": "",
         "ranks": "3",
+        "cubes": "1",
         "bytes_a_rank": "2",
         "time_ns": "900.6",
     }
@@ -92,6 +94,7 @@ def test_every_algorithm_has_a_point_for_all_ranks_and_sizes():
         "all_to_all_single": {"ring", "pairwise"},
     }
     # Three sizes; one element has no parts for all ranks.
+    # Three sizes, all smaller than those on grids; one element has no parts for all ranks.
     sizes_of = {name: 2 if name in BY_PARTS else 3 for name in NAMES}
     counts = [len(names[name]) * sizes_of[name] for name in NAMES]
     assert len(points) == len(set(points)) == len(RANKS) * sum(counts)
