@@ -19,7 +19,7 @@ AS_FAST = 0.02
 """The excess of a time that counts as equal."""
 
 
-class SipGrid(NamedTuple):
+class MeasuredGrid(NamedTuple):
     """Columns and rows of SIPs, the topology of the machine, and the numbers of cubes of a tensor.
 
     On one cube, its link to the IO chiplet is the limit of every algorithm.
@@ -50,12 +50,12 @@ class SipGrid(NamedTuple):
         return file.with_values({"system.sips": file["system.sips"] | grid}).text
 
 
-GRIDS = (SipGrid(2, 2, "torus_2d", (2, 16)), SipGrid(3, 3, "mesh_2d_no_wrap", (2,)))
+GRIDS = (MeasuredGrid(2, 2, "torus_2d", (2, 16)), MeasuredGrid(3, 3, "mesh_2d_no_wrap", (2,)))
 """The grids that gain the least, one of an even and one of an odd side: on larger tori the two
 directions of each link share the bytes. Nine SIPs with tensors on 16 cubes gain more than four."""
 
 
-def places(max_bytes: int) -> Iterator[tuple[SipGrid, int, int]]:
+def places(max_bytes: int) -> Iterator[tuple[MeasuredGrid, int, int]]:
     """(grid, cubes, bytes) of the points, up to a size."""
     for grid in GRIDS:
         for cubes in grid.cubes:
