@@ -7,6 +7,7 @@ import importlib
 import torch
 
 from kernbench.torch_backend import device_calls, device_module
+from kernbench.torch_backend.attention_operators import register_attention
 from kernbench.torch_backend.autocast import register_autocast
 from kernbench.torch_backend.compilation import refuse_inductor
 from kernbench.torch_backend.groups import register_backend
@@ -18,6 +19,7 @@ from runtime.torch.rank_state import running_rank
 _OPERATORS = (
     *("copy_operators", "pointwise_operators", "reduction_operators", "product_operators"),
     *("row_operators", "softmax_operators", "norm_operators", "index_operators"),
+    "selection_operators",
     *("list_operators", "generators"),
 )
 
@@ -51,6 +53,7 @@ def connect() -> None:
     for name, kernel in kernels():
         library.impl(name, kernel, "PrivateUse1")
     everything.fallback(on_host, "PrivateUse1")
+    register_attention(library)
     register_autocast(library, everything)
     _Libraries.kept = (library, everything)
     torch._register_device_module(DEVICE, device_module)  # noqa: SLF001 - PyTorch's interface for backends

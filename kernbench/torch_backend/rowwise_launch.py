@@ -48,7 +48,7 @@ def launch_rowwise(
     wide = torch.float64 if inputs[0][0].dtype == torch.float64 else torch.float32
     given = [*inputs, *outs]
     windows = [window_of(each) for each, _ in given]
-    parts = _dealt(rows, windows[0].window)
+    parts = dealt_rows(rows, windows[0].window)
     most_rows = max(last - first for first, last in parts.values())
     blocks = _blocks(given, chains, wide, most_rows, columns)
     if blocks is None:
@@ -104,7 +104,7 @@ def sum_of_rows(out: torch.Tensor, matrix: torch.Tensor, shape: tuple[int, int])
     width = min(columns, longest_kept(1))
     height = most_elements(width * (matrix.itemsize + wide.itemsize) + 64)
     source = window_of(matrix)
-    parts = _dealt(rows, source.window)
+    parts = dealt_rows(rows, source.window)
     if len(parts) == 1:
         _partial_sums(out, source, parts, (height, width), columns, wide)
         return
@@ -153,7 +153,8 @@ def _sums_of_columns(out: torch.Tensor, partial: torch.Tensor) -> None:
     launched("sum", kernels.sum_of_columns, arguments, [source, target], list(parts))
 
 
-def _dealt(rows: int, matrix: Tensor) -> dict[Pe, tuple[int, int]]:
+def dealt_rows(rows: int, matrix: Tensor) -> dict[Pe, tuple[int, int]]:
+    """The rows [first, last) of each PE: of equal numbers, on those that hold the matrix."""
     pes = [(shard.spec.cube, shard.spec.pe) for shard in matrix.shards][:rows]
     bounds = chunk_bounds(rows, len(pes))
     return {pe: span for pe, span in zip(pes, bounds, strict=True) if span[0] < span[1]}

@@ -16,7 +16,7 @@ the vector engine.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from kernbench import tl
 from kernbench.benches.attention.online_softmax import MASKED, SoftmaxState
@@ -40,7 +40,8 @@ class BlockShape(NamedTuple):
 @dataclass(frozen=True)
 class FlashItem:
     """A block of queries and the `keys` keys and values to which it attends, all row-major without
-    gaps.
+    gaps, or with rows that are `pitches` elements apart in q, k and v. The factor of a score is
+    `scale`, by default that of the shape.
 
     With `is_causal` the last query belongs to the last key, and keys behind a query are masked.
     The keys come block by block: first the block of key number `start` and those behind it, then
@@ -57,6 +58,12 @@ class FlashItem:
     start: int = 0
     pages: tuple[int, ...] = ()
     page_keys: int = 0
+    pitches: tuple[int, int, int] | None = None
+    scale: float | None = None
+
+    def strides(self, operand: Literal[0, 1, 2]) -> tuple[int, int] | None:
+        """Those of q, k or v."""
+        return None if self.pitches is None else (self.pitches[operand], 1)
 
 
 def flash(items: Sequence[FlashItem], shape: BlockShape) -> Iterator[SoftmaxState]:
@@ -163,12 +170,12 @@ class _FlashLoop:
         """Load the keys of a step, and the queries of its item."""
         if step.is_first:
             q = self._q[step.item % 2]
-            tl.load_async(step.flash.q, q.shape, out=q)
-        self._load(step, step.flash.k, self._k[step.number % 3])
+            tl.load_async(step.flash.q, q.shape, step.flash.strides(0), out=q)
+        self._load(step, 1, self._k[step.number % 3])
 
     def load_values(self, step: _Step) -> None:
         """Load the values of a step."""
-        self._load(step, step.flash.v, self._v[step.number % 3])
+        self._load(step, 2, self._v[step.number % 3])
 
     def multiply_keys(self, step: _Step) -> None:
         """Start the product of the keys of a step and the queries of its item."""
@@ -182,7 +189,7 @@ class _FlashLoop:
 
     def exponentiate(self, step: _Step) -> None:
         """Start the exponentials of a step, in one stream through the vector engine."""
-        scale, m = self._shape.scale, self.state(step).m.reshape(1, -1)
+        scale, m = step.flash.scale or self._shape.scale, self.state(step).m.reshape(1, -1)
         scores, powers, decay = (
             self._scores[step.number % 3][: step.keys],
             self._powers[step.number % 2][: step.keys],
@@ -229,12 +236,15 @@ class _FlashLoop:
         token, zero = tl.arange(0, self._shape.rows), tl.zeros((1, 1), tl.float32)
         return tl.where(token[None, :] >= token[:, None], zero, MASKED)
 
-    def _load(self, step: _Step, start: tl.Pointer, buffer: tl.Value) -> None:
+    def _load(self, step: _Step, operand: Literal[1, 2], buffer: tl.Value) -> None:
         depth, item, out = self._shape.depth, step.flash, buffer[: step.keys]
+        start = item.k if operand == 1 else item.v
         if item.pages:
             first, count = step.first // item.page_keys, step.keys // item.page_keys
             block = (item.page_keys, depth)
             pages = list(item.pages[first : first + count])
             tl.gather_async(start, pages, block, out=out.reshape(count, *block))
         else:
-            tl.load_async(start + step.first * depth, out.shape, out=out)
+            strides = item.strides(operand)
+            pitch = depth if strides is None else strides[0]
+            tl.load_async(start + step.first * pitch, out.shape, strides, out=out)

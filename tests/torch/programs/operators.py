@@ -85,19 +85,80 @@ CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
     "mse": (lambda x: F.mse_loss(x, x.flip(0)), (X,)),
     "embedding": (lambda x, c: F.embedding(c, x[:70]), (X, CLASSES)),
     "index_select": (lambda x, c: x.index_select(1, c[:9]), (X, CLASSES)),
+    "rows by number": (lambda x, c: x[c], (X, CLASSES)),
+    "elements by two numbers": (lambda x, c: x[c, c - 70], (X, CLASSES)),
+    "columns by number": (lambda x, c: x[:, c[:9]], (X, CLASSES)),
+    "axes by number": (lambda x, c: x[:, c[:4] % 3, c[:4] % 5], (Z, CLASSES)),
+    "rows by mask": (lambda x, m: x[m[:, 0]], (X, MASK)),
+    "written rows": (lambda x, c: x.index_put((c[:5],), x[:5] * 2), (X, CLASSES)),
+    "written columns": (lambda x, c: x.clone().t().index_put_((c[:1],), x[:, 0]), (X, CLASSES)),
+    "written by mask": (lambda x, m: x.index_put((m,), x.new_tensor(2.0)), (X, MASK)),
+    "index_add": (lambda x, c: torch.zeros_like(x).index_add(0, c, x, alpha=2), (X, CLASSES)),
+    "index_add of columns": (
+        lambda x, c: torch.zeros_like(x).index_add(1, c[:70], x),
+        (X, CLASSES),
+    ),
+    "gather": (lambda x, c: x.gather(0, c[:60].view(3, 20)), (X, CLASSES)),
+    "gather of columns": (lambda x, c: x.gather(1, c[:, None]), (X, CLASSES)),
+    "topk": (lambda x: x.topk(4, 1)[0], (X,)),
+    "topk indices": (lambda x: x.topk(3, 0, largest=False)[1], (X,)),
+    "bfloat16 topk": (lambda x: x.bfloat16()[:, :9].topk(2)[0], (X,)),
+    "argmax": (lambda x: x.argmax(1), (X,)),
+    "argmin of all": (lambda x: x.argmin(), (X,)),
+    "argmax of integers": (lambda x: x.argmax(0, keepdim=True), (LONG,)),
+    "max and index": (lambda x: x.max(1)[0] + x.min(0, keepdim=True)[0].sum(), (X,)),
+    "scatter": (lambda x, c: torch.zeros_like(x).scatter(1, c[:, None], x[:, :1]), (X, CLASSES)),
+    "scatter a number": (lambda x, c: x.scatter(1, c[:, None], 3.0), (X, CLASSES)),
+    "scatter_add": (
+        lambda x, c: x.scatter_add(1, c[:, None].expand(300, 3), x[:, :3]),
+        (X, CLASSES),
+    ),
+    "one_hot": (lambda c: F.one_hot(c, 70), (CLASSES,)),
+    "cumsum": (lambda x: x.cumsum(0), (X,)),
+    "cumsum of integers": (lambda x: x.cumsum(1), (LONG,)),
+    "bincount": (lambda c: c.bincount(minlength=99), (CLASSES,)),
+    "flip": (lambda x: x.flip(0, 1), (X,)),
+    "roll": (lambda x: x.roll((3, -1), (0, 1)) + x.roll(5), (X,)),
+    "floor_divide": (lambda x: x // 3 + x % 4, (LONG,)),
+    "floor_divide of floats": (lambda x: x.detach() // 0.3, (X,)),
+    "truncated quotient": (lambda x: torch.div(x, 4, rounding_mode="trunc"), (LONG,)),
     "cat": (lambda x: torch.cat([x, x[:, :3]], 1), (X,)),
     "stack": (lambda x: torch.stack([x, x + 1], 1), (X,)),
     "resized": (lambda x: x.clone().detach().resize_(21210)[:21000] + 1, (X,)),
     "tril": (lambda x: x.tril(-1), (X,)),
-    "cumsum on the host": (lambda x: x.cumsum(0), (X,)),
+    "sort on the host": (lambda x: x.sort(1)[0], (X,)),
     "type view": (lambda x: x.view(torch.int32) + 1, (X,)),
     "empty": (lambda x: x[:0] + 1, (X,)),
     "number": (lambda x: x[3, 4] * 2, (X,)),
-    "attention": (
-        lambda x: F.scaled_dot_product_attention(*[x[None, None]] * 3, is_causal=True),
+    "attention": (lambda x: _attention(x[:, :64].reshape(300, 4, 16), is_causal=True), (X,)),
+    "attention of all": (lambda x: _attention(x[:, :64].reshape(300, 4, 16), scale=0.3), (X,)),
+    "attention in groups": (
+        lambda x: F.scaled_dot_product_attention(
+            x[None, :50, :64].view(1, 50, 8, 8).transpose(1, 2),
+            *[x[None, 50:, :16].reshape(1, 250, 2, 8).transpose(1, 2)] * 2,
+            enable_gqa=True,
+        ),
+        (X,),
+    ),
+    "attention of a token": (
+        lambda x: F.scaled_dot_product_attention(x[None, None, :1], *[x[None, None]] * 2),
+        (X,),
+    ),
+    "bfloat16 attention": (
+        lambda x: _attention(x[:90, :64].bfloat16().reshape(90, 1, 64), is_causal=True),
+        (X,),
+    ),
+    "attention with a mask": (
+        lambda x: _attention(x[:70, :64].reshape(70, 4, 16), attn_mask=x[:70]),
         (X,),
     ),
 }
+
+
+def _attention(x: torch.Tensor, **options: object) -> torch.Tensor:
+    heads = x.transpose(0, 1)[None]
+    y = F.scaled_dot_product_attention(heads, heads * 0.5, heads + 1, **options)
+    return y.transpose(1, 2).flatten(2)
 
 
 def _with(tensor: torch.Tensor, change: Callable[[torch.Tensor], object]) -> torch.Tensor:
