@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, NoReturn
 
-from coordinator.aggregate import summarise
+from coordinator.aggregate import sip_reports, summarise
 from coordinator.failure import Interrupted, LpDied, RankFailed
 from coordinator.launcher import SpawnLauncher
 from coordinator.plan import Plan, ProgramSpec, load_config
@@ -79,7 +79,8 @@ class SpawnedSession:
             return
         if self._plan.ccl_trace:
             write_ccl_trace(self._out, result.collected.transfers)
-        write_files(self._out, summarise(self._plan, result), result.collected.logs)
+        sips = sip_reports(result.collected.done)
+        write_files(self._out, summarise(self._plan, result), result.collected.logs, sips)
 
     def stop(self) -> None:
         """End the run from another thread."""

@@ -174,6 +174,7 @@ class LpNode:
             queues=_queues(chip),
             transfers=chip.host.open_transfers(),
             stalled=chip.stalled(),
+            ranges=tuple(rank.ranges) if rank and rank.finished else (),
         )
 
     def _round(self) -> None:

@@ -3,7 +3,7 @@
 Other files in the directory are not changed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,7 +15,7 @@ from coordinator.report.trace_events import TAIL, TraceWriter
 from runtime.core.errors import UsageError
 from runtime.core.output import OutputFile, write_output
 from runtime.core.trace import Operand
-from runtime.wire.reports import SlotTransfer
+from runtime.wire.reports import SipReport, SlotTransfer
 
 RUN, OP_LOG, TRACE, CCL_TRACE = "run.json", "oplog.jsonl", "trace.json", "ccl_trace.txt"
 _RUNS = "runs"
@@ -76,22 +76,25 @@ def prepare_directory(out: Path | None, program: str) -> Path:
     return directory
 
 
-def write_files(directory: Path, report: RunReport, logs: OpLogs | None) -> None:
-    """Write the files of a run; without `logs`, of a run that was not traced, `run.json` alone.
+def write_files(
+    directory: Path, report: RunReport, logs: OpLogs | None, sips: Iterable[SipReport] = ()
+) -> None:
+    """Write the files of a run; without `logs`, of a run that was not traced, `run.json` alone. The
+    trace has the named ranges of `sips`.
 
     `run.json` is the last one: a directory that contains it is complete.
 
     Raises `OutputError` for the first file that cannot be written.
     """
     if logs is not None:
-        _write_logs(directory, logs)
+        _write_logs(directory, logs, sips)
     # Indented: people open this file first.
     write_output(
         directory / RUN, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
     )
 
 
-def _write_logs(directory: Path, logs: OpLogs) -> None:
+def _write_logs(directory: Path, logs: OpLogs, sips: Iterable[SipReport]) -> None:
     # In one pass, record by record: the text of a large log must not be in memory as a whole.
     with OutputFile(directory / OP_LOG) as op_log, OutputFile(directory / TRACE) as trace:
         writer = TraceWriter(logs)
@@ -99,6 +102,8 @@ def _write_logs(directory: Path, logs: OpLogs) -> None:
         for op in logs.merged():
             op_log.write(_line(op))
             trace.write(writer.operation(op))
+        for report in sips:
+            trace.write(writer.ranges(report.sip, report.ranges))
         trace.write(TAIL)
 
 

@@ -7,13 +7,14 @@ nest; operations that overlap on one component therefore get several lanes, each
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 import msgspec
 from msgspec import Struct, field
 
 from coordinator.op_logs import LoggedOp, OpLogs, Span, Track
+from runtime.core.program_ranges import ProgramRange
 from runtime.core.trace import Operand, OpRecord
 
 PS_PER_US = 1_000_000
@@ -40,7 +41,7 @@ class TraceEvent(Struct, frozen=True, omit_defaults=True):
 
 class TraceWriter:
     """Gives the text of a trace piece by piece: `head`, then `operation` for every record in the
-    order of the merged log, then `TAIL`.
+    order of the merged log, then `ranges` for every SIP, then `TAIL`.
     """
 
     def __init__(self, logs: OpLogs) -> None:
@@ -51,6 +52,7 @@ class TraceWriter:
         self._tids = {lane: tid for tid, lane in enumerate(sorted(lanes), start=1)}
         self._tid_of_lane = [self._tids[lane] for lane in lanes]
         self._written = 0
+        self._next_tid = len(lanes) + 1
         self._flows: dict[tuple[int, int, int], int] = {}
 
     def head(self) -> bytes:
@@ -70,6 +72,16 @@ class TraceWriter:
             events.append(_arrow(record, op.sip + 1, tid, flow))
         # The names of processes precede it, so there is always an event before the comma.
         return b"," + _encode(events)[1:-1]
+
+    def ranges(self, sip: int, ranges: Sequence[ProgramRange]) -> bytes:
+        """The named ranges of the program of a SIP, in threads of their own."""
+        events: list[TraceEvent] = []
+        for number, lane in enumerate(nested(ranges)):
+            name = f"program #{number + 1}" if number else "program"
+            events += _thread_of(sip, self._next_tid, name)
+            events += [_range_slice(each, sip, self._next_tid) for each in lane]
+            self._next_tid += 1
+        return b"," + _encode(events)[1:-1] if events else b""
 
     def _assign_lanes(self, spans: Iterable[Span]) -> list[_Lane]:
         """All lanes; of every operation the first of its component that is free at its start."""
@@ -98,10 +110,45 @@ def _process_names(sips: set[int]) -> Iterator[TraceEvent]:
 def _thread_name(lane: _Lane, tid: int) -> Iterator[TraceEvent]:
     track, number = lane
     path = OpRecord(track.engine, "", 0, 0, track.cube, track.pe).track
-    name = f"{path} #{number + 1}" if number else path
-    pid = track.sip + 1
-    yield TraceEvent("thread_name", "M", pid, tid, args={"name": name})
-    yield TraceEvent("thread_sort_index", "M", pid, tid, args={"sort_index": tid})
+    yield from _thread_of(track.sip, tid, f"{path} #{number + 1}" if number else path)
+
+
+def _thread_of(sip: int, tid: int, name: str) -> Iterator[TraceEvent]:
+    yield TraceEvent("thread_name", "M", sip + 1, tid, args={"name": name})
+    yield TraceEvent("thread_sort_index", "M", sip + 1, tid, args={"sort_index": tid})
+
+
+def nested(ranges: Iterable[ProgramRange]) -> list[list[ProgramRange]]:
+    """The ranges in lanes, in each of which any two are apart or one is inside the other."""
+    lanes: list[list[ProgramRange]] = []
+    open_of_lane: list[list[int]] = []
+    # Of ranges that begin together, the outer one comes first, which ends last in the program.
+    in_order = sorted(enumerate(ranges), key=lambda at: (at[1].start_ps, -at[1].end_ps, -at[0]))
+    for _, each in in_order:
+        for lane, ends_ps in zip(lanes, open_of_lane, strict=True):
+            while ends_ps and ends_ps[-1] <= each.start_ps:
+                ends_ps.pop()
+            if not ends_ps or each.end_ps <= ends_ps[-1]:
+                lane.append(each)
+                ends_ps.append(each.end_ps)
+                break
+        else:
+            lanes.append([each])
+            open_of_lane.append([each.end_ps])
+    return lanes
+
+
+def _range_slice(each: ProgramRange, sip: int, tid: int) -> TraceEvent:
+    return TraceEvent(
+        name=each.name,
+        ph="X",
+        pid=sip + 1,
+        tid=tid,
+        ts=each.start_ps / PS_PER_US,
+        dur=(each.end_ps - each.start_ps) / PS_PER_US,
+        cat="program",
+        args={"start_ps": each.start_ps, "end_ps": each.end_ps},
+    )
 
 
 def _slice(op: LoggedOp, tid: int) -> TraceEvent:

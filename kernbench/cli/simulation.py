@@ -197,7 +197,8 @@ def run(
 def _write_directory(directory: Path, plan: Plan, result: RunResult, report: RunReport) -> None:
     if plan.ccl_trace:
         write_ccl_trace(directory, result.collected.transfers)
-    write_files(directory, report, result.collected.logs if plan.trace else None)
+    sips = sip_reports(result.collected.done)
+    write_files(directory, report, result.collected.logs if plan.trace else None, sips)
 
 
 def _verdict(plan: Plan, result: RunResult) -> Verdict | None:

@@ -163,7 +163,7 @@ def _runs(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    # A process that has ended exists until torchrun asks for its exit code, which may take long.
+    # A process that has ended exists until torchrun reads its exit code, which may take long.
     with suppress(OSError):
         state = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
         return state[0] != "Z"

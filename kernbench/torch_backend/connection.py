@@ -13,6 +13,7 @@ from kernbench.torch_backend.compilation import refuse_inductor
 from kernbench.torch_backend.groups import register_backend
 from kernbench.torch_backend.native_build import native_module
 from kernbench.torch_backend.operators import DEVICE, kernels, on_host, report
+from kernbench.torch_backend.profiler_ranges import record_ranges
 from kernbench.torch_backend.storages import storages
 from runtime.torch.rank_state import running_rank
 
@@ -61,6 +62,7 @@ def connect() -> None:
     # A rank is a greenlet of this thread: a thread of the engine would run operators outside it.
     torch.autograd.set_multithreading_enabled(False)
     refuse_inductor()
+    record_ranges()
     register_backend()
     memory.state.at_end.append(_report)
 

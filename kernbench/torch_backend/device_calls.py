@@ -35,7 +35,7 @@ def current_number() -> int:
 
 
 def exchange_number(number: int) -> int:
-    """Make a stream the current one; returns the one before."""
+    """Make a stream the current one; returns the former one."""
     device = running_rank().device
     before, device.stream = device.stream, number
     return before

@@ -1,4 +1,4 @@
-"""The time of collectives for `torch.distributed._time_estimator`, which Inductor asks."""
+"""The time of collectives for `torch.distributed._time_estimator`, which Inductor calls."""
 
 from collections.abc import Sequence
 

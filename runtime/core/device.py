@@ -15,10 +15,13 @@ is earlier in the program, so commands cannot wait for each other in a cycle.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from runtime.core.requests import Request
 from runtime.core.trace import OpRecord
+
+if TYPE_CHECKING:
+    from runtime.core.program_ranges import ProgramRanges
 
 DEFAULT_STREAM = 0
 """The number of the stream of a rank that no program has made: its current stream at the start."""
@@ -81,9 +84,11 @@ class Device(Protocol):
     """The accelerator as the host program of one rank sees it.
 
     `stream` is the number of the current stream, which takes the commands that name no stream.
+    `ranges` are the named ranges of the program.
     """
 
     stream: int
+    ranges: "ProgramRanges"
 
     def submit(
         self,

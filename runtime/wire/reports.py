@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from runtime.core.bench_registry import BenchOutcome
 from runtime.core.coordinates import PeCoordinates
+from runtime.core.program_ranges import ProgramRange
 from runtime.core.simtime import format_ps
 from runtime.wire.fields import (
     Address,
@@ -204,7 +205,8 @@ class SipReport(Flat, frozen=True):
     does not hold at the end; while a rank has not finished, that is to be expected. `queues` are
     the queues of the PEs that wait, and of other PEs the queues that are not at rest. `transfers`
     are the sends and receives that have not completed, in the order of the calls; `stalled` are the
-    packets that stand still in full buffers, once for each buffer that they wait for.
+    packets that stand still in full buffers, once for each buffer that they wait for. `ranges` are
+    the named ranges of the program of its rank.
     """
 
     sip: SipNumber
@@ -219,3 +221,4 @@ class SipReport(Flat, frozen=True):
     queues: tuple[QueuePointers, ...] = ()
     transfers: tuple[OpenTransfer, ...] = ()
     stalled: tuple[StalledBuffer, ...] = ()
+    ranges: tuple[ProgramRange, ...] = ()

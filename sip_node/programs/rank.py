@@ -10,6 +10,7 @@ from typing import TypeVar
 from runtime.ccl.config import CclConfig
 from runtime.ccl.ring_allocator import InstallPlans
 from runtime.core.device import DEFAULT_STREAM, Handle
+from runtime.core.program_ranges import ProgramRange, ProgramRanges
 from runtime.core.requests import Request
 from runtime.core.trace import OpRecord
 from runtime.model.topology import Topology
@@ -31,6 +32,7 @@ class RankDevice:
     def __init__(self, engine: Engine, host: Host) -> None:
         self._engine, self._host = engine, host
         self.program: Program | None = None
+        self.ranges = ProgramRanges()
         self.stream = DEFAULT_STREAM
         # What was polled in vain since the last command or answer.
         self._polled = set[tuple[str, tuple[int, ...]]]()
@@ -51,9 +53,11 @@ class RankDevice:
         """Append a command to a stream of the host; does not wait for it."""
         chosen = self.stream if stream is None else stream
         self._polled.clear()
-        return self._program_wait(
+        handle = self._program_wait(
             lambda: completed(self._host.submit(requests, why, tensors=tensors, stream=chosen))
         )
+        self.ranges.submitted(handle)
+        return handle
 
     def new_stream(self) -> int:
         """The number of a new stream."""
@@ -138,7 +142,7 @@ class Rank:
         main: Callable[[], object],
     ) -> None:
         self.rank, self._host = rank, host
-        device = RankDevice(engine, host)
+        self._device = device = RankDevice(engine, host)
         self.state = RankState(rank, device, *configs, data, plans)
         # The rank is a context variable: several ranks share a process, and each `torch` call must
         # find its own.
@@ -157,6 +161,11 @@ class Rank:
     def finished(self) -> bool:
         """Whether the program has returned and all commands of its device have completed."""
         return self._returned and not self._host.current
+
+    @property
+    def ranges(self) -> Sequence[ProgramRange]:
+        """The named ranges of the program, once it has finished."""
+        return self._device.ranges.complete()
 
     @property
     def waiting_for(self) -> str:

@@ -31,7 +31,7 @@ def test_the_workers_are_the_processes_of_the_run(run: Runs, tmp_path: Path):
     assert done.returncode == 0, done.stderr
     lines = re.findall(r"^= rank (\d) of 2: (\S+) ahbm (\d+)$", done.stdout, re.MULTILINE)
     assert {each[:2] for each in lines} == {("0", "6.0"), ("1", "6.0")}
-    # A process of a run that torchrun has started keeps the id which torchrun knows.
+    # A process of a run that torchrun has started keeps its process id.
     started = dict(re.findall(r"^before rank (\d): (\d+)$", done.stdout, re.MULTILINE))
     assert dict(each[::2] for each in lines)["1"] == started["1"]
     [digest] = re.findall(r"^digest +(\w+)", done.stdout, re.MULTILINE)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from coordinator.op_logs import OpLogs
-from coordinator.report.trace_events import TAIL, TraceWriter
+from coordinator.report.trace_events import TAIL, TraceWriter, nested
+from runtime.core.program_ranges import ProgramRange
 from runtime.core.trace import Operand, OpRecord
 
 
@@ -126,3 +127,26 @@ def test_an_operation_names_what_it_read():
 
 def test_the_trace_of_a_run_without_operations_is_json():
     assert json.loads(text({})) == {"traceEvents": [], "displayTimeUnit": "ns"}
+
+
+def test_the_ranges_of_a_program_are_threads_of_their_own():
+    logs = OpLogs.of({1: [dma(0, 10)]})
+    writer = TraceWriter(logs)
+    written = writer.head() + b"".join(map(writer.operation, logs.merged()))
+    written += writer.ranges(0, ()) + writer.ranges(1, (ProgramRange("a step", 2_000, 5_000),))
+    log = msgspec.convert(json.loads(written + TAIL)["traceEvents"], list[Event])
+    [slice_] = [event for event in log if event.name == "a step"]
+    assert (slice_.ph, slice_.pid, slice_.ts, slice_.dur) == ("X", 2, 0.002, 0.003)
+    names = {e.tid: e.args["name"] for e in log if e.name == "thread_name"}
+    assert names == {1: "cube3.pe0.pe_dma", slice_.tid: "program"}
+
+
+def test_ranges_that_overlap_without_nesting_are_in_several_lanes():
+    def one(start_ps: int, end_ps: int) -> ProgramRange:
+        return ProgramRange(f"{start_ps} to {end_ps}", start_ps, end_ps)
+
+    inner, outer, overlapping, later = one(1, 4), one(0, 6), one(5, 8), one(8, 9)
+    assert nested([inner, outer, overlapping, later]) == [[outer, inner, later], [overlapping]]
+    same = one(0, 6)
+    # The outer one of two with equal times ends last in the program.
+    assert nested([same, outer])[0][0] is outer

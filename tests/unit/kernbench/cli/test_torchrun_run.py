@@ -69,7 +69,7 @@ def test_a_process_of_torchrun_has_ended_before_torchrun_has_its_exit_code(
     assert child.wait(0.0) is None
     assert process.stdin is not None
     process.stdin.close()
-    # Its parent, this test, has not asked for the exit code yet.
+    # Its parent, this test, has not read the exit code yet.
     assert child.wait(10.0) == UNKNOWN_EXIT
     assert process.wait() == 0
     child.kill()
