@@ -95,7 +95,7 @@ class DeviceStream(streams.Stream, torch.Stream):
 
 
 def own_stream(stream: Any) -> Any:
-    """A stream of PyTorch's base class as one of the device; anything else is returned unchanged."""
+    """A stream of PyTorch's base class as one of the device; anything else unchanged."""
     if isinstance(stream, torch.Stream) and not isinstance(stream, DeviceStream):
         return DeviceStream(number=stream.stream_id)
     return stream
