@@ -41,6 +41,12 @@ class AllReduceQueue(RingQueue):
         return _with_queue(self)
 
 
+PIPELINE_QUEUE = AllReduceQueue(slots=16, slot_bytes=4096, packet_bytes=2048)
+"""The queues of pipelined algorithms in the shipped `ccl.yaml`."""
+PIPELINE_RATIO = 1.15
+"""The most that a pipeline needs of its form: its steps overlap, its ends do not."""
+
+
 @cache
 def _with_queue(queue: AllReduceQueue) -> str:
     content = yaml.safe_load(read_text(default_file("ccl.yaml")))

@@ -4,8 +4,9 @@ from kernbench.theory.kernel_costs import ITEM_BYTES
 from kernbench.theory.overlapped_blocks import HalvingDoublingForm
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.all_reduce_runs import (
+    PIPELINE_QUEUE,
+    PIPELINE_RATIO,
     AllReduce,
-    AllReduceQueue,
     closed_form_machine,
     on_direct_links,
     outcome_of,
@@ -14,10 +15,6 @@ from kernbench.validate.check import Check, Relation
 
 SIPS = (2, 3, 4, 8)
 NBYTES = 1 << 20
-QUEUE = AllReduceQueue(slots=16, slot_bytes=4096, packet_bytes=2048)
-"""The queues of the algorithm in the shipped `ccl.yaml`."""
-RATIO = 1.15
-"""The most that overlapping blocks need of their form: the ends of a run do not overlap."""
 
 
 def overlapped_blocks(file: TopologyFile) -> list[Check]:
@@ -27,14 +24,16 @@ def overlapped_blocks(file: TopologyFile) -> list[Check]:
 
 
 def _halving_doubling(file: TopologyFile, sips: int) -> Check:
-    form = HalvingDoublingForm(file, QUEUE.packet_bytes)
-    outcome = outcome_of(file, AllReduce("halving_doubling", 1, NBYTES // ITEM_BYTES, QUEUE))
+    form = HalvingDoublingForm(file, PIPELINE_QUEUE.packet_bytes)
+    outcome = outcome_of(
+        file, AllReduce("halving_doubling", 1, NBYTES // ITEM_BYTES, PIPELINE_QUEUE)
+    )
     text = f"halving_doubling on {sips} SIPs, one PE each, {NBYTES >> 20} MiB: time / formula"
     return Check(
         id=f"i.blocks.halving_doubling.{sips}",
         text=outcome.described(text),
-        formula=f"T <= {RATIO} ({form.formula})",
-        expected=RATIO,
+        formula=f"T <= {PIPELINE_RATIO} ({form.formula})",
+        expected=PIPELINE_RATIO,
         measured=outcome.span_ps / form.time_ps(sips, NBYTES),
         unit="",
         relation=Relation.AT_MOST,

@@ -4,8 +4,9 @@ from kernbench.theory.kernel_costs import ITEM_BYTES
 from kernbench.theory.ring_all_reduce import RingAllReduceTimes
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.all_reduce_runs import (
+    PIPELINE_QUEUE,
+    PIPELINE_RATIO,
     AllReduce,
-    AllReduceQueue,
     closed_form_machine,
     on_direct_links,
     outcome_of,
@@ -14,10 +15,6 @@ from kernbench.validate.check import Check, Relation
 
 SIPS = (2, 3, 4, 8)
 NBYTES = 1 << 20
-QUEUE = AllReduceQueue(slots=16, slot_bytes=4096, packet_bytes=2048)
-"""The queues of the algorithm in the shipped `ccl.yaml`."""
-RATIO = 1.15
-"""The most that the pipeline needs of its form: its steps overlap, its ends do not."""
 
 
 def rings(file: TopologyFile) -> list[Check]:
@@ -28,15 +25,15 @@ def rings(file: TopologyFile) -> list[Check]:
 
 def _one_pe(file: TopologyFile, sips: int) -> list[Check]:
     """One PE per SIP: it has to load, add, send and store at the rate of the link."""
-    file, theory = on_direct_links(file, sips), RingAllReduceTimes(file, QUEUE)
-    outcome = outcome_of(file, AllReduce("ring", 1, NBYTES // ITEM_BYTES, QUEUE))
+    file, theory = on_direct_links(file, sips), RingAllReduceTimes(file, PIPELINE_QUEUE)
+    outcome = outcome_of(file, AllReduce("ring", 1, NBYTES // ITEM_BYTES, PIPELINE_QUEUE))
     text = outcome.described(f"ring of {sips} SIPs, one PE each, {NBYTES >> 20} MiB")
     return [
         Check(
             id=f"i.ring.time.{sips}",
             text=f"{text}: time / formula",
-            formula="T <= 1.15 (2(p-1) alpha + max(2(p-1)/p n/B, 2n/HBM))",
-            expected=RATIO,
+            formula=f"T <= {PIPELINE_RATIO} (2(p-1) alpha + max(2(p-1)/p n/B, 2n/HBM))",
+            expected=PIPELINE_RATIO,
             measured=outcome.span_ps / theory.alpha_beta_ps(sips, NBYTES, pes=1),
             unit="",
             relation=Relation.AT_MOST,
@@ -55,15 +52,15 @@ def _one_pe(file: TopologyFile, sips: int) -> list[Check]:
 
 def _all_pes(file: TopologyFile, sips: int) -> Check:
     """One ring per PE of a cube, all over the same links."""
-    file, theory = on_direct_links(file, sips), RingAllReduceTimes(file, QUEUE)
+    file, theory = on_direct_links(file, sips), RingAllReduceTimes(file, PIPELINE_QUEUE)
     pes = file.pes_per_cube
-    outcome = outcome_of(file, AllReduce("ring", pes, NBYTES // pes // ITEM_BYTES, QUEUE))
+    outcome = outcome_of(file, AllReduce("ring", pes, NBYTES // pes // ITEM_BYTES, PIPELINE_QUEUE))
     text = f"ring of {sips} SIPs, {pes} PEs each, {NBYTES >> 20} MiB: time / formula"
     return Check(
         id=f"i.ring.ratio.{sips}",
         text=outcome.described(text),
-        formula="T <= 1.15 (2(p-1) alpha + max(2(p-1)/p n/B, 2n/HBM))",
-        expected=RATIO,
+        formula=f"T <= {PIPELINE_RATIO} (2(p-1) alpha + max(2(p-1)/p n/B, 2n/HBM))",
+        expected=PIPELINE_RATIO,
         measured=outcome.span_ps / theory.alpha_beta_ps(sips, NBYTES, pes=pes),
         unit="",
         relation=Relation.AT_MOST,

@@ -7,8 +7,9 @@ from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.torus_all_reduce import TorusAllReduceTimes, busiest_link_bytes
 from kernbench.validate.all_reduce_checks import credits_home, sums
 from kernbench.validate.all_reduce_runs import (
+    PIPELINE_QUEUE,
+    PIPELINE_RATIO,
     AllReduce,
-    AllReduceQueue,
     closed_form_machine,
     on_a_grid,
     outcome_of,
@@ -24,10 +25,6 @@ PEs each has its own order of dimensions and direction. Others fill the links wh
 from one dimension to the other."""
 NBYTES = 1 << 19
 """Bytes per rank."""
-QUEUE = AllReduceQueue(slots=16, slot_bytes=4096, packet_bytes=2048)
-"""The queues of the algorithm in the shipped `ccl.yaml`."""
-RATIO = 1.15
-"""The most that the pipelines need of their form."""
 CREDITS = 0.02
 """The most that credits add to the bytes of a link: 16 bytes for each slot of up to 4096."""
 
@@ -42,8 +39,10 @@ def _grid(file: TopologyFile, side: int, wraps: bool, seed: int) -> Iterator[Che
     system = on_a_grid(file, side, side, wraps=wraps)
     where = f"{side}.closed" if wraps else f"{side}"
     text = f"torus on {side} x {side} SIPs{' with wrap' if wraps else ''} x {CUBES} x {PES} PEs"
-    large = outcome_of(system, AllReduce("torus", PES, NBYTES // CUBES // PES // ITEM_BYTES, QUEUE))
-    form_ps = TorusAllReduceTimes(system, QUEUE).alpha_beta_ps(
+    large = outcome_of(
+        system, AllReduce("torus", PES, NBYTES // CUBES // PES // ITEM_BYTES, PIPELINE_QUEUE)
+    )
+    form_ps = TorusAllReduceTimes(system, PIPELINE_QUEUE).alpha_beta_ps(
         side, side, NBYTES, pes=CUBES * PES, wraps=wraps
     )
     large_text = f"{text}, {NBYTES >> 10} KiB"
@@ -51,8 +50,8 @@ def _grid(file: TopologyFile, side: int, wraps: bool, seed: int) -> Iterator[Che
     yield Check(
         id=f"i.torus.ratio.{where}",
         text=large.described(f"{large_text}: time / formula"),
-        formula=f"T <= {RATIO} (4(W-1) alpha + max({link_bytes}/B, (2+4/W) n/M))",
-        expected=RATIO,
+        formula=f"T <= {PIPELINE_RATIO} (4(W-1) alpha + max({link_bytes}/B, (2+4/W) n/M))",
+        expected=PIPELINE_RATIO,
         measured=large.span_ps / form_ps,
         unit="",
         relation=Relation.AT_MOST,
@@ -67,7 +66,7 @@ def _grid(file: TopologyFile, side: int, wraps: bool, seed: int) -> Iterator[Che
         unit="B",
     )
     # Chunks of unequal sizes.
-    small = outcome_of(system, AllReduce("torus", PES, side * side + 1, QUEUE, seed))
+    small = outcome_of(system, AllReduce("torus", PES, side * side + 1, PIPELINE_QUEUE, seed))
     small_text = f"{text}, {side * side + 1} elements each"
     yield sums(small, f"i.torus.sums.{where}", small.described(small_text))
     yield credits_home(small, f"i.torus.home.{where}", small_text)
