@@ -122,21 +122,42 @@ def _received(slots: tl.Pointer, count: int, group: int, columns: int) -> Softma
     )
 
 
-def prefill_attention(qkv: tl.Pointer, out: tl.Pointer, shape: LayerShape) -> None:
-    """Kernel: causal attention of all tokens; blocks of queries are dealt to the PEs in turn."""
-    number = tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)
-    pes, depth = tl.num_programs(0) * tl.num_programs(1), shape.depth
+def prefill_attention(
+    qkv: tl.Pointer, copies: tl.Pointer, out: tl.Pointer, shape: LayerShape
+) -> None:
+    """Kernel: causal attention of all tokens; blocks of queries are dealt to the PEs in turn.
+
+    First each cube makes its own copy of the keys and values that its PEs use, in `copies`: blocks
+    of queries would load them many times, from the memories of few cubes.
+    """
+    pe, pes_of_cube, cube = tl.program_id(0), tl.num_programs(0), tl.program_id(1)
+    pes, depth = pes_of_cube * tl.num_programs(1), shape.depth
     rows = min(ROWS, max(1, shape.tokens * shape.heads // pes))
     blocks = shape.tokens // rows
-    # Late blocks have more keys: they begin.
+    # By PE of the cube. Late blocks have more keys: they begin.
     units = [
-        (unit % shape.heads, (blocks - 1 - unit // shape.heads) * rows)
-        for unit in range(number, shape.heads * blocks, pes)
+        [
+            (unit % shape.heads, (blocks - 1 - unit // shape.heads) * rows)
+            for unit in range(cube * pes_of_cube + each, shape.heads * blocks, pes)
+        ]
+        for each in range(pes_of_cube)
     ]
-    items = [_item(qkv, shape, head, token, rows) for head, token in units]
+    used = sorted({head // shape.group for of_pe in units for head, _ in of_pe})
+    cached = {head: _copy(qkv, copies, shape, head) for head in used}
+    cube_barrier(pes_of_cube)
+    heads = Activations(shape.tokens, depth)
+    items = [
+        FlashItem(
+            qkv + heads.start(token, head * depth),
+            *cached[head // shape.group],
+            token + rows,
+            is_causal=True,
+        )
+        for head, token in units[pe]
+    ]
     states = flash(items, BlockShape(rows, min(WIDTH, shape.tokens), depth))
-    panels = Activations(shape.tokens, shape.heads * depth // tl.num_programs(0))
-    for (head, token), state in zip(units, states, strict=True):
+    panels = Activations(shape.tokens, shape.heads * depth // pes_of_cube)
+    for (head, token), state in zip(units[pe], states, strict=True):
         with tl.scratch():
             result = tl.empty((rows, depth), out.dtype)
             normalise(state, result)
@@ -145,12 +166,24 @@ def prefill_attention(qkv: tl.Pointer, out: tl.Pointer, shape: LayerShape) -> No
                 tl.store(start, result[:, column : column + count], (panels.width, 1))
 
 
-def _item(qkv: tl.Pointer, shape: LayerShape, head: int, token: int, rows: int) -> FlashItem:
-    """The queries of a head from `token` on, and the keys and values up to the last of them."""
-    heads = Activations(shape.tokens, shape.depth)
-    keys = shape.heads + head // shape.group
-    q, k, v = (
-        qkv + heads.start(first, column * shape.depth)
-        for first, column in ((token, head), (0, keys), (0, keys + shape.kv_heads))
-    )
-    return FlashItem(q, k, v, token + rows, is_causal=True)
+def _copy(
+    qkv: tl.Pointer, copies: tl.Pointer, shape: LayerShape, head: int
+) -> tuple[tl.Pointer, tl.Pointer]:
+    """Copy the part of this PE of the keys and values of a head; where the whole copies begin."""
+    heads, own = Activations(shape.tokens, shape.depth), shape.tokens // tl.num_programs(0)
+    block, first = (own, shape.depth), tl.program_id(0) * own * shape.depth
+    columns = head * shape.depth, (shape.kv_heads + head) * shape.depth
+    keys, values = (copies + heads.start(0, column) for column in columns)
+    behind = shape.heads * shape.depth
+    with tl.scratch():
+        loads = [
+            tl.load_async(qkv + heads.start(0, behind + column) + first, block)
+            for column in columns
+        ]
+        stores = [
+            tl.store_async(target + first, load.wait())
+            for target, load in zip((keys, values), loads, strict=True)
+        ]
+        for store in stores:
+            store.wait()
+    return keys, values

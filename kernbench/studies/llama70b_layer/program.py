@@ -125,6 +125,9 @@ class _RankLayer:
             pes, cubes = self._grid["pes"], self._grid["cubes"]
             message = 2 * shape.group + shape.group * shape.depth // pes
             self._states = _float32(cubes * pes * (pes + cubes) * message)
+        else:
+            copied = 2 * shape.kv_heads * shape.tokens * shape.depth
+            self._copies = _placed(copied, None, _EVERY_CUBE)
 
     def _activations(self, count: int, elements: Array | None = None) -> torch.Tensor:
         """A tensor over all PEs; of one token over one PE of some cubes, since all PEs load it, and
@@ -140,7 +143,7 @@ class _RankLayer:
     def _tensors(self) -> list[torch.Tensor]:
         given = [self._x, *self._gains, *self._weights, *self._rotations]
         made = [self._heads, self._attended, self._gated, self._middle, self.result]
-        kept = [*self._cache, self._states] if self._shape.is_decode else []
+        kept = [*self._cache, self._states] if self._shape.is_decode else [self._copies]
         return [*given, *made, *kept, *self._exchanges]
 
     def _projection(self, depth: int, columns: int, out_width: int) -> Projection:
@@ -192,7 +195,14 @@ class _RankLayer:
                 self._shape,
             )
         else:
-            _launch("attention", prefill_attention, self._heads, self._attended, self._shape)
+            _launch(
+                "attention",
+                prefill_attention,
+                self._heads,
+                self._copies,
+                self._attended,
+                self._shape,
+            )
 
     def _run_output(self) -> None:
         self._project("output", 1, self._attended, self._middle, self._x)
