@@ -231,3 +231,22 @@ def test_tensors_in_tiles_cannot_be_divided() -> None:
         "all_gather_into_tensor: tensors that are stored in tiles cannot be split; omit `layout`"
     )
     assert refused(call) == problem
+
+
+@pytest.mark.parametrize(
+    ("elements", "cubes", "algorithm"),
+    [(65_536, 2, "torus"), (65_536, 1, "ring"), (32_768, 2, "halving_doubling")],
+)
+def test_auto_uses_both_dimensions_of_a_grid_for_large_tensors_on_several_cubes(
+    elements: int, cubes: int, algorithm: str
+) -> None:
+    """The limits are those of the shipped `ccl.yaml`: 128 KiB on two cubes."""
+
+    def program(rank: int) -> None:
+        dist.init_process_group("ahbm", algorithm="auto")
+        spread = DPPolicy(cube="column_wise", pe="column_wise", num_cubes=cubes)
+        dist.all_reduce(torch.empty(1, elements, dtype=torch.float16, dp=spread))
+
+    world = simulate(program, 4, topology=FOUR_PES_ON_A_GRID)
+    names = {record.name.split(".")[-1] for _, record in world.of("pe_cpu.collective", "kernel ")}
+    assert names == {algorithm}
