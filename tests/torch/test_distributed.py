@@ -41,14 +41,29 @@ def test_what_pytorch_builds_on_collectives_gives_what_gloo_gives(run: Runs, on_
     assert reported(run("parallelism.py", sips=2)) == expected
 
 
-def test_equal_runs_have_one_digest(run: Runs):
+def digest(output: str) -> str:
+    (found,) = re.findall(r"^digest +(\w+)$", output, re.MULTILINE)
+    return found
+
+
+def test_delays_hash_seeds_and_both_cores_have_one_digest(run: Runs):
     digests = {
-        re.findall(
-            r"^digest +(\w+)", run("data_parallel.py", *flags, sips=2, **seed), re.MULTILINE
-        )[0]
-        for flags, seed in (((), {}), (("--jitter-ms", "2"), {"PYTHONHASHSEED": "7"}))
+        digest(run("data_parallel.py", *flags, sips=2, **environment))
+        for flags, environment in (
+            ((), {}),
+            (("--jitter-ms", "2"), {"PYTHONHASHSEED": "7"}),
+            ((), {"KERNBENCH_CORE": "python"}),
+        )
     }
     assert len(digests) == 1
+
+
+def test_the_moments_of_garbage_collection_change_neither_addresses_nor_times(run: Runs):
+    """A collection that deleted the cycles of the program would free their memory."""
+    outputs = [run("cycles.py", sips=2, **each) for each in ({}, {"THRESHOLD": "1"})]
+    assert len(reported(outputs[0])) == 6
+    assert reported(outputs[1]) == reported(outputs[0])
+    assert digest(outputs[1]) == digest(outputs[0])
 
 
 def test_ranks_that_share_a_process_are_refused(run: Runs):
@@ -65,3 +80,10 @@ def test_what_pytorch_builds_on_groups_has_the_values_of_gloo(
     assert found[0] == expected[0]
     # Sums have another order; float32 has 24 bits.
     assert found[1] == pytest.approx(expected[1], rel=1e-5, abs=1e-6)
+
+
+def test_collectives_run_beside_work_that_does_not_use_their_tensors(run: Runs):
+    line, _ = reported(run("overlap.py", sips=2))
+    product, reduced, in_turn, at_once = map(int, re.findall(r"\d+", line)[:4])
+    assert in_turn > 0.98 * (product + reduced)
+    assert at_once < product + 0.25 * reduced

@@ -16,6 +16,8 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <c10/util/Lazy.h>
+#include <c10/util/Logging.h>
 #include <pybind11/pybind11.h>
 #include <torch/library.h>
 
@@ -357,6 +359,11 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
          py::object current, py::object calls) {
         device = new Device{allocate, release, resized, count, current, calls};
         at::RegisterPrivateUse1HooksInterface(&hooks);
+        // A rank is a greenlet: below its first frame the stack has remains of other greenlets, at
+        // which a backtrace of an error would fault.
+        c10::SetStackTraceFetcher([]() -> c10::Backtrace {
+          return std::make_shared<c10::PrecomputedLazyValue<std::string>>("");
+        });
       },
       "Connect the functions of Python that own the device; once in a process.");
 }

@@ -10,6 +10,7 @@ The addresses depend on the program alone, not on the moments at which Python de
 
     dies by reference count    a point of the program: its memory is cached at the next allocation
     in a reference cycle       never: its memory is never used again
+    in another thread          at a moment of wall time: its memory is never used again
 
 A collection during a run deletes nothing (`runtime.core.garbage_collection`). For the text of an
 `AllocationError` the tensors in cycles are finalised and counted; they keep their memory.
@@ -17,6 +18,7 @@ A collection during a run deletes nothing (`runtime.core.garbage_collection`). F
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from threading import get_ident
 from typing import TypeVar
 
 from runtime.core.errors import AllocationError
@@ -107,6 +109,7 @@ class TensorMemory:
         synchronize: Callable[[], None] = lambda: None,
     ) -> None:
         self._addresses = addresses
+        self._thread = get_ident()
         self._memories = SipMemories(topology, sip)
         self._virtual = VirtualAllocator(f"sip {sip}")
         self._synchronize = synchronize
@@ -178,7 +181,8 @@ class TensorMemory:
         """Give up the memory of a tensor that has died; it is not cached before the next
         allocation.
         """
-        (self._kept if is_collecting() else self._dropped).append(block)
+        is_of_the_program = get_ident() == self._thread and not is_collecting()
+        (self._dropped if is_of_the_program else self._kept).append(block)
 
     def _new(self, key: _Key) -> MemoryBlock:
         specs, nbytes = key

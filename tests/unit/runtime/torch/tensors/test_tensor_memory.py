@@ -1,5 +1,6 @@
 import gc
 from collections.abc import Generator
+from threading import Thread
 
 import pytest
 
@@ -64,6 +65,17 @@ def test_memory_is_in_use_as_long_as_something_refers_to_it() -> None:
     assert addresses(second) != taken
     del other, second
     assert addresses(allocate(memory, 100)) == taken
+
+
+def test_memory_that_another_thread_drops_is_not_used_again() -> None:
+    memory = memory_of_sip_0()
+    held = [allocate(memory, 100)]
+    taken = addresses(held[0])
+    thread = Thread(target=held.clear)
+    thread.start()
+    thread.join()
+    assert addresses(allocate(memory, 100)) != taken
+    assert memory.allocated_bytes == 100
 
 
 def test_all_dropped_memory_is_free_before_an_allocation_that_needs_it() -> None:
