@@ -58,7 +58,7 @@ from kernbench.validate.route_links import credited_links, route_links
 from kernbench.validate.sharing import sharing
 from kernbench.validate.slot_rates import rates
 from kernbench.validate.tile_buffers import buffers
-from kernbench.validate.tori import tori
+from kernbench.validate.tori import GRIDS, torus
 from kernbench.validate.vector_chains import chains, chains_in_flight
 from kernbench.validate.vector_meetings import epilogues, meetings
 from kernbench.validate.vector_times import by_bound, by_function, by_size
@@ -122,7 +122,8 @@ def _systems(seed: int) -> Iterator[Part]:
     yield Part("i.credit.", credit_rounds)
     yield Part("i.rate.", rates)
     yield Part("i.ring.", rings)
-    yield Part("i.torus.", tori, (seed,))
+    for name in GRIDS:
+        yield Part(f"i.torus.{name}.", torus, (seed, name))
     for name in ALL_REDUCE_FORMS:
         yield Part(f"i.{name}.", algorithm, (seed, name))
     yield Part("i.blocks.", overlapped_blocks)

@@ -16,9 +16,9 @@ from kernbench.validate.all_reduce_runs import (
 )
 from kernbench.validate.check import Check, Relation
 
-GRIDS = ((2, False), (3, False), (3, True))
-"""(side, whether rows and columns are closed). With two SIPs the closing link is that which both
-have."""
+GRIDS = {"2": (2, False), "3": (3, False), "3.closed": (3, True)}
+"""(side, whether rows and columns are closed) by the name in the ids of the checks. With two SIPs
+the closing link is that which both have."""
 CUBES, PES = 4, 4
 """A cube has one link to the IO chiplet: fewer cubes would limit the four links of a SIP. Of four
 PEs each has its own order of dimensions and direction. Others fill the links while these change
@@ -29,15 +29,15 @@ CREDITS = 0.02
 """The most that credits add to the bytes of a link: 16 bytes for each slot of up to 4096."""
 
 
-def tori(file: TopologyFile, seed: int) -> list[Check]:
-    """All checks of square grids, without wrap and with it."""
+def torus(file: TopologyFile, seed: int, name: str) -> list[Check]:
+    """All checks of one of `GRIDS`, a square one."""
+    return list(_checks(file, seed, name))
+
+
+def _checks(file: TopologyFile, seed: int, name: str) -> Iterator[Check]:
+    side, wraps = GRIDS[name]
     file = closed_form_machine(file).with_values({"sip.cube_mesh": {"w": CUBES, "h": 1}})
-    return [check for side, wraps in GRIDS for check in _grid(file, side, wraps, seed)]
-
-
-def _grid(file: TopologyFile, side: int, wraps: bool, seed: int) -> Iterator[Check]:  # noqa: FBT001
     system = on_a_grid(file, side, side, wraps=wraps)
-    where = f"{side}.closed" if wraps else f"{side}"
     text = f"torus on {side} x {side} SIPs{' with wrap' if wraps else ''} x {CUBES} x {PES} PEs"
     large = outcome_of(
         system, AllReduce("torus", PES, NBYTES // CUBES // PES // ITEM_BYTES, PIPELINE_QUEUE)
@@ -48,7 +48,7 @@ def _grid(file: TopologyFile, side: int, wraps: bool, seed: int) -> Iterator[Che
     large_text = f"{text}, {NBYTES >> 10} KiB"
     link_bytes = f"(W-1)(W+1)/{'2' if wraps else ''}W^2 n"
     yield Check(
-        id=f"i.torus.ratio.{where}",
+        id=f"i.torus.{name}.ratio",
         text=large.described(f"{large_text}: time / formula"),
         formula=f"T <= {PIPELINE_RATIO} (4(W-1) alpha + max({link_bytes}/B, (2+4/W) n/M))",
         expected=PIPELINE_RATIO,
@@ -57,7 +57,7 @@ def _grid(file: TopologyFile, side: int, wraps: bool, seed: int) -> Iterator[Che
         relation=Relation.AT_MOST,
     )
     yield Check(
-        id=f"i.torus.bytes.{where}",
+        id=f"i.torus.{name}.bytes",
         text=f"{large_text}: bytes on the busiest link",
         formula=f"{link_bytes} + credits",
         expected=float(busiest_link_bytes(side, side, NBYTES, wraps=wraps)),
@@ -68,5 +68,5 @@ def _grid(file: TopologyFile, side: int, wraps: bool, seed: int) -> Iterator[Che
     # Chunks of unequal sizes.
     small = outcome_of(system, AllReduce("torus", PES, side * side + 1, PIPELINE_QUEUE, seed))
     small_text = f"{text}, {side * side + 1} elements each"
-    yield sums(small, f"i.torus.sums.{where}", small.described(small_text))
-    yield credits_home(small, f"i.torus.home.{where}", small_text)
+    yield sums(small, f"i.torus.{name}.sums", small.described(small_text))
+    yield credits_home(small, f"i.torus.{name}.home", small_text)
