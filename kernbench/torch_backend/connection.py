@@ -20,8 +20,8 @@ from runtime.torch.rank_state import running_rank
 _OPERATORS = (
     *("copy_operators", "pointwise_operators", "reduction_operators", "product_operators"),
     *("row_operators", "softmax_operators", "norm_operators", "index_operators"),
-    "selection_operators",
-    *("list_operators", "generators"),
+    *("selection_operators", "convolution_operators", "recurrent_operators"),
+    *("batch_norm_operators", "list_operators", "generators"),
 )
 
 
@@ -55,10 +55,16 @@ def connect() -> None:
         library.impl(name, kernel, "PrivateUse1")
     everything.fallback(on_host, "PrivateUse1")
     register_attention(library)
+    for key in ("Conjugate", "Negative"):
+        # PyTorch resolves such views by a copy, which would be this operator again.
+        library.impl("_copy_from", torch.library.fallthrough_kernel, key)
     register_autocast(library, everything)
     _Libraries.kept = (library, everything)
     torch._register_device_module(DEVICE, device_module)  # noqa: SLF001 - PyTorch's interface for backends
     torch.utils.generate_methods_for_privateuse1_backend()
+    # Else a module that moves to the device gets new parameters, which optimisers do not have, and
+    # one for each use of a weight that layers share.
+    torch.__future__.set_swap_module_params_on_conversion(True)
     # A rank is a greenlet of this thread: a thread of the engine would run operators outside it.
     torch.autograd.set_multithreading_enabled(False)
     refuse_inductor()

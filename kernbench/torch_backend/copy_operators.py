@@ -22,7 +22,9 @@ def copy_from(
     the bytes of the moment of the call and does not wait.
     """
     del non_blocking
-    if source.device.type == target.device.type:
+    if source.is_conj() or source.is_neg():
+        target.copy_(_resolved(source))
+    elif source.device.type == target.device.type:
         _copied_on_device(source, target)
     elif target.device.type == DEVICE:
         _write(source, target)
@@ -108,6 +110,19 @@ def _copied_on_device(source: torch.Tensor, target: torch.Tensor) -> None:
         _write(read(source), target)
     else:
         launch_copy("copy_", target, source)
+
+
+def _resolved(source: torch.Tensor) -> torch.Tensor:
+    """The elements of a view of conjugates or negatives, on the host."""
+    stored, signs = source, []
+    if stored.is_conj():
+        stored, signs = stored.conj(), [torch.Tensor.conj_physical]
+    if stored.is_neg():
+        stored, signs = torch._neg_view(stored), [*signs, torch.Tensor.neg]  # noqa: SLF001 - has no other access
+    elements = stored.cpu()
+    for each in signs:
+        elements = each(elements)
+    return elements
 
 
 def _is_moved_only(dtype: torch.dtype) -> bool:

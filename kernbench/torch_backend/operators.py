@@ -9,7 +9,7 @@ counted. `KERNBENCH_FALLBACK=error` makes such a call an error.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -75,7 +75,7 @@ def on_host(operator: torch._ops.OpOverload, *given: Any, **options: Any) -> Any
             "without it, the operator runs on the host"
         )
     with host_time():
-        arguments, keywords = tree_map(_read, (list(given), options))
+        arguments, keywords = tree_map(_read, (_tensors_of_numbers(operator, given), options))
         if "device" in keywords:
             keywords["device"] = torch.device("cpu")
         results = operator(*arguments, **keywords)
@@ -150,6 +150,17 @@ def _read(value: Any) -> Any:
     if isinstance(value, torch.Tensor) and value.device.type == DEVICE:
         return value.cpu()
     return torch.device("cpu") if isinstance(value, torch.device) else value
+
+
+def _tensors_of_numbers(operator: torch._ops.OpOverload, given: Sequence[Any]) -> list[Any]:
+    """The arguments, with a tensor for each number that PyTorch passes in place of one."""
+    schema = operator._schema.arguments  # noqa: SLF001 - has no other access
+    return [
+        torch.tensor(value)
+        if isinstance(value, bool | int | float | complex) and str(argument.type) == "Tensor"
+        else value
+        for value, argument in zip(given, schema, strict=False)
+    ]
 
 
 def _write_back(

@@ -130,6 +130,19 @@ CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
     "type view": (lambda x: x.view(torch.int32) + 1, (X,)),
     "empty": (lambda x: x[:0] + 1, (X,)),
     "number": (lambda x: x[3, 4] * 2, (X,)),
+    "batch_norm": (lambda x: _batch_norm(x, x[0], x[1]), (torch.randn(6, 4, 5),)),
+    "convolution": (
+        lambda x, y: F.conv2d(x, y, x[0, 0, 0, :4], (2, 1), 1, (1, 2), 2),
+        (torch.randn(2, 4, 9, 8), torch.randn(4, 2, 3, 3)),
+    ),
+    "convolution of three axes": (
+        F.conv3d,
+        (torch.randn(2, 2, 4, 5, 4), torch.randn(3, 2, 2, 2, 2)),
+    ),
+    "transposed convolution": (
+        lambda x, y: F.conv_transpose2d(x, y, None, 2, 1, 1, 2),
+        (torch.randn(2, 4, 5, 4), torch.randn(4, 3, 3, 3)),
+    ),
     "attention": (lambda x: _attention(x[:, :64].reshape(300, 4, 16), is_causal=True), (X,)),
     "attention of all": (lambda x: _attention(x[:, :64].reshape(300, 4, 16), scale=0.3), (X,)),
     "attention in groups": (
@@ -164,6 +177,15 @@ def _attention(x: torch.Tensor, **options: object) -> torch.Tensor:
 def _with(tensor: torch.Tensor, change: Callable[[torch.Tensor], object]) -> torch.Tensor:
     change(tensor)
     return tensor
+
+
+def _batch_norm(x: torch.Tensor, *vectors: torch.Tensor) -> torch.Tensor:
+    """The result below the running statistics that the operator has written."""
+    weight, bias = (each[:, 0] for each in vectors)
+    mean, variance = (torch.full((4,), value, device=x.device) for value in (0.5, 2.0))
+    y = F.batch_norm(x, mean, variance, weight, bias, training=True)
+    z = F.batch_norm(x, mean, variance, weight, bias)
+    return torch.cat([mean, variance, y.flatten(), z.flatten()])
 
 
 def compare(name: str) -> str:
