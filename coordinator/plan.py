@@ -60,7 +60,7 @@ class ProgramSpec:
     `Job.program`.
 
     `name` is the user's name of it: of a bench, module or function, or the path of a script as
-    given.
+    given. `as_cuda` maps the names of CUDA in PyTorch to the device.
     """
 
     kind: str
@@ -68,6 +68,7 @@ class ProgramSpec:
     path: str = ""
     arguments: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
     argv: tuple[str, ...] = ()
+    as_cuda: bool = False
 
     @property
     def is_script(self) -> bool:
@@ -151,4 +152,5 @@ class Plan:
             jitter_ms=self.jitter_ms,
             verify=self.verify,
             ccl_trace=self.ccl_trace,
+            as_cuda=self.program.as_cuda,
         )

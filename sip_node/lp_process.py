@@ -1,6 +1,7 @@
 """One LP process from its Hello to its exit."""
 
 import gc
+import os
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -8,7 +9,7 @@ from msgspec.structs import replace
 from runtime.core.errors import ProtocolError, RunAborted
 from runtime.core.imported_code import ImportRecorder
 from runtime.wire.control import Failed, ModuleCode
-from runtime.wire.environment import run_directory
+from runtime.wire.environment import AS_CUDA, run_directory
 from sip_node.busy_report import busy_reports
 from sip_node.chip.failure import ProgramRaised, user_traceback
 from sip_node.control import Control
@@ -69,6 +70,8 @@ def _run(
         node = LpNode(lp, peers, programs, channels, Reporter(control, lp))
         ranks = tuple(sip for sip in peers.sips_of_lp[lp] if sip < node.world_size)
         provide_variables(ranks, node.world_size, script=peers.job.is_script)
+        if peers.job.as_cuda:
+            os.environ[AS_CUDA] = "1"
         watch_clocks(len(ranks))
         # The rules of the decoder follow from the topology, so the node is built first. Peers send
         # nothing before all LPs are ready.

@@ -52,6 +52,7 @@ class RunRequest:
     script: Path | None = None
     module: str = ""
     argv: tuple[str, ...] = ()
+    as_cuda: bool = False
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def _run(
         if flags or is_given(context, "bench"):
             _refuse_script(script[0])
         options["sips"] = start.sips(options["sips"])
-        program = RunRequest(SimulationOptions(**options), argv=script[1:])
+        program = RunRequest(SimulationOptions(**options), argv=script[1:], as_cuda=start.as_cuda)
         if start.module:
             return cli.execute(replace(program, module=_module(script[0])))
         return cli.execute(replace(program, script=_script_path(script[0])))

@@ -40,9 +40,21 @@ def program_of(request: RunRequest) -> ProgramSpec:
     """What the ranks run."""
     script, bench = request.script, request.bench
     if request.module:
-        return ProgramSpec("module", request.module, request.module, argv=request.argv)
+        return ProgramSpec(
+            "module",
+            request.module,
+            request.module,
+            argv=request.argv,
+            as_cuda=request.as_cuda,
+        )
     if script is not None:
-        return ProgramSpec("script", str(script), str(script.resolve()), argv=request.argv)
+        return ProgramSpec(
+            "script",
+            str(script),
+            str(script.resolve()),
+            argv=request.argv,
+            as_cuda=request.as_cuda,
+        )
     assert bench is not None, "a request has a bench or a script"
     return ProgramSpec("bench", bench.name, bench.program, request.flags)
 

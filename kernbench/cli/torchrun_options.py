@@ -62,6 +62,11 @@ TORCHRUN = (
     click.Option(
         ["-m", "--module"], is_flag=True, help="SCRIPT is the name of a module, as of python -m"
     ),
+    click.Option(
+        ["--as-cuda"],
+        is_flag=True,
+        help="'cuda' and 'nccl' in a script of PyTorch are the simulated device and its backend",
+    ),
 )
 """The options that `kernbench run` takes."""
 
@@ -74,6 +79,7 @@ class ScriptStart:
     nnodes: str | None = None
     standalone: bool = False
     module: bool = False
+    as_cuda: bool = False
 
     def sips(self, sips: int | None) -> int | None:
         """The number of SIPs, by `--sips` or by `--nproc-per-node`; `UsageError` if they differ."""
@@ -91,7 +97,8 @@ class ScriptStart:
         for name, value in vars(self).items():
             if value:
                 given = f"--{name.replace('_', '-')}"
-                raise UsageError(f"{given} is an option for a script; a bench takes --sips")
+                instead = "; a bench takes --sips" if name == "nproc_per_node" else ""
+                raise UsageError(f"{given} is an option for a script{instead}")
 
 
 def script_start(options: dict[str, Any]) -> ScriptStart:

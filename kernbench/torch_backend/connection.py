@@ -3,6 +3,7 @@ its device module and its process group.
 """
 
 import importlib
+import os
 
 import torch
 
@@ -16,6 +17,7 @@ from kernbench.torch_backend.operators import DEVICE, kernels, on_host, report
 from kernbench.torch_backend.profiler_ranges import record_ranges
 from kernbench.torch_backend.storages import storages
 from runtime.torch.rank_state import running_rank
+from runtime.wire.environment import AS_CUDA
 
 _OPERATORS = (
     *("copy_operators", "pointwise_operators", "reduction_operators", "product_operators"),
@@ -71,6 +73,12 @@ def connect() -> None:
     record_ranges()
     register_backend()
     memory.state.at_end.append(_report)
+    if os.environ.get(AS_CUDA) == "1":
+        from kernbench.torch_backend.as_cuda import NOTE, map_cuda
+
+        map_cuda()
+        if memory.state.rank == 0:
+            print(NOTE, flush=True)
 
 
 def _report() -> None:

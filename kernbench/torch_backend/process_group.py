@@ -72,6 +72,11 @@ class DeviceProcessGroup(dist.ProcessGroup):
         return self
 
     @property
+    def supports_splitting(self) -> bool:
+        """False: every rank makes every group."""
+        return False
+
+    @property
     def supports_time_estimate(self) -> bool:
         """True: the time of collectives can be measured, in the simulation."""
         return True

@@ -60,7 +60,8 @@ class Job(Flat, frozen=True):
     of a bench, `argv` the arguments of a script or module. `remote_dma` declares that DMA engines
     may access other SIPs: then no SIP can promise more than its next event. `verify` requests what
     a replay of the op log needs beside it: `Written` and `MemoryContents`. `ccl_trace` requests a
-    report of every slot that a kernel sends or receives.
+    report of every slot that a kernel sends or receives. `as_cuda` maps the names of CUDA in
+    PyTorch to the simulated device.
     """
 
     topology: bytes
@@ -76,6 +77,7 @@ class Job(Flat, frozen=True):
     remote_dma: bool = False
     verify: bool = False
     ccl_trace: bool = False
+    as_cuda: bool = False
 
     @property
     def is_script(self) -> bool:

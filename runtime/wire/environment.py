@@ -10,6 +10,9 @@ COORDINATOR_PID = "KERNBENCH_COORDINATOR_PID"
 RUN_DIRECTORY = "KERNBENCH_RUN_DIRECTORY"
 """The private directory of the run, for socket files. The last process to end removes it."""
 
+AS_CUDA = "KERNBENCH_AS_CUDA"
+"""Set by an LP for its rank: 1 where a script of PyTorch has "cuda" for the device, --as-cuda."""
+
 TORCHRUN_RUN = "KERNBENCH_RUN"
 """Set by the user: the run which the workers of torchrun join, as the command `run --topology …`
 without a script.

@@ -30,6 +30,11 @@ def test_a_module_is_found_by_its_import_path(tmp_path: Path, monkeypatch: pytes
     assert request.argv == ("-m", "--sips")
 
 
+def test_a_script_for_gpus_is_marked(script: str):
+    assert run_of("--sips", "2", "--as-cuda", script).as_cuda
+    assert not run_of("--sips", "2", script, "--as-cuda").as_cuda
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
@@ -40,6 +45,7 @@ def test_a_module_is_found_by_its_import_path(tmp_path: Path, monkeypatch: pytes
         ("--max-restarts=3 SCRIPT", "a rank that fails ends the run"),
         ("--tee 3 SCRIPT", "redirect those"),
         ("--nproc-per-node 2", "--nproc-per-node is an option for a script"),
+        ("--as-cuda --sips 2", "--as-cuda is an option for a script"),
         ("-m", "-m needs the name of a module"),
         ("-m nowhere.train", "there is no module 'nowhere'"),
         ("-m train.py", "a module is given without .py"),
