@@ -36,8 +36,7 @@ def torus(file: TopologyFile, seed: int, name: str) -> list[Check]:
 
 def _checks(file: TopologyFile, seed: int, name: str) -> Iterator[Check]:
     side, wraps = GRIDS[name]
-    file = closed_form_machine(file).with_values({"sip.cube_mesh": {"w": CUBES, "h": 1}})
-    system = on_a_grid(file, side, side, wraps=wraps)
+    system = on_a_grid(_with_cubes_at_the_io_chiplet(file), side, side, wraps=wraps)
     text = f"torus on {side} x {side} SIPs{' with wrap' if wraps else ''} x {CUBES} x {PES} PEs"
     large = outcome_of(
         system, AllReduce("torus", PES, NBYTES // CUBES // PES // ITEM_BYTES, PIPELINE_QUEUE)
@@ -70,3 +69,17 @@ def _checks(file: TopologyFile, seed: int, name: str) -> Iterator[Check]:
     small_text = f"{text}, {side * side + 1} elements each"
     yield sums(small, f"i.torus.{name}.sums", small.described(small_text))
     yield credits_home(small, f"i.torus.{name}.home", small_text)
+
+
+def _with_cubes_at_the_io_chiplet(file: TopologyFile) -> TopologyFile:
+    """Every cube has a link to the IO chiplet, along a row or a column of cubes, and a PE at each
+    corner.
+    """
+    w, h = (CUBES, 1) if file["sip.io_chiplet.edge"] in ("N", "S") else (1, CUBES)
+    return closed_form_machine(file).with_values(
+        {
+            "sip.cube_mesh": {"w": w, "h": h},
+            "cube.pe_layout.pe_per_corner": 1,
+            "cube.pe_layout.corners": ["NW", "NE", "SW", "SE"],
+        }
+    )

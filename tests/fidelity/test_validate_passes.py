@@ -55,6 +55,7 @@ PREFIXES = [
     "i.mesh.",
     "i.r",
     "i.sums.",
+    "i.torus.2.",
     "i.tree.",
     "j.",
     "k.",
