@@ -69,7 +69,7 @@ def _product(size: str, run: Callable[..., Any], *shapes: tuple[int, ...], macs:
     )
 
 
-def _attention(*, causal: bool, heads: int = 32, tokens: int = 1024, groups: int = 1) -> Case:
+def _attention(*, causal: bool, heads: int = 16, tokens: int = 1024, groups: int = 1) -> Case:
     depth = 128
     scores = heads * (tokens * (tokens + 1) // 2 if causal else tokens * tokens)
     shapes = [(1, heads, tokens, depth), *[(1, heads // groups, tokens, depth)] * 2]

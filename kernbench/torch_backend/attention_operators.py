@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 
 from kernbench.benches.attention.flash import BlockShape
-from kernbench.torch_backend.kernels.attention import AttentionLayout, QueryBlock, attend
+from kernbench.torch_backend.kernels.attention import AttentionLayout, HeadQueries, attend
 from kernbench.torch_backend.launches import launched, pointer_of, window_of
 from kernbench.torch_backend.operators import CALLS
 from kernbench.torch_backend.storages import storages
@@ -25,7 +25,7 @@ its keys.
 """
 
 
-class _Options(NamedTuple):
+class _AttentionCall(NamedTuple):
     is_causal: bool
     scale: float
     enable_gqa: bool
@@ -49,7 +49,7 @@ def _attention(
     enable_gqa: bool = False,
 ) -> torch.Tensor:
     factor = (q.shape[-1] or 1) ** -0.5 if scale is None else float(scale)
-    options = _Options(is_causal, factor, enable_gqa)
+    options = _AttentionCall(is_causal, factor, enable_gqa)
     if attn_mask is not None or dropout_p or not _is_supported(q, k, v, options):
         return torch.ops.aten._scaled_dot_product_attention_math(  # noqa: SLF001 - PyTorch's own form
             q, k, v, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
@@ -62,7 +62,7 @@ def _attention(
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[override]
-        context: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, options: _Options
+        context: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, options: _AttentionCall
     ) -> torch.Tensor:
         context.save_for_backward(q, k, v)
         context.options = options
@@ -82,7 +82,9 @@ class _Attention(torch.autograd.Function):
         return (*torch.autograd.grad(out, operands, grad), None)
 
 
-def _is_supported(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, options: _Options) -> bool:
+def _is_supported(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, options: _AttentionCall
+) -> bool:
     """Whether the flash kernel takes these operands; errors of shapes are those of PyTorch."""
     operands = (q, k, v)
     if any(type(each) not in {torch.Tensor, torch.nn.Parameter} for each in operands):
@@ -117,7 +119,9 @@ def _block_shape(q: torch.Tensor, keys: int) -> BlockShape | None:
     return BlockShape(rows, min(width, -(-keys // rows) * rows), depth) if width > 0 else None
 
 
-def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, options: _Options) -> torch.Tensor:
+def _flash(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, options: _AttentionCall
+) -> torch.Tensor:
     CALLS[_NAME] += 1
     batch, heads, queries, depth = q.shape
     # Of one token all heads are neighbours in memory, as the projection behind attention reads it.
@@ -154,7 +158,7 @@ _Block = tuple[int, int]
 
 
 def _dealt(
-    heads: int, queries: int, shape: BlockShape, options: _Options
+    heads: int, queries: int, shape: BlockShape, options: _AttentionCall
 ) -> dict[int, list[_Block]]:
     """The blocks of each PE, by its number, of nearly equal work."""
     topology = storages().state.topology
@@ -183,14 +187,14 @@ def _grouped(
     turn: tuple[int, int],
     *,
     is_causal: bool,
-) -> tuple[tuple[BlockShape, tuple[QueryBlock, ...]], ...]:
+) -> tuple[tuple[BlockShape, tuple[HeadQueries, ...]], ...]:
     """The blocks of a PE by their numbers of queries, full ones first; `turn` is the number of the
     PE among those with the same head.
     """
     q, k, _, _ = tensors
     queries, keys, heads = q.shape[2], k.shape[2], q.shape[1]
     group = heads // k.shape[1]
-    found: dict[int, list[QueryBlock]] = {}
+    found: dict[int, list[HeadQueries]] = {}
     for number, start in blocks:
         batch, head = divmod(number, heads)
         rows = min(shape.rows, queries - start)
@@ -205,7 +209,7 @@ def _grouped(
         # The PEs that read the same keys begin with different ones, which lie on other PEs.
         share = head % group * turn[1] + turn[0]
         found.setdefault(rows, []).append(
-            QueryBlock(
+            HeadQueries(
                 q=q_first,
                 k=k_first,
                 v=v_first,

@@ -9,7 +9,7 @@ from runtime.language import tl
 from runtime.language.value import Pointer
 
 
-class QueryBlock(NamedTuple):
+class HeadQueries(NamedTuple):
     """The first elements of a block of queries, of its keys and values and of its result, how many
     keys it sees, and with which it begins.
     """
@@ -32,7 +32,7 @@ class AttentionLayout(NamedTuple):
 
 
 def attend(
-    parts: Sequence[tuple[BlockShape, Sequence[QueryBlock]]],
+    parts: Sequence[tuple[BlockShape, Sequence[HeadQueries]]],
     layout: AttentionLayout,
     q: Pointer,
     k: Pointer,
