@@ -210,7 +210,7 @@ def _put_rows(
     if not source.numel():
         return
     columns = prod(table.shape[1:])
-    # A kernel knows the addresses that it stores to when it begins: the host reads the numbers.
+    # The addresses that a kernel stores to are fixed when it begins: the host reads the numbers.
     rows = _positions(index)
     if accumulate:
         sum_rows(table.view(-1, columns), source.view(-1, columns), sorted(rows.items()), adds=True)

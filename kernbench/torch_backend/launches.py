@@ -74,6 +74,33 @@ def launch_pointwise_each(
         launched(name, kernels.pointwise_each, arguments, used, list(jobs))
 
 
+def launch_updates(
+    name: str,
+    function: kernels.Update,
+    rows: Sequence[Sequence[torch.Tensor]],
+    written: tuple[int, ...],
+    dtype: torch.dtype,
+) -> None:
+    """In one launch, compute `function` of the tensors of each row, and write its results to those
+    with the numbers `written`. All have the elements and strides of the first one, or one element.
+    """
+    jobs: dict[Pe, list[kernels.UpdateJob]] = {}
+    used: list[StridedWindow] = []
+    for row in rows:
+        if not row[0].numel():
+            continue
+        windows = [window_of(each) for each in row]
+        limits = _limits_of(windows[0], [*windows, *(windows[each] for each in written)])
+        pointers = tuple(map(pointer_of, windows))
+        for pe, parts in partition(windows[0], windows[1:]).items():
+            jobs.setdefault(pe, []).append(kernels.UpdateJob(parts, limits, pointers))
+        used += windows
+    if jobs:
+        given = PerPe({pe: tuple(each) for pe, each in sorted(jobs.items())})
+        arguments = (function, hardware_type(dtype), given, written)
+        launched(name, kernels.updated, arguments, used, list(jobs))
+
+
 def _limits_of(target: StridedWindow, read: Sequence[StridedWindow]) -> BlockLimits:
     # The operands and the result of a block; one more where the result is repeated.
     sizes = [each.window.itemsize for each in read]

@@ -5,6 +5,7 @@ PEs in the order of memory. The number of blocks of a matrix is that with the le
 the largest number of blocks of a PE times the time of a block (`product_plan.grid_cost`).
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -70,6 +71,7 @@ def launch_products(
     launched("matmul", multiply_batch, arguments, used, list(tasks))
 
 
+@lru_cache(maxsize=1024)
 def batch_grid(count: int, size: ProductSize, rates: PeRates, slices: tuple[int, int]) -> BatchGrid:
     """The blocks of each of `count` equal products, of which the operands lie on `slices`."""
     found: list[tuple[float, int, BatchGrid]] = []

@@ -27,6 +27,10 @@ _POINTER = 1 << 46
 """Added to virtual addresses in data pointers: no page of a process lies there."""
 
 
+_View = tuple[int, int, str]
+"""The first byte of a window in its storage, its bytes, and the name of its element type."""
+
+
 class StridedWindow(NamedTuple):
     """The memory of a tensor of PyTorch: `window` has its elements from the first to the last one
     in memory, of which `strides` (in elements) select those of `shape`.
@@ -57,6 +61,9 @@ class Storages:
 
     state: RankState = field(default_factory=running_rank)
     _memory: dict[int, low_level.Tensor] = field(default_factory=dict[int, low_level.Tensor])
+    _windows: dict[int, dict[_View, low_level.Tensor]] = field(
+        default_factory=dict[int, dict[_View, low_level.Tensor]]
+    )
 
     def rank_state(self) -> RankState:
         """The state of the rank that runs; `RuntimeError` for a second rank of the process."""
@@ -87,6 +94,7 @@ class Storages:
     def release(self, pointer: int) -> None:
         """Drop a storage; its memory is free for the next one."""
         self._memory.pop(pointer, None)
+        self._windows.pop(pointer, None)
 
     def resized(self, old: int, new: int, nbytes: int) -> None:
         """Copy the first bytes of a storage to another one, on the device."""
@@ -95,20 +103,26 @@ class Storages:
 
     def window(self, tensor: torch.Tensor, dtype: DType) -> StridedWindow:
         """The memory of a tensor of the device, with elements of `dtype`, which has their size."""
-        window = self.bytes_of(tensor)
-        typed = window.view(dtype, 0, window.numel() // dtype.itemsize)
-        return StridedWindow(typed, tuple(tensor.shape), tensor.stride())
+        return StridedWindow(self._view(tensor, dtype), tuple(tensor.shape), tensor.stride())
 
     def bytes_of(self, tensor: torch.Tensor) -> low_level.Tensor:
         """The bytes from the first to the last element of a tensor in memory."""
+        return self._view(tensor, uint8)
+
+    def _view(self, tensor: torch.Tensor, dtype: DType) -> low_level.Tensor:
         if not tensor.numel():
-            return self._of_no_element()
-        size = tensor.itemsize
-        last = sum(
-            (length - 1) * by for length, by in zip(tensor.shape, tensor.stride(), strict=True)
-        )
-        whole = self._memory[tensor.untyped_storage().data_ptr()]
-        return whole.view(uint8, tensor.storage_offset() * size, (last + 1) * size)
+            return self._of_no_element().view(dtype, 0, 0)
+        size, shape, strides = tensor.itemsize, tensor.shape, tensor.stride()
+        last = sum((length - 1) * by for length, by in zip(shape, strides, strict=True))
+        pointer = tensor.untyped_storage().data_ptr()
+        # A window takes longer to make than a launch takes to use it.
+        known = self._windows.setdefault(pointer, {})
+        key = (tensor.storage_offset() * size, (last + 1) * size, dtype.name)
+        if key not in known:
+            start, nbytes, _ = key
+            window = self._memory[pointer].view(uint8, start, nbytes)
+            known[key] = window.view(dtype, 0, nbytes // dtype.itemsize)
+        return known[key]
 
     def _of_no_element(self) -> low_level.Tensor:
         if _POINTER not in self._memory:

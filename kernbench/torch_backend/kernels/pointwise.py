@@ -13,6 +13,8 @@ from runtime.torch.arithmetic.regions import Region
 
 Function = Callable[..., Value]
 """A function of values in the language of kernels."""
+Update = Callable[..., tuple[Value, ...]]
+"""One with several results."""
 
 
 def pointwise(
@@ -34,9 +36,7 @@ def pointwise(
 
     for group in rounds(parts, limits):
         with tl.scratch():
-            pending = [
-                [_loading(block, *item) for item in enumerate(tensors, 1)] for block in group
-            ]
+            pending = _loadings(group, list(enumerate(tensors, 1)))
             stores = [
                 _storing(block, tl.fused(chain, *(each.wait() for each in loads)), out)
                 for block, loads in zip(group, pending, strict=True)
@@ -58,6 +58,54 @@ def pointwise_each(function: Function, dtype: DType, jobs: Sequence[PointwiseJob
     """Kernel: `pointwise` of several results, one after the other."""
     for job in jobs:
         pointwise(function, dtype, job.parts, job.limits, job.out, job.tensors)
+
+
+class UpdateJob(NamedTuple):
+    """Tensors of a launch which are updated on a PE: the regions, the blocks, the tensors."""
+
+    parts: Sequence[Region]
+    limits: BlockLimits
+    tensors: Sequence[Pointer]
+
+
+def updated(
+    function: Update, dtype: DType, jobs: Sequence[UpdateJob], written: tuple[int, ...]
+) -> None:
+    """Kernel: `function` of the tensors of each job in `dtype`, with its results over those with
+    the numbers `written`.
+    """
+    for job in jobs:
+        for group in rounds(job.parts, job.limits):
+            with tl.scratch():
+                pending = _loadings(group, list(enumerate(job.tensors)))
+                stores = list[tl.PendingResult]()
+                for block, loads in zip(group, pending, strict=True):
+                    loaded = [each.wait() for each in loads]
+                    outs = [loaded[number] for number in written]
+                    results = tl.fused(_rounded(function, dtype, outs), *loaded)
+                    stores += [
+                        tl.store_async(
+                            job.tensors[number] + block.starts[number],
+                            result,
+                            _descriptor(block, number, block.shape),
+                        )
+                        for number, result in zip(written, results, strict=True)
+                    ]
+                for each in stores:
+                    each.wait()
+
+
+def _rounded(
+    function: Update, dtype: DType, outs: Sequence[Value]
+) -> Callable[..., tuple[Value, ...]]:
+    """The function of operands in `dtype`, with results in the types of `outs`."""
+    types = [each.dtype for each in outs]
+
+    def chain(*loaded: Value) -> tuple[Value, ...]:
+        results = function(*(_in(each, dtype) for each in loaded))
+        return tuple(_in(each, out) for each, out in zip(results, types, strict=True))
+
+    return chain
 
 
 def copied(parts: Sequence[Region], limits: BlockLimits, out: Pointer, source: Pointer) -> None:
@@ -99,6 +147,25 @@ def filled(parts: Sequence[Region], limits: BlockLimits, out: Pointer, value: fl
 
 def _in(value: Value, dtype: DType) -> Value:
     return value if value.dtype == dtype else value.to(dtype)
+
+
+def _loadings(
+    group: Sequence[MatrixBlock], tensors: Sequence[tuple[int, Pointer]]
+) -> list[list[tl.PendingValue]]:
+    """The loads of all blocks. What several of them repeat, such as a row of a bias, is loaded
+    once: all PEs load it from one slice.
+    """
+    repeated: dict[tuple[int, int, tuple[int, int]], tl.PendingValue] = {}
+
+    def loading(block: MatrixBlock, tensor: int, pointer: Pointer) -> tl.PendingValue:
+        if all(block.strides[tensor]):
+            return _loading(block, tensor, pointer)
+        key = (tensor, block.starts[tensor], block.shape)
+        if key not in repeated:
+            repeated[key] = _loading(block, tensor, pointer)
+        return repeated[key]
+
+    return [[loading(block, *each) for each in tensors] for block in group]
 
 
 def _loading(block: MatrixBlock, tensor: int, pointer: Pointer) -> tl.PendingValue:

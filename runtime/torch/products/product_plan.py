@@ -12,6 +12,7 @@ one is loaded.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import gcd
 from typing import Literal, NamedTuple
@@ -136,6 +137,8 @@ class ProductDepth(NamedTuple):
     itemsize: int
 
 
+# The products of a training step have the sizes of the step before.
+@lru_cache(maxsize=4096)
 def scratch_plan(
     a: OperandSize, b: OperandSize, depth: ProductDepth, step_ns: float, memory: PeMemory
 ) -> ScratchPlan:

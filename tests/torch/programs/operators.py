@@ -122,6 +122,8 @@ CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
     "floor_divide": (lambda x: x // 3 + x % 4, (LONG,)),
     "floor_divide of floats": (lambda x: x.detach() // 0.3, (X,)),
     "truncated quotient": (lambda x: torch.div(x, 4, rounding_mode="trunc"), (LONG,)),
+    "fused Adam": (lambda x: _optimised(torch.optim.Adam, x), (X,)),
+    "fused AdamW": (lambda x: _optimised(torch.optim.AdamW, x), (X,)),
     "cat": (lambda x: torch.cat([x, x[:, :3]], 1), (X,)),
     "stack": (lambda x: torch.stack([x, x + 1], 1), (X,)),
     "resized": (lambda x: x.clone().detach().resize_(21210)[:21000] + 1, (X,)),
@@ -172,6 +174,16 @@ def _attention(x: torch.Tensor, **options: object) -> torch.Tensor:
     heads = x.transpose(0, 1)[None]
     y = F.scaled_dot_product_attention(heads, heads * 0.5, heads + 1, **options)
     return y.transpose(1, 2).flatten(2)
+
+
+def _optimised(kind: type[torch.optim.Optimizer], x: torch.Tensor) -> torch.Tensor:
+    parameters = [each.detach().clone().requires_grad_() for each in (x, x[0], x[0, 0])]
+    optimizer = kind(parameters, lr=1e-2, weight_decay=0.1, fused=True)
+    for factor in (0.5, -3.0, 1.0):
+        for each in parameters:
+            each.grad = each.detach() * factor + 1
+        optimizer.step()
+    return torch.cat([each.detach().flatten() for each in parameters])
 
 
 def _with(tensor: torch.Tensor, change: Callable[[torch.Tensor], object]) -> torch.Tensor:
