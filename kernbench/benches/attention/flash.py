@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from kernbench import tl
 from kernbench.benches.attention.online_softmax import MASKED, SoftmaxState
+from runtime.language import tl
 
 
 class BlockShape(NamedTuple):

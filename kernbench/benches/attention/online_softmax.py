@@ -10,7 +10,7 @@ overflow, and a number added to all scores changes nothing.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kernbench import tl
+from runtime.language import tl
 
 MASKED = -1e30
 """The score of a masked key, finite because inf - inf is NaN. Next to a key that is not masked, its
