@@ -1,0 +1,149 @@
+"""The page docs/pytorch-coverage.md: what scripts of PyTorch use, and whether it works.
+
+    python -m tests.torch.coverage_table
+
+runs every feature on CPUs with gloo and on the device, compares the results, and writes the page.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "pytorch-coverage.md"
+PROGRAM = Path(__file__).parent / "programs" / "coverage" / "run.py"
+THEMES = {"Language models": 1, "Training": 1, "Images, sequences, graphs": 1, "Several ranks": 2}
+"""The ranks of each theme."""
+OUTCOMES = ("works", "falls back", "error", "other results")
+SHARES = {torch.float16: 2e-2, torch.bfloat16: 2e-2}
+"""Greatest differences in parts of the largest element; others are of float32, and rounded 1,000
+times at most, 2^-24 each."""
+_DEFAULT_SHARE = 1000 * 2**-24
+_HEAD = """# What works
+
+Pieces of scripts as they are published, each run on a CPU (those of several ranks with gloo) and on
+the device, with the same seeds. *works*: every operator has a kernel, and the results are equal, in
+float32 to 6e-5 of the largest element. *falls back*: the results are equal, and the named operators
+ran on the host, which took the given share of the simulated time. The pieces are in
+[tests/torch/programs/coverage](../tests/torch/programs/coverage). They are small: in larger models
+the share of the host is less where it computes few elements.
+
+The page is written by `python -m tests.torch.coverage_table`, and tested to be true.
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A feature, its outcome, and the operators on the host with their share of the time."""
+
+    name: str
+    outcome: str
+    operators: tuple[str, ...] = ()
+    share: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """The line of the table."""
+        listed = ", ".join(f"`{each}`" for each in self.operators)
+        detail = f"{listed}; {100 * self.share:.0f} %" if self.operators else ""
+        return f"| {self.name} | {self.outcome} | {detail} |"
+
+
+def measured(theme: str) -> list[Row]:
+    """Run the features of a theme on both devices."""
+    ranks = THEMES[theme]
+    with TemporaryDirectory() as folder:
+        words = [str(PROGRAM), theme, folder]
+        _on_gloo(words, ranks)
+        _run([sys.executable, str(ROOT / "launch.py"), "--sips", str(ranks), "--no-trace", *words])
+        expected, found = (
+            [torch.load(Path(folder) / f"{backend} {theme} {rank}") for rank in range(ranks)]
+            for backend in ("gloo", "ahbm")
+        )
+    return [_row(name, [each[name] for each in expected], found) for name in expected[0]]
+
+
+def page(rows: dict[str, list[Row]]) -> str:
+    """The text of the page."""
+    everything = [each for listed in rows.values() for each in listed]
+    outcomes = [each.outcome.partition(":")[0] for each in everything]
+    counts = ", ".join(
+        f"{outcomes.count(outcome)} {outcome}" for outcome in OUTCOMES if outcome in outcomes
+    )
+    text = f"{_HEAD}\n{len(everything)} features: {counts}.\n"
+    for theme, listed in rows.items():
+        ranks = THEMES[theme]
+        where = f"{ranks} SIPs" if ranks > 1 else "1 SIP"
+        text += (
+            f"\n## {theme} ({where})\n\n| feature | outcome | on the host |\n| --- | --- | --- |\n"
+        )
+        text += "".join(f"{each.text}\n" for each in listed)
+    return text
+
+
+def _row(name: str, expected: Sequence[dict], found: Sequence[dict]) -> Row:
+    own = [each[name] for each in found]
+    for wanted, actual in zip(expected, own, strict=True):
+        assert not isinstance(wanted["results"], str), f"{name} on a CPU: {wanted['results']}"
+        if isinstance(actual["results"], str):
+            return Row(name, f"error: {actual['results'][:160].replace('|', '/')}")
+        if not _equal(wanted["results"], actual["results"]):
+            return Row(name, "other results")
+    operators = tuple(sorted({each for one in own for each in one["fallbacks"]}))
+    share = max(each["host_share"] for each in own)
+    return Row(name, "falls back" if operators else "works", operators, share)
+
+
+def _equal(expected: Sequence[torch.Tensor], found: Sequence[torch.Tensor]) -> bool:
+    return len(expected) == len(found) and all(
+        a.dtype == b.dtype and a.shape == b.shape and _differ_by(a, b) <= _tolerated(a)
+        for a, b in zip(expected, found, strict=True)
+    )
+
+
+def _differ_by(expected: torch.Tensor, found: torch.Tensor) -> float:
+    difference = (expected.double() - found.double()).abs()
+    return difference[expected != found].max().item() if (expected != found).any() else 0.0
+
+
+def _tolerated(expected: torch.Tensor) -> float:
+    if not expected.is_floating_point() or not expected.numel():
+        return 0.0
+    largest = expected.double().abs().max().item()
+    return SHARES.get(expected.dtype, _DEFAULT_SHARE) * largest
+
+
+def _on_gloo(words: Sequence[str], ranks: int) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    shared = {"BACKEND": "gloo", "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1"}
+    started = [
+        subprocess.Popen(
+            [sys.executable, *words],
+            env={**os.environ, **shared, "MASTER_PORT": port, "RANK": str(rank)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for rank in range(ranks)
+    ]
+    assert [each.wait() for each in started] == [0] * ranks
+
+
+def _run(command: Sequence[str]) -> None:
+    with TemporaryDirectory() as out:
+        script = command.index(str(PROGRAM))
+        options = [*command[:script], "--out", out, *command[script:]]
+        done = subprocess.run(options, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page({theme: measured(theme) for theme in THEMES}), "utf-8")

@@ -1,0 +1,45 @@
+"""The page docs/pytorch-coverage.md states of each feature what happens with it.
+
+After a change of operators: `python -m tests.torch.coverage_table`.
+"""
+
+import re
+from collections import Counter
+
+import pytest
+
+from tests.torch import coverage_table
+from tests.torch.conftest import PROGRAMS
+
+LINES = coverage_table.PAGE.read_text("utf-8").splitlines()
+ROWS = {
+    name: (outcome, operators.rpartition(";")[0])
+    for name, outcome, operators in (
+        re.split(r" \| ", line.removeprefix("| ").removesuffix(" |"))
+        for line in LINES
+        if line.startswith("| ") and not line.startswith(("| ---", "| feature"))
+    )
+}
+
+
+def test_the_page_has_every_feature_and_counts_the_outcomes():
+    source = "".join(each.read_text("utf-8") for each in (PROGRAMS / "coverage").glob("*.py"))
+    names = re.findall(r"^@feature\(THEME, [\"'](.*)[\"']\)$", source, re.MULTILINE)
+    assert sorted(ROWS) == sorted(names)
+    counts = Counter(outcome.partition(":")[0] for outcome, _ in ROWS.values())
+    listed = ", ".join(f"{counts[each]} {each}" for each in coverage_table.OUTCOMES if counts[each])
+    assert f"{len(ROWS)} features: {listed}." in LINES
+
+
+def test_no_feature_has_other_results_than_a_cpu():
+    assert [name for name, (outcome, _) in ROWS.items() if outcome == "other results"] == []
+
+
+@pytest.mark.nightly
+@pytest.mark.multiproc
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("theme", coverage_table.THEMES)
+def test_the_page_is_true(theme: str):
+    for row in coverage_table.measured(theme):
+        operators = ", ".join(f"`{each}`" for each in row.operators)
+        assert ROWS[row.name] == (row.outcome, operators)
