@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from runtime.core.errors import ProtocolError, RunAborted
 from runtime.core.imported_code import ImportRecorder
 from runtime.wire.control import Failed, ModuleCode
-from runtime.wire.environment import AS_CUDA, run_directory
+from runtime.wire.environment import AS_CUDA, TORCHRUN_RUN, run_directory
 from sip_node.busy_report import busy_reports
 from sip_node.chip.failure import ProgramRaised, user_traceback
 from sip_node.control import Control
@@ -70,6 +70,8 @@ def _run(
         node = LpNode(lp, peers, programs, channels, Reporter(control, lp))
         ranks = tuple(sip for sip in peers.sips_of_lp[lp] if sip < node.world_size)
         provide_variables(ranks, node.world_size, script=peers.job.is_script)
+        # What a rank starts takes no part in the run.
+        os.environ.pop(TORCHRUN_RUN, None)
         if peers.job.as_cuda:
             os.environ[AS_CUDA] = "1"
         watch_clocks(len(ranks))

@@ -83,8 +83,6 @@ class Worker:
 
 def coordinate(worker: Worker, store: Store) -> int:
     """Coordinate the run from the worker of rank 0; returns the exit code."""
-    # In what the ranks start, PyTorch is loaded again: that takes no part in the run.
-    del os.environ[TORCHRUN_RUN]
     # torchrun sends SIGTERM to all workers as soon as one ends. The run notices that itself, and
     # the cause is yet to be printed.
     signal.signal(signal.SIGTERM, _ignored)
@@ -104,7 +102,6 @@ def take_part(worker: Worker, store: Store) -> NoReturn:
     store.set(_PROCESS.format(worker.rank), str(os.getpid()))
     endpoint, run_id, directory = store.get(_RUN).decode().split("\n")
     variables = lp_environment(os.environ) | {RUN_DIRECTORY: directory}
-    del variables[TORCHRUN_RUN]
     command = [*InterpreterLauncher().command, *joining_arguments(endpoint, run_id, worker.rank)]
     sys.stdout.flush()
     sys.stderr.flush()

@@ -8,6 +8,7 @@ point in the group `torch.backends`. Nothing else imports it.
 
 import os
 import sys
+from typing import NoReturn
 
 from runtime.torch.rank_state import current_rank
 from runtime.wire.environment import TORCHRUN_RUN
@@ -22,6 +23,7 @@ def autoload() -> None:
             from kernbench.torch_backend.torchrun_worker import join
 
             join()
+        _name_the_command()
         return
     try:
         from kernbench.torch_backend.connection import connect
@@ -30,3 +32,18 @@ def autoload() -> None:
     except ImportError as problem:
         # Not raised: PyTorch would put a sentence of its own in place of the reason.
         sys.exit(f"kernbench: error: {problem}")
+
+
+def _name_the_command() -> None:
+    """Outside of a run, make `init_process_group("ahbm")` an error that names the command."""
+    # Not loaded for this: a program without process groups does not need it.
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available():
+        distributed.Backend.register_backend("ahbm", _refused, devices=["cpu"])
+
+
+def _refused(*_: object) -> NoReturn:
+    raise RuntimeError(
+        "no rank of a simulation is running here: start the script with `kernbench run --sips N "
+        f"script.py`, or under torchrun with {TORCHRUN_RUN}=run in the environment"
+    )

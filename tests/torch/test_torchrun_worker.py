@@ -13,7 +13,7 @@ from tests.torch.conftest import PROGRAMS, Runs
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc, pytest.mark.timeout(300)]
 
 
-def torchrun(out: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+def torchrun(run: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     return subprocess.run(
         [*command, "--nproc-per-node", "2", *arguments],
@@ -21,13 +21,13 @@ def torchrun(out: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
         text=True,
         check=False,
         timeout=240,
-        env={**os.environ, "KERNBENCH_RUN": f"run --out {out}"},
+        env={**os.environ, "KERNBENCH_RUN": run},
     )
 
 
 def test_the_workers_are_the_processes_of_the_run(run: Runs, tmp_path: Path):
     program = str(PROGRAMS / "workers.py")
-    done = torchrun(tmp_path, program, "3")
+    done = torchrun(f"run --out {tmp_path}", program, "3")
     assert done.returncode == 0, done.stderr
     lines = re.findall(r"^= rank (\d) of 2: (\S+) ahbm (\d+)$", done.stdout, re.MULTILINE)
     assert {each[:2] for each in lines} == {("0", "6.0"), ("1", "6.0")}
@@ -39,7 +39,14 @@ def test_the_workers_are_the_processes_of_the_run(run: Runs, tmp_path: Path):
 
 
 def test_a_rank_that_fails_ends_all_workers_with_its_traceback(tmp_path: Path):
-    done = torchrun(tmp_path, str(PROGRAMS / "workers.py"), "no number")
+    done = torchrun(f"run --out {tmp_path}", str(PROGRAMS / "workers.py"), "no number")
     assert done.returncode == 1
     assert re.search(r"^kernbench: error: rank \d raised ValueError", done.stderr, re.MULTILINE)
     assert (tmp_path / "run.json").exists()
+
+
+def test_without_a_run_the_backend_is_an_error_that_names_the_command():
+    done = torchrun("", str(PROGRAMS / "workers.py"), "3")
+    assert done.returncode == 1
+    assert "no rank of a simulation is running here: start the script with" in done.stderr
+    assert "KERNBENCH_RUN=run in the environment" in done.stderr
