@@ -119,18 +119,18 @@ CASES: dict[str, Case] = {
     "sum": _of_matrix(lambda x: x.sum(), 1, 1, "sum"),
     "sum of rows": _of_matrix(lambda x: x.sum(1), 1, 1, "sum"),
     "sum of columns": _of_matrix(lambda x: x.sum(0), 1, 1, "sum"),
-    "mm": _mm(4096, 4096, 4096),
+    "mm": _mm(2048, 2048, 2048),
     "linear, few rows": _product(
         "(32, 4096), (4096, 4096)", F.linear, (32, 4096), (4096, 4096), macs=32 * 4096 * 4096
     ),
     "mm, long sums": _mm(256, 16384, 256),
     "linear": _product(
-        "(2048, 4096), (4096, 4096)",
+        "(2048, 2048), (2048, 2048)",
         F.linear,
-        (2048, 4096),
-        (4096, 4096),
-        (4096,),
-        macs=2048 * 4096 * 4096,
+        (2048, 2048),
+        (2048, 2048),
+        (2048,),
+        macs=2048**3,
     ),
     "bmm": _product(
         "256 of (256, 128) x (128, 256)",
@@ -143,11 +143,11 @@ CASES: dict[str, Case] = {
     "attention, causal": _attention(causal=True),
     "attention, groups": _attention(causal=True, groups=4),
     "embedding": Case(
-        size=f"{ROWS} of 32768 x {COLUMNS}",
+        size=f"{ROWS} of {ROWS} x {COLUMNS}",
         run=F.embedding,
         operands=lambda: (
-            torch.randint(0, 32768, (ROWS,), generator=torch.Generator().manual_seed(0)).to("ahbm"),
-            _drawn(32768, COLUMNS),
+            torch.randint(0, ROWS, (ROWS,), generator=torch.Generator().manual_seed(0)).to("ahbm"),
+            _drawn(ROWS, COLUMNS),
         ),
         elements=2 * ELEMENTS,
     ),

@@ -116,28 +116,51 @@ def _block_elements(target: StridedWindow, most: int) -> int:
 
 
 def launch_copy(name: str, out: torch.Tensor, source: torch.Tensor) -> None:
-    """Copy `source`, broadcast to the shape of `out`, with conversion between their types.
-
-    Elements of one type are copied bit by bit, also those with which the engines do not compute.
-    """
+    """Copy `source`, broadcast to the shape of `out`, with conversion between their types."""
     if not out.numel():
         return
-    same = moved_as(out.dtype) if out.dtype == source.dtype else None
-    target, read = window_of(out, same), window_of(source, same)
+    target, read = _copied_windows(out, source)
     if target.is_contiguous and read.is_contiguous and target.shape == read.shape:
         # The low level has a kernel without a partition into regions.
         target.window.copy_(read.window)
         return
     parts = partition(target, [read])
-    most = most_elements(2 * read.window.itemsize + 3 * target.window.itemsize + 1)
-    limits = BlockLimits(most, _block_elements(target, most), most)
     launched(
         name,
         kernels.copied,
-        (PerPe(parts), limits, pointer_of(target), pointer_of(read)),
+        (PerPe(parts), _copy_limits(target, read), pointer_of(target), pointer_of(read)),
         [target, read],
         list(parts),
     )
+
+
+def launch_copies(name: str, copies: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
+    """Copy, for each (target, source), as `launch_copy` does, in one launch."""
+    jobs: dict[Pe, list[kernels.CopyJob]] = {}
+    used: list[StridedWindow] = []
+    for out, source in copies:
+        if not out.numel():
+            continue
+        target, read = _copied_windows(out, source)
+        limits = _copy_limits(target, read)
+        for pe, parts in partition(target, [read]).items():
+            job = kernels.CopyJob(parts, limits, pointer_of(target), pointer_of(read))
+            jobs.setdefault(pe, []).append(job)
+        used += [target, read]
+    if jobs:
+        given = PerPe({pe: tuple(each) for pe, each in sorted(jobs.items())})
+        launched(name, kernels.copied_each, (given,), used, list(jobs))
+
+
+def _copied_windows(out: torch.Tensor, source: torch.Tensor) -> tuple[StridedWindow, StridedWindow]:
+    # Elements of one type are copied bit by bit, also those with which the engines do not compute.
+    same = moved_as(out.dtype) if out.dtype == source.dtype else None
+    return window_of(out, same), window_of(source, same)
+
+
+def _copy_limits(target: StridedWindow, read: StridedWindow) -> BlockLimits:
+    most = most_elements(2 * read.window.itemsize + 3 * target.window.itemsize + 1)
+    return BlockLimits(most, _block_elements(target, most), most)
 
 
 def launch_fill(out: torch.Tensor, value: float) -> None:

@@ -7,7 +7,7 @@ numbers of elements instead, over as many PEs as a storage of its bytes would ha
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isqrt, prod
+from math import isqrt, log, prod, sqrt
 from typing import NamedTuple
 
 from kernbench.torch_backend.storages import StridedWindow
@@ -37,6 +37,8 @@ def partition(
     axes = _axes_in_memory(out, operands)
     tensors = 1 + len(operands)
     lengths = [length for length, _ in axes]
+    if _is_turned(axes):
+        return _tiles(out, axes)
     dense = tuple(strides[0] for _, strides in axes) == row_major(tuple(lengths))
     found: dict[Pe, list[Region]] = {}
     for pe, start, stop in _spans(out, dense=dense):
@@ -105,6 +107,44 @@ def rounds(parts: Sequence[Region], limits: BlockLimits) -> Iterator[list[Matrix
             found.append(block)
     if found:
         yield found
+
+
+def _is_turned(axes: Sequence[Axis]) -> bool:
+    """Whether an operand has a matrix in the other order than the result."""
+    if len(axes) != 2:
+        return False
+    (_, (_, *down)), (_, (_, *across)) = axes
+    return any(
+        by_row == 1 and by_column > 1 for by_row, by_column in zip(down, across, strict=True)
+    )
+
+
+def _tiles(out: StridedWindow, axes: Sequence[Axis]) -> dict[Pe, tuple[Region, ...]]:
+    """Tiles of a matrix of which the sides are nearly equal: of a few rows of the result, a PE
+    would load columns of a few elements.
+    """
+    (rows, down), (columns, across) = axes
+    movers = spread(rows * columns, out.window.itemsize)
+    wanted = sqrt(len(movers) * rows / columns)
+    high = min(
+        (each for each in range(1, len(movers) + 1) if len(movers) % each == 0),
+        key=lambda each: (abs(log(each / wanted)), each),
+    )
+    spans = [
+        (row, column)
+        for row in chunk_bounds(rows, high)
+        for column in chunk_bounds(columns, len(movers) // high)
+    ]
+    return {
+        (spec.cube, spec.pe): (
+            Region(
+                tuple(row[0] * a + column[0] * b for a, b in zip(down, across, strict=True)),
+                ((row[1] - row[0], down), (column[1] - column[0], across)),
+            ),
+        )
+        for spec, (row, column) in zip(movers, spans, strict=True)
+        if row[0] < row[1] and column[0] < column[1]
+    }
 
 
 def _axes_in_memory(out: StridedWindow, operands: Sequence[StridedWindow]) -> list[Axis]:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import torch
 
+from kernbench.torch_backend.element_types import COMPUTED
+from kernbench.torch_backend.launches import launch_copies
 from kernbench.torch_backend.operators import operator
 
 
@@ -21,10 +23,10 @@ def _cat(tensors: Sequence[torch.Tensor], dim: int = 0, *, out: torch.Tensor) ->
     shape[axis] = sum(each.shape[axis] for each in parts)
     if list(out.shape) != shape:
         out.resize_(shape)
-    start = 0
-    for each in parts:
-        out.narrow(axis, start, each.shape[axis]).copy_(each)
-        start += each.shape[axis]
+    if any(each.dtype != out.dtype and {each.dtype, out.dtype} - COMPUTED for each in parts):
+        return NotImplemented
+    targets = out.split([each.shape[axis] for each in parts], axis)
+    launch_copies("cat", list(zip(targets, parts, strict=True)))
     return out
 
 
