@@ -23,7 +23,8 @@ _OPERATORS = (
     *("copy_operators", "pointwise_operators", "reduction_operators", "product_operators"),
     *("row_operators", "softmax_operators", "norm_operators", "index_operators"),
     *("selection_operators", "convolution_operators", "recurrent_operators"),
-    *("batch_norm_operators", "optimizer_operators", "list_operators", "generators"),
+    *("batch_norm_operators", "optimizer_operators", "scaler_operators", "list_operators"),
+    "generators",
 )
 
 

@@ -9,9 +9,6 @@ from tests.torch.test_distributed import reported
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc, pytest.mark.timeout(900)]
 
-ON_HOST = {("moe", ""), ("llama", "sp")}
-"""The examples whose indexed operators run on the host, in more than 5 % of the time."""
-
 
 @pytest.mark.parametrize(
     ("name", "how", "ranks", "lines"),
@@ -32,11 +29,11 @@ def test_an_example_has_the_losses_of_gloo(
     assert len(expected) == lines * ranks
     assert reported(output) == expected
     assert "False" not in str(expected)
-    check_times(output, is_on_device=(name, how) not in ON_HOST)
+    check_times(output)
 
 
-def check_times(output: str, *, is_on_device: bool) -> None:
-    """All parts of a step take time, and what they contain is less than their sum."""
+def check_times(output: str) -> None:
+    """All parts of a step take time, of which operators on the host have 5 % at most."""
     form = (
         r"^simulated us of a step: forward ([\d.]+), backward ([\d.]+), optimizer ([\d.]+); in "
         r"these, exposed communication ([\d.]+), operators on the host ([\d.]+); [\d.]+ s a step"
@@ -46,4 +43,4 @@ def check_times(output: str, *, is_on_device: bool) -> None:
     *parts, exposed, on_host = map(float, found.groups())
     assert min(parts) > 0
     assert 0 < exposed < sum(parts)
-    assert (on_host <= 0.05 * sum(parts)) == is_on_device
+    assert on_host <= 0.05 * sum(parts)
