@@ -133,6 +133,14 @@ CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
     "empty": (lambda x: x[:0] + 1, (X,)),
     "number": (lambda x: x[3, 4] * 2, (X,)),
     "batch_norm": (lambda x: _batch_norm(x, x[0], x[1]), (torch.randn(6, 4, 5),)),
+    "group_norm": (
+        lambda x: F.group_norm(x, 2, x[0, :, 0], x[1, :, 0]),
+        (torch.randn(3, 6, 5),),
+    ),
+    "max_pool": (
+        lambda x: F.max_pool2d(x, (3, 2), (2, 1), 1, (1, 2), ceil_mode=True),
+        (torch.randn(2, 3, 8, 7),),
+    ),
     "convolution": (
         lambda x, y: F.conv2d(x, y, x[0, 0, 0, :4], (2, 1), 1, (1, 2), 2),
         (torch.randn(2, 4, 9, 8), torch.randn(4, 2, 3, 3)),
