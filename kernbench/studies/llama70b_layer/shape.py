@@ -91,7 +91,9 @@ class LayerShape:
         if self.context % pes:
             raise UsageError(f"{where}, so it must be a multiple of {pes}")
         if self.context // pes > MOST_KEYS:
-            raise UsageError(f"{where}, and the TCM of one has room for {MOST_KEYS}")
+            raise UsageError(
+                f"{where}, and the TCM of one has room for {MOST_KEYS}: at most {pes * MOST_KEYS}"
+            )
 
 
 LLAMA_70B = LayerShape(

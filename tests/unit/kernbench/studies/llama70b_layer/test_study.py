@@ -88,7 +88,7 @@ def test_a_file_without_a_layer_at_full_size_is_refused(tmp_path: Path):
     [
         (["--context", "0"], "--context 0: must be at least 1"),
         (["--context", "100"], "16 PEs share the keys of a head, so it must be a multiple of 16"),
-        (["--context", "32768"], "and the TCM of one has room for 1024"),
+        (["--context", "32768"], "and the TCM of one has room for 1024: at most 16384"),
         (["--tokens", "-64"], "--tokens -64: must be a multiple of 64 up to 4096"),
         (["--tokens", "100"], "--tokens 100: must be a multiple of 64 up to 4096; 0 leaves"),
         (["--tokens", "4160"], "--tokens 4160: must be a multiple of 64 up to 4096; 0 leaves"),
