@@ -26,7 +26,7 @@ test-fast: setup
 test-nightly: setup
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup -m nightly --timeout 1200
 
-# The device of PyTorch; `make test` skips these tests where PyTorch is not installed.
+# The device of PyTorch; `make test` leaves these tests out. One run at a time: each has processes.
 test-torch: setup-torch
 	$(BIN)/python -m pytest tests/torch
 

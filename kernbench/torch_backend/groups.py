@@ -10,6 +10,7 @@ import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
@@ -52,14 +53,25 @@ def _made_group(store: Any, rank: int, size: int, timeout: Any) -> DeviceProcess
 
 
 def _meeting(url: str, *_: Any, **__: Any) -> Iterator[tuple[dist.Store, int, int]]:
-    del url
-    yield dist.HashStore(), int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    given = parse_qs(urlsplit(url).query)
+    for name, own in (("rank", rank), ("world_size", size)):
+        if given.get(name, [str(own)]) != [str(own)]:
+            raise ValueError(
+                f"init_process_group: {name} is {given[name][0]}, but in this run it is {own}; "
+                "omit it"
+            )
+    yield dist.HashStore(), rank, size
     raise RuntimeError("the ranks of a run meet once")
 
 
 def _on_all_ranks(make: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(make)
-    def made(size: int, rank: int, ranks: Sequence[int], *rest: Any, **options: Any) -> Any:
+    def made(
+        size: int, rank: int, ranks: Sequence[int], backend: object, *rest: Any, **options: Any
+    ) -> Any:
+        _check_backend(str(backend))
+        rest = (backend, *rest)
         if not ranks:
             return make(size, rank, ranks, *rest, **options)
         if list(ranks) != sorted(ranks):
@@ -77,6 +89,18 @@ def _on_all_ranks(make: Callable[..., Any]) -> Callable[..., Any]:
             _Made.group = None
 
     return made
+
+
+def _check_backend(given: str) -> None:
+    """`ValueError` for a backend whose ranks would wait for each other in wall time."""
+    names = {each.rpartition(":")[2] for each in given.lower().split(",")}
+    unknown = sorted(names - {DEVICE, "undefined"})
+    if unknown:
+        hint = ", or start the script with --as-cuda" if unknown == ["nccl"] else ""
+        raise ValueError(
+            f"backend {given!r} in a run of kernbench: the ranks are connected by the simulated "
+            f"fabric alone; pass {DEVICE!r}, which takes tensors of the host as well{hint}"
+        )
 
 
 def _not_locally(make: Callable[..., Any]) -> Callable[..., Any]:

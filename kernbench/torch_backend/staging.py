@@ -6,7 +6,7 @@ from math import prod
 
 import torch
 
-from kernbench.torch_backend.element_types import hardware_type, moved_as
+from kernbench.torch_backend.element_types import COMPUTED, hardware_type, moved_as
 from kernbench.torch_backend.launches import window_of
 from kernbench.torch_backend.operators import DEVICE
 from runtime.torch.tensors.tensor import Tensor
@@ -78,6 +78,11 @@ class CollectiveStaging:
 
 def _type(dtype: torch.dtype, *, moved: bool) -> object:
     if not moved:
+        if dtype not in COMPUTED:
+            raise TypeError(
+                f"a reduction of elements of {dtype}: the engines do not compute with this type; "
+                "convert the tensor before, for example to torch.int32 or torch.float32"
+            )
         return hardware_type(dtype)
     found = moved_as(dtype)
     if found is None:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import torch
 
 from runtime.core.dtypes import DType, uint8
+from runtime.core.errors import AllocationError
 from runtime.language.value import row_major
 from runtime.model.placement import DPPolicy, ShardSpec
 from runtime.torch.rank_state import RankState, running_rank
@@ -77,11 +78,19 @@ class Storages:
         return running
 
     def allocate(self, nbytes: int) -> int:
-        """The data pointer of a new storage."""
+        """The data pointer of a new storage; `OutOfMemoryError` of PyTorch if a memory is full."""
         state = self.rank_state()
         specs = shares(nbytes, state)
         state.tensors += 1
-        storage = Storage(f"s{state.tensors}[{nbytes}]", state.memory.allocate(specs, nbytes))
+        try:
+            allocation = state.memory.allocate(specs, nbytes)
+        except AllocationError as error:
+            raise torch.OutOfMemoryError(
+                f"ahbm out of memory: a storage of {nbytes:,} bytes has no room on SIP "
+                f"{state.rank}, where tensors take {state.memory.allocated_bytes:,} bytes "
+                f"(torch.ahbm.memory_summary() has more): {error}"
+            ) from None
+        storage = Storage(f"s{state.tensors}[{nbytes}]", allocation)
         window = Window(storage, storage.address, storage.shards, is_flat=True)
         policy = DPPolicy(cube="row_wise", pe="row_wise")
         whole = low_level.Tensor(

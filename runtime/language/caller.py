@@ -18,7 +18,14 @@ _INSIDE = ("runtime.language.", "sip_node.", "contextlib.", "copy.")
 """Packages between a kernel and an error that it causes; `contextlib` is the frame of `with
 tl.scratch()`, `copy` that of a copied value.
 """
-_VOCABULARY = ("runtime.", "contextlib.")
+_VOCABULARY = (
+    "runtime.",
+    "contextlib.",
+    "kernbench.torch_backend.",
+    "torch.",
+    "typing_extensions.",
+)
+"""Packages between a rank's program and a launch; the last three where PyTorch itself calls."""
 
 
 def kernel_line(frame: FrameType | None = None) -> str:

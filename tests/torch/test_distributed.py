@@ -87,3 +87,29 @@ def test_collectives_run_beside_work_that_does_not_use_their_tensors(run: Runs):
     product, reduced, in_turn, at_once = map(int, re.findall(r"\d+", line)[:4])
     assert in_turn > 0.98 * (product + reduced)
     assert at_once < product + 0.25 * reduced
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ("dist.all_reduce(ones(4 + RANK))", "rank 1 is in group1 of ranks 0 to 1 #1: all_reduce"),
+        ("dist.all_reduce(ones(4).short())", "TypeError: a reduction of elements of torch.int16"),
+        ("dist.new_group(backend='gloo')", "ValueError: backend 'gloo' in a run of kernbench"),
+        ("torch.ones(1, device=f'ahbm:{RANK + 1}')", "a rank owns one SIP, 'ahbm:"),
+        ("torch.empty(1 << 40, device='ahbm')", "OutOfMemoryError: ahbm out of memory: a storage"),
+        ("RANK or dist.all_reduce(ones(4))", "rank 1 has finished its program"),
+    ],
+)
+def test_a_wrong_call_is_an_error_that_names_its_line(
+    call: str, error: str, run: Runs, tmp_path: Path
+):
+    script = tmp_path / "wrong.py"
+    script.write_text(
+        "import torch, torch.distributed as dist\n"
+        "dist.init_process_group('ahbm')\n"
+        "RANK, ones = dist.get_rank(), lambda count: torch.ones(count, device='ahbm')\n"
+        f"{call}\n"
+    )
+    output = run(str(script), sips=2, code=1)
+    assert error in output
+    assert re.search(r"wrong\.py(:|\", line )4\b", output)

@@ -284,16 +284,28 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
 };
 C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
 
+void check_device(std::optional<at::Device> given) {
+  if (given.has_value() && given->has_index()) {
+    const auto own = current_index();
+    TORCH_CHECK(
+        given->index() == own, "device '", *given, "' on rank ", int(own),
+        ": a rank owns one SIP, 'ahbm:", int(own), "'; omit the index, or pass the rank");
+  }
+}
+
 at::Tensor empty(
     c10::SymIntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
-    std::optional<at::Device>, std::optional<bool>, std::optional<at::MemoryFormat> format) {
+    std::optional<at::Device> place, std::optional<bool>,
+    std::optional<at::MemoryFormat> format) {
+  check_device(place);
   const auto type = dtype.value_or(c10::get_default_dtype_as_scalartype());
   return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), &allocator, kKeys, type, format);
 }
 
 at::Tensor empty_strided(
     c10::SymIntArrayRef size, c10::SymIntArrayRef stride, std::optional<at::ScalarType> dtype,
-    std::optional<at::Layout>, std::optional<at::Device>, std::optional<bool>) {
+    std::optional<at::Layout>, std::optional<at::Device> place, std::optional<bool>) {
+  check_device(place);
   const auto type = dtype.value_or(c10::get_default_dtype_as_scalartype());
   return at::detail::empty_strided_generic(
       C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), &allocator, kKeys, type);
