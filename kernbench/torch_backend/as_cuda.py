@@ -139,4 +139,6 @@ def _backend(text: str) -> str:
 
 
 def _loaded(storage: Any, location: str) -> Any:
-    return storage.to(device=renamed(location)) if _NAME.fullmatch(location) else None
+    if not _NAME.fullmatch(location):
+        return None
+    return torch.serialization.default_restore_location(storage, renamed(location))

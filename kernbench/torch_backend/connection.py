@@ -12,6 +12,7 @@ from kernbench.torch_backend.attention_operators import register_attention
 from kernbench.torch_backend.autocast import register_autocast
 from kernbench.torch_backend.compilation import refuse_inductor
 from kernbench.torch_backend.groups import register_backend
+from kernbench.torch_backend.loading import register_loading
 from kernbench.torch_backend.native_build import native_module
 from kernbench.torch_backend.operators import DEVICE, kernels, on_host, report
 from kernbench.torch_backend.profiler_ranges import record_ranges
@@ -26,6 +27,10 @@ _OPERATORS = (
     *("batch_norm_operators", "optimizer_operators", "scaler_operators", "list_operators"),
     *("group_norm_operators", "pooling_operators", "generators"),
 )
+
+
+_SEED = 67280421310721
+"""The seed of a generator that PyTorch makes without one."""
 
 
 class _Libraries:
@@ -68,8 +73,11 @@ def connect() -> None:
     # Else a module that moves to the device gets new parameters, which optimisers do not have, and
     # one for each use of a weight that layers share.
     torch.__future__.set_swap_module_params_on_conversion(True)
+    # PyTorch begins with a seed from the system: a script that sets none would differ in each run.
+    torch.manual_seed(_SEED + memory.state.rank)
     # A rank is a greenlet of this thread: a thread of the engine would run operators outside it.
     torch.autograd.set_multithreading_enabled(False)
+    register_loading()
     refuse_inductor()
     record_ranges()
     register_backend()

@@ -18,6 +18,15 @@ def outcomes(run: Runs) -> Mapping[str, str]:
     return dict(re.findall(r"^= (\w+) \| (\w+)$", run("device_module.py"), re.MULTILINE))
 
 
+def test_a_script_without_a_seed_has_one_digest(run: Runs):
+    digests = [
+        re.findall(r"^digest +(\w+)", run("device_module.py", **given), re.MULTILINE)
+        for seed in ("0", "3")
+        for given in ({"CASES": "save_and_load,checkpointing", "PYTHONHASHSEED": seed},)
+    ]
+    assert digests[0] == digests[1] != []
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_script_calls_it_as_on_other_devices(name: str, outcomes: Mapping[str, str]):
     assert outcomes[name] == "ok"
