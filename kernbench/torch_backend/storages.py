@@ -123,6 +123,11 @@ class Storages:
             return self._of_no_element().view(dtype, 0, 0)
         size, shape, strides = tensor.itemsize, tensor.shape, tensor.stride()
         last = sum((length - 1) * by for length, by in zip(shape, strides, strict=True))
+        if tensor.is_cpu:
+            raise RuntimeError(
+                "Expected all tensors to be on the same device, but found at least two devices, "
+                f"ahbm:{self.state.rank} and cpu!"
+            )
         pointer = tensor.untyped_storage().data_ptr()
         # A window takes longer to make than a launch takes to use it.
         known = self._windows.setdefault(pointer, {})

@@ -7,6 +7,7 @@ import pickle
 import re
 import traceback
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -273,6 +274,23 @@ def compilation():
     assert x.grad.cpu().equal(expected)
     torch.compiler.reset()
     refused(Exception, "backend='aot_eager'", lambda: torch.compile(function)(x))
+
+
+@case
+def mixed_devices():
+    x = torch.ones(2, 3, device=D)
+    for call in (torch.nn.Linear(3, 2), torch.nn.LayerNorm(3), lambda x: torch.cat([x, x.cpu()])):
+        refused(RuntimeError, f"at least two devices, {D}:0 and cpu!", partial(call, x))
+
+
+@case
+def moved_modules():
+    model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
+    model[1].weight = model[0].weight
+    optimizer = torch.optim.SGD(model.parameters())
+    model.to(D)
+    assert model[1].weight is model[0].weight
+    assert all(each.is_ahbm for group in optimizer.param_groups for each in group["params"])
 
 
 @case
