@@ -25,7 +25,7 @@ _OPERATORS = (
     *("row_operators", "softmax_operators", "norm_operators", "index_operators"),
     *("selection_operators", "convolution_operators", "recurrent_operators"),
     *("batch_norm_operators", "optimizer_operators", "scaler_operators", "list_operators"),
-    *("group_norm_operators", "pooling_operators", "generators"),
+    *("group_norm_operators", "pooling_operators", "activation_operators", "generators"),
 )
 
 
