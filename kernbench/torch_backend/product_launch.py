@@ -24,6 +24,7 @@ from runtime.model.placement import Span
 from runtime.torch.ahbm import get_device_properties
 from runtime.torch.products.product_blocks import pe_memory, pe_rates
 from runtime.torch.products.product_kernel import ProductTask, ResultMatrix
+from runtime.torch.products.product_operands import ProductOperand
 from runtime.torch.products.product_plan import (
     PeRates,
     ProductDepth,
@@ -119,6 +120,7 @@ def _tasks(
 ) -> tuple[dict[Pe, tuple[BatchTask, ...]], torch.Tensor | None]:
     """The tasks of each PE, and the tensor of the sums of a divided depth, if it is."""
     rates, memory = pe_rates(), pe_memory()
+    columns = len({span for _, number, _, span in blocks if number == blocks[0][1]})
     depth = ProductDepth(a.shape[2], rates.tile.k, a.itemsize)
     start, (distance, pitch, _) = pointer_of(target), target.strides
     (left, _), (right, _) = operands
@@ -128,13 +130,13 @@ def _tasks(
             number,
             scratch_plan(
                 left.size(rows, rates.tile.m),
-                right.size(columns, rates.tile.n),
+                right.size(across, rates.tile.n),
                 depth,
                 rates.step_ns,
                 memory,
             ),
         )
-        for pe, number, rows, columns in blocks
+        for pe, number, rows, across in blocks
     ]
     sums = None
     if any(len(plan.depths) > 1 for _, _, plan in planned):
@@ -143,8 +145,18 @@ def _tasks(
     for turn, (pe, number, plan) in enumerate(planned):
         result = ResultMatrix(start + number * distance, pitch)
         task = ProductTask(plan, result, turn)
-        tasks.setdefault(pe, []).append(BatchTask(number, task, _sums_of(sums, number)))
+        turns = _turn(left, turn, len(planned), columns), _turn(right, turn, len(planned), 1)
+        tasks.setdefault(pe, []).append(BatchTask(number, task, _sums_of(sums, number), turns))
     return {pe: tuple(each) for pe, each in tasks.items()}, sums
+
+
+def _turn(operand: ProductOperand, block: int, blocks: int, columns: int) -> tuple[int, int]:
+    """The part of a panel's rows with which a block begins: blocks that load the same rows, or any
+    columns of the same rows, are spread over them.
+    """
+    if operand.stored_in_rows and operand.used_in_rows:
+        return block % columns, columns
+    return block, blocks
 
 
 def _sums_of(sums: torch.Tensor | None, number: int) -> ResultMatrix | None:

@@ -75,6 +75,8 @@ CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
         (X,),
     ),
     "dot": (lambda x: x[:, 0] @ x[:, 1], (X,)),
+    "mm of long panels": (lambda x: x @ x.view(5000, 40), (WIDE,)),
+    "linear of long panels": (lambda x: F.linear(x, x[:33], x[0, :33]), (WIDE,)),
     "mv": (lambda x, y: x @ y[:, 0], (X, Y)),
     "bfloat16 mm": (lambda x, y: x.bfloat16() @ y.bfloat16(), (X, Y)),
     "softmax": (lambda x: x.softmax(1), (X,)),
