@@ -85,7 +85,7 @@ def test_what_pytorch_builds_on_groups_has_the_values_of_gloo(
 def test_collectives_run_beside_work_that_does_not_use_their_tensors(run: Runs):
     line, _ = reported(run("overlap.py", sips=2))
     product, reduced, in_turn, at_once = map(int, re.findall(r"\d+", line)[:4])
-    assert in_turn > 0.98 * (product + reduced)
+    assert in_turn > 0.95 * (product + reduced)
     assert at_once < product + 0.25 * reduced
 
 

@@ -7,8 +7,8 @@ import torch
 import torch.distributed as dist
 
 dist.init_process_group("ahbm")
-a, b = (torch.ones(1024, 1024, device="ahbm") for _ in range(2))
-c, gradients = torch.empty_like(a), torch.ones(1 << 20, device="ahbm")
+a, b = (torch.ones(256, 256, device="ahbm") for _ in range(2))
+c, gradients = torch.empty_like(a), torch.ones(1 << 16, device="ahbm")
 
 
 def timed(function: Callable[[], object]) -> int:
