@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.multiproc, pytest.mark.timeout(900)]
     [
         *(("gpt", how, ranks, 2) for how in ("ddp", "fsdp", "tp") for ranks in (2, 4)),
         *(("llama", how, ranks, 2) for how in ("tp", "sp") for ranks in (2, 4)),
-        ("llama", "tp", 8, 2),
+        pytest.param("llama", "tp", 8, 2, marks=pytest.mark.nightly),
         *(("moe", "", ranks, 2) for ranks in (2, 4)),
         *(("ring_attention", "", ranks, 3) for ranks in (2, 4)),
     ],
