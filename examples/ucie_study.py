@@ -3,7 +3,7 @@
 `python launch.py --bench examples/ucie_study.py:ucie-overhead`
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from kernbench import DPPolicy, StudyOptions, study
 from kernbench.studies.all_reduce import run_all_reduce
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
 from kernbench.studies.plots import BLUE, new_figure
+from kernbench.studies.study_results import StudyResults
 from kernbench.studies.table import ns, print_table
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.config_file import default_file, read_text
@@ -52,13 +53,8 @@ class OverheadRow(Struct, frozen=True, forbid_unknown_fields=True):
         return [f"{self.wrong} elements are wrong"] if self.wrong else []
 
 
-class OverheadResults(Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of `ucie_overhead.json`."""
-
-    version: int
-    topology: str
-    topology_hash: str
-    rows: tuple[OverheadRow, ...]
+class OverheadResults(StudyResults[OverheadRow], frozen=True, forbid_unknown_fields=True):
+    """The content of `ucie_overhead.json`: the rows. A study with more to keep adds fields."""
 
 
 class OverheadStudy(ParameterStudy[OverheadPoint, OverheadRow, OverheadResults]):
@@ -88,20 +84,6 @@ class OverheadStudy(ParameterStudy[OverheadPoint, OverheadRow, OverheadResults])
             ccl_yaml=read_text(default_file("ccl.yaml")),
         )
         return OverheadRow(overhead_ns=point.overhead_ns, time_ps=run.time_ps, wrong=run.wrong)
-
-    def results(
-        self,
-        topology: TopologyText,
-        points: Sequence[OverheadPoint],  # noqa: ARG002 - the rows name their points
-        rows: Sequence[OverheadRow],
-    ) -> OverheadResults:
-        """The content of the JSON file."""
-        return OverheadResults(
-            version=self.version,
-            topology=topology.source,
-            topology_hash=topology.hash,
-            rows=tuple(rows),
-        )
 
     def figures(self) -> Mapping[str, Callable[[OverheadResults], Any]]:
         """One figure, by the name of its file."""
@@ -135,4 +117,4 @@ def draw(results: OverheadResults) -> Any:
 @study("ucie-overhead", "an all-reduce of 4 KiB by the overhead of the UCIe ports")
 def ucie_overhead(options: StudyOptions) -> bool:
     """Whether every sum is right."""
-    return OverheadStudy().run(options, changed={})
+    return OverheadStudy().run(options)
