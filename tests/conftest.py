@@ -1,3 +1,4 @@
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,14 @@ settings.load_profile("kernbench")
 
 
 PYTORCH = Path(__file__).parent / "torch"
+
+
+def pytest_configure():
+    """Undo what a shell does to a command that it starts with `&`: it ignores Ctrl-C, and so would
+    every program that a test starts and interrupts.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
