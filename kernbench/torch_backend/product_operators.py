@@ -14,6 +14,8 @@ from runtime.torch.ahbm import get_device_properties
 
 _TYPES = frozenset({torch.float16, torch.bfloat16, torch.float32})
 """The types of PyTorch whose products the GEMM engine computes with PyTorch's rounding."""
+_Scaled = tuple[torch.Tensor, float]
+"""A tensor and its factor."""
 _LAUNCH_NS = 1000.0
 """The estimated time of a launch that adds parts of sums, without its bytes."""
 
@@ -35,13 +37,7 @@ def _addmm(
 ) -> torch.Tensor:
     if beta == alpha == 1 and bias.dim() == 1 and bias.shape[0] == b.shape[1]:
         return _product(a, b, bias, out)
-    product = torch.mm(a, b)
-    if not beta:
-        # Then a NaN of `bias` has no effect.
-        return compute("addmm", lambda x, by: x * by, (product, alpha), out)
-    return compute(
-        "addmm", lambda c, x, beta, by: c * beta + x * by, (bias, product, beta, alpha), out
-    )
+    return _scaled_sum("addmm", (bias, beta), (torch.mm(a, b), alpha), out)
 
 
 @operator("bmm.out", types=_TYPES)
@@ -59,12 +55,7 @@ def _baddbmm(
     alpha: float = 1,
     out: torch.Tensor,
 ) -> torch.Tensor:
-    product = torch.bmm(a, b)
-    if not beta:
-        return compute("baddbmm", lambda y, by: y * by, (product, alpha), out)
-    return compute(
-        "baddbmm", lambda c, y, beta, by: c * beta + y * by, (x, product, beta, alpha), out
-    )
+    return _scaled_sum("baddbmm", (x, beta), (torch.bmm(a, b), alpha), out)
 
 
 @operator("mv", types=_TYPES)
@@ -75,6 +66,14 @@ def _mv(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 @operator("dot", types=_TYPES)
 def _dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return (a * b).sum()
+
+
+def _scaled_sum(name: str, addend: _Scaled, product: _Scaled, out: torch.Tensor) -> torch.Tensor:
+    (x, beta), (y, alpha) = addend, product
+    if not beta:
+        # Then a NaN of the addend has no effect.
+        return compute(name, lambda y, by: y * by, (y, alpha), out)
+    return compute(name, lambda x, beta, y, by: x * beta + y * by, (x, beta, y, alpha), out)
 
 
 def _product(
