@@ -1,0 +1,187 @@
+"""Defines the tables of a recorded run: operations, programs, steps, commands and loads of links.
+
+An LP packs rows as the fields below, little-endian; a text is an index of the list of texts of its
+SIP. The coordinator writes every table of every SIP as a Parquet file with the same columns, texts
+as dictionaries. Times are integer picoseconds; -1 is "none".
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+NONE = -1
+"""No operation, step, command or PE."""
+RANK_PROGRAM = 0
+"""`program` of the rank program of a SIP; kernels have the numbers above."""
+RECORDS = "records"
+"""The directory of the tables in that of a run."""
+BIN_PS = "bin_ps"
+"""Key of the width of a time bin in the metadata of a file of links."""
+MOST_BINS = 1024
+"""Time bins of a run; the width of a bin is the least power of two times 1,024 ps for which they
+suffice.
+"""
+
+
+class Cause(StrEnum):
+    """What an operation or a step of a program waited for."""
+
+    NONE = ""
+    OPERAND = "operand"
+    """Data of a memory."""
+    SLOT = "slot"
+    """A slot that the peer fills."""
+    CREDIT = "credit"
+    """A credit, that is an empty slot at the peer."""
+    PEER = "peer"
+    """Other PEs in a barrier."""
+    LINK = "link"
+    """Packets of other transfers on a link."""
+    MEMORY = "memory"
+    """Packets of other transfers at a memory."""
+    CHANNEL = "channel"
+    """A channel of the DMA engine."""
+    ENGINE = "engine"
+    """An engine with earlier work, or the result of one."""
+    LAUNCH = "launch"
+    """The start of a kernel on its way from the host."""
+    COMMAND = "command"
+    """A command of a stream."""
+
+
+class Form(StrEnum):
+    """The forms of a column: numpy's code for numbers, or an index of the list of texts."""
+
+    INT16 = "<i2"
+    INT32 = "<i4"
+    INT64 = "<i8"
+    FLAG = "|u1"
+    TEXT = "text"
+
+
+class RunColumn(NamedTuple):
+    """A column of a table."""
+
+    name: str
+    form: Form
+
+    @property
+    def packed(self) -> str:
+        """Numpy's code of the column in a packed row."""
+        return Form.INT32 if self.form is Form.TEXT else self.form
+
+
+class RunTable(NamedTuple):
+    """A table and its columns, in the order of a packed row."""
+
+    name: str
+    columns: tuple[RunColumn, ...]
+
+    def file(self, sip: int) -> str:
+        """The name of the file of a SIP."""
+        return f"sip{sip}.{self.name}.parquet"
+
+
+def _table(table: str, **columns: Form) -> RunTable:
+    return RunTable(table, tuple(RunColumn(*each) for each in columns.items()))
+
+
+OPS = _table(
+    "ops",
+    engine=Form.TEXT,
+    name=Form.TEXT,
+    cube=Form.INT16,
+    pe=Form.INT16,
+    start_ps=Form.INT64,
+    end_ps=Form.INT64,
+    address=Form.INT64,
+    read_address=Form.INT64,
+    nbytes=Form.INT64,
+    flow_source=Form.INT16,
+    flow_target=Form.INT16,
+    flow_sequence=Form.INT64,
+    flow_end=Form.FLAG,
+    requested_ps=Form.INT64,
+    cause=Form.TEXT,
+    link_ps=Form.INT64,
+    link=Form.TEXT,
+    memory_ps=Form.INT64,
+)
+"""Row i belongs to record i of the op log of the SIP.
+
+`requested_ps` is the time of the request, so that the operation waited `start_ps - requested_ps`
+for its engine. `link_ps` is the longest time for which one of its packets queued behind packets of
+other transfers at links, and `link` the link where that packet queued longest; `memory_ps` the same
+at memories. `cause` is the longest of these waits.
+"""
+
+PROGRAMS = _table(
+    "programs",
+    program=Form.INT32,
+    cube=Form.INT16,
+    pe=Form.INT16,
+    kernel=Form.TEXT,
+    thread=Form.TEXT,
+    command=Form.INT32,
+    line=Form.TEXT,
+    begin_ps=Form.INT64,
+    end_ps=Form.INT64,
+)
+"""The rank program and the kernels, in the order of their ends. `command` launched the kernel, and
+`line` is that of the launch in the rank program.
+"""
+
+STEPS = _table(
+    "steps",
+    step=Form.INT64,
+    program=Form.INT32,
+    operation=Form.TEXT,
+    line=Form.TEXT,
+    begin_ps=Form.INT64,
+    issued_ps=Form.INT64,
+    end_ps=Form.INT64,
+    cause=Form.TEXT,
+    released_by=Form.INT64,
+    direction=Form.TEXT,
+    peer_sip=Form.INT16,
+    peer_cube=Form.INT16,
+    peer_pe=Form.INT16,
+)
+"""The intervals in which a program is blocked by one call, in the order of their ends.
+
+Between its steps a program takes no time, so they tile it. The command that the call issues costs
+`issued_ps - begin_ps`. `released_by` is the operation whose end ended the step, if there is one.
+"""
+
+COMMANDS = _table(
+    "commands",
+    command=Form.INT32,
+    stream=Form.INT32,
+    kind=Form.TEXT,
+    why=Form.TEXT,
+    line=Form.TEXT,
+    submitted_ps=Form.INT64,
+    departed_ps=Form.INT64,
+    begun_ps=Form.INT64,
+    end_ps=Form.INT64,
+    after=Form.INT32,
+)
+"""The commands of the host, in the order of their ends: sent at `departed_ps`, begun by the IO_CPU
+at `begun_ps`, answered at `end_ps`. `after` is the command whose end it waited for last.
+"""
+
+LINKS = _table(
+    "links",
+    link=Form.TEXT,
+    kind=Form.TEXT,
+    bin=Form.INT32,
+    nbytes=Form.INT64,
+    busy_ps=Form.INT64,
+    queued_ps=Form.INT64,
+    packets=Form.INT64,
+)
+"""The load of every link, and of every port and channel of a memory, in the bins in which it has
+any: the bytes and packets whose service begins in the bin, the time in it for which the link is
+busy, and the time for which these packets queued.
+"""
+
+TABLES = (OPS, PROGRAMS, STEPS, COMMANDS, LINKS)
