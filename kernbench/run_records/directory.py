@@ -1,0 +1,136 @@
+"""Opens the directory of a run. An error for what it lacks names the remedy."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kernbench.run_records.columns import Columns, Texts
+from kernbench.run_records.records import RecordedRun, RunRecords
+from runtime.core.errors import UsageError
+from runtime.core.run_tables import BIN_PS, LINKS, RECORDS, TABLES, Form, RunTable
+
+RUN, TOPOLOGY, CCL = "run.json", "topology.yaml", "ccl.yaml"
+_AGAIN = "run it again with this version"
+
+
+def open_run(directory: Path) -> RunRecords:
+    """The records of the run in `directory`; its tables are read when they are used.
+
+    Raises `UsageError` for a directory that is not that of a recorded run.
+    """
+    run = _run(directory)
+    if not (directory / RECORDS).is_dir():
+        raise UsageError(
+            f"{directory} has no records: the run was made with --no-trace, or by a version of "
+            f"kernbench which had none ({run.versions.get('kernbench', 'unknown')}); run it again "
+            "without --no-trace"
+        )
+    for sip in range(run.sips):
+        for table in TABLES:
+            if not (directory / RECORDS / table.file(sip)).is_file():
+                raise UsageError(
+                    f"{directory}: {RECORDS}/{table.file(sip)} is missing, and run.json has "
+                    f"{run.sips} SIPs: the directory is incomplete; run it again"
+                )
+    return RunRecords(
+        name=str(directory),
+        run=run,
+        topology_text=_text(directory, TOPOLOGY),
+        ccl_text=_text(directory, CCL),
+        read=lambda table, sip: _read_table(directory / RECORDS / table.file(sip), table),
+        directory=directory,
+    )
+
+
+def _run(directory: Path) -> RecordedRun:
+    if not directory.exists():
+        raise UsageError(f"no such directory: {directory}; a run prints its own as its last line")
+    if not directory.is_dir():
+        raise UsageError(f"{directory} is a file: give the directory of a run")
+    try:
+        text = (directory / RUN).read_bytes()
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"{directory} has no {RUN}: it is not the directory of a run, or that of a run "
+            "that was killed before its end"
+        ) from error
+    except OSError as error:
+        raise UsageError(f"cannot read {directory / RUN}: {error.strerror}") from error
+    try:
+        return msgspec.json.decode(text, type=RecordedRun)
+    except msgspec.DecodeError as error:
+        raise UsageError(
+            f"{directory / RUN} is not the report of a run of this version of kernbench: "
+            f"{error}; {_AGAIN}"
+        ) from error
+
+
+def _text(directory: Path, name: str) -> str:
+    try:
+        return (directory / name).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"{directory} has no copy of {name}: the directory is incomplete; run it again"
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {directory / name}: {error}") from error
+
+
+def _read_table(path: Path, table: RunTable) -> Columns:
+    # Imported here: what does not read a file does not load the library.
+    arrow: Any = import_module("pyarrow")
+    parquet: Any = import_module("pyarrow.parquet")
+    texts = [each.name for each in table.columns if each.form is Form.TEXT]
+    try:
+        read: Any = parquet.read_table(path, read_dictionary=texts, use_threads=False)
+    except (arrow.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UsageError(f"{path} is not a table of a run: {reason}; run it again") from error
+    missing = [each.name for each in table.columns if each.name not in read.column_names]
+    if missing:
+        raise UsageError(
+            f"{path} is of another version of kernbench: no column {missing[0]!r}; {_AGAIN}"
+        )
+    return _columns(path, table, read.unify_dictionaries().combine_chunks())
+
+
+def _columns(path: Path, table: RunTable, read: Any) -> Columns:
+    numbers, texts = dict[str, Any](), dict[str, Texts]()
+    for column in table.columns:
+        values = read.column(column.name)
+        try:
+            if column.form is Form.TEXT:
+                texts[column.name] = _text_column(values)
+            else:
+                numbers[column.name] = values.to_numpy().astype(str(column.form), copy=False)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise UsageError(
+                f"{path} is of another version of kernbench: the column {column.name!r} is "
+                f"{read.schema.field(column.name).type}, not {column.form}; {_AGAIN}"
+            ) from error
+    metadata = _metadata(read.schema.metadata)
+    if table is LINKS and not metadata.get(BIN_PS, "").isdecimal():
+        raise UsageError(f"{path} has no width of its time bins ({BIN_PS}): run it again")
+    return Columns(table, numbers, texts, metadata)
+
+
+def _text_column(values: Any) -> Texts:
+    chunk = values.combine_chunks()
+    if hasattr(chunk, "chunk"):
+        # A table without rows has no chunks, and keeps the type of one.
+        chunk = chunk.chunk(0) if chunk.num_chunks else chunk.type.wrap_array([])
+    return Texts(
+        chunk.indices.to_numpy(zero_copy_only=False).astype("<i4"),
+        tuple(chunk.dictionary.to_pylist()),
+    )
+
+
+def _metadata(given: Mapping[bytes, bytes] | None) -> dict[str, str]:
+    return {
+        key.decode(): value.decode()
+        for key, value in (given or {}).items()
+        if not key.startswith(b"ARROW")
+    }

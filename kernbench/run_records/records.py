@@ -1,0 +1,80 @@
+"""What a run has recorded: its report, its configuration files, and five tables for each SIP."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from msgspec import Struct
+
+from kernbench.run_records.columns import Columns
+from runtime.core.bench_registry import Scalar
+from runtime.core.run_tables import BIN_PS, LINKS, RunTable
+from runtime.core.simtime import PS_PER_NS
+from runtime.model.topology import Topology, parse_topology
+
+
+class RecordedRun(Struct, frozen=True, kw_only=True):
+    """The part of `run.json` that analyses use."""
+
+    bench: str
+    sips: int
+    passed: bool
+    error: str | None
+    digest: str
+    sim_time_ns: float
+    config_hash: str
+    arguments: dict[str, Scalar]
+    argv: tuple[str, ...]
+    data: bool
+    versions: dict[str, str]
+    protocol: int
+
+    @property
+    def total_ps(self) -> int:
+        """The simulated time of the run: that of the last event of all SIPs."""
+        return round(self.sim_time_ns * PS_PER_NS)
+
+
+@dataclass(frozen=True)
+class RunRecords:
+    """A recorded run. `read` returns a table of a SIP; each is read once.
+
+    `name` stands for the run in reports and errors: its directory.
+    """
+
+    name: str
+    run: RecordedRun
+    topology_text: str
+    ccl_text: str
+    read: Callable[[RunTable, int], Columns]
+    directory: Path | None = None
+    _read: dict[tuple[str, int], Columns] = field(
+        default_factory=dict[tuple[str, int], Columns], repr=False
+    )
+
+    @property
+    def sips(self) -> range:
+        """The SIPs of the run."""
+        return range(self.run.sips)
+
+    @cached_property
+    def topology(self) -> Topology:
+        """The machine. Raises `ConfigError` for a file that this version does not accept."""
+        return parse_topology(self.topology_text, f"{self.name}/topology.yaml", self.run.sips)
+
+    def table(self, table: RunTable, sip: int) -> Columns:
+        """A table of a SIP. Raises `UsageError` if it cannot be read."""
+        key = (table.name, sip)
+        if key not in self._read:
+            self._read[key] = self.read(table, sip)
+        return self._read[key]
+
+    def tables(self, table: RunTable) -> Mapping[int, Columns]:
+        """That table of every SIP."""
+        return {sip: self.table(table, sip) for sip in self.sips}
+
+    @property
+    def bin_ps(self) -> int:
+        """The width of the time bins of the links, the same for all SIPs."""
+        return int(self.table(LINKS, 0).metadata[BIN_PS])

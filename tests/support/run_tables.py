@@ -1,0 +1,111 @@
+"""Writes hand-made tables as the directory of a run."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from runtime.core.run_tables import (
+    BIN_PS,
+    COMMANDS,
+    LINKS,
+    OPS,
+    PROGRAMS,
+    RECORDS,
+    STEPS,
+    TABLES,
+    Form,
+    RunTable,
+)
+
+Row = Mapping[str, Any]
+ROOT = Path(__file__).parents[2]
+_PLACES = ("cube", "pe", "flow_source", "flow_target", "peer_sip", "peer_cube", "peer_pe")
+_NONE_BY_DEFAULT = frozenset((*_PLACES, "command", "released_by", "after"))
+
+
+def op(engine: str, name: str, start_ps: int, end_ps: int, **rest: Any) -> Row:
+    """A row of operations, requested when it starts."""
+    return {"engine": engine, "name": name, "start_ps": start_ps, "end_ps": end_ps} | (
+        {"requested_ps": start_ps} | rest
+    )
+
+
+def program(number: int, begin_ps: int, end_ps: int, **rest: Any) -> Row:
+    """A row of programs: that of the rank, or a kernel."""
+    return {"program": number, "begin_ps": begin_ps, "end_ps": end_ps} | rest
+
+
+def step(program_number: int, operation: str, begin_ps: int, end_ps: int, **rest: Any) -> Row:
+    """A row of steps, without a cost to issue."""
+    return {"program": program_number, "operation": operation, "begin_ps": begin_ps} | (
+        {"end_ps": end_ps, "issued_ps": begin_ps} | rest
+    )
+
+
+def command(number: int, kind: str, submitted_ps: int, begun_ps: int, end_ps: int, **rest: Any):
+    """A row of commands, sent when it is submitted."""
+    times = {"submitted_ps": submitted_ps, "departed_ps": submitted_ps}
+    return {"command": number, "kind": kind, "begun_ps": begun_ps, "end_ps": end_ps} | times | rest
+
+
+def tables(
+    ops: Sequence[Row] = (),
+    programs: Sequence[Row] = (),
+    steps: Sequence[Row] = (),
+    commands: Sequence[Row] = (),
+    links: Sequence[Row] = (),
+) -> dict[str, Sequence[Row]]:
+    """The tables of a SIP."""
+    rows = (ops, programs, steps, commands, links)
+    names = (OPS, PROGRAMS, STEPS, COMMANDS, LINKS)
+    return {table.name: each for table, each in zip(names, rows, strict=True)}
+
+
+def arrow_table(table: RunTable, rows: Sequence[Row], bin_ps: int = 1024) -> pa.Table:
+    """The rows with the columns of `table`; values that a row leaves out are 0, "" or none."""
+    arrays = []
+    for column in table.columns:
+        default = "" if column.form is Form.TEXT else -1 if column.name in _NONE_BY_DEFAULT else 0
+        values = [row.get(column.name, default) for row in rows]
+        if column.form is Form.TEXT:
+            arrays.append(pa.array(values, pa.string()).dictionary_encode())
+        else:
+            arrays.append(pa.array(values, pa.int64()))
+    made = pa.table(arrays, names=[column.name for column in table.columns])
+    return made.replace_schema_metadata({BIN_PS: str(bin_ps)}) if table is LINKS else made
+
+
+def write_run(
+    directory: Path,
+    sips: Sequence[Mapping[str, Sequence[Row]]],
+    total_ps: int,
+    **report: Any,
+) -> Path:
+    """Write the directory of a run with these tables, and the configuration of kernbench."""
+    (directory / RECORDS).mkdir(parents=True)
+    for sip, of_sip in enumerate(sips):
+        for table in TABLES:
+            rows = arrow_table(table, of_sip[table.name])
+            parquet.write_table(rows, directory / RECORDS / table.file(sip))
+    for name in ("topology.yaml", "ccl.yaml"):
+        (directory / name).write_text((ROOT / name).read_text())
+    contents = {
+        "bench": "hand-made",
+        "sips": len(sips),
+        "passed": True,
+        "error": None,
+        "digest": "0" * 64,
+        "sim_time_ns": total_ps / 1000,
+        "config_hash": "0" * 64,
+        "arguments": {},
+        "argv": [],
+        "data": True,
+        "versions": {"kernbench": "1"},
+        "protocol": 16,
+    } | report
+    (directory / "run.json").write_text(json.dumps(contents))
+    return directory
