@@ -12,18 +12,20 @@ from runtime.core.bench_registry import Scalar
 from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import UsageError
 from runtime.core.section import config_hash
-from runtime.model.topology import Topology, load_topology
+from runtime.model.topology import Topology, parse_topology
 from runtime.wire.control import SCRIPT_KINDS, Job
 from runtime.wire.environment import ccl_trace_requested
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Both configuration files, checked, and their names."""
+    """Both configuration files, their names and texts, and their checked values."""
 
     topology_file: str
+    topology_text: str
     topology: Topology
     ccl_file: str
+    ccl_text: str
     ccl: CclConfig
 
     @property
@@ -46,11 +48,14 @@ def load_config(
     """
     topology_file = topology or default_file("topology.yaml")
     ccl_file = ccl or default_file("ccl.yaml")
+    topology_text, ccl_text = read_text(topology_file), read_text(ccl_file)
     return RunConfig(
-        str(topology_file),
-        load_topology(topology_file, sips),
-        str(ccl_file),
-        parse_ccl(read_text(ccl_file), str(ccl_file), directories=directories),
+        topology_file=str(topology_file),
+        topology_text=topology_text,
+        topology=parse_topology(topology_text, str(topology_file), sips),
+        ccl_file=str(ccl_file),
+        ccl_text=ccl_text,
+        ccl=parse_ccl(ccl_text, str(ccl_file), directories=directories),
     )
 
 
@@ -81,10 +86,10 @@ class Plan:
     """One run. `by_cores`: the number of processes was chosen by the cores of the machine.
 
     `timeout_s` limits the silence of an LP, 0 means no limit, None that of `coordinator.watch` and
-    of the process groups. After the end of the run its
-    processes have `exit_s` to exit before they are killed. The LPs send their op logs with
-    `trace`, the memories and host writes that `coordinator.verify` replays with `verify`, and every
-    slot that a kernel sends or receives with `ccl_trace`, which an environment variable sets.
+    of the process groups. After the end of the run its processes have `exit_s` to exit before they
+    are killed. The LPs send their op logs and records with `trace`, the memories and host writes
+    that `coordinator.verify` replays with `verify`, and every slot that a kernel sends or receives
+    with `ccl_trace`, which an environment variable sets.
     """
 
     config: RunConfig
@@ -153,4 +158,5 @@ class Plan:
             verify=self.verify,
             ccl_trace=self.ccl_trace,
             as_cuda=self.program.as_cuda,
+            records=self.trace,
         )

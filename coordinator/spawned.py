@@ -10,11 +10,12 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, NoReturn
 
-from coordinator.aggregate import sip_reports, summarise
+from coordinator.aggregate import summarise
 from coordinator.failure import Interrupted, LpDied, RankFailed
 from coordinator.launcher import SpawnLauncher
 from coordinator.plan import Plan, ProgramSpec, load_config
-from coordinator.report.files import prepare_directory, write_ccl_trace, write_files
+from coordinator.report.files import prepare_directory
+from coordinator.report.run_directory import write_run
 from coordinator.session import RunResult, Session
 from runtime.core.errors import ConfigError, KernbenchError
 from runtime.core.output import UnwrittenOutputs, print_lines
@@ -75,12 +76,8 @@ class SpawnedSession:
         unwritten.check()
 
     def _write_files(self, result: RunResult) -> None:
-        if self._out is None:
-            return
-        if self._plan.ccl_trace:
-            write_ccl_trace(self._out, result.collected.transfers)
-        sips = sip_reports(result.collected.done)
-        write_files(self._out, summarise(self._plan, result), result.collected.logs, sips)
+        if self._out is not None:
+            write_run(self._out, self._plan, result, summarise(self._plan, result))
 
     def stop(self) -> None:
         """End the run from another thread."""

@@ -33,6 +33,7 @@ from coordinator.launcher import UNKNOWN_EXIT
 from coordinator.liveness import Liveness
 from coordinator.op_logs import OpLogs
 from coordinator.rendezvous import Rendezvous
+from coordinator.run_records import RunRecords
 from runtime.core.errors import KernbenchError, ProtocolError
 from runtime.core.wallclock import now_s
 from runtime.wire.control import (
@@ -46,6 +47,7 @@ from runtime.wire.control import (
     MemoryContents,
     Printed,
     Ready,
+    RecordChunk,
     Status,
     TraceChunk,
     Transferred,
@@ -90,7 +92,7 @@ class Collected:
     `reached_ps` is the last reported time of each LP, `written` by SIP the data of its host's
     writes. `contents` are pieces of memories by physical address.
     `transfers` are the slots that kernels sent and received, and `prints` the lines that they
-    printed, of each SIP in the order of time.
+    printed, of each SIP in the order of time. `records` are the tables of all SIPs.
     """
 
     done: dict[int, Done] = field(default_factory=dict[int, Done])
@@ -100,6 +102,7 @@ class Collected:
     contents: list[tuple[int, bytes]] = field(default_factory=list[tuple[int, bytes]])
     transfers: list[SlotTransfer] = field(default_factory=list[SlotTransfer])
     prints: list[DevicePrint] = field(default_factory=list[DevicePrint])
+    records: RunRecords = field(default_factory=RunRecords)
 
     @property
     def time_ps(self) -> int:
@@ -212,7 +215,7 @@ class Watch:
             if received is None:
                 return False
             lp, message = received
-            if isinstance(message, TraceChunk | Transferred | Printed):
+            if isinstance(message, TraceChunk | RecordChunk | Transferred | Printed):
                 self._store(lp, message)
         return True
 
@@ -225,6 +228,11 @@ class Watch:
             case TraceChunk():
                 self._require_own_sips(lp, (message.sip,))
                 collected.logs.add(message.sip, message.records, f"LP {lp}")
+            case RecordChunk():
+                self._require_own_sips(lp, (message.sip,))
+                collected.records.add(
+                    message.sip, message.table, message.rows, message.texts, f"LP {lp}"
+                )
             case Written():
                 self._require_own_sips(lp, (message.sip,))
                 collected.written.setdefault(message.sip, bytearray()).extend(message.data)

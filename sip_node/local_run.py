@@ -37,7 +37,8 @@ class World:
 
     With `verify`, `written` is what each host wrote, and `contents` what the memories hold by
     physical address. `transfers` are the slots sent and received, in a run with `ccl_trace`, and
-    `prints` the lines that kernels have printed, in the order of (time, SIP, cube, PE).
+    `prints` the lines that kernels have printed, in the order of (time, SIP, cube, PE). With
+    `record`, `rows` are those of each SIP and table, packed, and `texts` those of each SIP.
     """
 
     done: Done
@@ -48,6 +49,8 @@ class World:
     contents: list[tuple[int, bytes]]
     transfers: list[SlotTransfer]
     prints: list[DevicePrint]
+    rows: dict[tuple[int, str], bytes]
+    texts: dict[int, list[str]]
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -77,6 +80,8 @@ class _Recorder:
         self.memories: list[tuple[int, bytes]] = []
         self.transfers: list[SlotTransfer] = []
         self.prints: list[DevicePrint] = []
+        self.rows: dict[tuple[int, str], bytearray] = {}
+        self.texts: dict[int, list[str]] = {}
 
     def round(self, time_ps: int, loop: LogicalProcess, ranks: Activities) -> None:
         pass
@@ -86,6 +91,10 @@ class _Recorder:
             self.records.setdefault(sip, []).extend(records)
         else:
             self._on_records(sip, records)
+
+    def recorded(self, sip: int, table: str, rows: bytes, texts: tuple[str, ...]) -> None:
+        self.texts.setdefault(sip, []).extend(texts)
+        self.rows.setdefault((sip, table), bytearray()).extend(rows)
 
     def written(self, sip: int, data: bytes) -> None:
         self.writes.setdefault(sip, bytearray()).extend(data)
@@ -101,8 +110,22 @@ class _Recorder:
     def printed(self, line: DevicePrint) -> None:
         self.prints.append(line)
 
+    def world(self, done: Done, node: LpNode, returned: dict[int, Any]) -> World:
+        return World(
+            done=done,
+            node=node,
+            records=self.records,
+            returned=returned,
+            written=self.writes,
+            contents=self.memories,
+            transfers=self.transfers,
+            prints=in_order_of_time(self.prints),
+            rows={of: bytes(rows) for of, rows in self.rows.items()},
+            texts=self.texts,
+        )
 
-def simulate(
+
+def simulate(  # noqa: PLR0913 - the options of a run
     program: Callable[[int], object],
     sips: int = 2,
     *,
@@ -111,6 +134,7 @@ def simulate(
     data: bool = True,
     remote_dma: bool = False,
     verify: bool = False,
+    record: bool = False,
     on_records: OnRecords | None = None,
 ) -> World:
     """Run `program(rank)` on every SIP to the end.
@@ -138,6 +162,7 @@ def simulate(
         remote_dma=remote_dma,
         verify=verify,
         ccl_trace=ccl_trace_requested(),
+        records=record,
     )
     recorder = _Recorder(on_records)
     returned: dict[int, Any] = {}
@@ -151,16 +176,7 @@ def simulate(
     finally:
         # Also after an error, whose cause they may show.
         print_lines(map(str, in_order_of_time(recorder.prints)))
-    return World(
-        done=done,
-        node=node,
-        records=recorder.records,
-        returned=returned,
-        written=recorder.writes,
-        contents=recorder.memories,
-        transfers=recorder.transfers,
-        prints=in_order_of_time(recorder.prints),
-    )
+    return recorder.world(done, node, returned)
 
 
 def _completed(node: LpNode) -> Done:

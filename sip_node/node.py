@@ -21,6 +21,7 @@ from sip_node.chip.op_log import OpLog
 from sip_node.chip.packet_rules import PacketRules
 from sip_node.chip.partition import Partition
 from sip_node.chip.pe.pe import Pe
+from sip_node.chip.run_recorder import RunRecorder
 from sip_node.pdes.loop import LogicalProcess
 from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport import Transport
@@ -123,6 +124,7 @@ class LpNode:
         began_s = cpu_s()
         with collections_suspended():
             statistics = self._loop.run()
+        self.flush_logs()
         if self._verify:
             self._report_contents()
         reports = tuple(self._report(sip) for sip in self.chips)
@@ -143,9 +145,11 @@ class LpNode:
         )
 
     def flush_logs(self) -> None:
-        """Report the records that the op logs still buffer: a run that fails keeps its trace."""
+        """Report the records that are still buffered: a run that fails keeps its trace."""
         for chip in self.chips.values():
             chip.log.flush()
+            if chip.log.recorder is not None:
+                chip.log.recorder.flush()
 
     def _start_kernel(self, coordinates: PeCoordinates, launch: PeLaunch) -> RunningKernel:
         pe = self._pes.get(coordinates)
@@ -200,4 +204,5 @@ def _log_of(sip: int, job: Job, observer: LpObserver) -> OpLog:
         partial(observer.written, sip) if job.verify else None,
         observer.transferred if job.ccl_trace else None,
         observer.printed,
+        RunRecorder(partial(observer.recorded, sip)) if job.records else None,
     )

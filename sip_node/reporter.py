@@ -10,6 +10,7 @@ from runtime.wire.control import (
     MemoryContents,
     Printed,
     RankActivity,
+    RecordChunk,
     Status,
     TraceChunk,
     Transferred,
@@ -32,6 +33,10 @@ class LpObserver(Protocol):
 
     def trace(self, sip: int, records: list[OpRecord]) -> None:
         """The next records of the op log of a SIP."""
+        ...
+
+    def recorded(self, sip: int, table: str, rows: bytes, texts: tuple[str, ...]) -> None:
+        """The next rows of a table of a SIP, and its next texts, in a run with records."""
         ...
 
     def written(self, sip: int, data: bytes) -> None:
@@ -78,6 +83,10 @@ class Reporter:
     def trace(self, sip: int, records: list[OpRecord]) -> None:
         """Send the records as one chunk."""
         self._control.send(TraceChunk(self._lp, sip, encode_records(records)))
+
+    def recorded(self, sip: int, table: str, rows: bytes, texts: tuple[str, ...]) -> None:
+        """Send the rows and the texts."""
+        self._control.send(RecordChunk(self._lp, sip, table, rows, texts))
 
     def written(self, sip: int, data: bytes) -> None:
         """Send the bytes, in pieces of bounded size."""

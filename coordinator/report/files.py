@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from coordinator.aggregate import RunReport
 from coordinator.op_logs import LoggedOp, OpLogs
+from coordinator.report.record_files import remove_records
 from coordinator.report.trace_events import TAIL, TraceWriter
 from runtime.core.errors import UsageError
 from runtime.core.output import OutputFile, write_output
@@ -18,6 +19,8 @@ from runtime.core.trace import Operand
 from runtime.wire.reports import SipReport, SlotTransfer
 
 RUN, OP_LOG, TRACE, CCL_TRACE = "run.json", "oplog.jsonl", "trace.json", "ccl_trace.txt"
+TOPOLOGY, CCL = "topology.yaml", "ccl.yaml"
+"""Copies of the configuration files of a traced run."""
 _RUNS = "runs"
 _encode = msgspec.json.Encoder().encode
 
@@ -71,6 +74,7 @@ def prepare_directory(out: Path | None, program: str) -> Path:
         # If this run is killed, the files of an earlier run must not be taken for its own.
         for name in (RUN, OP_LOG, TRACE, CCL_TRACE):
             (directory / name).unlink(missing_ok=True)
+        remove_records(directory)
     except OSError as error:
         raise UsageError(f"--out: cannot write to {directory}: {error.strerror}") from error
     return directory

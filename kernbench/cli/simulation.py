@@ -11,9 +11,10 @@ from coordinator.failure import Interrupted, RankFailed
 from coordinator.launch import Launch
 from coordinator.launcher import Launcher
 from coordinator.plan import Plan, ProgramSpec, load_config
-from coordinator.report.files import prepare_directory, write_ccl_trace, write_files
+from coordinator.report.files import prepare_directory
 from coordinator.report.progress import progress
 from coordinator.report.root_cause import root_cause
+from coordinator.report.run_directory import write_run
 from coordinator.report.tables import bench_table, heading, nccl_table, pass_line, run_statistics
 from coordinator.session import RunResult, Session
 from coordinator.verify.verdict import Verdict
@@ -191,7 +192,7 @@ def run(
     if directory is not None:
         # Written also after an error: the op log until then helps to find its cause.
         with unwritten.attempt():
-            _write_directory(directory, plan, result, report)
+            write_run(directory, plan, result, report)
             if result.is_complete:
                 print_lines([f"files           {directory}"])
     for slow in result.slow_exits:
@@ -204,13 +205,6 @@ def run(
         return code
     unwritten.check()
     return ExitCode.PASSED if report.passed else ExitCode.FAILED
-
-
-def _write_directory(directory: Path, plan: Plan, result: RunResult, report: RunReport) -> None:
-    if plan.ccl_trace:
-        write_ccl_trace(directory, result.collected.transfers)
-    sips = sip_reports(result.collected.done)
-    write_files(directory, report, result.collected.logs if plan.trace else None, sips)
 
 
 def _verdict(plan: Plan, result: RunResult) -> Verdict | None:

@@ -6,6 +6,7 @@ as dictionaries. Times are integer picoseconds; -1 is "none".
 """
 
 from enum import StrEnum
+from struct import Struct
 from typing import NamedTuple
 
 NONE = -1
@@ -58,6 +59,9 @@ class Form(StrEnum):
     TEXT = "text"
 
 
+_PACKED = {Form.INT16: "h", Form.INT32: "i", Form.INT64: "q", Form.FLAG: "B"}
+
+
 class RunColumn(NamedTuple):
     """A column of a table."""
 
@@ -65,8 +69,8 @@ class RunColumn(NamedTuple):
     form: Form
 
     @property
-    def packed(self) -> str:
-        """Numpy's code of the column in a packed row."""
+    def packed(self) -> Form:
+        """The form of the column in a packed row."""
         return Form.INT32 if self.form is Form.TEXT else self.form
 
 
@@ -75,6 +79,16 @@ class RunTable(NamedTuple):
 
     name: str
     columns: tuple[RunColumn, ...]
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of a packed row."""
+        return sum(int(column.packed[2:]) for column in self.columns)
+
+    @property
+    def packer(self) -> Struct:
+        """Packs the values of a row, in the order of the columns."""
+        return Struct("<" + "".join(_PACKED[column.packed] for column in self.columns))
 
     def file(self, sip: int) -> str:
         """The name of the file of a SIP."""

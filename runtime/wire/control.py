@@ -14,6 +14,8 @@ from runtime.wire.fields import (
     Milliseconds,
     Seconds,
     SipNumber,
+    Text,
+    Texts,
     TimePs,
     Wire,
 )
@@ -61,7 +63,7 @@ class Job(Flat, frozen=True):
     may access other SIPs: then no SIP can promise more than its next event. `verify` requests what
     a replay of the op log needs beside it: `Written` and `MemoryContents`. `ccl_trace` requests a
     report of every slot that a kernel sends or receives. `as_cuda` maps the names of CUDA in
-    PyTorch to the simulated device.
+    PyTorch to the simulated device. `records` requests the tables of `runtime.core.run_tables`.
     """
 
     topology: bytes
@@ -78,6 +80,7 @@ class Job(Flat, frozen=True):
     verify: bool = False
     ccl_trace: bool = False
     as_cuda: bool = False
+    records: bool = False
 
     @property
     def is_script(self) -> bool:
@@ -181,6 +184,21 @@ class TraceChunk(Wire, frozen=True):
     records: bytes
 
 
+class RecordChunk(Wire, frozen=True):
+    """LP to coordinator, in a run with `records`: consecutive rows of a table of one SIP.
+
+    `table` is the name of one of `runtime.core.run_tables.TABLES`; its rows are packed. `texts` are
+    appended to the list of texts of the SIP before the rows are read, whose texts are indices of
+    that list.
+    """
+
+    lp: LpNumber
+    sip: SipNumber
+    table: Text
+    rows: Chunk
+    texts: Texts
+
+
 class Written(Wire, frozen=True):
     """LP to coordinator: the next bytes which the host of a SIP wrote.
 
@@ -272,6 +290,7 @@ FromLp = (
     | Status
     | Busy
     | TraceChunk
+    | RecordChunk
     | Written
     | MemoryContents
     | Transferred

@@ -10,10 +10,14 @@ from msgspec import Meta, Struct
 
 from runtime.core.simtime import NEVER_PS
 
-PROTOCOL_VERSION = 15
+PROTOCOL_VERSION = 16
 """The number of the protocol: it grows with every change of a struct or a field."""
 CHUNK_BYTES = 4 << 20
 """The most bytes of a memory, or of what a host wrote, in one message."""
+CHUNK_TEXTS = 1 << 10
+"""The most texts in one message."""
+TEXT_LENGTH = 1 << 10
+"""The most characters of a text."""
 MAX_FRAME_BYTES = 1 << 30
 """The most bytes of one frame, with the payloads of its messages."""
 ADDRESS_BITS = 51
@@ -40,7 +44,8 @@ Seconds = Annotated[float, Meta(ge=0, title="Seconds")]
 Milliseconds = Annotated[float, Meta(ge=0, title="Milliseconds")]
 Chunk = Annotated[bytes, Meta(max_length=CHUNK_BYTES, title="Chunk")]
 ExitCode = Annotated[int, Meta(ge=0, lt=1 << 8, title="ExitCode")]
-Text = Annotated[str, Meta(max_length=1 << 10, title="Text")]
+Text = Annotated[str, Meta(max_length=TEXT_LENGTH, title="Text")]
+Texts = Annotated[tuple[Text, ...], Meta(max_length=CHUNK_TEXTS, title="Texts")]
 
 PrintedText = Annotated[str, Meta(max_length=1 << 12, title="PrintedText")]
 

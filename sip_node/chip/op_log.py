@@ -9,6 +9,7 @@ from runtime.core.sha256 import RunningSha256
 from runtime.core.trace import OpRecord
 from runtime.wire.reports import DevicePrint, SlotTransfer
 from sip_node.chip.memory.memory import Memory
+from sip_node.chip.run_recorder import RunRecorder
 from sip_node.compiled.choice import IS_COMPILED
 
 CHUNK_RECORDS = 4096
@@ -21,7 +22,8 @@ class ReferenceOpLog:
 
     `written` takes what the host wrote, in the order of its records. `transferred` takes every slot
     that a kernel sends or receives, in a run that requests it, and `printed` every line that one
-    prints. `last_ps` is the latest end of an operation.
+    prints. `recorder` takes the tables of the SIP, in a run with records. `last_ps` is the latest
+    end of an operation.
     """
 
     def __init__(
@@ -30,9 +32,10 @@ class ReferenceOpLog:
         written: Callable[[bytes], None] | None = None,
         transferred: Callable[[SlotTransfer], None] | None = None,
         printed: Callable[[DevicePrint], None] | None = None,
+        recorder: RunRecorder | None = None,
     ) -> None:
         self._sink, self._written, self.transferred = sink, written, transferred
-        self.printed = printed
+        self.printed, self.recorder = printed, recorder
         self._chunk: list[OpRecord] = []
         self._recordings: list[list[OpRecord]] = []
         self._hash = RunningSha256()

@@ -20,6 +20,7 @@ cdef class OpLog:
     cdef object written
     cdef readonly object transferred
     cdef readonly object printed
+    cdef readonly object recorder
     cdef object hash
     cdef PackedBytes encoded
     # The records of a chunk for a sink, and those of recordings.

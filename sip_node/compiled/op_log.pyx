@@ -28,9 +28,9 @@ cdef Py_ssize_t[16] FIELDS = [offset_of(OpRecord, name) for name in OpRecord.__s
 cdef class OpLog:
     """The twin of `ReferenceOpLog`."""
 
-    def __init__(self, sink, written=None, transferred=None, printed=None):
+    def __init__(self, sink, written=None, transferred=None, printed=None, recorder=None):
         self.sink, self.written, self.transferred = sink, written, transferred
-        self.printed = printed
+        self.printed, self.recorder = printed, recorder
         self.encoded, self.hash = PackedBytes(), RunningSha256()
         self.chunk, self.recordings = [], []
 

@@ -24,11 +24,12 @@ from runtime.wire.control import (
     Hello,
     MemoryContents,
     Peers,
+    RecordChunk,
     Status,
     TraceChunk,
     Written,
 )
-from runtime.wire.fields import CHUNK_BYTES
+from runtime.wire.fields import CHUNK_BYTES, CHUNK_TEXTS, TEXT_LENGTH
 
 
 def test_a_control_message_is_a_flat_array_with_its_name_first() -> None:
@@ -133,6 +134,21 @@ def test_bytes_of_memories_are_raw_and_of_a_bounded_number() -> None:
         MemoryContents(0, 3, 0, bytes(CHUNK_BYTES + 1)),
     ):
         with pytest.raises(ProtocolError, match=f"field data: .*length <= {CHUNK_BYTES}"):
+            decode_from_lp(encode_control(message), "LP 0")
+
+
+def test_rows_of_a_table_are_raw_and_they_and_their_texts_are_bounded() -> None:
+    encoded = encode_control(RecordChunk(0, 3, "links", b"abc", ("", "load")))
+    assert msgpack.unpackb(encoded) == ["RecordChunk", 0, 3, "links", b"abc", ["", "load"]]
+    whole = RecordChunk(0, 3, "ops", bytes(CHUNK_BYTES), ("x" * TEXT_LENGTH,) * CHUNK_TEXTS)
+    assert decode_from_lp(encode_control(whole), "LP 0") == whole
+    for message, field in (
+        (RecordChunk(0, 3, "ops", bytes(CHUNK_BYTES + 1), ()), "rows"),
+        (RecordChunk(0, 3, "ops", b"", ("x",) * (CHUNK_TEXTS + 1)), "texts"),
+        (RecordChunk(0, 3, "ops", b"", ("x" * (TEXT_LENGTH + 1),)), r"texts\[0\]"),
+        (RecordChunk(0, 3, "x" * (TEXT_LENGTH + 1), b"", ()), "table"),
+    ):
+        with pytest.raises(ProtocolError, match=f"LP 0.*field {field}: "):
             decode_from_lp(encode_control(message), "LP 0")
 
 
