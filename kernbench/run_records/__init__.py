@@ -1,11 +1,11 @@
 """Reads the directory of a run: its report, its configuration files and its tables.
 
-`open_run(directory)` gives the `RunRecords` that `why`, `web` and `trace` compute from. The tables
+`open_run(directory)` gives the `RecordedRun` that `why`, `web` and `trace` compute from. The tables
 are those of `runtime.core.run_tables`, one for each SIP, as columns of numpy.
 """
 
 from kernbench.run_records.columns import Columns, Texts
 from kernbench.run_records.directory import open_run
-from kernbench.run_records.records import RecordedRun, RunRecords
+from kernbench.run_records.records import RecordedRun, RunSummary
 
-__all__ = ["Columns", "RecordedRun", "RunRecords", "Texts", "open_run"]
+__all__ = ["Columns", "RecordedRun", "RunSummary", "Texts", "open_run"]

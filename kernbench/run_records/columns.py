@@ -77,6 +77,12 @@ class Columns:
         )
 
     @classmethod
+    def empty(cls, table: RunTable) -> "Columns":
+        """The table without rows."""
+        names = [(each.name, str(each.packed)) for each in table.columns]
+        return cls.of_rows(table, np.zeros(0, np.dtype(names)), ())
+
+    @classmethod
     def of_rows(
         cls,
         table: RunTable,

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 
 from kernbench.run_records.columns import Columns, Texts
-from kernbench.run_records.records import RecordedRun, RunRecords
+from kernbench.run_records.records import RecordedRun, RunSummary
 from runtime.core.errors import UsageError
-from runtime.core.run_tables import BIN_PS, LINKS, RECORDS, TABLES, Form, RunTable
+from runtime.core.run_tables import BIN_PS, LINKS, OPS, PROGRAMS, RECORDS, Form, RunTable
 
 RUN, TOPOLOGY, CCL = "run.json", "topology.yaml", "ccl.yaml"
 _AGAIN = "run it again with this version"
 
 
-def open_run(directory: Path) -> RunRecords:
+def open_run(directory: Path) -> RecordedRun:
     """The records of the run in `directory`; its tables are read when they are used.
 
     Raises `UsageError` for a directory that is not that of a recorded run.
@@ -29,13 +29,14 @@ def open_run(directory: Path) -> RunRecords:
             "without --no-trace"
         )
     for sip in range(run.sips):
-        for table in TABLES:
+        # A table without rows may have no file; a SIP has operations and programs.
+        for table in (OPS, PROGRAMS):
             if not (directory / RECORDS / table.file(sip)).is_file():
                 raise UsageError(
                     f"{directory}: {RECORDS}/{table.file(sip)} is missing, and run.json has "
                     f"{run.sips} SIPs: the directory is incomplete; run it again"
                 )
-    return RunRecords(
+    return RecordedRun(
         name=str(directory),
         run=run,
         topology_text=_text(directory, TOPOLOGY),
@@ -45,7 +46,7 @@ def open_run(directory: Path) -> RunRecords:
     )
 
 
-def _run(directory: Path) -> RecordedRun:
+def _run(directory: Path) -> RunSummary:
     if not directory.exists():
         raise UsageError(f"no such directory: {directory}; a run prints its own as its last line")
     if not directory.is_dir():
@@ -60,7 +61,7 @@ def _run(directory: Path) -> RecordedRun:
     except OSError as error:
         raise UsageError(f"cannot read {directory / RUN}: {error.strerror}") from error
     try:
-        return msgspec.json.decode(text, type=RecordedRun)
+        return msgspec.json.decode(text, type=RunSummary)
     except msgspec.DecodeError as error:
         raise UsageError(
             f"{directory / RUN} is not the report of a run of this version of kernbench: "
@@ -83,6 +84,8 @@ def _read_table(path: Path, table: RunTable) -> Columns:
     # Imported here: what does not read a file does not load the library.
     arrow: Any = import_module("pyarrow")
     parquet: Any = import_module("pyarrow.parquet")
+    if not path.exists():
+        return Columns.empty(table)
     texts = [each.name for each in table.columns if each.form is Form.TEXT]
     try:
         read: Any = parquet.read_table(path, read_dictionary=texts, use_threads=False)

@@ -13,8 +13,11 @@ from runtime.core.run_tables import BIN_PS, LINKS, RunTable
 from runtime.core.simtime import PS_PER_NS
 from runtime.model.topology import Topology, parse_topology
 
+LEAST_BIN_PS = 1024
+"""The width of the time bins of a run without links."""
 
-class RecordedRun(Struct, frozen=True, kw_only=True):
+
+class RunSummary(Struct, frozen=True, kw_only=True):
     """The part of `run.json` that analyses use."""
 
     bench: str
@@ -37,14 +40,14 @@ class RecordedRun(Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class RunRecords:
+class RecordedRun:
     """A recorded run. `read` returns a table of a SIP; each is read once.
 
     `name` stands for the run in reports and errors: its directory.
     """
 
     name: str
-    run: RecordedRun
+    run: RunSummary
     topology_text: str
     ccl_text: str
     read: Callable[[RunTable, int], Columns]
@@ -77,4 +80,5 @@ class RunRecords:
     @property
     def bin_ps(self) -> int:
         """The width of the time bins of the links, the same for all SIPs."""
-        return int(self.table(LINKS, 0).metadata[BIN_PS])
+        found = [each.metadata for each in self.tables(LINKS).values() if len(each)]
+        return max((int(each[BIN_PS]) for each in found), default=LEAST_BIN_PS)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from kernbench.run_records import RunRecords, open_run
+from kernbench.run_records import RecordedRun, open_run
 from runtime.core.errors import UsageError
 from runtime.core.run_tables import LINKS, OPS, STEPS
 from tests.support.run_tables import op, step, tables, write_run
@@ -28,7 +28,7 @@ def problem(directory: Path) -> str:
     return str(caught.value)
 
 
-def read_all(records: RunRecords) -> None:
+def read_all(records: RecordedRun) -> None:
     for table in (OPS, STEPS, LINKS):
         records.tables(table)
 
@@ -46,6 +46,13 @@ def test_columns_are_those_of_the_file(directory: Path):
 def test_a_sip_without_rows_has_empty_columns(directory: Path):
     ops = open_run(directory).table(OPS, 1)
     assert (len(ops), list(ops["start_ps"]), len(ops.text("name"))) == (0, [], 0)
+
+
+def test_a_table_without_file_has_no_rows(directory: Path):
+    (directory / "records" / "sip0.links.parquet").unlink()
+    (directory / "records" / "sip0.steps.parquet").unlink()
+    records = open_run(directory)
+    assert (len(records.table(STEPS, 0)), records.bin_ps) == (0, 1024)
 
 
 def test_texts_of_several_row_groups_have_one_list(directory: Path):

@@ -1,0 +1,88 @@
+"""The places of the walk along the critical path, and what the walk shares."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kernbench.run_records import RecordedRun
+from kernbench.why.index import SipIndex
+from kernbench.why.piece import PathPiece, PieceKind
+from kernbench.why.slots import OpOfSip, SlotJoins
+from runtime.core.run_tables import NONE, OPS
+
+
+@dataclass(frozen=True, slots=True)
+class AtProgram:
+    """A program that has run until `time_ps`; what let it come there precedes."""
+
+    sip: int
+    program: int
+    time_ps: int
+
+
+@dataclass(frozen=True, slots=True)
+class AtOp:
+    """The end of an operation; `step` is that which waits for it, if it is one of its PE."""
+
+    op: OpOfSip
+    step: int
+    time_ps: int
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeOp:
+    """The start of an operation, whose service is already part of the path."""
+
+    op: OpOfSip
+    step: int
+    time_ps: int
+
+
+@dataclass(frozen=True, slots=True)
+class AtCommand:
+    """The begin of a command at the IO_CPU; `row` is that of its table."""
+
+    sip: int
+    row: int
+    time_ps: int
+
+
+Cursor = AtProgram | AtOp | BeforeOp | AtCommand
+
+
+@dataclass
+class WalkContext:
+    """The tables that the walk searches, and the pieces that it has found, the last one first."""
+
+    indices: Mapping[int, SipIndex]
+    slots: SlotJoins
+    pieces: list[PathPiece] = field(default_factory=list[PathPiece])
+
+    @classmethod
+    def of(cls, records: RecordedRun) -> "WalkContext":
+        """The context of a walk over these records."""
+        return cls(
+            {sip: SipIndex(records, sip) for sip in records.sips}, SlotJoins(records.tables(OPS))
+        )
+
+    def add(
+        self, begin_ps: int, end_ps: int, kind: PieceKind, component: str, what: str, **rest: Any
+    ) -> None:
+        """Add the piece before those found so far; one without duration is left out."""
+        if end_ps > begin_ps:
+            self.pieces.append(
+                PathPiece(begin_ps, end_ps, kind=kind, component=component, what=what, **rest)
+            )
+
+    def unexplained(self, sip: int, time_ps: int) -> Cursor | None:
+        """No record leads back from here: go on at the last end of a step before, or end."""
+        before_ps, program = self.indices[sip].last_step_end_before(time_ps)
+        self.add(before_ps, time_ps, PieceKind.UNEXPLAINED, "unexplained", "no record", sip=sip)
+        return None if program == NONE else AtProgram(sip, program, before_ps)
+
+
+def component(cube: int, pe: int, engine: str) -> str:
+    """The name of a component in a SIP: `cube3.pe0.pe_dma`, `cube3.m_cpu`, `io.io_cpu`."""
+    if cube == NONE:
+        return f"io.{engine}"
+    return f"cube{cube}.{engine}" if pe == NONE else f"cube{cube}.pe{pe}.{engine}"

@@ -1,0 +1,176 @@
+"""Finds rows of the tables of a SIP by program, PE, command and time."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernbench.run_records import Columns, RecordedRun
+from runtime.core.run_tables import COMMANDS, NONE, OPS, PROGRAMS, STEPS
+
+Rows = NDArray[np.int64]
+
+
+class Groups:
+    """The rows of a table by a key, and within it in the order of `times`."""
+
+    def __init__(self, keys: NDArray[Any], times: NDArray[Any]) -> None:
+        # Tables are nearly in the order of their ends, which a stable sort profits from.
+        order = np.argsort(times, kind="stable")
+        order = order[np.argsort(keys[order], kind="stable")]
+        self._order, self._keys, self._times = order, keys[order], times[order]
+        self._found: dict[int, tuple[Rows, NDArray[Any]]] = {}
+
+    def of(self, key: int) -> tuple[Rows, NDArray[Any]]:
+        """The rows of a key and their times, in ascending order."""
+        if key not in self._found:
+            begin, end = np.searchsorted(self._keys, [key, key + 1])
+            self._found[key] = self._order[begin:end], self._times[begin:end]
+        return self._found[key]
+
+    def first_at_or_after(self, key: int, time_ps: int) -> int:
+        """The first row of a key with that time or a later one, -1 for none."""
+        rows, times = self.of(key)
+        at = int(np.searchsorted(times, time_ps))
+        return int(rows[at]) if at < len(rows) else NONE
+
+    def at(self, key: int, time_ps: int) -> list[int]:
+        """The rows of a key with exactly that time, the last first."""
+        rows, times = self.of(key)
+        begin, end = np.searchsorted(times, [time_ps, time_ps + 1])
+        return [int(row) for row in rows[begin:end][::-1]]
+
+    def last(self, key: int) -> int:
+        """The row of a key with the latest time, -1 for none."""
+        rows, _ = self.of(key)
+        return int(rows[-1]) if len(rows) else NONE
+
+    def last_at_or_before(self, key: int, time_ps: int) -> int:
+        """The last row of a key with that time or an earlier one, -1 for none."""
+        rows, times = self.of(key)
+        at = int(np.searchsorted(times, time_ps, side="right")) - 1
+        return int(rows[at]) if at >= 0 else NONE
+
+
+class SipIndex:
+    """The tables of a SIP with the orders in which the critical path searches them."""
+
+    def __init__(self, records: RecordedRun, sip: int) -> None:
+        self.sip = sip
+        self.ops: Columns = records.table(OPS, sip)
+        self.programs: Columns = records.table(PROGRAMS, sip)
+        self.steps: Columns = records.table(STEPS, sip)
+        self.commands: Columns = records.table(COMMANDS, sip)
+
+    @cached_property
+    def program_rows(self) -> NDArray[np.int64]:
+        """The row of each program by its number."""
+        return _rows_by_number(self.programs["program"])
+
+    @cached_property
+    def command_rows(self) -> NDArray[np.int64]:
+        """The row of each command by its number."""
+        return _rows_by_number(self.commands["command"])
+
+    @cached_property
+    def steps_by_end(self) -> Groups:
+        """The steps of each program by their ends."""
+        return Groups(self.steps["program"], self.steps["end_ps"])
+
+    @cached_property
+    def programs_of_command(self) -> Groups:
+        """The kernels of each command by their ends."""
+        return Groups(self.programs["command"], self.programs["end_ps"])
+
+    @cached_property
+    def programs_of_pe(self) -> Groups:
+        """The kernels of each PE by their ends."""
+        return Groups(place(self.programs["cube"], self.programs["pe"]), self.programs["end_ps"])
+
+    @cached_property
+    def ops_of_pe(self) -> Groups:
+        """The operations of each PE by their ends."""
+        return Groups(place(self.ops["cube"], self.ops["pe"]), self.ops["end_ps"])
+
+    @cached_property
+    def commands_by_end(self) -> Groups:
+        """All commands, with the key 0, by their ends."""
+        ends = self.commands["end_ps"]
+        return Groups(np.zeros(len(ends), np.int64), ends)
+
+    def step_of(self, program: int, time_ps: int) -> int:
+        """The step of a program that ends at a time or lasts then, -1 for none."""
+        begins = self.steps["begin_ps"]
+        # Steps without duration end at the same time as the step before them.
+        for row in self.steps_by_end.at(program, time_ps):
+            if begins[row] < time_ps:
+                return row
+        row = self.steps_by_end.first_at_or_after(program, time_ps + 1)
+        return row if row != NONE and begins[row] < time_ps else NONE
+
+    def requesting_step(self, cube: int, pe: int, time_ps: int) -> int:
+        """The step of a kernel on a PE during or at the end of which a request is made, or -1."""
+        rows, ends = self.programs_of_pe.of(place(cube, pe))
+        found = NONE
+        for at in range(int(np.searchsorted(ends, time_ps)), len(rows)):
+            program = int(rows[at])
+            if self.programs["begin_ps"][program] > time_ps:
+                continue
+            step = self.step_of(int(self.programs["program"][program]), time_ps)
+            if step != NONE and self.steps["issued_ps"][step] == time_ps:
+                return step
+            found = step if found == NONE else found
+        return found
+
+    def last_at_barrier(self, program: int, step: int) -> tuple[int, int]:
+        """Of the launch of a program, the program that came last to the barrier of a step, and its
+        step there.
+        """
+        command = int(self.programs["command"][self.program_rows[program]])
+        number = int(np.searchsorted(self._barriers(program), step))
+        found, latest = (program, step), int(self.steps["issued_ps"][step])
+        for row in self.programs_of_command.of(command)[0]:
+            other = int(self.programs["program"][row])
+            barriers = self._barriers(other)
+            if number < len(barriers):
+                issued_ps = int(self.steps["issued_ps"][barriers[number]])
+                if issued_ps > latest:
+                    found, latest = (other, int(barriers[number])), issued_ps
+        return found
+
+    def _barriers(self, program: int) -> Rows:
+        """The steps of a program that are barriers, in their order."""
+        rows, _ = self.steps_by_end.of(program)
+        # The table has the steps in the order of their ends.
+        return np.sort(rows[self._is_barrier[rows]])
+
+    @cached_property
+    def _is_barrier(self) -> NDArray[np.bool_]:
+        return self.steps.text("operation").equal("barrier")
+
+    def last_step_end_before(self, time_ps: int) -> tuple[int, int]:
+        """The latest end of a step before a time, and the program of the step; (0, -1) for none."""
+        at = int(np.searchsorted(self._step_ends[0], time_ps)) - 1
+        if at < 0 or self._step_ends[0][at] <= 0:
+            return 0, NONE
+        row = self._step_ends[1][at]
+        return int(self.steps["end_ps"][row]), int(self.steps["program"][row])
+
+    @cached_property
+    def _step_ends(self) -> tuple[NDArray[Any], Rows]:
+        order = np.argsort(self.steps["end_ps"], kind="stable")
+        return self.steps["end_ps"][order], order
+
+
+def place(cube: Any, pe: Any) -> Any:
+    """One number for the coordinates of a PE in a SIP, or for arrays of them."""
+    if isinstance(cube, np.ndarray):
+        return cube.astype(np.int32) * 4096 + pe
+    return cube * 4096 + pe
+
+
+def _rows_by_number(numbers: NDArray[Any]) -> NDArray[np.int64]:
+    rows = np.full(int(numbers.max(initial=-1)) + 2, NONE, np.int64)
+    rows[numbers] = np.arange(len(numbers))
+    return rows

@@ -1,0 +1,102 @@
+"""The critical path of a run: the chain of dependencies that ends last, as pieces of time.
+
+The walk begins where the last rank program ends, and goes back in time. A program waits in steps;
+a step is ended by an operation or a command; an operation was requested by a step, when it had its
+operands, its slot or its credit, and began when its engine was free; a command was sent by the rank
+program, or began when another one ended. Each of these is a piece of the path, and where one piece
+begins, the piece before it ends: the pieces tile the run. Of several operations that end at the
+same picosecond each one is binding, and the walk takes the last of the op log.
+
+    step of a kernel  -> the operation that released it -> ... -> the step that requested it
+    send              -> (credit) the receive that freed the slot, on the PE of its receiver
+    recv              -> (slot) the arrival -> the send that filled it, on the PE of its sender
+    barrier           -> the PE of the launch that came last
+    begin of a kernel -> its command -> (stream) the command before, or the rank program
+    step of a rank    -> the command answered last -> the kernel of it that ended last
+
+Where no record explains what a program waited for, the piece is `unexplained`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kernbench.run_records import RecordedRun
+from kernbench.why.cursor import AtCommand, AtOp, AtProgram, BeforeOp, Cursor, WalkContext
+from kernbench.why.path_commands import before_command
+from kernbench.why.path_operations import at_operation, before_operation
+from kernbench.why.path_programs import before_program
+from kernbench.why.piece import PathPiece, PieceKind
+from runtime.core.errors import InvariantError
+from runtime.core.run_tables import PROGRAMS, RANK_PROGRAM
+
+
+@dataclass(frozen=True)
+class CriticalPath:
+    """The pieces of the path in ascending order; they tile the time from 0 to `total_ps`."""
+
+    total_ps: int
+    pieces: Sequence[PathPiece]
+
+    @property
+    def unexplained_ps(self) -> int:
+        """The time of the path that no record explains."""
+        return sum(each.length_ps for each in self.pieces if each.kind is PieceKind.UNEXPLAINED)
+
+
+def critical_path(records: RecordedRun) -> CriticalPath:
+    """The critical path over all SIPs."""
+    total_ps = records.run.total_ps
+    sip, end_ps = last_rank(records)
+    walk = WalkContext.of(records)
+    # Credits and answers that no program waits for.
+    walk.add(end_ps, total_ps, PieceKind.COMMUNICATION, "fabric", "messages in flight", sip=sip)
+    _walk(walk, AtProgram(sip, RANK_PROGRAM, end_ps))
+    pieces = tuple(reversed(walk.pieces))
+    reached_ps = 0
+    for piece in pieces:
+        if piece.begin_ps != reached_ps:
+            raise InvariantError(
+                "critical path",
+                f"a piece ends at {reached_ps} ps and the next begins at {piece.begin_ps} ps",
+            )
+        reached_ps = piece.end_ps
+    if reached_ps != total_ps:
+        raise InvariantError("critical path", f"it ends at {reached_ps} of {total_ps} ps")
+    return CriticalPath(total_ps, pieces)
+
+
+def _walk(walk: WalkContext, begin: Cursor) -> None:
+    """Go back from `begin` until time 0."""
+    at: Cursor | None = begin
+    passed = set[Cursor]()
+    while at is not None and at.time_ps > 0:
+        if at in passed:
+            # Records that lead back to themselves explain nothing.
+            sip = at.op.sip if isinstance(at, AtOp | BeforeOp) else at.sip
+            at = walk.unexplained(sip, at.time_ps)
+            continue
+        passed.add(at)
+        at = _before(walk, at)
+
+
+def _before(walk: WalkContext, at: Cursor) -> Cursor | None:
+    match at:
+        case AtProgram():
+            return before_program(walk, at)
+        case AtOp():
+            return at_operation(walk, at)
+        case BeforeOp():
+            return before_operation(walk, at)
+        case AtCommand():
+            return before_command(walk, at)
+
+
+def last_rank(records: RecordedRun) -> tuple[int, int]:
+    """The SIP whose rank program ends last, the lowest of several, and that time."""
+    found = (0, 0)
+    for sip, programs in records.tables(PROGRAMS).items():
+        ends = programs["end_ps"][programs["program"] == RANK_PROGRAM]
+        end_ps = int(ends.max(initial=0))
+        if end_ps > found[1]:
+            found = sip, end_ps
+    return found
