@@ -4,6 +4,7 @@ its device module and its process group.
 
 import importlib
 import os
+from types import ModuleType
 
 import torch
 
@@ -13,10 +14,11 @@ from kernbench.torch_backend.autocast import register_autocast
 from kernbench.torch_backend.compilation import refuse_inductor
 from kernbench.torch_backend.groups import register_backend
 from kernbench.torch_backend.loading import register_loading
-from kernbench.torch_backend.native_build import native_module
+from kernbench.torch_backend.native_build import NoNativePartError, native_module
+from kernbench.torch_backend.no_device import REMEDY, note
 from kernbench.torch_backend.operators import DEVICE, kernels, on_host, report
 from kernbench.torch_backend.profiler_ranges import record_ranges
-from kernbench.torch_backend.storages import storages
+from kernbench.torch_backend.storages import Storages, storages
 from runtime.torch.rank_state import running_rank
 from runtime.wire.environment import AS_CUDA
 
@@ -40,15 +42,30 @@ class _Libraries:
 
 
 def connect() -> None:
-    """Connect the device; a second call does nothing. `ImportError` without a C++ compiler,
-    `RuntimeError` for a second rank of the process.
+    """Connect the device, or without a C++ compiler what the reduced mode has of it; a second call
+    does nothing. `ImportError` for a C++ part that does not compile, `RuntimeError` for a second
+    rank of the process.
     """
     memory = storages()
     memory.rank_state()
     if _Libraries.kept:
         return
     torch.utils.rename_privateuse1_backend(DEVICE)
-    native_module().install(
+    try:
+        native = native_module()
+    except NoNativePartError as lacking:
+        _Libraries.kept = _connected_without_device(str(lacking), memory.state.rank)
+    else:
+        _Libraries.kept = _connected_device(native, memory)
+    # PyTorch begins with a seed from the system: a script that sets none would differ in each run.
+    torch.manual_seed(_SEED + memory.state.rank)
+    # A rank is a greenlet of this thread: a thread of the engine would run operators outside it.
+    torch.autograd.set_multithreading_enabled(False)
+    record_ranges()
+
+
+def _connected_device(native: ModuleType, memory: Storages) -> tuple[torch.library.Library, ...]:
+    native.install(
         memory.allocate,
         memory.release,
         memory.resized,
@@ -56,6 +73,26 @@ def connect() -> None:
         lambda: memory.state.rank,
         device_calls,
     )
+    libraries = _registered_operators()
+    torch._register_device_module(DEVICE, device_module)  # noqa: SLF001 - PyTorch's interface for backends
+    torch.utils.generate_methods_for_privateuse1_backend()
+    # Else a module that moves to the device gets new parameters, which optimisers do not have, and
+    # one for each use of a weight that layers share.
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    register_loading()
+    refuse_inductor()
+    register_backend(DEVICE, "cpu")
+    memory.state.at_end.append(_report)
+    if os.environ.get(AS_CUDA) == "1":
+        from kernbench.torch_backend.as_cuda import NOTE, map_cuda
+
+        map_cuda()
+        if memory.state.rank == 0:
+            print(NOTE, flush=True)
+    return libraries
+
+
+def _registered_operators() -> tuple[torch.library.Library, ...]:
     for name in _OPERATORS:
         importlib.import_module(f"kernbench.torch_backend.{name}")
     library, everything = torch.library.Library("aten", "IMPL"), torch.library.Library("_", "IMPL")
@@ -67,27 +104,22 @@ def connect() -> None:
         # PyTorch resolves such views by a copy, which would be this operator again.
         library.impl("_copy_from", torch.library.fallthrough_kernel, key)
     register_autocast(library, everything)
-    _Libraries.kept = (library, everything)
-    torch._register_device_module(DEVICE, device_module)  # noqa: SLF001 - PyTorch's interface for backends
-    torch.utils.generate_methods_for_privateuse1_backend()
-    # Else a module that moves to the device gets new parameters, which optimisers do not have, and
-    # one for each use of a weight that layers share.
-    torch.__future__.set_swap_module_params_on_conversion(True)
-    # PyTorch begins with a seed from the system: a script that sets none would differ in each run.
-    torch.manual_seed(_SEED + memory.state.rank)
-    # A rank is a greenlet of this thread: a thread of the engine would run operators outside it.
-    torch.autograd.set_multithreading_enabled(False)
-    register_loading()
-    refuse_inductor()
-    record_ranges()
-    register_backend()
-    memory.state.at_end.append(_report)
-    if os.environ.get(AS_CUDA) == "1":
-        from kernbench.torch_backend.as_cuda import NOTE, map_cuda
+    return library, everything
 
-        map_cuda()
-        if memory.state.rank == 0:
-            print(NOTE, flush=True)
+
+def _connected_without_device(lacking: str, rank: int) -> tuple[torch.library.Library, ...]:
+    from kernbench.torch_backend.host_mode import connect_host
+
+    if os.environ.get(AS_CUDA) == "1":
+        raise ImportError(
+            f"--as-cuda puts the device 'ahbm' in place of CUDA, and there is none, because "
+            f"{lacking}. {REMEDY}"
+        )
+    libraries = connect_host(lacking)
+    register_backend("cpu")
+    if rank == 0:
+        print(note(lacking), flush=True)
+    return libraries
 
 
 def _report() -> None:

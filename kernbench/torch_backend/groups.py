@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
@@ -27,9 +28,12 @@ class _Made:
     group: ProcessGroup | None = None
 
 
-def register_backend() -> None:
-    """Make the backend known to `torch.distributed`, with ranks that have met already."""
-    dist.Backend.register_backend(DEVICE, _made_group, devices=[DEVICE, "cpu"])
+def register_backend(*devices: str) -> None:
+    """Make the backend known to `torch.distributed`, with ranks that have met already. Its tensors
+    may be on `devices`; objects that it carries are on the first of these.
+    """
+    make = functools.partial(_made_group, torch.device(devices[0]))
+    dist.Backend.register_backend(DEVICE, make, devices=list(devices))
     # The package has a function with the name of the module; its registration refuses a second one.
     handlers = importlib.import_module("torch.distributed.rendezvous")._rendezvous_handlers  # noqa: SLF001
     handlers["env"] = _meeting
@@ -41,15 +45,14 @@ def register_backend() -> None:
     )
 
 
-def _made_group(store: Any, rank: int, size: int, timeout: Any) -> DeviceProcessGroup:
-    del store, rank, size, timeout
+def _made_group(device: torch.device, *_: Any) -> DeviceProcessGroup:
     group = _Made.group
     if group is None:
         if not low_level.is_initialized():
             low_level.init_process_group(DEVICE)
         # The group of all ranks of the run.
         group = low_level.new_group()
-    return DeviceProcessGroup(group)
+    return DeviceProcessGroup(group, device)
 
 
 def _meeting(url: str, *_: Any, **__: Any) -> Iterator[tuple[dist.Store, int, int]]:

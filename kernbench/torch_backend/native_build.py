@@ -22,15 +22,27 @@ from types import ModuleType
 import torch
 from torch.utils import cpp_extension
 
+from kernbench.torch_backend.no_device import note
+
 SOURCE = Path(__file__).parent / "native" / "device.cpp"
 NAME = "kernbench_ahbm"
+NATIVE = "KERNBENCH_TORCH_NATIVE"
+"""Set by the user: 0 runs without the C++ part, in the reduced mode."""
 _FLAGS = ("-O1", "-g0", "-fPIC", "-shared", "-std=c++20", "-fvisibility=hidden")
 
 
+class NoNativePartError(Exception):
+    """There is no C++ part, for the reason in the text: the device has its reduced mode."""
+
+
 def native_module() -> ModuleType:
-    """The extension module, which is compiled if it is not there; `ImportError` without a C++
-    compiler, with the text of the compiler if it fails.
+    """The extension module, which is compiled if it is not there.
+
+    `NoNativePartError` without a C++ compiler, and where the environment selects the reduced
+    mode; `ImportError` with the text of the compiler if it fails, or for a compiler in CXX that is
+    not there.
     """
+    _check_environment()
     library = _library()
     if not library.exists():
         with _lock(library.parent):
@@ -63,15 +75,34 @@ def _lock(room: Path) -> Generator[None]:
         yield
 
 
-def _compile(library: Path) -> None:
-    compiler = shutil.which(os.environ.get("CXX", "c++")) or shutil.which("g++")
-    if compiler is None:
+def _check_environment() -> None:
+    value = os.environ.get(NATIVE, "")
+    if value not in ("", "0", "1"):
         raise ImportError(
-            "the device 'ahbm' of PyTorch has a part in C++ (allocator, device guard, hooks), "
-            "without which there is no device, and there is no C++ compiler here. Install one "
-            "(Debian and Ubuntu: apt install g++; Fedora: dnf install gcc-c++; macOS: "
-            "xcode-select --install), or name it in CXX; then run make setup-torch"
+            f"{NATIVE} is {value!r}: 0 runs without the C++ part of the device 'ahbm', 1 or "
+            "nothing with it"
         )
+    if value == "0":
+        raise NoNativePartError(f"its C++ part (allocator, hooks) is switched off by {NATIVE}=0")
+
+
+def _compiler() -> str:
+    named = os.environ.get("CXX", "")
+    if named:
+        found = shutil.which(named)
+        if found is None:
+            raise ImportError(f"CXX is {named!r}, which is no program: name a C++ compiler")
+        return found
+    found = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+    if found is None:
+        raise NoNativePartError(
+            "it has a part in C++ (allocator, hooks), and there is no C++ compiler here"
+        )
+    return found
+
+
+def _compile(library: Path) -> None:
+    compiler = _compiler()
     print(
         f"kernbench: compiling the C++ part of the device 'ahbm' for PyTorch {torch.__version__}, "
         "once",
@@ -106,5 +137,7 @@ def _compile(library: Path) -> None:
 if __name__ == "__main__":
     try:
         print(native_module().__file__)
+    except NoNativePartError as lacking:
+        print(note(str(lacking)))
     except ImportError as problem:
         sys.exit(f"kernbench: error: {problem}")

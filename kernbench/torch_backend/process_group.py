@@ -21,9 +21,9 @@ class DeviceProcessGroup(dist.ProcessGroup):
     through a tensor of the device.
     """
 
-    def __init__(self, group: ProcessGroup) -> None:
+    def __init__(self, group: ProcessGroup, device: torch.device) -> None:
         super().__init__(group.rank, group.world_size)
-        self._group = group
+        self._group, self._device = group, device
         self._name = self._description = ""
         self._estimated: TimeEstimate | None = None
 
@@ -59,7 +59,7 @@ class DeviceProcessGroup(dist.ProcessGroup):
 
     @property
     def _device_types(self) -> list[torch.device]:
-        return [torch.device(DEVICE)]
+        return [self._device]
 
     def _set_group_name(self, name: str) -> None:
         self._name = name

@@ -1,15 +1,51 @@
-"""Windows of the tensors of a collective, and tensors of the device in place of those that have
+"""Windows of the tensors of a collective, and memory of the device in place of those that have
 none: tensors on the host, and those with gaps in memory.
 """
 
+import functools
+from collections.abc import Callable
 from math import prod
 
+import numpy as np
 import torch
 
 from kernbench.torch_backend.element_types import COMPUTED, hardware_type, moved_as
 from kernbench.torch_backend.launches import window_of
 from kernbench.torch_backend.operators import DEVICE
+from kernbench.torch_backend.storages import storages
 from runtime.torch.tensors.tensor import Tensor
+
+
+class StagedElements:
+    """Memory of the device for the elements of a tensor of the host, in row-major order; it is free
+    when the object dies.
+    """
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self._tensor = tensor
+        self._pointer = storages().allocate(tensor.nbytes) if tensor.nbytes else None
+
+    def __del__(self) -> None:
+        if self._pointer is not None:
+            storages().release(self._pointer)
+
+    def bytes(self) -> Tensor:
+        """The memory."""
+        return (
+            storages().no_element() if self._pointer is None else storages().memory(self._pointer)
+        )
+
+    def write(self) -> None:
+        """Copy the elements to the device, as they are now."""
+        if self._pointer is not None:
+            elements = self._tensor.resolve_conj().resolve_neg().contiguous()
+            self.bytes()[...] = elements.view(-1).view(torch.uint8).numpy()
+
+    def read(self) -> None:
+        """Copy the elements from the device, and wait for them."""
+        if self._pointer is not None:
+            elements = torch.from_numpy(np.array(self.bytes().numpy())).view(self._tensor.dtype)
+            self._tensor.copy_(elements.view(self._tensor.shape))
 
 
 class CollectiveStaging:
@@ -21,8 +57,8 @@ class CollectiveStaging:
 
     def __init__(self, *, in_scratch: bool = False) -> None:
         self._in_scratch = in_scratch
-        self._to_write: list[tuple[torch.Tensor, torch.Tensor]] = []
-        self._kept: list[torch.Tensor] = []
+        self._to_write: list[Callable[[], object]] = []
+        self._kept: list[torch.Tensor | StagedElements] = []
 
     def read(
         self, tensor: torch.Tensor, *, moved: bool = False, shape: tuple[int, ...] | None = None
@@ -47,8 +83,8 @@ class CollectiveStaging:
 
     def copy_back(self) -> None:
         """Copy what was written in place of tensors without a window."""
-        for source, target in self._to_write:
-            target.copy_(source)
+        for write in self._to_write:
+            write()
         self._to_write.clear()
         self._kept.clear()
 
@@ -62,18 +98,27 @@ class CollectiveStaging:
         writes: bool,
     ) -> Tensor:
         used = tensor.detach()
-        if self._in_scratch:
-            used = torch.empty(used.shape, dtype=used.dtype, device=DEVICE)
-        elif used.device.type != DEVICE or not used.is_contiguous():
+        dtype = _type(used.dtype, moved=moved)
+        length = (prod(used.shape),) if shape is None else shape
+        if used.is_cpu or self._in_scratch:
+            copy = StagedElements(used)
+            self._kept.append(copy)
+            if not self._in_scratch:
+                if reads:
+                    copy.write()
+                if writes:
+                    self._to_write.append(copy.read)
+            return copy.bytes().view(dtype, 0, prod(length)).view(length)
+        if not used.is_contiguous():
+            target = used
             used = torch.empty(used.shape, dtype=used.dtype, device=DEVICE)
             if reads:
-                used.copy_(tensor.detach())
+                used.copy_(target)
             if writes:
-                self._to_write.append((used, tensor.detach()))
+                self._to_write.append(functools.partial(target.copy_, used))
         # Its memory must not be used again before the device is through with it.
         self._kept.append(used)
-        window = window_of(used, _type(used.dtype, moved=moved)).window
-        return window.view((prod(used.shape),) if shape is None else shape)
+        return window_of(used, dtype).window.view(length)
 
 
 def _type(dtype: torch.dtype, *, moved: bool) -> object:

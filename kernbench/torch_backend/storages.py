@@ -120,7 +120,7 @@ class Storages:
 
     def _view(self, tensor: torch.Tensor, dtype: DType) -> low_level.Tensor:
         if not tensor.numel():
-            return self._of_no_element().view(dtype, 0, 0)
+            return self.no_element().view(dtype, 0, 0)
         size, shape, strides = tensor.itemsize, tensor.shape, tensor.stride()
         last = sum((length - 1) * by for length, by in zip(shape, strides, strict=True))
         if tensor.is_cpu:
@@ -138,7 +138,12 @@ class Storages:
             known[key] = window.view(dtype, 0, nbytes // dtype.itemsize)
         return known[key]
 
-    def _of_no_element(self) -> low_level.Tensor:
+    def memory(self, pointer: int) -> low_level.Tensor:
+        """The bytes of a storage."""
+        return self._memory[pointer]
+
+    def no_element(self) -> low_level.Tensor:
+        """The memory of tensors without elements: no byte."""
         if _POINTER not in self._memory:
             self._memory[_POINTER] = self._memory.pop(self.allocate(_SHARE_BYTES))
         return self._memory[_POINTER].view(uint8, 0, 0)

@@ -7,7 +7,7 @@ import torch
 import torch.distributed as dist
 
 BACKEND = os.environ.get("BACKEND", "ahbm")
-DEVICE = "cpu" if BACKEND == "gloo" else BACKEND
+DEVICE = os.environ.get("DEVICE", "cpu" if BACKEND == "gloo" else BACKEND)
 
 dist.init_process_group(BACKEND)
 RANK, SIZE = dist.get_rank(), dist.get_world_size()

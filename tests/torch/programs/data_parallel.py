@@ -8,7 +8,7 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 BACKEND = os.environ.get("BACKEND", "ahbm")
-DEVICE = "cpu" if BACKEND == "gloo" else BACKEND
+DEVICE = os.environ.get("DEVICE", "cpu" if BACKEND == "gloo" else BACKEND)
 
 
 def report(line: str) -> None:

@@ -29,7 +29,7 @@ from torch.distributed.tensor.parallel import (
 from torch.nn.parallel import DistributedDataParallel
 
 BACKEND = os.environ.get("BACKEND", "ahbm")
-DEVICE = "cpu" if BACKEND == "gloo" else BACKEND
+DEVICE = os.environ.get("DEVICE", "cpu" if BACKEND == "gloo" else BACKEND)
 PARTS: dict[str, Callable[[], None]] = {}
 
 dist.init_process_group(BACKEND)

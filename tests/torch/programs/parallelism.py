@@ -15,7 +15,7 @@ from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 
 BACKEND = os.environ.get("BACKEND", "ahbm")
-DEVICE = "cpu" if BACKEND == "gloo" else BACKEND
+DEVICE = os.environ.get("DEVICE", "cpu" if BACKEND == "gloo" else BACKEND)
 
 dist.init_process_group(BACKEND)
 RANK = dist.get_rank()
