@@ -24,6 +24,7 @@ test-fast: setup
 # The transcripts that `make test` leaves out: whole studies, all of `validate`, benches on four SIPs,
 # large collectives.
 test-nightly: setup
+	KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[hta]'
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup -m nightly --timeout 1200
 
 # The device of PyTorch; `make test` leaves these tests out. One run at a time: each has processes.

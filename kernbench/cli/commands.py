@@ -1,5 +1,5 @@
 """The names of the commands of `kernbench`."""
 
-COMMANDS = ("run", "list", "probe", "validate", "perf")
+COMMANDS = ("run", "list", "probe", "validate", "perf", "trace")
 DEFAULT_COMMAND = "run"
 """The command of a line that names none."""

@@ -42,6 +42,8 @@ class KernbenchGroup(click.Group):
                 from kernbench.cli.validate import validate_command as command
             case "perf":
                 from kernbench.cli.perf import perf_command as command
+            case "trace":
+                from kernbench.cli.trace import trace_command as command
             case _:
                 return None
         return command

@@ -1,0 +1,164 @@
+"""Writes a trace for Perfetto: its own format of packets, with tracks in groups.
+
+A SIP is a process; below it are cubes, PEs and engines, nested tracks. Flows
+join the send of a message with its arrival. Perfetto counts whole nanoseconds: a time is rounded
+down, so slices that follow each other still do, and the arguments have the picoseconds.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from kernbench.trace.counters import Counter
+from kernbench.trace.timeline import Arguments, Slices, TrackPath
+from runtime.core.errors import UsageError
+from runtime.core.run_tables import OPS
+from runtime.core.simtime import PS_PER_NS
+
+Flows = dict[tuple[int, int], int]
+"""The flow of an operation, by SIP and row in its table `ops`."""
+_SEQUENCE = 1
+
+
+def _imported(module: str) -> Any:
+    """A module of the package perfetto. Raises `UsageError` where it is not installed."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise UsageError(
+            "a trace for Perfetto needs the package perfetto: pip install 'kernbench[trace]'"
+        ) from error
+
+
+class _Stream(NamedTuple):
+    """What the package needs of a file."""
+
+    write: Callable[[bytes], object]
+
+
+class PerfettoFile:
+    """A file of packets, written by `write`; `sends` and `arrivals` have the flows of messages."""
+
+    def __init__(self, write: Callable[[bytes], object], sends: Flows, arrivals: Flows) -> None:
+        protos = _imported("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+        builders = _imported("perfetto.trace_builder.proto_builder")
+        self._builder: Any = builders.StreamingTraceProtoBuilder(_Stream(write))
+        self._sends, self._arrivals = sends, arrivals
+        self._uuid_of_path: dict[TrackPath, int] = {}
+        self._event, self._counter = protos.TrackEvent, protos.CounterDescriptor
+        self._explicit = protos.TrackDescriptor.ChildTracksOrdering.EXPLICIT
+        self._processes = 0
+        self.events = 0
+
+    def add_slices(self, sip: int, slices: Slices) -> None:
+        """Write a track, with a track for each lane."""
+        lanes: dict[int, list[tuple[int, int, int, Slices, int]]] = {}
+        for depth, each in enumerate((slices, slices.within)):
+            if each is not None:
+                for index, lane in enumerate(each.lanes.tolist()):
+                    begin_ps, end_ps = int(each.begins_ps[index]), int(each.ends_ps[index])
+                    lanes.setdefault(lane, []).append((begin_ps, -end_ps, depth, each, index))
+        for lane, members in sorted(lanes.items()):
+            last = slices.path[-1] + (f" #{lane + 1}" if lane else "")
+            track = self._track((*slices.path[:-1], last))
+            members.sort(key=lambda member: member[:3])
+            self._nested(sip, track, members)
+
+    def add_counter(self, counter: Counter) -> None:
+        """Write a counter with its values."""
+        track = self._track(counter.path, unit=counter.unit)
+        times = (counter.times_ps // PS_PER_NS).tolist()
+        for time_ns, value in zip(times, counter.values.tolist(), strict=True):
+            packet = self._packet(time_ns)
+            event = packet.track_event
+            event.type, event.track_uuid = self._event.TYPE_COUNTER, track
+            if isinstance(value, int):
+                event.counter_value = value
+            else:
+                event.double_counter_value = value
+            self._write(packet)
+
+    def _nested(
+        self, sip: int, track: int, members: Iterable[tuple[int, int, int, Slices, int]]
+    ) -> None:
+        open_ends: list[int] = []
+        for begin_ps, minus_end_ps, _, slices, index in members:
+            while open_ends and open_ends[-1] <= begin_ps:
+                self._end(track, open_ends.pop())
+            self._begin(sip, track, begin_ps, slices, index)
+            open_ends.append(-minus_end_ps)
+        while open_ends:
+            self._end(track, open_ends.pop())
+
+    def _begin(self, sip: int, track: int, begin_ps: int, slices: Slices, index: int) -> None:
+        packet = self._packet(begin_ps // PS_PER_NS)
+        event = packet.track_event
+        event.type, event.track_uuid = self._event.TYPE_SLICE_BEGIN, track
+        event.name = slices.names[index]
+        event.categories.append(slices.columns.table.name)
+        if slices.columns.table is OPS:
+            operation = (sip, int(slices.rows[index]))
+            if operation in self._sends:
+                event.flow_ids.append(self._sends[operation])
+            if operation in self._arrivals:
+                event.terminating_flow_ids.append(self._arrivals[operation])
+        _annotate(event, slices.arguments(index))
+        self._write(packet)
+
+    def _end(self, track: int, end_ps: int) -> None:
+        packet = self._packet(end_ps // PS_PER_NS)
+        packet.track_event.type = self._event.TYPE_SLICE_END
+        packet.track_event.track_uuid = track
+        self._write(packet)
+
+    def _track(self, path: TrackPath, unit: str = "") -> int:
+        """The number of a track, which is described with those above it when it is first used."""
+        known = self._uuid_of_path.get(path)
+        if known is not None:
+            return known
+        *above, name = path
+        parent = self._track(tuple(above)) if above else 0
+        uuid = self._uuid_of_path[path] = len(self._uuid_of_path) + 1
+        packet = self._builder.create_packet()
+        described = packet.track_descriptor
+        described.uuid, described.name = uuid, name
+        described.child_ordering, described.sibling_order_rank = self._explicit, uuid
+        if parent:
+            described.parent_uuid = parent
+        else:
+            # Perfetto takes process 0 for the idle task.
+            self._processes += 1
+            described.process.pid, described.process.process_name = self._processes, name
+        if unit:
+            described.counter.unit_name = unit
+        packet.trusted_packet_sequence_id = _SEQUENCE
+        self._builder.write_packet(packet)
+        return uuid
+
+    def _packet(self, time_ns: int) -> Any:
+        packet = self._builder.create_packet()
+        packet.timestamp = time_ns
+        packet.trusted_packet_sequence_id = _SEQUENCE
+        return packet
+
+    def _write(self, packet: Any) -> None:
+        self.events += 1
+        self._builder.write_packet(packet)
+
+
+def _annotate(event: Any, arguments: Arguments) -> None:
+    for name, value in arguments.items():
+        annotation = event.debug_annotations.add()
+        annotation.name = name
+        if isinstance(value, int):
+            annotation.int_value = value
+        else:
+            annotation.string_value = value
+
+
+def flow_numbers(pairs: Iterator[tuple[tuple[int, int], tuple[int, int]]]) -> tuple[Flows, Flows]:
+    """The flows of sends and arrivals, each given as (SIP, row)."""
+    sends, arrivals = Flows(), Flows()
+    for number, (send, arrival) in enumerate(pairs, start=1):
+        sends[send] = arrivals[arrival] = number
+    return sends, arrivals
