@@ -32,8 +32,8 @@ from coordinator.late_ranks import CollectiveWaits
 from coordinator.launcher import UNKNOWN_EXIT
 from coordinator.liveness import Liveness
 from coordinator.op_logs import OpLogs
+from coordinator.record_store import RecordStore
 from coordinator.rendezvous import Rendezvous
-from coordinator.run_records import RunRecords
 from runtime.core.errors import KernbenchError, ProtocolError
 from runtime.core.wallclock import now_s
 from runtime.wire.control import (
@@ -102,7 +102,7 @@ class Collected:
     contents: list[tuple[int, bytes]] = field(default_factory=list[tuple[int, bytes]])
     transfers: list[SlotTransfer] = field(default_factory=list[SlotTransfer])
     prints: list[DevicePrint] = field(default_factory=list[DevicePrint])
-    records: RunRecords = field(default_factory=RunRecords)
+    records: RecordStore = field(default_factory=RecordStore)
 
     @property
     def time_ps(self) -> int:

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coordinator.run_records import RunRecords, StoredTable
+from coordinator.record_store import RecordStore, StoredTable
 from runtime.core.errors import ProtocolError
 from runtime.core.output import OutputError
 from runtime.core.run_tables import RECORDS, Form
@@ -35,7 +35,7 @@ def remove_records(directory: Path) -> None:
         file.unlink()
 
 
-def write_records(directory: Path, records: RunRecords) -> None:
+def write_records(directory: Path, records: RecordStore) -> None:
     """Write the tables of a run to its directory.
 
     Raises `OutputError`, and `ProtocolError` for rows that refer to texts which never came.

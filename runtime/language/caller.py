@@ -18,6 +18,7 @@ _INSIDE = ("runtime.language.", "sip_node.", "contextlib.", "copy.")
 """Packages between a kernel and an error that it causes; `contextlib` is the frame of `with
 tl.scratch()`, `copy` that of a copied value.
 """
+UNKNOWN_LINE = "an unknown line"
 _VOCABULARY = (
     "runtime.",
     "contextlib.",
@@ -37,9 +38,19 @@ def kernel_line(frame: FrameType | None = None) -> str:
     """
     # The stack of a greenlet ends at its first frame, so the search stays inside the kernel.
     frame = frame or currentframe()
-    while frame is not None and _is_in(frame.f_globals.get("__name__", ""), _INSIDE):
+    while frame is not None and is_language(frame):
         frame = frame.f_back
-    return "an unknown line" if frame is None else _location(frame, frame.f_lineno)
+    return UNKNOWN_LINE if frame is None else location(frame)
+
+
+def is_language(frame: FrameType) -> bool:
+    """Whether a frame is of what is between a kernel and the chip, and not of the kernel."""
+    return _is_in(frame.f_globals.get("__name__", ""), _INSIDE)
+
+
+def location(frame: FrameType) -> str:
+    """`file:line` which a frame executes."""
+    return _location(frame, frame.f_lineno)
 
 
 def program_line() -> str:
@@ -47,7 +58,7 @@ def program_line() -> str:
     frame = currentframe()
     while frame is not None and _inside(frame, _VOCABULARY):
         frame = frame.f_back
-    return "an unknown line" if frame is None else _location(frame, frame.f_lineno)
+    return UNKNOWN_LINE if frame is None else location(frame)
 
 
 def call_kernel(

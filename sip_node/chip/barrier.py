@@ -26,7 +26,7 @@ class LaunchBarrier:
     def __init__(
         self, cubes: Mapping[int, Sequence[int]], stored: StoredRanges | None = None
     ) -> None:
-        self.cubes, self._stored = cubes, stored
+        self.cubes, self.stored = cubes, stored
         self.waiting: dict[tuple[int, int], None] = {}
         self._arrived: dict[int, int] = {}
         self._complete_cubes = 0
@@ -57,8 +57,8 @@ class LaunchBarrier:
             return False
         self._complete_cubes = 0
         # From here on stores are ordered behind those before the barrier.
-        if self._stored is not None:
-            self._stored.clear()
+        if self.stored is not None:
+            self.stored.clear()
         return True
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.program_grid import DealtPrograms
 from runtime.core.requests import HardwareThread, Transfer
+from runtime.core.run_tables import NONE
 from runtime.wire.reports import BlockedPe
 from sip_node.chip.barrier import LaunchBarrier
 from sip_node.chip.completion import Completion
@@ -27,7 +28,7 @@ class PeLaunch(Struct, frozen=True):
     all PEs of the launch; a launch on one PE has none. A kernel with a `transfer` moves a part of
     the message with the id `call`. `thread` is the hardware context of the PE that runs the kernel.
     `barrier` is common to all PEs of the launch. With `programs` of a grid, the kernel runs once
-    for each.
+    for each. `command` is the number of the command of the host.
     """
 
     name: str
@@ -44,6 +45,7 @@ class PeLaunch(Struct, frozen=True):
     transfer: Transfer | None = None
     programs: DealtPrograms | None = None
     barrier: LaunchBarrier | None = None
+    command: int = NONE
 
 
 class RunningKernel(Protocol):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from runtime.core.run_tables import NONE
 from runtime.core.sha256 import RunningSha256
 from runtime.core.trace import OpRecord
 from runtime.wire.reports import DevicePrint, SlotTransfer
@@ -39,19 +40,29 @@ class ReferenceOpLog:
         self._chunk: list[OpRecord] = []
         self._recordings: list[list[OpRecord]] = []
         self._hash = RunningSha256()
-        self.last_ps = 0
+        self._count = self.last_ps = 0
+        self._latest: OpRecord | None = None
 
     def add(self, record: OpRecord) -> None:
         """Append one completed operation."""
         # A comparison: `max` takes a third of this method.
         if record.end_ps > self.last_ps:  # noqa: PLR1730
             self.last_ps = record.end_ps
+        self._count += 1
+        self._latest = record
         self._chunk.append(record)
         for recording in self._recordings:
             recording.append(record)
         # Long runs have more records than fit into memory.
         if len(self._chunk) >= CHUNK_RECORDS:
             self.flush()
+
+    def ended_now(self, now_ps: int, cube: int, pe: int) -> int:
+        """The index of the latest record if it is of this PE and ends now; else -1."""
+        latest = self._latest
+        if latest is None or (latest.end_ps, latest.cube, latest.pe) != (now_ps, cube, pe):
+            return NONE
+        return self._count - 1
 
     def begin_recording(self) -> list[OpRecord]:
         """A list that receives every record that is added from now on, with or without a sink."""

@@ -5,8 +5,10 @@ of rows. Every text is passed on once, before the first row that refers to it.
 """
 
 from collections.abc import Callable
+from types import CodeType, FrameType
 
-from runtime.core.run_tables import OPS, RunTable
+from runtime.core.run_tables import OPS, RANK_PROGRAM, RunTable
+from runtime.language.caller import UNKNOWN_LINE, is_language, location
 from runtime.wire.fields import CHUNK_BYTES, CHUNK_TEXTS, TEXT_LENGTH
 
 RecordSink = Callable[[str, bytes, tuple[str, ...]], None]
@@ -23,6 +25,11 @@ class RunRecorder:
         self._index_of: dict[str, int] = {}
         self._new_texts: list[str] = []
         self._rows: dict[RunTable, bytearray] = {}
+        self._programs, self._steps = RANK_PROGRAM, 0
+        # By the id of a code object, which is kept so that no other has it: the hash of a code
+        # object is computed from all that it contains.
+        self._language: dict[int, tuple[CodeType, bool]] = {}
+        self._lines: dict[tuple[int, int], int] = {}
 
     def text(self, text: str) -> int:
         """The index of a text in the list of texts of the SIP; of a long one, its beginning."""
@@ -34,6 +41,34 @@ class RunRecorder:
                 # Without rows: those at hand would refer to texts that are still to come.
                 self._pass_on(OPS, b"")
         return index
+
+    def new_program(self) -> int:
+        """The number of the next kernel that starts."""
+        self._programs += 1
+        return self._programs
+
+    def new_step(self) -> int:
+        """The number of the next step that begins."""
+        self._steps += 1
+        return self._steps - 1
+
+    def kernel_line(self, frame: FrameType | None) -> int:
+        """The text of the innermost line of a kernel, searched from `frame` outwards."""
+        known = self._language
+        while frame is not None:
+            code = frame.f_code
+            found = known.get(id(code))
+            if found is None:
+                found = known[id(code)] = code, is_language(frame)
+            if not found[1]:
+                # By instruction, since the line of one is searched in a table.
+                at = id(code), frame.f_lasti
+                line = self._lines.get(at)
+                if line is None:
+                    line = self._lines[at] = self.text(location(frame))
+                return line
+            frame = frame.f_back
+        return self.text(UNKNOWN_LINE)
 
     def add(self, table: RunTable, rows: bytes) -> None:
         """Append consecutive packed rows to a table."""

@@ -27,6 +27,11 @@ cdef class OpLog:
     cdef list chunk
     cdef list recordings
     cdef readonly long long last_ps
+    # The number of records, and the latest of them.
+    cdef long long count
+    cdef long long latest_end_ps
+    cdef int latest_cube
+    cdef int latest_pe
 
     cdef int enter(
         self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,

@@ -4,18 +4,22 @@ from collections.abc import Callable, Iterable
 
 from runtime.core.trace import OpRecord
 from runtime.wire.reports import DevicePrint, SlotTransfer
+from sip_node.chip.run_recorder import RunRecorder
 
 class OpLog:
     last_ps: int
     transferred: Callable[[SlotTransfer], None] | None
     printed: Callable[[DevicePrint], None] | None
+    recorder: RunRecorder | None
     def __init__(
         self,
         sink: Callable[[list[OpRecord]], None] | None,
         written: Callable[[bytes], None] | None = None,
         transferred: Callable[[SlotTransfer], None] | None = None,
         printed: Callable[[DevicePrint], None] | None = None,
+        recorder: RunRecorder | None = None,
     ) -> None: ...
+    def ended_now(self, now_ps: int, cube: int, pe: int) -> int: ...
     def add(self, record: OpRecord) -> None: ...
     def begin_recording(self) -> list[OpRecord]: ...
     def end_recording(self, records: list[OpRecord]) -> None: ...

@@ -69,6 +69,15 @@ cdef class OpLog:
             )
         return 0
 
+    def ended_now(self, long long now_ps, int cube, int pe):
+        """See `ReferenceOpLog.ended_now`."""
+        if (
+            not self.count or self.latest_end_ps != now_ps
+            or self.latest_cube != cube or self.latest_pe != pe
+        ):
+            return -1
+        return self.count - 1
+
     def begin_recording(self):
         """See `ReferenceOpLog.begin_recording`."""
         records = []
@@ -106,6 +115,8 @@ cdef class OpLog:
         cdef PackedBytes to = self.encoded
         if about.end_ps > self.last_ps:
             self.last_ps = about.end_ps
+        self.count += 1
+        self.latest_end_ps, self.latest_cube, self.latest_pe = about.end_ps, about.cube, about.pe
         to.add_length(16)
         to.add_text(engine)
         to.add_text(name)

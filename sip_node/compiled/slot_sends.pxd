@@ -19,6 +19,7 @@ cdef class SentMessage(Continuation):
     cdef readonly str line
     cdef readonly str direction
     cdef readonly long long since_ps
+    cdef bint starved
     cdef SlotSends sends
     cdef int step
     # The first address and the type of the block, and the bytes of an element.

@@ -5,6 +5,7 @@ A message is a continuation of its own commands: the end of each resumes it at i
 
 from collections import deque
 
+from runtime.core.run_tables import Cause
 from runtime.core.trace import Operand
 from sip_node.compiled.calendar cimport Calendar
 from sip_node.compiled.completion cimport Completion, Continuation, completed
@@ -16,6 +17,8 @@ cdef enum Step:
     LEFT
 
 cdef object operand = Operand
+cdef object CREDIT = Cause.CREDIT
+cdef object NO_CAUSE = Cause.NONE
 
 
 cdef class SentMessage(Continuation):
@@ -28,6 +31,11 @@ cdef class SentMessage(Continuation):
         self.paused = paused
         self.operation, self.line, self.direction = "send", "", queue.direction
         self.address, self.dtype = block.address, block.dtype
+
+    @property
+    def cause(self):
+        """See the reference."""
+        return CREDIT if self.starved else NO_CAUSE
 
     cdef int resume(self, Completion done) except -1:
         if self.step == ISSUED:
@@ -77,7 +85,7 @@ cdef class SlotSends:
         cdef long long address = message.queue.reserve()
         if address >= 0:
             return self.write(message, address)
-        message.step = RESERVED
+        message.step, message.starved = RESERVED, True
         return (<Completion> message.queue.acquire()).attach(message)
 
     cdef int write(self, SentMessage message, long long address) except -1:

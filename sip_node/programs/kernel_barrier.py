@@ -32,7 +32,7 @@ def await_all_pes(
     barrier = launch.barrier
     assert barrier is not None, "a launch of the IO_CPU has a barrier"
     wait.begin_barrier(lambda: _missing(pe, barrier))
-    issuer.issue(pe.cpu.enter_barrier, barrier)
+    issuer.issue("barrier", pe.cpu.enter_barrier, barrier)
     wait.end()
 
 

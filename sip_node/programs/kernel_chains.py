@@ -35,7 +35,7 @@ def start_chain(
         chains.queue(run)
         return completed(None)
 
-    issuer.issue(queue, run)
+    issuer.issue("chain", queue, run)
     return operations.started(
         run.done,
         returned,

@@ -36,6 +36,7 @@ from sip_node.programs.kernel_prints import report_line
 from sip_node.programs.kernel_transfers import fill
 from sip_node.programs.program import Program
 from sip_node.programs.program_stacks import ProgramStacks
+from sip_node.programs.program_steps import ProgramOrigin, ProgramSteps
 
 
 class PeKernelContext(KernelParts):
@@ -48,6 +49,17 @@ class PeKernelContext(KernelParts):
 
     def _execute(self) -> None:
         """Run the kernel to the end of everything that it started."""
+        recorder = self._pe.chip.log.recorder
+        if recorder is None:
+            self._run()
+            return
+        chip, (_, cube, pe), launch = self._pe.chip, self._pe.coordinates, self._launch
+        origin = ProgramOrigin(cube, pe, launch.name, launch.thread, launch.command, launch.line)
+        self._steps = ProgramSteps(chip.engine, chip.log, recorder, origin)
+        with self._steps:
+            self._run()
+
+    def _run(self) -> None:
         launch = self._launch
         current_pe.set(self)
         if launch.call:
@@ -65,7 +77,7 @@ class PeKernelContext(KernelParts):
         begin_ps = ps_from_ns(self._pe.chip.topology.pe.cpu.program_ns)
         for program in programs:
             self._ids.program = self._faults.program = program
-            self._issuer.sleep(begin_ps)
+            self._issuer.sleep("program", begin_ps)
             call_once(self._launch, self._pe.coordinates, program)
             self._operations.await_all()
             self._memory.release()
@@ -183,7 +195,7 @@ class PeKernelContext(KernelParts):
                 operand.operand if isinstance(operand, Value) else float(operand)
                 for operand in operands
             )
-            self._issuer.issue(self._computed, name, inputs, result, axis)
+            self._issuer.issue(f"math {name}", self._computed, name, inputs, result, axis)
         return result
 
     def settle(self, value: Value) -> None:
@@ -220,7 +232,7 @@ class PeKernelContext(KernelParts):
             result = self._target(gemm.over, gemm.shape, gemm.dtype)
         scheduler = self._pe.scheduler
         done = self._issuer.issue(
-            lambda: completed(scheduler.submit(gemm, result, self._memory.translate))
+            "composite", lambda: completed(scheduler.submit(gemm, result, self._memory.translate))
         )
         return self._operations.started(
             done,

@@ -12,6 +12,7 @@ asynchronous operation with its start: the kernel waits for its end later.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from runtime.core.simtime import ps_from_ns
@@ -19,28 +20,40 @@ from runtime.model.topology import Topology
 from sip_node.chip.completion import Completion, completed
 from sip_node.pdes.engine import Engine
 from sip_node.programs.program import Program
+from sip_node.programs.program_steps import Blocked, ProgramSteps, issued
 
 _T = TypeVar("_T")
 
 
 class CommandIssuer:
-    """Issues commands for the kernel that runs as `program`. `issue_ps` is the cost of one."""
+    """Issues commands for the kernel that runs as `program`. `issue_ps` is the cost of one.
 
-    def __init__(self, engine: Engine, topology: Topology, program: Program) -> None:
-        self.engine, self._program = engine, program
+    `steps` records what blocks the kernel, in a run with records.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        topology: Topology,
+        program: Program,
+        steps: ProgramSteps | None,
+    ) -> None:
+        self.engine, self._program, self._steps = engine, program, steps
         pe = topology.pe
         self.issue_ps = ps_from_ns(pe.cpu.overhead_ns) + ps_from_ns(pe.scheduler.overhead_ns)
         self._translated_ps = self.issue_ps + ps_from_ns(pe.mmu.overhead_ns)
 
-    def issue(self, start: Callable[..., Completion[_T]], *args: object) -> _T:
-        """Issue a command, which calls `start(*args)`; block until its completion, return its
-        value.
+    def issue(self, operation: str, start: Callable[..., Completion[_T]], *args: object) -> _T:
+        """Issue a command of `operation`, which calls `start(*args)`; block until its completion,
+        return its value.
         """
-        return self._issue(self.issue_ps, start, args)
+        return self._issue(operation, self.issue_ps, start, args)
 
-    def issue_translated(self, start: Callable[..., Completion[_T]], *args: object) -> _T:
+    def issue_translated(
+        self, operation: str, start: Callable[..., Completion[_T]], *args: object
+    ) -> _T:
         """The same for a command with virtual addresses, which the MMU translates first."""
-        return self._issue(self._translated_ps, start, args)
+        return self._issue(operation, self._translated_ps, start, args)
 
     def after_command(self, function: Callable[..., None], *args: object) -> None:
         """Call `function(*args)` after the cost of a command, for an operation of several commands
@@ -48,16 +61,32 @@ class CommandIssuer:
         """
         self.engine.at(self.engine.now_ps + self.issue_ps, function, *args)
 
-    def sleep(self, time_ps: int) -> None:
+    def sleep(self, operation: str, time_ps: int) -> None:
         """Block for a time."""
-        self._issue(time_ps, completed, (None,))
+        self._issue(operation, time_ps, completed, (None,))
 
-    def wait(self, start: Callable[..., Completion[_T]], *args: object) -> _T:
+    def wait(self, blocked: Blocked, start: Callable[..., Completion[_T]], *args: object) -> _T:
         """Call `start(*args)` at no cost, from the event loop; block until its completion."""
-        return self._program.wait(start, *args)
+        if self._steps is None:
+            return self._program.wait(start, *args)
+        return self._steps.step(blocked, 0, partial(self._program.wait, start, *args))
+
+    def wait_issuing(
+        self, blocked: Blocked, start: Callable[..., Completion[_T]], *args: object
+    ) -> _T:
+        """The same for a call that itself begins with the cost of a command."""
+        if self._steps is None:
+            return self._program.wait(start, *args)
+        return self._steps.step(blocked, self.issue_ps, partial(self._program.wait, start, *args))
 
     def _issue(
-        self, cost_ps: int, start: Callable[..., Completion[_T]], args: tuple[object, ...]
+        self,
+        operation: str,
+        cost_ps: int,
+        start: Callable[..., Completion[_T]],
+        args: tuple[object, ...],
     ) -> _T:
         self.engine.at(self.engine.now_ps + cost_ps, self._program.call, start, args)
-        return self._program.sleep()
+        if self._steps is None:
+            return self._program.sleep()
+        return self._steps.step(issued(operation), cost_ps, self._program.sleep)

@@ -47,8 +47,10 @@ class Messages:
         """The same in the background, behind earlier messages in the direction."""
         self.operations.await_writers((value,))
         peer = self.wait.on_peer("send", direction, kernel_line())
-        sent = self.sends.start(direction, value, peer.line)
-        return self.operations.started(sent, None, reads=(value,), peer=peer)
+        message = self.sends.start(direction, value, peer.line)
+        sending = self.operations.started(message.paused, None, reads=(value,), peer=peer)
+        sending.message = message
+        return sending
 
     def recv(
         self,
@@ -99,7 +101,7 @@ class Messages:
         """Return the slots of a value that was received in place."""
         self.operations.await_users(value)
         if value.nbytes:
-            self.issuer.issue(self._released, value)
+            self.issuer.issue("release", self._released, value)
 
     def _peer(self, direction: str | None) -> PeerWait:
         peer = self.wait.on_peer("recv", direction, kernel_line())
@@ -112,7 +114,7 @@ class Messages:
 
     def _post(self, receive: Receive) -> None:
         if receive.targets:
-            self.issuer.issue(self._posted, receive)
+            self.issuer.issue("recv", self._posted, receive)
             return
         # No element, no message: the sender of an empty value sends no slot either.
         receive.done.complete(b"")
@@ -120,7 +122,7 @@ class Messages:
         transfer = launch.transfer
         if transfer is not None:
             # Of a transfer without elements, the send still waits for the receive.
-            self.issuer.issue(lambda: completed(table.ready(launch.call, transfer)))
+            self.issuer.issue("recv", lambda: completed(table.ready(launch.call, transfer)))
 
     def _posted(self, receive: Receive) -> Completion[None]:
         self.receives.post(receive)

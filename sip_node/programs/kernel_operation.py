@@ -9,11 +9,13 @@ only for the few operations that write over a value which exists (`out=`, `dst_a
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from runtime.core.run_tables import Cause
 from runtime.language.memory_in_flight import MemoryInFlight, MemoryUse
 from runtime.language.refusals import PENDING, PENDING_ADVICE, refuse_operators
 from runtime.language.value import Value
 from sip_node.chip.completion import Completion
 from sip_node.programs.kernel_issue import CommandIssuer
+from sip_node.programs.kernel_send import SentMessage
 from sip_node.programs.kernel_wait import KernelWait, PeerWait
 
 
@@ -45,10 +47,32 @@ class Operation:
         self.written = [value.extent for value in over]
         self.used = [*self.written, *[value.extent for value in reads]] if reads else self.written
         self._kept = *reads, *writes
+        self.message: SentMessage | None = None
+        """The message of a send."""
 
     def uses_from(self, address: int) -> bool:
         """Whether it uses TCM behind `address`."""
         return any(value.extent[1] > address for value in self._kept)
+
+    @property
+    def operation(self) -> str:
+        """What the program calls to wait for it."""
+        return "wait"
+
+    @property
+    def cause(self) -> Cause:
+        """What a wait for it waits for."""
+        if self.message is not None:
+            return self.message.cause
+        if self.peer is not None:
+            return Cause.SLOT
+        # Only the engines state a bound for the end of their work.
+        return Cause.OPERAND if self.earliest_end_ps is None else Cause.ENGINE
+
+    @property
+    def direction(self) -> str | None:
+        """The direction of the peer that it depends on, if it depends on one."""
+        return None if self.peer is None else self.peer.direction
 
     def completion(self) -> Completion[Any]:
         """`done`, as a call that a program waits for."""
@@ -157,7 +181,7 @@ class Operations:
         self._wait.begin(operation.peer)
         if operation.earliest_end_ps is not None:
             self._wait.until(operation.earliest_end_ps)
-        self._issuer.wait(operation.completion)
+        self._issuer.wait(operation, operation.completion)
         self._wait.end()
 
     def await_all(self) -> None:

@@ -17,6 +17,7 @@ from sip_node.programs.kernel_send import Sends
 from sip_node.programs.kernel_transfers import Transfers
 from sip_node.programs.kernel_wait import KernelWait
 from sip_node.programs.program import Program
+from sip_node.programs.program_steps import ProgramSteps
 
 
 class KernelParts:
@@ -40,6 +41,8 @@ class KernelParts:
     def __init__(self, pe: Pe, launch: PeLaunch, program: Program) -> None:
         self._pe, self._launch, self.program = pe, launch, program
         self._has_parts = False
+        # Of a kernel that runs in a run with records.
+        self._steps: ProgramSteps | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name == "_ids":
@@ -63,8 +66,10 @@ class KernelParts:
         )
         sink = chip.log.transferred
         trace = None if sink is None else SlotTrace(chip.addresses, pe.context, launch.name, sink)
-        self._issuer = CommandIssuer(chip.engine, chip.topology, program)
+        self._issuer = CommandIssuer(chip.engine, chip.topology, program, self._steps)
         self._queues = KernelQueues(pe.ipcq.table(launch.queues), launch, self._faults)
+        if self._steps is not None:
+            self._steps.pair_of = self._queues.table.pair
         self._receives = Receives(
             engine=chip.engine,
             dma=pe.dma,

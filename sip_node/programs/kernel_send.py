@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from runtime.core.errors import KernelError
+from runtime.core.run_tables import Cause
 from runtime.core.trace import Operand
 from runtime.language.value import Value
 from sip_node.chip.completion import Completion, completed
@@ -35,7 +36,8 @@ class ReferenceSentMessage(Struct):
     """A message of the elements `data` at `block`, of which the first `sent` bytes have left.
 
     `paused` completes when all have, or when a collective has reserved the queues. A message in the
-    `background` has the source line of its call; its kernel does not wait for it.
+    `background` has the source line of its call; its kernel does not wait for it. It is `starved`
+    when a slot of it has waited for a credit.
     """
 
     queue: QueueState
@@ -45,6 +47,22 @@ class ReferenceSentMessage(Struct):
     paused: Completion[None]
     background: str = ""
     sent: int = 0
+    starved: bool = False
+
+    @property
+    def operation(self) -> str:
+        """What the kernel called."""
+        return "send"
+
+    @property
+    def cause(self) -> Cause:
+        """What it has waited for so far."""
+        return Cause.CREDIT if self.starved else Cause.NONE
+
+    @property
+    def direction(self) -> str:
+        """The direction in which it leaves."""
+        return self.queue.pair.direction
 
 
 if TYPE_CHECKING or not IS_COMPILED:
@@ -75,24 +93,24 @@ class ReferenceSends:
         message = self._message(direction, value)
         if before := self._background.get(direction):
             self._wait.begin(self._wait.on_peer("send", direction))
-            self._issuer.wait(lambda: before[-1].paused)
+            self._issuer.wait(before[-1], lambda: before[-1].paused)
             self._wait.end()
         while message.sent < message.nbytes:
             # Here and not in an event: the line of the error is that of the program.
             self._queues.check_peer("send", direction)
             message.paused = Completion()
-            self._issuer.wait(self._begin, message)
+            self._issuer.wait_issuing(message, self._begin, message)
 
-    def start(self, direction: str, value: Value, line: str) -> Completion[None]:
-        """Send in the background; returns after the first command, and completes when the last byte
-        has left the TCM. `line` is that of the call.
+    def start(self, direction: str, value: Value, line: str) -> SentMessage:
+        """Send in the background; returns after the first command. The message is `paused` when its
+        last byte has left the TCM. `line` is that of the call.
         """
         message = self._message(direction, value, line)
         if message.nbytes:
-            self._issuer.issue(self._append, message)
+            self._issuer.issue("send_async", self._append, message)
         else:
             message.paused.complete(None)
-        return message.paused
+        return message
 
     def _message(self, direction: str, value: Value, background: str = "") -> SentMessage:
         queue, block = self._queues.outgoing(direction), value.operand
@@ -141,7 +159,9 @@ class ReferenceSends:
         self._issuer.after_command(self._reserve, message)
 
     def _reserve(self, message: SentMessage) -> None:
-        message.queue.acquire().then(partial(self._write, message))
+        reserved = message.queue.acquire()
+        message.starved = message.starved or not reserved.done
+        reserved.then(partial(self._write, message))
 
     def _write(self, message: SentMessage, reserved: Completion[int]) -> None:
         """Write the next slot of the message, which is reserved at the peer."""

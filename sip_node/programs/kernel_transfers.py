@@ -65,9 +65,9 @@ class Transfers:
             blocks = self._memory.transfers(value.operand, pointer, strides)
             if len(blocks) == 1:
                 ((near, far),) = blocks
-                data = self._issuer.issue_translated(self._dma.read, far, near)
+                data = self._issuer.issue_translated("load", self._dma.read, far, near)
             else:
-                data = b"".join(self._issuer.issue_translated(self._read, blocks))
+                data = b"".join(self._issuer.issue_translated("load", self._read, blocks))
         fill(value, data)
         return value
 
@@ -80,7 +80,7 @@ class Transfers:
         done = completed(list[bytes]())
         if value.nbytes:
             blocks = self._memory.transfers(value.operand, pointer, strides)
-            done = self._issuer.issue_translated(self._begun, self._read, blocks)
+            done = self._issuer.issue_translated("load_async", self._begun, self._read, blocks)
             # With the last byte and not in `wait`: views of `value` have the elements from then on.
             done.then(lambda read: fill(value, b"".join(read.value)))
         return self._operations.started(done, value, over=(value,) if over else (), memory=use)
@@ -91,7 +91,7 @@ class Transfers:
         self._check_memory(rows.operation, reads=used)
         data = b""
         if value.nbytes:
-            data = self._issuer.issue(self._gather, self._gathered(rows, used, value))
+            data = self._issuer.issue("gather", self._gather, self._gathered(rows, used, value))
         fill(value, data)
         return value
 
@@ -105,7 +105,7 @@ class Transfers:
         if value.nbytes:
             # The addresses of rows are translated with their descriptors, and not by the command.
             request = self._gathered(rows, used, value)
-            done = self._issuer.issue(self._begun, self._gather, request)
+            done = self._issuer.issue("gather_async", self._begun, self._gather, request)
             done.then(lambda read: fill(value, read.value))
         reads = () if rows.value is None else (rows.value,)
         over_value = (value,) if over else ()
@@ -116,9 +116,9 @@ class Transfers:
         self._check_memory("tl.store", writes=(UsedBlock(pointer, value.shape, strides),))
         writes = self._writes(pointer, value, strides)
         if len(writes) == 1:
-            self._issuer.issue_translated(self._dma.write, *writes[0])
+            self._issuer.issue_translated("store", self._dma.write, *writes[0])
         elif writes:
-            self._issuer.issue_translated(self._write, writes)
+            self._issuer.issue_translated("store", self._write, writes)
 
     def store_async(self, pointer: Pointer, value: Value, strides: Strides) -> Operation:
         """Begin a copy of a value to a block of memory."""
@@ -126,7 +126,7 @@ class Transfers:
         use = self.checked_use("tl.store_async", writes=(block,))
         writes, done = self._writes(pointer, value, strides), completed(list[bytes]())
         if writes:
-            done = self._issuer.issue_translated(self._begun, self._write, writes)
+            done = self._issuer.issue_translated("store_async", self._begun, self._write, writes)
         return self._operations.started(done, None, reads=(value,), memory=use)
 
     def checked_use(

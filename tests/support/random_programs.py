@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from random import Random
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from kernbench.benches.tp_attention_block import tp_attention_block
 from kernbench.benches.va_offset_verify import va_offset_verify
 from runtime import DPPolicy, tl, torch
 from tests.support.topologies import variant_text
-from tests.support.world import simulate
+from tests.support.world import World, simulate
 
 Program = Callable[[int], object]
 
@@ -207,14 +208,23 @@ def hardware(draw: Random) -> dict[str, Any]:
     return changes
 
 
-def report(seed: int) -> str:
-    """Everything that the run of a seed reports: digests, times, counters, outcomes, events."""
+def random_run(seed: int) -> World:
+    """The run of a seed, recorded."""
     draw = Random(seed)
     sips, topology = draw.choice((1, 2, 2, 3)), variant_text(**hardware(draw))
     # Of consecutive seeds, each has another kind of program.
     program = PROGRAMS[seed % len(PROGRAMS)](draw)
-    done = simulate(program, sips, topology=topology, data=draw.random() < 0.8).done
-    return repr((seed, done.events, done.sips))
+    return simulate(program, sips, topology=topology, data=draw.random() < 0.8, record=True)
+
+
+def report(seed: int) -> str:
+    """Everything that the run of a seed reports: digests, times, counters, outcomes, events, and
+    checksums of what it records.
+    """
+    world = random_run(seed)
+    recorded = [(sip, table, crc32(rows)) for (sip, table), rows in world.rows.items()]
+    texts = crc32(repr(world.texts).encode())
+    return repr((seed, world.done.events, world.done.sips, recorded, texts))
 
 
 if __name__ == "__main__":

@@ -227,7 +227,7 @@ class IoCpu:
         self._requests[tag].answers = Gathering(len(cubes))
         barrier = LaunchBarrier(cubes, stored)
         for cube, pes in cubes.items():
-            order = _order(launch, start_ps, (len(pes), len(cubes)), barrier, stored)
+            order = _order(launch, start_ps, (len(pes), len(cubes)), barrier, number)
             command = CubeCommand(
                 tuple(
                     [
@@ -290,7 +290,7 @@ def _order(
     start_ps: int,
     size: tuple[int, int],
     barrier: LaunchBarrier,
-    stored: StoredRanges | None,
+    command: int,
 ) -> PeLaunch:
     """The command for the PEs of a cube; `size` is the number of these PEs, and that of cubes."""
     pes, cubes = size
@@ -305,9 +305,10 @@ def _order(
         queues=launch.queues,
         call=launch.call,
         line=launch.line,
-        stored=stored,
+        stored=barrier.stored,
         transfer=launch.transfer,
         barrier=barrier,
+        command=command,
     )
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from coordinator.record_store import RecordStore
 from coordinator.report.record_files import remove_records, write_records
-from coordinator.run_records import RunRecords
 from runtime.core.errors import ProtocolError
 from runtime.core.output import OutputError
 from runtime.core.run_tables import LINKS, OPS, PROGRAMS, TABLES
@@ -18,8 +18,8 @@ def program(number: int, kernel: int, thread: int, line: int) -> bytes:
     return PROGRAMS.packer.pack(number, 3, -1, kernel, thread, 7, line, 1 << 60, -1)
 
 
-def records(*chunks: tuple[int, str, bytes, tuple[str, ...]]) -> RunRecords:
-    stored = RunRecords()
+def records(*chunks: tuple[int, str, bytes, tuple[str, ...]]) -> RecordStore:
+    stored = RecordStore()
     for chunk in chunks:
         stored.add(*chunk, PEER)
     return stored
@@ -99,5 +99,5 @@ def test_the_records_of_an_earlier_run_are_removed_and_no_other_file(tmp_path: P
 
 
 def test_a_run_without_records_has_no_folder(tmp_path: Path) -> None:
-    write_records(tmp_path, RunRecords())
+    write_records(tmp_path, RecordStore())
     assert list(tmp_path.iterdir()) == []

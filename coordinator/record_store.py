@@ -35,7 +35,7 @@ class StoredTable:
             yield part
 
 
-class RunRecords:
+class RecordStore:
     """The tables of a run, by SIP, and the texts of each SIP."""
 
     def __init__(self) -> None:

@@ -1,0 +1,165 @@
+"""Records a program and its steps: the intervals in which it is blocked by one call.
+
+    program   |== load ==|== math add ==|=== wait ===|
+    begin     |          |              |
+    issued       |          |           |                  after the overhead of the command
+    end                  |              |            |
+
+Between steps a program takes no simulated time, so its steps tile it. What ended a step is the
+operation that entered the op log last, if it is one of the same PE and has ended at this time: an
+operation enters the log just before its completion resumes the program that waits for it.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from inspect import currentframe
+from typing import NamedTuple, Protocol, TypeVar
+
+from runtime.core.coordinates import PeCoordinates
+from runtime.core.requests import QueuePair
+from runtime.core.run_tables import NONE, PROGRAMS, STEPS, Cause
+from sip_node.chip.op_log import OpLog
+from sip_node.chip.run_recorder import RunRecorder
+from sip_node.pdes.engine import Engine
+
+_T = TypeVar("_T")
+_NO_PE = PeCoordinates(NONE, NONE, NONE)
+_STEP, _PROGRAM = STEPS.packer.pack, PROGRAMS.packer.pack
+
+
+class Blocked(Protocol):
+    """What a program waits for at the end of a call."""
+
+    @property
+    def operation(self) -> str:
+        """What the program called."""
+        ...
+
+    @property
+    def cause(self) -> str:
+        """What it has waited for; read when the wait has ended."""
+        ...
+
+    @property
+    def direction(self) -> str | None:
+        """The direction of the peer that it waits for, if it is one."""
+        ...
+
+
+class Issued(NamedTuple):
+    """A command, for which the program waits until its completion."""
+
+    operation: str
+    cause: str
+    direction: str | None = None
+
+
+_CAUSES = {
+    "load": Cause.OPERAND,
+    "store": Cause.OPERAND,
+    "gather": Cause.OPERAND,
+    "barrier": Cause.PEER,
+    "recv": Cause.SLOT,
+}
+"""Of the operations for whose end a program waits; the others are those of the math engine."""
+
+
+@cache
+def issued(operation: str) -> Issued:
+    """A command of `operation`."""
+    return Issued(operation, _CAUSES.get(operation, Cause.ENGINE))
+
+
+class ProgramOrigin(NamedTuple):
+    """Where a program runs, and which command launched it."""
+
+    cube: int
+    pe: int
+    kernel: str
+    thread: str
+    command: int
+    line: str
+
+
+class ProgramSteps:
+    """Records one program, which begins now."""
+
+    def __init__(
+        self, engine: Engine, log: OpLog, recorder: RunRecorder, origin: ProgramOrigin
+    ) -> None:
+        self._engine, self._log, self._recorder, self._origin = engine, log, recorder, origin
+        self._program, self._begin_ps = recorder.new_program(), engine.now_ps
+        self.pair_of: Callable[[str], QueuePair] | None = None
+        """The queue pair of a direction, of a kernel that has queues."""
+
+    def step(self, blocked: Blocked, issue_ps: int, sleep: Callable[[], _T]) -> _T:
+        """Call `sleep`, which blocks the program, and record the step.
+
+        The commands of the call cost `issue_ps` of it.
+        """
+        recorder, begin_ps = self._recorder, self._engine.now_ps
+        number, line = recorder.new_step(), recorder.kernel_line(currentframe())
+        try:
+            value = sleep()
+        # Not what deletes a program that waits at the end of a run.
+        except Exception:
+            self._ended(number, blocked, line, begin_ps, issue_ps)
+            raise
+        self._ended(number, blocked, line, begin_ps, issue_ps)
+        return value
+
+    def _ended(
+        self, number: int, blocked: Blocked, line: int, begin_ps: int, issue_ps: int
+    ) -> None:
+        now_ps, recorder = self._engine.now_ps, self._recorder
+        if now_ps == begin_ps:
+            return
+        issued_ps, origin = begin_ps + issue_ps, self._origin
+        cause, released_by = Cause.NONE, NONE
+        if now_ps > issued_ps:
+            cause = blocked.cause
+            if cause != Cause.PEER:
+                released_by = self._log.ended_now(now_ps, origin.cube, origin.pe)
+        direction, peer = blocked.direction or "", _NO_PE
+        if direction and self.pair_of is not None:
+            peer = self.pair_of(direction).peer
+        text = recorder.text
+        recorder.add(
+            STEPS,
+            _STEP(
+                number,
+                self._program,
+                text(blocked.operation),
+                line,
+                begin_ps,
+                issued_ps,
+                now_ps,
+                text(cause),
+                released_by,
+                text(direction),
+                *peer,
+            ),
+        )
+
+    def __enter__(self) -> None:
+        """The program runs within the block."""
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        # As above: a program that is deleted has not ended.
+        if kind is not None and not issubclass(kind, Exception):
+            return
+        origin, text = self._origin, self._recorder.text
+        self._recorder.add(
+            PROGRAMS,
+            _PROGRAM(
+                self._program,
+                origin.cube,
+                origin.pe,
+                text(origin.kernel),
+                text(origin.thread),
+                origin.command,
+                text(origin.line),
+                self._begin_ps,
+                self._engine.now_ps,
+            ),
+        )
