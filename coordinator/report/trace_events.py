@@ -1,8 +1,9 @@
 """Converts the op log to the Trace Event Format, which Perfetto and chrome://tracing open.
 
 A SIP is a process, a component is a thread, an operation is a slice, and a transfer between SIPs
-is a flow arrow from the slice of the sender to the slice of the receiver. Slices of one thread must
-nest; operations that overlap on one component therefore get several lanes, each a thread.
+is a flow: an arrow from the end of the sender's slice to the arrival, which is a moment. Slices of
+one thread must nest; operations that overlap on one component therefore get several lanes, each a
+thread.
 """
 
 from array import array
@@ -34,8 +35,9 @@ class TraceEvent(Struct, frozen=True, omit_defaults=True):
     ts: float | None = None
     dur: float | None = None
     cat: str = ""
-    id: int | None = None
-    bp: str = ""
+    bind_id: str = ""
+    flow_out: bool = False
+    flow_in: bool = False
     args: dict[str, str | int] = field(default_factory=dict[str, str | int])
 
 
@@ -62,16 +64,14 @@ class TraceWriter:
         return b'{"traceEvents":[' + _encode(names)[1:-1]
 
     def operation(self, op: LoggedOp) -> bytes:
-        """The next operation, with its arrow if it is a transfer between SIPs."""
+        """The next operation, with its flow if it is a transfer between SIPs."""
         tid = self._tid_of_lane[self._lane_of_op[self._written]]
         self._written += 1
-        record = op.record
-        events = [_slice(op, tid)]
-        if record.flow is not None:
-            flow = self._flows.setdefault(record.flow, len(self._flows) + 1)
-            events.append(_arrow(record, op.sip + 1, tid, flow))
+        flow = 0
+        if op.record.flow is not None:
+            flow = self._flows.setdefault(op.record.flow, len(self._flows) + 1)
         # The names of processes precede it, so there is always an event before the comma.
-        return b"," + _encode(events)[1:-1]
+        return b"," + _encode(_slice(op, tid, flow))
 
     def ranges(self, sip: int, ranges: Sequence[ProgramRange]) -> bytes:
         """The named ranges of the program of a SIP, in threads of their own."""
@@ -151,21 +151,22 @@ def _range_slice(each: ProgramRange, sip: int, tid: int) -> TraceEvent:
     )
 
 
-def _slice(op: LoggedOp, tid: int) -> TraceEvent:
+def _slice(op: LoggedOp, tid: int, flow: int) -> TraceEvent:
     record = op.record
+    # A viewer draws the arrow to the begin of a slice, and the bytes are there at the end.
+    start_ps = record.end_ps if record.flow_end else record.start_ps
     # Division by a constant: equal picoseconds give equal microseconds in every run.
-    start_us, duration_us = (
-        record.start_ps / PS_PER_US,
-        (record.end_ps - record.start_ps) / PS_PER_US,
-    )
     return TraceEvent(
         name=record.name,
         ph="X",
         pid=op.sip + 1,
         tid=tid,
-        ts=start_us,
-        dur=duration_us,
+        ts=start_ps / PS_PER_US,
+        dur=(record.end_ps - start_ps) / PS_PER_US,
         cat=record.engine,
+        bind_id=hex(flow) if flow else "",
+        flow_out=bool(flow) and not record.flow_end,
+        flow_in=record.flow_end,
         args=_arguments(record),
     )
 
@@ -193,10 +194,3 @@ def _input(operand: Operand | float) -> str:
 @lru_cache(maxsize=4096)
 def _block(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> str:
     return f"{dtype}{list(shape)}" + (f" strides {list(strides)}" if strides else "")
-
-
-def _arrow(record: OpRecord, pid: int, tid: int, flow_id: int) -> TraceEvent:
-    time_us = record.start_ps / PS_PER_US
-    if record.flow_end:
-        return TraceEvent("transfer", "f", pid, tid, time_us, cat="flow", id=flow_id, bp="e")
-    return TraceEvent("transfer", "s", pid, tid, time_us, cat="flow", id=flow_id)

@@ -30,7 +30,7 @@ def _imported(module: str) -> Any:
         ) from error
 
 
-class _Stream(NamedTuple):
+class _PacketSink(NamedTuple):
     """What the package needs of a file."""
 
     write: Callable[[bytes], object]
@@ -42,7 +42,7 @@ class PerfettoFile:
     def __init__(self, write: Callable[[bytes], object], sends: Flows, arrivals: Flows) -> None:
         protos = _imported("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
         builders = _imported("perfetto.trace_builder.proto_builder")
-        self._builder: Any = builders.StreamingTraceProtoBuilder(_Stream(write))
+        self._builder: Any = builders.StreamingTraceProtoBuilder(_PacketSink(write))
         self._sends, self._arrivals = sends, arrivals
         self._uuid_of_path: dict[TrackPath, int] = {}
         self._event, self._counter = protos.TrackEvent, protos.CounterDescriptor

@@ -153,11 +153,12 @@ def _operations(records: RecordedRun, sip: int, selection: TracePart) -> Iterato
     engines = ops.text("engine")
     key = np.stack([ops["cube"][rows], ops["pe"][rows], engines.codes[rows]])
     different, of_row = np.unique(key, axis=1, return_inverse=True)
-    of_row = of_row.reshape(-1)
+    of_row, count = of_row.reshape(-1), len(different.T)
     is_arrival = ops.text("name").equal(_ARRIVAL)
-    order = np.argsort(of_row, kind="stable")
-    bounds = np.searchsorted(of_row[order], np.arange(different.shape[1] + 1))
-    for track in range(different.shape[1]):
+    order: Numbers = np.argsort(of_row, kind="stable")
+    numbers: Numbers = np.arange(count + 1)
+    bounds: Numbers = np.searchsorted(of_row[order], numbers)
+    for track in range(count):
         cube, pe, engine = (int(each) for each in different[:, track])
         of_track = rows[order[bounds[track] : bounds[track + 1]]]
         # A message is on its way until it arrives, and the way is that of links: one moment.

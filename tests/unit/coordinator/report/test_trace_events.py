@@ -24,8 +24,9 @@ class Event(msgspec.Struct):
     tid: int
     ts: float = 0.0
     dur: float = 0.0
-    id: int = 0
-    bp: str = ""
+    bind_id: str = ""
+    flow_out: bool = False
+    flow_in: bool = False
     args: dict[str, str | int] = {}
 
 
@@ -83,13 +84,16 @@ def test_operations_that_overlap_on_a_component_get_lanes_and_free_lanes_are_use
     assert lanes == ["cube3.pe0.pe_dma", "cube3.pe0.pe_dma #2", "cube3.pe0.pe_dma"]
 
 
-def test_a_transfer_between_sips_is_an_arrow_from_the_sending_slice_to_the_receiving_one():
+def test_the_arrow_of_a_transfer_goes_from_the_end_of_its_send_to_the_moment_of_its_arrival():
     sent, received = dma(0, 10, flow=(0, 1, 7)), dma(30, 40, flow=(0, 1, 7), flow_end=True)
-    arrows = [event for event in trace_events({0: [sent], 1: [received]}) if event.ph in "sf"]
-    start, end = arrows
-    assert (start.ph, start.pid, start.ts) == ("s", 1, 0.0)
-    assert (end.ph, end.pid, end.ts, end.bp) == ("f", 2, 0.00003, "e")
-    assert start.id == end.id
+    events = trace_events({0: [sent], 1: [received]})
+    start, end = (event for event in events if event.bind_id)
+    assert (start.pid, start.ts, start.dur, start.flow_out, start.flow_in) == (
+        *(1, 0.0, 0.00001),
+        *(True, False),
+    )
+    assert (end.pid, end.ts, end.dur, end.flow_out, end.flow_in) == (2, 0.00004, 0.0, False, True)
+    assert start.bind_id == end.bind_id
 
 
 def test_the_file_is_json_in_nanosecond_display_with_what_the_operation_did():
