@@ -44,6 +44,8 @@ class KernbenchGroup(click.Group):
                 from kernbench.cli.perf import perf_command as command
             case "trace":
                 from kernbench.cli.trace import trace_command as command
+            case "why":
+                from kernbench.cli.why import why_command as command
             case _:
                 return None
         return command

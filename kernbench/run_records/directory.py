@@ -10,7 +10,7 @@ import msgspec
 from kernbench.run_records.columns import Columns, Texts
 from kernbench.run_records.records import RecordedRun, RunSummary
 from runtime.core.errors import UsageError
-from runtime.core.run_tables import BIN_PS, LINKS, OPS, PROGRAMS, RECORDS, Form, RunTable
+from runtime.core.run_tables import BIN_PS, LINKS, RECORDS, Form, RunTable
 
 RUN, TOPOLOGY, CCL = "run.json", "topology.yaml", "ccl.yaml"
 _AGAIN = "run it again with this version"
@@ -28,14 +28,6 @@ def open_run(directory: Path) -> RecordedRun:
             f"kernbench which had none ({run.versions.get('kernbench', 'unknown')}); run it again "
             "without --no-trace"
         )
-    for sip in range(run.sips):
-        # A table without rows may have no file; a SIP has operations and programs.
-        for table in (OPS, PROGRAMS):
-            if not (directory / RECORDS / table.file(sip)).is_file():
-                raise UsageError(
-                    f"{directory}: {RECORDS}/{table.file(sip)} is missing, and run.json has "
-                    f"{run.sips} SIPs: the directory is incomplete; run it again"
-                )
     return RecordedRun(
         name=str(directory),
         run=run,
@@ -85,6 +77,7 @@ def _read_table(path: Path, table: RunTable) -> Columns:
     arrow: Any = import_module("pyarrow")
     parquet: Any = import_module("pyarrow.parquet")
     if not path.exists():
+        # Of a table without rows there is no file; `run.json` is written last.
         return Columns.empty(table)
     texts = [each.name for each in table.columns if each.form is Form.TEXT]
     try:

@@ -56,13 +56,16 @@ class WalkContext:
 
     indices: Mapping[int, SipIndex]
     slots: SlotJoins
+    through_engines: bool = True
     pieces: list[PathPiece] = field(default_factory=list[PathPiece])
 
     @classmethod
-    def of(cls, records: RecordedRun) -> "WalkContext":
+    def of(cls, records: RecordedRun, *, through_engines: bool = True) -> "WalkContext":
         """The context of a walk over these records."""
         return cls(
-            {sip: SipIndex(records, sip) for sip in records.sips}, SlotJoins(records.tables(OPS))
+            {sip: SipIndex(records, sip) for sip in records.sips},
+            SlotJoins(records.tables(OPS)),
+            through_engines,
         )
 
     def add(

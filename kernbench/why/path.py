@@ -43,11 +43,15 @@ class CriticalPath:
         return sum(each.length_ps for each in self.pieces if each.kind is PieceKind.UNEXPLAINED)
 
 
-def critical_path(records: RecordedRun) -> CriticalPath:
-    """The critical path over all SIPs."""
+def critical_path(records: RecordedRun, *, through_engines: bool = True) -> CriticalPath:
+    """The critical path over all SIPs.
+
+    An operation that waited for its engine leads to the one which had it; without
+    `through_engines`, the wait is a piece and the request precedes it.
+    """
     total_ps = records.run.total_ps
     sip, end_ps = last_rank(records)
-    walk = WalkContext.of(records)
+    walk = WalkContext.of(records, through_engines=through_engines)
     # Credits and answers that no program waits for.
     walk.add(end_ps, total_ps, PieceKind.COMMUNICATION, "fabric", "messages in flight", sip=sip)
     _walk(walk, AtProgram(sip, RANK_PROGRAM, end_ps))

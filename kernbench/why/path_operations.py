@@ -37,7 +37,7 @@ def before_operation(walk: WalkContext, at: BeforeOp) -> Cursor | None:
     index, row = walk.indices[at.op.sip], at.op.row
     requested_ps = min(int(index.ops["requested_ps"][row]), at.time_ps)
     if requested_ps < at.time_ps:
-        holder = _holder(index, row, at.time_ps)
+        holder = _holder(index, row, at.time_ps) if walk.through_engines else NONE
         if holder != NONE:
             return AtOp(OpOfSip(at.op.sip, holder), NONE, at.time_ps)
         _queue(walk, at.op, requested_ps, at.time_ps)

@@ -1,6 +1,5 @@
 """The directory of a run: its tables, and every error of a directory which is none."""
 
-import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -87,12 +86,6 @@ def test_a_report_of_another_program(directory: Path, text: str):
 def test_a_run_without_trace(directory: Path):
     (directory / "records").rename(directory / "elsewhere")
     assert "run it again without --no-trace" in problem(directory)
-
-
-def test_a_run_whose_files_are_incomplete(directory: Path):
-    report = json.loads((directory / "run.json").read_text())
-    (directory / "run.json").write_text(json.dumps(report | {"sips": 3}))
-    assert "records/sip2.ops.parquet is missing, and run.json has 3 SIPs" in problem(directory)
 
 
 def test_a_run_without_its_topology(directory: Path):

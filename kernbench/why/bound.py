@@ -1,0 +1,56 @@
+"""The least time that a run could take: that of its busiest resource, or of its longest chain.
+
+No order of the same operations ends before the busiest link, memory or engine has served all of
+its own; and none before the chain of dependencies of the critical path is through, even if nothing
+in it ever waited in a queue. The larger of the two is the bound.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kernbench.run_records import RecordedRun
+from kernbench.why.load import Load, busiest, loads
+from kernbench.why.path import critical_path
+from kernbench.why.piece import PathPiece, PieceKind
+
+
+@dataclass(frozen=True)
+class RunBound:
+    """Both bounds of a run of `total_ps`."""
+
+    total_ps: int
+    resource: Load | None
+    path_ps: int
+
+    @property
+    def resource_ps(self) -> int:
+        """The busy time of the busiest resource."""
+        return self.resource.busy_ps if self.resource else 0
+
+    @property
+    def bound_ps(self) -> int:
+        """The larger bound."""
+        return max(self.resource_ps, self.path_ps)
+
+    @property
+    def is_of_path(self) -> bool:
+        """Whether the chain of dependencies is the larger bound."""
+        return self.path_ps >= self.resource_ps
+
+    @property
+    def reached(self) -> float:
+        """The bound as a share of the time of the run."""
+        return self.bound_ps / self.total_ps if self.total_ps else 1.0
+
+
+def run_bound(records: RecordedRun) -> RunBound:
+    """The bound of a run."""
+    # Without the detours to the operations that had an engine: those are no dependencies.
+    direct = critical_path(records, through_engines=False)
+    resource = busiest(loads(records, 1))
+    return RunBound(records.run.total_ps, resource, without_waiting_ps(direct.pieces))
+
+
+def without_waiting_ps(pieces: Sequence[PathPiece]) -> int:
+    """The time of the pieces that are no queues."""
+    return sum(each.length_ps for each in pieces if each.kind is not PieceKind.QUEUE)

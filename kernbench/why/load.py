@@ -1,0 +1,148 @@
+"""The load of links, memories and engines over the whole run: busy time, queues, fullest bin."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernbench.run_records import Columns, RecordedRun
+from kernbench.why.cursor import component
+from kernbench.why.intervals import Coverage, union
+from runtime.core.run_tables import LINKS, NONE, OPS
+
+BUSIEST = 10
+"""Resources of a kind that reports show."""
+ENGINE = "engine"
+"""The kind of an engine of a PE; links and parts of memories have the kinds of their table."""
+_ENGINES = ("pe_dma", "pe_fetch_store", "pe_gemm", "pe_math")
+_PLACES = 1 << 24
+"""Coordinates of a PE as one number are smaller."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """A link, a channel or port of a memory, or an engine.
+
+    `busy_ps` is the time for which it served, of a DMA engine that for which any channel did.
+    `queued_ps` sums the waits of its packets or operations. `peak` is the busy share of the bin of
+    time in which it was busiest, which begins at `peak_ps`.
+    """
+
+    sip: int
+    name: str
+    kind: str
+    busy_ps: int
+    queued_ps: int
+    count: int
+    nbytes: int
+    peak: float
+    peak_ps: int
+
+
+def loads(records: RecordedRun, most: int | None = BUSIEST) -> dict[str, list[Load]]:
+    """For each kind the busiest resources of all SIPs, `most` of each or all."""
+    found = dict[str, list[Load]]()
+    for sip in records.sips:
+        links = _link_loads(records.table(LINKS, sip), sip, records.bin_ps)
+        engines = _engine_loads(records.table(OPS, sip), sip, records.bin_ps, most)
+        for load in [*links, *engines]:
+            found.setdefault(load.kind, []).append(load)
+    return {
+        kind: sorted(found[kind], key=lambda load: (-load.busy_ps, load.sip, load.name))[:most]
+        for kind in sorted(found)
+    }
+
+
+def busiest(found: dict[str, list[Load]]) -> Load | None:
+    """The resource with the longest busy time; the resource bound of the run."""
+    every = [each for of_kind in found.values() for each in of_kind]
+    return max(every, key=lambda load: load.busy_ps, default=None)
+
+
+def _link_loads(links: Columns, sip: int, bin_ps: int) -> Iterator[Load]:
+    if not len(links):
+        return
+    names, kinds = links.text("link"), links.text("kind")
+    order = np.argsort(names.codes, kind="stable")
+    codes = names.codes[order]
+    firsts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
+    sums = {
+        name: np.add.reduceat(links[name][order], firsts)
+        for name in ("busy_ps", "queued_ps", "packets", "nbytes")
+    }
+    ends = np.append(firsts[1:], len(order))
+    for at, (first, end) in enumerate(zip(firsts, ends, strict=True)):
+        rows = order[first:end]
+        busy = links["busy_ps"][rows]
+        peak = int(np.argmax(busy))
+        yield Load(
+            sip=sip,
+            name=names[int(rows[0])],
+            kind=kinds[int(rows[0])],
+            busy_ps=int(sums["busy_ps"][at]),
+            queued_ps=int(sums["queued_ps"][at]),
+            count=int(sums["packets"][at]),
+            nbytes=int(sums["nbytes"][at]),
+            peak=float(busy[peak]) / bin_ps,
+            peak_ps=int(links["bin"][rows[peak]]) * bin_ps,
+        )
+
+
+def _engine_loads(ops: Columns, sip: int, bin_ps: int, most: int | None) -> Iterator[Load]:
+    engines = ops.text("engine")
+    chosen = engines.matching(lambda name: name.startswith(_ENGINES)) & (ops["pe"] != NONE)
+    ops = ops.take(np.flatnonzero(chosen))
+    if not len(ops):
+        return
+    keys = _keys(ops)
+    found, numbers = np.unique(keys, return_inverse=True)
+    lengths = _busy_ps(numbers, len(found), ops)
+    order = np.argsort(-lengths, kind="stable")[:most]
+    # One pass over the rows for the few engines that are shown, instead of one for each.
+    by_engine = np.argsort(numbers, kind="stable")
+    limits = np.searchsorted(numbers[by_engine], np.arange(len(found) + 1))
+    for number in order:
+        rows = by_engine[limits[number] : limits[number + 1]]
+        yield _engine_load(ops, rows, sip, bin_ps)
+
+
+def _engine_load(ops: Columns, rows: NDArray[Any], sip: int, bin_ps: int) -> Load:
+    coverage = Coverage.of(ops["start_ps"][rows], ops["end_ps"][rows])
+    edges = np.arange(0, int(ops["end_ps"][rows].max()) + bin_ps, bin_ps)
+    in_bins = np.diff(coverage.until(edges))
+    peak = int(np.argmax(in_bins)) if len(in_bins) else 0
+    cube, pe = int(ops["cube"][rows[0]]), int(ops["pe"][rows[0]])
+    return Load(
+        sip=sip,
+        name=component(cube, pe, ops.text("engine")[int(rows[0])]),
+        kind=ENGINE,
+        busy_ps=int(coverage.before[-1]),
+        queued_ps=int((ops["start_ps"][rows] - ops["requested_ps"][rows]).sum()),
+        count=len(rows),
+        nbytes=int(ops["nbytes"][rows].sum()),
+        peak=float(in_bins[peak]) / bin_ps if len(in_bins) else 0.0,
+        peak_ps=peak * bin_ps,
+    )
+
+
+def _busy_ps(numbers: NDArray[Any], count: int, ops: Columns) -> NDArray[np.int64]:
+    """For each engine the time of the union of its operations."""
+    # One axis for all engines: each has a stretch of it, longer than the run.
+    span = 1 + int(ops["end_ps"].max())
+    shifts = numbers.astype(np.int64) * span
+    begins, ends = union(ops["start_ps"] + shifts, ops["end_ps"] + shifts)
+    lengths = np.zeros(count, np.int64)
+    np.add.at(lengths, begins // span, ends - begins)
+    return lengths
+
+
+def _keys(ops: Columns) -> NDArray[np.int64]:
+    places = ops["cube"].astype(np.int64) * 4096 + ops["pe"]
+    return ops.text("engine").codes.astype(np.int64) * _PLACES + places
+
+
+def total_of(found: Sequence[Load]) -> int:
+    """The busy time of several resources together."""
+    return sum(each.busy_ps for each in found)

@@ -1,0 +1,54 @@
+"""The arguments of `kernbench why`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kernbench.cli.main import main
+from tests.support.hand_made_runs import a_slot_and_its_credit, one_kernel
+from tests.support.run_tables import write_run
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> str:
+    return str(write_run(tmp_path / "run", [one_kernel()], 1000))
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> str:
+    return str(write_run(tmp_path / "other", a_slot_and_its_credit(), 1000))
+
+
+def test_a_run_is_explained(run: str, capsys: pytest.CaptureFixture[str]):
+    assert main(["why", run]) == 0
+    assert "where the time of each rank went" in capsys.readouterr().out
+
+
+def test_two_runs_are_compared(run: str, other: str, capsys: pytest.CaptureFixture[str]):
+    assert main(["why", run, other]) == 0
+    assert capsys.readouterr().out.startswith(f"# why {run} {other}\n")
+
+
+def test_json_is_one_object(run: str, other: str, capsys: pytest.CaptureFixture[str]):
+    assert main(["why", "--json", run]) == 0
+    assert json.loads(capsys.readouterr().out)["total_ps"] == 1000
+    assert main(["why", run, other, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["after"] == other
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([], "why: give the directory of a run, or of two runs, not 0"),
+        (["a", "b", "c"], "why: give the directory of a run, or of two runs, not 3"),
+        (["absent"], "no such directory: absent"),
+        (["--jsn", "a"], "did you mean '--json'"),
+    ],
+)
+def test_wrong_arguments_are_one_line(
+    arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["why", *arguments]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert problem in line

@@ -1,0 +1,33 @@
+"""The tables of `why`."""
+
+from pathlib import Path
+
+from kernbench.run_records import open_run
+from kernbench.why.explanation import explain
+from kernbench.why.report import explanation_lines
+from tests.support.hand_made_runs import one_kernel
+from tests.support.run_tables import write_run
+
+
+def lines(tmp_path: Path) -> list[str]:
+    directory = write_run(tmp_path / "run", [one_kernel()], 1000, arguments={"min_bytes": 4})
+    return [" ".join(line.split()) for line in explanation_lines(explain(open_run(directory)))]
+
+
+def test_tables_show_parts_path_load_and_bound(tmp_path: Path):
+    found = lines(tmp_path)
+    assert found[0].endswith(": hand-made --min-bytes 4")
+    assert "0 1.000 0.050 5.0 0.650 65.0 0.000 0.0 0.300 30.0 0.000 0.0" in found
+    assert "mean 0.700 0.009 0.047 0.644 0.000 0.000" in found
+    assert "critical path: 16 pieces, 1.000 ns" in found
+    assert "k.py:3 0.550 55.0 5" in found
+    assert "0.354 0.400 memory sip0.cube2.pe1.pe_dma store k.py:3" in found
+    assert "sip0.cube2.pe1.pe_dma 0.634 63.4 0.006 2 0 61.9 0.000" in found
+    assert found[-1].startswith("bound 0.848 ns by the chain of dependencies without any queue")
+
+
+def test_the_longest_piece_comes_first(tmp_path: Path):
+    found = lines(tmp_path)
+    at = found.index("longest pieces of the critical path (ns)")
+    lengths = [float(line.split()[1]) for line in found[at + 2 : at + 18]]
+    assert lengths == sorted(lengths, reverse=True)
