@@ -22,7 +22,7 @@ from sip_node.chip.failure import ProgramRaised
 from sip_node.node import LpNode
 from sip_node.pdes.loop import LogicalProcess
 from sip_node.programs.user_program import Programs
-from sip_node.reporter import Activities, print_transfer
+from sip_node.reporter import LpPrograms, print_transfer
 
 OnRecords = Callable[[int, list[OpRecord]], None]
 
@@ -83,7 +83,7 @@ class _Recorder:
         self.rows: dict[tuple[int, str], bytearray] = {}
         self.texts: dict[int, list[str]] = {}
 
-    def round(self, time_ps: int, loop: LogicalProcess, ranks: Activities) -> None:
+    def round(self, time_ps: int, loop: LogicalProcess, programs: LpPrograms) -> None:
         pass
 
     def trace(self, sip: int, records: list[OpRecord]) -> None:

@@ -13,7 +13,7 @@ from runtime.core.wallclock import cpu_s
 from runtime.model.schema import Topology
 from runtime.wire.codec import PeerDecoder
 from runtime.wire.control import Done, Job, Peers, RankActivity
-from runtime.wire.reports import QueuePointers, SipReport
+from runtime.wire.reports import BlockedPe, QueuePointers, SipReport
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.chip_model import ChipModel
 from sip_node.chip.kernel import PeLaunch, RunningKernel
@@ -182,7 +182,12 @@ class LpNode:
         )
 
     def _round(self) -> None:
-        self._observer.round(self.now_ps, self._loop, self.activities)
+        self._observer.round(self.now_ps, self._loop, self)
+
+    def oldest_wait(self) -> BlockedPe | None:
+        """The kernel of this LP that has waited longest for a peer."""
+        waits = [wait for chip in self.chips.values() if (wait := chip.oldest_wait()) is not None]
+        return min(waits, key=lambda wait: wait.since_ps, default=None)
 
 
 def _queues(chip: Chip) -> tuple[QueuePointers, ...]:

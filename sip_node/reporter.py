@@ -1,7 +1,6 @@
 """The reports of an LP while it runs: to the coordinator, or to a caller in its process."""
 
 import sys
-from collections.abc import Callable
 from typing import Protocol
 
 from runtime.core.trace import OpRecord
@@ -17,17 +16,27 @@ from runtime.wire.control import (
     Written,
 )
 from runtime.wire.fields import CHUNK_BYTES
-from runtime.wire.reports import DevicePrint, SlotTransfer
+from runtime.wire.reports import BlockedPe, DevicePrint, SlotTransfer
 from sip_node.control import Control
 from sip_node.pdes.loop import LogicalProcess
 
-Activities = Callable[[], tuple[RankActivity, ...]]
+
+class LpPrograms(Protocol):
+    """The programs of an LP."""
+
+    def activities(self) -> tuple[RankActivity, ...]:
+        """What the ranks have done."""
+        ...
+
+    def oldest_wait(self) -> BlockedPe | None:
+        """The kernel that has waited longest for a peer."""
+        ...
 
 
 class LpObserver(Protocol):
     """Receives the progress of an LP and what it records."""
 
-    def round(self, time_ps: int, loop: LogicalProcess, ranks: Activities) -> None:
+    def round(self, time_ps: int, loop: LogicalProcess, programs: LpPrograms) -> None:
         """Called once a round of the loop; an error that it raises ends the run."""
         ...
 
@@ -62,7 +71,7 @@ class Reporter:
     def __init__(self, control: Control, lp: int) -> None:
         self._control, self._lp = control, lp
 
-    def round(self, time_ps: int, loop: LogicalProcess, ranks: Activities) -> None:
+    def round(self, time_ps: int, loop: LogicalProcess, programs: LpPrograms) -> None:
         """Send a status if one is due, and take an abort of the coordinator."""
         # Four times a second at most: a round may take microseconds.
         if self._control.status_is_due():
@@ -75,7 +84,8 @@ class Reporter:
                 next_ps=loop.next_ps,
                 safe_ps=loop.safe_ps,
                 waits_for=loop.waits_for,
-                ranks=ranks(),
+                ranks=programs.activities(),
+                oldest_wait=programs.oldest_wait(),
             )
             self._control.report_status(status)
         self._control.check()

@@ -19,7 +19,7 @@ from runtime.wire.fields import (
     TimePs,
     Wire,
 )
-from runtime.wire.reports import DevicePrint, SipReport, SlotTransfer
+from runtime.wire.reports import BlockedPe, DevicePrint, SipReport, SlotTransfer
 
 
 class ModuleCode(Flat, frozen=True):
@@ -151,6 +151,7 @@ class Status(Wire, frozen=True):
     whose next event, at `next_ps`, is
     not before its safe time waits for a promise: `safe_ps` is the least promise that it has
     received, and the sender was LP `waits_for`. An LP without peers waits for none, -1.
+    `oldest_wait` is the kernel that has waited longest for a peer.
     """
 
     lp: LpNumber
@@ -161,6 +162,7 @@ class Status(Wire, frozen=True):
     safe_ps: TimePs = NEVER_PS
     waits_for: MaybeLp = -1
     ranks: tuple[RankActivity, ...] = ()
+    oldest_wait: BlockedPe | None = None
 
 
 class Busy(Wire, frozen=True):

@@ -158,6 +158,12 @@ class Chip:
         """Every kernel that waits for a peer, in (cube, pe) order."""
         return tuple(blocked for pe in self.pes for blocked in pe.blocked())
 
+    def oldest_wait(self) -> BlockedPe | None:
+        """The kernel that has waited longest for a peer, the first of several."""
+        # Only that one is described: a SIP has hundreds of PEs, and progress is reported often.
+        waits = [wait for pe in self.pes if (wait := pe.cpu.oldest_wait()) is not None]
+        return min(waits, key=lambda wait: wait[0])[1].blocked() if waits else None
+
     def stalled(self) -> tuple[StalledBuffer, ...]:
         """The packets that stand still at the end of a run, and the buffers that they wait for."""
         nodes = self._graph.nodes

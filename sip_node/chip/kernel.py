@@ -63,6 +63,11 @@ class RunningKernel(Protocol):
         """The wait for a peer, if there is one."""
         ...
 
+    @property
+    def waits_since_ps(self) -> int | None:
+        """The begin of the wait for a peer, if there is one."""
+        ...
+
     def close(self) -> None:
         """Release what the kernel holds of the PE."""
         ...

@@ -86,6 +86,11 @@ class PeKernelContext(KernelParts):
         """The wait of the kernel for a peer, if there is one."""
         return self._wait.blocked() if self._has_parts else None
 
+    @property
+    def waits_since_ps(self) -> int | None:
+        """The begin of the wait of the kernel for a peer, if there is one."""
+        return self._wait.since_ps if self._has_parts else None
+
     def close(self) -> None:
         """The kernel has ended: release what it holds of the PE."""
         if self._has_parts:

@@ -75,6 +75,11 @@ class KernelWait:
                 (at.cube, at.pe), self._launch.thread, until, sends=sends
             )
 
+    @property
+    def since_ps(self) -> int | None:
+        """The begin of the wait for a peer, if there is one."""
+        return None if self.current is None else self.current.since_ps
+
     def blocked(self) -> BlockedPe | None:
         """The wait for a peer, if there is one, with its source line."""
         wait, at = self.current, self._coordinates

@@ -14,14 +14,14 @@ from sip_node.node import LpNode
 from sip_node.pdes.loop import LogicalProcess, LoopStatistics
 from sip_node.pdes.transport import Transport
 from sip_node.programs.user_program import Programs
-from sip_node.reporter import Activities
+from sip_node.reporter import LpPrograms
 from tests.support.pdes_network import prompt, scrambled
 
 ROUNDS = 200_000
 
 
 class _NoObserver:
-    def round(self, time_ps: int, loop: LogicalProcess, ranks: Activities) -> None:
+    def round(self, time_ps: int, loop: LogicalProcess, programs: LpPrograms) -> None:
         pass
 
     def trace(self, sip: int, records: list[OpRecord]) -> None:

@@ -88,10 +88,19 @@ class ReferencePeCpu:
 
         Without transfers: they wait for calls of another rank, which the ranks report.
         """
-        kernels = [
-            self._running[thread, ""] for thread in RECORDED_AS if (thread, "") in self._running
-        ]
-        return tuple(wait for kernel in kernels if (wait := kernel.blocked()) is not None)
+        return tuple(wait for kernel in self._kernels if (wait := kernel.blocked()) is not None)
+
+    def oldest_wait(self) -> tuple[int, RunningKernel] | None:
+        """The kernel that has waited longest for a peer, with the begin of the wait."""
+        waits = [(kernel.waits_since_ps, kernel) for kernel in self._kernels]
+        begun = [(since_ps, kernel) for since_ps, kernel in waits if since_ps is not None]
+        return min(begun, key=lambda wait: wait[0], default=None)
+
+    @property
+    def _kernels(self) -> list[RunningKernel]:
+        """The kernels that run, except transfers, in the order of the threads."""
+        running = self._running
+        return [running[thread, ""] for thread in RECORDED_AS if (thread, "") in running]
 
     def enter_barrier(self, barrier: LaunchBarrier) -> Completion[None]:
         """A kernel has called the barrier of its launch; completes when all its PEs have."""

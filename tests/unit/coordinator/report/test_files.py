@@ -11,7 +11,7 @@ from coordinator.aggregate import summarise
 from coordinator.op_logs import OpLogs
 from coordinator.plan import ProgramSpec
 from coordinator.report.files import prepare_directory, write_files
-from coordinator.report.progress import PlainProgress, progress
+from coordinator.report.progress import MOST_SHARES, Pace, PlainProgress, progress
 from coordinator.report.tables import heading, nccl_table, pass_line, run_statistics
 from coordinator.session import RunResult
 from coordinator.verify.verdict import MemoryStatistics, Verdict
@@ -20,7 +20,7 @@ from runtime.core.bench_registry import BenchOutcome, PerfRow
 from runtime.core.errors import UsageError
 from runtime.core.trace import Operand, OpRecord
 from runtime.wire.control import Done, Status
-from runtime.wire.reports import SipReport
+from runtime.wire.reports import BlockedPe, SipReport
 from tests.support.sessions import plan
 
 
@@ -232,10 +232,33 @@ def test_plain_progress_is_one_line_for_all_lps_however_many_there_are():
         plain.status(Status(0, 7_000, round(100 * now_s), 0.5 * now_s), (0,))
         plain.status(Status(1, 4_000, round(300 * now_s), 0.0), (1,))
     # At LP 0's status at 5 s, the last status of LP 1 is that of 2 s.
-    assert stream.getvalue() == "4.000 ns  220 events/s  blocked 25%\n"
+    assert stream.getvalue() == "4.000 ns  220 events/s  blocked sip 0 50%, sip 1 0%\n"
     now_s = 10.0
     plain.status(Status(0, 9_000, 1_000, 5.0), (0,))
-    assert stream.getvalue().splitlines()[1:] == ["4.000 ns  520 events/s  blocked 25%"]
+    lines = stream.getvalue().splitlines()
+    assert lines[1:] == ["4.000 ns  520 events/s  blocked sip 0 50%, sip 1 0%"]
+
+
+def test_progress_names_the_kernel_that_has_waited_longest_for_a_peer():
+    now_s = 0.0
+    pace = Pace(lambda: now_s)
+    for lp, since_ps in enumerate((6_000, 2_000)):
+        wait = BlockedPe(lp, 3, 1, "ring", "recv", "W", None, since_ps, "ring.py:7")
+        pace.add(Status(lp, 9_000, 100, 0.0, oldest_wait=wait), (lp,))
+    now_s = 1.0
+    assert pace.line() == (
+        "9.000 ns  200 events/s  blocked sip 0 0%, sip 1 0%  "
+        "oldest wait 7.000 ns: sip 1 cube 3 pe 1 recv W at ring.py:7"
+    )
+
+
+def test_progress_of_many_lps_has_the_least_and_the_largest_blocked_share():
+    now_s = 0.0
+    pace = Pace(lambda: now_s)
+    for lp in range(MOST_SHARES + 1):
+        pace.add(Status(lp, 1_000, 0, lp / 10), (2 * lp, 2 * lp + 1))
+    now_s = 1.0
+    assert pace.line() == "1.000 ns  0 events/s  blocked 0% to 80%"
 
 
 def test_an_lp_that_runs_alone_keeps_its_terminal():
@@ -247,11 +270,11 @@ class _Terminal(io.StringIO):
         return True
 
 
-def test_a_terminal_shows_a_line_for_each_lp_while_the_run_lasts():
+def test_a_terminal_shows_one_line_while_the_run_lasts():
     stream = _Terminal()
     live = progress(stream)
     live.launched((1, 2))
     live.status(Status(1, 5_000, 100, 0.0), (4, 5))
     live.ended()
-    assert "sips 4-5" in stream.getvalue()
     assert "5.000 ns" in stream.getvalue()
+    assert "blocked 0%" in stream.getvalue()

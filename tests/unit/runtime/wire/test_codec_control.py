@@ -56,7 +56,10 @@ def test_random_bytes_are_a_protocol_error_and_never_another_error(data: bytes) 
     ("content", "problem"),
     [
         (["Status", 0, 5, 7], "Expected `array` of at least length 5, got 4"),
-        (["Status", 0, 5, 7, 0.5, 1, 2, 3, [], 0], "Expected `array` of at most length 8, got 9"),
+        (
+            ["Status", 0, 5, 7, 0.5, 1, 2, 3, [], None, 0],
+            "Expected `array` of at most length 9, got 10",
+        ),
         (["Status", 0, "five", 7, 0.5], "field time_ps: Expected `int`, got `str`"),
         (["Status", -1, 5, 7, 0.5], "field lp: Expected `int` >= 0"),
         (["Status", 0, 5, 7, float("nan")], "field blocked_s: Expected `float` >= 0"),
