@@ -21,12 +21,13 @@ tl.scratch()`, `copy` that of a copied value.
 UNKNOWN_LINE = "an unknown line"
 _VOCABULARY = (
     "runtime.",
+    "sip_node.",
     "contextlib.",
     "kernbench.torch_backend.",
     "torch.",
     "typing_extensions.",
 )
-"""Packages between a rank's program and a launch; the last three where PyTorch itself calls."""
+"""Packages between a rank's program and its device; the last three where PyTorch itself calls."""
 
 
 def kernel_line(frame: FrameType | None = None) -> str:
@@ -55,10 +56,17 @@ def location(frame: FrameType) -> str:
 
 def program_line() -> str:
     """`file:line` of the innermost frame of a rank's program."""
-    frame = currentframe()
+    return program_call()[0]
+
+
+def program_call() -> tuple[str, str]:
+    """`file:line` of the innermost frame of a rank's program, and the name of the function that it
+    calls there.
+    """
+    frame, called = currentframe(), ""
     while frame is not None and _inside(frame, _VOCABULARY):
-        frame = frame.f_back
-    return UNKNOWN_LINE if frame is None else location(frame)
+        frame, called = frame.f_back, frame.f_code.co_name
+    return (UNKNOWN_LINE if frame is None else location(frame)), called
 
 
 def call_kernel(

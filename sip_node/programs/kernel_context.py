@@ -54,7 +54,7 @@ class PeKernelContext(KernelParts):
             self._run()
             return
         chip, (_, cube, pe), launch = self._pe.chip, self._pe.coordinates, self._launch
-        origin = ProgramOrigin(cube, pe, launch.name, launch.thread, launch.command, launch.line)
+        origin = ProgramOrigin(launch.name, launch.thread, cube, pe, launch.command, launch.line)
         self._steps = ProgramSteps(chip.engine, chip.log, recorder, origin)
         with self._steps:
             self._run()

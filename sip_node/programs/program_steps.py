@@ -17,12 +17,15 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.requests import QueuePair
-from runtime.core.run_tables import NONE, PROGRAMS, STEPS, Cause
+from runtime.core.run_tables import NONE, PROGRAMS, RANK_PROGRAM, STEPS, Cause
+from runtime.language.caller import program_call
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.run_recorder import RunRecorder
 from sip_node.pdes.engine import Engine
 
 _T = TypeVar("_T")
+RANK_THREAD = "rank"
+"""`thread` of the rank program."""
 _NO_PE = PeCoordinates(NONE, NONE, NONE)
 _STEP, _PROGRAM = STEPS.packer.pack, PROGRAMS.packer.pack
 
@@ -73,12 +76,12 @@ def issued(operation: str) -> Issued:
 class ProgramOrigin(NamedTuple):
     """Where a program runs, and which command launched it."""
 
-    cube: int
-    pe: int
     kernel: str
     thread: str
-    command: int
-    line: str
+    cube: int = NONE
+    pe: int = NONE
+    command: int = NONE
+    line: str = ""
 
 
 class ProgramSteps:
@@ -88,17 +91,26 @@ class ProgramSteps:
         self, engine: Engine, log: OpLog, recorder: RunRecorder, origin: ProgramOrigin
     ) -> None:
         self._engine, self._log, self._recorder, self._origin = engine, log, recorder, origin
-        self._program, self._begin_ps = recorder.new_program(), engine.now_ps
+        self._program, self._begin_ps = RANK_PROGRAM, engine.now_ps
+        if origin.thread != RANK_THREAD:
+            self._program = recorder.new_program()
         self.pair_of: Callable[[str], QueuePair] | None = None
         """The queue pair of a direction, of a kernel that has queues."""
 
     def step(self, blocked: Blocked, issue_ps: int, sleep: Callable[[], _T]) -> _T:
-        """Call `sleep`, which blocks the program, and record the step.
+        """Call `sleep`, which blocks the kernel, and record the step.
 
         The commands of the call cost `issue_ps` of it.
         """
-        recorder, begin_ps = self._recorder, self._engine.now_ps
-        number, line = recorder.new_step(), recorder.kernel_line(currentframe())
+        return self._step(blocked, self._recorder.kernel_line(currentframe()), issue_ps, sleep)
+
+    def rank_step(self, cause: Cause, issue_ps: int, sleep: Callable[[], _T]) -> _T:
+        """The same for the rank program, whose calls are those of its device."""
+        line, called = program_call()
+        return self._step(Issued(called, cause), self._recorder.text(line), issue_ps, sleep)
+
+    def _step(self, blocked: Blocked, line: int, issue_ps: int, sleep: Callable[[], _T]) -> _T:
+        number, begin_ps = self._recorder.new_step(), self._engine.now_ps
         try:
             value = sleep()
         # Not what deletes a program that waits at the end of a run.

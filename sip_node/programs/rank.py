@@ -5,6 +5,7 @@ Simulated time stands still while the program computes, and passes while it wait
 
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
+from functools import partial
 from typing import TypeVar
 
 from runtime.ccl.config import CclConfig
@@ -12,7 +13,9 @@ from runtime.ccl.ring_allocator import InstallPlans
 from runtime.core.device import DEFAULT_STREAM, Handle
 from runtime.core.program_ranges import ProgramRange, ProgramRanges
 from runtime.core.requests import Request
+from runtime.core.run_tables import Cause
 from runtime.core.trace import OpRecord
+from runtime.language.caller import program_line
 from runtime.model.topology import Topology
 from runtime.torch.rank_state import RankState, current_rank
 from sip_node.chip.completion import Completion, completed
@@ -22,6 +25,7 @@ from sip_node.chip.host.streams import Command
 from sip_node.pdes.engine import Engine
 from sip_node.programs.program import Program
 from sip_node.programs.program_stacks import ProgramStacks
+from sip_node.programs.program_steps import RANK_THREAD, ProgramOrigin, ProgramSteps
 
 _T = TypeVar("_T")
 
@@ -34,6 +38,7 @@ class RankDevice:
         self.program: Program | None = None
         self.ranges = ProgramRanges()
         self.stream = DEFAULT_STREAM
+        self.steps: ProgramSteps | None = None
         # What was polled in vain since the last command or answer.
         self._polled = set[tuple[str, tuple[int, ...]]]()
 
@@ -57,6 +62,8 @@ class RankDevice:
             lambda: completed(self._host.submit(requests, why, tensors=tensors, stream=chosen))
         )
         self.ranges.submitted(handle)
+        if self.steps is not None:
+            handle.line = program_line()
         return handle
 
     def new_stream(self) -> int:
@@ -78,7 +85,7 @@ class RankDevice:
         """Sleep until the command is answered."""
         assert isinstance(handle, Command)
         self._host.program_waits(handle)
-        self._program_wait(lambda: handle.finished)
+        self._step(Cause.COMMAND, 0, lambda: handle.finished)
         return handle
 
     def synchronize(self, stream: int | None = None) -> None:
@@ -91,7 +98,7 @@ class RankDevice:
     def compute(self, name: str, duration_ps: int) -> None:
         """Sleep while the host computes."""
         self._polled.clear()
-        self._program_wait(lambda: self._host.compute(name, duration_ps))
+        self._step(Cause.NONE, duration_ps, lambda: self._host.compute(name, duration_ps))
 
     def poll(self, kind: str, handles: Callable[[], Sequence[Handle]]) -> bool:
         """Whether the commands are answered; a repeated poll first waits for the next answer."""
@@ -99,7 +106,7 @@ class RankDevice:
         if (kind, open_commands) in self._polled:
             # A loop around a poll submits nothing. It waits here, as the loop of a real host does.
             self._host.program_waits(None)
-            self._program_wait(self._host.next_answer)
+            self._step(Cause.COMMAND, 0, self._host.next_answer)
             self._polled.clear()
             open_commands = _open(handles())
         if open_commands:
@@ -113,6 +120,13 @@ class RankDevice:
     def end_recording(self, records: list[OpRecord]) -> None:
         """Add nothing more to a list of `begin_recording`."""
         self._host.log.end_recording(records)
+
+    def _step(self, cause: Cause, issue_ps: int, start: Callable[[], Completion[None]]) -> None:
+        """Sleep until a completion, in a step that begins with `issue_ps` of work of the host."""
+        if self.steps is None:
+            self._program_wait(start)
+        else:
+            self.steps.rank_step(cause, issue_ps, partial(self._program_wait, start))
 
     def _program_wait(self, start: Callable[[], Completion[_T]]) -> _T:
         assert self.program is not None
@@ -141,7 +155,7 @@ class Rank:
         plans: InstallPlans,
         main: Callable[[], object],
     ) -> None:
-        self.rank, self._host = rank, host
+        self.rank, self._engine, self._host = rank, engine, host
         self._device = device = RankDevice(engine, host)
         self.state = RankState(rank, device, *configs, data, plans)
         # The rank is a context variable: several ranks share a process, and each `torch` call must
@@ -149,7 +163,7 @@ class Rank:
         context = copy_context()
         context.run(current_rank.set, self.state)
         self._program = device.program = Program(
-            lambda: _to_the_end(main, self.state), ProgramStacks(), context, self.state.clock
+            lambda: self._run(main), ProgramStacks(), context, self.state.clock
         )
         self._program.finished.then(self._ended)
         self._returned = False
@@ -171,6 +185,15 @@ class Rank:
     def waiting_for(self) -> str:
         """The purpose of the earliest command that is not complete."""
         return self._host.current
+
+    def _run(self, main: Callable[[], object]) -> object:
+        log = self._host.log
+        if log.recorder is None:
+            return _to_the_end(main, self.state)
+        origin = ProgramOrigin(kernel="", thread=RANK_THREAD)
+        self._device.steps = ProgramSteps(self._engine, log, log.recorder, origin)
+        with self._device.steps:
+            return _to_the_end(main, self.state)
 
     def _ended(self, completion: Completion[object]) -> None:
         # Out of the event loop, with the rank: the node reports it to the coordinator.

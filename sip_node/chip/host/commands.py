@@ -80,14 +80,15 @@ class HostRequest(Struct, frozen=True):
 class RequestDone(Struct, frozen=True):
     """From the IO_CPU, with the last packet of the answer to a request.
 
-    The IO_CPU held the first packet of the command for `held_ps`, until `released_ps`, and had seen
-    the end of the request at `end_ps`.
+    The IO_CPU held the first packet of the command for `held_ps`, until `released_ps`, for the end
+    of command `after`, and had seen the end of the request at `end_ps`.
     """
 
     done: CommandDone
     released_ps: int
     held_ps: int
     end_ps: int
+    after: int
 
 
 class Gathering:

@@ -31,6 +31,7 @@ from sip_node.chip.completion import Completion
 from sip_node.chip.context import ChipContext
 from sip_node.chip.extent_run import ExtentRun
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
+from sip_node.chip.host.command_record import record_command
 from sip_node.chip.host.commands import (
     CommandHeader,
     CubeCommand,
@@ -264,7 +265,7 @@ class Host:
         # The longest kernel: those of one command run side by side.
         kernel_ps = answer.done.end_ps - answer.done.start_ps
         command.kernels_ps = max(command.kernels_ps, kernel_ps)
-        command.released_ps = answer.released_ps
+        command.released_ps, command.after = answer.released_ps, answer.after
         command.device_done_ps = max(command.device_done_ps, answer.end_ps)
         command.queued_ps = command.departed_ps - command.submitted_ps + answer.held_ps
         if command.requests:
@@ -288,6 +289,8 @@ class Host:
         # What the command held may be freed now, before a rank program that waits for it goes on.
         command.done, command.completed_ps, command.holds = True, self._engine.now_ps, ()
         self.streams.complete(command)
+        if self.log.recorder is not None:
+            record_command(self.log.recorder, command)
         answered, self._next_answer = self._next_answer, Completion[None]()
         command.finished.complete(None)
         answered.complete(None)

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from msgspec import Struct, structs
 
 from runtime.core.requests import KernelLaunchMsg, PerPe
+from runtime.core.run_tables import NONE
 from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import OpRecord
 from sip_node.chip.barrier import LaunchBarrier
@@ -45,7 +46,8 @@ from sip_node.chip.stored_ranges import StoredRanges
 class _HostCommand:
     """A command that is not complete: its packets that wait, and the commands that wait for it.
 
-    It waits for `waits_for` commands; `left` of its requests are not complete.
+    It waits for `waits_for` commands, and `after` is the last of them; `left` of its requests are
+    not complete.
     """
 
     header: CommandHeader
@@ -53,6 +55,7 @@ class _HostCommand:
     left: int
     waits_for: int = 0
     released_ps: int = 0
+    after: int = NONE
     held: list[tuple[Packet, int]] = field(default_factory=list[tuple[Packet, int]])
     waiters: "list[_HostCommand]" = field(default_factory=list["_HostCommand"])
 
@@ -195,7 +198,7 @@ class IoCpu:
         for later in command.waiters:
             later.waits_for -= 1
             if not later.waits_for:
-                later.released_ps = now_ps
+                later.released_ps, later.after = now_ps, number
                 self._chip.send_bounds.commands.released(later.header.number, now_ps)
                 held, later.held = later.held, []
                 for packet, tail_ps in held:
@@ -277,7 +280,8 @@ _PesOfLaunch = tuple[dict[int, list[int]], int]
 
 def _request_done(command: _HostCommand, done: CommandDone, end_ps: int) -> RequestDone:
     released_ps = command.released_ps
-    return RequestDone(done, released_ps, released_ps - command.received_ps, end_ps)
+    held_ps = released_ps - command.received_ps
+    return RequestDone(done, released_ps, held_ps, end_ps, command.after)
 
 
 def launch_bytes(launch: KernelLaunchMsg) -> int:

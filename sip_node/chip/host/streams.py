@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from runtime.core.device import COMMUNICATION_STREAM, Handle
 from runtime.core.requests import KernelLaunchMsg, MemoryReadMsg, Request, Transfer
+from runtime.core.run_tables import NONE
 from sip_node.chip.completion import Completion
 
 ThreadGroup = tuple[str, frozenset[tuple[int, int]]]
@@ -31,7 +32,8 @@ launch that overlap them.
 class Command(Handle):
     """A command of a stream; `finished` completes with the answer to the last of its requests.
 
-    `left` of its requests are not answered. The numbers of a rank rise in the order of submission.
+    `left` of its requests are not answered. `after` is the command whose end let it begin, `line`
+    that of the program which submitted it. The numbers of a rank rise in the order of submission.
     The value of `finished` is None, not the command: in a reference cycle, a command and its kernel
     would never be deleted.
     """
@@ -42,6 +44,8 @@ class Command(Handle):
     waits_for: tuple[int, ...] = ()
     left: int = 0
     departed_ps: int = 0
+    after: int = NONE
+    line: str = ""
     finished: Completion[None] = field(default_factory=Completion[None])
 
     @property
