@@ -18,14 +18,17 @@ from torch.distributed import distributed_c10d
 
 from kernbench.torch_backend.operators import DEVICE
 from kernbench.torch_backend.process_group import DeviceProcessGroup
+from kernbench.torch_backend.rank_store import RankStore
 from runtime.torch import distributed as low_level
 from runtime.torch.rank_state import ProcessGroup
 
 
 class _Made:
-    """The low-level group of the next process group."""
+    """The low-level group of the next process group, and the store of the rank."""
 
     group: ProcessGroup | None = None
+    # PyTorch holds the part of it in C++ alone, which needs this one.
+    store: RankStore | None = None
 
 
 def register_backend(*devices: str) -> None:
@@ -64,7 +67,8 @@ def _meeting(url: str, *_: Any, **__: Any) -> Iterator[tuple[dist.Store, int, in
                 f"init_process_group: {name} is {given[name][0]}, but in this run it is {own}; "
                 "omit it"
             )
-    yield dist.HashStore(), rank, size
+    _Made.store = RankStore(rank)
+    yield _Made.store, rank, size
     raise RuntimeError("the ranks of a run meet once")
 
 

@@ -8,6 +8,7 @@ import torch
 
 from kernbench.torch_backend.element_types import moved_as
 from kernbench.torch_backend.kernels import rows as kernels
+from kernbench.torch_backend.kernels.bounds import IndexBounds
 from kernbench.torch_backend.launches import (
     launched,
     longest_kept,
@@ -17,8 +18,10 @@ from kernbench.torch_backend.launches import (
 )
 from kernbench.torch_backend.operators import DEVICE, operator
 from kernbench.torch_backend.partition import Pe
+from kernbench.torch_backend.pointwise_operators import compare_indices, compute
 from runtime.ccl.exchange import chunk_bounds
 from runtime.core.requests import PerPe
+from runtime.language import tl
 from runtime.torch.distributed.movers import spread
 
 _T = TypeVar("_T")
@@ -45,7 +48,8 @@ def select_rows(out: torch.Tensor, table: torch.Tensor, index: torch.Tensor) -> 
     columns = prod(table.shape[1:])
     windows = [window_of(each, moved_as(each.dtype)) for each in (index, table, out)]
     parts = _dealt(out.shape[0], columns * out.itemsize)
-    arguments = (PerPe(parts), columns, most_elements(out.itemsize + index.itemsize))
+    bounds = IndexBounds(table.shape[0], f"a table of {table.shape[0]:,} rows")
+    arguments = (PerPe(parts), columns, most_elements(out.itemsize + index.itemsize), bounds)
     launched(
         "index_select",
         kernels.select_rows,
@@ -80,7 +84,13 @@ def _gather(
     if out.shape != index.shape:
         out.resize_(index.shape)
     # The number of each element in memory.
-    numbers = index * x.stride(dim)
+    numbers = compute(
+        "gather",
+        tl.mul,
+        (index, x.stride(dim)),
+        torch.empty_like(index, memory_format=torch.contiguous_format),
+        bounds=IndexBounds.of_axis(x.shape, dim),
+    )
     for axis, length in enumerate(index.shape):
         if axis != dim % x.dim() and length > 1:
             shape = [length if each == axis else 1 for each in range(x.dim())]
@@ -165,9 +175,11 @@ class _IndexedRows(NamedTuple):
         others = [axis for axis in range(x.dim()) if axis not in axes]
         lengths = [x.shape[axis] for axis in axes]
         rows = torch.zeros(used[0].shape, dtype=torch.int64, device=x.device)
-        for each, length in zip(used, lengths, strict=True):
-            number = each.to(x.device, torch.int64)
-            rows = rows * length + torch.where(number < 0, number + length, number)
+        for each, axis in zip(used, axes, strict=True):
+            length, number = x.shape[axis], each.to(x.device, torch.int64)
+            bounds = IndexBounds.of_axis(x.shape, axis, counts_from_end=True)
+            is_negative = compare_indices("lt", number, 0, bounds)
+            rows = rows * length + torch.where(is_negative, number + length, number)
         order = (*axes, *others)
         table = x.permute(order)
         table = table.reshape(prod(lengths), *table.shape[len(axes) :])
@@ -211,7 +223,7 @@ def _put_rows(
         return
     columns = prod(table.shape[1:])
     # The addresses that a kernel stores to are fixed when it begins: the host reads the numbers.
-    rows = _positions(index)
+    rows = _positions(index, table.shape[0])
     if accumulate:
         sum_rows(table.view(-1, columns), source.view(-1, columns), sorted(rows.items()), adds=True)
         return
@@ -228,10 +240,12 @@ def _put_rows(
     )
 
 
-def _positions(index: torch.Tensor) -> dict[int, list[int]]:
-    """The positions of each number."""
+def _positions(index: torch.Tensor, rows: int) -> dict[int, list[int]]:
+    """The positions of each number, which counts `rows`; `IndexError` for another one."""
     found: dict[int, list[int]] = {}
     for position, number in enumerate(index.flatten().tolist()):
+        if not 0 <= number < rows:
+            raise IndexError(f"index {number} is out of bounds for a table of {rows:,} rows")
         found.setdefault(number, []).append(position)
     return found
 
@@ -248,7 +262,7 @@ def _embedding_backward(
         return NotImplemented
     columns = grad.shape[-1]
     out = torch.zeros((count, columns), dtype=grad.dtype, device=DEVICE)
-    rows = _positions(indices)
+    rows = _positions(indices, count)
     rows.pop(padding, None)
     sum_rows(out, grad.contiguous(), sorted(rows.items()))
     return out

@@ -7,6 +7,7 @@ import torch
 
 from kernbench.torch_backend.element_types import hardware_type, moved_as
 from kernbench.torch_backend.kernels import pointwise as kernels
+from kernbench.torch_backend.kernels.bounds import IndexBounds
 from kernbench.torch_backend.partition import BlockLimits, Pe, partition
 from kernbench.torch_backend.storages import StridedWindow, storages
 from runtime.core.dtypes import DType
@@ -32,8 +33,11 @@ def launch_pointwise(
     out: torch.Tensor,
     operands: Sequence[torch.Tensor],
     dtype: torch.dtype,
+    bounds: IndexBounds | None = None,
 ) -> None:
-    """Compute `function` of operands, converted to `dtype`, on the PEs of `out`."""
+    """Compute `function` of operands, converted to `dtype`, on the PEs of `out`. With `bounds`, the
+    first operand has indices.
+    """
     if not out.numel():
         return
     target = window_of(out)
@@ -43,7 +47,10 @@ def launch_pointwise(
     parts = partition(target, read)
     arguments = (
         kernels.pointwise,
-        (function, inner, PerPe(parts), limits, pointer_of(target), tuple(map(pointer_of, read))),
+        (
+            *(function, inner, PerPe(parts), limits),
+            *(pointer_of(target), tuple(map(pointer_of, read)), bounds),
+        ),
     )
     launched(name, *arguments, [target, *read], list(parts))
 

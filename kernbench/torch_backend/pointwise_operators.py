@@ -10,6 +10,7 @@ from math import pi, sqrt
 import torch
 
 from kernbench.torch_backend.element_types import computed_in
+from kernbench.torch_backend.kernels.bounds import IndexBounds
 from kernbench.torch_backend.kernels.pointwise import Function
 from kernbench.torch_backend.launches import launch_pointwise
 from kernbench.torch_backend.operators import DEVICE, operator
@@ -27,10 +28,12 @@ def compute(
     out: torch.Tensor,
     *,
     dtype: torch.dtype | None = None,
+    bounds: IndexBounds | None = None,
 ) -> torch.Tensor:
     """Write `function` of tensors and numbers to `out`, which is resized to the broadcast shape.
 
-    It is computed in `dtype`, by default that of `out`.
+    It is computed in `dtype`, by default that of `out`. With `bounds`, the first operand has
+    indices.
     """
     plain = [
         each.item() if isinstance(each, torch.Tensor) and each.device.type != DEVICE else each
@@ -45,7 +48,7 @@ def compute(
         # The engine has no sums of bool; the result is whether they are not 0.
         inner = torch.int32
     bound = [None if isinstance(each, torch.Tensor) else _number(each, inner) for each in plain]
-    launch_pointwise(name, _bound(function, bound), out, tensors, inner)
+    launch_pointwise(name, _bound(function, bound), out, tensors, inner, bounds)
     return out
 
 
@@ -81,6 +84,15 @@ def _register(name: str, function: Function, *, compares: bool = False) -> None:
 def _compared_in(operands: Sequence[Operand]) -> torch.dtype:
     a, b = operands
     return torch.result_type(a, b)
+
+
+def compare_indices(
+    name: str, indices: torch.Tensor, number: int, bounds: IndexBounds
+) -> torch.Tensor:
+    """A comparison with a number, of indices within `bounds`."""
+    out = torch.empty(indices.shape, dtype=torch.bool, device=DEVICE)
+    function = _COMPARISONS[name]
+    return compute(name, function, (indices, number), out, dtype=indices.dtype, bounds=bounds)
 
 
 def _threshold_backward(grad: Value, x: Value, threshold: float) -> Value:

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 import torch
 
 from kernbench.torch_backend.element_types import COMPUTED
+from kernbench.torch_backend.kernels.bounds import IndexBounds
 from kernbench.torch_backend.launches import launch_copies
 from kernbench.torch_backend.operators import operator
+from kernbench.torch_backend.pointwise_operators import compare_indices
 
 
 @operator("cat.out", types=None)
@@ -99,7 +101,8 @@ def _chosen(
     """A mask of the target's class in each row, and the weight of each row."""
     classes = torch.arange(x.shape[1], device=x.device, dtype=target.dtype)
     chosen = classes == target.unsqueeze(1)
-    weights = (target != ignore_index).to(x.dtype)
+    bounds = IndexBounds(x.shape[1], f"{x.shape[1]} classes", other=ignore_index)
+    weights = compare_indices("ne", target, ignore_index, bounds).to(x.dtype)
     if weight is not None:
         weights = weights * torch.where(chosen, weight, 0.0).sum(1)
     return chosen, weights

@@ -113,3 +113,10 @@ def test_a_wrong_call_is_an_error_that_names_its_line(
     output = run(str(script), sips=2, code=1)
     assert error in output
     assert re.search(r"wrong\.py(:|\", line )4\b", output)
+
+
+def test_a_wait_for_a_key_of_another_rank_is_an_error_at_once(run: Runs):
+    output = run("store.py", sips=2, code=1)
+    assert re.search(
+        r"rank 0 raised DistStoreError.*a store has no key '.*other' on rank 0", output
+    )

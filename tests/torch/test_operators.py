@@ -48,3 +48,19 @@ def test_kernbench_itself_does_not_import_pytorch():
     check = "import kernbench, sys; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("case", "error"),
+    [
+        ("a view", "index 7 is out of bounds for a table of 5 rows"),
+        ("two axes", "index 8 is out of bounds for dimension 1 with size 8"),
+        ("gather", "index 8 is out of bounds for dimension 1 with size 8"),
+        ("scatter", "index -1 is out of bounds for rows of 8 elements"),
+        ("cross_entropy", "index 8 is out of bounds for 8 classes"),
+        ("index_add", "index 12 is out of bounds for a table of 10 rows"),
+    ],
+)
+def test_an_index_out_of_bounds_is_an_error_and_reads_nothing(case: str, error: str, run: Runs):
+    assert "raised IndexError at" in (output := run("indices.py", program_arguments=[case], code=1))
+    assert error in output

@@ -5,6 +5,7 @@ store, block by block.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from kernbench.torch_backend.kernels.bounds import IndexBounds
 from kernbench.torch_backend.partition import BlockLimits, MatrixBlock, rounds
 from runtime.core.dtypes import DType
 from runtime.language import tl
@@ -17,17 +18,19 @@ Update = Callable[..., tuple[Value, ...]]
 """One with several results."""
 
 
-def pointwise(
+def pointwise(  # noqa: PLR0917 - the arguments of a launch are positional
     function: Function,
     dtype: DType,
     parts: Sequence[Region],
     limits: BlockLimits,
     out: Pointer,
     tensors: Sequence[Pointer],
+    bounds: IndexBounds | None = None,
 ) -> None:
     """Kernel: `function` of the tensors, which are converted to `dtype`, on the regions of this PE,
     in blocks within `limits`. The operations of a block are one chain of the vector engine, beside
-    the loads of the next blocks and the stores of those before.
+    the loads of the next blocks and the stores of those before. With `bounds`, the first tensor has
+    indices.
     """
 
     def chain(*loaded: Value) -> Value:
@@ -37,10 +40,12 @@ def pointwise(
     for group in rounds(parts, limits):
         with tl.scratch():
             pending = _loadings(group, list(enumerate(tensors, 1)))
-            stores = [
-                _storing(block, tl.fused(chain, *(each.wait() for each in loads)), out)
-                for block, loads in zip(group, pending, strict=True)
-            ]
+            stores: list[tl.PendingStore] = []
+            for block, loads in zip(group, pending, strict=True):
+                loaded = [each.wait() for each in loads]
+                if bounds is not None:
+                    bounds.check(loaded[0])
+                stores.append(_storing(block, tl.fused(chain, *loaded), out))
             for each in stores:
                 each.wait()
 

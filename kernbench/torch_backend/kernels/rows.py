@@ -2,14 +2,21 @@
 
 from collections.abc import Sequence
 
+from kernbench.torch_backend.kernels.bounds import IndexBounds
 from runtime.language import tl
 from runtime.language.value import Pointer
 
 _ROWS_AT_ONCE, _ELEMENTS_AT_ONCE = 64, 4096
 
 
-def select_rows(
-    part: tuple[int, int], columns: int, most: int, indices: Pointer, table: Pointer, out: Pointer
+def select_rows(  # noqa: PLR0917 - the arguments of a launch are positional
+    part: tuple[int, int],
+    columns: int,
+    most: int,
+    bounds: IndexBounds,
+    indices: Pointer,
+    table: Pointer,
+    out: Pointer,
 ) -> None:
     """Kernel: rows [first, last) of `out` are those of `table` that `indices` names, all of
     `columns` elements; at most `most` elements at once.
@@ -21,6 +28,7 @@ def select_rows(
         count = min(high, last - row)
         with tl.scratch():
             chosen = tl.load(indices + row, count)
+            bounds.check(chosen)
             for column in range(0, columns, wide):
                 width = min(wide, columns - column)
                 with tl.scratch():

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from kernbench.torch_backend.kernels.bounds import IndexBounds
 from runtime.core.dtypes import DType
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
@@ -84,6 +85,7 @@ def placed(  # noqa: PLR0917 - the arguments of a launch are positional
             for place in range(count):
                 with tl.scratch():
                     at = tl.load(indices + row * count + place, (rows, 1), (count, 1))
+                    IndexBounds(columns, f"rows of {columns:,} elements").check(at)
                     chosen = numbers == at.to(tl.int32)
                     if number is None:
                         value = tl.load(others[0] + row * count + place, (rows, 1), (count, 1))
