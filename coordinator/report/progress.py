@@ -22,8 +22,6 @@ _LIVE_PERIOD_S = 0.25
 """The period of the status of an LP: a line has about one of each."""
 MOST_SHARES = 8
 """LPs of which a line has the blocked shares one by one; of more, the least and the largest."""
-_MOST_WAIT = 60
-"""Characters of the source line of a wait."""
 _Sips = tuple[int, ...]
 
 
@@ -85,7 +83,9 @@ def _numbers(sips: _Sips) -> str:
 
 def _wait(wait: BlockedPe, time_ps: int) -> str:
     at = PeCoordinates(wait.sip, wait.cube, wait.pe)
-    line = f" at {wait.line[:_MOST_WAIT]}" if wait.line else ""
+    # Behind the comma is the call of the program, for which one line has no room.
+    source = wait.line.partition(",")[0]
+    line = f" at {source}" if source else ""
     waited = format_ps(max(time_ps - wait.since_ps, 0))
     return f"oldest wait {waited}: {at} {wait.operation} {wait.direction}{line}"
 

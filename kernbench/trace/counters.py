@@ -1,10 +1,11 @@
 """The counters of a trace: requests and slots of PEs over time, and the loads of links.
 
-outstanding DMA     requests of a DMA engine between their start and their end
-DMA queue           requests that wait for a channel
-full slots          messages in the rings of a PE, from their arrival until they are copied out
-link load           share of a time bin in which a link is busy
-link queue          mean number of packets that wait for a link
+- outstanding DMA: requests of a DMA engine between their start and their end
+- DMA queue: requests that wait for a channel
+- scratch: bytes of TCM that the kernels of a PE use for their values
+- full slots: messages in the rings of a PE, from their arrival until they are copied out
+- link load: share of a time bin in which a link is busy
+- link queue: mean number of packets that wait for a link
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,7 @@ from kernbench.trace.lanes import level
 from kernbench.trace.messages import receives
 from kernbench.trace.selection import TracePart
 from kernbench.trace.timeline import TrackPath, place, root
-from runtime.core.run_tables import LINKS, OPS
+from runtime.core.run_tables import LINKS, NONE, OPS, PROGRAMS, STEPS
 
 _DMA = "pe_dma"
 
@@ -45,7 +46,11 @@ def counters(records: RecordedRun, selection: TracePart) -> Iterator[Counter]:
     """The counters of the selected ranks, in the interval."""
     slots = _full_slots(records.tables(OPS))
     for sip in selection.sips:
-        for counter in (*_requests(records.table(OPS, sip), sip), *slots.get(sip, ())):
+        for counter in (
+            *_requests(records.table(OPS, sip), sip),
+            *_scratch(records.table(PROGRAMS, sip), records.table(STEPS, sip), sip),
+            *slots.get(sip, ()),
+        ):
             yield counter.within(selection)
         for counter in _links(records.table(LINKS, sip), sip, records.bin_ps):
             yield counter.within(selection)
@@ -61,6 +66,24 @@ def _requests(ops: Columns, sip: int) -> Iterator[Counter]:
         waited = requested < started
         if waited.any():
             yield _counter((*at, "DMA queue"), "requests", requested[waited], started[waited])
+
+
+def _scratch(programs: Columns, steps: Columns, sip: int) -> Iterator[Counter]:
+    # By program and time; a program has the scratch of its first step from nothing.
+    order = np.lexsort((steps["begin_ps"], steps["program"]))
+    numbers, used = steps["program"][order], steps["scratch_bytes"][order].astype(np.int64)
+    is_first = np.append(True, numbers[1:] != numbers[:-1])[: len(numbers)]
+    grown = used - np.where(is_first, 0, np.append(0, used[:-1])[: len(used)])
+    begins_ps = steps["begin_ps"][order]
+    last = np.flatnonzero(np.append(is_first[1:], True)[: len(numbers)] & (used != 0))
+    for cube, pe, rows in _by_pe(programs, programs["pe"] != NONE):
+        chosen = np.isin(numbers, programs["program"][rows]) & (grown != 0)
+        ended = rows[np.argsort(programs["program"][rows])]
+        of_last = last[np.isin(numbers[last], programs["program"][ended])]
+        ends_ps = programs["end_ps"][ended][np.isin(programs["program"][ended], numbers[of_last])]
+        events = [(begins_ps[chosen], grown[chosen]), (ends_ps, -used[of_last])]
+        if chosen.any():
+            yield Counter((*place(sip, cube, pe), "scratch"), "bytes", *level(events))
 
 
 def _full_slots(ops: Mapping[int, Columns]) -> dict[int, list[Counter]]:

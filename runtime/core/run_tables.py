@@ -159,11 +159,13 @@ STEPS = _table(
     peer_sip=Form.INT16,
     peer_cube=Form.INT16,
     peer_pe=Form.INT16,
+    scratch_bytes=Form.INT32,
 )
 """The intervals in which a program is blocked by one call, in the order of their ends.
 
 Between its steps a program takes no time, so they tile it. The command that the call issues costs
 `issued_ps - begin_ps`. `released_by` is the operation whose end ended the step, if there is one.
+`scratch_bytes` is what the kernel uses of its scratch in TCM during the step.
 """
 
 COMMANDS = _table(

@@ -56,6 +56,10 @@ class KernelMemory:
         self._used = 0
         self._mmu, self._faults, self._stored = mmu, faults, stored
 
+    def used_bytes(self) -> int:
+        """The bytes of the scratch in use."""
+        return self._used
+
     def new(self, shape: Shape, dtype: DType) -> Value:
         """A value without data at the end of the scratch in use; `KernelError` when it is full."""
         # Aligned to its elements, so that a type may be read as numpy reads it.

@@ -70,6 +70,7 @@ class KernelParts:
         self._queues = KernelQueues(pe.ipcq.table(launch.queues), launch, self._faults)
         if self._steps is not None:
             self._steps.pair_of = self._queues.table.pair
+            self._steps.scratch_bytes = self._memory.used_bytes
         self._receives = Receives(
             engine=chip.engine,
             dma=pe.dma,

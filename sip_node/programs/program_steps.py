@@ -96,6 +96,8 @@ class ProgramSteps:
             self._program = recorder.new_program()
         self.pair_of: Callable[[str], QueuePair] | None = None
         """The queue pair of a direction, of a kernel that has queues."""
+        self.scratch_bytes: Callable[[], int] | None = None
+        """The bytes of scratch that the kernel uses, once it uses any."""
 
     def step(self, blocked: Blocked, issue_ps: int, sleep: Callable[[], _T]) -> _T:
         """Call `sleep`, which blocks the kernel, and record the step.
@@ -150,6 +152,7 @@ class ProgramSteps:
                 released_by,
                 text(direction),
                 *peer,
+                self.scratch_bytes() if self.scratch_bytes is not None else 0,
             ),
         )
 

@@ -41,9 +41,17 @@ def _sip(sip: int):
         ],
         steps=[
             step(0, "synchronize", 0, TOTAL_PS, line="train.py:9"),
-            step(1, "load", 2 * US_PS, 5 * US_PS, line="kernel.py:4", cause="operand"),
-            step(1, "dot", 5 * US_PS, 10 * US_PS, line="kernel.py:5"),
-            step(2, "send", 6 * US_PS, 7 * US_PS, line="ring.py:20"),
+            step(
+                1,
+                "load",
+                2 * US_PS,
+                5 * US_PS,
+                line="kernel.py:4",
+                cause="operand",
+                scratch_bytes=256,
+            ),
+            step(1, "dot", 5 * US_PS, 10 * US_PS, line="kernel.py:5", scratch_bytes=768),
+            step(2, "send", 6 * US_PS, 7 * US_PS, line="ring.py:20", scratch_bytes=64),
             step(2, "recv", 7 * US_PS, 12 * US_PS, line="ring.py:21", cause="slot"),
         ],
         commands=[

@@ -110,6 +110,10 @@ def test_counters_have_outstanding_requests_full_slots_and_loads_of_links(tmp_pa
         *[(7_000, 0), (9_000, 1), (10_000, 0)],
     ]
     assert counters[*pe, "full slots"] == [(9_000, 1), (10_000, 0)]
+    # 256 B and 512 B more in the product; 64 B in the all-reduce from 6 to 7 us, then none.
+    assert counters[*pe, "scratch"] == [
+        *[(2_000, 256), (5_000, 768), (6_000, 832), (7_000, 768), (10_000, 0)]
+    ]
     # Bins of 1,024 ps: half of bin 0, nothing in bins 1 and 2, all of bin 3.
     link = ("SIP 0", "links", "a->b")
     assert counters[*link, "load"] == [(0, 50.0), (1, 0.0), (3, 100.0), (4, 0.0)]
