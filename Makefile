@@ -64,7 +64,7 @@ setup-torch: $(BUILT)
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kernbench needs python 3.11 or newer; run: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plots]'
+	KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plots,web]'
 	@touch $(STAMP)
 
 $(BUILT): $(STAMP) $(CORE)

@@ -46,6 +46,8 @@ class KernbenchGroup(click.Group):
                 from kernbench.cli.trace import trace_command as command
             case "why":
                 from kernbench.cli.why import why_command as command
+            case "web":
+                from kernbench.cli.web import web_command as command
             case _:
                 return None
         return command
